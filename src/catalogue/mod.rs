@@ -1,0 +1,363 @@
+//! What an HDF5 file holds, as plain data: groups, links, attributes, datatypes, fill values, filters, layouts and
+//! chunk maps.
+//!
+//! This is the seam between libhdf5 and everything else. The worker process fills these types in, sends them over a
+//! socket, and nobody above knows that libhdf5 exists. They are data only: no file, no call.
+
+mod datatype;
+mod elements;
+
+use bstr::BString;
+use serde::{Deserialize, Serialize};
+
+pub use datatype::{ByteOrder, Charset, Class, Datatype, Field, FloatFormat, Member, Padding, ReferenceKind};
+pub use elements::{DESCRIPTOR_SIZE, Descriptor, Elements};
+
+/// An object: a file and the address of the object's header in it (the native connector's object token).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ObjectId {
+    /// 0 for the source itself; other files, met through external links that are followed, are numbered by the worker
+    /// and can be read through it alone.
+    pub file: u32,
+    /// Address of the object header.
+    pub address: u64,
+}
+
+/// Facts about a whole file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileInfo {
+    /// Superblock version, 0 to 3.
+    pub superblock: u32,
+    /// Length of the user block in bytes; chunk addresses in this catalogue already include it, addresses stored
+    /// inside the data (global heap) do not.
+    pub user_block: u64,
+    /// Width of addresses in the file, in bytes: 2, 4 or 8 (16 and 32 are refused).
+    pub address_size: u8,
+    /// Width of lengths in the file, in bytes.
+    pub length_size: u8,
+    /// A writer has the file open in single-writer multiple-reader mode.
+    pub swmr: bool,
+    /// The root group.
+    pub root: ObjectId,
+}
+
+/// A group with everything below it that one look shows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// The group itself.
+    pub id: ObjectId,
+    /// Its attributes, in the file's order.
+    pub attributes: Vec<Attribute>,
+    /// Its links: in creation order where the file tracks it, else bytewise by name.
+    pub links: Vec<Link>,
+    /// Whether `links` is in creation order.
+    pub creation_order: bool,
+}
+
+impl Group {
+    /// The link with this name.
+    pub fn link(&self, name: &[u8]) -> Option<&Link> {
+        self.links.iter().find(|link| link.name == name)
+    }
+}
+
+/// A name in a group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// The name: any bytes but NUL and `/`, usually UTF-8.
+    pub name: BString,
+    /// What it leads to.
+    pub target: Target,
+}
+
+/// What a link leads to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Target {
+    /// A hard link, with the object behind it.
+    Hard(Object),
+    /// A soft link: a path in this file, which may lead nowhere. `object` is what it leads to now, where it does.
+    Soft {
+        /// The path as stored, absolute or relative to the group of the link.
+        path: BString,
+        /// What the path resolves to in this file (never through an external link).
+        object: Option<Object>,
+    },
+    /// A link to an object in another file.
+    External {
+        /// The other file, as stored.
+        file: BString,
+        /// The path in it.
+        path: BString,
+        /// What it leads to, or `None` where external links are not followed or this one dangles.
+        object: Option<Object>,
+    },
+    /// A link of a class registered by some application; the number is its class.
+    UserDefined(u32),
+    /// libhdf5 could not read the link; the text is its reason.
+    Unreadable(String),
+}
+
+impl Target {
+    /// The object a reader meets behind the link, if any.
+    pub fn object(&self) -> Option<&Object> {
+        match self {
+            Target::Hard(object) => Some(object),
+            Target::Soft { object, .. } | Target::External { object, .. } => object.as_ref(),
+            Target::UserDefined(_) | Target::Unreadable(_) => None,
+        }
+    }
+}
+
+/// An object behind a link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Object {
+    /// A group: its attributes say what kind; its links are asked for separately.
+    Group {
+        /// The group.
+        id: ObjectId,
+        /// Its attributes.
+        attributes: Vec<Attribute>,
+    },
+    /// A dataset.
+    Dataset(Box<Dataset>),
+    /// A committed datatype.
+    Datatype {
+        /// The object.
+        id: ObjectId,
+        /// The type.
+        datatype: Datatype,
+        /// Its attributes.
+        attributes: Vec<Attribute>,
+    },
+    /// libhdf5 could not open or describe the object.
+    Unreadable {
+        /// The object.
+        id: ObjectId,
+        /// libhdf5's reason.
+        reason: String,
+    },
+}
+
+impl Object {
+    /// The object's address.
+    pub fn id(&self) -> ObjectId {
+        match self {
+            Object::Group { id, .. } | Object::Datatype { id, .. } | Object::Unreadable { id, .. } => *id,
+            Object::Dataset(dataset) => dataset.id,
+        }
+    }
+
+    /// The object's attributes.
+    pub fn attributes(&self) -> &[Attribute] {
+        match self {
+            Object::Group { attributes, .. } | Object::Datatype { attributes, .. } => attributes,
+            Object::Dataset(dataset) => &dataset.attributes,
+            Object::Unreadable { .. } => &[],
+        }
+    }
+}
+
+/// An attribute with its value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attribute {
+    /// The name.
+    pub name: BString,
+    /// Type of one element.
+    pub datatype: Datatype,
+    /// Extent; empty for a scalar. See `null` for a null dataspace.
+    pub shape: Vec<u64>,
+    /// The dataspace is null: there is no element at all.
+    pub null: bool,
+    /// The elements in row-major order, or why they could not be read.
+    pub value: Result<Elements, String>,
+    /// For a reference type (also the only field of nothing else): what each element refers to in this file, in order;
+    /// `None` for a null or dangling reference. Empty for other types.
+    pub references: Vec<Option<ObjectId>>,
+}
+
+impl Attribute {
+    /// Number of elements, `None` on overflow.
+    pub fn len(&self) -> Option<u64> {
+        if self.null { Some(0) } else { product(&self.shape) }
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.len() == Some(0)
+    }
+}
+
+/// The attribute with this name.
+pub fn attribute<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
+    attributes.iter().find(|attribute| attribute.name == name)
+}
+
+/// The product of `extents`, `None` where it passes 2^64.
+pub fn product(extents: &[u64]) -> Option<u64> {
+    // A zero anywhere makes the product zero, whatever the others would overflow to.
+    if extents.contains(&0) {
+        return Some(0);
+    }
+    extents.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent))
+}
+
+/// A dataset: everything about it but its elements and its chunk map.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dataset {
+    /// The object.
+    pub id: ObjectId,
+    /// Type of one element, in the layout it has in the file.
+    pub datatype: Datatype,
+    /// Extent in elements; empty for a scalar. See `null`.
+    pub shape: Vec<u64>,
+    /// Largest extent allowed, `None` for unlimited. As long as `shape`.
+    pub max_shape: Vec<Option<u64>>,
+    /// The dataspace is null: there is no element at all.
+    pub null: bool,
+    /// What unwritten elements hold.
+    pub fill: Fill,
+    /// Where the elements lie.
+    pub layout: Layout,
+    /// Filter pipeline in the order applied on writing.
+    pub filters: Vec<Filter>,
+    /// Its attributes.
+    pub attributes: Vec<Attribute>,
+}
+
+impl Dataset {
+    /// Number of elements; `None` where it passes 2^64.
+    pub fn len(&self) -> Option<u64> {
+        if self.null { Some(0) } else { product(&self.shape) }
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.len() == Some(0)
+    }
+}
+
+/// A fill value (`H5Pfill_value_defined`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Fill {
+    /// Explicitly undefined: unwritten elements read as zero here.
+    Undefined,
+    /// The library's default: zero.
+    Default,
+    /// Set by the producer: one element. HEP001 reads it as "missing".
+    Explicit(Elements),
+    /// libhdf5 could not read it.
+    Unreadable(String),
+}
+
+/// Where a dataset's elements lie.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Layout {
+    /// In the object header; read by the worker.
+    Compact,
+    /// In one run.
+    Contiguous {
+        /// First byte in the file, the user block included; `None` when no space was allocated.
+        address: Option<u64>,
+    },
+    /// In chunks of equal extent.
+    Chunked {
+        /// Extent of a chunk in elements, one for each dimension; none is zero.
+        chunk: Vec<u64>,
+        /// `H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS`: chunks that overhang the extent are stored without filters.
+        partial_unfiltered: bool,
+    },
+    /// Mapped from other datasets; read by the worker.
+    Virtual {
+        /// The mapped files and datasets.
+        sources: Vec<VirtualSource>,
+    },
+    /// In other files (external raw storage).
+    External {
+        /// Their names as stored.
+        files: Vec<BString>,
+    },
+    /// A class this program does not know.
+    Unknown(i32),
+}
+
+/// One mapping of a virtual dataset.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VirtualSource {
+    /// The file as stored; `.` is this file.
+    pub file: BString,
+    /// Path of the dataset in it.
+    pub dataset: BString,
+}
+
+/// A filter of a pipeline (`H5Pget_filter2`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filter {
+    /// Registered number: 1 deflate, 2 shuffle, 3 fletcher32, …
+    pub id: i32,
+    /// `H5Z_FLAG_OPTIONAL`: left out for a chunk it fails on.
+    pub optional: bool,
+    /// Client data.
+    pub parameters: Vec<u32>,
+    /// Name as stored.
+    pub name: String,
+}
+
+/// A chunk as stored (`H5Dchunk_iter`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chunk {
+    /// Position in the grid of chunks, row-major.
+    pub index: u64,
+    /// First byte in the file, the user block included.
+    pub address: u64,
+    /// Stored length in bytes.
+    pub size: u64,
+    /// Bit i set: filter i of the pipeline was not applied to this chunk.
+    pub mask: u32,
+}
+
+/// The chunks of a dataset that have been written, by ascending index.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChunkMap {
+    chunks: Vec<Chunk>,
+}
+
+impl ChunkMap {
+    /// Builds a map; of two chunks at one index the first given stays.
+    pub fn new(mut chunks: Vec<Chunk>) -> Self {
+        chunks.sort_by_key(|chunk| chunk.index);
+        chunks.dedup_by_key(|chunk| chunk.index);
+        chunks.shrink_to_fit();
+        Self { chunks }
+    }
+
+    /// The chunk at this position of the grid, `None` where it was never written.
+    pub fn get(&self, index: u64) -> Option<&Chunk> {
+        // Most maps are dense: try the place the chunk would then have before searching.
+        if let Some(chunk) = usize::try_from(index).ok().and_then(|i| self.chunks.get(i))
+            && chunk.index == index
+        {
+            return Some(chunk);
+        }
+        self.chunks.binary_search_by_key(&index, |chunk| chunk.index).ok().map(|i| &self.chunks[i])
+    }
+
+    /// All chunks by ascending index.
+    pub fn iter(&self) -> impl Iterator<Item = &Chunk> {
+        self.chunks.iter()
+    }
+
+    /// Number of chunks written.
+    pub fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Whether no chunk was ever written.
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// Bytes of memory held.
+    pub fn memory(&self) -> usize {
+        self.chunks.capacity() * size_of::<Chunk>()
+    }
+}

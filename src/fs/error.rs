@@ -1,0 +1,74 @@
+//! Why a file-system call failed, and the one place where that becomes an errno.
+
+use crate::source::Interrupted;
+use crate::{source, store};
+
+/// Why a file-system call failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No such name.
+    #[error("no such file or directory")]
+    NotFound,
+    /// A directory was needed.
+    #[error("not a directory")]
+    NotADirectory,
+    /// A file was needed.
+    #[error("not a file of that kind")]
+    NotAFile,
+    /// The source changed under the node; the kernel should look it up again.
+    #[error("the HDF5 file changed")]
+    Stale,
+    /// The caller may not do this (any write).
+    #[error("read-only file system")]
+    ReadOnly,
+    /// No extended attribute of that name.
+    #[error("no such attribute")]
+    NoAttribute,
+    /// A value does not fit the buffer or the limit.
+    #[error("result too large")]
+    TooLarge,
+    /// The requester has a signal pending.
+    #[error("interrupted")]
+    Interrupted,
+    /// Rows could not be had.
+    #[error(transparent)]
+    Store(store::Error),
+    /// Anything else that stands for a damaged file or a failing worker.
+    #[error("{0}")]
+    Io(String),
+}
+
+impl From<Interrupted> for Error {
+    fn from(_: Interrupted) -> Self {
+        Error::Interrupted
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::Interrupted(_) => Error::Interrupted,
+            store::Error::Source(source::Error::Changed(_)) => Error::Stale,
+            store::Error::Hdf5 { error: crate::h5::Error::Interrupted, .. } => Error::Interrupted,
+            other => Error::Store(other),
+        }
+    }
+}
+
+impl Error {
+    /// The errno a caller sees.
+    pub fn errno(&self) -> i32 {
+        match self {
+            Error::NotFound => libc::ENOENT,
+            Error::NotADirectory => libc::ENOTDIR,
+            Error::NotAFile => libc::EINVAL,
+            Error::Stale => libc::ESTALE,
+            Error::ReadOnly => libc::EROFS,
+            Error::NoAttribute => libc::ENODATA,
+            Error::TooLarge => libc::ERANGE,
+            Error::Interrupted => libc::EINTR,
+            Error::Store(_) | Error::Io(_) => libc::EIO,
+        }
+    }
+}

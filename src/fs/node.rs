@@ -1,0 +1,101 @@
+//! What the adapter asks of a directory, a file or a link, without knowing what it shows.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bstr::BString;
+
+use super::Error;
+use crate::source::Interrupt;
+use crate::views::{Effort, Size};
+
+/// A shared node.
+pub type NodeRef = Arc<dyn Node>;
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A directory.
+    Directory,
+    /// A regular file whose bytes never change.
+    File,
+    /// A regular file whose bytes are made anew at each open (`.hepfs/stats`): served with `direct_io`, TTL 0, size 0.
+    LiveFile,
+    /// A symbolic link.
+    Symlink,
+}
+
+/// What `stat` shows beside the size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    /// Kind of node.
+    pub kind: Kind,
+    /// Permission bits; no write bit is ever set.
+    pub mode: u16,
+    /// The HDF5 file's times.
+    pub mtime: SystemTime,
+    /// Last change of the HDF5 file's inode.
+    pub ctime: SystemTime,
+    /// Last access.
+    pub atime: SystemTime,
+}
+
+/// One name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirEntry {
+    /// The name as shown.
+    pub name: BString,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// All names in a directory, in the order shown.
+pub type Children = Arc<[DirEntry]>;
+
+/// A directory, a file or a link. Every call may be slow unless it says otherwise; slow calls look at `interrupt`.
+///
+/// Calls that make no sense for a kind answer [`Error::NotADirectory`] or [`Error::NotAFile`].
+pub trait Node: Send + Sync {
+    /// What `stat` shows; never slow.
+    fn attributes(&self) -> Attributes;
+
+    /// Whether the node still belongs to the file that lies under the source's path; never slow. `false` makes lookups
+    /// and opens answer `ESTALE`, so that the kernel asks again from the top.
+    fn is_current(&self) -> bool;
+
+    /// The child with this name, of a directory.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is none.
+    fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error>;
+
+    /// The names in a directory.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn children(&self, interrupt: &Interrupt) -> Result<Children, Error>;
+
+    /// The target of a symbolic link; never slow.
+    ///
+    /// # Errors
+    /// [`Error::NotAFile`] for anything else.
+    fn readlink(&self) -> Result<BString, Error>;
+
+    /// The size of a file.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error>;
+
+    /// Appends at most `length` bytes from `offset` on to `out`; fewer only at the end.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error>;
+
+    /// Extended attributes: name (`user.units`) and value.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error>;
+}

@@ -1,0 +1,27 @@
+//! Shows the column tables inside HDF5 files as directories of ordinary files.
+//!
+//! The layers, lowest first; a module imports from those before it and from nothing after it (checked by
+//! `tests/layers.rs`):
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`source`] | an opened source: identity, `read_at` |
+//! | [`catalogue`] | plain data: groups, attributes, datatypes, layouts, chunk maps |
+//! | [`h5`] | the client of the HDF5 worker process, and the worker: all of libhdf5 |
+//! | [`store`] | rows of a column: chunk cache, codecs, Arrow |
+//! | [`table`] | the model: table, column, missing values, categories |
+//! | [`dialects`] | ways of keeping a table: recognises one in a catalogue and builds a [`table::Table`] |
+//! | [`views`] | the files shown: size and bytes of each |
+//! | [`fs`] | tree of names, inodes, the FUSE adapter |
+//! | [`cli`] | one file per command |
+#![deny(missing_docs)]
+
+pub mod catalogue;
+pub mod cli;
+pub mod dialects;
+pub mod fs;
+pub mod h5;
+pub mod source;
+pub mod store;
+pub mod table;
+pub mod views;

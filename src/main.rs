@@ -1,0 +1,3 @@
+//! The command `hepfs`.
+
+fn main() {}

@@ -1,0 +1,38 @@
+//! A flag that tells long work that nobody waits for it any more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Shared between a waiting request and the work done for it. Clones share one flag.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+/// The work was stopped because nobody waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted")]
+pub struct Interrupted;
+
+impl Interrupt {
+    /// A flag that is not raised.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Raises the flag: work that looks at it stops soon.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the flag is raised.
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// An error once the flag is raised; called between blocks of long work.
+    ///
+    /// # Errors
+    /// [`Interrupted`] when the flag is raised.
+    pub fn check(&self) -> Result<(), Interrupted> {
+        if self.is_raised() { Err(Interrupted) } else { Ok(()) }
+    }
+}

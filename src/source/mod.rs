@@ -1,0 +1,161 @@
+//! An opened source: the lowest layer.
+//!
+//! Everything above reads bytes through [`Source::read_at`] and asks [`Source::check`] whether those bytes still belong
+//! to the file that was opened. A source is a local file today; an object store would stand behind the same two calls.
+//!
+//! Reads use `pread`, never `mmap`: a file that is truncated under a mapping kills the process with `SIGBUS`, while a
+//! short `pread` is an error like any other.
+
+mod identity;
+mod interrupt;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+
+pub use identity::Identity;
+pub use interrupt::{Interrupt, Interrupted};
+
+/// Why a source could not be opened or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused the call.
+    #[error("{path}: {error}", path = .path.display())]
+    Io {
+        /// The file asked for.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The path is no regular file (a folder, a device, a pipe).
+    #[error("{path}: not a regular file", path = .0.display())]
+    NotAFile(PathBuf),
+    /// The file ends before the last byte asked for.
+    #[error("{path}: ends at byte {size}, but bytes {offset}..{end} were asked for", path = .path.display())]
+    Truncated {
+        /// The file read.
+        path: PathBuf,
+        /// First byte asked for.
+        offset: u64,
+        /// One past the last byte asked for.
+        end: u64,
+        /// Where the file ends now.
+        size: u64,
+    },
+    /// The file was rewritten in place since it was opened.
+    #[error("{path}: changed since it was opened", path = .0.display())]
+    Changed(PathBuf),
+}
+
+/// A file opened once for reading; the descriptor is shared with the HDF5 worker, so both read the same inode.
+#[derive(Debug)]
+pub struct Source {
+    path: PathBuf,
+    file: File,
+    opened: Identity,
+    last_seen: Mutex<Identity>,
+}
+
+impl Source {
+    /// Opens `path` for reading and records its identity.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the system refuses, [`Error::NotAFile`] for anything but a regular file.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let io = |error| Error::Io { path: path.to_owned(), error };
+        // A FIFO would block for ever in open(2); look before opening.
+        if !std::fs::metadata(path).map_err(io)?.is_file() {
+            return Err(Error::NotAFile(path.to_owned()));
+        }
+        let file = File::open(path).map_err(io)?;
+        let metadata = file.metadata().map_err(io)?;
+        if !metadata.is_file() {
+            return Err(Error::NotAFile(path.to_owned()));
+        }
+        let opened = Identity::of(&metadata);
+        Ok(Self { path: path.to_owned(), file, opened, last_seen: Mutex::new(opened) })
+    }
+
+    /// The path given to [`Source::open`].
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the file was when it was opened.
+    pub fn identity(&self) -> Identity {
+        self.opened
+    }
+
+    /// Fills `out` from byte `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] where the file ends first, [`Error::Io`] where the system refuses.
+    pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+        match self.file.read_exact_at(out, offset) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Error::Truncated {
+                path: self.path.clone(),
+                offset,
+                end: offset.saturating_add(out.len() as u64),
+                size: self.file.metadata().map(|m| m.size()).unwrap_or(0),
+            }),
+            Err(error) => Err(Error::Io { path: self.path.clone(), error }),
+        }
+    }
+
+    /// Says whether the bytes behind the open descriptor are still those that were opened.
+    ///
+    /// A replacement by `rename` leaves them as they are (the old inode lives on); a rewrite in place does not.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] after a rewrite in place, [`Error::Io`] where `fstat` fails.
+    pub fn check(&self) -> Result<(), Error> {
+        let metadata = self.file.metadata().map_err(|error| Error::Io { path: self.path.clone(), error })?;
+        let now = Identity::of(&metadata);
+        let mut last = self.last_seen.lock();
+        if now == *last {
+            return Ok(());
+        }
+        // Unlinking the name (which is what a rename over it does) moves ctime and nothing else.
+        if last.same_content_as(&now) && metadata.nlink() == 0 {
+            *last = now;
+            return Ok(());
+        }
+        Err(Error::Changed(self.path.clone()))
+    }
+
+    /// The identity of whatever has the source's path now.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where nothing has it any more.
+    pub fn identity_at_path(&self) -> Result<Identity, Error> {
+        let metadata =
+            std::fs::metadata(&self.path).map_err(|error| Error::Io { path: self.path.clone(), error })?;
+        Ok(Identity::of(&metadata))
+    }
+
+    /// The file's metadata as it is now.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where `fstat` fails.
+    pub fn metadata(&self) -> Result<std::fs::Metadata, Error> {
+        self.file.metadata().map_err(|error| Error::Io { path: self.path.clone(), error })
+    }
+}
+
+impl AsFd for Source {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl AsRawFd for Source {
+    fn as_raw_fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+}

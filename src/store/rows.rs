@@ -1,0 +1,52 @@
+//! The one trait a column is made of.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+
+use super::Error;
+use crate::source::Interrupt;
+
+/// Rows `start..end` of a column.
+pub type RowRange = Range<u64>;
+
+/// Something with rows: a dataset, or a small tree of them (dictionary, list, masked, …).
+///
+/// Implementations are shared between threads and keep no position; a caller that reads block after block should keep
+/// to [`Rows::natural_rows`] so that no chunk is decoded twice.
+pub trait Rows: Debug + Send + Sync {
+    /// Number of rows.
+    fn len(&self) -> u64;
+
+    /// Whether there is no row.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Arrow type of [`Rows::array`].
+    fn data_type(&self) -> &DataType;
+
+    /// Whether [`Rows::array`] may hold nulls.
+    fn nullable(&self) -> bool;
+
+    /// The rows of `range` as an Arrow array of [`Rows::data_type`], as long as the range. Missing values are null.
+    ///
+    /// # Errors
+    /// See [`Error`]. A range past the end is the caller's bug and answers [`Error::Unsupported`].
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error>;
+
+    /// Bytes of one row as stored in the file, where every row has the same width; the width of [`Rows::read_stored`].
+    fn stored_width(&self) -> Option<u64>;
+
+    /// Fills `out` with the bytes as stored, from byte `offset` of all rows back to back. `None` from
+    /// [`Rows::stored_width`] means that this cannot be called.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn read_stored(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error>;
+
+    /// Rows in a chunk: the natural grain of reading. `None` where rows lie in one run.
+    fn natural_rows(&self) -> Option<u64>;
+}

@@ -1,0 +1,48 @@
+//! The files shown: size and bytes of each. Pure layout over [`crate::store::Rows`]; no I/O of its own.
+
+use crate::source::Interrupt;
+use crate::store;
+
+/// The size of a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Exactly this many bytes.
+    Exact(u64),
+    /// At most this many; the exact size takes a pass over the values.
+    AtMost(u64),
+}
+
+impl Size {
+    /// The number, exact or not.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Size::Exact(bytes) | Size::AtMost(bytes) => bytes,
+        }
+    }
+}
+
+/// How much work a caller allows for a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// None: what is known or arithmetic.
+    Free,
+    /// What fits in about 5 ms.
+    Quick,
+    /// As much as it takes, interruptible.
+    Exact,
+}
+
+/// A file shown: bytes that never change while the source does not.
+pub trait View: Send + Sync {
+    /// The size. [`Effort::Exact`] always answers [`Size::Exact`].
+    ///
+    /// # Errors
+    /// See [`store::Error`].
+    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, store::Error>;
+
+    /// Appends at most `length` bytes from `offset` on to `out`; fewer only at the end of the view.
+    ///
+    /// # Errors
+    /// See [`store::Error`]; bytes appended before it count for nothing.
+    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), store::Error>;
+}
