@@ -1,5 +1,6 @@
 //! Rows of a column, from disk to Arrow: chunk maps, codecs, the chunk cache under one memory budget.
 
+pub mod arrow;
 mod error;
 mod rows;
 

@@ -1,0 +1,212 @@
+//! The canonical missing-value test (HEP001 July, "Missing values"): `isnan(fill) ? isnan(v) : v == fill`.
+
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, make_array};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow::datatypes::{Float16Type, Float32Type, Float64Type};
+
+use super::{Oddities, Parts, decode, text};
+use crate::catalogue::{Class, DESCRIPTOR_SIZE, Datatype, Elements, Fill};
+
+/// Tells the missing elements of a dataset by its explicitly set fill value.
+#[derive(Clone, Debug, Default)]
+pub struct FillTest(Option<Kind>);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// Numeric equality, so that −0 equals 0, or NaN; the fill as a one-element array.
+    Float(ArrayRef),
+    /// Text after padding is stripped.
+    Text(Vec<u8>),
+    /// The content of a sequence.
+    Sequence(Vec<u8>),
+    /// The element's bytes.
+    Bytes(Vec<u8>),
+}
+
+impl FillTest {
+    /// A test that finds nothing missing.
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// The test for a dataset; nothing is missing where the producer set no fill, where the fill cannot be read, and in
+    /// booleans, which have none (HEP001 July, "Boolean columns").
+    pub fn new(datatype: &Datatype, fill: &Fill) -> Self {
+        match fill {
+            Fill::Explicit(fill) if !datatype.is_boolean() => Self(Kind::of(datatype, fill)),
+            _ => Self(None),
+        }
+    }
+
+    /// Whether any element can be missing.
+    pub fn finds_any(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// `array` with a null wherever the element is missing. `bytes` are the elements `array` was decoded from.
+    pub fn apply(&self, array: ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> ArrayRef {
+        let Some(kind) = &self.0 else { return array };
+        let valid = kind.valid(&array, datatype, bytes, parts);
+        if valid.count_set_bits() == array.len() {
+            return array;
+        }
+        let nulls = NullBuffer::union(array.nulls(), Some(&NullBuffer::new(valid)));
+        let data = array.to_data().into_builder().nulls(nulls);
+        // Only the validity changed, and it is as long as the array.
+        data.build().map(make_array).unwrap_or(array)
+    }
+}
+
+impl Kind {
+    fn of(datatype: &Datatype, fill: &Elements) -> Option<Self> {
+        let heap = fill.heap.as_slice();
+        let width = usize::try_from(datatype.size).ok()?;
+        match &datatype.class {
+            // A descriptor has 16 bytes here whatever the file's address size is.
+            Class::VariableString { padding, .. } => {
+                let text = heap.resolve(fill.bytes.get(..DESCRIPTOR_SIZE)?, 1).ok()?;
+                Some(Kind::Text(text::strip(&text, text::variable_padding(*padding)).to_vec()))
+            }
+            Class::Sequence { base } if !base.is_variable() => {
+                let content = heap.resolve(fill.bytes.get(..DESCRIPTOR_SIZE)?, base.size).ok()?;
+                Some(Kind::Sequence(content.into_owned()))
+            }
+            _ if datatype.is_variable() => None,
+            Class::FixedString { padding, .. } => {
+                Some(Kind::Text(text::strip(fill.bytes.get(..width)?, *padding).to_vec()))
+            }
+            Class::Float { .. } => {
+                let bytes = Buffer::from(fill.bytes.get(..width)?);
+                let value = decode(datatype, bytes, 1, &NoParts, &mut Oddities::new()).ok()?;
+                if value.data_type().is_floating() {
+                    Some(Kind::Float(value))
+                } else {
+                    Some(Kind::Bytes(fill.bytes.get(..width)?.to_vec()))
+                }
+            }
+            _ => Some(Kind::Bytes(fill.bytes.get(..width)?.to_vec())),
+        }
+    }
+
+    /// A bit for each element, set where it is not missing.
+    fn valid(&self, array: &ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> BooleanBuffer {
+        let count = array.len();
+        match self {
+            Kind::Float(fill) => match array.data_type() {
+                arrow::datatypes::DataType::Float16 => float_valid::<Float16Type>(array, fill, |v| v.is_nan()),
+                arrow::datatypes::DataType::Float32 => float_valid::<Float32Type>(array, fill, |v| v.is_nan()),
+                _ => float_valid::<Float64Type>(array, fill, |v| v.is_nan()),
+            },
+            Kind::Text(fill) => match &datatype.class {
+                Class::FixedString { padding, .. } => {
+                    cells(bytes, datatype, count, |cell| text::strip(cell, *padding) != fill)
+                }
+                Class::VariableString { padding, .. } => cells(bytes, datatype, count, |cell| {
+                    let padding = text::variable_padding(*padding);
+                    parts.resolve(cell, 1).map_or(true, |text| text::strip(&text, padding) != fill)
+                }),
+                _ => BooleanBuffer::new_set(count),
+            },
+            Kind::Sequence(fill) => match &datatype.class {
+                Class::Sequence { base } => cells(bytes, datatype, count, |cell| {
+                    parts.resolve(cell, base.size).map_or(true, |content| *content != **fill)
+                }),
+                _ => BooleanBuffer::new_set(count),
+            },
+            Kind::Bytes(fill) => match fill.as_slice().try_into() {
+                // The common widths compare as one number.
+                Ok(fill) => words::<8>(bytes, count, fill),
+                Err(_) => match fill.as_slice().try_into() {
+                    Ok(fill) => words::<4>(bytes, count, fill),
+                    Err(_) => cells(bytes, datatype, count, |cell| cell != fill),
+                },
+            },
+        }
+    }
+}
+
+fn words<const N: usize>(bytes: &[u8], count: usize, fill: [u8; N]) -> BooleanBuffer {
+    let (cells, _) = bytes.as_chunks::<N>();
+    let cells = &cells[..count.min(cells.len())];
+    BooleanBuffer::collect_bool(cells.len(), |i| cells[i] != fill)
+}
+
+fn cells(bytes: &[u8], datatype: &Datatype, count: usize, valid: impl Fn(&[u8]) -> bool) -> BooleanBuffer {
+    let width = (datatype.size as usize).max(1);
+    BooleanBuffer::collect_bool(count, |i| bytes.get(i * width..(i + 1) * width).is_none_or(&valid))
+}
+
+fn float_valid<T: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    fill: &ArrayRef,
+    is_nan: impl Fn(&T::Native) -> bool,
+) -> BooleanBuffer {
+    let values = array.as_primitive::<T>().values();
+    let fill = fill.as_primitive::<T>().value(0);
+    if is_nan(&fill) {
+        BooleanBuffer::collect_bool(values.len(), |i| !is_nan(&values[i]))
+    } else {
+        BooleanBuffer::collect_bool(values.len(), |i| values[i] != fill)
+    }
+}
+
+/// For types that have no variable-length parts.
+struct NoParts;
+
+impl Parts for NoParts {
+    fn resolve(&self, _: &[u8], _: u64) -> Result<std::borrow::Cow<'_, [u8]>, String> {
+        Err("no variable-length parts here".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{ByteOrder, Charset, FloatFormat, Padding};
+
+    fn missing(datatype: &Datatype, fill: &[u8], bytes: &[u8]) -> Vec<bool> {
+        let test = FillTest::new(datatype, &Fill::Explicit(Elements { bytes: fill.to_vec(), heap: Vec::new() }));
+        let count = bytes.len() / datatype.size as usize;
+        let array = decode(datatype, Buffer::from(bytes), count, &NoParts, &mut Oddities::new()).unwrap();
+        let array = test.apply(array, datatype, bytes, &NoParts);
+        (0..count).map(|i| array.is_null(i)).collect()
+    }
+
+    #[test]
+    fn any_nan_matches_a_nan_fill() {
+        let datatype = Datatype { size: 4, class: Class::Float { order: ByteOrder::Big, format: FloatFormat::Single } };
+        let payload = f32::from_bits(0xffc0_1234);
+        let bytes = [f32::NAN, 1.0, payload].map(|v| v.to_be_bytes()).concat();
+        assert_eq!(missing(&datatype, &f32::NAN.to_be_bytes(), &bytes), [true, false, true]);
+        // −0 == 0, as numpy and the specification's formula have it.
+        let bytes = [0.0f32, -0.0, f32::NAN].map(|v| v.to_be_bytes()).concat();
+        assert_eq!(missing(&datatype, &0.0f32.to_be_bytes(), &bytes), [true, true, false]);
+    }
+
+    #[test]
+    fn strings_match_without_their_padding() {
+        let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 };
+        let datatype = Datatype { size: 3, class };
+        assert_eq!(missing(&datatype, b"NA\0", b"NA\0N\0\0\0\0\0"), [true, false, false]);
+        assert_eq!(missing(&datatype, b"\0\0\0", b"NA\0\0\0\0"), [false, true]);
+    }
+
+    #[test]
+    fn integers_match_at_every_width() {
+        for size in [1usize, 2, 3, 4, 8] {
+            let class =
+                Class::Integer { signed: true, order: ByteOrder::Little, precision: size as u32 * 8, offset: 0 };
+            let datatype = Datatype { size: size as u64, class };
+            let bytes = [vec![9; size], vec![8; size], vec![9; size]].concat();
+            assert_eq!(missing(&datatype, &vec![9; size], &bytes), [true, false, true], "{size} bytes");
+        }
+    }
+
+    #[test]
+    fn no_fill_no_missing() {
+        let class = Class::Integer { signed: true, order: ByteOrder::Little, precision: 8, offset: 0 };
+        let datatype = Datatype { size: 1, class };
+        assert!(!FillTest::new(&datatype, &Fill::Default).finds_any());
+        assert!(!FillTest::new(&datatype, &Fill::Undefined).finds_any());
+    }
+}

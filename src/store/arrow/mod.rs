@@ -1,0 +1,290 @@
+//! Stored elements become Arrow arrays: the one place where the meaning of bytes is decided, so that every view says the
+//! same of a value (`docs/SEMANTICS.md`).
+//!
+//! Pure functions over slices. Elements arrive back to back in the layout and byte order of the file; whatever has
+//! variable length is looked up through [`Parts`].
+
+mod enumeration;
+mod missing;
+mod nested;
+mod number;
+mod text;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, FixedSizeBinaryArray, new_empty_array};
+use arrow::buffer::Buffer;
+use arrow::datatypes::{DataType, Field as ArrowField, Fields};
+
+use crate::catalogue::{ByteOrder, Class, Datatype, FloatFormat};
+
+pub use missing::FillTest;
+pub use text::strip;
+
+/// Where the variable-length parts of elements lie.
+pub trait Parts {
+    /// The bytes a 16-byte descriptor leads to: exactly `length × width` of them, nothing for a null descriptor.
+    ///
+    /// # Errors
+    /// What is wrong with the descriptor.
+    fn resolve(&self, descriptor: &[u8], width: u64) -> Result<Cow<'_, [u8]>, String>;
+}
+
+/// The heap of [`crate::catalogue::Elements`]: descriptors hold offsets into it.
+impl Parts for [u8] {
+    fn resolve(&self, descriptor: &[u8], width: u64) -> Result<Cow<'_, [u8]>, String> {
+        let descriptor = crate::catalogue::Descriptor::parse(descriptor).ok_or("descriptor cut short")?;
+        let bytes = u64::from(descriptor.length).checked_mul(width).ok_or("length overflows")?;
+        let end = descriptor.position.checked_add(bytes).ok_or("position overflows")?;
+        let range = usize::try_from(descriptor.position).ok().zip(usize::try_from(end).ok());
+        range
+            .and_then(|(start, end)| self.get(start..end))
+            .map(Cow::Borrowed)
+            .ok_or_else(|| format!("bytes {}..{end} lie outside the heap", descriptor.position))
+    }
+}
+
+/// A stored value that breaks a rule but does not stop its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Oddity {
+    /// A boolean that is neither 0 nor 1: shown as missing.
+    InvalidBoolean,
+    /// An enumeration code without a member: shown as its number.
+    UnnamedCode,
+    /// A category code past the last category: shown as missing.
+    CategoryOutOfRange,
+    /// A list whose offsets go back or past its values: shown as missing.
+    InvalidOffsets,
+}
+
+/// The oddities of some rows: what and in which row, counted from the first row decoded.
+pub type Oddities = Vec<(Oddity, u64)>;
+
+/// An element that cannot be decoded at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("row {row}: {reason}")]
+pub struct DecodeError {
+    /// Row counted from the first row decoded.
+    pub row: u64,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl DecodeError {
+    fn new(row: usize, reason: impl Into<String>) -> Self {
+        Self { row: row as u64, reason: reason.into() }
+    }
+}
+
+/// The Arrow type that elements of `datatype` are shown as.
+///
+/// Strings and lists have 64-bit offsets, so that no block of rows is too large for its type.
+pub fn arrow_type(datatype: &Datatype) -> DataType {
+    match &datatype.class {
+        Class::Integer { order: ByteOrder::Little | ByteOrder::Big, signed, .. } if datatype.size <= 8 => {
+            number::integer_type(datatype.size, *signed)
+        }
+        Class::Bitfield { order: ByteOrder::Little | ByteOrder::Big, .. } if datatype.size <= 8 => {
+            number::integer_type(datatype.size, false)
+        }
+        Class::Float { order: ByteOrder::Little | ByteOrder::Big, format } => match format {
+            FloatFormat::Half => DataType::Float16,
+            FloatFormat::Single => DataType::Float32,
+            FloatFormat::Double => DataType::Float64,
+            FloatFormat::Other { .. } => binary_type(datatype),
+        },
+        Class::FixedString { .. } | Class::VariableString { .. } => DataType::LargeUtf8,
+        Class::Enum { .. } if datatype.is_boolean() => DataType::Boolean,
+        Class::Enum { base, .. } if enumeration::is_readable(base) => {
+            DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::LargeUtf8))
+        }
+        Class::Compound { fields } => DataType::Struct(
+            fields
+                .iter()
+                .map(|field| ArrowField::new(field.name.to_string(), arrow_type(&field.datatype), true))
+                .collect::<Fields>(),
+        ),
+        Class::Complex { base } => {
+            let part = arrow_type(base);
+            DataType::Struct(Fields::from(vec![
+                ArrowField::new("re", part.clone(), true),
+                ArrowField::new("im", part, true),
+            ]))
+        }
+        Class::Array { dims, base } => nested::array_type(dims, base).unwrap_or_else(|| binary_type(datatype)),
+        Class::Sequence { base } => DataType::LargeList(Arc::new(ArrowField::new_list_field(arrow_type(base), true))),
+        _ => binary_type(datatype),
+    }
+}
+
+/// Bytes that nobody interprets; an element wider than Arrow can say is cut short there and refused on reading.
+fn binary_type(datatype: &Datatype) -> DataType {
+    DataType::FixedSizeBinary(i32::try_from(datatype.size).unwrap_or(i32::MAX))
+}
+
+/// Decodes `count` elements that lie back to back in `bytes`. Nothing is null but what an [`Oddity`] makes so.
+///
+/// # Errors
+/// [`DecodeError`] where `bytes` has another length than `count` elements, or a variable-length part leads nowhere.
+pub fn decode(
+    datatype: &Datatype,
+    bytes: Buffer,
+    count: usize,
+    parts: &dyn Parts,
+    oddities: &mut Oddities,
+) -> Result<ArrayRef, DecodeError> {
+    let width = usize::try_from(datatype.size).map_err(|_| DecodeError::new(0, "element too wide"))?;
+    if width.checked_mul(count) != Some(bytes.len()) {
+        return Err(DecodeError::new(0, format!("{count} elements of {width} bytes in {} bytes", bytes.len())));
+    }
+    if count == 0 {
+        return Ok(new_empty_array(&arrow_type(datatype)));
+    }
+    match &datatype.class {
+        Class::Integer { order, signed, precision, offset } if number::is_ordered(*order) && width <= 8 => {
+            Ok(number::integers(
+                bytes,
+                number::Layout { width, order: *order, precision: *precision, offset: *offset },
+                *signed,
+            ))
+        }
+        Class::Bitfield { order, precision, offset } if number::is_ordered(*order) && width <= 8 => {
+            Ok(number::integers(
+                bytes,
+                number::Layout { width, order: *order, precision: *precision, offset: *offset },
+                false,
+            ))
+        }
+        Class::Float { order, format } if number::is_ordered(*order) => {
+            Ok(number::floats(bytes.clone(), *order, *format).unwrap_or_else(|| binary(bytes, width, count)))
+        }
+        Class::FixedString { padding, .. } => Ok(text::fixed(&bytes, width, *padding)),
+        Class::VariableString { padding, .. } => text::variable(&bytes, *padding, parts),
+        Class::Enum { .. } if datatype.is_boolean() => Ok(enumeration::booleans(&bytes, oddities)),
+        Class::Enum { base, members } if enumeration::is_readable(base) => {
+            Ok(enumeration::labels(&bytes, base, members, oddities))
+        }
+        Class::Compound { fields } => nested::compound(&bytes, width, count, fields, parts, oddities),
+        Class::Complex { base } => nested::complex(&bytes, width, count, base, parts, oddities),
+        Class::Array { dims, base } if nested::array_type(dims, base).is_some() => {
+            nested::arrays(bytes, dims, base, count, parts, oddities)
+        }
+        Class::Sequence { base } => nested::sequences(&bytes, base, parts, oddities),
+        _ => Ok(binary(bytes, width, count)),
+    }
+}
+
+fn binary(bytes: Buffer, width: usize, count: usize) -> ArrayRef {
+    match i32::try_from(width) {
+        Ok(width) if width > 0 => Arc::new(FixedSizeBinaryArray::new(width, bytes, None)),
+        // Nothing fits a type as wide as that; rows still count.
+        _ => arrow::array::new_null_array(&DataType::FixedSizeBinary(i32::MAX.min(width as i32).max(0)), count),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array, AsArray};
+    use arrow::datatypes::{Int32Type, Int64Type, UInt16Type};
+
+    use super::*;
+    use crate::catalogue::{Charset, Field, Member, Padding};
+
+    fn integer(size: u64, signed: bool, order: ByteOrder) -> Datatype {
+        Datatype { size, class: Class::Integer { signed, order, precision: size as u32 * 8, offset: 0 } }
+    }
+
+    fn run(datatype: &Datatype, bytes: &[u8], count: usize, heap: &[u8]) -> (ArrayRef, Oddities) {
+        let mut oddities = Oddities::new();
+        let array = decode(datatype, Buffer::from(bytes), count, &heap, &mut oddities).unwrap();
+        assert_eq!(array.data_type(), &arrow_type(datatype));
+        (array, oddities)
+    }
+
+    impl Parts for &[u8] {
+        fn resolve(&self, descriptor: &[u8], width: u64) -> Result<Cow<'_, [u8]>, String> {
+            (**self).resolve(descriptor, width)
+        }
+    }
+
+    #[test]
+    fn three_byte_big_endian_integers_keep_their_sign() {
+        let (array, _) = run(&integer(3, true, ByteOrder::Big), &[0xff, 0xff, 0xfe, 0x00, 0x01, 0x00], 2, &[]);
+        assert_eq!(array.as_primitive::<Int32Type>().values(), &[-2, 256]);
+    }
+
+    #[test]
+    fn precision_and_offset_select_the_bits() {
+        // 12 significant bits from bit 2 on, as H5Tset_precision/H5Tset_offset make them.
+        let class = Class::Integer { signed: false, order: ByteOrder::Little, precision: 12, offset: 2 };
+        let (array, _) = run(&Datatype { size: 2, class }, &0b11_1010_1010_1010_01u16.to_le_bytes(), 1, &[]);
+        assert_eq!(array.as_primitive::<UInt16Type>().value(0), 0b1010_1010_1010);
+    }
+
+    #[test]
+    fn a_field_in_the_middle_of_a_compound() {
+        let fields = vec![
+            Field { name: "a".into(), offset: 0, datatype: integer(1, false, ByteOrder::Little) },
+            Field { name: "b".into(), offset: 4, datatype: integer(8, true, ByteOrder::Big) },
+        ];
+        let datatype = Datatype { size: 12, class: Class::Compound { fields } };
+        let mut bytes = vec![7, 0xee, 0xee, 0xee];
+        bytes.extend((-5i64).to_be_bytes());
+        let (array, _) = run(&datatype, &bytes, 1, &[]);
+        assert_eq!(array.as_struct().column(1).as_primitive::<Int64Type>().value(0), -5);
+    }
+
+    #[test]
+    fn a_field_past_the_element_is_an_error() {
+        let fields = vec![Field { name: "a".into(), offset: 6, datatype: integer(4, true, ByteOrder::Little) }];
+        let datatype = Datatype { size: 8, class: Class::Compound { fields } };
+        let mut oddities = Oddities::new();
+        assert!(decode(&datatype, Buffer::from([0u8; 8].as_slice()), 1, &[].as_slice(), &mut oddities).is_err());
+    }
+
+    #[test]
+    fn enumerations_name_what_they_can() {
+        let members = vec![Member { name: "off".into(), value: -1 }, Member { name: "on".into(), value: 300 }];
+        let base = Box::new(integer(2, true, ByteOrder::Big));
+        let datatype = Datatype { size: 2, class: Class::Enum { base, members } };
+        let (array, oddities) = run(&datatype, &[0x01, 0x2c, 0xff, 0xff, 0x00, 0x07], 3, &[]);
+        let array = array.as_dictionary::<Int32Type>();
+        let labels = array.values().as_string::<i64>();
+        let shown: Vec<_> = array.keys().iter().map(|key| labels.value(key.unwrap() as usize)).collect();
+        assert_eq!(shown, ["on", "off", "7"]);
+        assert_eq!(oddities, [(Oddity::UnnamedCode, 2)]);
+    }
+
+    #[test]
+    fn a_boolean_of_two_is_missing_and_reported() {
+        let members = vec![Member { name: "FALSE".into(), value: 0 }, Member { name: "TRUE".into(), value: 1 }];
+        let base = Box::new(integer(1, true, ByteOrder::Little));
+        let datatype = Datatype { size: 1, class: Class::Enum { base, members } };
+        let (array, oddities) = run(&datatype, &[1, 2, 0], 3, &[]);
+        assert_eq!(array.as_boolean().iter().collect::<Vec<_>>(), [Some(true), None, Some(false)]);
+        assert_eq!(oddities, [(Oddity::InvalidBoolean, 1)]);
+    }
+
+    #[test]
+    fn sequences_and_strings_lead_into_the_heap() {
+        let string = Datatype {
+            size: 16,
+            class: Class::VariableString { padding: Padding::NullTerminated, charset: Charset::Utf8 },
+        };
+        let descriptor = |length, position| crate::catalogue::Descriptor { length, position, index: 0 }.to_bytes();
+        let bytes = [descriptor(2, 1), descriptor(0, 0)].concat();
+        let (array, _) = run(&string, &bytes, 2, b"xhi");
+        assert_eq!(array.as_string::<i64>().iter().collect::<Vec<_>>(), [Some("hi"), Some("")]);
+
+        let numbers =
+            Datatype { size: 16, class: Class::Sequence { base: Box::new(integer(2, false, ByteOrder::Little)) } };
+        let (array, _) = run(&numbers, &bytes, 2, &[0, 1, 0, 2, 0]);
+        let list = array.as_list::<i64>();
+        assert_eq!(list.value(0).as_primitive::<UInt16Type>().values(), &[1, 2]);
+        assert_eq!(list.value_length(1), 0);
+        let mut oddities = Oddities::new();
+        let error = decode(&numbers, Buffer::from(bytes.as_slice()), 2, &[].as_slice(), &mut oddities).unwrap_err();
+        assert_eq!(error.row, 0);
+    }
+}
