@@ -1,1 +1,4 @@
-//! Ways of keeping a table.
+//! Ways of keeping a table in an HDF5 file. A dialect recognises its tables in the catalogue and builds a
+//! [`Table`](crate::table::Table) of them; nothing above knows which dialect a table came from.
+
+pub mod hep001;

@@ -1,1 +1,113 @@
-//! The model of a table.
+//! The model of a table: columns of rows, whatever file idiom they came from. No HDF5 call, no FUSE, no file.
+
+mod finding;
+mod rows;
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use crate::catalogue::{Attribute, Datatype, Fill, Filter, Layout};
+use crate::store::{Rows, Tally};
+
+pub use finding::Finding;
+pub use rows::{CategoryRows, ListRows, ReferenceRows, StringRows};
+
+/// A table: its columns in logical order, row labels first.
+#[derive(Debug)]
+pub struct Table {
+    /// HDF5 path of the table group.
+    pub path: String,
+    /// What kind of table: `HEP001`.
+    pub dialect: &'static str,
+    /// The revision's features met, such as `April 2026` or `July 2026`.
+    pub revision: String,
+    /// Rows of `table.*`.
+    pub rows: u64,
+    /// Attributes of the table group.
+    pub attributes: Vec<Attribute>,
+    /// Row labels, then columns.
+    pub columns: Vec<Column>,
+    /// Label sets of categorical columns.
+    pub categories: Vec<Categories>,
+    /// Search indexes found, used or not.
+    pub indexes: Vec<SearchIndex>,
+    /// Names under the group that are servants of the table (categories, search indexes, …), not shown by themselves.
+    pub servants: Vec<BString>,
+    /// Rules the table breaks.
+    pub findings: Vec<Finding>,
+}
+
+/// A column, readable or not.
+#[derive(Debug)]
+pub struct Column {
+    /// Name of the link.
+    pub name: BString,
+    /// HDF5 path.
+    pub path: String,
+    /// It labels rows.
+    pub is_label: bool,
+    /// It has as many rows as the table and stands in `table.*`.
+    pub in_table: bool,
+    /// Rows, or why they cannot be had.
+    pub rows: Result<Arc<dyn Rows>, String>,
+    /// Oddities met while reading.
+    pub tally: Arc<Tally>,
+    /// Physical units and the vocabulary that explains them (its own, else the table's).
+    pub units: Option<String>,
+    /// Vocabulary of `units`.
+    pub units_vocabulary: Option<String>,
+    /// Plain-text description.
+    pub description: Option<String>,
+    /// Position of its label set in [`Table::categories`].
+    pub categories: Option<usize>,
+    /// Attributes of the dataset or group.
+    pub attributes: Vec<Attribute>,
+    /// The dataset's storage; `None` for a list column.
+    pub storage: Option<Storage>,
+}
+
+/// How a column's dataset is stored.
+#[derive(Clone, Debug)]
+pub struct Storage {
+    /// Type of one element.
+    pub datatype: Datatype,
+    /// Elements in the dataset, reserved ones included.
+    pub extent: u64,
+    /// Fill value.
+    pub fill: Fill,
+    /// Where the elements lie.
+    pub layout: Layout,
+    /// Filter pipeline.
+    pub filters: Vec<Filter>,
+}
+
+/// A label set of categorical columns.
+#[derive(Debug)]
+pub struct Categories {
+    /// HDF5 path of the dataset.
+    pub path: String,
+    /// The labels, or why they cannot be had.
+    pub labels: Result<Arc<dyn Rows>, String>,
+    /// Whether the order of the labels means something.
+    pub ordered: Option<bool>,
+}
+
+/// A search index as the file declares it (HEP001 §8). It is untrusted.
+#[derive(Clone, Debug)]
+pub struct SearchIndex {
+    /// HDF5 path.
+    pub path: String,
+    /// `CHUNK_MINMAX`, `SORTED_ROWS`, `BITMAP`, `CHUNK_BLOOM`, or a kind this program does not know.
+    pub kind: Option<String>,
+    /// Names of the columns that it covers.
+    pub columns: Vec<BString>,
+    /// Extent of the dataset.
+    pub shape: Vec<u64>,
+    /// `SOURCE_GENERATION`, the table's generation it was built at (July).
+    pub source_generation: Option<u64>,
+    /// `SOURCE_NROWS`, the rows it was built over (July).
+    pub source_rows: Option<u64>,
+    /// Its other attributes.
+    pub attributes: Vec<Attribute>,
+}

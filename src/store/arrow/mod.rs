@@ -46,7 +46,7 @@ impl Parts for [u8] {
 }
 
 /// A stored value that breaks a rule but does not stop its neighbours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Oddity {
     /// A boolean that is neither 0 nor 1: shown as missing.
     InvalidBoolean,
@@ -160,7 +160,7 @@ pub fn decode(
             Ok(number::floats(bytes.clone(), *order, *format).unwrap_or_else(|| binary(bytes, width, count)))
         }
         Class::FixedString { padding, .. } => Ok(text::fixed(&bytes, width, *padding)),
-        Class::VariableString { padding, .. } => text::variable(&bytes, *padding, parts),
+        Class::VariableString { padding, .. } => text::variable(&bytes, width, *padding, parts),
         Class::Enum { .. } if datatype.is_boolean() => Ok(enumeration::booleans(&bytes, oddities)),
         Class::Enum { base, members } if enumeration::is_readable(base) => {
             Ok(enumeration::labels(&bytes, base, members, oddities))
@@ -170,7 +170,7 @@ pub fn decode(
         Class::Array { dims, base } if nested::array_type(dims, base).is_some() => {
             nested::arrays(bytes, dims, base, count, parts, oddities)
         }
-        Class::Sequence { base } => nested::sequences(&bytes, base, parts, oddities),
+        Class::Sequence { base } => nested::sequences(&bytes, width, base, parts, oddities),
         _ => Ok(binary(bytes, width, count)),
     }
 }

@@ -7,7 +7,7 @@ use arrow::buffer::{Buffer, MutableBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field as ArrowField, Fields};
 
 use super::{DecodeError, Oddities, Parts, arrow_type, decode};
-use crate::catalogue::{DESCRIPTOR_SIZE, Datatype, Field};
+use crate::catalogue::{Datatype, Field};
 
 /// The type of an array: a fixed-size list for each dimension, the last innermost. `None` where an extent is zero or
 /// does not fit Arrow's 32 bits.
@@ -97,19 +97,20 @@ pub(super) fn arrays(
 
 pub(super) fn sequences(
     bytes: &[u8],
+    width: usize,
     base: &Datatype,
     parts: &dyn Parts,
     oddities: &mut Oddities,
 ) -> Result<ArrayRef, DecodeError> {
-    let mut offsets = Vec::with_capacity(bytes.len() / DESCRIPTOR_SIZE + 1);
+    let mut offsets = Vec::with_capacity(bytes.len() / width.max(1) + 1);
     offsets.push(0i64);
     let mut values = MutableBuffer::new(0);
     let mut length = 0usize;
-    let width = usize::try_from(base.size).unwrap_or(usize::MAX).max(1);
-    for (row, descriptor) in bytes.chunks_exact(DESCRIPTOR_SIZE).enumerate() {
+    let element = usize::try_from(base.size).unwrap_or(usize::MAX).max(1);
+    for (row, descriptor) in bytes.chunks_exact(width.max(1)).enumerate() {
         let cells = parts.resolve(descriptor, base.size).map_err(|reason| DecodeError::new(row, reason))?;
-        length += cells.len() / width;
-        values.extend_from_slice(&cells[..cells.len() / width * width]);
+        length += cells.len() / element;
+        values.extend_from_slice(&cells[..cells.len() / element * element]);
         offsets.push(length as i64);
     }
     let mut inner = Oddities::new();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, LargeStringBuilder};
 
 use super::{DecodeError, Parts};
-use crate::catalogue::{DESCRIPTOR_SIZE, Padding};
+use crate::catalogue::Padding;
 
 /// The text in a string's place: padding is no part of it.
 pub fn strip(bytes: &[u8], padding: Padding) -> &[u8] {
@@ -32,9 +32,14 @@ pub(super) fn fixed(bytes: &[u8], width: usize, padding: Padding) -> ArrayRef {
 }
 
 /// Strings behind descriptors; invalid UTF-8 becomes U+FFFD.
-pub(super) fn variable(bytes: &[u8], padding: Padding, parts: &dyn Parts) -> Result<ArrayRef, DecodeError> {
-    let mut builder = LargeStringBuilder::with_capacity(bytes.len() / DESCRIPTOR_SIZE, bytes.len());
-    for (row, descriptor) in bytes.chunks_exact(DESCRIPTOR_SIZE).enumerate() {
+pub(super) fn variable(
+    bytes: &[u8],
+    width: usize,
+    padding: Padding,
+    parts: &dyn Parts,
+) -> Result<ArrayRef, DecodeError> {
+    let mut builder = LargeStringBuilder::with_capacity(bytes.len() / width.max(1), bytes.len());
+    for (row, descriptor) in bytes.chunks_exact(width.max(1)).enumerate() {
         let text = parts.resolve(descriptor, 1).map_err(|reason| DecodeError::new(row, reason))?;
         builder.append_value(String::from_utf8_lossy(strip(&text, variable_padding(padding))));
     }

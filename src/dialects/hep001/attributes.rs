@@ -1,0 +1,75 @@
+//! Attributes as HEP001 uses them: read leniently, whatever string or integer storage a producer chose.
+
+use bstr::{BString, ByteSlice};
+
+use crate::catalogue::{Attribute, ByteOrder, Class, Elements, ObjectId, attribute};
+use crate::store::arrow::{Parts, strip};
+
+/// The strings of a string attribute, padding stripped; `None` where it holds no strings or cannot be read.
+pub fn strings(attribute: &Attribute) -> Option<Vec<BString>> {
+    let Elements { bytes, heap } = attribute.value.as_ref().ok()?;
+    let width = usize::try_from(attribute.datatype.size).ok().filter(|width| *width > 0)?;
+    let cells = bytes.chunks_exact(width);
+    match &attribute.datatype.class {
+        Class::FixedString { padding, .. } => Some(cells.map(|cell| strip(cell, *padding).into()).collect()),
+        Class::VariableString { .. } => cells
+            .map(|cell| {
+                let text = heap.as_slice().resolve(cell, 1).ok()?;
+                let end = text.find_byte(0).unwrap_or(text.len());
+                Some(text[..end].into())
+            })
+            .collect(),
+        _ => None,
+    }
+}
+
+/// The one string of a string attribute. A one-element array counts as a scalar: producers vary.
+pub fn text(attributes: &[Attribute], name: &str) -> Option<String> {
+    let strings = strings(attribute(attributes, name)?)?;
+    let [only] = strings.as_slice() else { return None };
+    Some(only.to_str_lossy().into_owned())
+}
+
+/// The one value of an integer attribute.
+pub fn integer(attributes: &[Attribute], name: &str) -> Option<i128> {
+    let attribute = attribute(attributes, name)?;
+    let bytes = &attribute.value.as_ref().ok()?.bytes;
+    let Class::Integer { signed, order, .. } = attribute.datatype.class else { return None };
+    if bytes.is_empty() || bytes.len() > 8 || bytes.len() as u64 != attribute.datatype.size {
+        return None;
+    }
+    let mut wide = [0u8; 16];
+    wide[..bytes.len()].copy_from_slice(bytes);
+    if order == ByteOrder::Big {
+        wide[..bytes.len()].reverse();
+    }
+    let unused = 128 - 8 * bytes.len() as u32;
+    let raw = u128::from_le_bytes(wide);
+    Some(if signed { ((raw << unused) as i128) >> unused } else { raw as i128 })
+}
+
+/// The one value of an unsigned integer attribute.
+pub fn unsigned(attributes: &[Attribute], name: &str) -> Option<u64> {
+    u64::try_from(integer(attributes, name)?).ok()
+}
+
+/// The one value of a boolean attribute; plain integers are accepted, as Anndata writes them.
+pub fn boolean(attributes: &[Attribute], name: &str) -> Option<bool> {
+    let attribute = attribute(attributes, name)?;
+    let bytes = &attribute.value.as_ref().ok()?.bytes;
+    let boolean = attribute.datatype.is_boolean() || matches!(attribute.datatype.class, Class::Integer { .. });
+    match bytes.as_slice() {
+        [byte] if boolean && *byte <= 1 => Some(*byte == 1),
+        _ => None,
+    }
+}
+
+/// The first attribute present under one of these names, which drafts spell differently.
+pub fn any<'a>(attributes: &'a [Attribute], names: &[&'static str]) -> Option<(&'static str, &'a Attribute)> {
+    names.iter().find_map(|name| attribute(attributes, name).map(|found| (*name, found)))
+}
+
+/// What a reference attribute refers to, element by element; `None` where it holds no references.
+pub fn references(attribute: &Attribute) -> Option<&[Option<ObjectId>]> {
+    matches!(attribute.datatype.class, Class::Reference(_)).then_some(attribute.references.as_slice())
+}

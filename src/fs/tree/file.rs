@@ -1,0 +1,86 @@
+//! A file: a view with the attributes of the object behind it.
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Opened, Size, no_directory};
+use crate::catalogue::Attribute;
+use crate::views::View;
+use crate::views::metadata::attribute_text;
+
+/// The kernel's limit on one extended attribute.
+const MOST_XATTR: usize = 65_536;
+
+/// The kernel's limit on the name of an extended attribute.
+const MOST_XATTR_NAME: usize = 255;
+
+pub(super) struct FileNode {
+    pub opened: Arc<Opened>,
+    pub view: Arc<dyn View>,
+    pub xattrs: Arc<Xattrs>,
+    /// HDF5 path and file name, for the log.
+    pub label: String,
+}
+
+/// Where the extended attributes of a node come from.
+pub(super) struct Xattrs {
+    /// True link name.
+    pub name: BString,
+    /// Attributes of the object.
+    pub attributes: Vec<Attribute>,
+}
+
+impl Xattrs {
+    /// `user.hepfs.name`, then `user.ATTRIBUTE` for each attribute that fits the kernel's limits.
+    pub fn list(&self) -> Vec<(BString, Vec<u8>)> {
+        let mut list = vec![("user.hepfs.name".into(), self.name.to_vec())];
+        for attribute in &self.attributes {
+            let mut name = BString::from("user.");
+            name.extend_from_slice(&attribute.name);
+            let value = attribute_text(attribute);
+            if name.len() <= MOST_XATTR_NAME && value.len() <= MOST_XATTR && name != "user.hepfs.name" {
+                list.push((name, value));
+            }
+        }
+        list
+    }
+}
+
+impl FileNode {
+    fn log(&self, error: crate::store::Error) -> Error {
+        let error = Error::from(error);
+        if let Error::Store(error) = &error {
+            self.opened.context().errors.add(&format!("{}: {error}", self.label));
+        }
+        error
+    }
+}
+
+impl Node for FileNode {
+    fn attributes(&self) -> Attributes {
+        self.opened.attributes(Kind::File)
+    }
+
+    fn is_current(&self) -> bool {
+        self.opened.is_current()
+    }
+
+    fn readlink(&self) -> Result<BString, Error> {
+        Err(Error::NotAFile)
+    }
+
+    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
+        self.view.size(effort, interrupt).map_err(|error| self.log(error))
+    }
+
+    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.view.read(offset, length, out, interrupt).map_err(|error| self.log(error))
+    }
+
+    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        Ok(self.xattrs.list())
+    }
+
+    no_directory!();
+}

@@ -1,0 +1,214 @@
+//! `.hepfs`: what is learnt while running. Every open makes the bytes anew.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bstr::BString;
+use parking_lot::Mutex;
+use serde_json::json;
+
+use super::{Attributes, Children, Context, Effort, Error, Interrupt, Kind, Node, NodeRef, Size};
+use super::{directory_only, no_directory, plain_attributes};
+use crate::fs::node::DirEntry;
+use crate::store::arrow::Oddity;
+
+/// Name of the directory, at the root of the mount.
+pub(super) const DIRECTORY: &str = ".hepfs";
+
+/// Errors kept.
+const MOST_ERRORS: usize = 1000;
+
+/// The last errors met while serving, oldest first; equal ones in a row count once.
+#[derive(Debug, Default)]
+pub struct ErrorLog(Mutex<VecDeque<(SystemTime, String, u64)>>);
+
+impl ErrorLog {
+    /// Adds an error, and writes it to the log.
+    pub fn add(&self, message: &str) {
+        // Names in a hostile file may hold terminal escapes.
+        let message: String = message.chars().flat_map(printable).collect();
+        tracing::warn!("{message}");
+        let mut errors = self.0.lock();
+        if let Some((_, last, times)) = errors.back_mut()
+            && *last == message
+        {
+            *times += 1;
+            return;
+        }
+        if errors.len() == MOST_ERRORS {
+            errors.pop_front();
+        }
+        errors.push_back((SystemTime::now(), message, 1));
+    }
+
+    fn text(&self) -> String {
+        let line = |(time, message, times): &(SystemTime, String, u64)| {
+            let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+            let times = if *times > 1 { format!(" ({times} times)") } else { String::new() };
+            format!("{seconds} {message}{times}\n")
+        };
+        self.0.lock().iter().map(line).collect()
+    }
+}
+
+/// A character, or its escape where a terminal would act on it.
+pub(super) fn printable(character: char) -> impl Iterator<Item = char> {
+    let escaped = character.is_control();
+    let plain = (!escaped).then_some(character);
+    let escape = if escaped { character.escape_default().collect::<Vec<_>>() } else { Vec::new() };
+    plain.into_iter().chain(escape)
+}
+
+/// The root of a mount: what the sources show, and `.hepfs`.
+pub(super) struct RootNode {
+    shown: NodeRef,
+    live: NodeRef,
+}
+
+impl RootNode {
+    pub fn new(context: Arc<Context>, shown: NodeRef) -> Self {
+        Self { shown, live: Arc::new(LiveDirectory { context, started: SystemTime::now() }) }
+    }
+}
+
+impl Node for RootNode {
+    fn attributes(&self) -> Attributes {
+        self.shown.attributes()
+    }
+
+    fn is_current(&self) -> bool {
+        true
+    }
+
+    fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
+        if name == DIRECTORY.as_bytes() { Ok(self.live.clone()) } else { self.shown.lookup(name, interrupt) }
+    }
+
+    fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
+        let mut children = vec![DirEntry { name: DIRECTORY.into(), kind: Kind::Directory }];
+        children.extend(self.shown.children(interrupt)?.iter().cloned());
+        Ok(children.into())
+    }
+
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        self.shown.xattrs(interrupt)
+    }
+
+    directory_only!();
+}
+
+struct LiveDirectory {
+    context: Arc<Context>,
+    started: SystemTime,
+}
+
+/// The files, with what makes them.
+const FILES: [(&str, fn(&Context) -> String); 3] =
+    [("errors", |context| context.errors.text()), ("findings", findings), ("stats", stats)];
+
+impl Node for LiveDirectory {
+    fn attributes(&self) -> Attributes {
+        plain_attributes(Kind::Directory, self.started)
+    }
+
+    fn is_current(&self) -> bool {
+        true
+    }
+
+    fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
+        let (_, make) = FILES.iter().find(|(file, _)| file.as_bytes() == name).ok_or(Error::NotFound)?;
+        Ok(Arc::new(LiveFile { context: self.context.clone(), make: *make }))
+    }
+
+    fn children(&self, _: &Interrupt) -> Result<Children, Error> {
+        Ok(FILES.iter().map(|(name, _)| DirEntry { name: (*name).into(), kind: Kind::LiveFile }).collect())
+    }
+
+    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        Ok(Vec::new())
+    }
+
+    directory_only!();
+}
+
+struct LiveFile {
+    context: Arc<Context>,
+    make: fn(&Context) -> String,
+}
+
+impl Node for LiveFile {
+    fn attributes(&self) -> Attributes {
+        plain_attributes(Kind::LiveFile, SystemTime::now())
+    }
+
+    fn is_current(&self) -> bool {
+        true
+    }
+
+    fn readlink(&self) -> Result<BString, Error> {
+        Err(Error::NotAFile)
+    }
+
+    fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
+        Ok(Size::Exact(0))
+    }
+
+    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        let text = (self.make)(&self.context);
+        let rest = usize::try_from(offset).ok().and_then(|offset| text.as_bytes().get(offset..)).unwrap_or_default();
+        out.extend_from_slice(&rest[..length.min(rest.len())]);
+        Ok(())
+    }
+
+    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        Ok(Vec::new())
+    }
+
+    no_directory!();
+}
+
+/// One JSON object a line: rules that files break, and rows met with values that break one.
+fn findings(context: &Context) -> String {
+    let mut lines = String::new();
+    let openings: Vec<_> = context.openings.lock().iter().filter_map(std::sync::Weak::upgrade).collect();
+    for opened in openings {
+        let source = opened.path().display().to_string();
+        let (found, counted) = opened.findings();
+        for finding in found {
+            let line = json!({ "source": source, "path": finding.path, "rule": finding.rule, "found": finding.found });
+            lines.push_str(&format!("{line}\n"));
+        }
+        for (path, tally) in counted {
+            for (oddity, count) in tally.counts() {
+                let line = json!({
+                    "source": source,
+                    "path": path,
+                    "rule": rule(oddity),
+                    "rows": count.rows,
+                    "first_row": count.first,
+                });
+                lines.push_str(&format!("{line}\n"));
+            }
+        }
+    }
+    lines
+}
+
+fn rule(oddity: Oddity) -> &'static str {
+    match oddity {
+        Oddity::InvalidBoolean => "a boolean is 0 or 1; shown as missing",
+        Oddity::UnnamedCode => "an enumeration code has a name; shown as its number",
+        Oddity::CategoryOutOfRange => "a category code is less than the number of categories; shown as missing",
+        Oddity::InvalidOffsets => "offsets of a list go forward and stay within its values; shown as missing",
+    }
+}
+
+/// `name value` a line.
+fn stats(context: &Context) -> String {
+    let mut lines = String::new();
+    for (name, value) in context.store.stats_table() {
+        lines.push_str(&format!("{name} {value}\n"));
+    }
+    lines
+}

@@ -1,0 +1,138 @@
+//! The tree of names over HDF5 files: what each directory holds and which view each file is.
+//!
+//! A node belongs to one opening of a source ([`Opened`]); when the file under the source's path becomes another one, its
+//! nodes stop being current, the kernel asks again from the top, and a new opening answers.
+
+mod file;
+mod folder;
+mod group;
+mod links;
+mod listing;
+mod live;
+mod opened;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bstr::BString;
+
+use super::Error;
+use super::node::{Attributes, Children, Kind, Node, NodeRef};
+use crate::h5;
+use crate::source::Interrupt;
+use crate::store::Store;
+use crate::views::{Effort, Size};
+
+pub use group::GroupNode;
+pub use opened::{OpenError, Opened, SourceFile};
+
+/// What all nodes of a mount share.
+#[derive(Debug)]
+pub struct Context {
+    /// Decoded chunks and their budget.
+    pub store: Arc<Store>,
+    /// Settings of the HDF5 workers.
+    pub workers: h5::Options,
+    /// What went wrong while serving, for `.hepfs/errors`.
+    pub errors: live::ErrorLog,
+    /// Sources opened so far, for `.hepfs/findings`.
+    openings: parking_lot::Mutex<Vec<std::sync::Weak<Opened>>>,
+}
+
+impl Context {
+    /// A context over a store.
+    pub fn new(store: Arc<Store>, workers: h5::Options) -> Arc<Self> {
+        Arc::new(Self { store, workers, errors: live::ErrorLog::default(), openings: Default::default() })
+    }
+}
+
+/// The root of a mount of these sources: one file shows its root group, anything else one directory each.
+///
+/// # Errors
+/// Where a source given by name cannot be opened as an HDF5 file, or holds none.
+pub fn root(context: &Arc<Context>, sources: &[PathBuf], interrupt: &Interrupt) -> Result<NodeRef, OpenError> {
+    let shown: NodeRef = match sources {
+        [only] if !only.is_dir() => {
+            let source = SourceFile::new(context.clone(), only.clone());
+            // Opened now, so that whoever mounts hears at once what is wrong with it.
+            source.current(interrupt)?;
+            Arc::new(folder::FileRoot::new(source))
+        }
+        [only] => Arc::new(folder::FolderNode::new(context.clone(), only.clone())),
+        several => Arc::new(folder::SeveralNode::new(context.clone(), several, interrupt)?),
+    };
+    Ok(Arc::new(live::RootNode::new(context.clone(), shown)))
+}
+
+/// Attributes of a node that belongs to no HDF5 file.
+fn plain_attributes(kind: Kind, time: SystemTime) -> Attributes {
+    let mode = if kind == Kind::Directory { 0o555 } else { 0o444 };
+    Attributes { kind, mode, mtime: time, ctime: time, atime: time }
+}
+
+/// The calls that make no sense for a directory.
+macro_rules! directory_only {
+    () => {
+        fn readlink(&self) -> Result<BString, Error> {
+            Err(Error::NotAFile)
+        }
+
+        fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
+            Ok(Size::Exact(0))
+        }
+
+        fn read(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+            Err(Error::NotAFile)
+        }
+    };
+}
+use directory_only;
+
+/// The calls that make no sense for a file or a link.
+macro_rules! no_directory {
+    () => {
+        fn lookup(&self, _: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
+            Err(Error::NotADirectory)
+        }
+
+        fn children(&self, _: &Interrupt) -> Result<Children, Error> {
+            Err(Error::NotADirectory)
+        }
+    };
+}
+use no_directory;
+
+/// A symbolic link.
+struct LinkNode {
+    opened: Arc<Opened>,
+    target: BString,
+}
+
+impl Node for LinkNode {
+    fn attributes(&self) -> Attributes {
+        self.opened.attributes(Kind::Symlink)
+    }
+
+    fn is_current(&self) -> bool {
+        self.opened.is_current()
+    }
+
+    fn readlink(&self) -> Result<BString, Error> {
+        Ok(self.target.clone())
+    }
+
+    fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
+        Ok(Size::Exact(self.target.len() as u64))
+    }
+
+    fn read(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        Err(Error::NotAFile)
+    }
+
+    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        Ok(Vec::new())
+    }
+
+    no_directory!();
+}

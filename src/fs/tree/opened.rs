@@ -1,0 +1,237 @@
+//! Openings of a source: one for each state of the file.
+
+use std::collections::HashMap;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
+
+use super::Context;
+use crate::catalogue::{Object, ObjectId};
+use crate::fs::Error;
+use crate::fs::node::{Attributes, Kind};
+use crate::h5::{self, Client};
+use crate::source::{self, Interrupt, Source};
+use crate::store::{File, Tally};
+use crate::table::Finding;
+
+/// Groups visited at most when the file has groups with several names.
+const MOST_GROUPS: usize = 1 << 20;
+
+/// Why a source cannot be shown.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The file itself cannot be opened or read.
+    #[error(transparent)]
+    Source(#[from] source::Error),
+    /// The file is no HDF5 file, or libhdf5 cannot open it.
+    #[error("{path}: {error}", path = .path.display())]
+    Hdf5 {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: h5::Error,
+    },
+    /// Two sources would have the same name in the mount.
+    #[error("{first} and {second} would both be shown as {name}", first = .first.display(), second = .second.display())]
+    SameName {
+        /// The one that came first.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+        /// Their base name.
+        name: String,
+    },
+}
+
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Source(source::Error::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
+                Error::NotFound
+            }
+            OpenError::Source(source::Error::Changed(_)) => Error::Stale,
+            OpenError::Hdf5 { error: h5::Error::Interrupted, .. } => Error::Interrupted,
+            other => Error::Io(other.to_string()),
+        }
+    }
+}
+
+/// One opening of a source.
+#[derive(Debug)]
+pub struct Opened {
+    context: Arc<Context>,
+    file: Arc<File>,
+    times: [SystemTime; 3],
+    mode: u16,
+    /// First path of each group that has several, breadth first.
+    first_paths: OnceLock<HashMap<ObjectId, String>>,
+    /// Findings of the groups looked at so far, by HDF5 path.
+    findings: Mutex<std::collections::BTreeMap<String, Vec<Finding>>>,
+    /// Columns opened so far.
+    tallies: Mutex<HashMap<String, Weak<Tally>>>,
+}
+
+impl Opened {
+    fn open(context: &Arc<Context>, path: &Path, interrupt: &Interrupt) -> Result<Arc<Self>, OpenError> {
+        let source = Arc::new(Source::open(path)?);
+        let client = Arc::new(Client::new(source.clone(), context.workers.clone()));
+        let info = client.file(interrupt).map_err(|error| OpenError::Hdf5 { path: path.to_owned(), error })?;
+        let metadata = source.metadata()?;
+        let time = |seconds: i64, nanoseconds: i64| {
+            let whole = Duration::from_secs(seconds.unsigned_abs());
+            let base = if seconds < 0 { SystemTime::UNIX_EPOCH - whole } else { SystemTime::UNIX_EPOCH + whole };
+            base + Duration::from_nanos(nanoseconds.unsigned_abs())
+        };
+        let times = [
+            time(metadata.mtime(), metadata.mtime_nsec()),
+            time(metadata.ctime(), metadata.ctime_nsec()),
+            time(metadata.atime(), metadata.atime_nsec()),
+        ];
+        let mode = (metadata.permissions().mode() & 0o444) as u16;
+        let opened = Arc::new(Self {
+            context: context.clone(),
+            file: Arc::new(File::new(context.store.clone(), source, client, info)),
+            times,
+            mode,
+            first_paths: OnceLock::new(),
+            findings: Mutex::default(),
+            tallies: Mutex::default(),
+        });
+        let mut openings = context.openings.lock();
+        openings.retain(|opening| opening.strong_count() > 0);
+        openings.push(Arc::downgrade(&opened));
+        Ok(opened)
+    }
+
+    /// What the mount shares.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// The opened file.
+    pub fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    /// Path of the source.
+    pub fn path(&self) -> &Path {
+        self.file.source().path()
+    }
+
+    /// Whether the file under the source's path is still the one that was opened. Growth of a file that a writer has open
+    /// in SWMR mode is no change: it is served as it was when it was opened.
+    pub fn is_current(&self) -> bool {
+        let source = self.file.source();
+        match source.identity_at_path() {
+            Ok(now) if self.file.info().swmr => {
+                let then = source.identity();
+                (now.device, now.inode) == (then.device, then.inode) && now.size >= then.size
+            }
+            Ok(now) => now == source.identity(),
+            Err(_) => false,
+        }
+    }
+
+    /// What `stat` shows of a node: the HDF5 file's times and read bits; a directory can be searched by whoever may read.
+    pub fn attributes(&self, kind: Kind) -> Attributes {
+        let [mtime, ctime, atime] = self.times;
+        let mode = match kind {
+            Kind::Directory => self.mode | (self.mode >> 2),
+            Kind::Symlink => 0o777,
+            Kind::File | Kind::LiveFile => self.mode,
+        };
+        Attributes { kind, mode, mtime, ctime, atime }
+    }
+
+    /// Remembers what is wrong with a group, for `.hepfs/findings`.
+    pub fn report(&self, path: &str, findings: Vec<Finding>) {
+        if !findings.is_empty() {
+            self.findings.lock().insert(path.to_owned(), findings);
+        }
+    }
+
+    /// Remembers where a column's oddities are counted.
+    pub fn watch(&self, path: &str, tally: &Arc<Tally>) {
+        self.tallies.lock().insert(path.to_owned(), Arc::downgrade(tally));
+    }
+
+    /// Findings so far, static ones first.
+    pub fn findings(&self) -> (Vec<Finding>, Vec<(String, Arc<Tally>)>) {
+        let found = self.findings.lock().values().flatten().cloned().collect();
+        let mut counted: Vec<_> =
+            self.tallies.lock().iter().filter_map(|(path, tally)| Some((path.clone(), tally.upgrade()?))).collect();
+        counted.sort_by(|a, b| a.0.cmp(&b.0));
+        (found, counted)
+    }
+
+    /// The path under which a group with several hard links is shown as a directory: its first, breadth first. Elsewhere
+    /// it is a symbolic link.
+    ///
+    /// # Errors
+    /// Where the file's groups cannot be walked.
+    pub fn first_path(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Option<String>, Error> {
+        if let Some(paths) = self.first_paths.get() {
+            return Ok(paths.get(&id).cloned());
+        }
+        let root = self.file.info().root;
+        let mut paths = HashMap::from([(root, "/".to_owned())]);
+        let mut queue = std::collections::VecDeque::from([root]);
+        while let Some(group) = queue.pop_front() {
+            interrupt.check()?;
+            let Ok(listed) = self.file.client().group(group, interrupt) else { continue };
+            let path = paths.get(&group).cloned().unwrap_or_default();
+            for link in &listed.links {
+                if let crate::catalogue::Target::Hard(Object::Group { id, .. }) = &link.target
+                    && !paths.contains_key(id)
+                    && paths.len() < MOST_GROUPS
+                {
+                    paths.insert(*id, super::group::join(&path, &link.name));
+                    queue.push_back(*id);
+                }
+            }
+        }
+        Ok(self.first_paths.get_or_init(|| paths).get(&id).cloned())
+    }
+}
+
+/// A source by its path, opened anew whenever the file there becomes another one.
+#[derive(Debug)]
+pub struct SourceFile {
+    context: Arc<Context>,
+    path: PathBuf,
+    opened: Mutex<Option<Arc<Opened>>>,
+}
+
+impl SourceFile {
+    /// A source that is opened at first use.
+    pub fn new(context: Arc<Context>, path: PathBuf) -> Arc<Self> {
+        Arc::new(Self { context, path, opened: Mutex::new(None) })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The opening of the file as it is now.
+    ///
+    /// # Errors
+    /// Where there is no such file any more, or it is no HDF5 file.
+    pub fn current(&self, interrupt: &Interrupt) -> Result<Arc<Opened>, OpenError> {
+        let mut opened = self.opened.lock();
+        if let Some(opened) = &*opened
+            && opened.is_current()
+        {
+            return Ok(opened.clone());
+        }
+        // The old opening lives on as long as somebody reads from it.
+        *opened = None;
+        let fresh = Opened::open(&self.context, &self.path, interrupt)?;
+        *opened = Some(fresh.clone());
+        Ok(fresh)
+    }
+}

@@ -1,0 +1,119 @@
+//! The rows of a rank-1 dataset.
+
+use std::sync::Arc;
+
+use ::arrow::array::ArrayRef;
+use ::arrow::buffer::MutableBuffer;
+use ::arrow::datatypes::DataType;
+
+use super::arrow::{DecodeError, FillTest, Oddities, arrow_type, decode};
+use super::{Dataset, Error, RowRange, Rows, Tally};
+use crate::catalogue::{Class, Datatype};
+use crate::source::Interrupt;
+
+/// The first `len` elements of a rank-1 dataset, missing where they equal its explicit fill value.
+#[derive(Debug)]
+pub struct DatasetRows {
+    dataset: Arc<Dataset>,
+    len: u64,
+    data_type: DataType,
+    fill: FillTest,
+    tally: Arc<Tally>,
+}
+
+impl DatasetRows {
+    /// The first `len` elements of `dataset`; fewer where it is shorter. Oddities are counted in `tally`.
+    pub fn new(dataset: Arc<Dataset>, len: u64, tally: Arc<Tally>) -> Self {
+        let datatype = dataset.datatype();
+        let data_type = arrow_type(datatype);
+        let fill = FillTest::new(datatype, &dataset.description().fill);
+        Self { len: len.min(dataset.len()), data_type, fill, tally, dataset }
+    }
+
+    /// The same rows without the missing-value test: codes, offsets, masks and characters are never missing.
+    pub fn plain(dataset: Arc<Dataset>, len: u64) -> Self {
+        Self { fill: FillTest::none(), ..Self::new(dataset, len, Arc::default()) }
+    }
+
+    fn datatype(&self) -> &Datatype {
+        self.dataset.datatype()
+    }
+
+    fn decode_error(&self, range: &RowRange, error: DecodeError) -> Error {
+        Error::Heap {
+            path: self.dataset.path().to_owned(),
+            row: range.start.saturating_add(error.row),
+            reason: error.reason,
+        }
+    }
+}
+
+/// The range as a count, refused where it passes the end.
+pub(crate) fn count_of(range: &RowRange, len: u64, path: &str) -> Result<usize, Error> {
+    let count = range.end.checked_sub(range.start).filter(|_| range.end <= len);
+    count.and_then(|count| usize::try_from(count).ok()).ok_or_else(|| Error::Unsupported {
+        path: path.to_owned(),
+        reason: format!("rows {}..{} of {len}", range.start, range.end),
+    })
+}
+
+impl Rows for DatasetRows {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn nullable(&self) -> bool {
+        self.fill.finds_any() || self.datatype().is_boolean()
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let count = count_of(&range, self.len, self.dataset.path())?;
+        let datatype = self.datatype();
+        let mut oddities = Oddities::new();
+        let array = if datatype.is_variable() {
+            let batch = self.dataset.read_elements(range.clone(), interrupt)?;
+            let array = decode(datatype, batch.bytes.clone().into(), count, &batch.heap, &mut oddities)
+                .map_err(|error| self.decode_error(&range, error))?;
+            self.fill.apply(array, datatype, &batch.bytes, &batch.heap)
+        } else {
+            let bytes = (count as u64).checked_mul(datatype.size).and_then(|bytes| usize::try_from(bytes).ok());
+            let offset = range.start.checked_mul(datatype.size);
+            let (Some(bytes), Some(offset)) = (bytes, offset) else {
+                return Err(Error::Unsupported {
+                    path: self.dataset.path().to_owned(),
+                    reason: format!("{count} elements of {} bytes overflow", datatype.size),
+                });
+            };
+            let mut buffer = MutableBuffer::from_len_zeroed(bytes);
+            self.dataset.read_bytes(offset, buffer.as_slice_mut(), interrupt)?;
+            let buffer: ::arrow::buffer::Buffer = buffer.into();
+            let none: &[u8] = &[];
+            let array = decode(datatype, buffer.clone(), count, &none, &mut oddities)
+                .map_err(|error| self.decode_error(&range, error))?;
+            self.fill.apply(array, datatype, &buffer, &none)
+        };
+        self.tally.add(range, &oddities);
+        Ok(array)
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        (!self.datatype().is_variable()).then_some(self.datatype().size)
+    }
+
+    fn read_stored(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
+        self.dataset.read_bytes(offset, out, interrupt)
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.dataset.natural_rows()
+    }
+}
+
+/// Whether a datatype is a reference, whose text only the worker knows.
+pub fn is_reference(datatype: &Datatype) -> bool {
+    matches!(datatype.class, Class::Reference(_))
+}

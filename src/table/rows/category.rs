@@ -1,0 +1,112 @@
+//! A categorical column: codes that point into a set of labels (HEP001 §6.6).
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int64Array};
+use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
+use arrow::datatypes::{DataType, Int64Type, UInt64Type};
+use parking_lot::Mutex;
+
+use crate::source::Interrupt;
+use crate::store::arrow::{Oddities, Oddity};
+use crate::store::{Error, RowRange, Rows, Tally};
+
+/// Largest label set held in memory, in rows and in bytes of one row times rows.
+const MOST_LABELS: u64 = 1 << 26;
+
+/// Codes shown as their labels. Code −1, the explicit fill and codes out of range are missing.
+#[derive(Debug)]
+pub struct CategoryRows {
+    codes: Arc<dyn Rows>,
+    labels: Arc<dyn Rows>,
+    path: String,
+    data_type: DataType,
+    loaded: Mutex<Option<ArrayRef>>,
+    tally: Arc<Tally>,
+}
+
+impl CategoryRows {
+    /// `codes` must be of an integer type; out-of-range codes are counted in `tally`.
+    pub fn new(path: String, codes: Arc<dyn Rows>, labels: Arc<dyn Rows>, tally: Arc<Tally>) -> Self {
+        let data_type = DataType::Dictionary(Box::new(DataType::Int64), Box::new(labels.data_type().clone()));
+        Self { codes, labels, path, data_type, loaded: Mutex::new(None), tally }
+    }
+
+    fn labels(&self, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let mut loaded = self.loaded.lock();
+        if let Some(labels) = &*loaded {
+            return Ok(labels.clone());
+        }
+        let count = self.labels.len();
+        if count > MOST_LABELS {
+            return Err(Error::Unsupported {
+                path: self.path.clone(),
+                reason: format!("{count} categories, more than the {MOST_LABELS} that are supported"),
+            });
+        }
+        let labels = self.labels.array(0..count, interrupt)?;
+        *loaded = Some(labels.clone());
+        Ok(labels)
+    }
+}
+
+impl Rows for CategoryRows {
+    fn len(&self) -> u64 {
+        self.codes.len()
+    }
+
+    fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn nullable(&self) -> bool {
+        true
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let labels = self.labels(interrupt)?;
+        let codes = self.codes.array(range.clone(), interrupt)?;
+        let unsigned = codes.data_type().is_unsigned_integer();
+        let wide = if unsigned { DataType::UInt64 } else { DataType::Int64 };
+        let wide = arrow::compute::cast(&codes, &wide).map_err(|error| Error::Unsupported {
+            path: self.path.clone(),
+            reason: error.to_string(),
+        })?;
+        // An unsigned code past 2^63 turns negative here, and is out of range either way; only a signed −1 is "missing".
+        let keys: ScalarBuffer<i64> = if unsigned {
+            wide.as_primitive::<UInt64Type>().values().iter().map(|code| *code as i64).collect()
+        } else {
+            wide.as_primitive::<Int64Type>().values().clone()
+        };
+        let count = labels.len() as i64;
+        let stored = |row: usize| codes.is_valid(row);
+        let valid = BooleanBuffer::collect_bool(keys.len(), |row| stored(row) && (0..count).contains(&keys[row]));
+        let mut nulls = None;
+        let mut keys = keys;
+        if valid.count_set_bits() < keys.len() {
+            let is_odd = |row: usize| stored(row) && !valid.value(row) && (unsigned || keys[row] != -1);
+            let odd: Oddities =
+                (0..keys.len()).filter(|row| is_odd(*row)).map(|row| (Oddity::CategoryOutOfRange, row as u64)).collect();
+            self.tally.add(range, &odd);
+            // Keys under a null must still lie in the dictionary for some readers.
+            keys = (0..keys.len()).map(|row| if valid.value(row) { keys[row] } else { 0 }).collect();
+            nulls = Some(NullBuffer::new(valid));
+        }
+        let keys = Int64Array::new(keys, nulls);
+        let array = DictionaryArray::<Int64Type>::try_new(keys, labels)
+            .map_err(|error| Error::Unsupported { path: self.path.clone(), reason: error.to_string() })?;
+        Ok(Arc::new(array))
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        self.codes.stored_width()
+    }
+
+    fn read_stored(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
+        self.codes.read_stored(offset, out, interrupt)
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.codes.natural_rows()
+    }
+}

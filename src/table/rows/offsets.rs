@@ -1,0 +1,99 @@
+//! The offsets level of list columns and string values (HEP001 July, "Members of a list column group").
+
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray};
+use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::datatypes::{DataType, UInt64Type};
+
+use crate::source::Interrupt;
+use crate::store::arrow::{Oddities, Oddity};
+use crate::store::{Error, RowRange, Rows, Tally};
+
+/// `OFFSETS` and the optional `MASK` of one level.
+#[derive(Debug)]
+pub(super) struct Level {
+    pub path: String,
+    pub offsets: Arc<dyn Rows>,
+    pub mask: Option<Arc<dyn Rows>>,
+    pub len: u64,
+    pub tally: Arc<Tally>,
+}
+
+/// The entries of some rows: where each begins and ends in the values, and which are null.
+pub(super) struct Entries {
+    /// Start and end of each entry; equal for null ones.
+    pub spans: Vec<(u64, u64)>,
+    /// Null entries, by the mask or because their offsets are invalid.
+    pub nulls: Option<NullBuffer>,
+}
+
+impl Entries {
+    /// The values from the first to the last entry, where the entries follow each other without gaps.
+    pub fn contiguous(&self) -> Option<(u64, u64)> {
+        let mut used = self.spans.iter().filter(|(start, end)| start < end);
+        let Some(&(first, mut last)) = used.next() else { return Some((0, 0)) };
+        for &(start, end) in used {
+            if start != last {
+                return None;
+            }
+            last = end;
+        }
+        Some((first, last))
+    }
+}
+
+impl Level {
+    /// A level of at most `len` entries; fewer where `OFFSETS` is shorter than `len + 1` or `MASK` than `len`.
+    pub fn new(
+        path: String,
+        offsets: Arc<dyn Rows>,
+        mask: Option<Arc<dyn Rows>>,
+        len: u64,
+        tally: Arc<Tally>,
+    ) -> Self {
+        let len = len.min(offsets.len().saturating_sub(1));
+        let len = mask.as_ref().map_or(len, |mask| len.min(mask.len()));
+        Self { path, offsets, mask, len, tally }
+    }
+
+    /// The entries of `range`, with offsets checked against the number of values.
+    pub fn entries(&self, range: RowRange, values: u64, interrupt: &Interrupt) -> Result<Entries, Error> {
+        crate::store::count_of(&range, self.len, &self.path)?;
+        if range.is_empty() {
+            return Ok(Entries { spans: Vec::new(), nulls: None });
+        }
+        let offsets = self.offsets.array(range.start..range.end + 1, interrupt)?;
+        let offsets = arrow::compute::cast(&offsets, &DataType::UInt64).map_err(|error| Error::Unsupported {
+            path: self.path.clone(),
+            reason: format!("OFFSETS: {error}"),
+        })?;
+        let offsets = offsets.as_primitive::<UInt64Type>();
+        let mask = self.mask.as_ref().map(|mask| mask.array(range.clone(), interrupt)).transpose()?;
+        let present = |row: usize| match mask.as_ref().and_then(|mask| mask.as_boolean_opt()) {
+            // A mask byte that is neither 0 nor 1 is null in the array: the entry is then null as well.
+            Some(mask) => mask.is_valid(row) && mask.value(row),
+            None => true,
+        };
+        let mut odd = Oddities::new();
+        let mut spans = Vec::with_capacity(offsets.len());
+        let mut valid = Vec::with_capacity(offsets.len());
+        for (row, pair) in offsets.values().windows(2).enumerate() {
+            let (start, end) = (pair[0], pair[1]);
+            let sound = start <= end && end <= values && offsets.is_valid(row) && offsets.is_valid(row + 1);
+            if !sound {
+                odd.push((Oddity::InvalidOffsets, row as u64));
+            }
+            let shown = sound && present(row);
+            spans.push(if shown { (start, end) } else { (start.min(values), start.min(values)) });
+            valid.push(shown);
+        }
+        self.tally.add(range, &odd);
+        let nulls = valid.contains(&false).then(|| NullBuffer::new(BooleanBuffer::from(valid)));
+        Ok(Entries { spans, nulls })
+    }
+
+    pub fn nullable(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,95 @@
+//! Strings as slices of a byte buffer (HEP001 July, "String elements — the `STRING_VALUES` group").
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, LargeStringBuilder};
+use arrow::datatypes::{DataType, UInt8Type};
+
+use super::offsets::Level;
+use crate::source::Interrupt;
+use crate::store::{Error, RowRange, Rows, Tally};
+
+/// Most characters read at once for one block of rows.
+const MOST_CHARACTERS: u64 = 1 << 30;
+
+/// Strings behind offsets; invalid UTF-8 becomes U+FFFD.
+#[derive(Debug)]
+pub struct StringRows {
+    level: Level,
+    characters: Arc<dyn Rows>,
+}
+
+impl StringRows {
+    /// At most `len` strings over `characters`, which must be of one-byte unsigned integers.
+    pub fn new(
+        path: String,
+        offsets: Arc<dyn Rows>,
+        characters: Arc<dyn Rows>,
+        mask: Option<Arc<dyn Rows>>,
+        len: u64,
+        tally: Arc<Tally>,
+    ) -> Self {
+        Self { level: Level::new(path, offsets, mask, len, tally), characters }
+    }
+}
+
+impl Rows for StringRows {
+    fn len(&self) -> u64 {
+        self.level.len
+    }
+
+    fn data_type(&self) -> &DataType {
+        &DataType::LargeUtf8
+    }
+
+    fn nullable(&self) -> bool {
+        self.level.nullable()
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let entries = self.level.entries(range, self.characters.len(), interrupt)?;
+        let used = || entries.spans.iter().filter(|(start, end)| start < end);
+        let first = used().map(|(start, _)| *start).min().unwrap_or(0);
+        let last = used().map(|(_, end)| *end).max().unwrap_or(0);
+        if last - first > MOST_CHARACTERS {
+            return Err(Error::TooLarge {
+                path: self.level.path.clone(),
+                what: "a block of strings".into(),
+                bytes: last - first,
+                limit: MOST_CHARACTERS,
+                option: "characters at once",
+            });
+        }
+        let characters = self.characters.array(first..last, interrupt)?;
+        let Some(characters) = characters.as_primitive_opt::<UInt8Type>() else {
+            return Err(Error::Unsupported {
+                path: self.level.path.clone(),
+                reason: format!("CHARS holds {}, not one-byte unsigned integers", characters.data_type()),
+            });
+        };
+        let mut builder = LargeStringBuilder::with_capacity(entries.spans.len(), characters.values().len());
+        for (row, (start, end)) in entries.spans.iter().enumerate() {
+            if entries.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                builder.append_null();
+            } else if start == end {
+                builder.append_value("");
+            } else {
+                let text = &characters.values()[(start - first) as usize..(end - first) as usize];
+                builder.append_value(String::from_utf8_lossy(text));
+            }
+        }
+        Ok(Arc::new(builder.finish()))
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        None
+    }
+
+    fn read_stored(&self, _: u64, _: &mut [u8], _: &Interrupt) -> Result<(), Error> {
+        Err(Error::Unsupported { path: self.level.path.clone(), reason: "strings have no fixed width".into() })
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.level.offsets.natural_rows()
+    }
+}

@@ -1,0 +1,234 @@
+//! `metadata.json` and `indexes.json`: what the catalogue says, and nothing that is learnt while running, so that their
+//! bytes never change (`docs/metadata.schema.json`, `docs/indexes.schema.json`).
+
+mod datatype;
+mod value;
+
+use bstr::{BStr, BString};
+use serde_json::{Map, Value, json};
+
+use crate::catalogue::{Attribute, Dataset, Fill, Filter, Layout};
+use crate::table::{Column, Finding, SearchIndex, Storage, Table};
+
+pub use value::{attribute_text, attribute_value};
+
+/// Version of both schemas; it counts up when a reader of the files could notice.
+const SCHEMA: u32 = 1;
+
+/// A member of a group, as the listing shows it.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Link name.
+    pub name: BString,
+    /// `table`, `group`, `array`, `link`, …
+    pub kind: &'static str,
+    /// File names under which it is shown; none where it is not.
+    pub shown_as: Vec<BString>,
+    /// Why it, or one of its views, is not shown.
+    pub not_shown: Vec<String>,
+    /// More about it.
+    pub details: Map<String, Value>,
+}
+
+/// `metadata.json` of a group that is no table.
+pub fn group(path: &str, attributes: &[Attribute], members: &[Member], findings: &[Finding]) -> Vec<u8> {
+    pretty(&json!({
+        "schema": SCHEMA,
+        "kind": "group",
+        "path": path,
+        "attributes": attributes_value(attributes),
+        "members": members.iter().map(member_value).collect::<Vec<_>>(),
+        "findings": findings,
+    }))
+}
+
+/// `metadata.json` of a table. `views` says for each column under which names it is shown and which views it cannot have.
+pub fn table(table: &Table, views: &[Member], members: &[Member]) -> Vec<u8> {
+    let columns: Vec<Value> =
+        table.columns.iter().zip(views).map(|(column, views)| column_value(table, column, views)).collect();
+    let categories: Vec<Value> = table
+        .categories
+        .iter()
+        .map(|set| {
+            json!({
+                "path": set.path,
+                "ordered": set.ordered,
+                "count": set.labels.as_ref().ok().map(|labels| labels.len()),
+                "type": set.labels.as_ref().ok().map(|labels| labels.data_type().to_string()),
+                "error": set.labels.as_ref().err(),
+            })
+        })
+        .collect();
+    pretty(&json!({
+        "schema": SCHEMA,
+        "kind": "table",
+        "path": table.path,
+        "dialect": table.dialect,
+        "revision": table.revision,
+        "rows": table.rows,
+        "attributes": attributes_value(&table.attributes),
+        "columns": columns,
+        "categories": categories,
+        "members": members.iter().map(member_value).collect::<Vec<_>>(),
+        "not_shown": table.servants.iter().map(|name| name.to_string()).collect::<Vec<_>>(),
+        "findings": table.findings,
+    }))
+}
+
+/// `indexes.json`: row labels and search indexes of a table.
+pub fn indexes(table: &Table) -> Vec<u8> {
+    let labels: Vec<String> =
+        table.columns.iter().filter(|column| column.is_label).map(|column| column.name.to_string()).collect();
+    pretty(&json!({
+        "schema": SCHEMA,
+        "path": table.path,
+        "row_labels": labels,
+        "search_indexes": table.indexes.iter().map(index_value).collect::<Vec<_>>(),
+    }))
+}
+
+fn index_value(index: &SearchIndex) -> Value {
+    json!({
+        "path": index.path,
+        "kind": index.kind,
+        "columns": index.columns.iter().map(|name| name.to_string()).collect::<Vec<_>>(),
+        "shape": index.shape,
+        "source_generation": index.source_generation,
+        "source_rows": index.source_rows,
+        "attributes": attributes_value(&index.attributes),
+    })
+}
+
+fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
+    let mut value = Map::new();
+    value.insert("name".into(), column.name.to_string().into());
+    value.insert("path".into(), column.path.clone().into());
+    value.insert("row_label".into(), column.is_label.into());
+    value.insert("in_table".into(), column.in_table.into());
+    match &column.rows {
+        Ok(rows) => {
+            value.insert("rows".into(), rows.len().into());
+            value.insert("type".into(), datatype::arrow_name(rows.data_type()).into());
+            value.insert("nullable".into(), rows.nullable().into());
+        }
+        Err(reason) => {
+            value.insert("error".into(), reason.clone().into());
+        }
+    }
+    let texts =
+        [("units", &column.units), ("units_vocabulary", &column.units_vocabulary), ("description", &column.description)];
+    for (key, text) in texts {
+        if let Some(text) = text {
+            value.insert(key.into(), text.clone().into());
+        }
+    }
+    if let Some(set) = column.categories.and_then(|at| table.categories.get(at)) {
+        value.insert("categories".into(), set.path.clone().into());
+    }
+    if let Some(storage) = &column.storage {
+        value.insert("storage".into(), storage_value(storage));
+    }
+    value.insert("attributes".into(), attributes_value(&column.attributes));
+    value.insert("shown_as".into(), names(&views.shown_as));
+    if !views.not_shown.is_empty() {
+        value.insert("not_shown".into(), views.not_shown.clone().into());
+    }
+    value.into()
+}
+
+fn storage_value(storage: &Storage) -> Value {
+    json!({
+        "datatype": datatype::value(&storage.datatype),
+        "extent": storage.extent,
+        "fill": fill_value(&storage.datatype, &storage.fill),
+        "layout": layout_value(&storage.layout),
+        "filters": filters_value(&storage.filters),
+    })
+}
+
+/// What `metadata.json` says of a dataset that is no column.
+pub fn array_details(dataset: &Dataset) -> Map<String, Value> {
+    let mut details = Map::new();
+    details.insert("shape".into(), if dataset.null { Value::Null } else { dataset.shape.clone().into() });
+    details.insert("datatype".into(), datatype::value(&dataset.datatype));
+    details.insert("fill".into(), fill_value(&dataset.datatype, &dataset.fill));
+    details.insert("layout".into(), layout_value(&dataset.layout));
+    details.insert("filters".into(), filters_value(&dataset.filters));
+    details.insert("attributes".into(), attributes_value(&dataset.attributes));
+    details
+}
+
+fn member_value(member: &Member) -> Value {
+    let mut value = Map::new();
+    value.insert("name".into(), member.name.to_string().into());
+    value.insert("kind".into(), member.kind.into());
+    value.insert("shown_as".into(), names(&member.shown_as));
+    if !member.not_shown.is_empty() {
+        value.insert("not_shown".into(), member.not_shown.clone().into());
+    }
+    value.extend(member.details.clone());
+    value.into()
+}
+
+fn names(names: &[BString]) -> Value {
+    names.iter().map(|name| Value::from(name.to_string())).collect::<Vec<_>>().into()
+}
+
+fn attributes_value(attributes: &[Attribute]) -> Value {
+    let mut value = Map::new();
+    for attribute in attributes {
+        value.insert(BStr::new(&attribute.name).to_string(), attribute_value(attribute));
+    }
+    value.into()
+}
+
+fn fill_value(datatype: &crate::catalogue::Datatype, fill: &Fill) -> Value {
+    match fill {
+        Fill::Undefined => json!({ "state": "undefined" }),
+        Fill::Default => json!({ "state": "default" }),
+        Fill::Explicit(elements) => json!({ "state": "explicit", "value": value::element(datatype, elements) }),
+        Fill::Unreadable(reason) => json!({ "state": "unreadable", "error": reason }),
+    }
+}
+
+fn layout_value(layout: &Layout) -> Value {
+    match layout {
+        Layout::Compact => json!({ "kind": "compact" }),
+        Layout::Contiguous { address } => json!({ "kind": "contiguous", "allocated": address.is_some() }),
+        Layout::Chunked { chunk, .. } => json!({ "kind": "chunked", "chunk": chunk }),
+        Layout::Virtual { sources } => json!({
+            "kind": "virtual",
+            "sources": sources.iter().map(|source| json!({
+                "file": source.file.to_string(),
+                "dataset": source.dataset.to_string(),
+            })).collect::<Vec<_>>(),
+        }),
+        Layout::External { files } => json!({
+            "kind": "external",
+            "files": files.iter().map(|file| file.to_string()).collect::<Vec<_>>(),
+        }),
+        Layout::Unknown(class) => json!({ "kind": "unknown", "class": class }),
+    }
+}
+
+fn filters_value(filters: &[Filter]) -> Value {
+    filters
+        .iter()
+        .map(|filter| {
+            json!({
+                "id": filter.id,
+                "name": filter.name,
+                "optional": filter.optional,
+                "parameters": filter.parameters,
+            })
+        })
+        .collect::<Vec<_>>()
+        .into()
+}
+
+fn pretty(value: &Value) -> Vec<u8> {
+    // A `Value` has string keys only, so this cannot fail.
+    let mut bytes = serde_json::to_vec_pretty(value).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}

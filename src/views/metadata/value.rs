@@ -1,0 +1,97 @@
+//! Values of attributes as JSON and as text.
+
+use arrow::array::{Array, ArrayRef};
+use arrow::buffer::Buffer;
+use serde_json::Value;
+
+use crate::catalogue::{Attribute, Class, Datatype, Elements};
+use crate::store::arrow::{Oddities, decode};
+use crate::views::json::value_to_json;
+
+/// Longest array of an attribute that is written out.
+const MOST_ELEMENTS: u64 = 10_000;
+
+fn elements(datatype: &Datatype, count: usize, elements: &Elements) -> Result<ArrayRef, String> {
+    let bytes = Buffer::from(elements.bytes.as_slice());
+    decode(datatype, bytes, count, &elements.heap.as_slice(), &mut Oddities::new()).map_err(|error| error.to_string())
+}
+
+/// One element as JSON.
+pub(super) fn element(datatype: &Datatype, stored: &Elements) -> Value {
+    match elements(datatype, 1, stored) {
+        Ok(array) if array.len() == 1 => value_to_json(&array, 0),
+        Ok(_) => Value::Null,
+        Err(reason) => serde_json::json!({ "error": reason }),
+    }
+}
+
+/// The value of an attribute: a scalar as itself, anything else as nested arrays of its shape, a null dataspace as null.
+/// References are the addresses of the objects they lead to.
+pub fn attribute_value(attribute: &Attribute) -> Value {
+    if attribute.null {
+        return Value::Null;
+    }
+    let stored = match &attribute.value {
+        Ok(stored) => stored,
+        Err(reason) => return serde_json::json!({ "error": reason }),
+    };
+    let count = match attribute.len() {
+        Some(count) if count <= MOST_ELEMENTS => count as usize,
+        _ => return serde_json::json!({ "error": format!("{:?} elements are too many to show", attribute.shape) }),
+    };
+    let flat: Vec<Value> = if matches!(attribute.datatype.class, Class::Reference(_)) {
+        let address = |id: &crate::catalogue::ObjectId| Value::from(format!("object {}", id.address));
+        attribute.references.iter().map(|id| id.as_ref().map_or(Value::Null, address)).collect()
+    } else {
+        match elements(&attribute.datatype, count, stored) {
+            Ok(array) => (0..array.len()).map(|row| value_to_json(&array, row)).collect(),
+            Err(reason) => return serde_json::json!({ "error": reason }),
+        }
+    };
+    shaped(&attribute.shape, flat)
+}
+
+/// Elements in row-major order as nested arrays.
+fn shaped(shape: &[u64], mut flat: Vec<Value>) -> Value {
+    if shape.is_empty() {
+        return flat.pop().unwrap_or(Value::Null);
+    }
+    for extent in shape[1..].iter().rev() {
+        let extent = (*extent as usize).max(1);
+        let mut rows = Vec::with_capacity(flat.len() / extent);
+        let mut cells = flat.into_iter();
+        loop {
+            let row: Vec<Value> = cells.by_ref().take(extent).collect();
+            if row.is_empty() {
+                break;
+            }
+            rows.push(row.into());
+        }
+        flat = rows;
+    }
+    flat.into()
+}
+
+/// The value of an attribute as an extended attribute shows it: a string as it is, anything else as JSON.
+pub fn attribute_text(attribute: &Attribute) -> Vec<u8> {
+    match attribute_value(attribute) {
+        Value::String(text) => text.into_bytes(),
+        other => other.to_string().into_bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn shapes_nest_row_major() {
+        let flat = (0..6).map(Value::from).collect::<Vec<_>>();
+        assert_eq!(shaped(&[2, 3], flat.clone()), json!([[0, 1, 2], [3, 4, 5]]));
+        assert_eq!(shaped(&[6], flat), json!([0, 1, 2, 3, 4, 5]));
+        assert_eq!(shaped(&[], vec![json!("x")]), json!("x"));
+        assert_eq!(shaped(&[0, 3], Vec::new()), json!([]));
+    }
+}
