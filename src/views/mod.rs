@@ -1,5 +1,9 @@
 //! The files shown: size and bytes of each. Pure layout over [`crate::store::Rows`]; no I/O of its own.
 
+pub mod json;
+pub mod npy;
+pub mod text;
+
 use crate::source::Interrupt;
 use crate::store;
 

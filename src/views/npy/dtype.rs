@@ -1,0 +1,234 @@
+//! NumPy's name for a stored datatype.
+
+use bstr::ByteSlice;
+
+use crate::catalogue::{ByteOrder, Class, Datatype, FloatFormat};
+
+/// Byte order of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// `<`
+    Little,
+    /// `>`
+    Big,
+}
+
+/// What a number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `i`: two's complement.
+    Signed,
+    /// `u`
+    Unsigned,
+    /// `f`: IEEE 754.
+    Float,
+    /// `c`: two IEEE 754 numbers, real part first.
+    Complex,
+}
+
+/// A NumPy dtype, as far as stored datatypes become one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NpyType {
+    /// `<i4` and the like.
+    Scalar {
+        /// Byte order; of no meaning where `size` is 1.
+        order: Order,
+        /// Kind of number.
+        kind: Kind,
+        /// Bytes.
+        size: u64,
+    },
+    /// `|b1`
+    Bool,
+    /// `|S5`: bytes of text, filled up with NULs.
+    Bytes(u64),
+    /// `|V5`: bytes without a meaning.
+    Void(u64),
+    /// A structured dtype.
+    Struct {
+        /// Fields by rising offset; they do not overlap.
+        fields: Vec<NpyField>,
+        /// Bytes of an element, padding at its end included.
+        size: u64,
+    },
+    /// A sub-array, never directly inside another.
+    Array {
+        /// Extents, slowest first.
+        dims: Vec<u64>,
+        /// Type of an element.
+        base: Box<NpyType>,
+    },
+}
+
+/// A field of a structured dtype.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NpyField {
+    /// Its name; invalid UTF-8 is replaced.
+    pub name: String,
+    /// First byte in the element.
+    pub offset: u64,
+    /// Its type.
+    pub dtype: NpyType,
+}
+
+/// Why a datatype has no `.npy`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoNpy {
+    /// Variable-length strings and sequences: elements of no fixed size.
+    #[error("elements of variable length have no place in a NumPy file")]
+    Variable,
+    /// References.
+    #[error("references have no meaning outside their HDF5 file")]
+    Reference,
+    /// A datatype class that is not known.
+    #[error("datatype class {0} is not known")]
+    Unknown(i32),
+    /// Two fields of one name, or one without a name.
+    #[error("a structured dtype cannot have the field name {0:?}")]
+    Name(String),
+    /// A datatype that contradicts itself.
+    #[error("datatype is malformed: {0}")]
+    Malformed(String),
+}
+
+/// How deep compounds and arrays may be nested.
+const MAX_DEPTH: usize = 32;
+
+impl NpyType {
+    /// The dtype under which NumPy reads elements of `datatype` as they are stored (DESIGN.md §1): numbers that fill 1, 2, 4
+    /// or 8 bytes as such, enumerations as their base, everything odd as bytes.
+    ///
+    /// # Errors
+    /// [`NoNpy`] says why there is none.
+    pub fn of(datatype: &Datatype) -> Result<Self, NoNpy> {
+        let dtype = of(datatype, 0)?;
+        let (given, size) = (datatype.size, dtype.size());
+        if size == Some(given) && given > 0 {
+            return Ok(dtype);
+        }
+        Err(NoNpy::Malformed(format!("an element of {given} bytes has parts of {size:?} bytes")))
+    }
+
+    /// Bytes of an element; `None` where they overflow.
+    pub fn size(&self) -> Option<u64> {
+        match self {
+            NpyType::Bool => Some(1),
+            NpyType::Scalar { size, .. } | NpyType::Struct { size, .. } => Some(*size),
+            NpyType::Bytes(size) | NpyType::Void(size) => Some(*size),
+            NpyType::Array { dims, base } => {
+                dims.iter().try_fold(base.size()?, |product, &extent| product.checked_mul(extent))
+            }
+        }
+    }
+
+    /// Extents of a sub-array at the top, which become further dimensions of the file's array, and the type inside.
+    pub fn split_array(&self) -> (&[u64], &NpyType) {
+        match self {
+            NpyType::Array { dims, base } => (dims, base),
+            other => (&[], other),
+        }
+    }
+}
+
+fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
+    if depth > MAX_DEPTH {
+        return Err(NoNpy::Malformed(format!("nested more than {MAX_DEPTH} deep")));
+    }
+    let size = datatype.size;
+    let void = Ok(NpyType::Void(size));
+    let number = |order: ByteOrder, kind: Kind, sizes: &[u64]| match order {
+        _ if !sizes.contains(&size) => NpyType::Void(size),
+        ByteOrder::Little => NpyType::Scalar { order: Order::Little, kind, size },
+        ByteOrder::Big => NpyType::Scalar { order: Order::Big, kind, size },
+        ByteOrder::Vax => NpyType::Void(size),
+    };
+    let fills = |precision: u32, offset: u32| offset == 0 && u64::from(precision) == size.saturating_mul(8);
+    match &datatype.class {
+        _ if datatype.is_boolean() => Ok(NpyType::Bool),
+        Class::Integer { signed, order, precision, offset } if fills(*precision, *offset) => {
+            Ok(number(*order, if *signed { Kind::Signed } else { Kind::Unsigned }, &[1, 2, 4, 8]))
+        }
+        Class::Bitfield { order, precision, offset } if fills(*precision, *offset) => {
+            Ok(number(*order, Kind::Unsigned, &[1, 2, 4, 8]))
+        }
+        Class::Float { order, format } => match format {
+            FloatFormat::Half => Ok(number(*order, Kind::Float, &[2])),
+            FloatFormat::Single => Ok(number(*order, Kind::Float, &[4])),
+            FloatFormat::Double => Ok(number(*order, Kind::Float, &[8])),
+            FloatFormat::Other { .. } => void,
+        },
+        Class::Integer { .. } | Class::Bitfield { .. } | Class::Time { .. } | Class::Opaque { .. } => void,
+        Class::FixedString { .. } => Ok(NpyType::Bytes(size)),
+        Class::Enum { base, .. } if base.size == size => of(base, depth + 1),
+        Class::Enum { base, .. } => {
+            Err(NoNpy::Malformed(format!("an enumeration of {size} bytes over {} bytes", base.size)))
+        }
+        Class::Complex { base } => complex(size, base, depth),
+        Class::Compound { fields } => {
+            let mut fields = fields
+                .iter()
+                .map(|field| {
+                    Ok(NpyField {
+                        name: field.name.to_str_lossy().into_owned(),
+                        offset: field.offset,
+                        dtype: self::of(&field.datatype, depth + 1)?,
+                    })
+                })
+                .collect::<Result<Vec<_>, NoNpy>>()?;
+            fields.sort_by_key(|field| field.offset);
+            structure(fields, size)
+        }
+        Class::Array { dims, base } => {
+            let (inner, dtype) = match of(base, depth + 1)? {
+                // NumPy keeps no arrays of arrays: the extents follow each other.
+                NpyType::Array { dims, base } => (dims, base),
+                other => (Vec::new(), Box::new(other)),
+            };
+            let array = NpyType::Array { dims: dims.iter().copied().chain(inner).collect(), base: dtype };
+            if array.size() == Some(size) {
+                return Ok(array);
+            }
+            Err(NoNpy::Malformed(format!("an array of extents {dims:?} in {size} bytes")))
+        }
+        Class::VariableString { .. } | Class::Sequence { .. } => Err(NoNpy::Variable),
+        Class::Reference(_) => Err(NoNpy::Reference),
+        Class::Unknown(class) => Err(NoNpy::Unknown(*class)),
+    }
+}
+
+/// `c8`, `c16`; of halves, which NumPy has no complex number of, a structure as h5py makes it.
+fn complex(size: u64, base: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
+    let part = of(base, depth + 1)?;
+    match part {
+        NpyType::Scalar { order, kind: Kind::Float, size: 4 | 8 } if part.size() == Some(size / 2) => {
+            Ok(NpyType::Scalar { order, kind: Kind::Complex, size })
+        }
+        NpyType::Scalar { kind: Kind::Float, size: 2, .. } if size == 4 => {
+            let field = |name: &str, offset| NpyField { name: name.into(), offset, dtype: part.clone() };
+            structure(vec![field("r", 0), field("i", 2)], size)
+        }
+        _ => Ok(NpyType::Void(size)),
+    }
+}
+
+/// A structured dtype of fields by rising offset.
+fn structure(fields: Vec<NpyField>, size: u64) -> Result<NpyType, NoNpy> {
+    let mut names = std::collections::HashSet::new();
+    let mut end = 0;
+    for field in &fields {
+        // A field without a name is NumPy's sign for padding.
+        if field.name.is_empty() || !names.insert(field.name.as_str()) {
+            return Err(NoNpy::Name(field.name.clone()));
+        }
+        let width = field.dtype.size().unwrap_or(u64::MAX);
+        if field.offset < end {
+            return Err(NoNpy::Malformed(format!("field {:?} overlaps another", field.name)));
+        }
+        end = field.offset.saturating_add(width);
+        if end > size {
+            return Err(NoNpy::Malformed(format!("field {:?} ends past the {size} bytes of an element", field.name)));
+        }
+    }
+    Ok(NpyType::Struct { fields, size })
+}

@@ -1,0 +1,12 @@
+//! `.npy` and `.raw`: the elements as they are stored, decompressed, with and without NumPy's header.
+//!
+//! Sizes are arithmetic and a read is a read of the same bytes further up: nothing is converted. [`NpyType::of`] says how
+//! NumPy names a stored datatype, or why it has no name; `.raw` needs none.
+
+mod dtype;
+mod header;
+mod stored;
+
+pub use dtype::{Kind, NoNpy, NpyField, NpyType, Order};
+pub use header::header;
+pub use stored::{NpyView, RawView, RowsBytes, Stored};

@@ -1,0 +1,130 @@
+//! Files of stored bytes.
+
+use std::sync::Arc;
+
+use super::dtype::NpyType;
+use super::header;
+use crate::source::Interrupt;
+use crate::store::{Error, Rows};
+use crate::views::{Effort, Size, View};
+
+/// Elements as stored, decompressed, back to back in row-major order.
+pub trait Stored: Send + Sync {
+    /// Bytes of all elements.
+    fn len_bytes(&self) -> u64;
+
+    /// Fills `out` from byte `offset` on. The range lies within [`Stored::len_bytes`].
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn read(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error>;
+}
+
+/// The stored bytes of a column whose rows have one width.
+#[derive(Clone, Debug)]
+pub struct RowsBytes {
+    rows: Arc<dyn Rows>,
+    bytes: u64,
+}
+
+impl RowsBytes {
+    /// `None` where rows have no fixed width, or so many bytes that their number overflows.
+    pub fn new(rows: Arc<dyn Rows>) -> Option<Self> {
+        let bytes = rows.len().checked_mul(rows.stored_width()?)?;
+        Some(Self { rows, bytes })
+    }
+}
+
+impl Stored for RowsBytes {
+    fn len_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
+        self.rows.read_stored(offset, out, interrupt)
+    }
+}
+
+impl<T: Stored + ?Sized> Stored for Arc<T> {
+    fn len_bytes(&self) -> u64 {
+        T::len_bytes(self)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
+        T::read(self, offset, out, interrupt)
+    }
+}
+
+/// `.raw`: the elements and nothing else.
+#[derive(Clone, Debug)]
+pub struct RawView<S> {
+    stored: S,
+}
+
+impl<S: Stored> RawView<S> {
+    /// A file of these bytes.
+    pub fn new(stored: S) -> Self {
+        Self { stored }
+    }
+}
+
+impl<S: Stored> View for RawView<S> {
+    fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
+        Ok(Size::Exact(self.stored.len_bytes()))
+    }
+
+    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        let left = self.stored.len_bytes().saturating_sub(offset);
+        let count = usize::try_from(left).unwrap_or(usize::MAX).min(length);
+        if count == 0 {
+            return Ok(());
+        }
+        let start = out.len();
+        out.resize(start + count, 0);
+        let result = self.stored.read(offset, &mut out[start..], interrupt);
+        if result.is_err() {
+            out.truncate(start);
+        }
+        result
+    }
+}
+
+/// `.npy`: NumPy's header and the elements.
+#[derive(Clone, Debug)]
+pub struct NpyView<S> {
+    header: Vec<u8>,
+    elements: RawView<S>,
+}
+
+impl<S: Stored> NpyView<S> {
+    /// An array of `shape` with elements of `dtype`. `None` where those are not as many bytes as there are.
+    pub fn new(dtype: &NpyType, shape: &[u64], stored: S) -> Option<Self> {
+        let bytes = shape.iter().try_fold(dtype.size()?, |product, &extent| product.checked_mul(extent))?;
+        if bytes != stored.len_bytes() {
+            return None;
+        }
+        let header = header::header(dtype, shape);
+        bytes.checked_add(header.len() as u64)?;
+        Some(Self { header, elements: RawView::new(stored) })
+    }
+}
+
+impl<S: Stored> View for NpyView<S> {
+    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
+        let elements = self.elements.size(effort, interrupt)?.bytes();
+        Ok(Size::Exact(elements.saturating_add(self.header.len() as u64)))
+    }
+
+    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        let header = self.header.len() as u64;
+        let before = out.len();
+        if let Some(rest) = usize::try_from(offset).ok().and_then(|offset| self.header.get(offset..)) {
+            out.extend(rest.iter().take(length));
+        }
+        let length = length - (out.len() - before);
+        if length == 0 {
+            return Ok(());
+        }
+        self.elements.read(offset.saturating_sub(header), length, out, interrupt)
+    }
+}

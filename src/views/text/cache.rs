@@ -1,0 +1,143 @@
+//! Rendered blocks, kept for the requests that follow: a block of 1 MiB is asked for in eight pieces of 128 KiB.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lru::LruCache;
+use parking_lot::{Condvar, Mutex};
+
+use crate::source::Interrupt;
+use crate::store::Error;
+
+/// A rendered block.
+pub(super) type Block = Arc<Vec<u8>>;
+
+/// A view and the first row and number of rows of a block.
+pub(super) type Key = (u64, u64, u64);
+
+/// How often a waiting thread looks whether it is still wanted.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Buffers of evicted blocks kept for new ones: fresh memory costs a page fault every 4 KiB.
+const SPARE: usize = 4;
+
+/// The most recently used rendered blocks of all text views that share it.
+pub struct BlockCache {
+    capacity: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    blocks: LruCache<Key, Block>,
+    bytes: usize,
+    rendering: HashSet<Key>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl std::fmt::Debug for BlockCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BlockCache").field("capacity", &self.capacity).finish_non_exhaustive()
+    }
+}
+
+impl BlockCache {
+    /// A cache of at most `capacity` bytes. The newest block stays even if it is larger alone.
+    pub fn new(capacity: usize) -> Self {
+        let state = State { blocks: LruCache::unbounded(), bytes: 0, rendering: HashSet::new(), spare: Vec::new() };
+        Self { capacity, state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// Bytes held now.
+    pub fn bytes(&self) -> usize {
+        self.state.lock().bytes
+    }
+
+    /// Whether a block is there, or will be soon.
+    pub(super) fn expects(&self, key: &Key) -> bool {
+        let state = self.state.lock();
+        state.blocks.contains(key) || state.rendering.contains(key)
+    }
+
+    /// The block `key`; rendered by `render` if nobody has it and nobody is at it. `render` gets an empty buffer.
+    ///
+    /// # Errors
+    /// Those of `render`; [`Error::Interrupted`] while another thread renders and `interrupt` is raised.
+    pub(super) fn get_or_render(
+        &self,
+        key: Key,
+        interrupt: &Interrupt,
+        render: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Error>,
+    ) -> Result<Block, Error> {
+        let mut state = self.state.lock();
+        let buffer = loop {
+            if let Some(block) = state.blocks.get(&key) {
+                return Ok(Arc::clone(block));
+            }
+            // A thread that gives up (an error, nobody waits) leaves the block to the next.
+            if state.rendering.insert(key) {
+                break state.spare.pop().unwrap_or_default();
+            }
+            interrupt.check()?;
+            self.changed.wait_for(&mut state, PATIENCE);
+        };
+        drop(state);
+        let rendering = Rendering { cache: self, key };
+        let block = Arc::new(render(buffer)?);
+        self.insert(key, &block);
+        drop(rendering);
+        Ok(block)
+    }
+
+    /// Keeps a block that was rendered elsewhere.
+    pub(super) fn insert(&self, key: Key, block: &Block) {
+        let mut state = self.state.lock();
+        state.bytes += block.capacity();
+        if let Some(old) = state.blocks.put(key, Arc::clone(block)) {
+            state.bytes -= old.capacity();
+        }
+        while state.bytes > self.capacity && state.blocks.len() > 1 {
+            let Some((_, old)) = state.blocks.pop_lru() else { break };
+            state.release(old);
+        }
+    }
+
+    /// Drops the blocks of a view.
+    pub(super) fn forget(&self, view: u64) {
+        let mut state = self.state.lock();
+        let keys: Vec<Key> = state.blocks.iter().map(|(key, _)| *key).filter(|key| key.0 == view).collect();
+        for key in keys {
+            if let Some(block) = state.blocks.pop(&key) {
+                state.release(block);
+            }
+        }
+    }
+}
+
+impl State {
+    fn release(&mut self, block: Block) {
+        self.bytes -= block.capacity();
+        if self.spare.len() < SPARE
+            && let Ok(mut buffer) = Arc::try_unwrap(block)
+            // Nothing unusually long is kept beside the capacity.
+            && buffer.capacity() <= 4 << 20
+        {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
+    }
+}
+
+/// A block that a thread is at; also over when that thread panics.
+struct Rendering<'a> {
+    cache: &'a BlockCache,
+    key: Key,
+}
+
+impl Drop for Rendering<'_> {
+    fn drop(&mut self) {
+        self.cache.state.lock().rendering.remove(&self.key);
+        self.cache.changed.notify_all();
+    }
+}

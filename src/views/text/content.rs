@@ -1,0 +1,198 @@
+//! The rows of a text file: reads columns and turns ranges of rows into bytes, or into their number.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef};
+use bstr::BString;
+
+use super::block::{Format, Layout};
+use super::cell::NoText;
+use super::grid::Grid;
+use super::width::{self, Width};
+use crate::source::Interrupt;
+use crate::store::{Error, RowRange, Rows};
+
+/// A column of a text file.
+#[derive(Clone, Debug)]
+pub struct TextColumn {
+    /// Its name: in the header of CSV, the key in NDJSON.
+    pub name: BString,
+    /// Its rows.
+    pub rows: Arc<dyn Rows>,
+    /// Bytes (of UTF-8) of the longest string there can be, where that is known without looking at values: of a dictionary's
+    /// longest label, of a fixed-size string. It bounds the size before it is known; nothing breaks where it is `None`.
+    pub longest: Option<u64>,
+}
+
+/// Rows that one column's array holds at most while lengths are taken, unless a chunk has more.
+const BATCH_ROWS: u64 = 1 << 18;
+
+/// The same for columns with large chunks: a chunk is decoded once then.
+const LARGEST_BATCH_ROWS: u64 = 1 << 20;
+
+/// About this much text is behind the arrays of one batch of a column with wide values.
+const BATCH_BYTES: u64 = 16 << 20;
+
+/// Columns, their number of rows, and what stands around values.
+#[derive(Debug)]
+pub(super) struct Content {
+    columns: Vec<TextColumn>,
+    layout: Layout,
+    /// Rows shown.
+    pub rows: u64,
+    /// Rows of the largest chunks among the columns.
+    pub natural: Option<u64>,
+    /// Width of a row.
+    pub width: Width,
+    /// About how wide a row is.
+    pub estimate: u64,
+    /// Rows of a batch.
+    batch: u64,
+}
+
+impl Content {
+    pub fn new(columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Self {
+        let layout = Layout::new(format, columns.iter().map(|column| &column.name));
+        let rows = columns.iter().map(|column| column.rows.len()).min().unwrap_or(0).min(limit.unwrap_or(u64::MAX));
+        let natural = columns.iter().filter_map(|column| column.rows.natural_rows()).filter(|&rows| rows > 0).max();
+        let missing = layout.missing().len() as u64;
+        let overhead = Width { least: layout.overhead(), most: Some(layout.overhead()) };
+        let width = columns.iter().fold(overhead, |sum, column| {
+            let missing = column.rows.nullable().then_some(missing);
+            sum.plus(width::value(column.rows.data_type(), format, column.longest, missing))
+        });
+        let estimates = columns.iter().map(|column| width::estimate(column.rows.data_type(), column.longest));
+        let estimate = estimates.clone().fold(layout.overhead(), u64::saturating_add).max(1);
+        let widest = estimates.max().unwrap_or(1).max(1);
+        let batch = natural.unwrap_or(0).clamp(BATCH_ROWS, LARGEST_BATCH_ROWS).min(BATCH_BYTES / widest).max(1);
+        Self { columns, layout, rows, natural, width, estimate, batch }
+    }
+
+    /// Bytes to decode, about, and chunks to touch for all rows.
+    pub fn cost(&self) -> (u64, u64) {
+        self.columns.iter().fold((0, 0), |(bytes, chunks): (u64, u64), column| {
+            let natural = column.rows.natural_rows().unwrap_or(1).max(1);
+            let touched = self.rows.div_ceil(natural);
+            let width = column.rows.stored_width().unwrap_or(64);
+            (
+                bytes.saturating_add(touched.saturating_mul(natural).saturating_mul(width)),
+                chunks.saturating_add(if natural == 1 { 1 } else { touched }),
+            )
+        })
+    }
+
+    /// Cells of all rows, where a number counts one and others more.
+    pub fn work(&self) -> u64 {
+        let cells = self.columns.iter().map(|column| if column.rows.data_type().is_numeric() { 1 } else { 4_u64 });
+        cells.sum::<u64>().saturating_mul(self.rows)
+    }
+
+    /// Blocks to measure in one step: those of about one batch.
+    pub fn blocks_per_step(&self, grid: &Grid) -> usize {
+        usize::try_from(self.batch / grid.per_block().max(1)).unwrap_or(usize::MAX).max(1)
+    }
+
+    fn array(&self, column: &TextColumn, rows: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        interrupt.check()?;
+        let array = column.rows.array(rows.clone(), interrupt)?;
+        if array.len() as u64 == rows.end - rows.start {
+            return Ok(array);
+        }
+        let reason = format!("rows {}..{} came as {} values", rows.start, rows.end, array.len());
+        Err(Error::Unsupported { path: column.name.to_string(), reason })
+    }
+
+    fn no_text(&self, error: NoText) -> Error {
+        let names = self.columns.iter().map(|column| column.name.to_string());
+        Error::Unsupported { path: names.collect::<Vec<_>>().join(", "), reason: error.to_string() }
+    }
+
+    /// Appends rows; says `false`, with anything or nothing appended, once `out` would grow past about `limit` bytes.
+    pub fn render(
+        &self,
+        rows: RowRange,
+        limit: usize,
+        out: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<bool, Error> {
+        let arrays: Result<Vec<_>, Error> =
+            self.columns.iter().map(|column| self.array(column, rows.clone(), interrupt)).collect();
+        match arrays {
+            Ok(arrays) => {
+                let held: usize = arrays.iter().map(|array| array.get_buffer_memory_size()).sum();
+                if held.saturating_add(out.len()) / 4 > limit {
+                    return Ok(false);
+                }
+                self.layout.render(&arrays, out).map_err(|error| self.no_text(error))?;
+                Ok(out.len() <= limit)
+            }
+            // More than the store hands out at once: in halves.
+            Err(Error::TooLarge { .. }) if rows.end - rows.start > 1 => {
+                let middle = rows.start + (rows.end - rows.start) / 2;
+                Ok(self.render(rows.start..middle, limit, out, interrupt)?
+                    && self.render(middle..rows.end, limit, out, interrupt)?)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Bytes of each of `blocks`. Column after column over a batch of rows, so that no chunk is decoded twice however
+    /// many columns there are.
+    pub fn lengths(&self, grid: &Grid, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
+        let overhead = self.layout.overhead();
+        let mut lengths: Vec<u64> = blocks
+            .clone()
+            .map(|block| {
+                let rows = grid.rows_of(block);
+                (rows.end - rows.start).saturating_mul(overhead)
+            })
+            .collect();
+        let rows = grid.rows_of(blocks.start).start..grid.rows_of(blocks.end.saturating_sub(1)).end;
+        // A batch ends where a block does, so that chunks are met whole.
+        let batch = (self.batch / grid.per_block()).max(1).saturating_mul(grid.per_block()).min(self.batch).max(1);
+        let mut start = rows.start;
+        while start < rows.end {
+            let end = start.saturating_add(batch).min(rows.end);
+            for column in &self.columns {
+                self.add_lengths(column, start..end, grid, blocks.start, &mut lengths, interrupt)?;
+            }
+            start = end;
+        }
+        Ok(lengths)
+    }
+
+    fn add_lengths(
+        &self,
+        column: &TextColumn,
+        rows: RowRange,
+        grid: &Grid,
+        first_block: usize,
+        lengths: &mut [u64],
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let array = match self.array(column, rows.clone(), interrupt) {
+            Ok(array) => array,
+            Err(Error::TooLarge { .. }) if rows.end - rows.start > 1 => {
+                let middle = rows.start + (rows.end - rows.start) / 2;
+                self.add_lengths(column, rows.start..middle, grid, first_block, lengths, interrupt)?;
+                return self.add_lengths(column, middle..rows.end, grid, first_block, lengths, interrupt);
+            }
+            Err(error) => return Err(error),
+        };
+        let first = grid.block_of(rows.start);
+        // Within the array, hence within usize.
+        let pieces: Vec<Range<usize>> = (first..=grid.block_of(rows.end - 1))
+            .map(|block| {
+                let block = grid.rows_of(block);
+                let (start, end) = (block.start.max(rows.start), block.end.min(rows.end));
+                (start - rows.start) as usize..(end - rows.start) as usize
+            })
+            .collect();
+        let measured = self.layout.measure(array.as_ref(), &pieces).map_err(|error| self.no_text(error))?;
+        for (sum, bytes) in lengths.iter_mut().skip(first - first_block).zip(measured) {
+            *sum = sum.saturating_add(bytes);
+        }
+        Ok(())
+    }
+}

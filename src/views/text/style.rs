@@ -1,0 +1,182 @@
+//! What differs between CSV, `.txt` and JSON in the text of one value.
+
+use std::cell::RefCell;
+
+use crate::views::json;
+
+/// The rules for the text of one value. Implementations have no state; cells are compiled once for each.
+pub(super) trait Style: 'static {
+    /// Whether a byte may not stand in a string as it is.
+    fn special(byte: u8) -> bool;
+
+    /// Appends a string that may hold anything.
+    fn string(text: &[u8], out: &mut Vec<u8>);
+
+    /// Bytes that [`Style::string`] appends.
+    fn string_length(text: &[u8]) -> usize;
+
+    /// Appends a string in which no byte is [`Style::special`].
+    fn clean_string(text: &[u8], out: &mut Vec<u8>);
+
+    /// Bytes that [`Style::clean_string`] appends for a string of `length` bytes.
+    fn clean_string_length(length: usize) -> usize;
+
+    /// The text of a number that is none: (not a number, positive infinity, negative infinity).
+    const NON_FINITE: [&'static str; 3];
+
+    /// Appends what `write` writes as JSON, as one value of this style.
+    fn nested(scratch: &RefCell<Vec<u8>>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>));
+}
+
+/// A field of RFC 4180.
+pub(super) enum Csv {}
+
+/// A line with `\`, LF and CR escaped.
+pub(super) enum Txt {}
+
+/// A JSON value.
+pub(super) enum Json {}
+
+/// What `float(…)` of Python, `strtod` of C (awk) and DuckDB read.
+const C_NON_FINITE: [&str; 3] = ["NaN", "inf", "-inf"];
+
+/// Writes JSON into `scratch` and hands it to `quote`.
+fn through(
+    scratch: &RefCell<Vec<u8>>,
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>),
+    quote: fn(&[u8], &mut Vec<u8>),
+) {
+    let mut json = scratch.take();
+    json.clear();
+    write(&mut json);
+    quote(&json, out);
+    scratch.replace(json);
+}
+
+impl Style for Csv {
+    #[inline]
+    fn special(byte: u8) -> bool {
+        matches!(byte, b'"' | b',' | b'\n' | b'\r')
+    }
+
+    fn string(text: &[u8], out: &mut Vec<u8>) {
+        if !text.iter().any(|&byte| Self::special(byte)) {
+            return Self::clean_string(text, out);
+        }
+        out.push(b'"');
+        let mut rest = text;
+        while let Some(at) = memchr::memchr(b'"', rest) {
+            let (head, tail) = rest.split_at(at + 1);
+            out.extend_from_slice(head);
+            out.push(b'"');
+            rest = tail;
+        }
+        out.extend_from_slice(rest);
+        out.push(b'"');
+    }
+
+    fn string_length(text: &[u8]) -> usize {
+        let mut special = false;
+        let mut quotes = 0;
+        for &byte in text {
+            special |= Self::special(byte);
+            quotes += usize::from(byte == b'"');
+        }
+        if special { text.len() + quotes + 2 } else { Self::clean_string_length(text.len()) }
+    }
+
+    /// The empty string is quoted: an empty field means missing.
+    #[inline]
+    fn clean_string(text: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(if text.is_empty() { b"\"\"" } else { text });
+    }
+
+    #[inline]
+    fn clean_string_length(length: usize) -> usize {
+        if length == 0 { 2 } else { length }
+    }
+
+    const NON_FINITE: [&'static str; 3] = C_NON_FINITE;
+
+    fn nested(scratch: &RefCell<Vec<u8>>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        through(scratch, out, write, Self::string);
+    }
+}
+
+impl Style for Txt {
+    #[inline]
+    fn special(byte: u8) -> bool {
+        matches!(byte, b'\\' | b'\n' | b'\r')
+    }
+
+    fn string(text: &[u8], out: &mut Vec<u8>) {
+        let mut rest = text;
+        while let Some(at) = memchr::memchr3(b'\\', b'\n', b'\r', rest) {
+            let (plain, special) = rest.split_at(at);
+            out.extend_from_slice(plain);
+            let Some((byte, after)) = special.split_first() else { break };
+            out.extend_from_slice(match byte {
+                b'\n' => b"\\n",
+                b'\r' => b"\\r",
+                _ => b"\\\\",
+            });
+            rest = after;
+        }
+        out.extend_from_slice(rest);
+    }
+
+    fn string_length(text: &[u8]) -> usize {
+        text.len() + text.iter().filter(|&&byte| Self::special(byte)).count()
+    }
+
+    #[inline]
+    fn clean_string(text: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(text);
+    }
+
+    #[inline]
+    fn clean_string_length(length: usize) -> usize {
+        length
+    }
+
+    const NON_FINITE: [&'static str; 3] = C_NON_FINITE;
+
+    fn nested(scratch: &RefCell<Vec<u8>>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        through(scratch, out, write, Self::string);
+    }
+}
+
+impl Style for Json {
+    #[inline]
+    fn special(byte: u8) -> bool {
+        json::needs_escape(byte)
+    }
+
+    fn string(text: &[u8], out: &mut Vec<u8>) {
+        json::write_string(text, out);
+    }
+
+    fn string_length(text: &[u8]) -> usize {
+        json::string_length(text)
+    }
+
+    #[inline]
+    fn clean_string(text: &[u8], out: &mut Vec<u8>) {
+        out.push(b'"');
+        out.extend_from_slice(text);
+        out.push(b'"');
+    }
+
+    #[inline]
+    fn clean_string_length(length: usize) -> usize {
+        length + 2
+    }
+
+    /// JSON has no such numbers (RFC 8259 §6): these are strings.
+    const NON_FINITE: [&'static str; 3] = ["\"NaN\"", "\"Infinity\"", "\"-Infinity\""];
+
+    fn nested(_: &RefCell<Vec<u8>>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        write(out);
+    }
+}

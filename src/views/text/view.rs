@@ -1,0 +1,325 @@
+//! A text file over columns: `energy.csv`, `energy.txt`, `table.ndjson`, `head.csv`.
+
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lru::LruCache;
+use parking_lot::Mutex;
+
+use super::block::{Format, Layout};
+use super::cache::{Block, BlockCache, Key};
+use super::content::{Content, TextColumn};
+use super::grid::Grid;
+use super::index::{self, Index, Measure, Target};
+use super::streams::Streams;
+use crate::source::Interrupt;
+use crate::store::{Error, RowRange};
+use crate::views::{Effort, Size, View};
+
+/// The largest size that is ever stated: where no bound is known, or it is larger. Far from overflow in any sum.
+const LARGEST_SIZE: u64 = 1 << 62;
+
+/// A block longer than this is divided before it is rendered: the estimate of its rows' width was wrong, or there are so
+/// many rows that blocks had to be longer.
+const LONGEST_BLOCK: u64 = 4 << 20;
+
+/// Parts of a block that is divided have about this many bytes.
+const PART_BYTES: u64 = 1 << 20;
+
+/// A block is divided into at most this many parts (which may be divided again).
+const MOST_PARTS: u64 = 1024;
+
+/// Divided blocks remembered.
+const DIVIDED: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+
+/// What fits in about 5 ms: this many numbers, …
+const QUICK_CELLS: u64 = 100_000;
+
+/// … this many bytes to decode, …
+const QUICK_BYTES: u64 = 2 << 20;
+
+/// … in this many chunks.
+const QUICK_CHUNKS: u64 = 8;
+
+/// A text file over columns of equal length.
+pub struct TextView {
+    shared: Arc<Shared>,
+}
+
+/// What work on other threads needs of a view.
+struct Shared {
+    id: u64,
+    header: Vec<u8>,
+    body: Arc<Body>,
+    index: Arc<Index>,
+    measure: Arc<dyn Measure>,
+    cache: Arc<BlockCache>,
+    divided: Mutex<LruCache<(u64, u64), Arc<Divided>>>,
+    streams: Mutex<Streams>,
+}
+
+/// Rows and their blocks.
+struct Body {
+    content: Content,
+    grid: Grid,
+}
+
+/// A block cut into parts.
+struct Divided {
+    grid: Grid,
+    /// Where each part begins in the block, and where the last one ends.
+    offsets: Vec<u64>,
+}
+
+/// Rows that are rendered together.
+#[derive(Clone, Debug)]
+struct Unit {
+    rows: RowRange,
+    /// First byte, after the header.
+    start: u64,
+    length: u64,
+}
+
+impl Measure for Body {
+    fn lengths(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
+        match self.fixed_row() {
+            Some(width) => Ok(blocks
+                .map(|block| self.grid.rows_of(block))
+                .map(|rows| (rows.end - rows.start).saturating_mul(width))
+                .collect()),
+            None => self.content.lengths(&self.grid, blocks, interrupt),
+        }
+    }
+}
+
+impl Body {
+    /// Bytes of a row where all rows have the same.
+    fn fixed_row(&self) -> Option<u64> {
+        let width = self.content.width;
+        width.most.filter(|&most| most == width.least)
+    }
+}
+
+impl TextView {
+    /// A file of `format` over `columns`, which have equal lengths (the shortest counts); the first `limit` rows if
+    /// there is a limit. Rendered blocks are kept in `cache`. Reads nothing.
+    pub fn new(columns: Vec<TextColumn>, format: Format, limit: Option<u64>, cache: Arc<BlockCache>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let header = Layout::header(format, columns.iter().map(|column| &column.name));
+        let content = Content::new(columns, format, limit);
+        let grid = Grid::choose(content.rows, content.estimate, content.natural);
+        let index = Index::new(grid.blocks(), content.blocks_per_step(&grid));
+        let body = Arc::new(Body { content, grid });
+        let shared = Shared {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            header,
+            index: Arc::new(index),
+            measure: Arc::clone(&body) as Arc<dyn Measure>,
+            body,
+            cache,
+            divided: Mutex::new(LruCache::new(DIVIDED)),
+            streams: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Rows shown.
+    pub fn rows(&self) -> u64 {
+        self.shared.body.content.rows
+    }
+}
+
+impl std::fmt::Debug for TextView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TextView").field("content", &self.shared.body.content).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.cache.forget(self.id);
+    }
+}
+
+impl View for TextView {
+    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
+        let shared = &self.shared;
+        let header = shared.header.len() as u64;
+        if let Some(known) = shared.known_size() {
+            return Ok(Size::Exact(header.saturating_add(known)));
+        }
+        match effort {
+            Effort::Exact => {}
+            Effort::Quick if shared.is_quick() => {
+                let lengths = shared.body.lengths(0..shared.body.grid.blocks(), interrupt)?;
+                shared.index.record(0, &lengths);
+            }
+            Effort::Free | Effort::Quick => return Ok(Size::AtMost(shared.largest_size())),
+        }
+        shared.index.ensure(Target::All, &shared.measure, interrupt)?;
+        Ok(Size::Exact(header.saturating_add(shared.index.total().unwrap_or(0))))
+    }
+
+    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        let shared = &self.shared;
+        let before = out.len();
+        let wanted = before.saturating_add(length);
+        let header = shared.header.len() as u64;
+        if let Some(rest) = usize::try_from(offset).ok().and_then(|offset| shared.header.get(offset..)) {
+            out.extend(rest.iter().take(length));
+        }
+        while out.len() < wanted {
+            let at = offset.saturating_add((out.len() - before) as u64);
+            let Some(at) = at.checked_sub(header) else { break };
+            let Some(unit) = shared.unit_at(at, interrupt)? else { break };
+            let block = shared.block(&unit, interrupt)?;
+            let Some(rest) = usize::try_from(at - unit.start).ok().and_then(|start| block.get(start..)) else {
+                break;
+            };
+            if rest.is_empty() {
+                break;
+            }
+            let count = rest.len().min(wanted - out.len());
+            out.extend_from_slice(&rest[..count]);
+            shared.read_ahead(&unit);
+        }
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// Bytes after the header, where they are known or arithmetic.
+    fn known_size(&self) -> Option<u64> {
+        let body = &self.body;
+        if body.content.rows == 0 {
+            return Some(0);
+        }
+        if let Some(width) = body.fixed_row() {
+            return body.content.rows.checked_mul(width);
+        }
+        self.index.total()
+    }
+
+    fn largest_size(&self) -> u64 {
+        let most = self.body.content.width.times(self.body.content.rows).most;
+        most.and_then(|most| most.checked_add(self.header.len() as u64)).unwrap_or(LARGEST_SIZE).min(LARGEST_SIZE)
+    }
+
+    fn is_quick(&self) -> bool {
+        let (bytes, chunks) = self.body.content.cost();
+        self.body.content.work() <= QUICK_CELLS && bytes <= QUICK_BYTES && chunks <= QUICK_CHUNKS
+    }
+
+    fn key(&self, rows: &RowRange) -> Key {
+        (self.id, rows.start, rows.end - rows.start)
+    }
+
+    /// The rows to render for byte `offset` after the header; `None` past the end.
+    fn unit_at(&self, offset: u64, interrupt: &Interrupt) -> Result<Option<Unit>, Error> {
+        let located = match self.index.locate(offset) {
+            Some(located) => Some(located),
+            None if self.grow(offset, interrupt)? => self.index.locate(offset),
+            None => {
+                self.index.ensure(Target::Byte(offset), &self.measure, interrupt)?;
+                self.index.locate(offset)
+            }
+        };
+        let Some(located) = located else { return Ok(None) };
+        let rows = self.body.grid.rows_of(located.block);
+        let mut unit = Unit { rows, start: located.start, length: located.length };
+        while unit.length > LONGEST_BLOCK && unit.rows.end - unit.rows.start > 1 {
+            let divided = self.divide(&unit, interrupt)?;
+            let Some(part) = index::locate(&divided.offsets, offset - unit.start) else { return Ok(None) };
+            unit = Unit { rows: divided.grid.rows_of(part.block), start: unit.start + part.start, length: part.length };
+        }
+        Ok(Some(unit))
+    }
+
+    /// A reader that goes through a file without having asked for its size needs no pass: rendering a block tells its
+    /// length. Says whether the block with `offset` is known now.
+    fn grow(&self, offset: u64, interrupt: &Interrupt) -> Result<bool, Error> {
+        let Some((block, start)) = self.index.frontier() else { return Ok(false) };
+        if start != offset {
+            return Ok(false);
+        }
+        let rows = self.body.grid.rows_of(block);
+        let count = rows.end - rows.start;
+        if count == 0 || self.body.content.estimate.saturating_mul(count) > LONGEST_BLOCK {
+            return Ok(false);
+        }
+        let mut text = Vec::new();
+        if !self.body.content.render(rows.clone(), LONGEST_BLOCK as usize, &mut text, interrupt)? {
+            return Ok(false);
+        }
+        self.index.record(block, &[text.len() as u64]);
+        self.cache.insert(self.key(&rows), &Arc::new(text));
+        Ok(true)
+    }
+
+    fn divide(&self, unit: &Unit, interrupt: &Interrupt) -> Result<Arc<Divided>, Error> {
+        let key = (unit.rows.start, unit.rows.end);
+        if let Some(divided) = self.divided.lock().get(&key) {
+            return Ok(Arc::clone(divided));
+        }
+        let parts = (unit.length / PART_BYTES).clamp(2, MOST_PARTS);
+        let grid = Grid::divide(unit.rows.clone(), parts);
+        let lengths = self.body.content.lengths(&grid, 0..grid.blocks(), interrupt)?;
+        let mut offsets = vec![0];
+        offsets.extend(lengths.iter().scan(0_u64, |end, &length| {
+            *end = end.saturating_add(length);
+            Some(*end)
+        }));
+        let divided = Arc::new(Divided { grid, offsets });
+        self.divided.lock().put(key, Arc::clone(&divided));
+        Ok(divided)
+    }
+
+    fn block(&self, unit: &Unit, interrupt: &Interrupt) -> Result<Block, Error> {
+        self.cache.get_or_render(self.key(&unit.rows), interrupt, |mut text| {
+            text.reserve(usize::try_from(unit.length.min(LONGEST_BLOCK)).unwrap_or(0));
+            self.body.content.render(unit.rows.clone(), usize::MAX, &mut text, interrupt)?;
+            if text.len() as u64 != unit.length {
+                let reason = format!(
+                    "rows {}..{} took {} bytes before and {} now",
+                    unit.rows.start,
+                    unit.rows.end,
+                    unit.length,
+                    text.len()
+                );
+                return Err(Error::Unsupported { path: "text".into(), reason });
+            }
+            Ok(text)
+        })
+    }
+
+    /// Renders what a sequential reader will want next, on other cores.
+    fn read_ahead(self: &Arc<Self>, unit: &Unit) {
+        let Some(count) = self.streams.lock().touch(unit.start, unit.length) else { return };
+        // A view that is gone, or a core that is alone, needs none.
+        let count = count.min(index::cores().saturating_sub(1).max(1));
+        let mut next = unit.start + unit.length;
+        for _ in 0..count {
+            let Some(located) = self.index.locate(next) else { return };
+            let rows = self.body.grid.rows_of(located.block);
+            if located.start != next || located.length > LONGEST_BLOCK {
+                return;
+            }
+            let unit = Unit { rows, start: located.start, length: located.length };
+            next += located.length;
+            if self.cache.expects(&self.key(&unit.rows)) {
+                continue;
+            }
+            let shared = Arc::downgrade(self);
+            index::spawn(move || {
+                if let Some(shared) = shared.upgrade()
+                    && !shared.cache.expects(&shared.key(&unit.rows))
+                {
+                    // Whoever wants the block meets the error by itself.
+                    drop(shared.block(&unit, &Interrupt::new()));
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! How wide a value can be, from its type alone.
+
+use arrow::datatypes::DataType;
+
+use super::block::Format;
+
+/// The least and the most bytes that something takes; `most` is `None` where there is no bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Width {
+    /// At least.
+    pub least: u64,
+    /// At most.
+    pub most: Option<u64>,
+}
+
+impl Width {
+    const fn exactly(bytes: u64) -> Self {
+        Self { least: bytes, most: Some(bytes) }
+    }
+
+    const fn between(least: u64, most: u64) -> Self {
+        Self { least, most: Some(most) }
+    }
+
+    /// Either of both.
+    fn or(self, other: Self) -> Self {
+        Self { least: self.least.min(other.least), most: self.most.zip(other.most).map(|(a, b)| a.max(b)) }
+    }
+
+    /// Both, one after the other.
+    pub fn plus(self, other: Self) -> Self {
+        let most = self.most.zip(other.most).and_then(|(a, b)| a.checked_add(b));
+        Self { least: self.least.saturating_add(other.least), most }
+    }
+
+    /// `count` of them.
+    pub fn times(self, count: u64) -> Self {
+        Self {
+            least: self.least.saturating_mul(count),
+            most: if count == 0 { Some(0) } else { self.most.and_then(|most| most.checked_mul(count)) },
+        }
+    }
+}
+
+/// Bytes of a value of type `data_type`, where a missing one takes `missing` bytes (`None`: none is missing).
+///
+/// `longest` is the length of the longest string, where it is known: a dictionary's longest label, the declared length of
+/// a fixed-size string.
+pub fn value(data_type: &DataType, format: Format, longest: Option<u64>, missing: Option<u64>) -> Width {
+    let value = match data_type {
+        DataType::Null => Width::exactly(missing.unwrap_or(0)),
+        DataType::Boolean => Width::between(4, 5),
+        DataType::Int8 => Width::between(1, 4),
+        DataType::Int16 => Width::between(1, 6),
+        DataType::Int32 => Width::between(1, 11),
+        DataType::UInt8 => Width::between(1, 3),
+        DataType::UInt16 => Width::between(1, 5),
+        DataType::UInt32 => Width::between(1, 10),
+        DataType::Int64 | DataType::UInt64 => Width::between(1, 20),
+        // `-0.000012345679` and the like; `-1.2345678901234567e-308`. The shortest are `0.0` and `NaN`.
+        DataType::Float16 | DataType::Float32 => Width::between(3, 16),
+        DataType::Float64 => Width::between(3, 24),
+        DataType::FixedSizeBinary(size) => {
+            let digits = 2 * u64::from(size.unsigned_abs());
+            Width::exactly(match format {
+                Format::Csv if digits == 0 => 2,
+                Format::Csv | Format::Txt => digits,
+                Format::Ndjson => digits + 2,
+            })
+        }
+        DataType::Utf8 | DataType::LargeUtf8 => string(format, longest),
+        DataType::Dictionary(_, labels) => value(labels, format, longest, None),
+        DataType::Struct(_) | DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
+            in_format(format, nested(data_type, 0))
+        }
+        _ => Width { least: 0, most: None },
+    };
+    match missing {
+        Some(missing) => value.or(Width::exactly(missing)),
+        None => value,
+    }
+}
+
+/// A string of at most `longest` bytes.
+fn string(format: Format, longest: Option<u64>) -> Width {
+    // Quotes are doubled and stand around; `\` and LF are doubled; a control character becomes `\u00xx`.
+    let (least, factor, around) = match format {
+        Format::Csv => (1, 2, 2),
+        Format::Txt => (0, 2, 0),
+        Format::Ndjson => (2, 6, 2),
+    };
+    Width { least, most: longest.and_then(|longest| longest.checked_mul(factor)?.checked_add(around)) }
+}
+
+/// JSON inside a format.
+fn in_format(format: Format, json: Width) -> Width {
+    match format {
+        Format::Ndjson => json,
+        Format::Csv | Format::Txt => {
+            Width { least: json.least, most: json.most.and_then(|most| most.checked_mul(2)?.checked_add(2)) }
+        }
+    }
+}
+
+/// A value inside JSON.
+fn nested(data_type: &DataType, depth: usize) -> Width {
+    // The same bound as for writing; deeper types have no text anyway.
+    if depth > 64 {
+        return Width { least: 0, most: None };
+    }
+    let child = |data_type: &DataType, nullable: bool| {
+        let width = nested(data_type, depth + 1);
+        if nullable { width.or(Width::exactly(4)) } else { width }
+    };
+    match data_type {
+        DataType::Struct(fields) => {
+            let separators = Width::exactly(1 + fields.len().max(1) as u64);
+            fields.iter().fold(separators, |sum, field| {
+                let key = crate::views::json::string_length(field.name().as_bytes()) as u64 + 1;
+                sum.plus(Width::exactly(key)).plus(child(field.data_type(), field.is_nullable()))
+            })
+        }
+        DataType::FixedSizeList(field, length) => {
+            let length = u64::from(length.unsigned_abs());
+            let elements = child(field.data_type(), field.is_nullable()).times(length);
+            elements.plus(Width::exactly(2 + length.saturating_sub(1)))
+        }
+        DataType::List(_) | DataType::LargeList(_) => Width { least: 2, most: None },
+        // A null in a dictionary or a null column is `null`.
+        DataType::Null => Width::exactly(4),
+        flat => value(flat, Format::Ndjson, None, None),
+    }
+}
+
+/// About how many bytes a value takes, for the choice of a block's length; never for anything that must be right.
+pub fn estimate(data_type: &DataType, longest: Option<u64>) -> u64 {
+    match data_type {
+        DataType::Boolean => 5,
+        DataType::Int8 | DataType::UInt8 => 3,
+        DataType::Int16 | DataType::UInt16 => 5,
+        DataType::Int32 | DataType::UInt32 => 8,
+        DataType::Int64 | DataType::UInt64 => 11,
+        DataType::Float16 | DataType::Float32 => 10,
+        DataType::Float64 => 18,
+        DataType::Dictionary(..) => longest.map_or(10, |longest| longest.clamp(1, 32)),
+        DataType::Utf8 | DataType::LargeUtf8 => longest.map_or(24, |longest| longest.clamp(2, 64)),
+        DataType::FixedSizeBinary(size) => 2 * u64::from(size.unsigned_abs()),
+        DataType::Struct(fields) => fields.iter().fold(2, |sum: u64, field| {
+            sum.saturating_add(field.name().len() as u64 + 4).saturating_add(estimate(field.data_type(), None))
+        }),
+        DataType::FixedSizeList(field, length) => {
+            estimate(field.data_type(), None).saturating_add(1).saturating_mul(u64::from(length.unsigned_abs()))
+        }
+        DataType::List(field) | DataType::LargeList(field) => {
+            estimate(field.data_type(), None).saturating_add(1).saturating_mul(8)
+        }
+        _ => 4,
+    }
+}
