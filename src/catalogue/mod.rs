@@ -115,6 +115,8 @@ pub enum Object {
     Group {
         /// The group.
         id: ObjectId,
+        /// Hard links that lead to it (`H5O_info2_t.rc`).
+        link_count: u32,
         /// Its attributes.
         attributes: Vec<Attribute>,
     },

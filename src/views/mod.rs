@@ -1,6 +1,8 @@
 //! The files shown: size and bytes of each. Pure layout over [`crate::store::Rows`]; no I/O of its own.
 
+pub mod constant;
 pub mod json;
+pub mod metadata;
 pub mod npy;
 pub mod text;
 

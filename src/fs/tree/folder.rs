@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use super::{Attributes, Children, Context, Effort, Error, GroupNode, Interrupt, Kind, Node, NodeRef, OpenError, Size};
 use super::{SourceFile, directory_only, plain_attributes};
+use super::group::GroupDirectory;
 use crate::fs::names;
 use crate::fs::node::DirEntry;
 
@@ -57,7 +58,7 @@ impl FileRoot {
 impl Node for FileRoot {
     fn attributes(&self) -> Attributes {
         match &*self.group.lock() {
-            Some(group) => group.attributes(),
+            Some(group) => group.opened().attributes(Kind::Directory),
             None => plain_attributes(Kind::Directory, SystemTime::now()),
         }
     }
@@ -67,15 +68,15 @@ impl Node for FileRoot {
     }
 
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
-        self.group(interrupt)?.lookup(name, interrupt)
+        GroupDirectory(self.group(interrupt)?).lookup(name, interrupt)
     }
 
     fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
-        self.group(interrupt)?.children(interrupt)
+        GroupDirectory(self.group(interrupt)?).children(interrupt)
     }
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        self.group(interrupt)?.xattrs(interrupt)
+        GroupDirectory(self.group(interrupt)?).xattrs(interrupt)
     }
 
     directory_only!();

@@ -22,6 +22,7 @@ use super::node::{Attributes, Children, Kind, Node, NodeRef};
 use crate::h5;
 use crate::source::Interrupt;
 use crate::store::Store;
+use crate::views::text::BlockCache;
 use crate::views::{Effort, Size};
 
 pub use group::GroupNode;
@@ -32,6 +33,8 @@ pub use opened::{OpenError, Opened, SourceFile};
 pub struct Context {
     /// Decoded chunks and their budget.
     pub store: Arc<Store>,
+    /// Rendered text.
+    pub blocks: Arc<BlockCache>,
     /// Settings of the HDF5 workers.
     pub workers: h5::Options,
     /// What went wrong while serving, for `.hepfs/errors`.

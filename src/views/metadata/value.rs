@@ -1,12 +1,12 @@
 //! Values of attributes as JSON and as text.
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::ArrayRef;
 use arrow::buffer::Buffer;
 use serde_json::Value;
 
 use crate::catalogue::{Attribute, Class, Datatype, Elements};
 use crate::store::arrow::{Oddities, decode};
-use crate::views::json::value_to_json;
+use crate::views::text::{Format, Layout};
 
 /// Longest array of an attribute that is written out.
 const MOST_ELEMENTS: u64 = 10_000;
@@ -16,11 +16,25 @@ fn elements(datatype: &Datatype, count: usize, elements: &Elements) -> Result<Ar
     decode(datatype, bytes, count, &elements.heap.as_slice(), &mut Oddities::new()).map_err(|error| error.to_string())
 }
 
+/// The values of an array as JSON, by the same rules as every NDJSON view.
+fn json_values(array: ArrayRef) -> Result<Vec<Value>, String> {
+    let key = bstr::BString::from("");
+    let mut lines = Vec::new();
+    Layout::new(Format::Ndjson, [&key]).render(&[array], &mut lines).map_err(|error| error.to_string())?;
+    let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines
+        .map(|line| match serde_json::from_slice(line) {
+            Ok(Value::Object(mut row)) => Ok(row.remove("").unwrap_or_default()),
+            Ok(other) => Ok(other),
+            Err(error) => Err(error.to_string()),
+        })
+        .collect()
+}
+
 /// One element as JSON.
 pub(super) fn element(datatype: &Datatype, stored: &Elements) -> Value {
-    match elements(datatype, 1, stored) {
-        Ok(array) if array.len() == 1 => value_to_json(&array, 0),
-        Ok(_) => Value::Null,
+    match elements(datatype, 1, stored).and_then(json_values) {
+        Ok(mut values) => values.pop().unwrap_or_default(),
         Err(reason) => serde_json::json!({ "error": reason }),
     }
 }
@@ -43,8 +57,8 @@ pub fn attribute_value(attribute: &Attribute) -> Value {
         let address = |id: &crate::catalogue::ObjectId| Value::from(format!("object {}", id.address));
         attribute.references.iter().map(|id| id.as_ref().map_or(Value::Null, address)).collect()
     } else {
-        match elements(&attribute.datatype, count, stored) {
-            Ok(array) => (0..array.len()).map(|row| value_to_json(&array, row)).collect(),
+        match elements(&attribute.datatype, count, stored).and_then(json_values) {
+            Ok(values) => values,
             Err(reason) => return serde_json::json!({ "error": reason }),
         }
     };

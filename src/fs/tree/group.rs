@@ -1,0 +1,325 @@
+//! A group's directory.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, Weak};
+
+use bstr::{BStr, BString};
+use parking_lot::Mutex;
+
+use super::file::{FileNode, Xattrs};
+use super::listing::{self, Child, ColumnView, Listing};
+use super::{Attributes, Children, Effort, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, Size};
+use super::{directory_only, links};
+use crate::catalogue::{Group, ObjectId};
+use crate::dialects::hep001::{self, Recognised};
+use crate::fs::node::DirEntry;
+use crate::store;
+use crate::table::{Finding, Table};
+use crate::views::View;
+use crate::views::constant::ConstantView;
+use crate::views::metadata::{self, Member};
+use crate::views::npy::{NpyType, NpyView, RawView, RowsBytes};
+use crate::views::text::{Format, TextColumn, TextView};
+
+/// `path/name` in HDF5.
+pub(super) fn join(path: &str, name: &BString) -> String {
+    let name = BStr::new(name);
+    if path == "/" { format!("/{name}") } else { format!("{path}/{name}") }
+}
+
+/// A group, shown as a directory.
+pub struct GroupNode {
+    opened: Arc<Opened>,
+    id: ObjectId,
+    path: String,
+    name: BString,
+    loaded: OnceLock<Arc<Loaded>>,
+    loading: Mutex<()>,
+    /// Nodes of files in the directory and in `columns/`, by position. They stay, since they know their exact size.
+    files: Mutex<HashMap<usize, NodeRef>>,
+    column_files: Mutex<HashMap<usize, NodeRef>>,
+    /// Groups below, only while somebody uses them: a file may have millions.
+    groups: Mutex<HashMap<usize, Weak<GroupNode>>>,
+}
+
+/// A group after its first listing.
+#[derive(Debug)]
+pub struct Loaded {
+    group: Group,
+    /// The table, where the group is one.
+    pub table: Option<Arc<Table>>,
+    listing: Listing,
+    columns: Listing,
+    members: Arc<Vec<Member>>,
+    column_members: Arc<Vec<Member>>,
+    findings: Vec<Finding>,
+}
+
+impl GroupNode {
+    /// The root group.
+    pub fn root(opened: Arc<Opened>) -> Self {
+        let id = opened.file().info().root;
+        Self::new(opened, id, "/".into(), "/".into())
+    }
+
+    /// A group found at `path` under the link `name`.
+    fn new(opened: Arc<Opened>, id: ObjectId, path: String, name: BString) -> Self {
+        Self {
+            opened,
+            id,
+            path,
+            name,
+            loaded: OnceLock::new(),
+            loading: Mutex::new(()),
+            files: Mutex::default(),
+            column_files: Mutex::default(),
+            groups: Mutex::default(),
+        }
+    }
+
+    /// The opening it belongs to.
+    pub fn opened(&self) -> &Arc<Opened> {
+        &self.opened
+    }
+
+    /// HDF5 path.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Lists the group, once.
+    ///
+    /// # Errors
+    /// Where the worker cannot list it.
+    pub fn load(&self, interrupt: &Interrupt) -> Result<Arc<Loaded>, Error> {
+        if let Some(loaded) = self.loaded.get() {
+            return Ok(loaded.clone());
+        }
+        let _one = self.loading.lock();
+        if let Some(loaded) = self.loaded.get() {
+            return Ok(loaded.clone());
+        }
+        let loaded = Arc::new(self.list(interrupt)?);
+        Ok(self.loaded.get_or_init(|| loaded).clone())
+    }
+
+    fn list(&self, interrupt: &Interrupt) -> Result<Loaded, Error> {
+        let file = self.opened.file();
+        let failed = |error| Error::from(store::Error::Hdf5 { path: self.path.clone(), error });
+        let group = file.client().group(self.id, interrupt).map_err(failed)?;
+        file.check()?;
+        let mut findings = Vec::new();
+        let table = match hep001::recognise(&self.path, &group.attributes) {
+            Recognised::No => None,
+            Recognised::Refused(finding) => {
+                findings.push(finding);
+                None
+            }
+            Recognised::Table => Some(Arc::new(hep001::build(file, &self.path, &group, interrupt)?)),
+        };
+        let leads = links::Resolver::new(&self.opened, &group, &self.path, interrupt);
+        let (listing, members) =
+            listing::list(&group, &self.path, table.as_deref(), &|target, name| leads.shown(target, name));
+        let (columns, column_members) = table.as_deref().map(listing::list_columns).unwrap_or_default();
+        if let Some(table) = &table {
+            findings.extend(table.findings.iter().cloned());
+            for column in &table.columns {
+                self.opened.watch(&column.path, &column.tally);
+            }
+        }
+        self.opened.report(&self.path, findings.clone());
+        Ok(Loaded {
+            group,
+            table,
+            listing,
+            columns,
+            members: Arc::new(members),
+            column_members: Arc::new(column_members),
+            findings,
+        })
+    }
+
+    fn child(self: &Arc<Self>, loaded: &Arc<Loaded>, position: usize, child: &Child) -> Result<NodeRef, Error> {
+        match child {
+            Child::Group { id, path, link } => {
+                let mut groups = self.groups.lock();
+                let known = groups.get(&position).and_then(Weak::upgrade);
+                let group = known.unwrap_or_else(|| {
+                    Arc::new(GroupNode::new(self.opened.clone(), *id, path.clone(), link.clone()))
+                });
+                groups.insert(position, Arc::downgrade(&group));
+                Ok(Arc::new(GroupDirectory(group)))
+            }
+            Child::Columns => Ok(Arc::new(ColumnsDirectory { group: self.clone(), loaded: loaded.clone() })),
+            Child::Link(target) => Ok(Arc::new(LinkNode { opened: self.opened.clone(), target: target.clone() })),
+            file => self.kept(&self.files, loaded, position, file),
+        }
+    }
+
+    /// The node of a file, made once.
+    fn kept(
+        &self,
+        nodes: &Mutex<HashMap<usize, NodeRef>>,
+        loaded: &Arc<Loaded>,
+        position: usize,
+        child: &Child,
+    ) -> Result<NodeRef, Error> {
+        let mut nodes = nodes.lock();
+        if let Some(node) = nodes.get(&position) {
+            return Ok(node.clone());
+        }
+        let node = self.file(loaded, child)?;
+        nodes.insert(position, node.clone());
+        Ok(node)
+    }
+
+    /// The node of a file.
+    fn file(&self, loaded: &Arc<Loaded>, child: &Child) -> Result<NodeRef, Error> {
+        let of_group = || Xattrs { name: self.name.clone(), attributes: loaded.group.attributes.clone() };
+        let (view, xattrs, label): (Arc<dyn View>, Xattrs, String) = match child {
+            Child::Metadata => {
+                let loaded = loaded.clone();
+                let path = self.path.clone();
+                let make = move || match &loaded.table {
+                    Some(table) => metadata::table(table, &loaded.column_members, &loaded.members),
+                    None => metadata::group(&path, &loaded.group.attributes, &loaded.members, &loaded.findings),
+                };
+                (Arc::new(ConstantView::new(make)), of_group(), self.path.clone())
+            }
+            Child::Indexes => {
+                let table = loaded.table.clone().ok_or(Error::NotFound)?;
+                (Arc::new(ConstantView::new(move || metadata::indexes(&table))), of_group(), self.path.clone())
+            }
+            Child::Table(format, limit) => {
+                let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
+                let columns = table.columns.iter().filter(|column| column.in_table).filter_map(text_column).collect();
+                (self.text(columns, *format, *limit), of_group(), self.path.clone())
+            }
+            Child::Column(position, view) => {
+                let column =
+                    loaded.table.as_ref().and_then(|table| table.columns.get(*position)).ok_or(Error::NotFound)?;
+                let xattrs = Xattrs { name: column.name.clone(), attributes: column.attributes.clone() };
+                (self.column(column, *view)?, xattrs, column.path.clone())
+            }
+            Child::Raw(array) | Child::Npy(array) => {
+                let dataset = store::Dataset::new(self.opened.file().clone(), array.path.clone(), array.dataset.clone())?;
+                let stored = ArrayBytes(Arc::new(dataset));
+                let view: Arc<dyn View> = if matches!(child, Child::Raw(_)) {
+                    Arc::new(RawView::new(stored))
+                } else {
+                    let dtype = NpyType::of(&array.dataset.datatype).map_err(|error| Error::Io(error.to_string()))?;
+                    Arc::new(NpyView::new(&dtype, &array.dataset.shape, stored).ok_or(Error::TooLarge)?)
+                };
+                let xattrs = Xattrs { name: array.name.clone(), attributes: array.dataset.attributes.clone() };
+                (view, xattrs, array.path.clone())
+            }
+            Child::Columns | Child::Group { .. } | Child::Link(_) => return Err(Error::NotAFile),
+        };
+        Ok(Arc::new(FileNode { opened: self.opened.clone(), view, xattrs: Arc::new(xattrs), label }))
+    }
+
+    fn text(&self, columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Arc<dyn View> {
+        Arc::new(TextView::new(columns, format, limit, self.opened.context().blocks.clone()))
+    }
+
+    fn column(&self, column: &crate::table::Column, view: ColumnView) -> Result<Arc<dyn View>, Error> {
+        let rows = column.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?;
+        let storage = || column.storage.as_ref().ok_or(Error::NotFound);
+        let stored = || RowsBytes::new(rows.clone()).ok_or(Error::NotFound);
+        Ok(match view {
+            ColumnView::Text(format) => self.text(text_column(column).into_iter().collect(), format, None),
+            ColumnView::Raw if listing::is_variable_string(&storage()?.datatype.class) => {
+                self.text(text_column(column).into_iter().collect(), Format::NulTerminated, None)
+            }
+            ColumnView::Raw => Arc::new(RawView::new(stored()?)),
+            ColumnView::Npy => {
+                let dtype =
+                    NpyType::of(&storage()?.datatype).map_err(|error| Error::Io(error.to_string()))?;
+                Arc::new(NpyView::new(&dtype, &[rows.len()], stored()?).ok_or(Error::TooLarge)?)
+            }
+        })
+    }
+}
+
+fn text_column(column: &crate::table::Column) -> Option<TextColumn> {
+    let rows = column.rows.as_ref().ok()?.clone();
+    Some(TextColumn { name: column.name.clone(), rows, longest: listing::longest_text(column) })
+}
+
+/// The bytes of a dataset of any rank.
+struct ArrayBytes(Arc<store::Dataset>);
+
+impl crate::views::npy::Stored for ArrayBytes {
+    fn len_bytes(&self) -> u64 {
+        self.0.len().saturating_mul(self.0.element_size())
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), store::Error> {
+        self.0.read_bytes(offset, out, interrupt)
+    }
+}
+
+fn children(listing: &Listing) -> Children {
+    listing.entries().iter().map(|(name, child)| DirEntry { name: name.clone(), kind: child.kind() }).collect()
+}
+
+/// The directory of a group; a wrapper, so that a group can hand itself to its children.
+pub(super) struct GroupDirectory(pub Arc<GroupNode>);
+
+impl Node for GroupDirectory {
+    fn attributes(&self) -> Attributes {
+        self.0.opened.attributes(Kind::Directory)
+    }
+
+    fn is_current(&self) -> bool {
+        self.0.opened.is_current()
+    }
+
+    fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
+        let loaded = self.0.load(interrupt)?;
+        let (position, child) = loaded.listing.get(name).ok_or(Error::NotFound)?;
+        self.0.child(&loaded, position, child)
+    }
+
+    fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
+        Ok(children(&self.0.load(interrupt)?.listing))
+    }
+
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        let loaded = self.0.load(interrupt)?;
+        Ok(Xattrs { name: self.0.name.clone(), attributes: loaded.group.attributes.clone() }.list())
+    }
+
+    directory_only!();
+}
+
+/// The directory `columns/` of a table.
+struct ColumnsDirectory {
+    group: Arc<GroupNode>,
+    loaded: Arc<Loaded>,
+}
+
+impl Node for ColumnsDirectory {
+    fn attributes(&self) -> Attributes {
+        self.group.opened.attributes(Kind::Directory)
+    }
+
+    fn is_current(&self) -> bool {
+        self.group.opened.is_current()
+    }
+
+    fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
+        let (position, child) = self.loaded.columns.get(name).ok_or(Error::NotFound)?;
+        self.group.kept(&self.group.column_files, &self.loaded, position, child)
+    }
+
+    fn children(&self, _: &Interrupt) -> Result<Children, Error> {
+        Ok(children(&self.loaded.columns))
+    }
+
+    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        Ok(Vec::new())
+    }
+
+    directory_only!();
+}

@@ -1,0 +1,100 @@
+//! Where links lead in the mount: relative symbolic links.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::group::join;
+use super::listing::{COLUMNS, Shown, shown_name};
+use super::{Interrupt, Opened};
+use crate::catalogue::{Group, Object, Target};
+use crate::dialects::hep001::{self, Recognised};
+
+/// Finds the targets of the links of one group.
+pub(super) struct Resolver<'a> {
+    opened: &'a Opened,
+    group: &'a Group,
+    path: &'a str,
+    interrupt: &'a Interrupt,
+    /// Groups on the way to targets.
+    visited: RefCell<HashMap<String, Option<Arc<Group>>>>,
+}
+
+impl<'a> Resolver<'a> {
+    pub fn new(opened: &'a Opened, group: &'a Group, path: &'a str, interrupt: &'a Interrupt) -> Self {
+        Self { opened, group, path, interrupt, visited: RefCell::default() }
+    }
+
+    /// How the target of a link is shown, relative to the directory of the group; `None` where it is shown under the
+    /// link's own name, or not at all.
+    pub fn shown(&self, target: &Target, name: &[u8]) -> Option<Shown> {
+        match target {
+            Target::Hard(Object::Group { id, link_count, .. }) if *link_count > 1 => {
+                let first = self.opened.first_path(*id, self.interrupt).ok().flatten()?;
+                let own = join(self.path, &BString::from(name));
+                if first == own { None } else { self.find(first.as_bytes()) }
+            }
+            Target::Soft { path, object } => {
+                object.as_ref()?;
+                let absolute = match path.first() {
+                    Some(b'/') => path.clone(),
+                    _ => join(self.path, path).into(),
+                };
+                self.find(&absolute)
+            }
+            _ => None,
+        }
+    }
+
+    /// Walks an absolute HDF5 path from the root, and says under which names its members are shown.
+    fn find(&self, path: &[u8]) -> Option<Shown> {
+        let mut shown: Vec<BString> = Vec::new();
+        let mut at = "/".to_owned();
+        let mut group = self.visit(&at, self.opened.file().info().root)?;
+        let mut parts = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".").peekable();
+        while let Some(part) = parts.next() {
+            let object = group.link(part)?.target.object()?;
+            let is_table = hep001::recognise(&at, &group.attributes) == Recognised::Table;
+            match object {
+                Object::Group { id, .. } => {
+                    shown.push(shown_name(&group, is_table, part));
+                    at = join(&at, &part.into());
+                    if parts.peek().is_none() {
+                        break;
+                    }
+                    group = self.visit(&at, *id)?;
+                }
+                Object::Dataset(dataset) if parts.peek().is_none() => {
+                    if is_table && dataset.shape.len() == 1 {
+                        shown.push(COLUMNS.into());
+                    }
+                    shown.push(shown_name(&group, is_table, part));
+                    return Some(Shown::Files { stem: self.relative(&shown) });
+                }
+                _ => return None,
+            }
+        }
+        Some(Shown::Directory(self.relative(&shown)))
+    }
+
+    fn visit(&self, path: &str, id: crate::catalogue::ObjectId) -> Option<Arc<Group>> {
+        if path == self.path {
+            return Some(Arc::new(self.group.clone()));
+        }
+        let mut visited = self.visited.borrow_mut();
+        let known = visited.entry(path.to_owned()).or_insert_with(|| {
+            self.opened.file().client().group(id, self.interrupt).ok().map(Arc::new)
+        });
+        known.clone()
+    }
+
+    /// The way from the group's own directory to the names `shown` below the root of the file.
+    fn relative(&self, shown: &[BString]) -> BString {
+        let depth = self.path.split('/').filter(|part| !part.is_empty()).count();
+        let mut way = vec![BString::from(".."); depth];
+        way.extend(shown.iter().cloned());
+        if way.is_empty() { ".".into() } else { bstr::join("/", way).into() }
+    }
+}

@@ -1,0 +1,419 @@
+//! What a group's directory holds: pure functions from the catalogue to names and what stands behind them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use bstr::{BString, ByteSlice};
+
+use crate::catalogue::{Class, Dataset, Group, Layout, Object, ObjectId, Target};
+use crate::fs::names;
+use crate::fs::node::Kind;
+use crate::table::{Column, Table};
+use crate::views::metadata::{Member, array_details};
+use crate::views::npy::NpyType;
+use crate::views::text::Format;
+
+/// Files of a directory of a group, beside its children.
+pub(super) const METADATA: &str = "metadata.json";
+pub(super) const INDEXES: &str = "indexes.json";
+pub(super) const HEAD: &str = "head.csv";
+pub(super) const COLUMNS: &str = "columns";
+
+/// Names in a table's directory that no child may take: those above, views still to come among them, so that a name
+/// stays what it is when they come.
+const RESERVED_IN_TABLES: [&str; 10] = [
+    METADATA,
+    INDEXES,
+    HEAD,
+    COLUMNS,
+    "where",
+    "table.csv",
+    "table.ndjson",
+    "table.parquet",
+    "table.arrow",
+    super::live::DIRECTORY,
+];
+
+/// Names in any other group's directory that no child may take.
+const RESERVED_IN_GROUPS: [&str; 2] = [METADATA, super::live::DIRECTORY];
+
+/// Rows of `head.csv`.
+pub(super) const HEAD_ROWS: u64 = 1000;
+
+/// Largest size that `stat` can state.
+const LARGEST: u64 = i64::MAX as u64;
+
+/// What stands behind a name.
+#[derive(Clone, Debug)]
+pub(super) enum Child {
+    /// `metadata.json`.
+    Metadata,
+    /// `indexes.json`.
+    Indexes,
+    /// `columns/`.
+    Columns,
+    /// A text view of the whole table, or of its first rows.
+    Table(Format, Option<u64>),
+    /// A view of the column at this position.
+    Column(usize, ColumnView),
+    /// An array's elements as stored.
+    Raw(Arc<Array>),
+    /// The same behind a NumPy header.
+    Npy(Arc<Array>),
+    /// A group.
+    Group { id: ObjectId, path: String, link: BString },
+    /// A symbolic link.
+    Link(BString),
+}
+
+/// A view of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ColumnView {
+    Raw,
+    Npy,
+    Text(Format),
+}
+
+/// A dataset that is no column.
+#[derive(Debug)]
+pub(super) struct Array {
+    pub name: BString,
+    pub path: String,
+    pub dataset: Arc<Dataset>,
+}
+
+impl Child {
+    /// What kind of node it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Child::Columns | Child::Group { .. } => Kind::Directory,
+            Child::Link(_) => Kind::Symlink,
+            _ => Kind::File,
+        }
+    }
+}
+
+/// The names of a directory, in the order shown.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    entries: Vec<(BString, Child)>,
+    positions: HashMap<BString, usize>,
+}
+
+impl Listing {
+    fn add(&mut self, name: BString, child: Child) {
+        // Names are made so that they differ; should two ever meet, the first stays.
+        if !self.positions.contains_key(&name) {
+            self.positions.insert(name.clone(), self.entries.len());
+            self.entries.push((name, child));
+        }
+    }
+
+    /// The names with what stands behind them.
+    pub fn entries(&self) -> &[(BString, Child)] {
+        &self.entries
+    }
+
+    /// What stands behind a name.
+    pub fn get(&self, name: &[u8]) -> Option<(usize, &Child)> {
+        let position = *self.positions.get(name.as_bstr())?;
+        Some((position, &self.entries[position].1))
+    }
+}
+
+/// Where a link leads in the mount, relative to the directory of the link; `None` where it leads nowhere that is shown.
+pub(super) type LinkTarget<'a> = dyn Fn(&Target, &[u8]) -> Option<Shown> + 'a;
+
+/// How the target of a link is shown.
+pub(super) enum Shown {
+    /// As a directory.
+    Directory(BString),
+    /// As files whose names begin so.
+    Files { stem: BString },
+}
+
+/// The directory of a group, with what `metadata.json` says of each member.
+///
+/// `link_target` tells where a soft link leads, and for a hard link to a group whether that group is shown elsewhere.
+pub(super) fn list(
+    group: &Group,
+    path: &str,
+    table: Option<&Table>,
+    link_target: &LinkTarget<'_>,
+) -> (Listing, Vec<Member>) {
+    let mut listing = Listing::default();
+    let reserved: &[&str] = if table.is_some() { &RESERVED_IN_TABLES } else { &RESERVED_IN_GROUPS };
+    listing.add(METADATA.into(), Child::Metadata);
+    if let Some(table) = table {
+        listing.add(INDEXES.into(), Child::Indexes);
+        if table.columns.iter().any(|column| column.in_table) {
+            listing.add(HEAD.into(), Child::Table(Format::Csv, Some(HEAD_ROWS)));
+            for (suffix, format) in [("csv", Format::Csv), ("ndjson", Format::Ndjson)] {
+                if text_fits(table.rows) {
+                    listing.add(format!("table.{suffix}").into(), Child::Table(format, None));
+                }
+            }
+        }
+        listing.add(COLUMNS.into(), Child::Columns);
+    }
+    let columns: HashSet<&BString> = table.iter().flat_map(|table| &table.columns).map(|column| &column.name).collect();
+    let servants: HashSet<&BString> = table.iter().flat_map(|table| &table.servants).collect();
+    let mut taken: HashSet<BString> = reserved.iter().map(|name| BString::from(*name)).collect();
+    let mut members = Vec::new();
+    let links = || group.links.iter().filter(|link| !columns.contains(&link.name) && !servants.contains(&link.name));
+    // Files first: a group named `x.npy` gives way to the view of a dataset `x`.
+    for link in links() {
+        let mut member = Member {
+            name: link.name.clone(),
+            kind: "array",
+            shown_as: Vec::new(),
+            not_shown: Vec::new(),
+            details: Default::default(),
+        };
+        match &link.target {
+            Target::Hard(Object::Dataset(dataset)) | Target::External { object: Some(Object::Dataset(dataset)), .. } => {
+                let array = Arc::new(Array {
+                    name: link.name.clone(),
+                    path: super::group::join(path, &link.name),
+                    dataset: Arc::new((**dataset).clone()),
+                });
+                let stem = free_stem(&link.name, &[".npy", ".raw"], &taken);
+                let [npy, raw] = array_views(dataset);
+                for (suffix, view, child) in
+                    [(".npy", npy, Child::Npy(array.clone())), (".raw", raw, Child::Raw(array.clone()))]
+                {
+                    match view {
+                        Ok(()) => {
+                            let name = with_suffix(&stem, suffix);
+                            taken.insert(name.clone());
+                            member.shown_as.push(name.clone());
+                            listing.add(name, child);
+                        }
+                        Err(reason) => member.not_shown.push(format!("{suffix}: {reason}")),
+                    }
+                }
+                member.details = array_details(dataset);
+            }
+            Target::Soft { path: soft, .. } => {
+                member.kind = "link";
+                member.details.insert("target".into(), soft.to_string().into());
+                match link_target(&link.target, &link.name) {
+                    Some(Shown::Files { stem: target }) => {
+                        let stem = free_stem(&link.name, &[".npy", ".raw"], &taken);
+                        for suffix in [".npy", ".raw"] {
+                            let name = with_suffix(&stem, suffix);
+                            taken.insert(name.clone());
+                            member.shown_as.push(name.clone());
+                            listing.add(name, Child::Link(with_suffix(&target, suffix)));
+                        }
+                    }
+                    // Directories come below.
+                    Some(Shown::Directory(_)) => continue,
+                    None => member.not_shown.push("it leads to nothing that is shown".into()),
+                }
+            }
+            Target::External { file, path, object } => {
+                if matches!(object, Some(Object::Group { .. })) {
+                    continue;
+                }
+                member.kind = "external link";
+                member.details.insert("file".into(), file.to_string().into());
+                member.details.insert("target".into(), path.to_string().into());
+                member.not_shown.push("links into other files are followed only with --follow-external".into());
+            }
+            Target::UserDefined(class) => {
+                member.kind = "user-defined link";
+                member.not_shown.push(format!("links of class {class} are not known"));
+            }
+            Target::Unreadable(reason) => {
+                member.kind = "link";
+                member.not_shown.push(reason.clone());
+            }
+            Target::Hard(Object::Datatype { .. }) => {
+                member.kind = "datatype";
+                member.not_shown.push("a committed datatype has no elements".into());
+            }
+            Target::Hard(Object::Unreadable { reason, .. }) => {
+                member.kind = "unreadable";
+                member.not_shown.push(reason.clone());
+            }
+            Target::Hard(Object::Group { .. }) => continue,
+        }
+        members.push(member);
+    }
+    for link in links() {
+        let stem = || {
+            let plain = names::encode(&link.name);
+            if taken.contains(&plain) { names::encode_reserved(&link.name) } else { plain }
+        };
+        let (kind, child) = match &link.target {
+            Target::Hard(Object::Group { id, attributes })
+            | Target::External { object: Some(Object::Group { id, attributes }), .. } => {
+                let is_table = crate::dialects::hep001::text(attributes, "CLASS").as_deref() == Some("COLUMN_TABLE");
+                let child = match link_target(&link.target, &link.name) {
+                    Some(Shown::Directory(elsewhere)) => Child::Link(elsewhere),
+                    _ => Child::Group {
+                        id: *id,
+                        path: super::group::join(path, &link.name),
+                        link: link.name.clone(),
+                    },
+                };
+                (if is_table { "table" } else { "group" }, child)
+            }
+            Target::Soft { .. } => match link_target(&link.target, &link.name) {
+                Some(Shown::Directory(target)) => ("link", Child::Link(target)),
+                _ => continue,
+            },
+            _ => continue,
+        };
+        let name = stem();
+        taken.insert(name.clone());
+        members.push(Member {
+            name: link.name.clone(),
+            kind,
+            shown_as: vec![name.clone()],
+            not_shown: Vec::new(),
+            details: Default::default(),
+        });
+        listing.add(name, child);
+    }
+    (listing, members)
+}
+
+/// The name, or for a dataset the stem of the names, under which a member of a group is shown; what [`list`] gives it,
+/// short of clashes between escaped names.
+pub(super) fn shown_name(group: &Group, is_table: bool, name: &[u8]) -> BString {
+    let plain = names::encode(name);
+    if !matches!(group.link(name).and_then(|link| link.target.object()), Some(Object::Group { .. })) {
+        return plain;
+    }
+    let reserved: &[&str] = if is_table { &RESERVED_IN_TABLES } else { &RESERVED_IN_GROUPS };
+    let is_view = |suffix: &str| {
+        let stem = plain.strip_suffix(suffix.as_bytes());
+        let stem = stem.and_then(|stem| group.links.iter().find(|link| names::encode(&link.name) == stem));
+        matches!(stem.and_then(|link| link.target.object()), Some(Object::Dataset(_)))
+    };
+    if reserved.iter().any(|reserved| plain == *reserved) || is_view(".npy") || is_view(".raw") {
+        names::encode_reserved(name)
+    } else {
+        plain
+    }
+}
+
+/// The stem of a dataset's file names; escaped where one of them would be taken.
+fn free_stem(name: &BString, suffixes: &[&str], taken: &HashSet<BString>) -> BString {
+    let plain = names::encode(name);
+    let clashes = suffixes.iter().any(|suffix| taken.contains(&with_suffix(&plain, suffix)));
+    if clashes { names::encode_reserved(name) } else { plain }
+}
+
+fn with_suffix(stem: &BString, suffix: &str) -> BString {
+    let mut name = stem.clone();
+    name.extend_from_slice(suffix.as_bytes());
+    name
+}
+
+/// Whether text of so many rows can have a size that `stat` can state: every row has two bytes at least.
+fn text_fits(rows: u64) -> bool {
+    rows.checked_mul(2).is_some_and(|bytes| bytes <= LARGEST)
+}
+
+/// Whether `.npy` and `.raw` of an array can be shown.
+fn array_views(dataset: &Dataset) -> [Result<(), String>; 2] {
+    let refuse = |reason: String| [Err(reason.clone()), Err(reason)];
+    if dataset.null {
+        return refuse("the dataspace is null: there is no element".into());
+    }
+    if let Layout::Unknown(class) = dataset.layout {
+        return refuse(format!("layout class {class} is not known"));
+    }
+    let bytes = dataset.len().and_then(|len| len.checked_mul(dataset.datatype.size));
+    // A header takes its share of what `stat` can state.
+    if !bytes.is_some_and(|bytes| bytes <= LARGEST - (1 << 20)) {
+        return refuse(format!("extent {:?} passes 2^63 bytes", dataset.shape));
+    }
+    if dataset.datatype.is_variable() {
+        return refuse("elements of variable length have no fixed place".into());
+    }
+    [NpyType::of(&dataset.datatype).map(drop).map_err(|error| error.to_string()), Ok(())]
+}
+
+/// The directory `columns/`, with what `metadata.json` says of each column's views.
+pub(super) fn list_columns(table: &Table) -> (Listing, Vec<Member>) {
+    let mut listing = Listing::default();
+    let mut members = Vec::with_capacity(table.columns.len());
+    for (position, column) in table.columns.iter().enumerate() {
+        let stem = names::encode(&column.name);
+        let mut member = Member {
+            name: column.name.clone(),
+            kind: "column",
+            shown_as: Vec::new(),
+            not_shown: Vec::new(),
+            details: Default::default(),
+        };
+        for (suffix, view) in COLUMN_VIEWS {
+            match column_view(column, view) {
+                Ok(()) => {
+                    let name = with_suffix(&stem, suffix);
+                    member.shown_as.push(name.clone());
+                    listing.add(name, Child::Column(position, view));
+                }
+                Err(reason) => member.not_shown.push(format!("{suffix}: {reason}")),
+            }
+        }
+        members.push(member);
+    }
+    (listing, members)
+}
+
+const COLUMN_VIEWS: [(&str, ColumnView); 5] = [
+    (".csv", ColumnView::Text(Format::Csv)),
+    (".ndjson", ColumnView::Text(Format::Ndjson)),
+    (".npy", ColumnView::Npy),
+    (".raw", ColumnView::Raw),
+    (".txt", ColumnView::Text(Format::Txt)),
+];
+
+/// Whether a column can have a view.
+fn column_view(column: &Column, view: ColumnView) -> Result<(), String> {
+    let rows = column.rows.as_ref().map_err(Clone::clone)?;
+    let too_large = || format!("{} rows pass 2^63 bytes", rows.len());
+    match view {
+        ColumnView::Text(_) if text_fits(rows.len()) => Ok(()),
+        ColumnView::Text(_) => Err(too_large()),
+        ColumnView::Raw | ColumnView::Npy => {
+            let storage = column.storage.as_ref().ok_or("a list column has no elements of its own")?;
+            if view == ColumnView::Raw && is_variable_string(&storage.datatype.class) {
+                return if text_fits(rows.len()) { Ok(()) } else { Err(too_large()) };
+            }
+            let width = rows.stored_width().ok_or("elements of variable length have no fixed place")?;
+            if !rows.len().checked_mul(width).is_some_and(|bytes| bytes <= LARGEST - (1 << 20)) {
+                return Err(too_large());
+            }
+            if view == ColumnView::Npy {
+                NpyType::of(&storage.datatype).map_err(|error| error.to_string())?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Whether `.raw` holds each value and a NUL.
+pub(super) fn is_variable_string(class: &Class) -> bool {
+    matches!(class, Class::VariableString { .. })
+}
+
+/// Bytes of the longest text a string of the column can have, where its type says.
+pub(super) fn longest_text(column: &Column) -> Option<u64> {
+    let storage = column.storage.as_ref()?;
+    match (&storage.datatype.class, column.rows.as_ref().ok()?.data_type()) {
+        // A byte that is no UTF-8 becomes three.
+        (Class::FixedString { .. }, DataType::LargeUtf8) => storage.datatype.size.checked_mul(3),
+        // A code without a name is shown as a number of up to 20 digits.
+        (Class::Enum { members, .. }, DataType::Dictionary(..)) => {
+            Some(members.iter().map(|member| member.name.len() as u64 * 3).max().unwrap_or(0).max(20))
+        }
+        _ => None,
+    }
+}
