@@ -1,0 +1,42 @@
+//! What the store has done, for `.hepfs/stats`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds `n`.
+    pub fn add(&self, n: u64) {
+        self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// The sum so far.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Counts since the store was made.
+#[derive(Debug, Default)]
+pub struct Stats {
+    /// Chunks decoded.
+    pub chunks_decoded: Counter,
+    /// Bytes that decoding gave.
+    pub bytes_decoded: Counter,
+    /// Bytes read from sources, without those that workers read.
+    pub bytes_read: Counter,
+    /// Chunks wanted by a reader and found in the cache.
+    pub hits: Counter,
+    /// Chunks wanted by a reader and not found there.
+    pub misses: Counter,
+    /// Chunks decoded ahead of a sequential reader.
+    pub read_ahead: Counter,
+    /// Reads asked of HDF5 workers.
+    pub worker_reads: Counter,
+    /// Bytes that workers gave.
+    pub worker_bytes: Counter,
+    /// Global heap collections parsed.
+    pub collections: Counter,
+}
