@@ -6,7 +6,7 @@ use ::arrow::array::ArrayRef;
 use ::arrow::buffer::MutableBuffer;
 use ::arrow::datatypes::DataType;
 
-use super::arrow::{DecodeError, FillTest, Oddities, arrow_type, decode};
+use super::arrow::{DecodeError, FillTest, Memory, Oddities, arrow_type, decode};
 use super::{Dataset, Error, RowRange, Rows, Tally};
 use crate::catalogue::{Class, Datatype};
 use crate::source::Interrupt;
@@ -24,7 +24,7 @@ pub struct DatasetRows {
 impl DatasetRows {
     /// The first `len` elements of `dataset`; fewer where it is shorter. Oddities are counted in `tally`.
     pub fn new(dataset: Arc<Dataset>, len: u64, tally: Arc<Tally>) -> Self {
-        let datatype = dataset.datatype();
+        let datatype = &dataset.description().datatype;
         let data_type = arrow_type(datatype);
         let fill = FillTest::new(datatype, &dataset.description().fill);
         Self { len: len.min(dataset.len()), data_type, fill, tally, dataset }
@@ -36,15 +36,11 @@ impl DatasetRows {
     }
 
     fn datatype(&self) -> &Datatype {
-        self.dataset.datatype()
+        &self.dataset.description().datatype
     }
 
     fn decode_error(&self, range: &RowRange, error: DecodeError) -> Error {
-        Error::Heap {
-            path: self.dataset.path().to_owned(),
-            row: range.start.saturating_add(error.row),
-            reason: error.reason,
-        }
+        error.cause.at(self.dataset.path(), range.start.saturating_add(error.row))
     }
 }
 
@@ -76,9 +72,10 @@ impl Rows for DatasetRows {
         let mut oddities = Oddities::new();
         let array = if datatype.is_variable() {
             let batch = self.dataset.read_elements(range.clone(), interrupt)?;
-            let array = decode(datatype, batch.bytes.clone().into(), count, &batch.heap, &mut oddities)
+            let bytes = ::arrow::buffer::Buffer::from_vec(batch.bytes);
+            let array = decode(datatype, bytes.clone(), count, &batch.heap, &mut oddities)
                 .map_err(|error| self.decode_error(&range, error))?;
-            self.fill.apply(array, datatype, &batch.bytes, &batch.heap)
+            self.fill.apply(array, datatype, &bytes, &batch.heap)
         } else {
             let bytes = (count as u64).checked_mul(datatype.size).and_then(|bytes| usize::try_from(bytes).ok());
             let offset = range.start.checked_mul(datatype.size);
@@ -91,7 +88,7 @@ impl Rows for DatasetRows {
             let mut buffer = MutableBuffer::from_len_zeroed(bytes);
             self.dataset.read_bytes(offset, buffer.as_slice_mut(), interrupt)?;
             let buffer: ::arrow::buffer::Buffer = buffer.into();
-            let none: &[u8] = &[];
+            let none = Memory(&[]);
             let array = decode(datatype, buffer.clone(), count, &none, &mut oddities)
                 .map_err(|error| self.decode_error(&range, error))?;
             self.fill.apply(array, datatype, &buffer, &none)

@@ -1,8 +1,154 @@
 //! Rows of a column, from disk to Arrow: chunk maps, codecs, the chunk cache under one memory budget.
+//!
+//! | part | what it is |
+//! | --- | --- |
+//! | [`Store`] | one for a process: budget, caches, threads that decode ahead, counters |
+//! | [`File`] | an opened HDF5 file |
+//! | [`Dataset`] | its elements as one line of bytes, whatever their rank and layout |
+//! | [`ElementBatch`] | elements with what their variable-length parts lead to |
+//! | [`Rows`] | what a column is made of |
+//!
+//! libhdf5 is asked where chunks lie (once for a dataset) and for what only it can read; everything else is `pread` and
+//! [`codec`]s on our own threads.
 
+mod ahead;
 pub mod arrow;
+mod budget;
+mod cache;
+mod chunks;
+pub mod codec;
+mod dataset;
+mod dataset_rows;
 mod error;
+mod file;
+mod fill;
+mod geometry;
+mod heap;
+mod references;
 mod rows;
+mod stats;
+mod tally;
+mod worker;
 
+use std::sync::Arc;
+
+use ahead::Threads;
+use chunks::{Block, ChunkKey, HeldMap};
+use heap::Collection;
+
+pub use budget::{Budget, Buffer, Reservation, Shortage};
+pub use cache::Cache;
+pub use dataset::Dataset;
+pub(crate) use dataset_rows::count_of;
+pub use dataset_rows::{DatasetRows, is_reference};
 pub use error::Error;
+pub use file::File;
+pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
 pub use rows::{RowRange, Rows};
+pub use stats::{Counter, Stats};
+pub use tally::{Count, Tally};
+
+use crate::catalogue::ObjectId;
+
+/// Settings of a [`Store`].
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Bytes of everything kept (`--cache-size`): a quarter of memory, at most 1 GiB.
+    pub cache_size: u64,
+    /// Bytes of the largest chunk that is decoded (`--max-chunk`): 1 GiB.
+    pub max_chunk: u64,
+    /// Threads that decode ahead of sequential readers: one for each core.
+    pub threads: usize,
+    /// Read external storage and virtual datasets of other files, as far as the worker finds them
+    /// (`--follow-external`).
+    pub follow_external: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            cache_size: (memory() / 4).min(1 << 30),
+            max_chunk: 1 << 30,
+            threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
+            follow_external: false,
+        }
+    }
+}
+
+/// Bytes of memory of this machine; 4 GiB where it does not say.
+fn memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = total.and_then(|rest| rest.trim().strip_suffix("kB")).and_then(|kib| kib.trim().parse::<u64>().ok());
+    kib.map_or(4 << 30, |kib| kib.saturating_mul(1024))
+}
+
+/// Everything that is kept of all files, under one memory budget.
+#[derive(Debug)]
+pub struct Store {
+    options: Options,
+    budget: Budget,
+    chunks: Cache<ChunkKey, Block>,
+    maps: Cache<(u64, ObjectId), HeldMap>,
+    collections: Cache<(u64, u64), Collection>,
+    threads: Threads,
+    stats: Stats,
+}
+
+impl Store {
+    /// An empty store.
+    pub fn new(options: Options) -> Arc<Self> {
+        let budget = Budget::new(options.cache_size);
+        Arc::new(Self {
+            chunks: Cache::new(&budget),
+            maps: Cache::new(&budget),
+            collections: Cache::new(&budget),
+            threads: Threads::new(options.threads),
+            stats: Stats::default(),
+            budget,
+            options,
+        })
+    }
+
+    /// The memory budget; make a [`Cache`] over it to keep something else under it.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Counts since the store was made.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Bytes of the largest chunk that is decoded.
+    pub fn max_chunk(&self) -> u64 {
+        self.options.max_chunk
+    }
+
+    fn follows_external(&self) -> bool {
+        self.options.follow_external
+    }
+
+    fn chunks(&self) -> &Cache<ChunkKey, Block> {
+        &self.chunks
+    }
+
+    fn maps(&self) -> &Cache<(u64, ObjectId), HeldMap> {
+        &self.maps
+    }
+
+    fn collections(&self) -> &Cache<(u64, u64), Collection> {
+        &self.collections
+    }
+
+    fn threads(&self) -> &Threads {
+        &self.threads
+    }
+
+    /// Drops what is kept of a file that nobody uses any more.
+    fn forget(&self, file: u64) {
+        self.chunks.retain(|key| key.file != file);
+        self.maps.retain(|key| key.0 != file);
+        self.collections.retain(|key| key.0 != file);
+    }
+}

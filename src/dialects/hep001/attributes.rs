@@ -2,8 +2,8 @@
 
 use bstr::{BString, ByteSlice};
 
-use crate::catalogue::{Attribute, ByteOrder, Class, Elements, ObjectId, attribute};
-use crate::store::arrow::{Parts, strip};
+use crate::catalogue::{Attribute, ByteOrder, Class, Elements, ObjectId, Padding, attribute};
+use crate::store::arrow::{Memory, Resolve, strip};
 
 /// The strings of a string attribute, padding stripped; `None` where it holds no strings or cannot be read.
 pub fn strings(attribute: &Attribute) -> Option<Vec<BString>> {
@@ -14,9 +14,9 @@ pub fn strings(attribute: &Attribute) -> Option<Vec<BString>> {
         Class::FixedString { padding, .. } => Some(cells.map(|cell| strip(cell, *padding).into()).collect()),
         Class::VariableString { .. } => cells
             .map(|cell| {
-                let text = heap.as_slice().resolve(cell, 1).ok()?;
-                let end = text.find_byte(0).unwrap_or(text.len());
-                Some(text[..end].into())
+                let mut heap = Memory(heap);
+                let text = heap.resolve(cell, 1).ok()?;
+                Some(strip(text, Padding::NullTerminated).into())
             })
             .collect(),
         _ => None,

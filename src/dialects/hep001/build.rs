@@ -74,7 +74,7 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
         .map(|candidate| candidate.name.clone())
         .collect();
     servants.extend(
-        group.links.iter().map(|link| &link.name).filter(|name| columns::is_servant_group(group, name)).cloned(),
+        group.links.iter().map(|link| &link.name).filter(|name| columns::is_servant_group(group, name.as_bstr())).cloned(),
     );
     Ok(Table {
         path: path.to_owned(),

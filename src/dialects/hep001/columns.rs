@@ -96,7 +96,7 @@ pub(super) fn discover<'a>(parts: &mut Parts<'a>, interrupt: &Interrupt) -> Vec<
                     list: None,
                 });
             }
-            Object::Group { id, attributes } if is_list(attributes) => {
+            Object::Group { id, attributes, .. } if is_list(attributes) => {
                 let path = parts.path_of(link.name.as_bstr());
                 let list = lists::open(parts, &path, *id, attributes, interrupt);
                 candidates.push(Candidate {

@@ -82,10 +82,10 @@ fn level(
     let member = join(path, BStr::new("VALUES"));
     let values: Arc<dyn Rows> = match group.link(b"VALUES").and_then(|link| link.target.object()) {
         Some(Object::Dataset(dataset)) => leaf(parts, &member, dataset)?,
-        Some(Object::Group { id, attributes }) if is_list(attributes) => {
+        Some(Object::Group { id, attributes, .. }) if is_list(attributes) => {
             level(parts, &member, *id, attributes, depth + 1, interrupt)?.rows(u64::MAX, &Arc::default())
         }
-        Some(Object::Group { id, attributes })
+        Some(Object::Group { id, attributes, .. })
             if text(attributes, "CLASS").as_deref() == Some("STRING_VALUES") =>
         {
             strings(parts, &member, *id, interrupt)?

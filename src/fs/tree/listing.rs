@@ -248,8 +248,8 @@ pub(super) fn list(
             if taken.contains(&plain) { names::encode_reserved(&link.name) } else { plain }
         };
         let (kind, child) = match &link.target {
-            Target::Hard(Object::Group { id, attributes })
-            | Target::External { object: Some(Object::Group { id, attributes }), .. } => {
+            Target::Hard(Object::Group { id, attributes, .. })
+            | Target::External { object: Some(Object::Group { id, attributes, .. }), .. } => {
                 let is_table = crate::dialects::hep001::text(attributes, "CLASS").as_deref() == Some("COLUMN_TABLE");
                 let child = match link_target(&link.target, &link.name) {
                     Some(Shown::Directory(elsewhere)) => Child::Link(elsewhere),

@@ -206,9 +206,8 @@ fn rule(oddity: Oddity) -> &'static str {
 
 /// `name value` a line.
 fn stats(context: &Context) -> String {
-    let mut lines = String::new();
-    for (name, value) in context.store.stats_table() {
-        lines.push_str(&format!("{name} {value}\n"));
-    }
-    lines
+    let budget = context.store.budget();
+    let memory = [("cache_bytes", budget.held()), ("cache_limit", budget.limit())];
+    let counts = context.store.stats().table();
+    counts.iter().chain(&memory).map(|(name, value)| format!("{name} {value}\n")).collect()
 }

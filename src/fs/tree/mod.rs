@@ -46,7 +46,9 @@ pub struct Context {
 impl Context {
     /// A context over a store.
     pub fn new(store: Arc<Store>, workers: h5::Options) -> Arc<Self> {
-        Arc::new(Self { store, workers, errors: live::ErrorLog::default(), openings: Default::default() })
+        // Rendered text is beside the decoded chunks: an eighth of their budget.
+        let blocks = Arc::new(BlockCache::new((store.budget().limit() / 8) as usize));
+        Arc::new(Self { store, blocks, workers, errors: live::ErrorLog::default(), openings: Default::default() })
     }
 }
 

@@ -4,7 +4,7 @@ use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::{Float16Type, Float32Type, Float64Type};
 
-use super::{Oddities, Parts, decode, text};
+use super::{Memory, Oddities, Parts, Resolve, decode, text};
 use crate::catalogue::{Class, DESCRIPTOR_SIZE, Datatype, Elements, Fill};
 
 /// Tells the missing elements of a dataset by its explicitly set fill value.
@@ -59,17 +59,17 @@ impl FillTest {
 
 impl Kind {
     fn of(datatype: &Datatype, fill: &Elements) -> Option<Self> {
-        let heap = fill.heap.as_slice();
+        let mut heap = Memory(&fill.heap);
         let width = usize::try_from(datatype.size).ok()?;
         match &datatype.class {
             // A descriptor has 16 bytes here whatever the file's address size is.
             Class::VariableString { padding, .. } => {
                 let text = heap.resolve(fill.bytes.get(..DESCRIPTOR_SIZE)?, 1).ok()?;
-                Some(Kind::Text(text::strip(&text, text::variable_padding(*padding)).to_vec()))
+                Some(Kind::Text(text::strip(text, text::variable_padding(*padding)).to_vec()))
             }
             Class::Sequence { base } if !base.is_variable() => {
                 let content = heap.resolve(fill.bytes.get(..DESCRIPTOR_SIZE)?, base.size).ok()?;
-                Some(Kind::Sequence(content.into_owned()))
+                Some(Kind::Sequence(content.to_vec()))
             }
             _ if datatype.is_variable() => None,
             Class::FixedString { padding, .. } => {
@@ -77,7 +77,7 @@ impl Kind {
             }
             Class::Float { .. } => {
                 let bytes = Buffer::from(fill.bytes.get(..width)?);
-                let value = decode(datatype, bytes, 1, &NoParts, &mut Oddities::new()).ok()?;
+                let value = decode(datatype, bytes, 1, &Memory(&[]), &mut Oddities::new()).ok()?;
                 if value.data_type().is_floating() {
                     Some(Kind::Float(value))
                 } else {
@@ -101,16 +101,22 @@ impl Kind {
                 Class::FixedString { padding, .. } => {
                     cells(bytes, datatype, count, |cell| text::strip(cell, *padding) != fill)
                 }
-                Class::VariableString { padding, .. } => cells(bytes, datatype, count, |cell| {
+                Class::VariableString { padding, .. } => {
                     let padding = text::variable_padding(*padding);
-                    parts.resolve(cell, 1).map_or(true, |text| text::strip(&text, padding) != fill)
-                }),
+                    let mut cursor = parts.cursor();
+                    cells(bytes, datatype, count, |cell| {
+                        cursor.resolve(cell, 1).map_or(true, |text| text::strip(text, padding) != fill)
+                    })
+                }
                 _ => BooleanBuffer::new_set(count),
             },
             Kind::Sequence(fill) => match &datatype.class {
-                Class::Sequence { base } => cells(bytes, datatype, count, |cell| {
-                    parts.resolve(cell, base.size).map_or(true, |content| *content != **fill)
-                }),
+                Class::Sequence { base } => {
+                    let mut cursor = parts.cursor();
+                    cells(bytes, datatype, count, |cell| {
+                        cursor.resolve(cell, base.size).map_or(true, |content| content != fill)
+                    })
+                }
                 _ => BooleanBuffer::new_set(count),
             },
             Kind::Bytes(fill) => match fill.as_slice().try_into() {
@@ -131,9 +137,9 @@ fn words<const N: usize>(bytes: &[u8], count: usize, fill: [u8; N]) -> BooleanBu
     BooleanBuffer::collect_bool(cells.len(), |i| cells[i] != fill)
 }
 
-fn cells(bytes: &[u8], datatype: &Datatype, count: usize, valid: impl Fn(&[u8]) -> bool) -> BooleanBuffer {
+fn cells(bytes: &[u8], datatype: &Datatype, count: usize, mut valid: impl FnMut(&[u8]) -> bool) -> BooleanBuffer {
     let width = (datatype.size as usize).max(1);
-    BooleanBuffer::collect_bool(count, |i| bytes.get(i * width..(i + 1) * width).is_none_or(&valid))
+    BooleanBuffer::collect_bool(count, |i| bytes.get(i * width..(i + 1) * width).is_none_or(&mut valid))
 }
 
 fn float_valid<T: ArrowPrimitiveType>(
@@ -150,15 +156,6 @@ fn float_valid<T: ArrowPrimitiveType>(
     }
 }
 
-/// For types that have no variable-length parts.
-struct NoParts;
-
-impl Parts for NoParts {
-    fn resolve(&self, _: &[u8], _: u64) -> Result<std::borrow::Cow<'_, [u8]>, String> {
-        Err("no variable-length parts here".into())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,8 +164,8 @@ mod tests {
     fn missing(datatype: &Datatype, fill: &[u8], bytes: &[u8]) -> Vec<bool> {
         let test = FillTest::new(datatype, &Fill::Explicit(Elements { bytes: fill.to_vec(), heap: Vec::new() }));
         let count = bytes.len() / datatype.size as usize;
-        let array = decode(datatype, Buffer::from(bytes), count, &NoParts, &mut Oddities::new()).unwrap();
-        let array = test.apply(array, datatype, bytes, &NoParts);
+        let array = decode(datatype, Buffer::from(bytes), count, &Memory(&[]), &mut Oddities::new()).unwrap();
+        let array = test.apply(array, datatype, bytes, &Memory(&[]));
         (0..count).map(|i| array.is_null(i)).collect()
     }
 

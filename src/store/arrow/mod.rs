@@ -10,38 +10,65 @@ mod nested;
 mod number;
 mod text;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, FixedSizeBinaryArray, new_empty_array};
 use arrow::buffer::Buffer;
 use arrow::datatypes::{DataType, Field as ArrowField, Fields};
 
-use crate::catalogue::{ByteOrder, Class, Datatype, FloatFormat};
+use super::{Cursor, Heap, Unresolved};
+use crate::catalogue::{ByteOrder, Class, Datatype, Descriptor, FloatFormat};
 
 pub use missing::FillTest;
 pub use text::strip;
 
 /// Where the variable-length parts of elements lie.
 pub trait Parts {
-    /// The bytes a 16-byte descriptor leads to: exactly `length × width` of them, nothing for a null descriptor.
+    /// Something that looks up one descriptor after the other.
+    fn cursor(&self) -> Box<dyn Resolve + '_>;
+}
+
+/// Looks up what descriptors lead to.
+pub trait Resolve {
+    /// The bytes a descriptor leads to: exactly `length × width` of them, nothing for a null descriptor.
     ///
     /// # Errors
-    /// What is wrong with the descriptor.
-    fn resolve(&self, descriptor: &[u8], width: u64) -> Result<Cow<'_, [u8]>, String>;
+    /// What is wrong with the descriptor, or why its bytes cannot be read.
+    fn resolve(&mut self, descriptor: &[u8], width: u64) -> Result<&[u8], Unresolved>;
+}
+
+impl Parts for Heap {
+    fn cursor(&self) -> Box<dyn Resolve + '_> {
+        Box::new(Heap::cursor(self))
+    }
+}
+
+impl Resolve for Cursor<'_> {
+    fn resolve(&mut self, descriptor: &[u8], width: u64) -> Result<&[u8], Unresolved> {
+        Cursor::resolve(self, descriptor, width)
+    }
 }
 
 /// The heap of [`crate::catalogue::Elements`]: descriptors hold offsets into it.
-impl Parts for [u8] {
-    fn resolve(&self, descriptor: &[u8], width: u64) -> Result<Cow<'_, [u8]>, String> {
-        let descriptor = crate::catalogue::Descriptor::parse(descriptor).ok_or("descriptor cut short")?;
-        let bytes = u64::from(descriptor.length).checked_mul(width).ok_or("length overflows")?;
-        let end = descriptor.position.checked_add(bytes).ok_or("position overflows")?;
+#[derive(Clone, Copy, Debug)]
+pub struct Memory<'a>(pub &'a [u8]);
+
+impl Parts for Memory<'_> {
+    fn cursor(&self) -> Box<dyn Resolve + '_> {
+        Box::new(*self)
+    }
+}
+
+impl Resolve for Memory<'_> {
+    fn resolve(&mut self, descriptor: &[u8], width: u64) -> Result<&[u8], Unresolved> {
+        let invalid = |reason: &str| Unresolved::Invalid(reason.to_owned());
+        let descriptor = Descriptor::parse(descriptor).ok_or_else(|| invalid("descriptor cut short"))?;
+        let bytes = u64::from(descriptor.length).checked_mul(width).ok_or_else(|| invalid("length overflows"))?;
+        let end = descriptor.position.checked_add(bytes).ok_or_else(|| invalid("position overflows"))?;
         let range = usize::try_from(descriptor.position).ok().zip(usize::try_from(end).ok());
-        range
-            .and_then(|(start, end)| self.get(start..end))
-            .map(Cow::Borrowed)
-            .ok_or_else(|| format!("bytes {}..{end} lie outside the heap", descriptor.position))
+        range.and_then(|(start, end)| self.0.get(start..end)).ok_or_else(|| {
+            Unresolved::Invalid(format!("bytes {}..{end} lie outside the heap", descriptor.position))
+        })
     }
 }
 
@@ -62,18 +89,18 @@ pub enum Oddity {
 pub type Oddities = Vec<(Oddity, u64)>;
 
 /// An element that cannot be decoded at all.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("row {row}: {reason}")]
+#[derive(Debug, thiserror::Error)]
+#[error("row {row}: {cause}")]
 pub struct DecodeError {
     /// Row counted from the first row decoded.
     pub row: u64,
     /// What is wrong.
-    pub reason: String,
+    pub cause: Unresolved,
 }
 
 impl DecodeError {
     fn new(row: usize, reason: impl Into<String>) -> Self {
-        Self { row: row as u64, reason: reason.into() }
+        Self { row: row as u64, cause: Unresolved::Invalid(reason.into()) }
     }
 }
 
@@ -197,15 +224,9 @@ mod tests {
 
     fn run(datatype: &Datatype, bytes: &[u8], count: usize, heap: &[u8]) -> (ArrayRef, Oddities) {
         let mut oddities = Oddities::new();
-        let array = decode(datatype, Buffer::from(bytes), count, &heap, &mut oddities).unwrap();
+        let array = decode(datatype, Buffer::from(bytes), count, &Memory(heap), &mut oddities).unwrap();
         assert_eq!(array.data_type(), &arrow_type(datatype));
         (array, oddities)
-    }
-
-    impl Parts for &[u8] {
-        fn resolve(&self, descriptor: &[u8], width: u64) -> Result<Cow<'_, [u8]>, String> {
-            (**self).resolve(descriptor, width)
-        }
     }
 
     #[test]
@@ -240,7 +261,7 @@ mod tests {
         let fields = vec![Field { name: "a".into(), offset: 6, datatype: integer(4, true, ByteOrder::Little) }];
         let datatype = Datatype { size: 8, class: Class::Compound { fields } };
         let mut oddities = Oddities::new();
-        assert!(decode(&datatype, Buffer::from([0u8; 8].as_slice()), 1, &[].as_slice(), &mut oddities).is_err());
+        assert!(decode(&datatype, Buffer::from([0u8; 8].as_slice()), 1, &Memory(&[]), &mut oddities).is_err());
     }
 
     #[test]
@@ -284,7 +305,7 @@ mod tests {
         assert_eq!(list.value(0).as_primitive::<UInt16Type>().values(), &[1, 2]);
         assert_eq!(list.value_length(1), 0);
         let mut oddities = Oddities::new();
-        let error = decode(&numbers, Buffer::from(bytes.as_slice()), 2, &[].as_slice(), &mut oddities).unwrap_err();
+        let error = decode(&numbers, Buffer::from(bytes.as_slice()), 2, &Memory(&[]), &mut oddities).unwrap_err();
         assert_eq!(error.row, 0);
     }
 }

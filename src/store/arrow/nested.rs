@@ -107,8 +107,9 @@ pub(super) fn sequences(
     let mut values = MutableBuffer::new(0);
     let mut length = 0usize;
     let element = usize::try_from(base.size).unwrap_or(usize::MAX).max(1);
+    let mut cursor = parts.cursor();
     for (row, descriptor) in bytes.chunks_exact(width.max(1)).enumerate() {
-        let cells = parts.resolve(descriptor, base.size).map_err(|reason| DecodeError::new(row, reason))?;
+        let cells = cursor.resolve(descriptor, base.size).map_err(|cause| DecodeError { row: row as u64, cause })?;
         length += cells.len() / element;
         values.extend_from_slice(&cells[..cells.len() / element * element]);
         offsets.push(length as i64);

@@ -39,9 +39,10 @@ pub(super) fn variable(
     parts: &dyn Parts,
 ) -> Result<ArrayRef, DecodeError> {
     let mut builder = LargeStringBuilder::with_capacity(bytes.len() / width.max(1), bytes.len());
+    let mut cursor = parts.cursor();
     for (row, descriptor) in bytes.chunks_exact(width.max(1)).enumerate() {
-        let text = parts.resolve(descriptor, 1).map_err(|reason| DecodeError::new(row, reason))?;
-        builder.append_value(String::from_utf8_lossy(strip(&text, variable_padding(padding))));
+        let text = cursor.resolve(descriptor, 1).map_err(|cause| DecodeError { row: row as u64, cause })?;
+        builder.append_value(String::from_utf8_lossy(strip(text, variable_padding(padding))));
     }
     Ok(Arc::new(builder.finish()))
 }

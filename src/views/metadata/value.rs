@@ -5,7 +5,7 @@ use arrow::buffer::Buffer;
 use serde_json::Value;
 
 use crate::catalogue::{Attribute, Class, Datatype, Elements};
-use crate::store::arrow::{Oddities, decode};
+use crate::store::arrow::{Memory, Oddities, decode};
 use crate::views::text::{Format, Layout};
 
 /// Longest array of an attribute that is written out.
@@ -13,7 +13,7 @@ const MOST_ELEMENTS: u64 = 10_000;
 
 fn elements(datatype: &Datatype, count: usize, elements: &Elements) -> Result<ArrayRef, String> {
     let bytes = Buffer::from(elements.bytes.as_slice());
-    decode(datatype, bytes, count, &elements.heap.as_slice(), &mut Oddities::new()).map_err(|error| error.to_string())
+    decode(datatype, bytes, count, &Memory(&elements.heap), &mut Oddities::new()).map_err(|error| error.to_string())
 }
 
 /// The values of an array as JSON, by the same rules as every NDJSON view.

@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef};
 use bstr::{BString, ByteSlice};
 
 use super::cell::{Column, Frame, NoText};
-use super::style::{Csv, Json, Style, Txt};
+use super::style::{Csv, Json, Plain, Style, Txt};
 use crate::views::json;
 
 /// A format of text files.
@@ -20,6 +20,8 @@ pub enum Format {
     Txt,
     /// One JSON object a line. A missing value is `null`.
     Ndjson,
+    /// Each value as it is, then a NUL (what `xargs -0` and `sort -z` read): `.raw` of variable-length strings.
+    NulTerminated,
 }
 
 /// Everything around the values of a file: known from the names of its columns, the same for every block.
@@ -37,6 +39,9 @@ impl Layout {
         let before = match format {
             Format::Csv => names.map(|(position, _)| if position == 0 { vec![] } else { vec![b','] }).collect(),
             Format::Txt => names.map(|(position, _)| if position == 0 { vec![] } else { vec![b'\n'] }).collect(),
+            Format::NulTerminated => {
+                names.map(|(position, _)| if position == 0 { vec![] } else { vec![b'\0'] }).collect()
+            }
             Format::Ndjson => names
                 .map(|(position, name)| {
                     let mut key = vec![if position == 0 { b'{' } else { b',' }];
@@ -85,6 +90,7 @@ impl Layout {
         match self.format {
             Format::Csv | Format::Txt => b"\n",
             Format::Ndjson => b"}\n",
+            Format::NulTerminated => b"\0",
         }
     }
 
@@ -92,7 +98,7 @@ impl Layout {
     pub(super) fn missing(&self) -> &'static [u8] {
         match self.format {
             Format::Csv if self.columns() == 1 => b"\"\"",
-            Format::Csv | Format::Txt => b"",
+            Format::Csv | Format::Txt | Format::NulTerminated => b"",
             Format::Ndjson => b"null",
         }
     }
@@ -106,6 +112,7 @@ impl Layout {
             Format::Csv => self.render_as::<Csv>(arrays, out),
             Format::Txt => self.render_as::<Txt>(arrays, out),
             Format::Ndjson => self.render_as::<Json>(arrays, out),
+            Format::NulTerminated => self.render_as::<Plain>(arrays, out),
         }
     }
 
@@ -138,6 +145,7 @@ impl Layout {
             Format::Csv => self.measure_as::<Csv>(array, pieces),
             Format::Txt => self.measure_as::<Txt>(array, pieces),
             Format::Ndjson => self.measure_as::<Json>(array, pieces),
+            Format::NulTerminated => self.measure_as::<Plain>(array, pieces),
         }
     }
 

@@ -37,6 +37,9 @@ pub(super) enum Txt {}
 /// A JSON value.
 pub(super) enum Json {}
 
+/// A value as it is.
+pub(super) enum Plain {}
+
 /// What `float(…)` of Python, `strtod` of C (awk) and DuckDB read.
 const C_NON_FINITE: [&str; 3] = ["NaN", "inf", "-inf"];
 
@@ -128,6 +131,37 @@ impl Style for Txt {
 
     fn string_length(text: &[u8]) -> usize {
         text.len() + text.iter().filter(|&&byte| Self::special(byte)).count()
+    }
+
+    #[inline]
+    fn clean_string(text: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(text);
+    }
+
+    #[inline]
+    fn clean_string_length(length: usize) -> usize {
+        length
+    }
+
+    const NON_FINITE: [&'static str; 3] = C_NON_FINITE;
+
+    fn nested(scratch: &RefCell<Vec<u8>>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        through(scratch, out, write, Self::string);
+    }
+}
+
+impl Style for Plain {
+    #[inline]
+    fn special(_: u8) -> bool {
+        false
+    }
+
+    fn string(text: &[u8], out: &mut Vec<u8>) {
+        Self::clean_string(text, out);
+    }
+
+    fn string_length(text: &[u8]) -> usize {
+        text.len()
     }
 
     #[inline]

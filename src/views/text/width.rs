@@ -64,7 +64,7 @@ pub fn value(data_type: &DataType, format: Format, longest: Option<u64>, missing
             let digits = 2 * u64::from(size.unsigned_abs());
             Width::exactly(match format {
                 Format::Csv if digits == 0 => 2,
-                Format::Csv | Format::Txt => digits,
+                Format::Csv | Format::Txt | Format::NulTerminated => digits,
                 Format::Ndjson => digits + 2,
             })
         }
@@ -87,6 +87,7 @@ fn string(format: Format, longest: Option<u64>) -> Width {
     let (least, factor, around) = match format {
         Format::Csv => (1, 2, 2),
         Format::Txt => (0, 2, 0),
+        Format::NulTerminated => (0, 1, 0),
         Format::Ndjson => (2, 6, 2),
     };
     Width { least, most: longest.and_then(|longest| longest.checked_mul(factor)?.checked_add(around)) }
@@ -96,7 +97,7 @@ fn string(format: Format, longest: Option<u64>) -> Width {
 fn in_format(format: Format, json: Width) -> Width {
     match format {
         Format::Ndjson => json,
-        Format::Csv | Format::Txt => {
+        Format::Csv | Format::Txt | Format::NulTerminated => {
             Width { least: json.least, most: json.most.and_then(|most| most.checked_mul(2)?.checked_add(2)) }
         }
     }

@@ -1,0 +1,153 @@
+//! Decoding ahead of those who read one byte after the other.
+//!
+//! Requests of one reader arrive slightly out of order and on several threads; several readers may share a dataset.
+//! So a dataset remembers the ends of a few [`Streams`], and a request near one of them carries it on. From its third
+//! request on, a stream is sequential, and the chunks behind it are decoded by a few [`Threads`] while the reader is
+//! busy with what it got.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use crossbeam_channel::{Sender, bounded};
+use parking_lot::Mutex;
+
+/// Streams remembered for a dataset.
+const STREAMS: usize = 8;
+
+/// How far from the end of a stream a request may begin and still carry it on: the kernel has up to a few requests of
+/// 1 MiB under way at once.
+const NEAR: u64 = 4 << 20;
+
+/// Requests that make a stream sequential. Two neighbours also occur to those who read at random through a page cache
+/// that reads ahead; three hardly do.
+const SEQUENTIAL: u32 = 3;
+
+/// Jobs that may wait. More would be done long after they were of use.
+const WAITING: usize = 64;
+
+/// The readers of a dataset.
+#[derive(Debug, Default)]
+pub(super) struct Streams(Mutex<Vec<Stream>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    /// One past the last byte asked for.
+    end: u64,
+    requests: u32,
+    /// One past the last chunk scheduled.
+    scheduled: u64,
+}
+
+impl Streams {
+    /// Notes a request for `bytes`, whose last chunk is `last`. Returns the chunks to decode next, at most `window`
+    /// after `last`: none unless the reader is sequential.
+    pub fn note(&self, bytes: Range<u64>, last: u64, window: u64) -> Range<u64> {
+        let mut streams = self.0.lock();
+        let near = |stream: &Stream| bytes.start.abs_diff(stream.end) <= NEAR;
+        let mut stream = match streams.iter().position(near) {
+            Some(i) => streams.remove(i),
+            None => Stream { end: bytes.start, requests: 0, scheduled: 0 },
+        };
+        // A reader who goes back over the same bytes, or hops about near the end, does not go forward.
+        if bytes.end > stream.end {
+            stream.requests = if bytes.start <= stream.end.saturating_add(bytes.end - bytes.start) {
+                stream.requests.saturating_add(1)
+            } else {
+                1
+            };
+            stream.end = bytes.end;
+        }
+        let mut next = 0..0;
+        if stream.requests >= SEQUENTIAL {
+            let first = stream.scheduled.max(last.saturating_add(1));
+            let end = last.saturating_add(1).saturating_add(window);
+            if first < end {
+                next = first..end;
+                stream.scheduled = end;
+            }
+        }
+        streams.insert(0, stream);
+        streams.truncate(STREAMS);
+        next
+    }
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A few threads that decode; started when first needed, ended when dropped.
+#[derive(Debug)]
+pub(super) struct Threads {
+    count: usize,
+    jobs: OnceLock<Option<Sender<Job>>>,
+}
+
+impl Threads {
+    pub fn new(count: usize) -> Self {
+        Self { count, jobs: OnceLock::new() }
+    }
+
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Does `job` soon; `false` where too many wait already.
+    pub fn submit(&self, job: impl FnOnce() + Send + 'static) -> bool {
+        let jobs = self.jobs.get_or_init(|| {
+            let (sender, receiver) = bounded::<Job>(WAITING);
+            let started = (0..self.count).filter(|i| {
+                let receiver = receiver.clone();
+                let run = move || {
+                    for job in receiver {
+                        // What a job met is met again, and reported, by the reader it worked for.
+                        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
+                    }
+                };
+                std::thread::Builder::new().name(format!("hepfs-decode-{i}")).spawn(run).is_ok()
+            });
+            (started.count() > 0).then_some(sender)
+        });
+        jobs.as_ref().is_some_and(|jobs| jobs.try_send(Box::new(job)).is_ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIB: u64 = 1024;
+
+    /// Chunks of 1 MiB, requests of 128 KiB.
+    fn note(streams: &Streams, start: u64) -> Range<u64> {
+        let end = start + 128 * KIB;
+        streams.note(start..end, (end - 1) >> 20, 4)
+    }
+
+    #[test]
+    fn a_sequential_reader_gets_each_chunk_once_though_requests_swap() {
+        let streams = Streams::default();
+        let order = [0, 1, 3, 2, 4, 6, 5, 7, 9, 8, 10];
+        let scheduled: Vec<u64> = order.iter().flat_map(|i| note(&streams, i * 128 * KIB)).collect();
+        assert_eq!(scheduled, [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_random_reader_gets_none() {
+        let streams = Streams::default();
+        let mut at = 1u64;
+        for _ in 0..1000 {
+            at = at.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            assert_eq!(note(&streams, at >> 24), 0..0);
+        }
+    }
+
+    #[test]
+    fn two_readers_are_told_apart() {
+        let streams = Streams::default();
+        let far = 1u64 << 30;
+        let scheduled: Vec<u64> = (0..4)
+            .flat_map(|i| [note(&streams, i * 128 * KIB), note(&streams, far + i * 128 * KIB)])
+            .flatten()
+            .collect();
+        assert_eq!(scheduled, [1, 2, 3, 4, 1025, 1026, 1027, 1028]);
+    }
+}

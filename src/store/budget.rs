@@ -1,0 +1,424 @@
+//! One memory budget for everything that is kept.
+//!
+//! Decoded chunks, heap collections, chunk maps and rendered blocks all hold a part of one [`Budget`]: as a [`Buffer`]
+//! (bytes, returned to a pool) or as a [`Reservation`] (bytes held elsewhere). When the budget is spent, the least
+//! recently used entry of all [`Cache`](super::Cache)s goes.
+//!
+//! Waiting for memory must never deadlock. Two kinds of holder are told apart:
+//!
+//! - A **lease** of buffers is what decoding takes. Whoever holds one waits for nothing else, so it ends soon; others
+//!   wait for it. Where nothing can be evicted and no lease is under way, everything is held by someone who may be
+//!   waiting for this very lease: it is then granted beyond the budget. What is larger than the whole budget is
+//!   granted the same way, one at a time.
+//! - A **reservation** may be held while waiting. It is never granted beyond the budget, and given up as too large
+//!   when nothing was released for [`STALLED`].
+
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::Error;
+use crate::source::{Interrupt, Interrupted};
+
+/// How long a waiter sleeps before it looks at its interrupt: short against the second in which Ctrl-C must work.
+pub(super) const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a reservation waits without anything being released before it is given up.
+const STALLED: Duration = Duration::from_secs(10);
+
+/// The memory allowed for everything kept. Clones share it.
+#[derive(Clone)]
+pub struct Budget(Arc<Shared>);
+
+struct Shared {
+    limit: u64,
+    state: Mutex<State>,
+    released: Condvar,
+    /// Caches that can give memory back.
+    caches: Mutex<Vec<Weak<dyn Evict>>>,
+    /// Counts uses, so that caches agree on what was used last.
+    clock: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    /// Bytes of all buffers (idle ones too) and reservations.
+    held: u64,
+    /// Buffers that nobody uses, by length. A fresh buffer costs a page fault every 4 KiB, more than decoding into it.
+    idle: BTreeMap<usize, Vec<Vec<u8>>>,
+    idle_bytes: u64,
+    /// Leases under way.
+    leases: usize,
+    /// Buffers alive that were granted because they are larger than the budget.
+    oversized: usize,
+    /// Moves whenever something is released.
+    releases: u64,
+}
+
+/// Something that can give memory back.
+pub(super) trait Evict: Send + Sync {
+    /// When its least recently used entry was used last.
+    fn oldest(&self) -> Option<u64>;
+    /// Drops the least recently used entry that nobody uses; `false` where there is none.
+    fn evict(&self) -> bool;
+}
+
+/// Why memory could not be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Shortage {
+    /// More than the budget allows.
+    #[error("{bytes} bytes are more than the {limit} that may be held (--cache-size)")]
+    TooLarge {
+        /// Bytes asked for.
+        bytes: u64,
+        /// The whole budget.
+        limit: u64,
+    },
+    /// Nobody waits any more.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+}
+
+impl Shortage {
+    /// As an error of the dataset at `path`.
+    pub fn at(self, path: &str, what: &str) -> Error {
+        match self {
+            Shortage::Interrupted(interrupted) => interrupted.into(),
+            Shortage::TooLarge { bytes, limit } => {
+                Error::TooLarge { path: path.into(), what: what.into(), bytes, limit, option: "--cache-size" }
+            }
+        }
+    }
+}
+
+/// Part of the budget, given back when dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    budget: Budget,
+    bytes: u64,
+}
+
+/// Bytes that belong to the budget; they go back to its pool when dropped. Their first content is arbitrary.
+#[derive(Debug)]
+pub struct Buffer {
+    budget: Budget,
+    bytes: Vec<u8>,
+    length: usize,
+    oversized: bool,
+}
+
+/// Marks that decoding is under way; ends when dropped. See the module's description.
+#[derive(Debug)]
+pub(super) struct Lease(Budget);
+
+impl Budget {
+    /// A budget of `limit` bytes.
+    pub fn new(limit: u64) -> Self {
+        Self(Arc::new(Shared {
+            limit,
+            state: Mutex::default(),
+            released: Condvar::new(),
+            caches: Mutex::default(),
+            clock: AtomicU64::new(0),
+        }))
+    }
+
+    /// Bytes allowed.
+    pub fn limit(&self) -> u64 {
+        self.0.limit
+    }
+
+    /// Bytes held now, by buffers (those waiting in the pool too) and reservations.
+    pub fn held(&self) -> u64 {
+        self.0.state.lock().held
+    }
+
+    /// Reserves `bytes`, evicting what was used least recently and waiting for others where needed.
+    ///
+    /// # Errors
+    /// [`Shortage::TooLarge`] for more than the budget, or where nothing is released for 10 s;
+    /// [`Shortage::Interrupted`].
+    pub fn reserve(&self, bytes: u64, interrupt: &Interrupt) -> Result<Reservation, Shortage> {
+        let too_large = Shortage::TooLarge { bytes, limit: self.0.limit };
+        if bytes > self.0.limit {
+            return Err(too_large);
+        }
+        let mut patience = Patience::new();
+        loop {
+            if let Some(reservation) = self.try_reserve(bytes) {
+                return Ok(reservation);
+            }
+            interrupt.check()?;
+            if !self.wait(&mut patience) {
+                return Err(too_large);
+            }
+        }
+    }
+
+    /// Reserves `bytes` if that takes no waiting; may evict what was used least recently.
+    pub fn try_reserve(&self, bytes: u64) -> Option<Reservation> {
+        loop {
+            let mut state = self.0.state.lock();
+            if state.held.checked_add(bytes).is_some_and(|held| held <= self.0.limit) {
+                state.held += bytes;
+                return Some(Reservation { budget: self.clone(), bytes });
+            }
+            if bytes > self.0.limit {
+                return None;
+            }
+            drop(state);
+            if !self.free_something(&[]) {
+                return None;
+            }
+        }
+    }
+
+    /// Buffers of these sizes for decoding, waiting for others where needed.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    pub(super) fn lease<const N: usize>(
+        &self,
+        sizes: [usize; N],
+        interrupt: &Interrupt,
+    ) -> Result<(Lease, [Buffer; N]), Interrupted> {
+        let mut patience = Patience::new();
+        loop {
+            if let Some(lease) = self.try_lease(sizes) {
+                return Ok(lease);
+            }
+            let mut state = self.0.state.lock();
+            if state.leases == 0 && (total(&sizes) <= self.0.limit || state.oversized == 0) {
+                return Ok(self.grant(&mut state, sizes));
+            }
+            drop(state);
+            interrupt.check()?;
+            self.wait(&mut patience);
+        }
+    }
+
+    /// Buffers of these sizes for decoding, if that takes no waiting.
+    pub(super) fn try_lease<const N: usize>(&self, sizes: [usize; N]) -> Option<(Lease, [Buffer; N])> {
+        loop {
+            let mut state = self.0.state.lock();
+            let fresh: u64 = missing(&state.idle, &sizes);
+            if state.held.saturating_add(fresh) <= self.0.limit {
+                return Some(self.grant(&mut state, sizes));
+            }
+            drop(state);
+            if !self.free_something(&sizes) {
+                return None;
+            }
+        }
+    }
+
+    /// Hands out buffers, from the pool where they fit.
+    fn grant<const N: usize>(&self, state: &mut State, sizes: [usize; N]) -> (Lease, [Buffer; N]) {
+        let oversized = total(&sizes) > self.0.limit;
+        state.leases += 1;
+        let buffers = sizes.map(|length| {
+            let bytes = match take_idle(&mut state.idle, length) {
+                Some(bytes) => {
+                    state.idle_bytes -= bytes.len() as u64;
+                    bytes
+                }
+                None => {
+                    let length = rounded(length);
+                    state.held += length as u64;
+                    // Zeroed pages come from the kernel as they are: nothing is written here.
+                    vec![0; length]
+                }
+            };
+            if oversized {
+                state.oversized += 1;
+            }
+            Buffer { budget: self.clone(), bytes, length, oversized }
+        });
+        (Lease(self.clone()), buffers)
+    }
+
+    /// Drops an idle buffer that serves none of the `wanted` lengths, or else the least recently used entry of all
+    /// caches, or else any idle buffer.
+    fn free_something(&self, wanted: &[usize]) -> bool {
+        let serves = |idle: usize| wanted.iter().any(|length| (*length..=longest(*length)).contains(&idle));
+        self.free_idle(|idle| !serves(idle)) || self.evict() || self.free_idle(|_| true)
+    }
+
+    /// Drops an idle buffer with such a length.
+    fn free_idle(&self, which: impl Fn(usize) -> bool) -> bool {
+        let mut state = self.0.state.lock();
+        let Some(length) = state.idle.keys().rev().copied().find(|length| which(*length)) else { return false };
+        let freed = take_exactly(&mut state.idle, length);
+        if freed.is_some() {
+            state.idle_bytes -= length as u64;
+            state.held -= length as u64;
+        }
+        drop(state);
+        freed.is_some()
+    }
+
+    /// Drops the least recently used entry of all caches that nobody uses.
+    fn evict(&self) -> bool {
+        let mut caches: Vec<_> = {
+            let mut caches = self.0.caches.lock();
+            caches.retain(|cache| cache.strong_count() > 0);
+            caches.iter().filter_map(Weak::upgrade).collect()
+        };
+        caches.retain(|cache| cache.oldest().is_some());
+        caches.sort_by_key(|cache| cache.oldest());
+        caches.iter().any(|cache| cache.evict())
+    }
+
+    /// Waits a moment for a release; `false` when there was none for too long.
+    fn wait(&self, patience: &mut Patience) -> bool {
+        let mut state = self.0.state.lock();
+        if state.releases == patience.releases {
+            self.0.released.wait_for(&mut state, LOOK);
+        }
+        if state.releases != patience.releases {
+            *patience = Patience { releases: state.releases, since: Instant::now() };
+        }
+        patience.since.elapsed() < STALLED
+    }
+
+    /// Registers a cache that can give memory back.
+    pub(super) fn register(&self, cache: Weak<dyn Evict>) {
+        self.0.caches.lock().push(cache);
+    }
+
+    /// The next moment on the clock of uses.
+    pub(super) fn tick(&self) -> u64 {
+        self.0.clock.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn release(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.0.state.lock();
+        change(&mut state);
+        state.releases = state.releases.wrapping_add(1);
+        drop(state);
+        self.0.released.notify_all();
+    }
+}
+
+struct Patience {
+    releases: u64,
+    since: Instant,
+}
+
+impl Patience {
+    fn new() -> Self {
+        Self { releases: 0, since: Instant::now() }
+    }
+}
+
+/// Length a buffer is allocated with, so that those of compressed data (no two of one size) can be used again.
+fn rounded(length: usize) -> usize {
+    // An eighth of the next power of two: at most that much is wasted.
+    let grain = (length.next_power_of_two() / 8).max(4096);
+    length.checked_next_multiple_of(grain).unwrap_or(length)
+}
+
+fn total(sizes: &[usize]) -> u64 {
+    sizes.iter().map(|size| rounded(*size) as u64).fold(0, u64::saturating_add)
+}
+
+/// The longest idle buffer that serves for `length`.
+fn longest(length: usize) -> usize {
+    rounded(length).saturating_mul(2)
+}
+
+/// Bytes that would have to be allocated for buffers of these sizes.
+fn missing(idle: &BTreeMap<usize, Vec<Vec<u8>>>, sizes: &[usize]) -> u64 {
+    // A buffer counted for two sizes makes this too small by one buffer at most, for the length of one decoding.
+    let fresh = sizes.iter().filter(|size| idle.range(**size..=longest(**size)).next().is_none());
+    fresh.map(|size| rounded(*size) as u64).fold(0, u64::saturating_add)
+}
+
+fn take_idle(idle: &mut BTreeMap<usize, Vec<Vec<u8>>>, length: usize) -> Option<Vec<u8>> {
+    let (&key, _) = idle.range(length..=longest(length)).next()?;
+    take_exactly(idle, key)
+}
+
+fn take_exactly(idle: &mut BTreeMap<usize, Vec<Vec<u8>>>, length: usize) -> Option<Vec<u8>> {
+    let buffers = idle.get_mut(&length)?;
+    let buffer = buffers.pop();
+    if buffers.is_empty() {
+        idle.remove(&length);
+    }
+    buffer
+}
+
+impl Reservation {
+    /// Bytes reserved.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Gives back what is beyond `bytes`.
+    pub fn shrink(&mut self, bytes: u64) {
+        if let Some(less) = self.bytes.checked_sub(bytes) {
+            self.bytes = bytes;
+            self.budget.release(|state| state.held -= less);
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.budget.release(|state| state.held -= self.bytes);
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.0.release(|state| state.leases -= 1);
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.length]
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        let length = bytes.len() as u64;
+        let limit = self.budget.0.limit;
+        let oversized = self.oversized;
+        let mut unwanted = None;
+        self.budget.release(|state| {
+            if oversized {
+                state.oversized -= 1;
+            }
+            // A quarter of the budget may lie idle; more would only be evicted later at a worse moment.
+            if oversized || length == 0 || state.held > limit || state.idle_bytes + length > limit / 4 {
+                state.held -= length;
+                unwanted = Some(bytes);
+            } else {
+                state.idle_bytes += length;
+                state.idle.entry(bytes.len()).or_default().push(bytes);
+            }
+        });
+    }
+}
+
+impl std::fmt::Debug for Budget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Budget").field("limit", &self.limit()).field("held", &self.held()).finish()
+    }
+}

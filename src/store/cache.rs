@@ -1,0 +1,173 @@
+//! A keyed cache under the common memory budget, in which a value is made once however many wait for it.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Weak};
+
+use lru::LruCache;
+use parking_lot::{Condvar, Mutex};
+
+use super::budget::{Budget, Evict, LOOK};
+use crate::source::{Interrupt, Interrupted};
+
+/// Values by key. A value must own the part of the [`Budget`] that it takes ([`Buffer`](super::Buffer),
+/// [`Reservation`](super::Reservation)): it is given back when the last user drops the value, which may be after its
+/// eviction.
+pub struct Cache<K, V> {
+    inner: Arc<Inner<K, V>>,
+}
+
+struct Inner<K, V> {
+    budget: Budget,
+    entries: Mutex<Entries<K, V>>,
+}
+
+struct Entries<K, V> {
+    /// With the moment of last use.
+    values: LruCache<K, (Arc<V>, u64)>,
+    /// Keys whose value is being made.
+    makers: HashMap<K, Arc<Making>>,
+}
+
+/// A value that somebody makes at this moment.
+#[derive(Default)]
+struct Making {
+    ended: Mutex<bool>,
+    ending: Condvar,
+}
+
+impl<K, V> Cache<K, V>
+where
+    K: Hash + Eq + Clone + Send + 'static,
+    V: Send + Sync + 'static,
+{
+    /// An empty cache whose entries are evicted when `budget` runs short.
+    pub fn new(budget: &Budget) -> Self {
+        let entries = Entries { values: LruCache::unbounded(), makers: HashMap::new() };
+        let inner = Arc::new(Inner { budget: budget.clone(), entries: Mutex::new(entries) });
+        let weak: Weak<Inner<K, V>> = Arc::downgrade(&inner);
+        budget.register(weak);
+        Self { inner }
+    }
+
+    /// The value of `key`, if it is there.
+    pub fn get(&self, key: &K) -> Option<Arc<V>> {
+        let now = self.inner.budget.tick();
+        let mut entries = self.inner.entries.lock();
+        entries.values.get_mut(key).map(|(value, used)| {
+            *used = now;
+            value.clone()
+        })
+    }
+
+    /// Whether the value of `key` is there or being made; this is no use of it.
+    pub fn is_known(&self, key: &K) -> bool {
+        let entries = self.inner.entries.lock();
+        entries.values.contains(key) || entries.makers.contains_key(key)
+    }
+
+    /// The value of `key`, made by `make` if it is not there. Others who ask meanwhile wait; where `make` fails, the
+    /// first of them makes it instead.
+    ///
+    /// # Errors
+    /// Those of `make`, and [`Interrupted`] while waiting for another.
+    pub fn get_or_make<E: From<Interrupted>>(
+        &self,
+        key: &K,
+        interrupt: &Interrupt,
+        make: impl FnOnce() -> Result<V, E>,
+    ) -> Result<Arc<V>, E> {
+        let making = loop {
+            if let Some(value) = self.get(key) {
+                return Ok(value);
+            }
+            let other = {
+                let mut entries = self.inner.entries.lock();
+                match entries.makers.get(key) {
+                    Some(other) => other.clone(),
+                    // Made between the look above and this one.
+                    None if entries.values.contains(key) => continue,
+                    None => {
+                        let making = Arc::new(Making::default());
+                        entries.makers.insert(key.clone(), making.clone());
+                        break making;
+                    }
+                }
+            };
+            let mut ended = other.ended.lock();
+            while !*ended {
+                interrupt.check()?;
+                other.ending.wait_for(&mut ended, LOOK);
+            }
+        };
+        // Dropped on every way out, a panic too: nobody may wait for ever.
+        let _end = End { inner: &*self.inner, key, making };
+        let value = Arc::new(make()?);
+        let now = self.inner.budget.tick();
+        // The old value, if any, must be dropped outside the lock: it gives its memory back.
+        let _old = self.inner.entries.lock().values.put(key.clone(), (value.clone(), now));
+        Ok(value)
+    }
+
+    /// Drops every entry whose key does not satisfy `keep`.
+    pub fn retain(&self, keep: impl Fn(&K) -> bool) {
+        let mut dropped = Vec::new();
+        let mut entries = self.inner.entries.lock();
+        let keys: Vec<K> = entries.values.iter().filter(|(key, _)| !keep(key)).map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            dropped.push(entries.values.pop(&key));
+        }
+        drop(entries);
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.inner.entries.lock().values.len()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+struct End<'a, K: Hash + Eq, V> {
+    inner: &'a Inner<K, V>,
+    key: &'a K,
+    making: Arc<Making>,
+}
+
+impl<K: Hash + Eq, V> Drop for End<'_, K, V> {
+    fn drop(&mut self) {
+        self.inner.entries.lock().makers.remove(self.key);
+        *self.making.ended.lock() = true;
+        self.making.ending.notify_all();
+    }
+}
+
+impl<K, V> Evict for Inner<K, V>
+where
+    K: Hash + Eq + Clone + Send + 'static,
+    V: Send + Sync + 'static,
+{
+    fn oldest(&self) -> Option<u64> {
+        self.entries.lock().values.peek_lru().map(|(_, (_, used))| *used)
+    }
+
+    fn evict(&self) -> bool {
+        let mut entries = self.entries.lock();
+        // An entry in use would free nothing now and be made a second time at once; those are passed over. Few are in
+        // use at any moment: one a thread.
+        let unused = entries.values.iter().rev().take(64).find(|(_, (value, _))| Arc::strong_count(value) == 1);
+        let Some(key) = unused.map(|(key, _)| key.clone()) else { return false };
+        let entry = entries.values.pop(&key);
+        drop(entries);
+        entry.is_some()
+    }
+}
+
+impl<K, V> std::fmt::Debug for Cache<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cache").field("budget", &self.inner.budget).finish_non_exhaustive()
+    }
+}

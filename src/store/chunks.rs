@@ -1,0 +1,408 @@
+//! A dataset cut into chunks: found, decoded once, copied from.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use super::ahead::Streams;
+use super::budget::{Buffer, Lease, Reservation};
+use super::codec::{Missing, Pipeline, Scratch};
+use super::fill::Fill;
+use super::geometry::{Grid, Run};
+use super::{Error, File, worker};
+use crate::catalogue::{Chunk, ChunkMap, Datatype, ObjectId};
+use crate::h5;
+use crate::source::{Interrupt, Interrupted};
+
+/// A run shorter than this in a chunk stored as it is comes through the cache: a system call for each would cost more
+/// than reading the whole chunk once.
+const SHORT_RUN: u64 = 4096;
+
+/// Decoding is handed to a thread in portions of about this many bytes: below it, handing over costs more than it gains.
+const PORTION: u64 = 256 << 10;
+
+/// Bytes a sequential reader is kept ahead at least.
+const AHEAD: u64 = 4 << 20;
+
+/// What a decoded chunk is cached under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ChunkKey {
+    /// The opening of the file.
+    pub file: u64,
+    pub object: ObjectId,
+    /// Position in the grid.
+    pub chunk: u64,
+}
+
+/// The bytes of a whole chunk.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub bytes: Buffer,
+    /// What the descriptors in `bytes` lead to, where a worker gave both.
+    pub heap: Option<(Vec<u8>, Reservation)>,
+}
+
+/// A chunk map and its part of the budget.
+#[derive(Debug)]
+pub(super) struct HeldMap {
+    pub map: ChunkMap,
+    pub _held: Reservation,
+}
+
+/// How the bytes of a chunk are had.
+#[derive(Debug)]
+pub(super) enum How {
+    /// Read from the file and decoded here.
+    Stored { pipeline: Pipeline, partial_unfiltered: bool },
+    /// Asked of the worker.
+    Worker {
+        /// The filter without a codec that is the reason.
+        filter: Option<Missing>,
+    },
+}
+
+/// A dataset in chunks.
+#[derive(Debug)]
+pub(super) struct Chunks {
+    pub file: Arc<File>,
+    pub path: String,
+    pub id: ObjectId,
+    pub datatype: Datatype,
+    pub grid: Grid,
+    pub how: How,
+    pub fill: Arc<Result<Fill, String>>,
+    streams: Streams,
+    /// The chunk map of a file that a writer has open: what was seen first stays.
+    snapshot: OnceLock<Arc<HeldMap>>,
+}
+
+/// Where a chunk is.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Missing,
+    /// In the file as it is, from this byte on.
+    Plain(Chunk),
+    /// In the file, filtered.
+    Filtered(Chunk, u32),
+    Worker,
+}
+
+/// Why a chunk was not decoded ahead: its reader will find out.
+struct Skipped;
+
+impl From<Interrupted> for Skipped {
+    fn from(_: Interrupted) -> Self {
+        Skipped
+    }
+}
+
+impl Chunks {
+    pub fn new(
+        file: Arc<File>,
+        path: String,
+        (id, datatype): (ObjectId, Datatype),
+        grid: Grid,
+        how: How,
+        fill: Arc<Result<Fill, String>>,
+    ) -> Self {
+        let (streams, snapshot) = (Streams::default(), OnceLock::new());
+        Self { file, path, id, datatype, grid, how, fill, streams, snapshot }
+    }
+
+    /// Fills `out` from byte `offset` of all elements on.
+    pub fn read(self: &Arc<Self>, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
+        let map = self.map(interrupt)?;
+        let map = map.as_deref().map(|held| &held.map);
+        let mut ahead = self.plan_ahead(map, offset, out.len() as u64)?;
+        self.grid.visit(offset, out.len() as u64, |index, runs| {
+            interrupt.check()?;
+            self.copy(index, map, runs, out, &mut ahead, interrupt)
+        })
+    }
+
+    fn copy(
+        self: &Arc<Self>,
+        index: u64,
+        map: Option<&ChunkMap>,
+        runs: &mut dyn Iterator<Item = Run>,
+        out: &mut [u8],
+        ahead: &mut Ahead,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let place = self.place(index, map);
+        let mut runs = runs.peekable();
+        let long = runs.peek().is_none_or(|run| run.length >= SHORT_RUN || run.length == self.grid.chunk_bytes());
+        match place {
+            Place::Missing => {
+                let fill = self.fill()?;
+                for run in runs {
+                    // Elements follow each other in a chunk from its first byte on.
+                    fill.write((run.chunk % self.datatype.size.max(1)) as usize, part(out, run)?);
+                }
+            }
+            Place::Plain(chunk) if long || self.grid.chunk_bytes() > self.file.store().budget().limit() / 4 => {
+                for run in runs {
+                    let end = run.chunk + run.length;
+                    let start = chunk.address.checked_add(run.chunk);
+                    match start {
+                        Some(start) if end <= chunk.size => self.file.read_at(start, part(out, run)?)?,
+                        _ => return Err(self.chunk_error(&chunk, self.too_short(&chunk))),
+                    }
+                }
+            }
+            Place::Plain(_) | Place::Filtered(..) | Place::Worker => {
+                let block = self.block(index, place, ahead, interrupt)?;
+                for run in runs {
+                    let (start, length) = (run.chunk as usize, run.length as usize);
+                    let bytes = block.bytes.get(start..start + length).ok_or_else(|| self.outside())?;
+                    part(out, run)?.copy_from_slice(bytes);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of a chunk, from the cache or made now.
+    fn block(
+        self: &Arc<Self>,
+        index: u64,
+        place: Place,
+        ahead: &mut Ahead,
+        interrupt: &Interrupt,
+    ) -> Result<Arc<Block>, Error> {
+        let store = self.file.store();
+        let key = self.key(index);
+        let cached = store.chunks().get(&key);
+        ahead.start(self, index);
+        if let Some(block) = cached {
+            store.stats().hits.add(1);
+            return Ok(block);
+        }
+        store.stats().misses.add(1);
+        store.chunks().get_or_make(&key, interrupt, || self.make(index, place, interrupt))
+    }
+
+    /// The chunk with this index as the worker reads it, for elements of variable length.
+    pub fn worker_block(self: &Arc<Self>, index: u64, interrupt: &Interrupt) -> Result<Arc<Block>, Error> {
+        self.block(index, Place::Worker, &mut Ahead::default(), interrupt)
+    }
+
+    fn key(&self, chunk: u64) -> ChunkKey {
+        ChunkKey { file: self.file.serial(), object: self.id, chunk }
+    }
+
+    fn make(&self, index: u64, place: Place, interrupt: &Interrupt) -> Result<Block, Error> {
+        let limit = self.file.store().max_chunk();
+        let bytes = self.grid.chunk_bytes();
+        if bytes > limit {
+            let (path, what) = (self.path.clone(), "a chunk".into());
+            return Err(Error::TooLarge { path, what, bytes, limit, option: "--max-chunk" });
+        }
+        match place {
+            Place::Worker => worker::read_chunk(self, index, interrupt),
+            Place::Missing => Err(self.outside()),
+            Place::Plain(chunk) | Place::Filtered(chunk, _) => {
+                let sizes = self.sizes(&chunk, place)?;
+                let (lease, buffers) = self.file.store().budget().lease(sizes, interrupt)?;
+                self.decode(&chunk, place, lease, buffers)
+            }
+        }
+    }
+
+    /// Lengths of the buffers that decoding takes: the chunk, its stored bytes, scratch space.
+    fn sizes(&self, chunk: &Chunk, place: Place) -> Result<[usize; 4], Error> {
+        let size = usize::try_from(self.grid.chunk_bytes()).map_err(|_| self.outside())?;
+        let How::Stored { pipeline, .. } = &self.how else { return Err(self.outside()) };
+        let Place::Filtered(_, mask) = place else {
+            if chunk.size < self.grid.chunk_bytes() {
+                return Err(self.chunk_error(chunk, self.too_short(chunk)));
+            }
+            return Ok([size, 0, 0, 0]);
+        };
+        if !Pipeline::is_plausible(size, chunk.size) {
+            let reason = format!("{} bytes are stored for {size}, more than any filter gives", chunk.size);
+            return Err(self.chunk_error(chunk, reason));
+        }
+        // Before anything is allocated for it: the file must have those bytes.
+        let end = self.file.size()?;
+        if chunk.address.checked_add(chunk.size).is_none_or(|chunk_end| chunk_end > end) {
+            let reason = format!("its {} bytes pass the end of the file at {end}", chunk.size);
+            return Err(self.chunk_error(chunk, reason));
+        }
+        let Scratch { first, second } = pipeline.scratch(mask, size);
+        Ok([size, chunk.size as usize, first, second])
+    }
+
+    fn decode(&self, chunk: &Chunk, place: Place, lease: Lease, buffers: [Buffer; 4]) -> Result<Block, Error> {
+        let [mut bytes, mut stored, mut first, mut second] = buffers;
+        let stats = self.file.store().stats();
+        let result = match (place, &self.how) {
+            (Place::Filtered(_, mask), How::Stored { pipeline, .. }) => {
+                self.file.read_at(chunk.address, &mut stored).and_then(|()| {
+                    let decoded = pipeline.decode(mask, &stored, &mut bytes, &mut first, &mut second);
+                    decoded.map_err(|reason| self.chunk_error(chunk, reason))
+                })
+            }
+            _ => self.file.read_at(chunk.address, &mut bytes),
+        };
+        // Before the result is believed, an error too: the file may have changed under it.
+        self.file.check()?;
+        result?;
+        drop((stored, first, second, lease));
+        stats.chunks_decoded.add(1);
+        stats.bytes_decoded.add(bytes.len() as u64);
+        Ok(Block { bytes, heap: None })
+    }
+
+    fn place(&self, index: u64, map: Option<&ChunkMap>) -> Place {
+        let (How::Stored { pipeline, partial_unfiltered }, Some(map)) = (&self.how, map) else { return Place::Worker };
+        match map.get(index) {
+            None => Place::Missing,
+            Some(chunk) if *partial_unfiltered && self.grid.overhangs(index) => Place::Plain(*chunk),
+            Some(chunk) if pipeline.is_identity(chunk.mask) => Place::Plain(*chunk),
+            Some(chunk) => Place::Filtered(*chunk, chunk.mask),
+        }
+    }
+
+    /// The chunk map, from the cache or the worker. None where the worker reads.
+    pub fn map(&self, interrupt: &Interrupt) -> Result<Option<Arc<HeldMap>>, Error> {
+        if let How::Worker { .. } = self.how {
+            return Ok(None);
+        }
+        if let Some(map) = self.snapshot.get() {
+            return Ok(Some(map.clone()));
+        }
+        let store = self.file.store();
+        let key = (self.file.serial(), self.id);
+        let map = store.maps().get_or_make(&key, interrupt, || {
+            // Half the budget: the chunks themselves must find room beside their map.
+            let limit = store.budget().limit() / 2 / size_of::<Chunk>() as u64;
+            let map = self.file.client().chunks(self.id, limit, interrupt).map_err(|error| self.map_error(error));
+            self.file.check()?;
+            let map = map?;
+            let reserved = store.budget().reserve(map.memory() as u64, interrupt);
+            let held = reserved.map_err(|error| error.at(&self.path, "the list of its chunks"))?;
+            Ok::<_, Error>(HeldMap { map, _held: held })
+        })?;
+        Ok(Some(if self.file.info().swmr { self.snapshot.get_or_init(|| map).clone() } else { map }))
+    }
+
+    fn map_error(&self, error: h5::Error) -> Error {
+        match error {
+            h5::Error::Interrupted => Interrupted.into(),
+            h5::Error::TooLarge { bytes, limit, .. } => {
+                let (path, what) = (self.path.clone(), "the list of its chunks".into());
+                Error::TooLarge { path, what, bytes, limit, option: "--cache-size" }
+            }
+            error => Error::Hdf5 { path: self.path.clone(), error },
+        }
+    }
+
+    /// What decoding ahead is worth while for a request.
+    fn plan_ahead(self: &Arc<Self>, map: Option<&ChunkMap>, offset: u64, length: u64) -> Result<Ahead, Error> {
+        let How::Stored { pipeline, .. } = &self.how else { return Ok(Ahead::default()) };
+        let Some(map) = map.filter(|map| !map.is_empty() && !pipeline.is_identity(0)) else {
+            return Ok(Ahead::default());
+        };
+        let size = self.grid.chunk_bytes().max(1);
+        let store = self.file.store();
+        let threads = store.threads().count() as u64;
+        // Enough to keep all threads busy, and never so much that it evicts itself.
+        let bytes = AHEAD.max(size.saturating_mul(threads).saturating_mul(2)).min(store.budget().limit() / 4);
+        let window = bytes / size;
+        if window == 0 || threads == 0 {
+            return Ok(Ahead::default());
+        }
+        let end = offset + length;
+        let last = self.grid.chunk_at(end - 1);
+        let next = self.streams.note(offset..end, last, window);
+        let mut chunks = Vec::new();
+        if length > size && self.grid.chunk_at(offset) != last {
+            // A long request: its own chunks first. (Counted twice in an array whose chunks several boxes meet.)
+            self.grid.visit(offset, length, |index, _| {
+                chunks.push(index);
+                Ok::<_, Error>(())
+            })?;
+        }
+        chunks.extend(next.start..next.end.min(self.grid.chunks()));
+        chunks.retain(|index| map.get(*index).is_some());
+        Ok(Ahead { chunks, next: 0, window: window as usize })
+    }
+
+    /// Decodes chunks that a reader will want, while memory allows.
+    fn decode_ahead(&self, chunks: &[u64]) {
+        let store = self.file.store();
+        let interrupt = Interrupt::new();
+        let Ok(Some(map)) = self.map(&interrupt) else { return };
+        for index in chunks {
+            let key = self.key(*index);
+            let place @ Place::Filtered(chunk, _) = self.place(*index, Some(&map.map)) else { continue };
+            if store.chunks().is_known(&key) || self.grid.chunk_bytes() > store.max_chunk() {
+                continue;
+            }
+            let made = store.chunks().get_or_make(&key, &interrupt, || {
+                let sizes = self.sizes(&chunk, place).map_err(|_| Skipped)?;
+                let (lease, buffers) = store.budget().try_lease(sizes).ok_or(Skipped)?;
+                self.decode(&chunk, place, lease, buffers).map_err(|_| Skipped)
+            });
+            match made {
+                Ok(_) => store.stats().read_ahead.add(1),
+                Err(Skipped) => return,
+            }
+        }
+    }
+
+    pub fn fill(&self) -> Result<&Fill, Error> {
+        let unsupported = |reason: &String| Error::Unsupported { path: self.path.clone(), reason: reason.clone() };
+        self.fill.as_ref().as_ref().map_err(unsupported)
+    }
+
+    fn too_short(&self, chunk: &Chunk) -> String {
+        format!("{} bytes are stored without filters, {} expected", chunk.size, self.grid.chunk_bytes())
+    }
+
+    fn chunk_error(&self, chunk: &Chunk, reason: String) -> Error {
+        Error::Chunk { path: self.path.clone(), chunk: chunk.index, address: chunk.address, reason }
+    }
+
+    fn outside(&self) -> Error {
+        Error::Unsupported { path: self.path.clone(), reason: "a chunk lies outside the memory it was read to".into() }
+    }
+}
+
+/// The place of a run in a reader's buffer.
+fn part(out: &mut [u8], run: Run) -> Result<&mut [u8], Error> {
+    let range: Range<usize> = run.out as usize..(run.out + run.length) as usize;
+    out.get_mut(range).ok_or_else(|| Error::Unsupported {
+        path: String::new(),
+        reason: "a run lies outside the bytes asked for".into(),
+    })
+}
+
+/// Chunks to decode ahead during one request.
+#[derive(Default)]
+struct Ahead {
+    chunks: Vec<u64>,
+    /// The first not handed over yet.
+    next: usize,
+    /// How many may be handed over beyond the chunk read now.
+    window: usize,
+}
+
+impl Ahead {
+    /// Hands over what is near, now that the reader is at chunk `current`.
+    fn start(&mut self, chunks: &Arc<Chunks>, current: u64) {
+        let here = self.chunks.iter().position(|index| *index == current).map_or(0, |i| i + 1);
+        self.next = self.next.max(here);
+        let end = self.chunks.len().min(here.saturating_add(self.window));
+        let portion = (PORTION / chunks.grid.chunk_bytes().max(1)).max(1) as usize;
+        while self.next < end {
+            let stop = end.min(self.next + portion);
+            let some = self.chunks[self.next..stop].to_vec();
+            let worker = chunks.clone();
+            if !chunks.file.store().threads().submit(move || worker.decode_ahead(&some)) {
+                return;
+            }
+            self.next = stop;
+        }
+    }
+}

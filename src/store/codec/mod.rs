@@ -1,0 +1,255 @@
+//! Filters undone outside libhdf5.
+//!
+//! Every codec is a pure function from a slice to a slice. A [`Pipeline`] knows how many bytes each stage must give
+//! before it runs: the chunk's size is known, shuffle keeps it and fletcher32 adds four bytes. Only below a second
+//! compressor is a size unknown, and there it is bounded. So a bomb meets the end of a buffer, never an allocation.
+
+mod deflate;
+mod fletcher32;
+mod lz4;
+mod lzf;
+mod shuffle;
+mod zstd;
+
+use crate::catalogue::Filter;
+
+/// Most bytes a compressor may have added to what it was given: filters that grow data beyond this do not exist, and
+/// without a bound a stored size would be believed on the file's word alone.
+const SLACK: usize = 64 << 10;
+
+/// A filter that this program undoes itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Codec {
+    Deflate,
+    /// Bytes of an element.
+    Shuffle(usize),
+    Fletcher32,
+    Lzf,
+    Lz4,
+    Zstd,
+}
+
+/// A filter that has no codec here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// Registered number.
+    pub id: i32,
+    /// The name in the file, else the registered one.
+    pub name: String,
+}
+
+/// The filters of a dataset, ready to be undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pipeline {
+    codecs: Vec<Codec>,
+}
+
+/// Bytes of scratch space that decoding a chunk takes, in two buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scratch {
+    /// Bytes of the first buffer.
+    pub first: usize,
+    /// Bytes of the second.
+    pub second: usize,
+}
+
+impl Pipeline {
+    /// Prepares the filters of a dataset, given in the order applied on writing.
+    ///
+    /// # Errors
+    /// [`Missing`] names the first filter without a codec.
+    pub fn new(filters: &[Filter]) -> Result<Self, Missing> {
+        let codecs = filters.iter().map(Codec::new).collect::<Result<_, _>>()?;
+        Ok(Self { codecs })
+    }
+
+    /// Whether the chunk with this filter mask is stored as it is.
+    pub fn is_identity(&self, mask: u32) -> bool {
+        self.active(mask).next().is_none()
+    }
+
+    /// Whether a chunk of `size` bytes can have become `stored` bytes.
+    pub fn is_plausible(size: usize, stored: u64) -> bool {
+        stored <= (size as u64).saturating_mul(2).saturating_add(SLACK as u64)
+    }
+
+    /// Scratch space for a chunk of `size` bytes.
+    pub fn scratch(&self, mask: u32, size: usize) -> Scratch {
+        let moving = self.active(mask).filter(|codec| **codec != Codec::Fletcher32).count();
+        let buffers = if self.direct(mask).is_some() { moving - 1 } else { moving };
+        let most = self.largest(mask, size);
+        Scratch { first: if buffers > 0 { most } else { 0 }, second: if buffers > 1 { most } else { 0 } }
+    }
+
+    /// The filter undone last, where its output is the chunk itself: a checksum below it needs room of its own.
+    fn direct(&self, mask: u32) -> Option<usize> {
+        let first = (0..self.codecs.len()).find(|i| !masked(mask, *i))?;
+        (self.codecs[first] != Codec::Fletcher32).then_some(first)
+    }
+
+    /// The most bytes any stage but the last one gives.
+    fn largest(&self, mask: u32, size: usize) -> usize {
+        (0..self.codecs.len()).map(|stage| self.before(stage, mask, size).most()).max().unwrap_or(size)
+    }
+
+    /// The codecs that were applied to a chunk with this mask, in the order of writing.
+    fn active(&self, mask: u32) -> impl DoubleEndedIterator<Item = &Codec> {
+        self.codecs.iter().enumerate().filter(move |(i, _)| !masked(mask, *i)).map(|(_, codec)| codec)
+    }
+
+    /// How many bytes a chunk of `size` bytes has before filter `stage` is applied on writing.
+    fn before(&self, stage: usize, mask: u32, size: usize) -> Size {
+        let mut bytes = Size::Exactly(size);
+        for (i, codec) in self.codecs.iter().enumerate().take(stage) {
+            if masked(mask, i) {
+                continue;
+            }
+            bytes = match codec {
+                Codec::Shuffle(_) => bytes,
+                Codec::Fletcher32 => bytes.plus(4),
+                _ => Size::AtMost(bytes.most().saturating_mul(2).saturating_add(SLACK)),
+            };
+        }
+        bytes
+    }
+
+    /// Undoes the filters of a chunk: `stored` becomes exactly `out`. `first` and `second` are scratch space as
+    /// [`Pipeline::scratch`] asks for.
+    ///
+    /// # Errors
+    /// The filter and what it met.
+    pub fn decode(
+        &self,
+        mask: u32,
+        stored: &[u8],
+        out: &mut [u8],
+        first: &mut [u8],
+        second: &mut [u8],
+    ) -> Result<(), String> {
+        let size = out.len();
+        let direct = self.direct(mask);
+        // The data are in `stored` at first, then in `current`; `spare` takes the next stage's output.
+        let (mut current, mut spare) = (first, second);
+        let mut moved = false;
+        let mut length = stored.len();
+        for (i, codec) in self.codecs.iter().enumerate().rev() {
+            if masked(mask, i) {
+                continue;
+            }
+            // Two bindings: where the data are in `stored`, `current` is free to be written.
+            let (data, target) = if moved { (&*current, &mut *spare) } else { (stored, &mut *current) };
+            let data = data.get(..length).unwrap_or_default();
+            if *codec == Codec::Fletcher32 {
+                length = fletcher32::verify(data)?.len();
+                continue;
+            }
+            let expected = self.before(i, mask, size);
+            if direct == Some(i) {
+                return codec.decode(data, out, expected).map(|_| ());
+            }
+            let target = target.get_mut(..expected.most()).ok_or("filters need more scratch space than was given")?;
+            length = codec.decode(data, target, expected)?;
+            if moved {
+                std::mem::swap(&mut current, &mut spare);
+            }
+            moved = true;
+        }
+        let data = if moved { current.get(..length) } else { stored.get(..length) }.unwrap_or_default();
+        if data.len() != size {
+            return Err(format!("{} bytes after the filters, {size} expected", data.len()));
+        }
+        out.copy_from_slice(data);
+        Ok(())
+    }
+}
+
+impl Codec {
+    fn new(filter: &Filter) -> Result<Self, Missing> {
+        Ok(match filter.id {
+            1 => Codec::Deflate,
+            2 => Codec::Shuffle(filter.parameters.first().map_or(0, |size| *size as usize)),
+            3 => Codec::Fletcher32,
+            32000 => Codec::Lzf,
+            32004 => Codec::Lz4,
+            32015 => Codec::Zstd,
+            id => {
+                let name = if filter.name.is_empty() { registered(id).to_owned() } else { filter.name.clone() };
+                return Err(Missing { id, name });
+            }
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Codec::Deflate => "deflate",
+            Codec::Shuffle(_) => "shuffle",
+            Codec::Fletcher32 => "fletcher32",
+            Codec::Lzf => "lzf",
+            Codec::Lz4 => "lz4",
+            Codec::Zstd => "zstd",
+        }
+    }
+
+    /// Undoes one filter; returns how many bytes of `out` it filled.
+    fn decode(self, data: &[u8], out: &mut [u8], expected: Size) -> Result<usize, String> {
+        let n = match self {
+            Codec::Deflate => deflate::decode(data, out),
+            Codec::Shuffle(size) => shuffle::decode(data, out, size),
+            Codec::Fletcher32 => Err("not a moving stage".into()),
+            Codec::Lzf => lzf::decode(data, out),
+            Codec::Lz4 => lz4::decode(data, out),
+            Codec::Zstd => zstd::decode(data, out),
+        }
+        .map_err(|reason| format!("{}: {reason}", self.name()))?;
+        match expected {
+            Size::Exactly(size) if size != n => Err(format!("{}: gave {n} bytes, {size} expected", self.name())),
+            _ => Ok(n),
+        }
+    }
+}
+
+/// What is known about the size of a stage's output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Size {
+    Exactly(usize),
+    AtMost(usize),
+}
+
+impl Size {
+    fn most(self) -> usize {
+        match self {
+            Size::Exactly(n) | Size::AtMost(n) => n,
+        }
+    }
+
+    fn plus(self, more: usize) -> Self {
+        match self {
+            Size::Exactly(n) => Size::Exactly(n.saturating_add(more)),
+            Size::AtMost(n) => Size::AtMost(n.saturating_add(more)),
+        }
+    }
+}
+
+/// Whether filter `i` was left out. Masks have 32 bits; libhdf5 allows 32 filters.
+fn masked(mask: u32, i: usize) -> bool {
+    i < 32 && mask >> i & 1 == 1
+}
+
+/// Names of registered filters, for files that store none.
+fn registered(id: i32) -> &'static str {
+    match id {
+        4 => "szip",
+        5 => "nbit",
+        6 => "scaleoffset",
+        307 => "bzip2",
+        32001 => "blosc",
+        32008 => "bitshuffle",
+        32013 => "zfp",
+        32017 => "sz",
+        32018 => "fcidecomp",
+        32024 => "sz3",
+        32026 => "blosc2",
+        32028 => "sperr",
+        _ => "unknown",
+    }
+}

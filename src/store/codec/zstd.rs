@@ -1,0 +1,21 @@
+//! Filter 32015: Zstandard frames.
+
+use std::cell::RefCell;
+
+use zstd_safe::{DCtx, get_error_name};
+
+thread_local! {
+    // A context is 150 KiB; it is kept for the thread's life.
+    static CONTEXT: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
+}
+
+/// Decompresses `data` into `out`; returns the bytes written.
+pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
+    CONTEXT.with_borrow_mut(|context| {
+        if context.is_none() {
+            *context = DCtx::try_create();
+        }
+        let context = context.as_mut().ok_or("no memory for a decompression context")?;
+        context.decompress(out, data).map_err(|code| get_error_name(code).to_owned())
+    })
+}

@@ -1,0 +1,286 @@
+//! A dataset as a line of bytes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::chunks::{Chunks, How};
+use super::codec::Pipeline;
+use super::fill::Fill;
+use super::geometry::Grid;
+use super::heap::{ElementBatch, Heap, IN_MEMORY, relocate};
+use super::{Error, File, worker};
+use crate::catalogue::{self, Elements, Layout};
+use crate::source::Interrupt;
+
+/// Most bytes taken from a source in one read, so that an interrupt is looked at in between.
+const READ: usize = 16 << 20;
+
+/// The elements of a dataset in row-major order, as stored, whatever its rank and layout.
+#[derive(Debug)]
+pub struct Dataset {
+    file: Arc<File>,
+    path: String,
+    description: Arc<catalogue::Dataset>,
+    len: u64,
+    bytes: u64,
+    fill: Arc<Result<Fill, String>>,
+    access: Access,
+}
+
+#[derive(Debug)]
+enum Access {
+    /// Nothing is allocated: fill value.
+    Unwritten,
+    /// In one run from this byte of the file on.
+    Run(u64),
+    Chunks(Arc<Chunks>),
+}
+
+impl Dataset {
+    /// The dataset `description` at `path` (which only names it in errors). Nothing is read.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for sizes that overflow, and for external storage unless it is followed.
+    pub fn new(file: Arc<File>, path: String, description: Arc<catalogue::Dataset>) -> Result<Self, Error> {
+        let unsupported = |reason: String| Error::Unsupported { path: path.clone(), reason };
+        let size = description.datatype.size;
+        let len = description.len().ok_or_else(|| unsupported("more than 2^64 elements".into()))?;
+        let bytes = len.checked_mul(size).filter(|bytes| *bytes <= i64::MAX as u64);
+        let bytes = bytes.ok_or_else(|| unsupported(format!("{len} elements of {size} bytes pass 2^63 bytes")))?;
+        if size == 0 {
+            return Err(unsupported("elements of 0 bytes".into()));
+        }
+        let fill = Arc::new(Fill::new(&description, file.descriptor_size()));
+        let access = if len == 0 {
+            Access::Unwritten
+        } else {
+            access(&file, &path, &description, &fill).map_err(unsupported)?
+        };
+        Ok(Self { file, path, description, len, bytes, fill, access })
+    }
+
+    /// The file it is in.
+    pub fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    /// Its path, as given.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What the catalogue says about it.
+    pub fn description(&self) -> &Arc<catalogue::Dataset> {
+        &self.description
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of one element as stored; a variable-length part counts as its descriptor.
+    pub fn element_size(&self) -> u64 {
+        self.description.datatype.size
+    }
+
+    /// Bytes of all elements.
+    pub fn byte_len(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Extent of a chunk along the first dimension (in rows, of a column): the natural grain of reading. `None` where
+    /// elements lie in one run.
+    pub fn natural_rows(&self) -> Option<u64> {
+        match &self.access {
+            Access::Chunks(chunks) => chunks.grid.first_extent(),
+            Access::Unwritten | Access::Run(_) => None,
+        }
+    }
+
+    /// Whether elements come through the HDF5 worker: slowly, and one read at a time.
+    pub fn through_worker(&self) -> bool {
+        matches!(&self.access, Access::Chunks(chunks) if matches!(chunks.how, How::Worker { .. }))
+    }
+
+    /// Fills `out` from byte `offset` of all elements back to back, in the type and byte order of the file.
+    ///
+    /// Variable-length parts are descriptors, of which only the length (the first 4 bytes, little-endian) means
+    /// something without [`Dataset::read_elements`].
+    ///
+    /// # Errors
+    /// See [`Error`]; [`Error::Unsupported`] for bytes past the end.
+    pub fn read_bytes(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
+        if offset.checked_add(out.len() as u64).is_none_or(|end| end > self.bytes) {
+            return Err(self.past_the_end(offset, out.len() as u64, "byte", self.bytes));
+        }
+        if out.is_empty() {
+            return Ok(());
+        }
+        let result = self.read_unchecked(offset, out, interrupt);
+        // Bytes cached earlier and bytes read now must be of one state of the file.
+        self.file.check()?;
+        result
+    }
+
+    fn read_unchecked(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
+        match &self.access {
+            Access::Unwritten => {
+                let phase = (offset % self.element_size()) as usize;
+                self.fill()?.write(phase, out);
+                Ok(())
+            }
+            Access::Run(address) => {
+                let mut at = address.checked_add(offset).ok_or_else(|| Error::Unsupported {
+                    path: self.path.clone(),
+                    reason: format!("its address {address} lies beyond any file"),
+                })?;
+                for part in out.chunks_mut(READ) {
+                    interrupt.check()?;
+                    self.file.read_at(at, part)?;
+                    at = at.saturating_add(part.len() as u64);
+                }
+                Ok(())
+            }
+            Access::Chunks(chunks) => chunks.read(offset, out, interrupt),
+        }
+    }
+
+    /// Elements `range`, with what their variable-length parts lead to.
+    ///
+    /// # Errors
+    /// See [`Error`]; [`Error::Unsupported`] for elements past the end.
+    pub fn read_elements(&self, range: Range<u64>, interrupt: &Interrupt) -> Result<ElementBatch, Error> {
+        let count = range.end.checked_sub(range.start).filter(|_| range.end <= self.len);
+        let count = count.ok_or_else(|| {
+            self.past_the_end(range.start, range.end.saturating_sub(range.start), "element", self.len)
+        })?;
+        // Cannot overflow: all elements together are below 2^63 bytes.
+        let (offset, length) = (range.start * self.element_size(), count * self.element_size());
+        let mut bytes = vec![0; length as usize];
+        let memory = match &self.access {
+            Access::Chunks(chunks) if self.through_worker() && self.description.datatype.is_variable() => {
+                self.gather_variable(chunks, offset, &mut bytes, interrupt)?.into()
+            }
+            _ => {
+                self.read_bytes(offset, &mut bytes, interrupt)?;
+                match &*self.fill {
+                    Ok(fill) => fill.heap.clone(),
+                    Err(_) => Arc::default(),
+                }
+            }
+        };
+        Ok(ElementBatch { bytes, heap: Heap::new(self.file.clone(), memory, interrupt.clone()) })
+    }
+
+    /// Elements of variable length that a worker reads: those of each chunk lead into that chunk's own heap.
+    fn gather_variable(
+        &self,
+        chunks: &Arc<Chunks>,
+        offset: u64,
+        out: &mut [u8],
+        interrupt: &Interrupt,
+    ) -> Result<Vec<u8>, Error> {
+        let unsupported = |reason: &str| Error::Unsupported { path: self.path.clone(), reason: reason.into() };
+        let outside = || unsupported("a run lies outside the bytes asked for");
+        let mut memory = Vec::new();
+        chunks.grid.visit(offset, out.len() as u64, |index, runs| {
+            interrupt.check()?;
+            let block = chunks.worker_block(index, interrupt)?;
+            let heap = block.heap.as_ref().map(|(heap, _)| heap.clone()).unwrap_or_default();
+            let mut elements = Elements { bytes: Vec::new(), heap };
+            let runs: Vec<_> = runs.collect();
+            for run in &runs {
+                let part = block.bytes.get(run.chunk as usize..(run.chunk + run.length) as usize);
+                elements.bytes.extend_from_slice(part.ok_or_else(outside)?);
+            }
+            let base = memory.len() as u64;
+            relocate(&self.description.datatype, &mut elements, base, IN_MEMORY)
+                .map_err(|reason| unsupported(&reason))?;
+            let mut rest = &elements.bytes[..];
+            for run in &runs {
+                let target = out.get_mut(run.out as usize..(run.out + run.length) as usize).ok_or_else(outside)?;
+                let (part, tail) = rest.split_at_checked(target.len()).ok_or_else(outside)?;
+                target.copy_from_slice(part);
+                rest = tail;
+            }
+            memory.extend(elements.heap);
+            Ok::<_, Error>(())
+        })?;
+        self.file.check()?;
+        Ok(memory)
+    }
+
+    fn fill(&self) -> Result<&Fill, Error> {
+        let unsupported = |reason: &String| Error::Unsupported { path: self.path.clone(), reason: reason.clone() };
+        self.fill.as_ref().as_ref().map_err(unsupported)
+    }
+
+    fn past_the_end(&self, first: u64, count: u64, what: &str, len: u64) -> Error {
+        Error::Unsupported {
+            path: self.path.clone(),
+            reason: format!("{count} {what}s from {first} on were asked for, but there are {len}"),
+        }
+    }
+}
+
+/// How the elements of a dataset are had; the reason where they cannot be.
+fn access(
+    file: &Arc<File>,
+    path: &str,
+    description: &catalogue::Dataset,
+    fill: &Arc<Result<Fill, String>>,
+) -> Result<Access, String> {
+    let (shape, size) = (&description.shape, description.datatype.size);
+    let chunks = |grid: Grid, how: How| {
+        let object = (description.id, description.datatype.clone());
+        Access::Chunks(Arc::new(Chunks::new(file.clone(), path.into(), object, grid, how, fill.clone())))
+    };
+    let pieces = || {
+        let bytes = if description.datatype.is_variable() {
+            worker::VARIABLE_PIECE.saturating_mul(size)
+        } else {
+            worker::PIECE
+        };
+        Ok::<_, String>(chunks(Grid::pieces(shape, size, bytes)?, How::Worker { filter: None }))
+    };
+    // Addresses of another file mean nothing in this one.
+    let elsewhere = description.id.file != 0;
+    let follow = file.store().follows_external();
+    match &description.layout {
+        Layout::Chunked { chunk, partial_unfiltered } => {
+            let grid = Grid::new(shape, chunk, size)?;
+            let how = match Pipeline::new(&description.filters) {
+                Ok(_) if elsewhere => How::Worker { filter: None },
+                Ok(pipeline) => How::Stored { pipeline, partial_unfiltered: *partial_unfiltered },
+                Err(filter) => How::Worker { filter: Some(filter) },
+            };
+            Ok(chunks(grid, how))
+        }
+        Layout::Contiguous { .. } if elsewhere => pieces(),
+        Layout::Contiguous { address: Some(address) } => Ok(Access::Run(*address)),
+        Layout::Contiguous { address: None } => Ok(Access::Unwritten),
+        Layout::Compact => pieces(),
+        Layout::External { files } if !follow => {
+            let names: Vec<String> = files.iter().map(|file| format!("{file:?}")).collect();
+            Err(format!(
+                "its elements are in other files ({}), which are not read unless --follow-external is given",
+                names.join(", ")
+            ))
+        }
+        Layout::Virtual { sources } if !follow && sources.iter().any(|source| source.file != ".") => {
+            let other = sources.iter().find(|source| source.file != ".").map(|source| &source.file);
+            Err(format!(
+                "it is mapped from other files ({:?}, …), which are not read unless --follow-external is given",
+                other.map(ToString::to_string).unwrap_or_default()
+            ))
+        }
+        Layout::External { .. } | Layout::Virtual { .. } => pieces(),
+        Layout::Unknown(class) => Err(format!("storage layout {class} is not known")),
+    }
+}

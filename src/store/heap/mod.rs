@@ -1,0 +1,209 @@
+//! What the descriptors of variable-length elements lead to.
+//!
+//! In the bytes of an [`ElementBatch`], a variable-length part is a descriptor as the file stores it: a length (`u32`,
+//! in base elements), an address (as wide as the file's addresses) and an index (`u32`), all little-endian. Where it
+//! leads depends on where the element came from:
+//!
+//! - from a chunk: to object `index` of the global heap collection at that address;
+//! - from the fill value, or from a worker's answer: to bytes in memory. Such a descriptor has the highest bit of its
+//!   index set, which no object of a collection can have (they are counted in 16 bits), and its address is a position
+//!   in [`Heap`]'s own bytes.
+//!
+//! Bytes resolved from a sequence of sequences hold descriptors again.
+
+mod collection;
+mod relocate;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Error, File};
+use crate::source::{Interrupt, Interrupted};
+pub(super) use collection::Collection;
+pub(super) use relocate::relocate;
+
+/// Marks the index of a descriptor whose address is a position in memory.
+pub(super) const IN_MEMORY: u32 = 1 << 31;
+
+/// Elements as stored, with what their variable-length parts lead to.
+#[derive(Clone, Debug)]
+pub struct ElementBatch {
+    /// Rows × element size bytes, in the file's own type and byte order.
+    pub bytes: Vec<u8>,
+    /// Resolves the descriptors in `bytes`.
+    pub heap: Heap,
+}
+
+/// Resolves descriptors; see the module's description.
+#[derive(Clone, Debug)]
+pub struct Heap {
+    file: Arc<File>,
+    memory: Arc<[u8]>,
+    interrupt: Interrupt,
+}
+
+/// Why a descriptor could not be resolved.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unresolved {
+    /// It leads nowhere; the text says what is wrong with it.
+    #[error("{0}")]
+    Invalid(String),
+    /// The bytes could not be read.
+    #[error(transparent)]
+    Store(#[from] Error),
+}
+
+impl Unresolved {
+    /// As an error of a row of the dataset at `path`.
+    pub fn at(self, path: &str, row: u64) -> Error {
+        match self {
+            Unresolved::Invalid(reason) => Error::Heap { path: path.into(), row, reason },
+            Unresolved::Store(error) => error,
+        }
+    }
+}
+
+impl From<Interrupted> for Unresolved {
+    fn from(interrupted: Interrupted) -> Self {
+        Unresolved::Store(interrupted.into())
+    }
+}
+
+/// Bytes that a descriptor led to, kept alive by themselves.
+#[derive(Clone, Debug)]
+pub struct Resolved(Place);
+
+#[derive(Clone, Debug)]
+enum Place {
+    Empty,
+    Memory(Arc<[u8]>, Range<usize>),
+    Collection(Arc<Collection>, Range<usize>),
+}
+
+impl std::ops::Deref for Resolved {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Place::Empty => &[],
+            Place::Memory(bytes, range) => bytes.get(range.clone()).unwrap_or_default(),
+            Place::Collection(collection, range) => collection.bytes(range.clone()),
+        }
+    }
+}
+
+/// Resolves one descriptor after the other and remembers the collection it was in: neighbours mostly share one, and
+/// the shared cache is asked only when the collection changes. Nested sequences take one cursor for each level.
+#[derive(Debug)]
+pub struct Cursor<'a> {
+    heap: &'a Heap,
+    collection: Option<(u64, Arc<Collection>)>,
+}
+
+/// A descriptor in the width of the file.
+struct Parsed {
+    length: u32,
+    address: u64,
+    index: u32,
+}
+
+fn parse(descriptor: &[u8], address_size: usize) -> Option<Parsed> {
+    let (length, rest) = descriptor.split_first_chunk::<4>()?;
+    let (address, rest) = rest.split_at_checked(address_size)?;
+    let index = rest.first_chunk::<4>()?;
+    Some(Parsed {
+        length: u32::from_le_bytes(*length),
+        address: little_endian(address),
+        index: u32::from_le_bytes(*index),
+    })
+}
+
+/// An unsigned number of up to 8 bytes; wider ones do not occur.
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().take(8).rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+enum Target {
+    Empty,
+    Memory(Range<usize>),
+    Object { address: u64, index: u32, bytes: u64 },
+}
+
+impl Heap {
+    pub(super) fn new(file: Arc<File>, memory: Arc<[u8]>, interrupt: Interrupt) -> Self {
+        Self { file, memory, interrupt }
+    }
+
+    /// Bytes of a descriptor in the elements: length, address, index.
+    pub fn descriptor_size(&self) -> usize {
+        self.file.descriptor_size()
+    }
+
+    /// The bytes that `descriptor` leads to: exactly its length times `base_size`, the size of a base element (1 for
+    /// strings). A null descriptor leads to no bytes.
+    ///
+    /// # Errors
+    /// [`Unresolved::Invalid`] where it leads nowhere or to too little.
+    pub fn resolve(&self, descriptor: &[u8], base_size: u64) -> Result<Resolved, Unresolved> {
+        match self.target(descriptor, base_size)? {
+            Target::Empty => Ok(Resolved(Place::Empty)),
+            Target::Memory(range) => Ok(Resolved(Place::Memory(self.memory.clone(), range))),
+            Target::Object { address, index, bytes } => {
+                let collection = Collection::get(&self.file, address, &self.interrupt)?;
+                let range = collection.object(index, bytes).map_err(Unresolved::Invalid)?;
+                Ok(Resolved(Place::Collection(collection, range)))
+            }
+        }
+    }
+
+    /// A cursor, for many descriptors.
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor { heap: self, collection: None }
+    }
+
+    fn target(&self, descriptor: &[u8], base_size: u64) -> Result<Target, Unresolved> {
+        let invalid = |reason: &str| Unresolved::Invalid(reason.into());
+        let Parsed { length, address, index } = parse(descriptor, usize::from(self.file.info().address_size))
+            .ok_or_else(|| invalid("the descriptor is cut short"))?;
+        if length == 0 || (address == 0 && index & IN_MEMORY == 0) {
+            return Ok(Target::Empty);
+        }
+        let bytes = u64::from(length).checked_mul(base_size).ok_or_else(|| invalid("the length passes 2^64"))?;
+        if index & IN_MEMORY == 0 {
+            return Ok(Target::Object { address, index, bytes });
+        }
+        let start = usize::try_from(address).ok();
+        let end = address.checked_add(bytes).and_then(|end| usize::try_from(end).ok());
+        match start.zip(end) {
+            Some((start, end)) if end <= self.memory.len() => Ok(Target::Memory(start..end)),
+            _ => Err(Unresolved::Invalid(format!(
+                "{bytes} bytes at position {address} of a heap of {}",
+                self.memory.len()
+            ))),
+        }
+    }
+}
+
+impl Cursor<'_> {
+    /// As [`Heap::resolve`]; the bytes stay until the next call.
+    ///
+    /// # Errors
+    /// [`Unresolved::Invalid`] where the descriptor leads nowhere or to too little.
+    pub fn resolve(&mut self, descriptor: &[u8], base_size: u64) -> Result<&[u8], Unresolved> {
+        let (address, index, bytes) = match self.heap.target(descriptor, base_size)? {
+            Target::Empty => return Ok(&[]),
+            Target::Memory(range) => return Ok(self.heap.memory.get(range).unwrap_or_default()),
+            Target::Object { address, index, bytes } => (address, index, bytes),
+        };
+        if self.collection.as_ref().is_none_or(|(at, _)| *at != address) {
+            // Let go of the old one first: nothing may be held while waiting for memory.
+            self.collection = None;
+            let collection = Collection::get(&self.heap.file, address, &self.heap.interrupt)?;
+            self.collection = Some((address, collection));
+        }
+        let Some((_, collection)) = &self.collection else { return Ok(&[]) };
+        let range = collection.object(index, bytes).map_err(Unresolved::Invalid)?;
+        Ok(collection.bytes(range))
+    }
+}

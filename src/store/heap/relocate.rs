@@ -1,0 +1,126 @@
+//! Descriptors that come from memory (a fill value, a worker's answer) made to lead into a batch's own heap.
+
+use super::IN_MEMORY;
+use crate::catalogue::{Class, DESCRIPTOR_SIZE, Datatype, Descriptor, Elements};
+
+/// Moves every position by `base` and gives every descriptor the index `index`: 0, or [`IN_MEMORY`] for those that are
+/// handed out. Descriptors nested in sequences are changed as well.
+///
+/// # Errors
+/// The reason where a descriptor leads outside its heap, or where so many lead to the same bytes that following them
+/// would not end.
+pub(in crate::store) fn relocate(
+    datatype: &Datatype,
+    elements: &mut Elements,
+    base: u64,
+    index: u32,
+) -> Result<(), String> {
+    let to = Move { base, index };
+    let Elements { bytes, heap } = elements;
+    // Each descriptor in an honest heap is met once.
+    let mut left = (bytes.len() + heap.len()) / DESCRIPTOR_SIZE + 1;
+    let mut level = Vec::new();
+    walk(datatype, bytes, to, &mut level, &mut left)?;
+    while let Some((datatype, start, count)) = level.pop() {
+        let length = count.checked_mul(datatype.size).ok_or("a sequence passes 2^64 bytes")?;
+        let range =
+            usize::try_from(start).ok().zip(start.checked_add(length).and_then(|end| usize::try_from(end).ok()));
+        let part =
+            range.and_then(|(start, end)| heap.get_mut(start..end)).ok_or("a sequence leads outside its heap")?;
+        walk(datatype, part, to, &mut level, &mut left)?;
+    }
+    Ok(())
+}
+
+/// Sequences still to follow: type of an element, position in the heap, elements.
+type Level<'a> = Vec<(&'a Datatype, u64, u64)>;
+
+#[derive(Clone, Copy)]
+struct Move {
+    base: u64,
+    index: u32,
+}
+
+fn walk<'a>(
+    datatype: &'a Datatype,
+    elements: &mut [u8],
+    to: Move,
+    level: &mut Level<'a>,
+    left: &mut usize,
+) -> Result<(), String> {
+    if !datatype.is_variable() {
+        return Ok(());
+    }
+    let size = usize::try_from(datatype.size).ok().filter(|size| *size > 0).ok_or("an element of 0 bytes")?;
+    for element in elements.chunks_exact_mut(size) {
+        match &datatype.class {
+            Class::VariableString { .. } | Class::Sequence { .. } => {
+                *left = left.checked_sub(1).ok_or("more descriptors than the heap has room for")?;
+                let mut descriptor = Descriptor::parse(element).ok_or("a descriptor is cut short")?;
+                if descriptor.length == 0 {
+                    element.fill(0);
+                    continue;
+                }
+                // One that was followed already is left alone.
+                if descriptor.index & IN_MEMORY != 0 {
+                    continue;
+                }
+                if let Class::Sequence { base: inner } = &datatype.class
+                    && inner.is_variable()
+                {
+                    level.push((inner, descriptor.position, u64::from(descriptor.length)));
+                }
+                descriptor.position = descriptor.position.checked_add(to.base).ok_or("a position passes 2^64")?;
+                descriptor.index = to.index;
+                let target = element.get_mut(..DESCRIPTOR_SIZE).ok_or("a descriptor is cut short")?;
+                target.copy_from_slice(&descriptor.to_bytes());
+            }
+            Class::Compound { fields } => {
+                for field in fields {
+                    let range = usize::try_from(field.offset)
+                        .ok()
+                        .zip(field.offset.checked_add(field.datatype.size).and_then(|end| usize::try_from(end).ok()));
+                    let part = range.and_then(|(start, end)| element.get_mut(start..end));
+                    walk(&field.datatype, part.ok_or("a field lies outside its compound")?, to, level, left)?;
+                }
+            }
+            Class::Array { base: inner, .. } => walk(inner, element, to, level, left)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{Charset, Padding};
+
+    fn string() -> Datatype {
+        Datatype { size: 16, class: Class::VariableString { padding: Padding::NullTerminated, charset: Charset::Utf8 } }
+    }
+
+    #[test]
+    fn nested_sequences_move_together() {
+        // [["ab"], []]: the outer sequence's element is a descriptor at position 2 of the heap.
+        let datatype = Datatype { size: 16, class: Class::Sequence { base: Box::new(string()) } };
+        let null = [0; 16];
+        let mut heap = b"ab".to_vec();
+        heap.extend(Descriptor { length: 2, position: 0, index: 0 }.to_bytes());
+        let mut bytes = Descriptor { length: 1, position: 2, index: 0 }.to_bytes().to_vec();
+        bytes.extend(null);
+        let mut elements = Elements { bytes, heap };
+        relocate(&datatype, &mut elements, 100, IN_MEMORY).unwrap();
+        assert_eq!(elements.bytes[..16], Descriptor { length: 1, position: 102, index: IN_MEMORY }.to_bytes());
+        assert_eq!(elements.bytes[16..], null);
+        assert_eq!(elements.heap[2..], Descriptor { length: 2, position: 100, index: IN_MEMORY }.to_bytes());
+    }
+
+    #[test]
+    fn a_heap_that_leads_everywhere_to_itself_is_an_error() {
+        let datatype = Datatype { size: 16, class: Class::Sequence { base: Box::new(string()) } };
+        let outer = Descriptor { length: 64, position: 0, index: 0 }.to_bytes();
+        let mut elements = Elements { bytes: outer.repeat(1000), heap: vec![1; 1024] };
+        assert!(relocate(&datatype, &mut elements, 0, IN_MEMORY).is_err());
+    }
+}

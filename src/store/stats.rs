@@ -1,0 +1,59 @@
+//! What the store has done, for `.hepfs/stats`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds `n`.
+    pub fn add(&self, n: u64) {
+        self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// The sum so far.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Counts since the store was made.
+#[derive(Debug, Default)]
+pub struct Stats {
+    /// Chunks decoded.
+    pub chunks_decoded: Counter,
+    /// Bytes that decoding gave.
+    pub bytes_decoded: Counter,
+    /// Bytes read from sources, without those that workers read.
+    pub bytes_read: Counter,
+    /// Chunks wanted by a reader and found in the cache.
+    pub hits: Counter,
+    /// Chunks wanted by a reader and not found there.
+    pub misses: Counter,
+    /// Chunks decoded ahead of a sequential reader.
+    pub read_ahead: Counter,
+    /// Reads asked of HDF5 workers.
+    pub worker_reads: Counter,
+    /// Bytes that workers gave.
+    pub worker_bytes: Counter,
+    /// Global heap collections parsed.
+    pub collections: Counter,
+}
+
+impl Stats {
+    /// Every count with its name, as `.hepfs/stats` shows them.
+    pub fn table(&self) -> [(&'static str, u64); 9] {
+        [
+            ("chunks_decoded", self.chunks_decoded.get()),
+            ("bytes_decoded", self.bytes_decoded.get()),
+            ("bytes_read", self.bytes_read.get()),
+            ("cache_hits", self.hits.get()),
+            ("cache_misses", self.misses.get()),
+            ("chunks_read_ahead", self.read_ahead.get()),
+            ("worker_reads", self.worker_reads.get()),
+            ("worker_bytes", self.worker_bytes.get()),
+            ("heap_collections", self.collections.get()),
+        ]
+    }
+}
