@@ -13,7 +13,7 @@ mod reference;
 mod session;
 
 use std::io;
-use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -45,11 +45,12 @@ fn run() -> io::Result<()> {
     let Some(hello) = protocol::receive::<Hello>(&mut socket)? else { return Ok(()) };
     sandbox::die_with(hello.parent)?;
     let [source, shared] = <[OwnedFd; 2]>::try_from(descriptors).map_err(|_| io::Error::other("no descriptors"))?;
+    let source = driver::Source::of(source)?;
     let shared = read::SharedMemory::map(shared)?;
     sandbox::limit(&hello)?;
     // From here on nothing may be opened that `hello` does not allow; libhdf5 has not seen a byte of the source yet.
     let sandbox = sandbox::enter(&hello)?;
-    let mut session = Session::new(&hello, source.into_raw_fd(), shared, sandbox);
+    let mut session = Session::new(&hello, source, shared, sandbox);
     loop {
         let Some(Envelope { serial, request }) = protocol::receive::<Envelope>(&mut socket)? else { return Ok(()) };
         let answer = catch_unwind(AssertUnwindSafe(|| answer(&mut session, &request)))

@@ -10,7 +10,7 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::fs::File;
 use std::io;
 use std::mem::ManuallyDrop;
-use std::os::fd::{FromRawFd, IntoRawFd, RawFd};
+use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -27,9 +27,32 @@ pub(super) struct Access {
     /// Path that stands for the source.
     pub path: PathBuf,
     /// The source.
-    pub descriptor: RawFd,
+    pub source: Source,
     /// Canonical folder that may be followed into.
     pub follow: Option<PathBuf>,
+}
+
+/// The source: its descriptor, and what it was before the sandbox closed (`stat` takes a path on some systems).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    descriptor: RawFd,
+    size: u64,
+    device: u64,
+    inode: u64,
+}
+
+impl Source {
+    /// Takes over a descriptor for the rest of the process.
+    pub fn of(descriptor: OwnedFd) -> io::Result<Self> {
+        let file = File::from(descriptor);
+        let metadata = file.metadata()?;
+        Ok(Self {
+            size: metadata.size(),
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            descriptor: file.into_raw_fd(),
+        })
+    }
 }
 
 /// State behind the C callbacks; the worker has one thread.
@@ -149,23 +172,21 @@ unsafe extern "C" fn open(name: *const c_char, flags: c_uint, _: Hid, _: u64) ->
 }
 
 fn open_path(path: &Path) -> io::Result<Open> {
-    let source = with_state(|state| state.access.as_ref().filter(|a| a.path == path).map(|a| a.descriptor)).flatten();
-    let (descriptor, owned) = match source {
-        Some(descriptor) => (descriptor, false),
-        None => (open_followed(path)?.into_raw_fd(), true),
+    let source = with_state(|state| state.access.as_ref().filter(|a| a.path == path).map(|a| a.source)).flatten();
+    let (source, owned) = match source {
+        Some(source) => (source, false),
+        None => (Source::of(open_followed(path)?.into())?, true),
     };
-    // SAFETY: the descriptor is open; it is closed at most once, in `close`, where it is ours.
-    let file = ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });
-    let metadata = file.metadata()?;
     Ok(Open {
         // SAFETY: all zeros is a valid value (numbers and a null pointer); the library fills it in.
         public: unsafe { std::mem::zeroed() },
-        file,
+        // SAFETY: the descriptor is open; it is closed at most once, in `close`, where it is ours.
+        file: ManuallyDrop::new(unsafe { File::from_raw_fd(source.descriptor) }),
         owned,
         eoa: 0,
-        eof: metadata.size(),
-        device: metadata.dev(),
-        inode: metadata.ino(),
+        eof: source.size,
+        device: source.device,
+        inode: source.inode,
     })
 }
 

@@ -1,11 +1,10 @@
 //! What a worker keeps between requests: the open files, and the list, map or dataset asked for last.
 
 use std::ffi::OsStr;
-use std::os::fd::RawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::driver::{self, Access, c_string};
+use super::driver::{self, Access, Source, c_string};
 use super::error::{Id, Reason, check};
 use super::ffi::{self, Hid, Token};
 use super::link::Listing;
@@ -53,21 +52,21 @@ pub(super) struct Session {
 
 #[derive(Debug)]
 struct Setup {
-    descriptor: RawFd,
+    source: Source,
     follow: Option<PathBuf>,
     plugins: Option<Vec<u8>>,
     sandbox: Sandbox,
 }
 
 impl Session {
-    pub fn new(hello: &Hello, descriptor: RawFd, shared: SharedMemory, sandbox: Sandbox) -> Self {
+    pub fn new(hello: &Hello, source: Source, shared: SharedMemory, sandbox: Sandbox) -> Self {
         let path = |bytes: &Vec<u8>| PathBuf::from(OsStr::from_bytes(bytes));
         // Without Landlock nothing would keep external raw storage inside the folder.
         let follow = hello.follow.as_ref().map(path).filter(|_| sandbox.landlock);
         let paths: Vec<_> = std::iter::once(path(&hello.path)).chain(hello.files.iter().map(path)).collect();
         let open = paths.iter().map(|_| None).collect();
         Self {
-            setup: Setup { descriptor, follow, plugins: hello.plugins.clone(), sandbox },
+            setup: Setup { source, follow, plugins: hello.plugins.clone(), sandbox },
             fapl: None,
             paths,
             open,
@@ -160,7 +159,7 @@ impl Session {
             super::link::refuse_external_traversal()?;
             let driver = driver::register(Access {
                 path: self.paths.first().cloned().unwrap_or_default(),
-                descriptor: self.setup.descriptor,
+                source: self.setup.source,
                 follow: self.setup.follow.clone(),
             })?;
             let fapl = Id::own(ffi::H5Pcreate(ffi::H5P_CLS_FILE_ACCESS_ID_g))?;
