@@ -1,11 +1,23 @@
 //! What the rest of the program may ask of libhdf5.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::catalogue::{ChunkMap, Elements, FileInfo, Group, Object, ObjectId};
+use parking_lot::{Mutex, MutexGuard};
+
+use super::pool::{self, GLANCE};
+use super::process::{Gone, Worker};
+use super::protocol::{Answer, Refusal, Reply, Request};
+use crate::catalogue::{ChunkMap, Elements, FileInfo, Group, Link, Object, ObjectId};
 use crate::source::{Interrupt, Source};
+
+/// Deaths and hangs after which a request is refused for good.
+const STRIKES: u32 = 2;
+
+/// Files that a worker may have numbered; more is nonsense.
+const MAX_FILES: usize = 1024;
 
 /// Why a request to the worker failed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -82,6 +94,9 @@ impl Default for Options {
     }
 }
 
+/// Bytes of elements that one [`Client::read`] may ask for.
+pub const READ_LIMIT: u64 = super::protocol::MAX_ELEMENTS;
+
 /// A box of elements to read: `start` and `count` for each dimension (both empty for a scalar).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
@@ -92,14 +107,67 @@ pub struct Region {
 }
 
 /// Speaks to the worker of one source. Cheap to share; all methods may be called from any thread.
+///
+/// One worker at a time, one request at a time: those that wait lose nothing when the one that is executed kills the
+/// worker, they go to a fresh one.
+#[derive(Clone, Debug)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+/// The part of a client that the pool watches.
 #[derive(Debug)]
-pub struct Client {}
+pub(super) struct Inner {
+    source: Arc<Source>,
+    options: Options,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    worker: Option<Running>,
+    info: Option<FileInfo>,
+    /// Deaths and hangs by request.
+    strikes: HashMap<Request, u32>,
+    /// Files numbered 1, 2, … by the workers of this source.
+    files: Vec<Vec<u8>>,
+    last_used: Instant,
+}
+
+#[derive(Debug)]
+struct Running {
+    worker: Worker,
+    /// The source was opened.
+    opened: bool,
+    /// The request under way.
+    pending: Option<Pending>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    serial: u64,
+    request: Request,
+    since: Instant,
+}
+
+/// How a look at the worker ended.
+enum Look {
+    /// A reply to the request under way.
+    Reply(Reply),
+    /// Nothing yet.
+    Waiting,
+    /// The request under way failed with its worker.
+    Failed(Error),
+}
 
 impl Client {
     /// A client for `source`; no worker is started before the first request.
     pub fn new(source: Arc<Source>, options: Options) -> Self {
-        let _ = (source, options);
-        Self {}
+        let state =
+            State { worker: None, info: None, strikes: HashMap::new(), files: Vec::new(), last_used: Instant::now() };
+        let inner = Arc::new(Inner { source, options, state: Mutex::new(state) });
+        pool::register(&inner);
+        Self { inner }
     }
 
     /// Facts about the file.
@@ -107,17 +175,36 @@ impl Client {
     /// # Errors
     /// [`Error::NotHdf5`] where it is none; see [`Error`] for the rest.
     pub fn file(&self, interrupt: &Interrupt) -> Result<FileInfo, Error> {
-        let _ = interrupt;
-        Err(Error::Worker("not built yet".into()))
+        self.inner.file(interrupt)
     }
 
     /// A group with its links and a description of every object behind them (asked for in pages).
     ///
+    /// A link with an empty name, always unreadable, stands for links that could not be listed.
+    ///
     /// # Errors
     /// See [`Error`]. A link or object that cannot be read is described as such and fails nothing else.
     pub fn group(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Group, Error> {
-        let _ = (id, interrupt);
-        Err(Error::Worker("not built yet".into()))
+        let mut group = Group { id, attributes: Vec::new(), links: Vec::new(), creation_order: false };
+        let mut start = 0;
+        loop {
+            let Answer::Group(mut page) = self.inner.call(Request::Group { id, start }, interrupt)?.0 else {
+                return Err(nonsense());
+            };
+            group.attributes.append(&mut page.attributes);
+            group.creation_order = page.creation_order;
+            let mut rest = page.links.as_slice();
+            for _ in 0..page.count {
+                let (link, behind) = postcard::take_from_bytes::<Link>(rest).map_err(|_| nonsense())?;
+                group.links.push(link);
+                rest = behind;
+            }
+            match page.next {
+                None => return Ok(group),
+                Some(next) if next > start => start = next,
+                Some(_) => return Err(nonsense()),
+            }
+        }
     }
 
     /// One object.
@@ -125,8 +212,10 @@ impl Client {
     /// # Errors
     /// See [`Error`].
     pub fn object(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Object, Error> {
-        let _ = (id, interrupt);
-        Err(Error::Worker("not built yet".into()))
+        match self.inner.call(Request::Object { id }, interrupt)?.0 {
+            Answer::Object(object) => Ok(object),
+            _ => Err(nonsense()),
+        }
     }
 
     /// The chunks of a chunked dataset (asked for in pages).
@@ -134,21 +223,40 @@ impl Client {
     /// # Errors
     /// See [`Error`]; [`Error::TooLarge`] past `limit` chunks.
     pub fn chunks(&self, id: ObjectId, limit: u64, interrupt: &Interrupt) -> Result<ChunkMap, Error> {
-        let _ = (id, limit, interrupt);
-        Err(Error::Worker("not built yet".into()))
+        let mut all = Vec::new();
+        loop {
+            let start = all.len() as u64;
+            let answer = self.inner.call(Request::Chunks { id, limit, start }, interrupt)?.0;
+            let Answer::Chunks { mut chunks, next } = answer else { return Err(nonsense()) };
+            all.append(&mut chunks);
+            match next {
+                _ if all.len() as u64 > limit => return Err(nonsense()),
+                None => return Ok(ChunkMap::new(all)),
+                Some(next) if next > start && next == all.len() as u64 => {}
+                Some(_) => return Err(nonsense()),
+            }
+        }
     }
 
     /// Elements of any dataset through `H5Dread`, in the file's own type, in row-major order.
     ///
+    /// Standard references (`H5T_STD_REF`) read as zeros; see [`Client::references`].
+    ///
     /// # Errors
-    /// See [`Error`]; [`Error::TooLarge`] where the answer would pass the bound of a request.
+    /// See [`Error`]; [`Error::TooLarge`] where the answer would pass the bound of a request: [`READ_LIMIT`] for the
+    /// elements, three times that for what variable-length elements lead to.
     pub fn read(&self, id: ObjectId, region: &Region, interrupt: &Interrupt) -> Result<Elements, Error> {
-        let _ = (id, region, interrupt);
-        Err(Error::Worker("not built yet".into()))
+        let request = Request::Read { id, start: region.start.clone(), count: region.count.clone() };
+        self.inner.call(request, interrupt)?.1.ok_or_else(nonsense)
     }
 
     /// Elements of a dataset of references, as text: the path of the object in its file and, for a region, the
     /// selection behind it; `None` for a null or dangling reference.
+    ///
+    /// The path is the shortest one over hard links (of equally long ones the first bytewise). A selection follows in
+    /// brackets: `/d[0:10,3:7]` for a block, half-open; `/d[0:2;5:6]` for several; `/d[(1,2);(3,4)]` for points;
+    /// `/d[...]` for everything; `…` stands for what is left out after 64 blocks or points. A reference to an attribute
+    /// ends with `@` and its name.
     ///
     /// # Errors
     /// See [`Error`].
@@ -159,7 +267,242 @@ impl Client {
         count: u64,
         interrupt: &Interrupt,
     ) -> Result<Vec<Option<String>>, Error> {
-        let _ = (id, start, count, interrupt);
-        Err(Error::Worker("not built yet".into()))
+        let mut texts = Vec::new();
+        while (texts.len() as u64) < count {
+            let done = texts.len() as u64;
+            let from = start.checked_add(done).ok_or_else(nonsense)?;
+            let request = Request::References { id, start: from, count: count - done };
+            match self.inner.call(request, interrupt)?.0 {
+                Answer::References(page) if page.is_empty() || page.len() as u64 > count - done => {
+                    return Err(nonsense());
+                }
+                Answer::References(mut page) => texts.append(&mut page),
+                Answer::Again => {}
+                _ => return Err(nonsense()),
+            }
+        }
+        Ok(texts)
+    }
+
+    /// Tries in the worker what its sandbox should forbid: what was tried, and whether it worked. For tests.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    #[doc(hidden)]
+    pub fn probe(&self, interrupt: &Interrupt) -> Result<Vec<(String, bool)>, Error> {
+        match self.inner.call(Request::Probe, interrupt)?.0 {
+            Answer::Probe(found) => Ok(found),
+            _ => Err(nonsense()),
+        }
+    }
+
+    /// The process id of the worker, where one runs. For tests.
+    #[doc(hidden)]
+    pub fn worker_id(&self) -> Option<u32> {
+        self.inner.state.lock().worker.as_ref().map(|running| running.worker.id())
+    }
+}
+
+fn nonsense() -> Error {
+    Error::Worker("it gave an answer that makes no sense".into())
+}
+
+impl Inner {
+    /// Waits for the turn.
+    fn turn(&self, interrupt: &Interrupt) -> Result<MutexGuard<'_, State>, Error> {
+        loop {
+            if interrupt.is_raised() {
+                return Err(Error::Interrupted);
+            }
+            if let Some(state) = self.state.try_lock_for(GLANCE) {
+                return Ok(state);
+            }
+        }
+    }
+
+    fn file(&self, interrupt: &Interrupt) -> Result<FileInfo, Error> {
+        let mut state = self.turn(interrupt)?;
+        if state.info.is_none() {
+            self.ready(&mut state, interrupt)?;
+        }
+        state.info.clone().ok_or_else(nonsense)
+    }
+
+    /// Has a request executed. Elements come out of the shared memory before the next request can overwrite it.
+    fn call(&self, request: Request, interrupt: &Interrupt) -> Result<(Answer, Option<Elements>), Error> {
+        let mut state = self.turn(interrupt)?;
+        state.refuse_poisoned(&request)?;
+        self.ready(&mut state, interrupt)?;
+        let answer = self.execute(&mut state, request, interrupt)?;
+        let elements = match (&answer, &state.worker) {
+            (Answer::Elements { bytes, heap }, Some(running)) => match running.worker.elements(*bytes, *heap) {
+                Ok(elements) => Some(elements),
+                Err(Gone(why)) => {
+                    state.worker = None;
+                    return Err(Error::Worker(why));
+                }
+            },
+            _ => None,
+        };
+        Ok((answer, elements))
+    }
+
+    /// Makes sure of a worker that has the source open and nothing to do.
+    fn ready(&self, state: &mut State, interrupt: &Interrupt) -> Result<(), Error> {
+        // Somebody stopped waiting for what it is doing: that comes to its end first, one way or the other.
+        while state.worker.as_ref().is_some_and(|running| running.pending.is_some()) {
+            if interrupt.is_raised() {
+                return Err(Error::Interrupted);
+            }
+            match self.look(state, GLANCE) {
+                Look::Reply(_) | Look::Waiting => {}
+                Look::Failed(error) => tracing::debug!(%error, "an abandoned request failed"),
+            }
+        }
+        if state.worker.as_mut().is_some_and(|running| !running.worker.is_alive()) {
+            // It died with nothing to do (the system may have been out of memory): no request is to blame.
+            state.worker = None;
+        }
+        if state.worker.is_none() {
+            state.refuse_poisoned(&Request::Open)?;
+            let slot = pool::acquire(self.options.workers, interrupt)?;
+            let worker = Worker::start(&self.source, &self.options, &state.files, slot)
+                .map_err(|error| Error::Worker(format!("{}: {error}", self.options.program.display())))?;
+            state.worker = Some(Running { worker, opened: false, pending: None });
+        }
+        if state.worker.as_ref().is_some_and(|running| !running.opened) {
+            self.execute(state, Request::Open, interrupt)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a request to a worker that has nothing to do and waits for its end.
+    fn execute(&self, state: &mut State, request: Request, interrupt: &Interrupt) -> Result<Answer, Error> {
+        let Some(running) = state.worker.as_mut() else { return Err(nonsense()) };
+        let sent = running.worker.send(request.clone());
+        running.pending =
+            Some(Pending { serial: *sent.as_ref().unwrap_or(&0), request: request.clone(), since: Instant::now() });
+        if let Err(gone) = sent {
+            return Err(state.died(&gone, &self.source));
+        }
+        loop {
+            match self.look(state, GLANCE) {
+                Look::Reply(reply) => return reply.answer.map_err(Error::from),
+                Look::Failed(error) => return Err(error),
+                Look::Waiting if interrupt.is_raised() => return Err(Error::Interrupted),
+                Look::Waiting => {}
+            }
+        }
+    }
+
+    /// Looks whether the request under way has come to its end.
+    fn look(&self, state: &mut State, wait: Duration) -> Look {
+        state.last_used = Instant::now();
+        let Some(running) = state.worker.as_mut() else { return Look::Failed(nonsense()) };
+        let Some(pending) = running.pending.as_ref() else { return Look::Failed(nonsense()) };
+        let reply = match running.worker.reply(wait) {
+            Err(gone) => return Look::Failed(state.died(&gone, &self.source)),
+            Ok(None) if pending.since.elapsed() >= self.options.deadline => {
+                return Look::Failed(state.hung(self.options.deadline, &self.source));
+            }
+            Ok(None) => return Look::Waiting,
+            Ok(Some(reply)) if reply.serial != pending.serial => {
+                state.worker = None;
+                return Look::Failed(nonsense());
+            }
+            Ok(Some(reply)) => reply,
+        };
+        running.pending = None;
+        if state.files.len() + reply.files.len() > MAX_FILES {
+            state.worker = None;
+            return Look::Failed(nonsense());
+        }
+        state.files.extend_from_slice(&reply.files);
+        if !running.opened {
+            match &reply.answer {
+                Ok(Answer::Open { info, sandbox }) => {
+                    running.opened = true;
+                    if state.info.is_none() {
+                        for note in &sandbox.notes {
+                            tracing::warn!(source = %self.source.path().display(), "HDF5 worker: {note}");
+                        }
+                    }
+                    state.info = Some(info.clone());
+                }
+                // It is of no use; the next request tries again, for the file may have been repaired.
+                _ => state.worker = None,
+            }
+        }
+        Look::Reply(reply)
+    }
+
+    /// Since when the worker has had nothing to do; `None` where there is none or it is busy.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let state = self.state.try_lock()?;
+        state.worker.as_ref().filter(|running| running.pending.is_none()).map(|_| state.last_used)
+    }
+
+    /// Ends the worker if it has nothing to do.
+    pub(super) fn evict(&self) -> bool {
+        let Some(mut state) = self.state.try_lock() else { return false };
+        let idle = state.worker.as_ref().is_some_and(|running| running.pending.is_none());
+        if idle {
+            state.worker = None;
+        }
+        idle
+    }
+
+    /// Ends a worker that is dead, hangs on something nobody waits for, or has had nothing to do for long.
+    pub(super) fn tick(&self) {
+        let Some(mut state) = self.state.try_lock() else { return };
+        let last_used = state.last_used;
+        let Some(running) = state.worker.as_mut() else { return };
+        if running.pending.is_some() {
+            if let Look::Failed(error) = self.look(&mut state, Duration::ZERO) {
+                tracing::debug!(%error, "an abandoned request failed");
+            }
+        } else if last_used.elapsed() >= self.options.idle || !running.worker.is_alive() {
+            state.worker = None;
+        }
+    }
+}
+
+impl State {
+    fn refuse_poisoned(&self, request: &Request) -> Result<(), Error> {
+        match self.strikes.get(request) {
+            Some(strikes) if *strikes >= STRIKES => Err(Error::Poisoned(request.what())),
+            _ => Ok(()),
+        }
+    }
+
+    /// The worker and the request under way end together; the request is remembered.
+    fn strike(&mut self) -> String {
+        let pending = self.worker.take().and_then(|running| running.pending);
+        let Some(pending) = pending else { return "nothing".into() };
+        let what = pending.request.what();
+        *self.strikes.entry(pending.request).or_insert(0) += 1;
+        what
+    }
+
+    fn died(&mut self, Gone(how): &Gone, source: &Source) -> Error {
+        let what = self.strike();
+        tracing::warn!(source = %source.path().display(), how, "the HDF5 worker died while {what}");
+        Error::Died(what)
+    }
+
+    fn hung(&mut self, deadline: Duration, source: &Source) -> Error {
+        let what = self.strike();
+        tracing::warn!(source = %source.path().display(), ?deadline, "the HDF5 worker was ended: no answer while {what}");
+        Error::Deadline { what, seconds: deadline.as_secs_f64().ceil() as u64 }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Hdf5(reason) => Error::Hdf5(reason),
+            Refusal::NotHdf5(reason) => Error::NotHdf5(reason),
+            Refusal::TooLarge { what, bytes, limit } => Error::TooLarge { what, bytes, limit },
+        }
     }
 }

@@ -6,5 +6,11 @@
 //! else.
 
 mod client;
+mod pool;
+mod process;
+mod protocol;
+mod sandbox;
+mod worker;
 
-pub use client::{Client, Error, Options, Region};
+pub use client::{Client, Error, Options, READ_LIMIT, Region};
+pub use worker::worker_main;

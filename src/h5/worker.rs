@@ -1,0 +1,79 @@
+//! The worker: one thread, one source, one request at a time, until the socket closes.
+
+mod attribute;
+mod dataset;
+mod datatype;
+mod driver;
+mod error;
+mod ffi;
+mod link;
+mod object;
+mod read;
+mod reference;
+mod session;
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use self::session::Session;
+use super::process::receive_descriptors;
+use super::protocol::{self, Answer, Envelope, Hello, MAX_FRAME, Refusal, Reply, Request};
+use super::sandbox;
+
+/// Runs the worker; what `hepfs hdf5-worker` does. The socket is standard input.
+pub fn worker_main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Seen by nobody but who debugs this: the daemon knows from the closed socket.
+            eprintln!("hepfs hdf5-worker: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> io::Result<()> {
+    // SAFETY: standard input is the socket, taken over once.
+    let mut socket = UnixStream::from(unsafe { OwnedFd::from_raw_fd(0) });
+    // Nothing but input, output and error is ours.
+    // SAFETY: no descriptor above 2 is in use yet.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+    let descriptors = receive_descriptors(&socket)?;
+    let Some(hello) = protocol::receive::<Hello>(&mut socket)? else { return Ok(()) };
+    sandbox::die_with(hello.parent)?;
+    let [source, shared] = <[OwnedFd; 2]>::try_from(descriptors).map_err(|_| io::Error::other("no descriptors"))?;
+    let source = driver::Source::of(source)?;
+    let shared = read::SharedMemory::map(shared)?;
+    sandbox::limit(&hello)?;
+    // From here on nothing may be opened that `hello` does not allow; libhdf5 has not seen a byte of the source yet.
+    let sandbox = sandbox::enter(&hello)?;
+    let mut session = Session::new(&hello, source, shared, sandbox);
+    loop {
+        let Some(Envelope { serial, request }) = protocol::receive::<Envelope>(&mut socket)? else { return Ok(()) };
+        let answer = catch_unwind(AssertUnwindSafe(|| answer(&mut session, &request)))
+            .unwrap_or_else(|_| Err(Refusal::Hdf5(format!("a defect in the worker while {}", request.what()))));
+        let mut reply = Reply { serial, files: session.take_new_files(), answer };
+        let mut bytes = protocol::frame(&reply).map_err(io::Error::other)?;
+        if bytes.len() > MAX_FRAME {
+            reply.answer =
+                Err(Refusal::TooLarge { what: request.what(), bytes: bytes.len() as u64, limit: MAX_FRAME as u64 });
+            bytes = protocol::frame(&reply).map_err(io::Error::other)?;
+        }
+        io::Write::write_all(&mut socket, &bytes)?;
+    }
+}
+
+fn answer(session: &mut Session, request: &Request) -> Result<Answer, Refusal> {
+    match request {
+        Request::Open => session.open(),
+        Request::Group { id, start } => session.group(*id, *start),
+        Request::Object { id } => Ok(Answer::Object(session.object(*id))),
+        Request::Chunks { id, limit, start } => session.chunks(*id, *limit, *start),
+        Request::Read { id, start, count } => session.read(*id, start, count),
+        Request::References { id, start, count } => session.references(*id, *start, *count),
+        Request::Probe => Ok(Answer::Probe(sandbox::probe())),
+    }
+}

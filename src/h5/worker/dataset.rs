@@ -1,0 +1,363 @@
+//! Datasets: extent, fill value, filters, layout and chunk maps.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+use bstr::BString;
+
+use super::attribute::Aligned;
+use super::datatype::{Heap, Plan, describe};
+use super::error::{Id, Reason, check};
+use super::ffi;
+use super::read::reclaim;
+use super::session::Session;
+use crate::catalogue::{Attribute, Chunk, Dataset, Elements, Fill, Filter, Layout, ObjectId, VirtualSource};
+use crate::h5::protocol::{Answer, PAGE, Refusal, printable};
+
+/// A fill value longer than this is not shown.
+const MAX_FILL: usize = 1 << 20;
+
+/// Mappings of a virtual dataset that are listed (equal neighbours count once).
+const MAX_MAPPINGS: usize = 65_536;
+
+/// Numbers of client data a filter may have: more cannot be asked for (libhdf5 takes it for a forgotten initialisation).
+const MAX_PARAMETERS: usize = 256;
+
+/// A chunk's encoding is at most this long: three numbers of 10 bytes and one of 5.
+const MAX_CHUNK: usize = 35;
+
+/// A dataspace.
+#[derive(Debug)]
+pub(super) struct Extent {
+    pub shape: Vec<u64>,
+    pub max_shape: Vec<Option<u64>>,
+    pub null: bool,
+}
+
+impl Extent {
+    pub fn of(space: &Id) -> Result<Self, Reason> {
+        // SAFETY: an open dataspace (so in all calls here).
+        let (class, rank) = unsafe {
+            (ffi::H5Sget_simple_extent_type(space.raw()), check(ffi::H5Sget_simple_extent_ndims(space.raw()))? as usize)
+        };
+        if class < 0 || rank > ffi::MAX_RANK {
+            return Err(Reason::new(format!("a dataspace of class {class} and rank {rank}")));
+        }
+        let (mut shape, mut max) = (vec![0; rank], vec![0; rank]);
+        if rank > 0 {
+            // SAFETY: as above; both have room for each dimension.
+            check(unsafe { ffi::H5Sget_simple_extent_dims(space.raw(), shape.as_mut_ptr(), max.as_mut_ptr()) })?;
+        }
+        let max_shape = max.into_iter().map(|max| (max != ffi::UNLIMITED).then_some(max)).collect();
+        Ok(Self { shape, max_shape, null: class == ffi::S_NULL })
+    }
+}
+
+impl Session {
+    /// Describes an open dataset.
+    pub fn dataset(&mut self, dataset: &Id, id: ObjectId) -> Result<Dataset, Reason> {
+        let address_size = self.file(id.file)?.address_size;
+        // SAFETY: an open dataset.
+        let (datatype, space, dcpl) = unsafe {
+            (
+                Id::own(ffi::H5Dget_type(dataset.raw()))?,
+                Id::own(ffi::H5Dget_space(dataset.raw()))?,
+                Id::own(ffi::H5Dget_create_plist(dataset.raw()))?,
+            )
+        };
+        let (described, plan) = describe(&datatype, address_size)?;
+        let extent = Extent::of(&space)?;
+        let attributes: Vec<Attribute> = self.attributes(dataset, id.file)?;
+        Ok(Dataset {
+            id,
+            fill: fill(&dcpl, &datatype, &plan, address_size),
+            layout: layout(dataset, &dcpl, &extent)?,
+            filters: filters(&dcpl)?,
+            datatype: described,
+            shape: extent.shape,
+            max_shape: extent.max_shape,
+            null: extent.null,
+            attributes,
+        })
+    }
+
+    /// A page of the chunks of a dataset.
+    pub fn chunks(&mut self, id: ObjectId, limit: u64, start: u64) -> Result<Answer, Refusal> {
+        let map = match self.chunk_map.take() {
+            Some((known, map)) if known == id && start > 0 => map,
+            _ => self.read_chunks(id, limit)?,
+        };
+        if map.len() as u64 > limit {
+            return Err(too_many(id, map.len() as u64, limit));
+        }
+        let from = usize::try_from(start).unwrap_or(usize::MAX).min(map.len());
+        let to = map.len().min(from.saturating_add(PAGE / MAX_CHUNK * 3));
+        let chunks = map.get(from..to).unwrap_or_default().to_vec();
+        let next = (to < map.len()).then_some(to as u64);
+        if next.is_some() {
+            self.chunk_map = Some((id, map));
+        }
+        Ok(Answer::Chunks { chunks, next })
+    }
+
+    fn read_chunks(&mut self, id: ObjectId, limit: u64) -> Result<Vec<Chunk>, Refusal> {
+        let dataset = self.open_dataset(id)?;
+        // SAFETY: an open dataset.
+        let (space, dcpl) =
+            unsafe { (Id::own(ffi::H5Dget_space(dataset.raw()))?, Id::own(ffi::H5Dget_create_plist(dataset.raw()))?) };
+        let extent = Extent::of(&space)?;
+        let Layout::Chunked { chunk, .. } = layout(&dataset, &dcpl, &extent)? else {
+            return Err(Refusal::Hdf5("the dataset is not chunked".into()));
+        };
+        let grid: Option<Vec<(u64, u64)>> = chunk
+            .iter()
+            .zip(&extent.shape)
+            .map(|(chunk, extent)| (*chunk > 0).then(|| (*chunk, extent.div_ceil(*chunk))))
+            .collect();
+        let Some(grid) = grid else { return Err(Refusal::Hdf5("a chunk without extent".into())) };
+        let mut walk = ChunkWalk { grid, chunks: Vec::new(), limit, skipped: 0 };
+        // SAFETY: an open dataset; the callback gets `walk` back and is not called afterwards.
+        let status = unsafe { ffi::H5Dchunk_iter(dataset.raw(), ffi::DEFAULT, collect, (&raw mut walk).cast()) };
+        let stopped = check(status)? > 0;
+        if stopped || walk.chunks.len() as u64 > limit {
+            return Err(too_many(id, walk.chunks.len() as u64, limit));
+        }
+        walk.chunks.sort_by_key(|chunk| chunk.index);
+        Ok(walk.chunks)
+    }
+}
+
+fn too_many(id: ObjectId, count: u64, limit: u64) -> Refusal {
+    let size = size_of::<Chunk>() as u64;
+    Refusal::TooLarge {
+        what: format!("the list of the chunks of the dataset at address {}", id.address),
+        bytes: count.saturating_mul(size),
+        limit: limit.saturating_mul(size),
+    }
+}
+
+struct ChunkWalk {
+    /// Extent of a chunk and number of chunks, for each dimension.
+    grid: Vec<(u64, u64)>,
+    chunks: Vec<Chunk>,
+    limit: u64,
+    /// Chunks outside the extent: libhdf5 never reads them either.
+    skipped: u64,
+}
+
+impl ChunkWalk {
+    /// Row-major position in the grid of a chunk whose first element is at `offset`.
+    fn index(&self, offset: &[u64]) -> Option<u64> {
+        offset.iter().zip(&self.grid).try_fold(0u64, |index, (offset, (chunk, count))| {
+            let at = offset.checked_div(*chunk)?;
+            if at >= *count {
+                return None;
+            }
+            index.checked_mul(*count)?.checked_add(at)
+        })
+    }
+}
+
+unsafe extern "C" fn collect(offset: *const u64, mask: c_uint, address: u64, size: u64, data: *mut c_void) -> c_int {
+    // SAFETY: `data` is the walk given to H5Dchunk_iter; there is an offset for each dimension.
+    let (walk, offset) = unsafe {
+        let walk = &mut *data.cast::<ChunkWalk>();
+        let rank = walk.grid.len();
+        (walk, std::slice::from_raw_parts(offset, rank))
+    };
+    match walk.index(offset) {
+        Some(index) if address != ffi::ADDRESS_UNDEFINED => {
+            walk.chunks.push(Chunk { index, address, size, mask });
+        }
+        _ => walk.skipped += 1,
+    }
+    // One more than allowed says that there are too many.
+    c_int::from(walk.chunks.len() as u64 > walk.limit)
+}
+
+fn fill(dcpl: &Id, datatype: &Id, plan: &Plan, address_size: u8) -> Fill {
+    match try_fill(dcpl, datatype, plan, address_size) {
+        Ok(fill) => fill,
+        Err(Reason(text)) => Fill::Unreadable(text),
+    }
+}
+
+fn try_fill(dcpl: &Id, datatype: &Id, plan: &Plan, address_size: u8) -> Result<Fill, Reason> {
+    let mut status = -1;
+    // SAFETY: an open property list; a place for the answer.
+    check(unsafe { ffi::H5Pfill_value_defined(dcpl.raw(), &mut status) })?;
+    match status {
+        ffi::FILL_UNDEFINED => Ok(Fill::Undefined),
+        ffi::FILL_DEFAULT => Ok(Fill::Default),
+        ffi::FILL_USER if plan.memory > MAX_FILL || plan.disk > MAX_FILL => {
+            Err(Reason::new(format!("the fill value of {} bytes is larger than {MAX_FILL}", plan.disk)))
+        }
+        ffi::FILL_USER => {
+            let mut buffer = Aligned::zeroed(plan.memory);
+            // SAFETY: `buffer` has room for one element of the type in memory.
+            check(unsafe { ffi::H5Pget_fill_value(dcpl.raw(), datatype.raw(), buffer.pointer()) })?;
+            let mut elements = Elements { bytes: vec![0; plan.disk], heap: Vec::new() };
+            let mut heap = Heap::new(MAX_FILL, address_size);
+            // SAFETY: libhdf5 wrote the buffer by the plan's type.
+            let encoded = unsafe { plan.encode_all(buffer.bytes(), &mut elements.bytes, &mut heap) };
+            if plan.allocates() {
+                reclaim(datatype, 1, &mut buffer)?;
+            }
+            encoded.map_err(|overflow| Reason::new(format!("the fill value of {} bytes is too large", overflow.0)))?;
+            elements.heap = heap.bytes;
+            Ok(Fill::Explicit(elements))
+        }
+        other => Err(Reason::new(format!("a fill value of the unknown status {other}"))),
+    }
+}
+
+fn filters(dcpl: &Id) -> Result<Vec<Filter>, Reason> {
+    // SAFETY: an open property list (so below).
+    let count = check(unsafe { ffi::H5Pget_nfilters(dcpl.raw()) })?;
+    (0..count as c_uint)
+        .map(|index| {
+            let (mut flags, mut config, mut length) = (0, 0, MAX_PARAMETERS);
+            let mut parameters = vec![0; MAX_PARAMETERS];
+            let mut name = [0u8; 256];
+            // SAFETY: all buffers have the sizes given; the last byte of `name` stays a NUL.
+            let id = check(unsafe {
+                ffi::H5Pget_filter2(
+                    dcpl.raw(),
+                    index,
+                    &mut flags,
+                    &mut length,
+                    parameters.as_mut_ptr(),
+                    name.len() - 1,
+                    name.as_mut_ptr().cast(),
+                    &mut config,
+                )
+            })?;
+            if length > MAX_PARAMETERS {
+                return Err(Reason::new(format!("filter {id} with {length} parameters")));
+            }
+            parameters.truncate(length);
+            parameters.shrink_to_fit();
+            let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+            let name = printable(name.get(..end).unwrap_or_default());
+            Ok(Filter { id, optional: flags & ffi::FILTER_OPTIONAL != 0, parameters, name })
+        })
+        .collect()
+}
+
+fn layout(dataset: &Id, dcpl: &Id, extent: &Extent) -> Result<Layout, Reason> {
+    // SAFETY: open objects (so below).
+    match unsafe { ffi::H5Pget_layout(dcpl.raw()) } {
+        ffi::LAYOUT_COMPACT => Ok(Layout::Compact),
+        ffi::LAYOUT_CONTIGUOUS => {
+            let files = external_files(dcpl)?;
+            if !files.is_empty() {
+                return Ok(Layout::External { files });
+            }
+            // SAFETY: as above.
+            let address = unsafe { ffi::H5Dget_offset(dataset.raw()) };
+            if address == ffi::ADDRESS_UNDEFINED {
+                // Not allocated, or an error: neither has an address.
+                let _ = Reason::of_library();
+                return Ok(Layout::Contiguous { address: None });
+            }
+            Ok(Layout::Contiguous { address: Some(address) })
+        }
+        ffi::LAYOUT_CHUNKED => {
+            let rank = extent.shape.len();
+            let mut chunk = [0u64; ffi::MAX_RANK + 1];
+            let mut options = 0;
+            // SAFETY: as above; room for one dimension more than there may be.
+            let found = unsafe {
+                let found = check(ffi::H5Pget_chunk(dcpl.raw(), chunk.len() as c_int, chunk.as_mut_ptr()))?;
+                check(ffi::H5Pget_chunk_opts(dcpl.raw(), &mut options))?;
+                found as usize
+            };
+            let chunk = chunk.get(..found).filter(|_| found == rank).map(<[u64]>::to_vec);
+            match chunk {
+                Some(chunk) if !chunk.contains(&0) => {
+                    Ok(Layout::Chunked { chunk, partial_unfiltered: options & ffi::DONT_FILTER_PARTIAL_CHUNKS != 0 })
+                }
+                _ => Err(Reason::new(format!("chunks of {found} dimensions in a dataset of {rank}"))),
+            }
+        }
+        ffi::LAYOUT_VIRTUAL => Ok(Layout::Virtual { sources: virtual_sources(dcpl)? }),
+        other if other < 0 => Err(Reason::of_library()),
+        other => Ok(Layout::Unknown(other)),
+    }
+}
+
+fn external_files(dcpl: &Id) -> Result<Vec<BString>, Reason> {
+    // SAFETY: an open property list (so below).
+    let count = check(unsafe { ffi::H5Pget_external_count(dcpl.raw()) })?;
+    (0..count as c_uint)
+        .map(|index| {
+            let mut name = vec![0 as c_char; libc::PATH_MAX as usize + 1];
+            let (mut offset, mut size) = (0, 0);
+            // SAFETY: `name` is one longer than said, so that it ends with a NUL whatever is written.
+            unsafe {
+                check(ffi::H5Pget_external(
+                    dcpl.raw(),
+                    index,
+                    name.len() - 1,
+                    name.as_mut_ptr(),
+                    &mut offset,
+                    &mut size,
+                ))?;
+                Ok(BString::from(CStr::from_ptr(name.as_ptr()).to_bytes()))
+            }
+        })
+        .collect()
+}
+
+fn virtual_sources(dcpl: &Id) -> Result<Vec<VirtualSource>, Reason> {
+    let mut count = 0;
+    // SAFETY: an open property list (so below).
+    check(unsafe { ffi::H5Pget_virtual_count(dcpl.raw(), &mut count) })?;
+    let mut sources: Vec<VirtualSource> = Vec::new();
+    for index in 0..count {
+        let source = VirtualSource {
+            // SAFETY: `text` gives a buffer with its size.
+            file: text(|buffer, size| unsafe { ffi::H5Pget_virtual_filename(dcpl.raw(), index, buffer, size) })?,
+            // SAFETY: as above.
+            dataset: text(|buffer, size| unsafe { ffi::H5Pget_virtual_dsetname(dcpl.raw(), index, buffer, size) })?,
+        };
+        if sources.last() != Some(&source) {
+            if sources.len() >= MAX_MAPPINGS {
+                return Err(Reason::new(format!("a virtual dataset of {count} mappings")));
+            }
+            sources.push(source);
+        }
+    }
+    Ok(sources)
+}
+
+/// A text from a call that first says its length.
+pub(super) fn text(call: impl Fn(*mut c_char, usize) -> isize) -> Result<BString, Reason> {
+    let length = usize::try_from(call(std::ptr::null_mut(), 0)).map_err(|_| Reason::of_library())?;
+    if length > 1 << 20 {
+        return Err(Reason::new(format!("a name of {length} bytes")));
+    }
+    let mut buffer = vec![0u8; length + 1];
+    if call(buffer.as_mut_ptr().cast(), buffer.len()) < 0 {
+        return Err(Reason::of_library());
+    }
+    buffer.truncate(length);
+    Ok(BString::from(buffer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A dataset of 5 × 7 in chunks of 2 × 3: a grid of 3 × 3, its last row and column overhanging.
+    #[test]
+    fn chunks_are_numbered_row_major_with_edges() {
+        let walk = ChunkWalk { grid: vec![(2, 3), (3, 3)], chunks: Vec::new(), limit: 10, skipped: 0 };
+        assert_eq!(walk.index(&[0, 0]), Some(0));
+        assert_eq!(walk.index(&[2, 3]), Some(4));
+        assert_eq!(walk.index(&[4, 6]), Some(8));
+        assert_eq!(walk.index(&[6, 0]), None);
+        assert_eq!(walk.index(&[u64::MAX, 0]), None);
+        let huge = ChunkWalk { grid: vec![(1, u64::MAX), (1, u64::MAX)], chunks: Vec::new(), limit: 10, skipped: 0 };
+        assert_eq!(huge.index(&[2, 5]), None);
+    }
+}

@@ -1,0 +1,298 @@
+//! A read-only file driver of libhdf5 over descriptors that are already open.
+//!
+//! It is the one door through which libhdf5 reaches files (external raw storage, which it opens itself, is checked
+//! before reading and kept out by the sandbox): the source's own path opens the descriptor that the daemon handed over,
+//! so both read the same inode however often the name is given to another file. Any other path is refused, or, where
+//! following is allowed, must lead below the source's folder.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_ulong, c_void};
+use std::fs::File;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::error::{Id, Reason};
+use super::ffi::{self, DriverClass, DriverFile, Herr, Hid};
+
+/// Value for `H5FD_class_value_t`; those from 512 on are for anybody.
+const VALUE: c_int = 0x4865;
+
+/// What the driver may open.
+#[derive(Debug)]
+pub(super) struct Access {
+    /// Path that stands for the source.
+    pub path: PathBuf,
+    /// The source.
+    pub source: Source,
+    /// Canonical folder that may be followed into.
+    pub follow: Option<PathBuf>,
+}
+
+/// The source: its descriptor, and what it was before the sandbox closed (`stat` takes a path on some systems).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    descriptor: RawFd,
+    size: u64,
+    device: u64,
+    inode: u64,
+}
+
+impl Source {
+    /// Takes over a descriptor for the rest of the process.
+    pub fn of(descriptor: OwnedFd) -> io::Result<Self> {
+        let file = File::from(descriptor);
+        let metadata = file.metadata()?;
+        Ok(Self {
+            size: metadata.size(),
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            descriptor: file.into_raw_fd(),
+        })
+    }
+}
+
+/// State behind the C callbacks; the worker has one thread.
+#[derive(Default)]
+struct State {
+    access: Option<Access>,
+    /// A file was asked for that may not be opened.
+    refused: Option<PathBuf>,
+    /// What the system said about the last failed read.
+    failure: Option<String>,
+}
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::default();
+}
+
+/// Runs `f` on the state; `None` where it is in use already (which one thread without re-entry never sees).
+fn with_state<T>(f: impl FnOnce(&mut State) -> T) -> Option<T> {
+    STATE.with(|state| state.try_borrow_mut().ok().map(|mut state| f(&mut state)))
+}
+
+/// The last file that was refused since the last call.
+pub(super) fn take_refused() -> Option<PathBuf> {
+    with_state(|state| state.refused.take()).flatten()
+}
+
+/// The system's reason for the last failed read since the last call.
+pub(super) fn take_failure() -> Option<String> {
+    with_state(|state| state.failure.take()).flatten()
+}
+
+/// Registers the driver; the identifier goes into file access lists.
+pub(super) fn register(access: Access) -> Result<Id, Reason> {
+    with_state(|state| state.access = Some(access));
+    // SAFETY: the class is a valid constant.
+    Id::own(unsafe { ffi::H5FDregister(&CLASS) })
+}
+
+/// A path below the folder that may be followed into, canonical; `None` where there is none or it leads elsewhere.
+pub(super) fn permitted(path: &Path) -> Option<PathBuf> {
+    let folder = with_state(|state| state.access.as_ref()?.follow.clone()).flatten()?;
+    let canonical = path.canonicalize().ok()?;
+    (canonical.starts_with(&folder) && canonical != folder).then_some(canonical)
+}
+
+static CLASS: DriverClass = DriverClass {
+    version: 1,
+    value: VALUE,
+    name: c"hepfs".as_ptr(),
+    max_address: i64::MAX as u64,
+    // H5F_CLOSE_WEAK: objects keep their file open.
+    close_degree: 1,
+    terminate: None,
+    superblock_size: None,
+    superblock_encode: None,
+    superblock_decode: None,
+    fapl_size: 0,
+    fapl_get: None,
+    fapl_copy: None,
+    fapl_free: None,
+    dxpl_size: 0,
+    dxpl_copy: None,
+    dxpl_free: None,
+    open: Some(open),
+    close: Some(close),
+    compare: Some(compare),
+    query: Some(query),
+    type_map: None,
+    alloc: None,
+    free: None,
+    get_eoa: Some(get_eoa),
+    set_eoa: Some(set_eoa),
+    get_eof: Some(get_eof),
+    handle: None,
+    read: Some(read),
+    write: Some(write),
+    read_vector: None,
+    write_vector: None,
+    read_selection: None,
+    write_selection: None,
+    flush: None,
+    truncate: None,
+    lock: None,
+    unlock: None,
+    delete: None,
+    control: None,
+    // H5FD_FLMAP_SINGLE: nothing is ever allocated.
+    free_lists: [1; 7],
+};
+
+/// An open file: the library's part first, as it demands.
+#[repr(C)]
+struct Open {
+    public: DriverFile,
+    file: ManuallyDrop<File>,
+    /// The descriptor is ours to close (the source's is not).
+    owned: bool,
+    eoa: u64,
+    eof: u64,
+    device: u64,
+    inode: u64,
+}
+
+unsafe extern "C" fn open(name: *const c_char, flags: c_uint, _: Hid, _: u64) -> *mut DriverFile {
+    if name.is_null() || flags & ffi::ACC_WRITING != 0 {
+        return std::ptr::null_mut();
+    }
+    // SAFETY: the library gives a C string.
+    let path = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()));
+    match open_path(path) {
+        Ok(file) => Box::into_raw(Box::new(file)).cast(),
+        Err(error) => {
+            with_state(|state| state.failure = Some(format!("{}: {error}", path.display())));
+            std::ptr::null_mut()
+        }
+    }
+}
+
+fn open_path(path: &Path) -> io::Result<Open> {
+    let source = with_state(|state| state.access.as_ref().filter(|a| a.path == path).map(|a| a.source)).flatten();
+    let (source, owned) = match source {
+        Some(source) => (source, false),
+        None => (Source::of(open_followed(path)?.into())?, true),
+    };
+    Ok(Open {
+        // SAFETY: all zeros is a valid value (numbers and a null pointer); the library fills it in.
+        public: unsafe { std::mem::zeroed() },
+        // SAFETY: the descriptor is open; it is closed at most once, in `close`, where it is ours.
+        file: ManuallyDrop::new(unsafe { File::from_raw_fd(source.descriptor) }),
+        owned,
+        eoa: 0,
+        eof: source.size,
+        device: source.device,
+        inode: source.inode,
+    })
+}
+
+/// Opens another file, where that is allowed.
+fn open_followed(path: &Path) -> io::Result<File> {
+    let following = with_state(|state| state.access.as_ref().is_some_and(|a| a.follow.is_some())) == Some(true);
+    let refuse = || {
+        with_state(|state| state.refused = Some(path.to_owned()));
+        io::Error::from(io::ErrorKind::PermissionDenied)
+    };
+    if !following {
+        return Err(refuse());
+    }
+    // A path that leads nowhere is simply missing; libhdf5 tries several for one name.
+    path.canonicalize()?;
+    let path = permitted(path).ok_or_else(refuse)?;
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(&path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(refuse()) }
+}
+
+unsafe extern "C" fn close(file: *mut DriverFile) -> Herr {
+    // SAFETY: the library gives back what `open` made, once.
+    let mut file = unsafe { Box::from_raw(file.cast::<Open>()) };
+    if file.owned {
+        // SAFETY: dropped once, here.
+        unsafe { ManuallyDrop::drop(&mut file.file) };
+    }
+    0
+}
+
+unsafe extern "C" fn compare(a: *const DriverFile, b: *const DriverFile) -> c_int {
+    // SAFETY: the library gives what `open` made.
+    let (a, b) = unsafe { (&*a.cast::<Open>(), &*b.cast::<Open>()) };
+    (a.device, a.inode).cmp(&(b.device, b.inode)) as c_int
+}
+
+unsafe extern "C" fn query(_: *const DriverFile, flags: *mut c_ulong) -> Herr {
+    if !flags.is_null() {
+        // SAFETY: checked above; the library gives a place for the flags.
+        unsafe {
+            *flags = ffi::FEATURE_ACCUMULATE_METADATA_READ
+                | ffi::FEATURE_DATA_SIEVE
+                | ffi::FEATURE_SWMR_IO
+                | ffi::FEATURE_DEFAULT_COMPATIBLE;
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn get_eoa(file: *const DriverFile, _: c_int) -> u64 {
+    // SAFETY: the library gives what `open` made.
+    unsafe { (*file.cast::<Open>()).eoa }
+}
+
+unsafe extern "C" fn set_eoa(file: *mut DriverFile, _: c_int, address: u64) -> Herr {
+    // SAFETY: the library gives what `open` made.
+    unsafe { (*file.cast::<Open>()).eoa = address };
+    0
+}
+
+unsafe extern "C" fn get_eof(file: *const DriverFile, _: c_int) -> u64 {
+    // SAFETY: the library gives what `open` made.
+    unsafe { (*file.cast::<Open>()).eof }
+}
+
+unsafe extern "C" fn read(
+    file: *mut DriverFile,
+    _: c_int,
+    _: Hid,
+    address: u64,
+    size: usize,
+    buffer: *mut c_void,
+) -> Herr {
+    if buffer.is_null() || address.checked_add(size as u64).is_none_or(|end| end > i64::MAX as u64) {
+        return -1;
+    }
+    // SAFETY: the library gives what `open` made and a buffer of `size` bytes.
+    let (file, mut buffer) =
+        unsafe { (&(*file.cast::<Open>()).file, std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size)) };
+    let mut position = address;
+    while !buffer.is_empty() {
+        match file.read_at(buffer, position) {
+            // Past the end of the file, but within what the format says it holds: zeros, as the library's own drivers do.
+            Ok(0) => {
+                buffer.fill(0);
+                break;
+            }
+            Ok(n) => {
+                position += n as u64;
+                buffer = buffer.get_mut(n..).unwrap_or_default();
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                with_state(|state| state.failure = Some(format!("byte {position}: {error}")));
+                return -1;
+            }
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn write(_: *mut DriverFile, _: c_int, _: Hid, _: u64, _: usize, _: *const c_void) -> Herr {
+    -1
+}
+
+/// A C string out of bytes; a NUL inside cannot be named to libhdf5.
+pub(super) fn c_string(bytes: &[u8]) -> Result<CString, Reason> {
+    CString::new(bytes).map_err(|_| Reason::new("a name with a NUL byte"))
+}

@@ -1,0 +1,38 @@
+//! Objects: what a group, dataset or committed datatype is.
+
+use super::datatype::describe;
+use super::error::{Id, Reason};
+use super::ffi;
+use super::session::Session;
+use crate::catalogue::{Object, ObjectId};
+
+impl Session {
+    /// Describes an object; one that cannot be read is described as that.
+    pub fn object(&mut self, id: ObjectId) -> Object {
+        self.try_object(id).unwrap_or_else(|Reason(reason)| Object::Unreadable { id, reason })
+    }
+
+    fn try_object(&mut self, id: ObjectId) -> Result<Object, Reason> {
+        let object = self.open_object(id)?;
+        // SAFETY: an open object.
+        match unsafe { ffi::H5Iget_type(object.raw()) } {
+            ffi::I_GROUP => Ok(Object::Group { id, attributes: self.attributes(&object, id.file)? }),
+            ffi::I_DATASET => Ok(Object::Dataset(Box::new(self.dataset(&object, id)?))),
+            ffi::I_DATATYPE => {
+                let (datatype, _) = describe(&object, self.file(id.file)?.address_size)?;
+                Ok(Object::Datatype { id, datatype, attributes: self.attributes(&object, id.file)? })
+            }
+            other => Err(Reason::new(format!("an object of the unknown kind {other}"))),
+        }
+    }
+
+    /// Opens a dataset.
+    pub fn open_dataset(&mut self, id: ObjectId) -> Result<Id, Reason> {
+        let object = self.open_object(id)?;
+        // SAFETY: an open object.
+        match unsafe { ffi::H5Iget_type(object.raw()) } {
+            ffi::I_DATASET => Ok(object),
+            _ => Err(Reason::new(format!("the object at address {} is no dataset", id.address))),
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! What a worker keeps between requests: the open files, and the list, map or dataset asked for last.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::driver::{self, Access, Source, c_string};
+use super::error::{Id, Reason, check};
+use super::ffi::{self, Hid, Token};
+use super::link::Listing;
+use super::read::{Opened, SharedMemory};
+use super::reference::Paths;
+use crate::catalogue::{Chunk, FileInfo, ObjectId};
+use crate::h5::protocol::{Answer, Hello, Refusal, Sandbox};
+
+/// Files that a source may lead to.
+const MAX_FILES: usize = 1024;
+
+/// libhdf5's chunk cache for each dataset: the store reads in pieces, and a chunk must not be decoded for each.
+const CHUNK_CACHE: usize = 32 << 20;
+
+/// An open file.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    pub id: Id,
+    /// Width of addresses in bytes.
+    pub address_size: u8,
+    length_size: u8,
+    user_block: u64,
+    swmr: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Session {
+    setup: Setup,
+    fapl: Option<Id>,
+    /// Paths by number, the source first.
+    paths: Vec<PathBuf>,
+    open: Vec<Option<OpenFile>>,
+    new_files: Vec<Vec<u8>>,
+    pub shared: SharedMemory,
+    /// The links of the group listed last.
+    pub listing: Option<Listing>,
+    /// The chunks of the dataset asked for last.
+    pub chunk_map: Option<(ObjectId, Vec<Chunk>)>,
+    /// The dataset read last.
+    pub opened: Option<Opened>,
+    /// Where objects are found.
+    pub object_paths: Option<Paths>,
+}
+
+#[derive(Debug)]
+struct Setup {
+    source: Source,
+    follow: Option<PathBuf>,
+    plugins: Option<Vec<u8>>,
+    sandbox: Sandbox,
+}
+
+impl Session {
+    pub fn new(hello: &Hello, source: Source, shared: SharedMemory, sandbox: Sandbox) -> Self {
+        let path = |bytes: &Vec<u8>| PathBuf::from(OsStr::from_bytes(bytes));
+        // Without Landlock nothing would keep external raw storage inside the folder.
+        let follow = hello.follow.as_ref().map(path).filter(|_| sandbox.landlock);
+        let paths: Vec<_> = std::iter::once(path(&hello.path)).chain(hello.files.iter().map(path)).collect();
+        let open = paths.iter().map(|_| None).collect();
+        Self {
+            setup: Setup { source, follow, plugins: hello.plugins.clone(), sandbox },
+            fapl: None,
+            paths,
+            open,
+            new_files: Vec::new(),
+            shared,
+            listing: None,
+            chunk_map: None,
+            opened: None,
+            object_paths: None,
+        }
+    }
+
+    /// Files numbered since the last call.
+    pub fn take_new_files(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.new_files)
+    }
+
+    /// Whether links and data may lead to other files.
+    pub fn follows(&self) -> bool {
+        self.setup.follow.is_some()
+    }
+
+    /// The folder of a file, for relative names in it.
+    pub fn folder_of(&self, file: u32) -> Option<&Path> {
+        self.paths.get(file as usize)?.parent()
+    }
+
+    /// Starts libhdf5 and opens the source.
+    pub fn open(&mut self) -> Result<Answer, Refusal> {
+        if self.fapl.is_none() {
+            self.fapl = Some(self.start_library()?);
+        }
+        if self.open.first().is_some_and(Option::is_none) {
+            let file = self.open_path(0).map_err(|reason| Refusal::NotHdf5(reason.0))?;
+            if !matches!(file.address_size, 2 | 4 | 8) {
+                return Err(Refusal::NotHdf5(format!("addresses of {} bytes are not supported", file.address_size)));
+            }
+            if let Some(place) = self.open.first_mut() {
+                *place = Some(file);
+            }
+        }
+        let file = self.file(0)?;
+        let mut info = ffi::FileInfo2 {
+            superblock_version: 0,
+            superblock_size: 0,
+            superblock_extension_size: 0,
+            free_version: 0,
+            free_meta: 0,
+            free_total: 0,
+            shared_version: 0,
+            shared_header: 0,
+            shared_messages: [0; 2],
+        };
+        // SAFETY: the file is open, `info` a place for the answer.
+        let superblock = match unsafe { ffi::H5Fget_info2(file.id.raw(), &mut info) } {
+            status if status < 0 => {
+                let _ = Reason::of_library();
+                0
+            }
+            _ => info.superblock_version,
+        };
+        let info = FileInfo {
+            superblock,
+            user_block: file.user_block,
+            address_size: file.address_size,
+            length_size: file.length_size,
+            swmr: file.swmr,
+            root: ObjectId { file: 0, address: address_of(file.id.raw(), file.address_size)? },
+        };
+        Ok(Answer::Open { info, sandbox: self.setup.sandbox.clone() })
+    }
+
+    fn start_library(&self) -> Result<Id, Reason> {
+        // SAFETY: calls of the library in the order it wants; the arguments are plain numbers and valid pointers.
+        unsafe {
+            ffi::H5dont_atexit();
+            check(ffi::H5open())?;
+            check(ffi::H5Eset_auto2(ffi::DEFAULT, std::ptr::null(), std::ptr::null_mut()))?;
+            // No plugin but the user's: neither from the environment nor from the place compiled in.
+            let mut count = 0;
+            check(ffi::H5PLsize(&mut count))?;
+            for index in (0..count).rev() {
+                check(ffi::H5PLremove(index))?;
+            }
+            // H5PL_FILTER_PLUGIN is 1.
+            check(ffi::H5PLset_loading_state(u32::from(self.setup.plugins.is_some())))?;
+            if let Some(plugins) = &self.setup.plugins {
+                check(ffi::H5PLappend(c_string(plugins)?.as_ptr()))?;
+            }
+            super::link::refuse_external_traversal()?;
+            let driver = driver::register(Access {
+                path: self.paths.first().cloned().unwrap_or_default(),
+                source: self.setup.source,
+                follow: self.setup.follow.clone(),
+            })?;
+            let fapl = Id::own(ffi::H5Pcreate(ffi::H5P_CLS_FILE_ACCESS_ID_g))?;
+            check(ffi::H5Pset_driver(fapl.raw(), driver.raw(), std::ptr::null()))?;
+            check(ffi::H5Pset_file_locking(fapl.raw(), false, true))?;
+            check(ffi::H5Pset_cache(fapl.raw(), 0, 521, CHUNK_CACHE, 0.75))?;
+            Ok(fapl)
+        }
+    }
+
+    fn open_path(&self, number: u32) -> Result<OpenFile, Reason> {
+        let path = self.paths.get(number as usize).ok_or_else(|| Reason::new("no such file"))?;
+        let name = c_string(path.as_os_str().as_bytes())?;
+        let fapl = self.fapl.as_ref().ok_or_else(|| Reason::new("the file was not opened"))?.raw();
+        // SAFETY: a C string and an access list.
+        let open = |flags| Id::own(unsafe { ffi::H5Fopen(name.as_ptr(), flags, fapl) });
+        let (id, swmr) = match open(ffi::ACC_RDONLY) {
+            Ok(id) => (id, false),
+            Err(reason) if reason.0.contains("already open for") || reason.0.contains("marked") => {
+                match open(ffi::ACC_RDONLY | ffi::ACC_SWMR_READ) {
+                    Ok(id) => (id, true),
+                    Err(_) => {
+                        return Err(Reason::new(format!(
+                            "the file is marked as open for writing; if no writer has it, `h5clear -s` clears it: {}",
+                            reason.0
+                        )));
+                    }
+                }
+            }
+            Err(reason) => return Err(reason),
+        };
+        let (mut user_block, mut address, mut length) = (0, 0, 0);
+        // SAFETY: the file is open; three places for three numbers.
+        unsafe {
+            let fcpl = Id::own(ffi::H5Fget_create_plist(id.raw()))?;
+            check(ffi::H5Pget_userblock(fcpl.raw(), &mut user_block))?;
+            check(ffi::H5Pget_sizes(fcpl.raw(), &mut address, &mut length))?;
+        }
+        Ok(OpenFile {
+            id,
+            address_size: u8::try_from(address).unwrap_or(u8::MAX),
+            length_size: u8::try_from(length).unwrap_or(u8::MAX),
+            user_block,
+            swmr,
+        })
+    }
+
+    /// An open file by its number.
+    pub fn file(&mut self, number: u32) -> Result<&OpenFile, Reason> {
+        let missing = || Reason::new(format!("no linked file has the number {number}"));
+        if self.open.get(number as usize).ok_or_else(missing)?.is_none() {
+            if number == 0 {
+                return Err(Reason::new("the file was not opened"));
+            }
+            let file = self.open_path(number)?;
+            if let Some(place) = self.open.get_mut(number as usize) {
+                *place = Some(file);
+            }
+        }
+        self.open.get(number as usize).and_then(Option::as_ref).ok_or_else(missing)
+    }
+
+    /// The number of another file, which is opened; it must be one that may be followed to.
+    pub fn number_of(&mut self, path: &Path) -> Result<u32, Reason> {
+        let path =
+            driver::permitted(path).ok_or_else(|| Reason::new("outside the folder that may be followed into"))?;
+        let known = self.paths.iter().position(|known| *known == path);
+        let number = match known {
+            Some(number) => number,
+            None if self.paths.len() >= MAX_FILES => return Err(Reason::new("too many linked files")),
+            None => {
+                self.paths.push(path.clone());
+                self.open.push(None);
+                self.new_files.push(path.into_os_string().into_vec());
+                self.paths.len() - 1
+            }
+        };
+        let number = u32::try_from(number).map_err(|_| Reason::new("too many linked files"))?;
+        self.file(number)?;
+        Ok(number)
+    }
+
+    /// Opens an object by its address.
+    pub fn open_object(&mut self, id: ObjectId) -> Result<Id, Reason> {
+        let file = self.file(id.file)?;
+        let token = token(id.address, file.address_size)?;
+        // SAFETY: the file is open.
+        Id::own(unsafe { ffi::H5Oopen_by_token(file.id.raw(), token) })
+    }
+}
+
+/// The native connector's token: the address in the file's width, little-endian.
+fn token(address: u64, address_size: u8) -> Result<Token, Reason> {
+    let mut token = [0; 16];
+    let bytes = address.to_le_bytes();
+    let size = usize::from(address_size).min(8);
+    if bytes.iter().skip(size).any(|byte| *byte != 0) {
+        return Err(Reason::new(format!("address {address} is wider than {address_size} bytes")));
+    }
+    for (to, from) in token.iter_mut().zip(&bytes[..size]) {
+        *to = *from;
+    }
+    Ok(Token(token))
+}
+
+/// The address in a token.
+pub(super) fn address_in(token: Token, address_size: u8) -> u64 {
+    let mut bytes = [0; 8];
+    for (to, from) in bytes.iter_mut().zip(&token.0[..usize::from(address_size).min(8)]) {
+        *to = *from;
+    }
+    u64::from_le_bytes(bytes)
+}
+
+/// What libhdf5 says about an open object.
+pub(super) fn info_of(object: Hid) -> Result<ffi::ObjectInfo, Reason> {
+    let mut info = ffi::ObjectInfo {
+        file_number: 0,
+        token: Token([0; 16]),
+        kind: -1,
+        references: 0,
+        times: [0; 4],
+        attributes: 0,
+    };
+    // SAFETY: a place for the answer.
+    check(unsafe { ffi::H5Oget_info3(object, &mut info, ffi::INFO_BASIC) })?;
+    Ok(info)
+}
+
+/// The address of an open object (of a file: of its root group).
+pub(super) fn address_of(object: Hid, address_size: u8) -> Result<u64, Reason> {
+    Ok(address_in(info_of(object)?.token, address_size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_hold_the_address_in_the_files_width() {
+        let mut expected = [0; 16];
+        expected[..2].copy_from_slice(&[0x34, 0x12]);
+        assert_eq!(token(0x1234, 4).unwrap().0, expected);
+        assert_eq!(address_in(Token(expected), 4), 0x1234);
+        assert!(token(0x1_0000_0000, 4).is_err());
+    }
+}
