@@ -6,6 +6,8 @@
 mod dtype;
 mod header;
 mod stored;
+#[cfg(test)]
+mod tests;
 
 pub use dtype::{Kind, NoNpy, NpyField, NpyType, Order};
 pub use header::header;

@@ -27,7 +27,8 @@ impl Grid {
             Some(natural) if natural > 0 && natural <= wanted => wanted / natural * natural,
             Some(natural) if natural > 0 => {
                 // The divisor of a chunk nearest to what is wanted, no further off than a factor of two.
-                let (fewest, most) = (natural.div_ceil(wanted.saturating_mul(2)), natural.div_ceil(wanted) * 2);
+                let (fewest, most) =
+                    (natural.div_ceil(wanted.saturating_mul(2)), natural.div_ceil(wanted).saturating_mul(2));
                 let divides = |parts: &u64| natural.is_multiple_of(*parts);
                 let parts = (fewest.max(1)..=most.min(fewest.saturating_add(1 << 12))).filter(divides);
                 parts.map(|parts| natural / parts).min_by_key(|rows| rows.abs_diff(wanted)).unwrap_or(wanted)

@@ -26,6 +26,8 @@ mod number;
 mod streams;
 mod string;
 mod style;
+#[cfg(test)]
+mod tests;
 mod view;
 mod width;
 

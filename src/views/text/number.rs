@@ -205,7 +205,7 @@ mod tests {
     proptest! {
         #[test]
         fn integer_length_is_that_of_the_text(value in any::<i64>(), shift in 0..64) {
-            let value = value >> shift;
+            let value: i64 = value >> shift;
             prop_assert_eq!(integer_length(value), value.to_string().len());
             prop_assert_eq!(integer_length(value as u64), (value as u64).to_string().len());
         }

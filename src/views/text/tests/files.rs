@@ -1,0 +1,211 @@
+//! Sizes and reads of whole files.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, FixedSizeBinaryArray, Float64Array, Int64Array, StringArray};
+
+use super::super::{BlockCache, Format, TextView};
+use super::{Memory, cache, column, whole};
+use crate::source::Interrupt;
+use crate::store::Error;
+use crate::views::{Effort, Size, View};
+
+/// Pseudo-random numbers (xorshift), so that tests need no seed.
+fn random(count: usize) -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(0x9e37_79b9_7f4a_7c15_u64), |x| {
+        let x = x ^ (x << 13);
+        let x = x ^ (x >> 7);
+        Some(x ^ (x << 17))
+    })
+    .take(count)
+}
+
+fn numbers(count: usize) -> Vec<i64> {
+    random(count).map(|x| (x as i64) >> (x % 63)).collect()
+}
+
+/// Independent of the renderer: `format!`.
+fn expected(numbers: &[i64], header: &str) -> Vec<u8> {
+    let mut text = header.to_owned();
+    for number in numbers {
+        text += &format!("{number}\n");
+    }
+    text.into_bytes()
+}
+
+fn size(view: &TextView, effort: Effort) -> Size {
+    view.size(effort, &Interrupt::new()).unwrap()
+}
+
+fn read(view: &TextView, offset: usize, length: usize) -> Vec<u8> {
+    let mut out = vec![b'!'];
+    view.read(offset as u64, length, &mut out, &Interrupt::new()).unwrap();
+    assert_eq!(out.remove(0), b'!', "what was there stays");
+    out
+}
+
+fn check_reads(view: &TextView, expected: &[u8]) {
+    for (x, length) in random(60).zip([0, 1, 7, 1000, 131_072, 3_000_000].into_iter().cycle()) {
+        let offset = (x % (expected.len() as u64 + 10)) as usize;
+        let found = read(view, offset, length);
+        let wanted = expected.get(offset..).unwrap_or_default();
+        assert_eq!(found, &wanted[..wanted.len().min(length)], "offset {offset}");
+    }
+    assert!(read(view, expected.len(), 10).is_empty());
+    assert!(read(view, usize::MAX, 10).is_empty());
+}
+
+fn view_of(rows: Memory, format: Format) -> (TextView, Arc<Memory>) {
+    let rows = Arc::new(rows);
+    (TextView::new(vec![column("a", rows.clone())], format, None, cache()), rows)
+}
+
+#[test]
+fn reads_anywhere_are_right_with_and_without_an_index() {
+    let values = numbers(400_000);
+    let expected = expected(&values, "a\n");
+    let array: ArrayRef = Arc::new(Int64Array::from(values));
+    for natural in [1000, 100_000, 65_537] {
+        // Random reads first: the index is made as far as needed.
+        let (view, _) = view_of(Memory::new(array.clone()).natural(natural), Format::Csv);
+        check_reads(&view, &expected);
+        assert_eq!(
+            size(&view, Effort::Free),
+            Size::Exact(expected.len() as u64),
+            "the reads past the end told the size"
+        );
+        // From the start to the end: the index grows.
+        let (view, _) = view_of(Memory::new(array.clone()).natural(natural), Format::Csv);
+        assert!(whole(&view) == expected);
+        // Size first, as `open` does.
+        let (view, _) = view_of(Memory::new(array.clone()).natural(natural), Format::Csv);
+        assert_eq!(size(&view, Effort::Exact), Size::Exact(expected.len() as u64));
+        check_reads(&view, &expected);
+        assert!(whole(&view) == expected);
+    }
+}
+
+#[test]
+fn a_reader_from_start_to_end_renders_each_row_once() {
+    let values = numbers(400_000);
+    let (view, rows) = view_of(Memory::new(Arc::new(Int64Array::from(values))), Format::Txt);
+    whole(&view);
+    // 1 MiB / 12 bytes: 65,536 rows a block, so 7 blocks.
+    assert_eq!(rows.calls(), 7);
+    whole(&view);
+    assert_eq!(rows.calls(), 7, "all blocks are in the cache");
+}
+
+#[test]
+fn sizes_by_effort() {
+    let (small, rows) = view_of(Memory::new(Arc::new(Int64Array::from(numbers(1000)))), Format::Csv);
+    assert_eq!(size(&small, Effort::Free), Size::AtMost(2 + 1000 * 21));
+    assert_eq!(rows.calls(), 0);
+    assert_eq!(size(&small, Effort::Quick), Size::Exact(expected(&numbers(1000), "a\n").len() as u64));
+    assert_eq!(size(&small, Effort::Free), size(&small, Effort::Exact), "known from now on");
+
+    let (large, rows) = view_of(Memory::new(Arc::new(Int64Array::from(numbers(300_000)))), Format::Csv);
+    assert_eq!(size(&large, Effort::Quick), Size::AtMost(2 + 300_000 * 21));
+    assert_eq!(rows.calls(), 0);
+
+    // Many chunks take too long to read.
+    let (chunked, rows) = view_of(Memory::new(Arc::new(Int64Array::from(numbers(1000)))).natural(10), Format::Csv);
+    assert_eq!(size(&chunked, Effort::Quick), Size::AtMost(2 + 1000 * 21));
+    assert_eq!(rows.calls(), 0);
+
+    // Hexadecimal digits are arithmetic, and so is the index.
+    let bytes = FixedSizeBinaryArray::try_from_iter(random(100_000).map(u64::to_le_bytes)).unwrap();
+    let (fixed, rows) = view_of(Memory::new(Arc::new(bytes)), Format::Txt);
+    assert_eq!(size(&fixed, Effort::Free), Size::Exact(1_700_000));
+    assert_eq!(size(&fixed, Effort::Exact), Size::Exact(1_700_000));
+    assert_eq!(rows.calls(), 0);
+    assert_eq!(read(&fixed, 17 * 99_999, 100).len(), 17);
+    assert_eq!(rows.calls(), 1);
+}
+
+#[test]
+fn bounds_without_a_width_are_finite() {
+    let strings: ArrayRef = Arc::new(StringArray::from(vec!["x"; 300_000]));
+    let (view, _) = view_of(Memory::new(strings.clone()), Format::Csv);
+    assert_eq!(size(&view, Effort::Free), Size::AtMost(1 << 62));
+    let mut column = column("a", Arc::new(Memory::new(strings)));
+    column.longest = Some(5);
+    let view = TextView::new(vec![column], Format::Csv, None, cache());
+    assert_eq!(size(&view, Effort::Free), Size::AtMost(2 + 300_000 * 13));
+}
+
+#[test]
+fn the_first_rows_alone() {
+    let values = numbers(200_000);
+    let rows = Arc::new(Memory::new(Arc::new(Int64Array::from(values.clone()))));
+    let head = TextView::new(vec![column("a", rows)], Format::Csv, Some(1000), cache());
+    assert_eq!(head.rows(), 1000);
+    assert!(whole(&head) == expected(&values[..1000], "a\n"));
+}
+
+#[test]
+fn tables_are_read_row_after_row() {
+    let (x, y) = (numbers(150_000), numbers(150_000));
+    let y: Vec<f64> = y.iter().map(|&y| y as f64 / 8.0).collect();
+    let mut expected = String::from("x,y\n");
+    for (x, y) in x.iter().zip(&y) {
+        expected += &format!("{x},{}\n", zmij::Buffer::new().format(*y));
+    }
+    let columns = vec![
+        column("x", Arc::new(Memory::new(Arc::new(Int64Array::from(x))).natural(4096))),
+        column("y", Arc::new(Memory::new(Arc::new(Float64Array::from(y))).natural(1000))),
+    ];
+    let view = TextView::new(columns, Format::Csv, None, cache());
+    assert_eq!(size(&view, Effort::Exact).bytes(), expected.len() as u64);
+    check_reads(&view, expected.as_bytes());
+}
+
+#[test]
+fn rows_much_wider_than_expected_are_divided() {
+    // 3,000 strings of 1 byte, but for a run of 100 with 20,000 bytes each and one of 4.5 MB: one block by the estimate.
+    let strings: Vec<String> = (0..3000)
+        .map(|row| match row {
+            1500 => "y".repeat(4_500_000),
+            500..600 => char::from(b'a' + (row % 26) as u8).to_string().repeat(20_000),
+            _ => "x".into(),
+        })
+        .collect();
+    let expected = strings.iter().fold(String::from("a\n"), |text, string| text + string + "\n");
+    let (view, _) = view_of(Memory::new(Arc::new(StringArray::from(strings))), Format::Csv);
+    check_reads(&view, expected.as_bytes());
+    assert!(whole(&view) == expected.as_bytes());
+}
+
+#[test]
+fn what_the_store_finds_too_large_is_asked_for_in_halves() {
+    let values = numbers(100_000);
+    let expected = expected(&values, "");
+    let rows = Memory::new(Arc::new(Int64Array::from(values))).hook(|range, _| {
+        if range.end - range.start <= 5000 {
+            return Ok(());
+        }
+        let what = "rows".to_owned();
+        Err(Error::TooLarge { path: "/a".into(), what, bytes: 2, limit: 1, option: "--max-chunk" })
+    });
+    let (view, _) = view_of(rows, Format::Txt);
+    assert_eq!(size(&view, Effort::Exact).bytes(), expected.len() as u64);
+    assert!(whole(&view) == expected);
+}
+
+#[test]
+fn the_cache_is_bounded_and_forgets() {
+    let cache = Arc::new(BlockCache::new(3 << 20));
+    let rows = Arc::new(Memory::new(Arc::new(Int64Array::from(numbers(1_000_000)))));
+    let view = TextView::new(vec![column("a", rows)], Format::Txt, None, cache.clone());
+    size(&view, Effort::Exact);
+    whole(&view);
+    assert!(cache.bytes() > 1 << 20);
+    assert!(cache.bytes() <= 3 << 20, "{}", cache.bytes());
+    drop(view);
+    // A block that is being rendered ahead may hold the view a little longer.
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while cache.bytes() > 0 && std::time::Instant::now() < patience {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(cache.bytes(), 0);
+}
