@@ -22,6 +22,9 @@ pub enum Error {
     /// The caller may not do this (any write).
     #[error("read-only file system")]
     ReadOnly,
+    /// The node's mode does not permit it.
+    #[error("permission denied")]
+    NotPermitted,
     /// No extended attribute of that name.
     #[error("no such attribute")]
     NoAttribute,
@@ -65,10 +68,19 @@ impl Error {
             Error::NotAFile => libc::EINVAL,
             Error::Stale => libc::ESTALE,
             Error::ReadOnly => libc::EROFS,
+            Error::NotPermitted => libc::EACCES,
             Error::NoAttribute => libc::ENODATA,
             Error::TooLarge => libc::ERANGE,
             Error::Interrupted => libc::EINTR,
             Error::Store(_) | Error::Io(_) => libc::EIO,
+        }
+    }
+
+    /// Writes the error to the log: what is wrong with a file or with us is a warning, everything else is daily life.
+    pub fn log(&self) {
+        match self {
+            Error::Store(_) | Error::Io(_) => tracing::warn!("{self}"),
+            _ => tracing::trace!("{self}"),
         }
     }
 }

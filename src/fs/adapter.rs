@@ -1,0 +1,582 @@
+//! Translates between the kernel's protocol, as `fuser` speaks it, and [`Service`]. The only place that knows `fuser`.
+//!
+//! A handler runs on one of few session threads and must not block: what can be answered from memory is answered at
+//! once, everything else goes to the [`Pool`] and is answered from there.
+
+mod replies;
+mod session;
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bstr::{BString, ByteSlice};
+use fuser::{
+    AccessFlags, BsdFileFlags, CopyFileRangeFlags, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
+    INodeNo, InitFlags, KernelConfig, LockOwner, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
+    ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite,
+    ReplyXattr, Request, TimeOrNow, WriteFlags,
+};
+
+pub use session::{Invalidator, Server};
+
+use super::Error;
+use super::buffers::Buffers;
+use super::node::Kind;
+use super::pool::{Answer, Lane, Pool, Ticket, panicked};
+use super::service::{OpenFile, Service, Stat};
+use crate::source::Interrupt;
+use crate::views::Effort;
+
+/// Requests that the kernel sends without anybody waiting for them (read-ahead), at most.
+const MAX_BACKGROUND: u16 = 64;
+
+/// The longest read that we ask for. The kernel's own limit is `fs.fuse.max_pages_limit`, 1 MiB by default.
+const MAX_READ: u32 = 1 << 20;
+
+/// Block size in `stat` and `statfs`.
+const BLOCK: u32 = 4096;
+
+/// A number stands for one node as long as the kernel knows it, so generations have nothing to tell apart.
+const GENERATION: Generation = Generation(0);
+
+/// What session threads and pool share.
+struct Shared {
+    service: Service,
+    pool: Pool,
+    buffers: Buffers,
+    direct_io: bool,
+    total_bytes: u64,
+    owner: (u32, u32),
+    session: session::Connection,
+}
+
+/// The handlers.
+struct Adapter(Arc<Shared>);
+
+impl Shared {
+    fn attr(&self, stat: &Stat) -> FileAttr {
+        FileAttr {
+            ino: INodeNo(stat.number),
+            size: stat.size,
+            // Never fewer than the size takes: `tar` and `cp` would look for holes.
+            blocks: stat.size.div_ceil(512),
+            atime: stat.attributes.atime,
+            mtime: stat.attributes.mtime,
+            ctime: stat.attributes.ctime,
+            crtime: stat.attributes.ctime,
+            kind: file_type(stat.attributes.kind),
+            perm: stat.attributes.mode & 0o7555,
+            // For a directory 1 means "unknown": `find` takes 2 for "no folders inside".
+            nlink: 1,
+            uid: self.owner.0,
+            gid: self.owner.1,
+            rdev: 0,
+            blksize: BLOCK,
+            flags: 0,
+        }
+    }
+
+    fn send_entry(&self, reply: ReplyEntry, stat: &Stat) {
+        reply.entry_with_ttls(&stat.attr_ttl, &stat.entry_ttl, &self.attr(stat), GENERATION);
+    }
+
+    /// Opens with the size that is known or computed; where that is much work, in the lane for such.
+    fn open(self: Arc<Self>, number: u64, effort: Effort, ticket: Ticket<ReplyOpen>) {
+        match self.service.open(number, effort, ticket.interrupt()) {
+            Ok(Some(file)) => {
+                if let Some(reply) = ticket.claim() {
+                    self.send_open(reply, file);
+                }
+            }
+            Ok(None) => {
+                let shared = self.clone();
+                self.pool.run(Lane::Slow, ticket, move |ticket| shared.open(number, Effort::Exact, ticket));
+            }
+            Err(error) => ticket.fail(&error),
+        }
+    }
+
+    fn send_open(&self, reply: ReplyOpen, file: OpenFile) {
+        let direct = self.direct_io || file.kind() == Kind::LiveFile;
+        let flags = if direct { FopenFlags::FOPEN_DIRECT_IO } else { FopenFlags::FOPEN_KEEP_CACHE };
+        let handle = self.service.opened(file);
+        reply.opened(FileHandle(handle), flags | FopenFlags::FOPEN_NOFLUSH);
+    }
+
+    fn read(&self, file: &OpenFile, offset: u64, length: usize, ticket: &Ticket<ReplyData>) {
+        let mut buffer = self.buffers.take();
+        let outcome = file.read(offset, length, &mut buffer, ticket.interrupt());
+        match outcome {
+            Ok(()) => {
+                if let Some(reply) = ticket.claim() {
+                    reply.data(&buffer);
+                }
+            }
+            Err(error) => ticket.fail(&error),
+        }
+        self.buffers.give_back(buffer);
+    }
+
+    fn list(&self, handle: u64, offset: u64, ticket: &Ticket<ReplyDirectory>) -> Result<(), Error> {
+        let directory = self.service.directory(handle)?;
+        let listed = self.service.list(&directory, offset);
+        let Some(mut reply) = ticket.claim() else { return Ok(()) };
+        for entry in listed {
+            let name = OsStr::from_bytes(&entry.name);
+            if reply.add(INodeNo(entry.number), entry.next, file_type(entry.kind), name) {
+                break;
+            }
+        }
+        reply.ok();
+        Ok(())
+    }
+
+    fn list_plus(&self, handle: u64, offset: u64, ticket: &Ticket<ReplyDirectoryPlus>) -> Result<(), Error> {
+        let directory = self.service.directory(handle)?;
+        let mut found = Vec::new();
+        for entry in self.service.list(&directory, offset) {
+            ticket.interrupt().check()?;
+            // "." and ".." are not looked up, and the kernel does not count them.
+            let dots = matches!(entry.name.as_slice(), b"." | b"..");
+            let node = (!dots).then(|| self.service.lookup_listed(&directory, &entry, ticket.interrupt()));
+            found.push((entry, node));
+        }
+        let Some(mut reply) = ticket.claim() else { return Ok(()) };
+        for (entry, node) in found {
+            let name = OsStr::from_bytes(&entry.name);
+            let full = match node {
+                None => {
+                    let attr = self.dots_attr(entry.number);
+                    reply.add(attr.ino, entry.next, name, &Duration::ZERO, &attr, GENERATION)
+                }
+                Some(node) => {
+                    let stat = self.service.count(directory.number(), entry.name.as_bstr(), node);
+                    // `fuser` has one time for name and attributes here.
+                    let ttl = stat.attr_ttl.min(stat.entry_ttl);
+                    let full = reply.add(INodeNo(stat.number), entry.next, name, &ttl, &self.attr(&stat), GENERATION);
+                    if full {
+                        self.service.inodes().forget(stat.number, 1);
+                    }
+                    full
+                }
+            };
+            if full {
+                break;
+            }
+        }
+        reply.ok();
+        Ok(())
+    }
+
+    /// The kernel takes nothing but number and kind of "." and "..".
+    fn dots_attr(&self, number: u64) -> FileAttr {
+        let time = SystemTime::UNIX_EPOCH;
+        let kind = Kind::Directory;
+        let attributes = super::node::Attributes { kind, mode: 0o555, mtime: time, ctime: time, atime: time };
+        let (attr_ttl, entry_ttl) = (Duration::ZERO, Duration::ZERO);
+        self.attr(&Stat { number, attributes, size: 0, attr_ttl, entry_ttl })
+    }
+}
+
+impl Adapter {
+    /// Runs a handler that answers at once. A panic drops the reply, and a dropped reply answers EIO.
+    fn at_once<R: Answer>(&self, reply: R, handler: impl FnOnce(&Shared, R) -> Result<(), (R, Error)>) {
+        match catch_unwind(AssertUnwindSafe(|| handler(&self.0, reply))) {
+            Ok(Ok(())) => {}
+            Ok(Err((reply, error))) => reply.fail(&error),
+            Err(panic) => drop(panicked(&*panic)),
+        }
+    }
+
+    /// Asks for an answer from memory; without one, computes it on the pool.
+    fn known_or<R: Answer, T>(
+        &self,
+        reply: R,
+        known: impl FnOnce(&Service) -> Result<Option<T>, Error>,
+        send: impl FnOnce(&Shared, R, T),
+        otherwise: impl FnOnce(R),
+    ) {
+        match catch_unwind(AssertUnwindSafe(|| known(&self.0.service))) {
+            Ok(Ok(Some(answer))) => self.at_once(reply, |shared, reply| {
+                send(shared, reply, answer);
+                Ok(())
+            }),
+            Ok(Ok(None)) => otherwise(reply),
+            Ok(Err(error)) => reply.fail(&error),
+            Err(panic) => reply.fail(&panicked(&*panic)),
+        }
+    }
+
+    /// Computes an answer on the pool and sends it from there.
+    fn later<R: Answer, T>(
+        &self,
+        lane: Lane,
+        request: &Request,
+        reply: R,
+        compute: impl FnOnce(&Service, &Interrupt) -> Result<T, Error> + Send + 'static,
+        send: impl FnOnce(&Shared, R, T) + Send + 'static,
+    ) {
+        let shared = self.0.clone();
+        let ticket = self.0.pool.ticket(request.pid(), reply);
+        self.0.pool.run(lane, ticket, move |ticket| match compute(&shared.service, ticket.interrupt()) {
+            Ok(answer) => {
+                if let Some(reply) = ticket.claim() {
+                    send(&shared, reply, answer);
+                }
+            }
+            Err(error) => ticket.fail(&error),
+        });
+    }
+}
+
+impl Filesystem for Adapter {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        let mut wanted = InitFlags::FUSE_ASYNC_READ
+            | InitFlags::FUSE_PARALLEL_DIROPS
+            | InitFlags::FUSE_DO_READDIRPLUS
+            | InitFlags::FUSE_READDIRPLUS_AUTO
+            | InitFlags::FUSE_ASYNC_DIO
+            | InitFlags::FUSE_MAX_PAGES
+            | InitFlags::FUSE_CACHE_SYMLINKS
+            // A size that goes from a bound to the exact one is no reason to drop pages.
+            | InitFlags::FUSE_EXPLICIT_INVAL_DATA;
+        if self.0.direct_io {
+            wanted |= InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP;
+        }
+        // Older kernels lack some; each is an improvement and none a condition.
+        if let Err(missing) = config.add_capabilities(wanted) {
+            tracing::debug!("this kernel lacks {missing:?}");
+            config.add_capabilities(wanted & !missing).ok();
+        }
+        config.set_max_background(MAX_BACKGROUND).ok();
+        config.set_max_write(MAX_READ).ok();
+        // The kernel offers 128 KiB and takes no more here; `mount` raises it afterwards where it may.
+        if let Err(offered) = config.set_max_readahead(MAX_READ) {
+            config.set_max_readahead(offered).ok();
+        }
+        Ok(())
+    }
+
+    fn destroy(&mut self) {
+        self.0.pool.cancel_all();
+    }
+
+    fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let parent = parent.0;
+        let bytes = name.as_bytes().as_bstr();
+        self.known_or(
+            reply,
+            |service| service.lookup_known(parent, bytes),
+            |shared, reply, stat| shared.send_entry(reply, &stat),
+            |reply| {
+                let name = bytes.to_owned();
+                let sought = name.clone();
+                self.later(
+                    Lane::Names,
+                    request,
+                    reply,
+                    move |service, interrupt| service.lookup(parent, sought.as_bstr(), Effort::Quick, interrupt),
+                    move |shared, reply, found| {
+                        shared.send_entry(reply, &shared.service.count(parent, name.as_bstr(), found));
+                        shared.session.trim(&shared.service, &shared.pool);
+                    },
+                );
+            },
+        );
+    }
+
+    fn forget(&self, _: &Request, number: INodeNo, count: u64) {
+        self.0.service.inodes().forget(number.0, count);
+    }
+
+    fn getattr(&self, request: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        let number = number.0;
+        let send = |shared: &Shared, reply: ReplyAttr, stat: Stat| reply.attr(&stat.attr_ttl, &shared.attr(&stat));
+        self.known_or(
+            reply,
+            |service| service.attributes_known(number),
+            send,
+            |reply| self.later(Lane::Names, request, reply, move |s, interrupt| s.attributes(number, interrupt), send),
+        );
+    }
+
+    fn readlink(&self, _: &Request, number: INodeNo, reply: ReplyData) {
+        self.at_once(reply, |shared, reply| match shared.service.readlink(number.0) {
+            Ok(target) => {
+                reply.data(&target);
+                Ok(())
+            }
+            Err(error) => Err((reply, error)),
+        });
+    }
+
+    fn open(&self, request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        if flags.acc_mode() != OpenAccMode::O_RDONLY {
+            reply.fail(&Error::ReadOnly);
+            return;
+        }
+        let shared = self.0.clone();
+        let ticket = self.0.pool.ticket(request.pid(), reply);
+        self.0.pool.run(Lane::Names, ticket, move |ticket| shared.open(number.0, Effort::Free, ticket));
+    }
+
+    fn read(
+        &self,
+        request: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        length: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        match self.0.service.file(handle.0) {
+            Ok(file) => {
+                let shared = self.0.clone();
+                let ticket = self.0.pool.ticket(request.pid(), reply);
+                self.0
+                    .pool
+                    .run(Lane::Reads, ticket, move |ticket| shared.read(&file, offset, length as usize, &ticket));
+            }
+            Err(error) => reply.fail(&error),
+        }
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.at_once(reply, |shared, reply| {
+            shared.service.close(handle.0);
+            reply.ok();
+            Ok(())
+        });
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn opendir(&self, request: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        self.later(
+            Lane::Names,
+            request,
+            reply,
+            move |service, interrupt| service.open_directory(number.0, interrupt),
+            |shared, reply, directory| {
+                let handle = shared.service.opened_directory(directory);
+                reply.opened(FileHandle(handle), FopenFlags::empty());
+            },
+        );
+    }
+
+    fn readdir(&self, request: &Request, _: INodeNo, handle: FileHandle, offset: u64, reply: ReplyDirectory) {
+        let shared = self.0.clone();
+        let ticket = self.0.pool.ticket(request.pid(), reply);
+        self.0.pool.run(Lane::Names, ticket, move |ticket| {
+            if let Err(error) = shared.list(handle.0, offset, &ticket) {
+                ticket.fail(&error);
+            }
+        });
+    }
+
+    fn readdirplus(&self, request: &Request, _: INodeNo, handle: FileHandle, offset: u64, reply: ReplyDirectoryPlus) {
+        let shared = self.0.clone();
+        let ticket = self.0.pool.ticket(request.pid(), reply);
+        self.0.pool.run(Lane::Names, ticket, move |ticket| {
+            if let Err(error) = shared.list_plus(handle.0, offset, &ticket) {
+                ticket.fail(&error);
+            }
+            shared.session.trim(&shared.service, &shared.pool);
+        });
+    }
+
+    fn releasedir(&self, _: &Request, _: INodeNo, handle: FileHandle, _: OpenFlags, reply: ReplyEmpty) {
+        self.at_once(reply, |shared, reply| {
+            shared.service.close_directory(handle.0);
+            reply.ok();
+            Ok(())
+        });
+    }
+
+    fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        let blocks = self.0.total_bytes.div_ceil(u64::from(BLOCK));
+        let files = self.0.service.inodes().len() as u64;
+        reply.statfs(blocks, 0, 0, files, 0, BLOCK, 255, BLOCK);
+    }
+
+    fn getxattr(&self, request: &Request, number: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        let name = BString::from(name.as_bytes());
+        if !name.starts_with(b"user.") {
+            // `ls -l` asks for security labels and access lists of every file.
+            reply.error(fuser::Errno::ENODATA);
+            return;
+        }
+        self.later(
+            Lane::Names,
+            request,
+            reply,
+            move |service, interrupt| service.extended_attribute(number.0, name.as_bstr(), interrupt),
+            move |_, reply, value| send_xattr(reply, &value, size),
+        );
+    }
+
+    fn listxattr(&self, request: &Request, number: INodeNo, size: u32, reply: ReplyXattr) {
+        self.later(
+            Lane::Names,
+            request,
+            reply,
+            move |service, interrupt| service.extended_attribute_names(number.0, interrupt),
+            move |_, reply, list| send_xattr(reply, &list, size),
+        );
+    }
+
+    /// Asked only where the kernel does not check modes itself, that is, of the mount's owner.
+    fn access(&self, _: &Request, number: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
+        self.at_once(reply, |shared, reply| {
+            let Some(inode) = shared.service.inodes().get(number.0) else { return Err((reply, Error::Stale)) };
+            let attributes = inode.node.attributes();
+            if mask.contains(AccessFlags::W_OK) {
+                Err((reply, Error::ReadOnly))
+            } else if mask.contains(AccessFlags::X_OK) && attributes.mode & 0o111 == 0 {
+                Err((reply, Error::NotPermitted))
+            } else {
+                reply.ok();
+                Ok(())
+            }
+        });
+    }
+
+    fn setattr(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: Option<u32>,
+        _: Option<u32>,
+        _: Option<u32>,
+        _: Option<u64>,
+        _: Option<TimeOrNow>,
+        _: Option<TimeOrNow>,
+        _: Option<SystemTime>,
+        _: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        reply.fail(&Error::ReadOnly);
+    }
+
+    fn mknod(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, _: u32, _: u32, reply: ReplyEntry) {
+        reply.fail(&Error::ReadOnly);
+    }
+
+    fn mkdir(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, _: u32, reply: ReplyEntry) {
+        reply.fail(&Error::ReadOnly);
+    }
+
+    fn unlink(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
+        reply.fail(&Error::ReadOnly);
+    }
+
+    fn rmdir(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
+        reply.fail(&Error::ReadOnly);
+    }
+
+    fn symlink(&self, _: &Request, _: INodeNo, _: &OsStr, _: &Path, reply: ReplyEntry) {
+        reply.fail(&Error::ReadOnly);
+    }
+
+    fn rename(&self, _: &Request, _: INodeNo, _: &OsStr, _: INodeNo, _: &OsStr, _: RenameFlags, reply: ReplyEmpty) {
+        reply.fail(&Error::ReadOnly);
+    }
+
+    fn link(&self, _: &Request, _: INodeNo, _: INodeNo, _: &OsStr, reply: ReplyEntry) {
+        reply.fail(&Error::ReadOnly);
+    }
+
+    fn create(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, _: u32, _: i32, reply: ReplyCreate) {
+        reply.fail(&Error::ReadOnly);
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: u64,
+        _: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        reply.fail(&Error::ReadOnly);
+    }
+
+    fn setxattr(&self, _: &Request, _: INodeNo, _: &OsStr, _: &[u8], _: i32, _: u32, reply: ReplyEmpty) {
+        reply.fail(&Error::ReadOnly);
+    }
+
+    fn removexattr(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
+        reply.fail(&Error::ReadOnly);
+    }
+
+    fn fallocate(&self, _: &Request, _: INodeNo, _: FileHandle, _: u64, _: u64, _: i32, reply: ReplyEmpty) {
+        reply.fail(&Error::ReadOnly);
+    }
+
+    fn copy_file_range(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: u64,
+        _: INodeNo,
+        _: FileHandle,
+        _: u64,
+        _: u64,
+        _: CopyFileRangeFlags,
+        reply: ReplyWrite,
+    ) {
+        reply.fail(&Error::ReadOnly);
+    }
+}
+
+fn file_type(kind: Kind) -> FileType {
+    match kind {
+        Kind::Directory => FileType::Directory,
+        Kind::File | Kind::LiveFile => FileType::RegularFile,
+        Kind::Symlink => FileType::Symlink,
+    }
+}
+
+/// Answers with the value, or with its length where that was asked (`size` 0).
+fn send_xattr(reply: ReplyXattr, value: &[u8], size: u32) {
+    match u32::try_from(value.len()) {
+        Ok(length) if size == 0 => reply.size(length),
+        Ok(length) if length <= size => reply.data(value),
+        _ => reply.fail(&Error::TooLarge),
+    }
+}

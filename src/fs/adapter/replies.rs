@@ -1,0 +1,34 @@
+//! What sends a failure, for each kind of reply.
+
+use fuser::{
+    Errno, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen,
+    ReplyWrite, ReplyXattr,
+};
+
+use crate::fs::Error;
+use crate::fs::pool::Answer;
+
+macro_rules! answers {
+    ($($reply:ty),*) => {$(
+        impl Answer for $reply {
+            fn fail(self, error: &Error) {
+                error.log();
+                // The inherent method of the same reply.
+                self.error(Errno::from_i32(error.errno()));
+            }
+        }
+    )*};
+}
+
+answers!(
+    ReplyAttr,
+    ReplyCreate,
+    ReplyData,
+    ReplyDirectory,
+    ReplyDirectoryPlus,
+    ReplyEmpty,
+    ReplyEntry,
+    ReplyOpen,
+    ReplyWrite,
+    ReplyXattr
+);

@@ -1,0 +1,167 @@
+//! One mounted session: its threads, and what we tell the kernel unasked.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use crossbeam_channel::{Receiver, bounded};
+use fuser::{Config, INodeNo, MountOption, Notifier, Session, SessionACL};
+use nix::unistd::{getegid, geteuid};
+
+use super::{Adapter, Shared};
+use crate::fs::buffers::Buffers;
+use crate::fs::inodes::KnownName;
+use crate::fs::mount::MountOptions;
+use crate::fs::node::NodeRef;
+use crate::fs::pool::{Answer, Lane, Pool};
+use crate::fs::service::Service;
+use crate::fs::{Error, mount};
+
+/// More known names than this are too many: the kernel is asked to let go of the oldest quarter. Somebody walks
+/// through selections, of which there is no end.
+const KNOWN_NAMES: usize = 400_000;
+
+/// Tells the kernel things; empty until the session runs.
+#[derive(Default)]
+pub struct Connection {
+    notifier: OnceLock<Notifier>,
+    trimming: Arc<AtomicBool>,
+}
+
+/// Keeps [`Connection::trimming`] up while a trim goes on, panics included.
+struct Trimming(Arc<AtomicBool>);
+
+impl Drop for Trimming {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// Nobody waits for a trim.
+impl Answer for () {
+    fn fail(self, _: &Error) {}
+}
+
+impl Connection {
+    /// Asks the kernel to let go of names if too many are known.
+    pub fn trim(&self, service: &Service, pool: &Pool) {
+        if service.inodes().len() <= KNOWN_NAMES || self.trimming.swap(true, Ordering::Acquire) {
+            return;
+        }
+        let guard = Trimming(self.trimming.clone());
+        let Some(notifier) = self.notifier.get().cloned() else { return };
+        let names = service.inodes().oldest(KNOWN_NAMES / 4);
+        // Not on a session thread: the kernel may need an answer from us before it lets go.
+        pool.run(Lane::Slow, pool.ticket(0, ()), move |_| {
+            let _guard = guard;
+            for name in names {
+                forget_name(&notifier, &name);
+            }
+        });
+    }
+}
+
+/// Makes the kernel forget a name. It may be gone already, or the mount may be.
+fn forget_name(notifier: &Notifier, name: &KnownName) {
+    if let Err(error) = notifier.inval_entry(INodeNo(name.parent), OsStr::from_bytes(&name.name)) {
+        tracing::debug!("cannot invalidate {:?}: {error}", name.name);
+    }
+}
+
+/// Makes the kernel drop what it caches; may be kept and used on any thread.
+#[derive(Clone)]
+pub struct Invalidator(Arc<Shared>);
+
+impl Invalidator {
+    /// Drops pages, attributes and names of every node that is no longer current.
+    ///
+    /// May wait for requests to be answered, so never call it from a [`crate::fs::Node`].
+    pub fn stale(&self) {
+        self.drop_names(|node| !node.is_current());
+    }
+
+    /// Drops pages, attributes and names of every node known.
+    ///
+    /// May wait for requests to be answered, so never call it from a [`crate::fs::Node`].
+    pub fn everything(&self) {
+        self.drop_names(|_| true);
+    }
+
+    fn drop_names(&self, choose: impl Fn(&NodeRef) -> bool) {
+        let Some(notifier) = self.0.session.notifier.get() else { return };
+        for name in self.0.service.inodes().names(choose) {
+            // A negative length stands for the rest of the file.
+            if let Err(error) = notifier.inval_inode(INodeNo(name.number), 0, -1) {
+                tracing::debug!("cannot invalidate inode {}: {error}", name.number);
+            }
+            forget_name(notifier, &name);
+        }
+    }
+}
+
+/// A running session.
+pub struct Server {
+    shared: Arc<Shared>,
+    ended: Receiver<io::Result<()>>,
+}
+
+impl Server {
+    /// Mounts and starts to answer.
+    pub fn start(root: NodeRef, mountpoint: &Path, options: &MountOptions) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            service: Service::new(root, options.ttl),
+            pool: Pool::new(),
+            buffers: Buffers::default(),
+            direct_io: options.direct_io,
+            total_bytes: options.total_bytes,
+            owner: (geteuid().as_raw(), getegid().as_raw()),
+            session: Connection::default(),
+        });
+        let session = Session::new(Adapter(shared.clone()), mountpoint, &config(options))?;
+        shared.session.notifier.set(session.notifier()).ok();
+        let (sender, ended) = bounded(1);
+        // Not `Session::spawn`: we unmount by ourselves, and want to hear when the session ends.
+        thread::Builder::new().name("hepfs-session".to_owned()).spawn(move || {
+            sender.send(session.run()).ok();
+        })?;
+        Ok(Self { shared, ended })
+    }
+
+    /// Gets one message when the session ends.
+    pub fn ended(&self) -> &Receiver<io::Result<()>> {
+        &self.ended
+    }
+
+    /// What makes the kernel drop its caches.
+    pub fn invalidator(&self) -> Invalidator {
+        Invalidator(self.shared.clone())
+    }
+
+    /// Answers whoever waits with "interrupted".
+    pub fn cancel_all(&self) {
+        self.shared.pool.cancel_all();
+    }
+}
+
+fn config(options: &MountOptions) -> Config {
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::FSName(mount::encode_source_name(&options.source_name)),
+        // `MountOption::Subtype` reaches fusermount3 alone; so it reaches mount(2) as well.
+        MountOption::CUSTOM(format!("subtype={}", mount::SUBTYPE)),
+        MountOption::RO,
+        MountOption::NoSuid,
+        MountOption::NoDev,
+    ];
+    if options.allow_other {
+        config.mount_options.push(MountOption::DefaultPermissions);
+        config.acl = SessionACL::All;
+    }
+    config.n_threads = Some(options.threads.unwrap_or_else(|| thread::available_parallelism().map_or(2, usize::from)));
+    config.clone_fd = true;
+    config
+}

@@ -1,0 +1,338 @@
+//! The numbers the kernel knows nodes by.
+//!
+//! A name keeps its number as long as the kernel knows it. A node of a past state of its HDF5 file keeps its number for
+//! those who have it open, and the name gets another one: so pages that the kernel cached under the old number never
+//! appear under the new file.
+//!
+//! A number is a keyed hash of the parent's number and the name, so a listing can give a name's number without
+//! remembering the name: a directory of a million names costs nothing until somebody looks them up.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+use bstr::{BStr, BString, ByteSlice};
+use parking_lot::Mutex;
+
+use super::node::{Kind, NodeRef};
+
+/// The root's number, set by the protocol.
+pub const ROOT: u64 = 1;
+
+/// The table of numbers.
+pub struct Inodes {
+    hasher: RandomState,
+    state: Mutex<State>,
+}
+
+struct State {
+    known: HashMap<u64, Known>,
+    names: HashMap<(u64, BString), u64>,
+    clock: u64,
+}
+
+struct Known {
+    node: NodeRef,
+    parent: u64,
+    name: BString,
+    /// How often the kernel was told this number, less what it forgot.
+    lookups: u64,
+    /// Open files.
+    handles: u32,
+    exact: Option<u64>,
+    last_told: u64,
+}
+
+/// What is known about a number.
+#[derive(Clone)]
+pub struct Inode {
+    /// The number.
+    pub number: u64,
+    /// The node behind it.
+    pub node: NodeRef,
+    /// The file's size in bytes, once it is known exactly.
+    pub exact: Option<u64>,
+    /// Whether somebody has the file open.
+    pub is_open: bool,
+}
+
+/// A name that the kernel knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownName {
+    /// The number of the directory it is in.
+    pub parent: u64,
+    /// The name.
+    pub name: BString,
+    /// Its own number.
+    pub number: u64,
+}
+
+impl Inodes {
+    /// A table that knows the root alone.
+    pub fn new(root: NodeRef) -> Self {
+        let root = Known {
+            node: root,
+            parent: ROOT,
+            name: BString::default(),
+            lookups: 1,
+            handles: 0,
+            exact: None,
+            last_told: 0,
+        };
+        let state = State { known: HashMap::from([(ROOT, root)]), names: HashMap::new(), clock: 0 };
+        Self { hasher: RandomState::new(), state: Mutex::new(state) }
+    }
+
+    /// What is known about `number`.
+    pub fn get(&self, number: u64) -> Option<Inode> {
+        self.state.lock().inode(number)
+    }
+
+    /// What is known about a name, if its node is current.
+    pub fn child(&self, parent: u64, name: &BStr) -> Option<Inode> {
+        let state = self.state.lock();
+        let number = *state.names.get(&(parent, name.to_owned()))?;
+        let inode = state.inode(number)?;
+        drop(state);
+        inode.node.is_current().then_some(inode)
+    }
+
+    /// The number of the directory that `number` is in; the root is in itself.
+    pub fn parent(&self, number: u64) -> u64 {
+        self.state.lock().known.get(&number).map_or(ROOT, |known| known.parent)
+    }
+
+    /// The number that a name has or would get, without remembering it.
+    pub fn number(&self, parent: u64, name: &BStr) -> u64 {
+        let state = self.state.lock();
+        state.names.get(&(parent, name.to_owned())).copied().unwrap_or_else(|| self.free_number(&state, parent, name))
+    }
+
+    /// Counts one telling of a name's number to the kernel. The node that has the name already stays, unless it is
+    /// past or of another kind.
+    pub fn remember(&self, parent: u64, name: &BStr, node: NodeRef) -> Inode {
+        // Asked before the lock is taken: `is_current` is foreign code.
+        let keep = self.child(parent, name).filter(|old| old.node.attributes().kind == node.attributes().kind);
+        let state = &mut *self.state.lock();
+        state.clock += 1;
+        if let Some(old) = keep
+            && let Some(known) = state.known.get_mut(&old.number)
+        {
+            known.lookups = known.lookups.saturating_add(1);
+            known.last_told = state.clock;
+            return known.inode(old.number);
+        }
+        let number = self.free_number(state, parent, name);
+        let known =
+            Known { node, parent, name: name.to_owned(), lookups: 1, handles: 0, exact: None, last_told: state.clock };
+        let inode = known.inode(number);
+        state.known.insert(number, known);
+        state.names.insert((parent, name.to_owned()), number);
+        inode
+    }
+
+    /// The kernel forgot `count` tellings of a number.
+    pub fn forget(&self, number: u64, count: u64) {
+        if number == ROOT {
+            return;
+        }
+        let state = &mut *self.state.lock();
+        let Some(known) = state.known.get_mut(&number) else { return };
+        known.lookups = known.lookups.saturating_sub(count);
+        if known.lookups > 0 {
+            return;
+        }
+        let Some(known) = state.known.remove(&number) else { return };
+        let key = (known.parent, known.name);
+        if state.names.get(&key) == Some(&number) {
+            state.names.remove(&key);
+        }
+    }
+
+    /// Records a file's exact size.
+    pub fn set_exact(&self, number: u64, bytes: u64) {
+        if let Some(known) = self.state.lock().known.get_mut(&number) {
+            known.exact = Some(bytes);
+        }
+    }
+
+    /// Counts an open file.
+    pub fn opened(&self, number: u64) {
+        if let Some(known) = self.state.lock().known.get_mut(&number) {
+            known.handles = known.handles.saturating_add(1);
+        }
+    }
+
+    /// Counts a closed file.
+    pub fn closed(&self, number: u64) {
+        if let Some(known) = self.state.lock().known.get_mut(&number) {
+            known.handles = known.handles.saturating_sub(1);
+        }
+    }
+
+    /// How many numbers are known.
+    pub fn len(&self) -> usize {
+        self.state.lock().known.len()
+    }
+
+    /// Every name known whose node `choose` picks.
+    pub fn names(&self, choose: impl Fn(&NodeRef) -> bool) -> Vec<KnownName> {
+        let all: Vec<(KnownName, NodeRef)> = {
+            let state = self.state.lock();
+            let named = state.known.iter().filter(|(number, _)| **number != ROOT);
+            named.map(|(number, known)| (known.named(*number), known.node.clone())).collect()
+        };
+        all.into_iter().filter(|(_, node)| choose(node)).map(|(name, _)| name).collect()
+    }
+
+    /// The `count` names told longest ago that nobody has open.
+    pub fn oldest(&self, count: usize) -> Vec<KnownName> {
+        let state = self.state.lock();
+        let mut closed: Vec<(u64, u64)> = state
+            .known
+            .iter()
+            .filter(|(number, known)| **number != ROOT && known.handles == 0)
+            .map(|(number, known)| (known.last_told, *number))
+            .collect();
+        closed.sort_unstable();
+        closed.truncate(count);
+        closed.iter().filter_map(|(_, number)| Some(state.known.get(number)?.named(*number))).collect()
+    }
+
+    /// The first number not in use that a name's hash leads to.
+    fn free_number(&self, state: &State, parent: u64, name: &BStr) -> u64 {
+        let mut attempt = 0_u64;
+        loop {
+            // 63 bits: some programs read an inode number into a signed integer. 0 means none.
+            let number = self.hasher.hash_one((parent, name.as_bytes(), attempt)) >> 1;
+            if number > ROOT && !state.known.contains_key(&number) {
+                return number;
+            }
+            attempt += 1;
+        }
+    }
+}
+
+impl State {
+    fn inode(&self, number: u64) -> Option<Inode> {
+        self.known.get(&number).map(|known| known.inode(number))
+    }
+}
+
+impl Known {
+    fn inode(&self, number: u64) -> Inode {
+        Inode { number, node: self.node.clone(), exact: self.exact, is_open: self.handles > 0 }
+    }
+
+    fn named(&self, number: u64) -> KnownName {
+        KnownName { parent: self.parent, name: self.name.clone(), number }
+    }
+}
+
+impl Inode {
+    /// The node's kind.
+    pub fn kind(&self) -> Kind {
+        self.node.attributes().kind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::SystemTime;
+
+    use super::super::Error;
+    use super::super::node::{Attributes, Children, Node};
+    use super::*;
+    use crate::source::Interrupt;
+    use crate::views::{Effort, Size};
+
+    struct Toy(AtomicBool);
+
+    impl Node for Toy {
+        fn attributes(&self) -> Attributes {
+            let time = SystemTime::UNIX_EPOCH;
+            Attributes { kind: Kind::File, mode: 0o444, mtime: time, ctime: time, atime: time }
+        }
+        fn is_current(&self) -> bool {
+            self.0.load(Ordering::Relaxed)
+        }
+        fn lookup(&self, _: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
+            Err(Error::NotADirectory)
+        }
+        fn children(&self, _: &Interrupt) -> Result<Children, Error> {
+            Err(Error::NotADirectory)
+        }
+        fn readlink(&self) -> Result<BString, Error> {
+            Err(Error::NotAFile)
+        }
+        fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
+            Ok(Size::Exact(0))
+        }
+        fn read(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+            Ok(())
+        }
+        fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+            Ok(Vec::new())
+        }
+    }
+
+    fn toy() -> Arc<Toy> {
+        Arc::new(Toy(AtomicBool::new(true)))
+    }
+
+    #[test]
+    fn a_name_keeps_its_number_while_known_and_goes_when_forgotten() {
+        let table = Inodes::new(toy());
+        let promised = table.number(ROOT, b"a".into());
+        let first = table.remember(ROOT, b"a".into(), toy());
+        let second = table.remember(ROOT, b"a".into(), toy());
+        assert_eq!(first.number, promised);
+        assert_eq!(second.number, promised);
+        assert!(Arc::ptr_eq(&first.node, &second.node), "a current node stays");
+        assert_ne!(table.number(ROOT, b"b".into()), promised);
+        table.forget(promised, 1);
+        assert!(table.get(promised).is_some());
+        table.forget(promised, 1);
+        assert!(table.get(promised).is_none());
+        assert!(table.child(ROOT, b"a".into()).is_none());
+        assert_eq!(table.len(), 1);
+    }
+
+    #[test]
+    fn a_past_node_keeps_its_number_and_the_name_gets_another() {
+        let table = Inodes::new(toy());
+        let old = toy();
+        let before = table.remember(ROOT, b"a".into(), old.clone());
+        old.0.store(false, Ordering::Relaxed);
+        assert!(table.child(ROOT, b"a".into()).is_none());
+        let after = table.remember(ROOT, b"a".into(), toy());
+        assert_ne!(before.number, after.number);
+        assert!(!table.get(before.number).unwrap().node.is_current());
+        table.forget(before.number, 1);
+        assert_eq!(table.child(ROOT, b"a".into()).unwrap().number, after.number);
+    }
+
+    #[test]
+    fn the_root_is_never_forgotten_and_counts_never_wrap() {
+        let table = Inodes::new(toy());
+        table.forget(ROOT, u64::MAX);
+        assert!(table.get(ROOT).is_some());
+        assert_eq!(table.parent(ROOT), ROOT);
+        let a = table.remember(ROOT, b"a".into(), toy());
+        assert_eq!(table.parent(a.number), ROOT);
+        table.forget(a.number, u64::MAX);
+        table.forget(a.number, 1);
+        assert!(table.get(a.number).is_none());
+    }
+
+    #[test]
+    fn the_oldest_closed_names_come_first() {
+        let table = Inodes::new(toy());
+        let numbers: Vec<u64> = [b"a", b"b", b"c"].map(|n| table.remember(ROOT, n.as_bstr(), toy()).number).to_vec();
+        table.remember(ROOT, b"a".into(), toy());
+        table.opened(numbers[1]);
+        let oldest: Vec<BString> = table.oldest(2).into_iter().map(|name| name.name).collect();
+        assert_eq!(oldest, ["c", "a"]);
+    }
+}

@@ -1,0 +1,531 @@
+//! Mounting, unmounting, and stopping on a signal.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bstr::{BString, ByteSlice};
+use crossbeam_channel::{Receiver, bounded, select};
+use nix::errno::Errno;
+use nix::mount::{MntFlags, umount2};
+use nix::unistd::geteuid;
+use signal_hook::iterator::{Handle, Signals};
+
+use super::adapter::{Invalidator, Server};
+use super::mountinfo::{self, MountEntry};
+use super::node::NodeRef;
+
+/// What stands behind `fuse.` in the list of mounts.
+pub const SUBTYPE: &str = "hepfs";
+
+/// The type in the list of mounts.
+const FS_TYPE: &str = "fuse.hepfs";
+
+/// The helper by which ordinary users mount and unmount.
+const HELPER: &str = "fusermount3";
+
+/// A source name longer than this is cut: mount(2) takes a page of options in all.
+const SOURCE_NAME_MAX: usize = 512;
+
+/// How long a session may take to end after its mount point is gone. Whoever keeps a file open keeps it alive; the
+/// daemon's end then cuts them off.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What root sets the read-ahead to, in KiB: with the kernel's 128 KiB a sequential reader waits for most requests.
+const READ_AHEAD_KIB: u32 = 1024;
+
+/// How to mount.
+#[derive(Clone, Debug)]
+pub struct MountOptions {
+    /// What `mount` and `df` show as the source; any bytes.
+    pub source_name: BString,
+    /// Paths of the sources, so that a mount over one of them is refused: it would hide it from ourselves.
+    pub sources: Vec<PathBuf>,
+    /// Whether other users may look, as far as the modes permit.
+    pub allow_other: bool,
+    /// Whether reads bypass the page cache.
+    pub direct_io: bool,
+    /// How long the kernel may keep names and attributes that only a change of the source can change.
+    pub ttl: Duration,
+    /// What `df` shows as the size.
+    pub total_bytes: u64,
+    /// Session threads; one per core unless given.
+    pub threads: Option<usize>,
+}
+
+impl Default for MountOptions {
+    fn default() -> Self {
+        Self {
+            source_name: BString::from(SUBTYPE),
+            sources: Vec::new(),
+            allow_other: false,
+            direct_io: false,
+            ttl: Duration::from_secs(60),
+            total_bytes: 0,
+            threads: None,
+        }
+    }
+}
+
+/// Why something could not be mounted or unmounted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MountError {
+    /// The mount point cannot be used: it does not exist, may not be entered, ...
+    #[error("{path}: {error}", path = .path.display())]
+    Mountpoint {
+        /// The mount point.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The mount point is no directory.
+    #[error("{path}: not a directory; a mount point must be one", path = .0.display())]
+    NotADirectory(PathBuf),
+    /// Something of ours is mounted there.
+    #[error("{path}: a hepfs file system is mounted here already; `hepfs umount {path}` ends it", path = .0.display())]
+    AlreadyMounted(PathBuf),
+    /// A hepfs was mounted there and its daemon is gone.
+    #[error(
+        "{path}: left over from a hepfs that was killed; `hepfs umount {path}` (or `fusermount3 -u {path}`) clears it",
+        path = .0.display()
+    )]
+    Stale(PathBuf),
+    /// The mount would hide a source.
+    #[error(
+        "{mountpoint}: {source_path} lies in it and would be hidden; choose another mount point",
+        mountpoint = .mountpoint.display(), source_path = .source_path.display()
+    )]
+    HidesSource {
+        /// The mount point.
+        mountpoint: PathBuf,
+        /// The source in it.
+        source_path: PathBuf,
+    },
+    /// This system cannot do FUSE.
+    #[error(
+        "/dev/fuse does not exist: the kernel module `fuse` is not loaded (`modprobe fuse`), or a container hides it"
+    )]
+    NoDevice,
+    /// The user may not use FUSE.
+    #[error("/dev/fuse may not be opened ({0}): the system's administrator decides who may mount")]
+    DeviceRefused(io::Error),
+    /// The helper for ordinary users is missing.
+    #[error("{HELPER} is not installed: an ordinary user needs it to mount and unmount (package `fuse3`)")]
+    NoHelper,
+    /// `--allow-other` is not permitted.
+    #[error(
+        "--allow-other is refused: an ordinary user may use it only where /etc/fuse.conf has the line `user_allow_other`"
+    )]
+    AllowOtherRefused,
+    /// mount(2) or the helper said no.
+    #[error("cannot mount on {path}: {reason}", path = .path.display())]
+    Refused {
+        /// The mount point.
+        path: PathBuf,
+        /// What was said.
+        reason: String,
+    },
+    /// Nothing is mounted there.
+    #[error("{path}: nothing is mounted here", path = .0.display())]
+    NotMounted(PathBuf),
+    /// Something else is mounted there.
+    #[error("{path}: the file system mounted here is {fs_type}, not hepfs", path = .path.display())]
+    NotOurs {
+        /// The mount point.
+        path: PathBuf,
+        /// Its type.
+        fs_type: String,
+    },
+    /// Somebody uses the mount.
+    #[error(
+        "{path}: in use (an open file, or a shell whose folder is in it); `hepfs umount --lazy {path}` detaches it now",
+        path = .0.display()
+    )]
+    Busy(PathBuf),
+    /// umount(2) or the helper said no.
+    #[error("cannot unmount {path}: {reason}", path = .path.display())]
+    UnmountRefused {
+        /// The mount point.
+        path: PathBuf,
+        /// What was said.
+        reason: String,
+    },
+    /// Signals cannot be caught, or `/proc` cannot be read.
+    #[error("{0}")]
+    System(io::Error),
+}
+
+/// How a mount ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was unmounted from outside (`umount`, `fusermount3 -u`).
+    Outside,
+    /// It was unmounted, and the session is over.
+    Unmounted,
+    /// It is gone from the tree of folders, but somebody still has a file of it open. The end of this process cuts
+    /// them off.
+    Detached,
+}
+
+/// A mounted file system; dropping it unmounts.
+pub struct Mount {
+    server: Server,
+    mountpoint: PathBuf,
+    device: Option<(u32, u32)>,
+    over: bool,
+}
+
+impl Mount {
+    /// Mounts the tree under `root` and answers from now on.
+    ///
+    /// # Errors
+    /// See [`MountError`].
+    pub fn new(root: NodeRef, mountpoint: &Path, options: &MountOptions) -> Result<Self, MountError> {
+        let mountpoint = check_mountpoint(mountpoint)?;
+        check_sources(&mountpoint, &options.sources)?;
+        check_system()?;
+        let server = Server::start(root, &mountpoint, options).map_err(|error| refusal(&mountpoint, error))?;
+        // The list of mounts tells the device without a question to ourselves.
+        let device = mountinfo::mount_at(&mountpoint).ok().flatten().map(|mount| mount.device);
+        if let Some((major, minor)) = device.filter(|_| geteuid().is_root()) {
+            let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
+            if let Err(error) = fs::write(&setting, READ_AHEAD_KIB.to_string()) {
+                tracing::debug!("{setting}: {error}; read-ahead stays at the kernel's default");
+            }
+        }
+        Ok(Self { server, mountpoint, device, over: false })
+    }
+
+    /// Where it is mounted, without symbolic links.
+    pub fn mountpoint(&self) -> &Path {
+        &self.mountpoint
+    }
+
+    /// Major and minor device number of the mount.
+    pub fn device(&self) -> Option<(u32, u32)> {
+        self.device
+    }
+
+    /// What makes the kernel drop its caches when a source changed.
+    pub fn invalidator(&self) -> Invalidator {
+        self.server.invalidator()
+    }
+
+    /// Drops the kernel's pages, attributes and names of every node that is no longer current.
+    pub fn invalidate(&self) {
+        self.invalidator().stale();
+    }
+
+    /// Waits until somebody unmounts it from outside.
+    pub fn wait(mut self) -> Ended {
+        self.server.ended().recv().ok();
+        self.over = true;
+        Ended::Outside
+    }
+
+    /// Waits for a signal and unmounts then, or until somebody unmounts it from outside.
+    ///
+    /// # Errors
+    /// Where it cannot be unmounted.
+    pub fn serve_until(mut self, stop: &StopSignals) -> Result<Ended, MountError> {
+        select! {
+            recv(self.server.ended()) -> outcome => {
+                self.over = true;
+                if let Ok(Err(error)) = outcome {
+                    tracing::warn!("the session ended with an error: {error}");
+                }
+                Ok(Ended::Outside)
+            }
+            recv(stop.received) -> signal => {
+                if let Ok(signal) = signal {
+                    tracing::info!("signal {signal}: unmounting {}", self.mountpoint.display());
+                }
+                self.unmount()
+            }
+        }
+    }
+
+    /// Unmounts. A mount in use is detached, and whoever waits for an answer is told "interrupted", so this takes a few
+    /// seconds at most.
+    ///
+    /// # Errors
+    /// Where the system refuses.
+    pub fn unmount(mut self) -> Result<Ended, MountError> {
+        self.take_down()
+    }
+
+    fn take_down(&mut self) -> Result<Ended, MountError> {
+        if self.over || self.server.ended().try_recv().is_ok() {
+            self.over = true;
+            return Ok(Ended::Outside);
+        }
+        self.over = true;
+        let ours = |mount: &MountEntry| mount.mountpoint == self.mountpoint && Some(mount.device) == self.device;
+        match mountinfo::mount_at(&self.mountpoint).map_err(MountError::System)? {
+            Some(mount) if ours(&mount) => match detach(&self.mountpoint, false) {
+                Err(MountError::Busy(_)) => {
+                    tracing::warn!("{} is in use; detaching it", self.mountpoint.display());
+                    detach(&self.mountpoint, true)?;
+                }
+                outcome => outcome?,
+            },
+            // Somebody mounted something over it, which is not ours to take away.
+            Some(other) if mountinfo::mounts().map_err(MountError::System)?.iter().any(ours) => {
+                self.server.cancel_all();
+                return Err(MountError::NotOurs { path: self.mountpoint.clone(), fs_type: other.fs_type });
+            }
+            _ => {}
+        }
+        let deadline = Instant::now() + GRACE;
+        while Instant::now() < deadline {
+            // Again and again: a request may just have been on its way.
+            self.server.cancel_all();
+            if self.server.ended().recv_timeout(Duration::from_millis(50)).is_ok() {
+                return Ok(Ended::Unmounted);
+            }
+        }
+        Ok(Ended::Detached)
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if !self.over
+            && let Err(error) = self.take_down()
+        {
+            tracing::error!("{error}");
+        }
+    }
+}
+
+/// SIGINT, SIGTERM and SIGHUP, caught from the moment this exists: make it before the mount, so that none comes in
+/// between and leaves a stale mount.
+pub struct StopSignals {
+    handle: Handle,
+    received: Receiver<i32>,
+}
+
+impl StopSignals {
+    /// Catches the signals.
+    ///
+    /// # Errors
+    /// Where the system refuses.
+    pub fn catch() -> Result<Self, MountError> {
+        let mut signals = Signals::new([libc::SIGINT, libc::SIGTERM, libc::SIGHUP]).map_err(MountError::System)?;
+        let handle = signals.handle();
+        let (sender, received) = bounded(1);
+        let wait = move || {
+            for signal in signals.forever() {
+                // More than one says no more than one.
+                sender.try_send(signal).ok();
+            }
+        };
+        let thread = std::thread::Builder::new().name("hepfs-signals".to_owned());
+        thread.spawn(wait).map_err(MountError::System)?;
+        Ok(Self { handle, received })
+    }
+}
+
+impl Drop for StopSignals {
+    fn drop(&mut self) {
+        self.handle.close();
+    }
+}
+
+/// Unmounts whatever hepfs is mounted at `path`, also one whose daemon died; `lazy` detaches one in use.
+///
+/// # Errors
+/// See [`MountError`].
+pub fn unmount(path: &Path, lazy: bool) -> Result<(), MountError> {
+    let path = resolve(path).map_err(|error| MountError::Mountpoint { path: path.to_owned(), error })?;
+    match mountinfo::mount_at(&path).map_err(MountError::System)? {
+        None => Err(MountError::NotMounted(path)),
+        Some(mount) if mount.fs_type != FS_TYPE => Err(MountError::NotOurs { path, fs_type: mount.fs_type }),
+        Some(_) => detach(&path, lazy),
+    }
+}
+
+/// Where hepfs is mounted in this namespace.
+///
+/// # Errors
+/// Where `/proc` is not mounted.
+pub fn mountpoints() -> Result<Vec<PathBuf>, MountError> {
+    let mounts = mountinfo::mounts().map_err(MountError::System)?;
+    Ok(mounts.into_iter().filter(|mount| mount.fs_type == FS_TYPE).map(|mount| mount.mountpoint).collect())
+}
+
+/// Makes a source name that stays one option of one line: `,` would end it, `\` is an escape to the helper.
+pub fn encode_source_name(name: &[u8]) -> String {
+    let mut encoded = String::new();
+    for part in name.utf8_chunks() {
+        for character in part.valid().chars() {
+            if matches!(character, ',' | '\\' | '%') || character.is_control() {
+                encoded.extend(character.to_string().bytes().map(|byte| format!("%{byte:02X}")));
+            } else {
+                encoded.push(character);
+            }
+        }
+        encoded.extend(part.invalid().iter().map(|byte| format!("%{byte:02X}")));
+    }
+    if encoded.len() > SOURCE_NAME_MAX {
+        let cut = encoded.floor_char_boundary(SOURCE_NAME_MAX);
+        encoded.truncate(cut);
+        encoded.push('…');
+    }
+    encoded
+}
+
+/// Takes a mount away as root by umount(2), as an ordinary user by the helper.
+fn detach(path: &Path, lazy: bool) -> Result<(), MountError> {
+    let flags = if lazy { MntFlags::MNT_DETACH } else { MntFlags::empty() };
+    match umount2(path, flags | MntFlags::UMOUNT_NOFOLLOW) {
+        Ok(()) => Ok(()),
+        Err(Errno::EBUSY) => Err(MountError::Busy(path.to_owned())),
+        Err(Errno::EINVAL) => Err(MountError::NotMounted(path.to_owned())),
+        Err(Errno::EPERM) => detach_by_helper(path, lazy),
+        Err(error) => Err(MountError::UnmountRefused { path: path.to_owned(), reason: error.desc().to_owned() }),
+    }
+}
+
+fn detach_by_helper(path: &Path, lazy: bool) -> Result<(), MountError> {
+    let mut command = Command::new(HELPER);
+    command.arg("-u").args(lazy.then_some("-z")).arg("--").arg(path).env("LC_ALL", "C").stdin(Stdio::null());
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(MountError::NoHelper),
+        Err(error) => return Err(MountError::UnmountRefused { path: path.to_owned(), reason: error.to_string() }),
+    };
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = output.stderr.trim();
+    if said.to_lowercase().contains_str("busy") {
+        return Err(MountError::Busy(path.to_owned()));
+    }
+    let reason = if said.is_empty() { output.status.to_string() } else { said.to_str_lossy().into_owned() };
+    Err(MountError::UnmountRefused { path: path.to_owned(), reason })
+}
+
+/// The absolute path without symbolic links, also of a mount point whose daemon died, where the last step cannot be
+/// looked at.
+fn resolve(path: &Path) -> io::Result<PathBuf> {
+    match path.canonicalize() {
+        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => {
+            let absolute = std::path::absolute(path)?;
+            match (absolute.parent(), absolute.file_name()) {
+                (Some(parent), Some(name)) => Ok(parent.canonicalize()?.join(name)),
+                _ => Err(error),
+            }
+        }
+        resolved => resolved,
+    }
+}
+
+fn check_mountpoint(path: &Path) -> Result<PathBuf, MountError> {
+    let refuse = |error| MountError::Mountpoint { path: path.to_owned(), error };
+    let resolved = resolve(path).map_err(refuse)?;
+    let here = mountinfo::mount_at(&resolved).map_err(MountError::System)?;
+    let metadata = match fs::metadata(&resolved) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => return Err(MountError::Stale(resolved)),
+        metadata => metadata.map_err(refuse)?,
+    };
+    if here.is_some_and(|mount| mount.fs_type == FS_TYPE) {
+        return Err(MountError::AlreadyMounted(resolved));
+    }
+    if !metadata.is_dir() {
+        return Err(MountError::NotADirectory(resolved));
+    }
+    if fs::read_dir(&resolved).map_err(refuse)?.next().is_some() {
+        tracing::warn!("{} is not empty; what it holds is hidden while mounted", resolved.display());
+    }
+    Ok(resolved)
+}
+
+fn check_sources(mountpoint: &Path, sources: &[PathBuf]) -> Result<(), MountError> {
+    for source in sources {
+        let resolved = source.canonicalize().unwrap_or_else(|_| source.clone());
+        if resolved.starts_with(mountpoint) {
+            let mountpoint = mountpoint.to_owned();
+            return Err(MountError::HidesSource { mountpoint, source_path: resolved });
+        }
+    }
+    Ok(())
+}
+
+/// What an ordinary user's system may lack, said before a bare "permission denied" says it.
+fn check_system() -> Result<(), MountError> {
+    match fs::OpenOptions::new().read(true).write(true).open("/dev/fuse") {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV) => {
+            return Err(MountError::NoDevice);
+        }
+        Err(error) => return Err(MountError::DeviceRefused(error)),
+    }
+    if geteuid().is_root() || helper_exists() { Ok(()) } else { Err(MountError::NoHelper) }
+}
+
+fn helper_exists() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let usual = [PathBuf::from("/bin"), PathBuf::from("/sbin")];
+    std::env::split_paths(&path).chain(usual).any(|folder| folder.join(HELPER).exists())
+}
+
+fn refusal(mountpoint: &Path, error: io::Error) -> MountError {
+    let said = error.to_string();
+    if said.contains("user_allow_other") {
+        return MountError::AllowOtherRefused;
+    }
+    let reason = said.trim().trim_start_matches(HELPER).trim_start_matches([':', ' ']).to_owned();
+    MountError::Refused { path: mountpoint.to_owned(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_name_stays_one_option() {
+        assert_eq!(encode_source_name(b"run.h5"), "run.h5");
+        assert_eq!(encode_source_name(b"a,allow_other"), "a%2Callow_other");
+        assert_eq!(encode_source_name("é\\ 50%\n\u{85}".as_bytes()), "é%5C 50%25%0A%C2%85");
+        assert_eq!(encode_source_name(b"x\xFFy"), "x%FFy");
+        assert!(encode_source_name(&[b','; 5000]).len() <= SOURCE_NAME_MAX + 3);
+    }
+
+    #[test]
+    fn a_mount_over_a_source_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        let source = real.join("run.h5");
+        fs::write(&source, b"").unwrap();
+        let refused = check_sources(&real, &[source.clone()]);
+        assert!(matches!(refused, Err(MountError::HidesSource { .. })), "{refused:?}");
+        assert!(check_sources(&real, &[real.clone()]).is_err());
+        assert!(check_sources(&real.join("mnt"), &[source]).is_ok());
+    }
+
+    #[test]
+    fn a_mount_point_must_be_a_directory() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(matches!(check_mountpoint(file.path()), Err(MountError::NotADirectory(_))));
+        assert!(matches!(check_mountpoint(Path::new("/no/such")), Err(MountError::Mountpoint { .. })));
+    }
+
+    #[test]
+    fn unmounting_says_what_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(unmount(folder.path(), false), Err(MountError::NotMounted(_))));
+        let proc = unmount(Path::new("/proc"), false);
+        assert!(matches!(&proc, Err(MountError::NotOurs { fs_type, .. }) if fs_type == "proc"), "{proc:?}");
+    }
+
+    #[test]
+    fn the_helper_is_quoted_without_its_name() {
+        let error =
+            refusal(Path::new("/m"), io::Error::other("fusermount3: user has no write access to mountpoint /m\n"));
+        assert_eq!(error.to_string(), "cannot mount on /m: user has no write access to mountpoint /m");
+    }
+}

@@ -1,0 +1,107 @@
+//! The kernel's list of mounts, `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
+//!
+//! Reading it never asks a mounted file system anything, so it works beside a mount that hangs or whose daemon died.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// One mount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MountEntry {
+    /// Major and minor device number.
+    pub device: (u32, u32),
+    /// Where it is mounted.
+    pub mountpoint: PathBuf,
+    /// File system type, `fuse.hepfs`.
+    pub fs_type: String,
+}
+
+/// All mounts of this process's namespace, the latest last.
+///
+/// # Errors
+/// Where `/proc` is not mounted.
+pub fn mounts() -> io::Result<Vec<MountEntry>> {
+    let text = std::fs::read("/proc/self/mountinfo")?;
+    Ok(text.split(|byte| *byte == b'\n').filter_map(parse_line).collect())
+}
+
+/// The mount on top at exactly this path.
+///
+/// # Errors
+/// Where `/proc` is not mounted.
+pub fn mount_at(path: &Path) -> io::Result<Option<MountEntry>> {
+    Ok(mounts()?.into_iter().rev().find(|mount| mount.mountpoint == path))
+}
+
+/// Reads one line: id, parent, `MAJ:MIN`, root, mount point, options, optional fields up to `-`, type, source, options.
+fn parse_line(line: &[u8]) -> Option<MountEntry> {
+    let mut fields = line.split(|byte| *byte == b' ');
+    let device = std::str::from_utf8(fields.nth(2)?).ok()?;
+    let (major, minor) = device.split_once(':')?;
+    let mountpoint = unescape(fields.nth(1)?);
+    let fs_type = fields.skip_while(|field| *field != b"-").nth(1)?;
+    Some(MountEntry {
+        device: (major.parse().ok()?, minor.parse().ok()?),
+        mountpoint: PathBuf::from(OsString::from_vec(mountpoint)),
+        fs_type: String::from_utf8_lossy(fs_type).into_owned(),
+    })
+}
+
+/// Undoes the kernel's `\ooo` for space, tab, line feed and backslash.
+fn unescape(field: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((first, tail)) = rest.split_first() {
+        let octal = tail.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match code {
+            Some(code) if *first == b'\\' => {
+                out.push(code);
+                rest = tail.get(3..).unwrap_or_default();
+            }
+            _ => {
+                out.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_manual_page() {
+        // From proc_pid_mountinfo(5).
+        let line = b"36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue";
+        let mount = parse_line(line).unwrap();
+        assert_eq!(mount.device, (98, 0));
+        assert_eq!(mount.mountpoint, Path::new("/mnt2"));
+        assert_eq!(mount.fs_type, "ext3");
+    }
+
+    #[test]
+    fn no_optional_fields_and_escaped_names() {
+        let line = br"41 31 0:38 / /a\040b\134c\012d\0 ro - fuse.hepfs x\040y.h5 ro";
+        let mount = parse_line(line).unwrap();
+        assert_eq!(mount.mountpoint, Path::new("/a b\\c\nd\\0"));
+        assert_eq!(mount.fs_type, "fuse.hepfs");
+    }
+
+    #[test]
+    fn nonsense_is_skipped() {
+        for line in [&b""[..], b"36", b"36 35 x:y / /mnt rw - ext3 a b", b"36 35 1:2 / /mnt rw ext3 a b"] {
+            assert_eq!(parse_line(line), None);
+        }
+    }
+
+    #[test]
+    fn the_root_is_mounted() {
+        assert!(mount_at(Path::new("/")).unwrap().is_some());
+        assert!(mount_at(Path::new("/no such mount")).unwrap().is_none());
+    }
+}

@@ -1,0 +1,49 @@
+//! Stands in a listing for a name whose node could not be had.
+
+use std::time::SystemTime;
+
+use bstr::BString;
+
+use super::Error;
+use super::node::{Attributes, Children, Kind, Node, NodeRef};
+use crate::source::Interrupt;
+use crate::views::{Effort, Size};
+
+/// A node of a kind and nothing else. It is never current, so the kernel looks the name up before it uses it, and gets
+/// the error there.
+pub struct Placeholder(pub Kind);
+
+impl Node for Placeholder {
+    fn attributes(&self) -> Attributes {
+        let time = SystemTime::UNIX_EPOCH;
+        Attributes { kind: self.0, mode: 0, mtime: time, ctime: time, atime: time }
+    }
+
+    fn is_current(&self) -> bool {
+        false
+    }
+
+    fn lookup(&self, _: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
+        Err(Error::Stale)
+    }
+
+    fn children(&self, _: &Interrupt) -> Result<Children, Error> {
+        Err(Error::Stale)
+    }
+
+    fn readlink(&self) -> Result<BString, Error> {
+        Err(Error::Stale)
+    }
+
+    fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
+        Err(Error::Stale)
+    }
+
+    fn read(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        Err(Error::Stale)
+    }
+
+    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        Err(Error::Stale)
+    }
+}

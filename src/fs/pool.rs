@@ -1,0 +1,468 @@
+//! The threads that answer, and the watch over those who wait.
+//!
+//! A session thread that blocks is lost for everybody, so it only hands requests over. Three things keep slow work from
+//! starving quick work:
+//!
+//! - work runs in *lanes* with threads of their own, so seventy opens that count a billion values leave lookups alone;
+//! - a lane starts another thread whenever all of its threads are busy, up to a bound;
+//! - a request whose sender was killed is answered at once, whether or not the work behind it notices.
+//!
+//! The last is why an answer is *claimed* ([`Ticket::claim`]): of the worker and the watch over the requester, whoever
+//! claims it first sends it, and a worker that comes second throws its result away.
+
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::Error;
+use super::requester::{Requester, Waiting};
+use crate::source::Interrupt;
+
+/// A wait shorter than this is nobody's concern; a human notices longer ones.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// How often long waits are looked at: Ctrl-C then takes effect in 0.3 s at most.
+const ROUND: Duration = Duration::from_millis(100);
+
+/// A thread without work goes after this long.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// What sends the answer to one request. Dropped without a call, it must answer with an error by itself.
+pub trait Answer: Send + 'static {
+    /// Answers that the request failed.
+    fn fail(self, error: &Error);
+}
+
+/// Which threads do a piece of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Names and attributes: lookups, listings, whatever `ls` needs.
+    Names,
+    /// Contents.
+    Reads,
+    /// Whatever may take minutes: opens that count a file's bytes.
+    Slow,
+}
+
+impl Lane {
+    /// Threads at most. Every name asked for keeps at most one thread for the worker's deadline; reads come from
+    /// `max_background` (64) read-aheads and their callers; slow work shares the cores anyway.
+    fn bound(self) -> usize {
+        match self {
+            Lane::Names => 256,
+            Lane::Reads | Lane::Slow => 64,
+        }
+    }
+}
+
+/// A request that waits for its answer.
+pub struct Ticket<R: Answer>(Arc<Pending<R>>);
+
+struct Pending<R> {
+    answer: Mutex<Option<R>>,
+    interrupt: Interrupt,
+    requester: Option<Requester>,
+    id: u64,
+    watch: Arc<Watch>,
+}
+
+impl<R: Answer> Ticket<R> {
+    /// Raised when nobody waits for the answer any more.
+    pub fn interrupt(&self) -> &Interrupt {
+        &self.0.interrupt
+    }
+
+    /// What sends the answer, unless the request was answered already. Effects that the requester must not miss (a
+    /// counted lookup, an open file) belong after a successful claim.
+    pub fn claim(&self) -> Option<R> {
+        self.0.answer.lock().take()
+    }
+
+    /// Answers that the request failed, unless it was answered already.
+    pub fn fail(&self, error: &Error) {
+        if let Some(answer) = self.claim() {
+            answer.fail(error);
+        }
+    }
+}
+
+impl<R> Drop for Pending<R> {
+    fn drop(&mut self) {
+        if self.requester.is_some() {
+            self.watch.waiting.lock().requests.remove(&self.id);
+        }
+    }
+}
+
+/// A pending request without the type of its answer.
+trait Watched: Send + Sync {
+    fn waiting(&self) -> Waiting;
+    fn cancel(&self);
+}
+
+impl<R: Answer> Watched for Pending<R> {
+    fn waiting(&self) -> Waiting {
+        self.requester.map_or(Waiting::Yes, Requester::waiting)
+    }
+
+    fn cancel(&self) {
+        self.interrupt.raise();
+        let answer = self.answer.lock().take();
+        if let Some(answer) = answer {
+            answer.fail(&Error::Interrupted);
+        }
+    }
+}
+
+/// The threads that answer.
+pub struct Pool {
+    names: Arc<Threads>,
+    reads: Arc<Threads>,
+    slow: Arc<Threads>,
+    watch: Arc<Watch>,
+    next: AtomicU64,
+}
+
+impl Pool {
+    /// A pool without threads; they start with the work.
+    pub fn new() -> Self {
+        let threads = |lane, name| Arc::new(Threads::new(lane, name));
+        Self {
+            names: threads(Lane::Names, "hepfs-names"),
+            reads: threads(Lane::Reads, "hepfs-reads"),
+            slow: threads(Lane::Slow, "hepfs-slow"),
+            watch: Arc::default(),
+            next: AtomicU64::new(0),
+        }
+    }
+
+    /// Registers a request by the thread `pid` (0 if unknown).
+    pub fn ticket<R: Answer>(&self, pid: u32, answer: R) -> Ticket<R> {
+        let requester = Requester::new(pid);
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let watch = self.watch.clone();
+        let pending =
+            Arc::new(Pending { answer: Mutex::new(Some(answer)), interrupt: Interrupt::new(), requester, id, watch });
+        if requester.is_some() {
+            let weak: Weak<Pending<R>> = Arc::downgrade(&pending);
+            self.watch.add(id, weak);
+        }
+        Ticket(pending)
+    }
+
+    /// Does `job` on a thread of `lane`. A panic in it answers with an I/O error.
+    pub fn run<R: Answer>(&self, lane: Lane, ticket: Ticket<R>, job: impl FnOnce(Ticket<R>) + Send + 'static) {
+        let threads = match lane {
+            Lane::Names => &self.names,
+            Lane::Reads => &self.reads,
+            Lane::Slow => &self.slow,
+        };
+        let pending = ticket.0.clone();
+        let work = Box::new(move || {
+            // Cancelled while it queued.
+            if ticket.interrupt().is_raised() {
+                return;
+            }
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(ticket))) {
+                Ticket(pending).fail(&panicked(&*panic));
+            }
+        });
+        if let Err(work) = threads.push(work) {
+            // No thread and none to be had. The ticket goes with the work, and what it holds answers EIO.
+            tracing::error!("cannot start a thread; a request fails");
+            drop(work);
+        }
+    }
+
+    /// Answers every request that waits with "interrupted" and stops the work behind it.
+    pub fn cancel_all(&self) {
+        let all: Vec<_> = self.watch.waiting.lock().requests.values().filter_map(|(_, weak)| weak.upgrade()).collect();
+        for request in all {
+            request.cancel();
+        }
+    }
+}
+
+/// Logs a panic and makes an error of it.
+pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
+    let message = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("(no message)");
+    tracing::error!("a request panicked: {message}; it answers EIO and the mount lives on");
+    Error::Io(format!("internal error: {message}"))
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Pool {
+    /// Threads end after what they do now. They are not joined: one may hang in a system call.
+    fn drop(&mut self) {
+        for threads in [&self.names, &self.reads, &self.slow] {
+            threads.state.lock().closed = true;
+            threads.wake.notify_all();
+        }
+        self.watch.waiting.lock().closed = true;
+        self.watch.wake.notify_all();
+    }
+}
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// The threads of one lane.
+struct Threads {
+    bound: usize,
+    name: &'static str,
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Work>,
+    /// Threads that wait for work.
+    idle: usize,
+    /// Threads in all.
+    threads: usize,
+    closed: bool,
+}
+
+impl Threads {
+    fn new(lane: Lane, name: &'static str) -> Self {
+        Self { bound: lane.bound(), name, state: Mutex::default(), wake: Condvar::new() }
+    }
+
+    /// Queues work and sees that a thread takes it; gives it back where there is none.
+    fn push(self: &Arc<Self>, work: Work) -> Result<(), Work> {
+        let mut state = self.state.lock();
+        state.queue.push_back(work);
+        // An idle thread stays counted until it has the lock again, so compare with all that queues.
+        if state.queue.len() > state.idle && state.threads < self.bound {
+            let threads = self.clone();
+            match thread::Builder::new().name(self.name.to_owned()).spawn(move || threads.serve()) {
+                Ok(_) => state.threads += 1,
+                Err(error) if state.threads == 0 => {
+                    tracing::error!("{}: {error}", self.name);
+                    return state.queue.pop_back().map_or(Ok(()), Err);
+                }
+                Err(error) => tracing::warn!("{}: {error}; {} threads carry on", self.name, state.threads),
+            }
+        }
+        drop(state);
+        self.wake.notify_one();
+        Ok(())
+    }
+
+    fn serve(&self) {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(work) = state.queue.pop_front() {
+                drop(state);
+                work();
+                state = self.state.lock();
+                continue;
+            }
+            if state.closed {
+                break;
+            }
+            state.idle += 1;
+            let timed_out = self.wake.wait_for(&mut state, IDLE).timed_out();
+            state.idle -= 1;
+            if timed_out && state.queue.is_empty() {
+                break;
+            }
+        }
+        state.threads -= 1;
+    }
+}
+
+/// Looks at those who wait long, from a thread of its own that sleeps when nobody does.
+#[derive(Default)]
+struct Watch {
+    waiting: Mutex<Waits>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Waits {
+    requests: HashMap<u64, (Instant, Weak<dyn Watched>)>,
+    started: bool,
+    asleep: bool,
+    closed: bool,
+}
+
+impl Watch {
+    fn add(self: &Arc<Self>, id: u64, request: Weak<dyn Watched>) {
+        let mut waits = self.waiting.lock();
+        waits.requests.insert(id, (Instant::now(), request));
+        if !waits.started {
+            let watch = self.clone();
+            match thread::Builder::new().name("hepfs-watch".to_owned()).spawn(move || watch.rounds()) {
+                Ok(_) => waits.started = true,
+                Err(error) => tracing::warn!("no watch over interrupted requests: {error}"),
+            }
+        }
+        if waits.asleep {
+            waits.asleep = false;
+            self.wake.notify_one();
+        }
+    }
+
+    fn rounds(&self) {
+        let mut quiet = 0;
+        let mut waits = self.waiting.lock();
+        while !waits.closed {
+            // Only after a second without requests does it sleep for good: waking it costs each of them a system call.
+            if quiet > 10 {
+                waits.asleep = true;
+                self.wake.wait(&mut waits);
+                waits.asleep = false;
+                quiet = 0;
+                continue;
+            }
+            self.wake.wait_for(&mut waits, ROUND);
+            quiet = if waits.requests.is_empty() { quiet + 1 } else { 0 };
+            let long: Vec<Arc<dyn Watched>> = waits
+                .requests
+                .values()
+                .filter(|(since, _)| since.elapsed() >= PATIENCE)
+                .filter_map(|(_, request)| request.upgrade())
+                .collect();
+            drop(waits);
+            // The last reference may go here, and its drop takes the lock.
+            for request in long {
+                if request.waiting() != Waiting::Yes {
+                    request.cancel();
+                }
+            }
+            waits = self.waiting.lock();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::*;
+
+    /// Sends `Ok` by hand and the errno on failure, as a dropped reply of `fuser` sends EIO.
+    struct Reply(Option<Sender<Result<(), i32>>>);
+
+    impl Reply {
+        fn new() -> (Self, Receiver<Result<(), i32>>) {
+            let (sender, receiver) = channel();
+            (Self(Some(sender)), receiver)
+        }
+
+        fn ok(mut self) {
+            self.0.take().unwrap().send(Ok(())).ok();
+        }
+    }
+
+    impl Answer for Reply {
+        fn fail(mut self, error: &Error) {
+            self.0.take().unwrap().send(Err(error.errno())).ok();
+        }
+    }
+
+    impl Drop for Reply {
+        fn drop(&mut self) {
+            if let Some(sender) = self.0.take() {
+                sender.send(Err(libc::EIO)).ok();
+            }
+        }
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn slow_work_beyond_the_bound_leaves_names_alone() {
+        let pool = Pool::new();
+        let (open_gate, gate) = crossbeam_channel::bounded::<()>(0);
+        let mut slow = Vec::new();
+        for _ in 0..Lane::Slow.bound() + 6 {
+            let (reply, answer) = Reply::new();
+            let gate = gate.clone();
+            pool.run(Lane::Slow, pool.ticket(0, reply), move |ticket| {
+                gate.recv().ok();
+                ticket.claim().unwrap().ok();
+            });
+            slow.push(answer);
+        }
+        let (reply, answer) = Reply::new();
+        pool.run(Lane::Names, pool.ticket(0, reply), |ticket| ticket.claim().unwrap().ok());
+        assert_eq!(answer.recv_timeout(LONG), Ok(Ok(())));
+        assert!(slow.iter().all(|answer| answer.try_recv().is_err()));
+        drop(open_gate);
+        for answer in slow {
+            assert_eq!(answer.recv_timeout(LONG), Ok(Ok(())));
+        }
+    }
+
+    #[test]
+    fn a_panic_answers_and_the_thread_lives() {
+        let pool = Pool::new();
+        for _ in 0..3 {
+            let (reply, answer) = Reply::new();
+            pool.run(Lane::Names, pool.ticket(0, reply), |_| panic!("on purpose"));
+            assert_eq!(answer.recv_timeout(LONG), Ok(Err(libc::EIO)));
+        }
+        let (reply, answer) = Reply::new();
+        pool.run(Lane::Names, pool.ticket(0, reply), |ticket| ticket.claim().unwrap().ok());
+        assert_eq!(answer.recv_timeout(LONG), Ok(Ok(())));
+    }
+
+    #[test]
+    fn a_requester_that_dies_is_answered_though_the_work_goes_on() {
+        let pool = Pool::new();
+        let mut child = Command::new("sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
+        let (open_gate, gate) = crossbeam_channel::bounded::<()>(0);
+        let (reply, answer) = Reply::new();
+        let ticket = pool.ticket(child.id(), reply);
+        let interrupt = ticket.interrupt().clone();
+        let (done, finished) = channel();
+        pool.run(Lane::Slow, ticket, move |ticket| {
+            gate.recv().ok();
+            done.send(ticket.claim().is_none()).ok();
+        });
+        assert!(answer.recv_timeout(Duration::from_millis(600)).is_err(), "answered before its requester died");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(answer.recv_timeout(LONG), Ok(Err(libc::EINTR)));
+        assert!(interrupt.is_raised());
+        drop(open_gate);
+        assert_eq!(finished.recv_timeout(LONG), Ok(true), "the worker could still claim the answer");
+    }
+
+    #[test]
+    fn all_can_be_cancelled_also_those_that_queue() {
+        let pool = Pool::new();
+        let me = std::process::id();
+        let (open_gate, gate) = crossbeam_channel::bounded::<()>(0);
+        let answers: Vec<_> = (0..Lane::Slow.bound() + 3)
+            .map(|_| {
+                let (reply, answer) = Reply::new();
+                let gate = gate.clone();
+                pool.run(Lane::Slow, pool.ticket(me, reply), move |_| drop(gate.recv()));
+                answer
+            })
+            .collect();
+        pool.cancel_all();
+        for answer in answers {
+            assert_eq!(answer.recv_timeout(LONG), Ok(Err(libc::EINTR)));
+        }
+        drop(open_gate);
+    }
+}

@@ -1,0 +1,455 @@
+//! What a request means, without the kernel's protocol: the part of the file system that tests can call.
+//!
+//! Each call comes in two halves where it may be slow: one that asks the nodes (and may be interrupted), and one that
+//! records the outcome (a counted lookup, an open file) once the answer is known to be sent.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bstr::{BStr, BString, ByteSlice};
+use parking_lot::RwLock;
+
+use super::Error;
+use super::inodes::{Inode, Inodes, ROOT};
+use super::node::{Attributes, Children, Kind, NodeRef};
+use super::placeholder::Placeholder;
+use crate::source::Interrupt;
+use crate::views::{Effort, Size};
+
+/// What a live file may hold: it is kept in memory while open.
+const LIVE_LIMIT: usize = 64 << 20;
+
+/// The longest name the kernel takes (`FUSE_NAME_MAX` is larger, `NAME_MAX` of every program is not).
+const NAME_MAX: usize = 255;
+
+/// The kernel's limits on one extended attribute's value and on the list of all names (`XATTR_SIZE_MAX`,
+/// `XATTR_LIST_MAX`).
+const XATTR_MAX: usize = 65_536;
+
+/// A listing answers about this many bytes at a time: glibc reads directories 32 KiB at a time.
+const LISTING_BYTES: usize = 32 << 10;
+
+/// What `struct fuse_direntplus` takes beside the name.
+const LISTING_ENTRY_BYTES: usize = 152;
+
+/// What the kernel is told of a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Stat {
+    /// Inode number.
+    pub number: u64,
+    /// Kind, mode and times.
+    pub attributes: Attributes,
+    /// Size in bytes.
+    pub size: u64,
+    /// How long the kernel may keep kind, mode, times and size.
+    pub attr_ttl: Duration,
+    /// How long the kernel may keep the name.
+    pub entry_ttl: Duration,
+}
+
+/// A node found under a name, not yet counted.
+pub struct Found {
+    node: NodeRef,
+    size: Size,
+}
+
+/// An open file.
+pub struct OpenFile {
+    number: u64,
+    node: NodeRef,
+    size: u64,
+    /// The bytes of a live file, as they were at the open.
+    pub content: Option<Vec<u8>>,
+}
+
+/// An open directory: its names as they were at the open.
+pub struct OpenDirectory {
+    number: u64,
+    node: NodeRef,
+    names: Children,
+}
+
+/// One name of a listing.
+pub struct Listed {
+    /// The name.
+    pub name: BString,
+    /// Where the next name continues.
+    pub next: u64,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its number.
+    pub number: u64,
+}
+
+/// Inodes, open files and what they answer.
+pub struct Service {
+    inodes: Inodes,
+    files: RwLock<HashMap<u64, Arc<OpenFile>>>,
+    directories: RwLock<HashMap<u64, Arc<OpenDirectory>>>,
+    next_handle: AtomicU64,
+    ttl: Duration,
+}
+
+impl Service {
+    /// Serves the tree under `root`; the kernel keeps what cannot change for `ttl`.
+    pub fn new(root: NodeRef, ttl: Duration) -> Self {
+        Self {
+            inodes: Inodes::new(root),
+            files: RwLock::default(),
+            directories: RwLock::default(),
+            next_handle: AtomicU64::new(1),
+            ttl,
+        }
+    }
+
+    /// The table of numbers.
+    pub fn inodes(&self) -> &Inodes {
+        &self.inodes
+    }
+
+    /// The inode, which must be current.
+    fn current(&self, number: u64) -> Result<Inode, Error> {
+        let inode = self.inodes.get(number).ok_or(Error::Stale)?;
+        if number == ROOT || inode.node.is_current() { Ok(inode) } else { Err(Error::Stale) }
+    }
+
+    /// Looks a name up if nothing has to be asked for it, and counts it.
+    pub fn lookup_known(&self, parent: u64, name: &BStr) -> Result<Option<Stat>, Error> {
+        self.current(parent)?;
+        let Some(child) = self.inodes.child(parent, name) else { return Ok(None) };
+        let Some(size) = known_size(&child)? else { return Ok(None) };
+        let counted = self.inodes.remember(parent, name, child.node);
+        Ok(Some(self.stat(&counted, size)))
+    }
+
+    /// Looks a name up. [`Service::count`] must follow before the kernel is told.
+    pub fn lookup(&self, parent: u64, name: &BStr, effort: Effort, interrupt: &Interrupt) -> Result<Found, Error> {
+        let directory = self.current(parent)?;
+        let known = self.inodes.child(parent, name);
+        if let Some(inode) = &known
+            && let Some(size) = known_size(inode)?
+        {
+            return Ok(Found { node: inode.node.clone(), size });
+        }
+        let node = match known {
+            Some(inode) => inode.node,
+            None => directory.node.lookup(name, interrupt)?,
+        };
+        if !node.is_current() {
+            return Err(Error::Stale);
+        }
+        let size = measure(&node, effort, interrupt)?;
+        Ok(Found { node, size })
+    }
+
+    /// Counts a lookup whose answer is about to be sent.
+    pub fn count(&self, parent: u64, name: &BStr, found: Found) -> Stat {
+        let inode = self.inodes.remember(parent, name, found.node);
+        self.learn(&inode, found.size);
+        self.stat(&inode, inode.exact.map_or(found.size, Size::Exact))
+    }
+
+    /// The attributes, if nothing has to be asked for them.
+    pub fn attributes_known(&self, number: u64) -> Result<Option<Stat>, Error> {
+        let inode = self.readable(number)?;
+        Ok(known_size(&inode)?.map(|size| self.stat(&inode, size)))
+    }
+
+    /// The attributes.
+    pub fn attributes(&self, number: u64, interrupt: &Interrupt) -> Result<Stat, Error> {
+        let inode = self.readable(number)?;
+        let size = match known_size(&inode)? {
+            Some(size) => size,
+            None => measure(&inode.node, Effort::Quick, interrupt)?,
+        };
+        self.learn(&inode, size);
+        Ok(self.stat(&inode, size))
+    }
+
+    /// The inode, if it is current or somebody has it open: `fstat` carries no handle, and whoever opened a file that
+    /// was replaced since goes on reading the old one.
+    fn readable(&self, number: u64) -> Result<Inode, Error> {
+        let inode = self.inodes.get(number).ok_or(Error::Stale)?;
+        if inode.is_open { Ok(inode) } else { self.current(number) }
+    }
+
+    /// The target of a symbolic link.
+    pub fn readlink(&self, number: u64) -> Result<BString, Error> {
+        self.current(number)?.node.readlink()
+    }
+
+    /// Opens a file with [`Effort::Free`] or [`Effort::Exact`]; `None` where that takes more than `effort`.
+    pub fn open(&self, number: u64, effort: Effort, interrupt: &Interrupt) -> Result<Option<OpenFile>, Error> {
+        let inode = self.current(number)?;
+        let node = inode.node;
+        match node.attributes().kind {
+            Kind::Directory | Kind::Symlink => Err(Error::NotAFile),
+            Kind::LiveFile if effort == Effort::Free => Ok(None),
+            Kind::LiveFile => {
+                let mut content = Vec::new();
+                node.read(0, LIVE_LIMIT, &mut content, interrupt)?;
+                content.truncate(LIVE_LIMIT);
+                Ok(Some(OpenFile { number, node, size: content.len() as u64, content: Some(content) }))
+            }
+            Kind::File => {
+                let size = match inode.exact {
+                    Some(bytes) => Size::Exact(bytes),
+                    None => node.size(effort, interrupt)?,
+                };
+                match size {
+                    Size::Exact(size) => Ok(Some(OpenFile { number, node, size, content: None })),
+                    Size::AtMost(_) if effort == Effort::Exact => {
+                        Err(Error::Io("the exact size was asked for and not given".to_owned()))
+                    }
+                    Size::AtMost(_) => Ok(None),
+                }
+            }
+        }
+    }
+
+    /// Records an open file whose handle is about to be sent.
+    pub fn opened(&self, file: OpenFile) -> u64 {
+        let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
+        if file.content.is_none() {
+            self.inodes.set_exact(file.number, file.size);
+        }
+        self.inodes.opened(file.number);
+        self.files.write().insert(handle, Arc::new(file));
+        handle
+    }
+
+    /// The open file with this handle.
+    pub fn file(&self, handle: u64) -> Result<Arc<OpenFile>, Error> {
+        self.files.read().get(&handle).cloned().ok_or(Error::Stale)
+    }
+
+    /// Closes a file.
+    pub fn close(&self, handle: u64) {
+        let file = self.files.write().remove(&handle);
+        if let Some(file) = file {
+            self.inodes.closed(file.number);
+        }
+    }
+
+    /// Opens a directory.
+    pub fn open_directory(&self, number: u64, interrupt: &Interrupt) -> Result<OpenDirectory, Error> {
+        let node = self.current(number)?.node;
+        if node.attributes().kind != Kind::Directory {
+            return Err(Error::NotADirectory);
+        }
+        let names = node.children(interrupt)?;
+        Ok(OpenDirectory { number, node, names })
+    }
+
+    /// Records an open directory whose handle is about to be sent.
+    pub fn opened_directory(&self, directory: OpenDirectory) -> u64 {
+        let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
+        self.directories.write().insert(handle, Arc::new(directory));
+        handle
+    }
+
+    /// The open directory with this handle.
+    pub fn directory(&self, handle: u64) -> Result<Arc<OpenDirectory>, Error> {
+        self.directories.read().get(&handle).cloned().ok_or(Error::Stale)
+    }
+
+    /// Closes a directory.
+    pub fn close_directory(&self, handle: u64) {
+        let directory = self.directories.write().remove(&handle);
+        drop(directory);
+    }
+
+    /// The names from `offset` on: an answer's worth of them.
+    pub fn list(&self, directory: &OpenDirectory, offset: u64) -> Vec<Listed> {
+        let mut listed = Vec::new();
+        let mut bytes = 0;
+        for position in offset.. {
+            if bytes > LISTING_BYTES {
+                break;
+            }
+            let next = position + 1;
+            let entry = match position {
+                0 => Listed { name: ".".into(), next, kind: Kind::Directory, number: directory.number },
+                1 => {
+                    let number = self.inodes.parent(directory.number);
+                    Listed { name: "..".into(), next, kind: Kind::Directory, number }
+                }
+                _ => {
+                    let Some(entry) = usize::try_from(position - 2).ok().and_then(|at| directory.names.get(at)) else {
+                        break;
+                    };
+                    if !is_name(&entry.name) {
+                        // The kernel answers EIO for the whole directory when it meets one.
+                        tracing::error!("not shown: {:?} is no file name", entry.name);
+                        continue;
+                    }
+                    let number = self.inodes.number(directory.number, entry.name.as_bstr());
+                    Listed { name: entry.name.clone(), next, kind: entry.kind, number }
+                }
+            };
+            bytes += LISTING_ENTRY_BYTES + entry.name.len().next_multiple_of(8);
+            listed.push(entry);
+        }
+        listed
+    }
+
+    /// Looks a listed name up without computing anything. A listing must not fail for one bad name, so what fails is
+    /// shown without a size, to be asked again when somebody wants it.
+    pub fn lookup_listed(&self, directory: &OpenDirectory, entry: &Listed, interrupt: &Interrupt) -> Found {
+        let name = entry.name.as_bstr();
+        let known = self.inodes.child(directory.number, name);
+        if let Some(bytes) = known.as_ref().and_then(|inode| inode.exact)
+            && let Some(inode) = &known
+        {
+            return Found { node: inode.node.clone(), size: Size::Exact(bytes) };
+        }
+        let node = match known {
+            Some(inode) => Ok(inode.node),
+            None => directory.node.lookup(name, interrupt),
+        };
+        let measured = node.and_then(|node| Ok((measure(&node, Effort::Free, interrupt)?, node)));
+        match measured {
+            Ok((size, node)) => Found { node, size },
+            Err(error) => {
+                tracing::debug!("{:?}: {error}", entry.name);
+                Found { node: Arc::new(Placeholder(entry.kind)), size: Size::AtMost(0) }
+            }
+        }
+    }
+
+    /// The extended attributes that the kernel can pass on.
+    pub fn extended_attributes(&self, number: u64, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        let mut all = self.current(number)?.node.xattrs(interrupt)?;
+        all.retain(|(name, value)| is_attribute_name(name) && value.len() <= XATTR_MAX);
+        Ok(all)
+    }
+
+    /// The value of one extended attribute.
+    pub fn extended_attribute(&self, number: u64, name: &BStr, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
+        let all = self.extended_attributes(number, interrupt)?;
+        all.into_iter().find(|(known, _)| known.as_bstr() == name).map(|(_, value)| value).ok_or(Error::NoAttribute)
+    }
+
+    /// The names of all extended attributes, each with a NUL behind it.
+    pub fn extended_attribute_names(&self, number: u64, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
+        let mut list = Vec::new();
+        for (name, _) in self.extended_attributes(number, interrupt)? {
+            // A longer list cannot be had at all; a cut one shows the most there is room for.
+            if list.len() + name.len() < XATTR_MAX {
+                list.extend_from_slice(&name);
+                list.push(0);
+            }
+        }
+        Ok(list)
+    }
+
+    fn learn(&self, inode: &Inode, size: Size) {
+        if let Size::Exact(bytes) = size
+            && inode.exact.is_none()
+            && inode.kind() == Kind::File
+        {
+            self.inodes.set_exact(inode.number, bytes);
+        }
+    }
+
+    fn stat(&self, inode: &Inode, size: Size) -> Stat {
+        let attr_ttl = match size {
+            Size::Exact(_) if inode.number == ROOT || inode.node.is_current() => self.ttl,
+            _ => Duration::ZERO,
+        };
+        Stat {
+            number: inode.number,
+            attributes: inode.node.attributes(),
+            size: size.bytes(),
+            attr_ttl,
+            entry_ttl: self.ttl,
+        }
+    }
+}
+
+impl OpenFile {
+    /// Appends the bytes from `offset` on to `out`: `length` of them, or all up to the end.
+    pub fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        let left = self.size.saturating_sub(offset);
+        let wanted = usize::try_from(left).map_or(length, |left| left.min(length));
+        if wanted == 0 {
+            return Ok(());
+        }
+        let before = out.len();
+        if let Some(content) = &self.content {
+            let start = usize::try_from(offset).unwrap_or(usize::MAX);
+            let bytes = content.get(start..).and_then(|rest| rest.get(..wanted));
+            out.extend_from_slice(bytes.unwrap_or_default());
+            return Ok(());
+        }
+        self.node.read(offset, wanted, out, interrupt)?;
+        let got = out.len() - before;
+        if got < wanted {
+            // A short answer is the end of the file to the kernel: the reader would be cut off without a word.
+            let size = self.size;
+            return Err(Error::Io(format!("{got} bytes at {offset} instead of {wanted}, in a file of {size}")));
+        }
+        out.truncate(before + wanted);
+        Ok(())
+    }
+
+    /// The file's number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The file's kind.
+    pub fn kind(&self) -> Kind {
+        if self.content.is_some() { Kind::LiveFile } else { Kind::File }
+    }
+}
+
+impl OpenDirectory {
+    /// The directory's number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+/// The size of a node, if it is known without asking.
+fn known_size(inode: &Inode) -> Result<Option<Size>, Error> {
+    Ok(match inode.kind() {
+        Kind::Directory => Some(Size::Exact(0)),
+        Kind::Symlink => Some(Size::Exact(inode.node.readlink()?.len() as u64)),
+        Kind::LiveFile => Some(Size::AtMost(0)),
+        Kind::File => inode.exact.map(Size::Exact),
+    })
+}
+
+/// The size of a node. A size that is too hard to get becomes one that is easy: `stat` should not fail for a file that
+/// only `open` needs to refuse.
+fn measure(node: &NodeRef, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
+    match node.attributes().kind {
+        Kind::Directory => Ok(Size::Exact(0)),
+        Kind::Symlink => Ok(Size::Exact(node.readlink()?.len() as u64)),
+        Kind::LiveFile => Ok(Size::AtMost(0)),
+        Kind::File => match node.size(effort, interrupt) {
+            Err(error) if effort == Effort::Quick && !matches!(error, Error::Interrupted | Error::Stale) => {
+                node.size(Effort::Free, interrupt)
+            }
+            size => size,
+        },
+    }
+}
+
+/// Whether the kernel takes it as a file name.
+fn is_name(name: &[u8]) -> bool {
+    !name.is_empty()
+        && name.len() <= NAME_MAX
+        && name != b"."
+        && name != b".."
+        && !name.contains(&b'/')
+        && !name.contains(&0)
+}
+
+/// Whether the kernel takes it as the name of an extended attribute that users may read.
+fn is_attribute_name(name: &[u8]) -> bool {
+    name.starts_with(b"user.") && name.len() > b"user.".len() && name.len() <= NAME_MAX && !name.contains(&0)
+}

@@ -1,0 +1,156 @@
+//! Reading: every byte, at every offset, also of files whose size is a bound until they are opened.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use hepfs::fs::mount::MountOptions;
+
+use crate::mounted::{Mounted, must};
+use crate::toy::{Manner, directory, file, pattern};
+
+/// No multiple of a page, more than one read-ahead.
+const LENGTH: usize = 3_000_001;
+
+#[test]
+fn bytes_come_as_they_are_at_every_offset() {
+    for direct_io in [false, true] {
+        let bytes = pattern(LENGTH);
+        let root = directory([("a", file(bytes.clone(), Manner::Plain)), ("empty", file("", Manner::Plain))]);
+        let mounted = Mounted::with(root, &MountOptions { direct_io, ..MountOptions::default() });
+        assert_eq!(fs::metadata(mounted.path("a")).unwrap().len(), LENGTH as u64);
+        let a = File::open(mounted.path("a")).unwrap();
+        for (offset, length) in [(0, 1), (4095, 2), (131_071, 131_074), (2_999_999, 2), (1, LENGTH - 1)] {
+            let mut out = vec![0; length];
+            a.read_exact_at(&mut out, offset as u64).unwrap();
+            assert!(out == bytes[offset..offset + length], "{length} bytes at {offset}, direct_io {direct_io}");
+        }
+        assert_eq!(a.read_at(&mut [0; 10], LENGTH as u64).unwrap(), 0);
+        assert_eq!(a.read_at(&mut [0; 10], 1 << 40).unwrap(), 0);
+        assert_eq!(a.read_at(&mut [0; 10], LENGTH as u64 - 3).unwrap(), 3);
+        assert!(fs::read(mounted.path("a")).unwrap() == bytes);
+        assert_eq!(fs::read(mounted.path("empty")).unwrap(), b"");
+        assert_eq!(mapped(&a), bytes);
+    }
+}
+
+/// The file's bytes through mmap(2), with the length that fstat(2) says.
+fn mapped(file: &File) -> Vec<u8> {
+    let length = file.metadata().unwrap().len() as usize;
+    // SAFETY: a new private mapping; copied out and unmapped before the file is closed.
+    unsafe {
+        let at = libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0);
+        assert_ne!(at, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+        let bytes = std::slice::from_raw_parts(at.cast::<u8>(), length).to_vec();
+        libc::munmap(at, length);
+        bytes
+    }
+}
+
+/// Every way of reading gets a file of its own, because an open makes the size exact for good.
+#[test]
+fn a_bound_at_stat_is_exact_once_open() {
+    for length in [0, 1, 4096, 70_000, LENGTH] {
+        let bytes = pattern(length);
+        let ways = ["cat", "wc", "tail", "cp", "dd", "tar", "mmap", "read", "seek"];
+        let root = directory(ways.map(|way| (way, file(bytes.clone(), Manner::Bound))));
+        let mounted = Mounted::new(root);
+        let path = |way: &str| {
+            let path = mounted.path(way);
+            let shown = fs::metadata(&path).unwrap();
+            assert_eq!(shown.len(), 3 * length as u64 + 100_000, "{way}: not a bound before the open");
+            assert!(shown.blocks() * 512 >= shown.len());
+            path
+        };
+        assert!(must("cat", [path("cat")]) == bytes, "cat of {length}");
+        let counted = must("wc", ["-c".into(), path("wc")]);
+        assert!(counted.starts_with(format!("{length} ").as_bytes()), "wc of {length}: {counted:?}");
+        let tail = must("tail", ["-c".into(), "10".into(), path("tail")]);
+        assert_eq!(tail, bytes[length.saturating_sub(10)..], "tail of {length}");
+
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join("copy");
+        must("cp", [path("cp"), copy.clone()]);
+        assert!(fs::read(&copy).unwrap() == bytes, "cp of {length}");
+        let input = format!("if={}", path("dd").display());
+        assert!(must("dd", [input.as_str(), "bs=64k", "status=none"]) == bytes, "dd of {length}");
+        path("tar");
+        let archive = must("tar", ["-C".into(), mounted.root(), "-cf".into(), "-".into(), "tar".into()]);
+        fs::write(&copy, archive).unwrap();
+        // tar takes the size from stat, before it opens: what is missing is padded, and it says so. It must be asked
+        // again after a first open; that is the promise.
+        assert!(must("tar", ["-xOf".into(), copy.clone()]).starts_with(&bytes), "tar of {length}");
+        if length > 0 {
+            path("mmap");
+            assert!(mapped(&File::open(mounted.path("mmap")).unwrap()) == bytes, "mmap of {length}");
+        }
+        path("read");
+        let mut opened = File::open(mounted.path("read")).unwrap();
+        assert_eq!(opened.metadata().unwrap().len(), length as u64);
+        let mut all = Vec::new();
+        opened.read_to_end(&mut all).unwrap();
+        assert!(all == bytes);
+        path("seek");
+        let mut opened = File::open(mounted.path("seek")).unwrap();
+        assert_eq!(opened.seek(SeekFrom::End(0)).unwrap(), length as u64);
+        for way in ways {
+            assert_eq!(fs::metadata(mounted.path(way)).unwrap().len(), length as u64, "{way} after the open");
+        }
+    }
+}
+
+#[test]
+fn many_readers_at_once_see_the_same() {
+    let bytes = pattern(LENGTH);
+    let mounted = Mounted::new(directory([("a", file(bytes.clone(), Manner::Bound))]));
+    std::thread::scope(|scope| {
+        for reader in 0..16_usize {
+            let (bytes, path) = (&bytes, mounted.path("a"));
+            scope.spawn(move || {
+                let a = File::open(path).unwrap();
+                for step in 0..40 {
+                    let offset = (reader * 7_919 + step * 104_729) % LENGTH;
+                    let mut out = vec![0; 50_000.min(LENGTH - offset)];
+                    a.read_exact_at(&mut out, offset as u64).unwrap();
+                    assert!(out == bytes[offset..offset + out.len()]);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_live_file_is_made_anew_at_each_open() {
+    let opens = Arc::new(AtomicU64::new(0));
+    let mounted = Mounted::new(directory([("stats", file("", Manner::Live(opens)))]));
+    let path = mounted.path("stats");
+    assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "opened 1 times\n");
+    assert_eq!(must("cat", [&path]), b"opened 2 times\n");
+    let mut opened = File::open(&path).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "opened 4 times\n");
+    // A handle shows what was there when it was opened, however it is read.
+    let mut byte = [0; 4];
+    opened.read_exact(&mut byte).unwrap();
+    let mut rest = String::new();
+    opened.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "ed 3 times\n");
+    assert_eq!(opened.read_at(&mut byte, 1000).unwrap(), 0);
+}
+
+#[test]
+fn a_short_answer_is_an_error_and_no_end_of_file() {
+    let mounted = Mounted::new(directory([("a", file(pattern(1000), Manner::Short))]));
+    assert_eq!(fs::read(mounted.path("a")).unwrap_err().raw_os_error(), Some(libc::EIO));
+}
+
+#[test]
+fn a_damaged_file_can_be_listed_but_not_opened() {
+    let mounted = Mounted::new(directory([("a", file("abc", Manner::Damaged)), ("b", file("b", Manner::Plain))]));
+    assert!(fs::metadata(mounted.path("a")).unwrap().len() >= 3);
+    assert_eq!(fs::read(mounted.path("a")).unwrap_err().raw_os_error(), Some(libc::EIO));
+    assert_eq!(fs::read(mounted.path("b")).unwrap(), b"b");
+}

@@ -1,0 +1,8 @@
+//! The FUSE adapter over a tree of toys, mounted for real through `/dev/fuse`.
+
+mod contents;
+mod daemon;
+mod mounted;
+mod names;
+mod slow;
+mod toy;

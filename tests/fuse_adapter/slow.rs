@@ -1,0 +1,148 @@
+//! Slow work, interrupted work, work that panics: the others must not notice.
+
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use hepfs::fs::NodeRef;
+
+use crate::mounted::{LONG, Mounted, end_of, must, run, signal, start, until};
+use crate::toy::{Gate, Manner, directory, file};
+
+fn slow_and_quick(manner: impl Fn(Arc<Gate>) -> Manner) -> (Mounted, Arc<Gate>) {
+    let gate = Arc::new(Gate::default());
+    let entries: [(&str, NodeRef); 4] = [
+        ("slow", file("slow", manner(gate.clone()))),
+        ("slow2", file("slow", manner(gate.clone()))),
+        ("quick", file("quick", Manner::Plain)),
+        ("counted", file("counted", Manner::Bound)),
+    ];
+    (Mounted::new(directory(entries)), gate)
+}
+
+#[test]
+fn two_slow_opens_leave_the_mount_alive() {
+    let (mounted, gate) = slow_and_quick(Manner::Gated);
+    let mut readers = [start("cat", [mounted.path("slow")]), start("cat", [mounted.path("slow2")])];
+    until("both wait", || gate.waiting.load(Ordering::SeqCst) == 2);
+    assert_eq!(must("ls", [mounted.root()]), b"counted\nquick\nslow\nslow2\n");
+    assert_eq!(must("cat", [mounted.path("quick")]), b"quick");
+    assert_eq!(must("cat", [mounted.path("counted")]), b"counted");
+    gate.open();
+    for reader in &mut readers {
+        assert!(end_of(reader, LONG).unwrap().success());
+    }
+}
+
+#[test]
+fn seventy_slow_opens_leave_quick_ones_alone() {
+    let (mounted, gate) = slow_and_quick(Manner::Deaf);
+    let mut readers: Vec<_> = (0..70).map(|_| start("cat", [mounted.path("slow")])).collect();
+    until("all threads for slow work are busy", || gate.waiting.load(Ordering::SeqCst) == 64);
+    assert_eq!(must("ls", [mounted.root()]), b"counted\nquick\nslow\nslow2\n");
+    assert_eq!(must("cat", [mounted.path("quick")]), b"quick");
+    assert!(must("ls", ["-l".into(), mounted.root()]).len() > 100);
+    gate.open();
+    for reader in &mut readers {
+        assert!(end_of(reader, LONG).unwrap().success());
+    }
+}
+
+#[test]
+fn a_signal_ends_a_slow_open() {
+    for (number, deaf) in [(libc::SIGINT, false), (libc::SIGKILL, false), (libc::SIGTERM, true), (libc::SIGKILL, true)]
+    {
+        let (mounted, gate) = slow_and_quick(if deaf { Manner::Deaf } else { Manner::Gated });
+        let mut reader = start("head", [mounted.path("slow")]);
+        until("it waits", || gate.waiting.load(Ordering::SeqCst) == 1);
+        let start = Instant::now();
+        signal(&reader, number);
+        let status = end_of(&mut reader, LONG).expect("still waits after the signal");
+        let took = start.elapsed();
+        assert_eq!(status.signal(), Some(number));
+        // 0.2 s of patience, 0.1 s between looks; the rest is for a busy machine.
+        assert!(took < Duration::from_secs(1), "signal {number} took {took:?}");
+        if !deaf {
+            until("the work stops", || gate.interrupted.load(Ordering::SeqCst) == 1);
+        }
+        assert_eq!(must("cat", [mounted.path("quick")]), b"quick");
+        gate.open();
+        assert_eq!(must("cat", [mounted.path("slow")]), b"slow");
+    }
+}
+
+#[test]
+fn a_signal_ends_a_slow_read() {
+    let (mounted, gate) = slow_and_quick(Manner::GatedRead);
+    let mut reader = start("cat", [mounted.path("slow")]);
+    until("it waits", || gate.waiting.load(Ordering::SeqCst) >= 1);
+    signal(&reader, libc::SIGINT);
+    assert_eq!(end_of(&mut reader, LONG).unwrap().signal(), Some(libc::SIGINT));
+    gate.open();
+    assert_eq!(must("cat", [mounted.path("slow")]), b"slow");
+}
+
+#[test]
+fn a_wait_without_signals_is_not_broken() {
+    let (mounted, gate) = slow_and_quick(Manner::Gated);
+    // Children come and go, and timers ring, while it waits.
+    let script = "import signal, sys; signal.signal(signal.SIGALRM, lambda *_: None); \
+                  signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05); print(open(sys.argv[1]).read())";
+    let path = mounted.path("slow");
+    let waits = std::thread::spawn(move || must("python3", ["-c".as_ref(), script.as_ref(), path.as_os_str()]));
+    until("it waits", || gate.waiting.load(Ordering::SeqCst) == 1);
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!(gate.interrupted.load(Ordering::SeqCst), 0);
+    gate.open();
+    assert_eq!(waits.join().unwrap(), b"slow\n");
+}
+
+#[test]
+fn a_panic_answers_eio_and_the_mount_lives() {
+    let mounted = Mounted::new(directory([
+        ("open", file("x", Manner::PanicsOnOpen)),
+        ("read", file("x", Manner::PanicsOnRead)),
+        ("good", file("good", Manner::Plain)),
+    ]));
+    for _ in 0..5 {
+        assert_eq!(File::open(mounted.path("open")).unwrap_err().raw_os_error(), Some(libc::EIO));
+        assert_eq!(fs::read(mounted.path("read")).unwrap_err().raw_os_error(), Some(libc::EIO));
+        let error = fs::metadata(mounted.path("panic-in-lookup")).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EIO));
+    }
+    assert_eq!(fs::read(mounted.path("good")).unwrap(), b"good");
+}
+
+#[test]
+fn a_panic_on_a_session_thread_answers_eio_too() {
+    let mounted = Mounted::new(directory([
+        ("bad", file("x", Manner::PanicsOnAttributes)),
+        ("good", file("good", Manner::Plain)),
+    ]));
+    for _ in 0..5 {
+        assert_eq!(fs::metadata(mounted.path("bad")).unwrap_err().raw_os_error(), Some(libc::EIO));
+    }
+    assert_eq!(fs::read(mounted.path("good")).unwrap(), b"good");
+}
+
+#[test]
+fn a_mount_in_use_still_goes_away() {
+    let (mut mounted, gate) = slow_and_quick(Manner::Deaf);
+    let root = mounted.root();
+    let mut reader = start("cat", [mounted.path("slow")]);
+    until("it waits", || gate.waiting.load(Ordering::SeqCst) == 1);
+    let mut sitter = std::process::Command::new("sleep").arg("1000").current_dir(&root).spawn().unwrap();
+    let begin = Instant::now();
+    let ended = mounted.take().unmount().unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    assert_eq!(ended, hepfs::fs::mount::Ended::Detached);
+    assert!(!crate::mounted::is_mounted(&root));
+    // Whoever waited is told so.
+    assert_eq!(end_of(&mut reader, LONG).unwrap().code(), Some(1));
+    sitter.kill().unwrap();
+    sitter.wait().unwrap();
+    gate.open();
+    assert!(run("rmdir", [&root]).status.success());
+}
