@@ -37,7 +37,8 @@ CELL is
     "text"                   exactly this text: integers in decimal, `true`/`false`, names of enumeration members, labels,
                              strings, hexadecimal (lower case, stored byte order) of opaque, time, odd floats, integers
                              of more than 8 bytes
-    {"f32": "3dcccccd"}      a float by its bits, most significant digit first (also "f16", "f64"): parse and compare bits
+    {"f32": "3dcccccd"}      a float by its bits, most significant digit first (also "f16", "f64"): parse and compare bits;
+                             any NaN is as good as any other, its text is `NaN`
     {"json": VALUE}          JSON text that parses to VALUE: complex numbers {"re", "im"}, compounds, arrays, sequences,
                              lists. Inside VALUE floats are {"f32": …} as above (NaN and infinities: the strings "NaN",
                              "Infinity", "-Infinity"), references {"path": …}, missing leaves and strings null
