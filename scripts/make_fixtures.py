@@ -30,7 +30,9 @@ NAME.expected.json:
      "arrays": {"/path/of/dataset": {"shape": [2, 3], "npy_dtype": …, "npy_shape": …, "raw_sha256": …}}}
 
 A key that is absent (`npy_dtype`, `raw_sha256`) is not settled and not to be tested. `"shape": null` is a null
-dataspace. Paths are HDF5 paths; only hard links are followed and every group is listed once.
+dataspace. Paths are HDF5 paths (bytes that are not UTF-8 as \\xNN); only hard links are followed and every group is
+listed once, under the path that a depth-first walk in link order meets first: a reader that shows it elsewhere has a
+symbolic link there.
 
 CELL is
     null                     a missing value
