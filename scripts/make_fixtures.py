@@ -3,10 +3,10 @@
 
     scripts/make_fixtures.py [--only NAME …]
 
-Needs h5py (HDF5 ≥ 2.0), numpy, hdf5plugin. The output is the same at each run, but for `h5col.h5`, `h5col_types.h5` and
-`paged.h5`: these differ in time stamps and are left alone unless named. The first two need the package `h5col`
-(HDFGroup/h5col, `pip install` it from its repository). Nothing of hepfs takes part: the expected values are decoded from the stored bytes by `fixtures/oracle.py`
-and, where h5py knows the type, compared with h5py's own reading before they are written; those of the two files of
+Needs h5py (HDF5 ≥ 2.0), numpy, hdf5plugin. The output is the same at each run, but for `h5col*.h5` and `paged.h5`: these
+differ in time stamps and are left alone unless named. The former need the package `h5col` (HDFGroup/h5col, `pip
+install` it from its repository). Nothing of hepfs takes part: the expected values are decoded from the stored bytes by `fixtures/oracle.py`
+and, where h5py knows the type, compared with h5py's own reading before they are written; those of the files of
 h5col with what h5col reads.
 
 NAME.expected.json:
