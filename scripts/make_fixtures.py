@@ -3,11 +3,11 @@
 
     scripts/make_fixtures.py [--only NAME …]
 
-Needs h5py (HDF5 ≥ 2.0), numpy, hdf5plugin. The output is the same at each run, but for `h5col*.h5` and `paged.h5`: these
-differ in time stamps and are left alone unless named. The former need the package `h5col` (HDFGroup/h5col, `pip
-install` it from its repository). Nothing of hepfs takes part: the expected values are decoded from the stored bytes by `fixtures/oracle.py`
-and, where h5py knows the type, compared with h5py's own reading before they are written; those of the files of
-h5col with what h5col reads.
+Needs h5py (HDF5 ≥ 2.0), numpy, hdf5plugin. The output is the same at each run, but for `h5col*.h5` and `paged.h5`:
+these differ in time stamps and are left alone unless named. The former need the package `h5col` (HDFGroup/h5col, `pip
+install` it from its repository). Nothing of hepfs takes part: the expected values are decoded from the stored bytes by
+`fixtures/oracle.py` and, where h5py knows the type, compared with h5py's own reading before they are written; those of
+the files of h5col with what h5col reads.
 
 NAME.expected.json:
 
@@ -21,10 +21,10 @@ NAME.expected.json:
             "rows": 5,                              rows of this column's own files
             "in_table": true,                       false: another length, left out of `table.*`
             "csv": [CELL, …],                       one for each row, before CSV quoting
-            "npy_dtype": "'<f4'",                   `descr` of the `.npy` header as Python text; null: there is no `.npy`
+            "npy_dtype": "'<f4'",                   `descr` of the `.npy` header as Python text; null: no `.npy`
             "npy_shape": [5],
-            "raw_sha256": "…",                      SHA-256 of the stored bytes of the rows shown, which is the `.raw` file
-                                                    and the data of the `.npy`; null: there is no fixed-width `.raw`
+            "raw_sha256": "…",                      SHA-256 of the stored bytes of the rows shown: the `.raw` file and
+                                                    the data of the `.npy`; null: there is no fixed-width `.raw`
             "unreadable": true                      a column that is present but cannot be read; then no "csv"
         }]}},
      "arrays": {"/path/of/dataset": {"shape": [2, 3], "npy_dtype": …, "npy_shape": …, "raw_sha256": …}}}
@@ -36,11 +36,11 @@ symbolic link there.
 
 CELL is
     null                     a missing value
-    "text"                   exactly this text: integers in decimal, `true`/`false`, names of enumeration members, labels,
-                             strings, hexadecimal (lower case, stored byte order) of opaque, time, odd floats, integers
-                             of more than 8 bytes
-    {"f32": "3dcccccd"}      a float by its bits, most significant digit first (also "f16", "f64"): parse and compare bits;
-                             any NaN is as good as any other, its text is `NaN`
+    "text"                   exactly this text: integers in decimal, `true`/`false`, names of enumeration members,
+                             labels, strings, hexadecimal (lower case, stored byte order) of opaque, time, odd floats,
+                             integers of more than 8 bytes
+    {"f32": "3dcccccd"}      a float by its bits, most significant digit first (also "f16", "f64"): parse and compare
+                             bits; any NaN is as good as any other, its text is `NaN`
     {"json": VALUE}          JSON text that parses to VALUE: complex numbers {"re", "im"}, compounds, arrays, sequences,
                              lists. Inside VALUE floats are {"f32": …} as above (NaN and infinities: the strings "NaN",
                              "Infinity", "-Infinity"), references {"path": …}, missing leaves and strings null
@@ -53,7 +53,6 @@ import json
 from pathlib import Path
 
 import h5py
-
 from fixtures import april, check, july, layouts, links, oracle, types
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"

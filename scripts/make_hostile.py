@@ -16,14 +16,24 @@ from pathlib import Path
 import h5py
 import hdf5plugin  # noqa: F401  (registers zstd)
 import numpy as np
-from h5py import h5d, h5g, h5s, h5t
-
 from fixtures import libhdf5
 from fixtures.layouts import low_level, plain_plist, virtual
 from fixtures.write import (
-    BOOLEAN, april_table, column, describe, july_table, leaf, list_level, nested, raw_column, refs,
-    string_values, strings, token,
+    BOOLEAN,
+    april_table,
+    column,
+    describe,
+    july_table,
+    leaf,
+    list_level,
+    nested,
+    raw_column,
+    refs,
+    string_values,
+    strings,
+    token,
 )
+from h5py import h5d, h5g, h5s, h5t
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
 HOSTILE = DATA / "hostile"
@@ -97,8 +107,16 @@ def good(group):
 def version_9(file):
     """A table of major version 9, others of odd versions."""
     good(file)
-    for name, version in (("nine", "9.0"), ("two", "2.0"), ("text", "one"), ("empty", ""), ("long", "1.0.0.0"),
-                          ("huge", "99999999999999999999.0"), ("minor", "1.99"), ("negative", "-1.0")):
+    for name, version in (
+        ("nine", "9.0"),
+        ("two", "2.0"),
+        ("text", "one"),
+        ("empty", ""),
+        ("long", "1.0.0.0"),
+        ("huge", "99999999999999999999.0"),
+        ("minor", "1.99"),
+        ("negative", "-1.0"),
+    ):
         table = april_table(file.create_group(name))
         table.attrs["VERSION"] = np.array(version.encode(), f"S{max(len(version), 1)}")
         column(table, "x", [1], "i4")
@@ -120,8 +138,14 @@ def unequal_columns(file):
 def bad_nrows(file):
     """NROWS that is too large, of another type, no scalar."""
     values = {
-        "larger": np.uint64(10), "largest": np.uint64(2**64 - 1), "negative": np.int64(-1), "float": np.float64(2.0),
-        "text": token("3"), "vector": np.array([2, 3], "u8"), "one_element": np.array([2], "u8"), "null": h5py.Empty("u8"),
+        "larger": np.uint64(10),
+        "largest": np.uint64(2**64 - 1),
+        "negative": np.int64(-1),
+        "float": np.float64(2.0),
+        "text": token("3"),
+        "vector": np.array([2, 3], "u8"),
+        "one_element": np.array([2], "u8"),
+        "null": h5py.Empty("u8"),
         "signed": np.int32(2),
     }
     for name, value in values.items():
@@ -131,7 +155,7 @@ def bad_nrows(file):
 
 
 def dangling_references(file):
-    """References to nothing: null, to deleted objects, to bytes that are no object, out of the file, of a wrong type."""
+    """References to nothing: null, to bytes that are no object, out of the file; link attributes of wrong types."""
     good(file)
     nowhere = struct.pack("<Q", 0x7FFFFFFF0000)
     nonsense = struct.pack("<Q", 123)
@@ -249,8 +273,13 @@ def bad_lists(file):
     table = july_table(file.create_group("t"), 3)
     column(table, "x", [1, 2, 3], "i4")
     offsets = {
-        "backwards": [0, 3, 1, 4], "starts_late": [1, 2, 3, 4], "past_values": [0, 1, 2, 99], "far": [0, 1, 2**63, 2**64 - 1],
-        "too_few": [0, 1], "none": [], "wraps": [0, 2**64 - 1, 1, 2],
+        "backwards": [0, 3, 1, 4],
+        "starts_late": [1, 2, 3, 4],
+        "past_values": [0, 1, 2, 99],
+        "far": [0, 1, 2**63, 2**64 - 1],
+        "too_few": [0, 1],
+        "none": [],
+        "wraps": [0, 2**64 - 1, 1, 2],
     }
     for name, values in offsets.items():
         level = list_level(table, name, [[1], [2], [3, 4]], leaf("i4"))
@@ -290,9 +319,13 @@ def bad_indexes(file):
     group = table.create_group("_search_indexes")
     lying = np.zeros(10, [("min", "i4"), ("max", "i4"), ("nan_count", "u8"), ("fill_count", "u8"), ("n", "u8")])
     shapes = {
-        "lying": (lying, "CHUNK_MINMAX"), "short": (lying[:2], "CHUNK_MINMAX"), "no_compound": (np.arange(10), "CHUNK_MINMAX"),
-        "unknown": (lying, "ZONE_MAP"), "rows_out_of_range": (np.full(100, 2**63, "u8"), "SORTED_ROWS"),
-        "bitmap_too_small": (np.zeros((2, 1), "u1"), "BITMAP"), "bloom_of_nothing": (np.zeros((10, 0), "u1"), "CHUNK_BLOOM"),
+        "lying": (lying, "CHUNK_MINMAX"),
+        "short": (lying[:2], "CHUNK_MINMAX"),
+        "no_compound": (np.arange(10), "CHUNK_MINMAX"),
+        "unknown": (lying, "ZONE_MAP"),
+        "rows_out_of_range": (np.full(100, 2**63, "u8"), "SORTED_ROWS"),
+        "bitmap_too_small": (np.zeros((2, 1), "u1"), "BITMAP"),
+        "bloom_of_nothing": (np.zeros((10, 0), "u1"), "CHUNK_BLOOM"),
     }
     for name, (data, kind) in shapes.items():
         group[name] = data
@@ -366,7 +399,9 @@ def zstd_zeros():
     """A zstd frame of 1 GiB of zeros: a chain of run-length blocks of 128 KiB each, behind a header that says so."""
     header = b"\x28\xb5\x2f\xfd" + bytes([0b1100_0000, 0x58]) + struct.pack("<Q", GIB)  # window of 2 MiB
     blocks = GIB >> 17
-    run = [((1 << 17) << 3 | 1 << 1 | (1 if i == blocks - 1 else 0)).to_bytes(3, "little") + b"\0" for i in range(blocks)]
+    run = [
+        ((1 << 17) << 3 | 1 << 1 | (1 if i == blocks - 1 else 0)).to_bytes(3, "little") + b"\0" for i in range(blocks)
+    ]
     return header + b"".join(run)
 
 
@@ -402,7 +437,7 @@ def deep_nesting(file):
         values, write = [values], nested(write)
     list_level(july_table(file.create_group("lists"), 1), "deep", [values], write)
     kind = h5t.STD_I32LE.copy()
-    for level in range(40):
+    for _ in range(40):
         outer = h5t.create(h5t.COMPOUND, kind.get_size() + 1)
         outer.insert(b"inner", 0, kind)
         outer.insert(b"x", kind.get_size(), h5t.STD_I8LE)
@@ -438,7 +473,12 @@ def external_passwd(file):
 def external_link(file):
     """External links to another file, to a device, to this file, upwards."""
     good(file)
-    targets = {"fixture": "../links_target.h5", "device": "/dev/stdin", "passwd": "/etc/passwd", "here": "external_link.h5"}
+    targets = {
+        "fixture": "../links_target.h5",
+        "device": "/dev/stdin",
+        "passwd": "/etc/passwd",
+        "here": "external_link.h5",
+    }
     table = april_table(file.create_group("t"))
     column(table, "x", [1], "i4")
     for name, target in targets.items():
@@ -452,8 +492,12 @@ def virtual_elsewhere(file):
     table = april_table(file.create_group("t"))
     whole = (0,), (1,), (4,)
     for name, target, dataset in (
-        ("fixture", "../links_target.h5", "data"), ("passwd", "/etc/passwd", "x"), ("absent", "no_such_file.h5", "x"),
-        ("itself", ".", "/t/itself"), ("one", ".", "/t/two"), ("two", ".", "/t/one"),
+        ("fixture", "../links_target.h5", "data"),
+        ("passwd", "/etc/passwd", "x"),
+        ("absent", "no_such_file.h5", "x"),
+        ("itself", ".", "/t/itself"),
+        ("one", ".", "/t/two"),
+        ("two", ".", "/t/one"),
     ):
         virtual(table, name, (4,), "<f8", [(*whole, target, dataset, (4,))])
 
@@ -560,8 +604,13 @@ def vlen_nowhere(path):
     for place in places.values():
         length, address, index = struct.unpack("<IQI", path.read_bytes()[place : place + 16])
         bad = [
-            (length, end + 100, index), (length, (1 << 64) - 1, index), (length, 8, index), (length, address, 9999),
-            (0xFFFFFFFF, address, index), (length, 0, 0), (0, address, index),
+            (length, end + 100, index),
+            (length, (1 << 64) - 1, index),
+            (length, 8, index),
+            (length, address, 9999),
+            (0xFFFFFFFF, address, index),
+            (length, 0, 0),
+            (0, address, index),
         ]
         for i, descriptor in enumerate(bad):
             overwrite(path, place + 16 * i, struct.pack("<IQI", *descriptor))
@@ -587,11 +636,40 @@ heap_loop.takes_path = True
 
 
 RECIPES = [
-    not_hdf5, empty, signature_only, truncated, truncated_end, truncated_superblock, zeroed_middle, superblock_nonsense,
-    version_9, unequal_columns, bad_nrows, dangling_references, bad_categories, hard_link_cycle, newline_name, invalid_utf8,
-    terminal_escapes, bad_values, bad_lists, bad_indexes, rows_2_62, deflate_bomb, zstd_bomb, columns_5000, attribute_1mb,
-    deep_nesting, huge_chunks, external_passwd, external_link, virtual_elsewhere, corrupt_chunks, chunk_map_nonsense,
-    vlen_nowhere, heap_loop,
+    not_hdf5,
+    empty,
+    signature_only,
+    truncated,
+    truncated_end,
+    truncated_superblock,
+    zeroed_middle,
+    superblock_nonsense,
+    version_9,
+    unequal_columns,
+    bad_nrows,
+    dangling_references,
+    bad_categories,
+    hard_link_cycle,
+    newline_name,
+    invalid_utf8,
+    terminal_escapes,
+    bad_values,
+    bad_lists,
+    bad_indexes,
+    rows_2_62,
+    deflate_bomb,
+    zstd_bomb,
+    columns_5000,
+    attribute_1mb,
+    deep_nesting,
+    huge_chunks,
+    external_passwd,
+    external_link,
+    virtual_elsewhere,
+    corrupt_chunks,
+    chunk_map_nonsense,
+    vlen_nowhere,
+    heap_loop,
 ]
 NO_HDF5 = RECIPES[:8]
 
