@@ -1,0 +1,702 @@
+#!/usr/bin/env python3
+"""Writes `tests/data/hostile/*`: small files that are wrong, huge, or out to hurt.
+
+    scripts/make_hostile.py [--only NAME …]
+
+Each has to end in a clear message or a finding, with bounded time and memory, while the rest of the file still works.
+What each holds is in `tests/data/README.md`. Nothing here reads or writes outside the folder; the paths that some files
+name (`/etc/passwd`) are only names.
+"""
+
+import argparse
+import struct
+import zlib
+from pathlib import Path
+
+import h5py
+import hdf5plugin  # noqa: F401  (registers zstd)
+import numpy as np
+from fixtures import libhdf5
+from fixtures.layouts import low_level, plain_plist, virtual
+from fixtures.write import (
+    BOOLEAN,
+    april_table,
+    column,
+    describe,
+    july_table,
+    leaf,
+    list_level,
+    nested,
+    raw_column,
+    refs,
+    string_values,
+    strings,
+    token,
+)
+from h5py import h5d, h5g, h5s, h5t
+
+DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
+HOSTILE = DATA / "hostile"
+GIB = 1 << 30
+ZSTD = 32015
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Not quite files
+
+
+def seed_bytes():
+    """A good file to spoil."""
+    return (DATA / "seed_11_3.h5").read_bytes()
+
+
+def not_hdf5(path):
+    """Text under the name of an HDF5 file."""
+    path.write_text("This is not an HDF5 file.\n" * 40)
+
+
+def empty(path):
+    """No byte at all."""
+    path.write_bytes(b"")
+
+
+def signature_only(path):
+    """The eight bytes of the signature and no more."""
+    path.write_bytes(b"\x89HDF\r\n\x1a\n")
+
+
+def truncated(path):
+    """The first half of a good file."""
+    data = seed_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def truncated_end(path):
+    """A good file without its last byte."""
+    path.write_bytes(seed_bytes()[:-1])
+
+
+def truncated_superblock(path):
+    """Cut inside the superblock."""
+    path.write_bytes(seed_bytes()[:40])
+
+
+def zeroed_middle(path):
+    """A good file with a run of zeros over group and object headers."""
+    data = bytearray(seed_bytes())
+    data[800:3000] = bytes(2200)
+    path.write_bytes(data)
+
+
+def superblock_nonsense(path):
+    """A superblock of a version that does not exist."""
+    data = bytearray(seed_bytes())
+    data[8] = 77
+    path.write_bytes(data)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tables that break the rules
+
+
+def good(group):
+    """A table beside the bad ones, which must go on working."""
+    column(april_table(group.create_group("good")), "x", [1, 2, 3], "i4")
+
+
+def version_9(file):
+    """A table of major version 9, others of odd versions."""
+    good(file)
+    for name, version in (
+        ("nine", "9.0"),
+        ("two", "2.0"),
+        ("text", "one"),
+        ("empty", ""),
+        ("long", "1.0.0.0"),
+        ("huge", "99999999999999999999.0"),
+        ("minor", "1.99"),
+        ("negative", "-1.0"),
+    ):
+        table = april_table(file.create_group(name))
+        table.attrs["VERSION"] = np.array(version.encode(), f"S{max(len(version), 1)}")
+        column(table, "x", [1], "i4")
+    number = april_table(file.create_group("number"))
+    number.attrs["VERSION"] = 1.0
+    del april_table(file.create_group("absent")).attrs["VERSION"]
+
+
+def unequal_columns(file):
+    """Columns of lengths 0, 1, 5, 5, 7, and one of rank 2, one scalar, one without dataspace."""
+    table = april_table(file.create_group("t"), ["a", "b", "c", "d", "e", "matrix", "scalar", "nothing"])
+    for name, rows in zip("abcde", (5, 0, 7, 5, 1)):
+        column(table, name, np.arange(rows), "i4")
+    table["matrix"] = np.zeros((5, 2))
+    table["scalar"] = 5.0
+    table["nothing"] = h5py.Empty("f4")
+
+
+def bad_nrows(file):
+    """NROWS that is too large, of another type, no scalar."""
+    values = {
+        "larger": np.uint64(10),
+        "largest": np.uint64(2**64 - 1),
+        "negative": np.int64(-1),
+        "float": np.float64(2.0),
+        "text": token("3"),
+        "vector": np.array([2, 3], "u8"),
+        "one_element": np.array([2], "u8"),
+        "null": h5py.Empty("u8"),
+        "signed": np.int32(2),
+    }
+    for name, value in values.items():
+        table = april_table(file.create_group(name))
+        table.attrs["NROWS"] = value
+        column(table, "x", [1, 2, 3], "i4")
+
+
+def dangling_references(file):
+    """References to nothing: null, to bytes that are no object, out of the file; link attributes of wrong types."""
+    good(file)
+    nowhere = struct.pack("<Q", 0x7FFFFFFF0000)
+    nonsense = struct.pack("<Q", 123)
+    for name, target in (("null", bytes(8)), ("outside", nowhere), ("nonsense", nonsense)):
+        table = april_table(file.create_group(name), ["x"], _index="not there")
+        x = column(table, "x", [0, 1, 0], "i1")
+        write_reference(x, "_categories", target, scalar=True)
+        for attribute in ("_indexes", "_search_indexes", "SEARCH_INDEX_LIST"):
+            write_reference(x, attribute, target)
+        write_reference(table, "INDEX_COLUMNS", target)
+    wrong = april_table(file.create_group("wrong_types"), ["x"])
+    x = column(wrong, "x", [0, 1, 0], "i1")
+    x.attrs["_categories"] = "label_categories"
+    x.attrs["_indexes"] = np.arange(3)
+    wrong.attrs["INDEX_COLUMNS"] = refs(file["good"])
+    wrong.attrs["_index"] = np.float64(1)
+    wrong.attrs["column-order"] = np.arange(5)
+
+
+def write_reference(obj, name, data, scalar=False):
+    """An attribute holding an object reference with these bytes."""
+    space = h5s.create(h5s.SCALAR) if scalar else h5s.create_simple((1,))
+    attribute = h5py.h5a.create(obj.id, name.encode(), h5t.STD_REF_OBJ, space)
+    libhdf5.write_attribute(attribute, h5t.STD_REF_OBJ, data)
+
+
+def bad_categories(file):
+    """Categories of rank 2, scalar, a group, the column itself, empty; codes that are no integers."""
+    good(file)
+    table = april_table(file.create_group("t"))
+    table["matrix"] = np.zeros((2, 2))
+    table["scalar"] = 1
+    group = table.create_group("a_group")
+    targets = {"rank_2": table["matrix"], "scalar_": table["scalar"], "group": group}
+    for name, target in targets.items():
+        codes = column(table, f"of_{name}", [0, 1, 5], "i1")
+        codes.attrs.create("_categories", target.ref, dtype=h5py.ref_dtype)
+    own = column(table, "of_itself", [0, 1, 2], "i1")
+    own.attrs.create("_categories", own.ref, dtype=h5py.ref_dtype)
+    first, second = column(table, "of_second", [0, 1, 2], "i1"), column(table, "of_first", [0, 1, 2], "i1")
+    first.attrs.create("_categories", second.ref, dtype=h5py.ref_dtype)
+    second.attrs.create("_categories", first.ref, dtype=h5py.ref_dtype)
+    names = strings(table, "names", ["a", "b"])
+    for name, data in (("floats", np.zeros(3)), ("texts", np.array([b"a", b"b", b"c"]))):
+        column(table, name, data).attrs.create("_categories", names.ref, dtype=h5py.ref_dtype)
+    array = column(table, "of_array_reference", [0, 1, 0], "i1")
+    array.attrs["_categories"] = refs(names, names)
+
+
+def hard_link_cycle(file):
+    """A table inside which a group leads back to the root, and lists that contain themselves."""
+    table = july_table(file.create_group("t"), 2)
+    column(table, "x", [1, 2], "i4")
+    table.create_group("sub")["up"] = file["/"]
+    inner = list_level(table, "endless", [[[1]], [[2]]], nested(leaf("i4")))
+    del inner["VALUES"]
+    inner["VALUES"] = inner
+    table["CATEGORIES"] = table
+    table["SEARCH_INDEXES"] = file["/"]
+
+
+def newline_name(file):
+    """A column, a table and an attribute with a newline in the name."""
+    table = april_table(file.create_group("two\nlines"))
+    column(table, "a\nb", [1, 2], "i4").attrs["key\nwith newline"] = "value\nwith newline"
+
+
+def invalid_utf8(file):
+    """Names, attribute names, values, labels, enumeration members, tags and titles that are not UTF-8."""
+    table = april_table(h5py.Group(h5g.create(file.id, b"caf\xe9")))
+    for name in (b"\xff", b"ok\xc3", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80"):
+        dataset = raw_column(table, name, h5t.STD_I32LE.copy(), struct.pack("<2i", 1, 2))
+    kind = h5t.C_S1.copy()
+    kind.set_size(4)
+    kind.set_cset(h5t.CSET_UTF8)
+    for obj in (table, dataset):
+        attribute = h5py.h5a.create(obj.id, b"n\xe4me", kind, h5s.create(h5s.SCALAR))
+        libhdf5.write_attribute(attribute, kind, b"\xff\xfe\xfd\xfc")
+    names = raw_column(table, b"labels\xe9", kind, b"\xe9\xff\xfe\xfdgood")
+    codes = column(table, "codes", [0, 1], "i1")
+    codes.attrs.create("_categories", names.ref, dtype=h5py.ref_dtype)
+    enum = h5t.enum_create(h5t.STD_I8LE)
+    enum.enum_insert(b"\xe4\xf6", 0)
+    enum.enum_insert(b"\xfc", 1)
+    raw_column(table, b"enum", enum, b"\x00\x01")
+    opaque = h5t.create(h5t.OPAQUE, 2)
+    opaque.set_tag(b"t\xe4g")
+    raw_column(table, b"opaque", opaque, b"\x00\x01\x02\x03")
+
+
+def terminal_escapes(file):
+    """Escape sequences in names and attributes, which must not reach a terminal."""
+    name = "\x1b]0;title\x07\x1b[2J\x1b[31mred\x9b5m\u202e"
+    table = april_table(file.create_group(name), TITLE=name, description="line\r\x1b[Aover")
+    table.attrs[name] = name
+    describe(column(table, name, [1, 2], "i4"), units=name)
+    strings(table, "text", [name, "=cmd|' /C calc'!A0"])
+
+
+def bad_values(file):
+    """Booleans other than 0 and 1, codes without a name, categories out of range, in columns and lists."""
+    table = april_table(file.create_group("t"))
+    column(table, "boolean", [0, 1, 2, 255 - 256], BOOLEAN)
+    column(table, "unnamed", [1, 2, 3, -1], h5py.enum_dtype({"ONE": 1, "TWO": 2}, "i1"))
+    names = strings(table, "names", ["a", "b"])
+    column(table, "codes", [0, 1, 2, -2], "i1").attrs.create("_categories", names.ref, dtype=h5py.ref_dtype)
+    column(table, "wide", [0, 2**63, 2**64 - 1, 1], "u8").attrs.create("_categories", names.ref, dtype=h5py.ref_dtype)
+    list_level(table, "flags", [[0, 2], [1], [], [-1]], leaf(BOOLEAN))
+    list_level(table, "mask", [[1], None, [2], [3]], leaf("i4"), nullable=True)
+    table["mask/MASK"][:] = np.array([1, 0, 7, -1], "i1")
+
+
+def bad_lists(file):
+    """Offsets that go back, start late, lead past VALUES, are too few, of other types; members missing or odd."""
+    table = july_table(file.create_group("t"), 3)
+    column(table, "x", [1, 2, 3], "i4")
+    offsets = {
+        "backwards": [0, 3, 1, 4],
+        "starts_late": [1, 2, 3, 4],
+        "past_values": [0, 1, 2, 99],
+        "far": [0, 1, 2**63, 2**64 - 1],
+        "too_few": [0, 1],
+        "none": [],
+        "wraps": [0, 2**64 - 1, 1, 2],
+    }
+    for name, values in offsets.items():
+        level = list_level(table, name, [[1], [2], [3, 4]], leaf("i4"))
+        del level["OFFSETS"]
+        level["OFFSETS"] = np.array(values, "u8")
+    signed = list_level(table, "signed", [[1], [2], [3]], leaf("i4"))
+    del signed["OFFSETS"]
+    signed["OFFSETS"] = np.array([0, -1, 2, 3], "i8")
+    floats = list_level(table, "floats", [[1], [2], [3]], leaf("i4"))
+    del floats["OFFSETS"]
+    floats["OFFSETS"] = np.array([0, 1, 2.5, 3])
+    for name, member in (("no_offsets", "OFFSETS"), ("no_values", "VALUES")):
+        del list_level(table, name, [[1], [2], [3]], leaf("i4"))[member]
+    matrix = list_level(table, "matrix_values", [[1], [2], [3]], leaf("i4"))
+    del matrix["VALUES"]
+    matrix["VALUES"] = np.zeros((3, 2))
+    short_mask = list_level(table, "short_mask", [[1], [2], [3]], leaf("i4"), nullable=True)
+    del short_mask["MASK"]
+    short_mask.create_dataset("MASK", data=np.array([1], "i1"), dtype=BOOLEAN)
+    odd_class = list_level(table, "odd_class", [["a"], ["b"], ["c"]], string_values())
+    odd_class["VALUES"].attrs["CLASS"] = token("SOMETHING")
+    no_kind = list_level(table, "no_kind", [[1], [2], [3]], leaf("i4"))
+    del no_kind.attrs["KIND"]
+    null_with_values = list_level(table, "null_with_values", [[1], [2], [3]], leaf("i4"), nullable=True)
+    null_with_values["MASK"][1] = 0
+    broken = list_level(table, "broken_text", [["a"], ["b"], ["cde"]], string_values())
+    broken["VALUES/OFFSETS"][...] = np.array([0, 2, 1, 1000], "u8")
+    variable = list_level(table, "variable_leaf", [[1], [2], [3]], leaf("i4"))
+    del variable["VALUES"]
+    variable["VALUES"] = ["x", "y", "z"]
+
+
+def bad_indexes(file):
+    """Search indexes that lie, are of wrong shapes and types, of unknown kind, one-sided, cross-linked."""
+    table = april_table(file.create_group("t"), ["x", "y"])
+    x, y = column(table, "x", np.arange(100), "i4", chunk=10), column(table, "y", np.arange(100), "f4", chunk=10)
+    group = table.create_group("_search_indexes")
+    lying = np.zeros(10, [("min", "i4"), ("max", "i4"), ("nan_count", "u8"), ("fill_count", "u8"), ("n", "u8")])
+    shapes = {
+        "lying": (lying, "CHUNK_MINMAX"),
+        "short": (lying[:2], "CHUNK_MINMAX"),
+        "no_compound": (np.arange(10), "CHUNK_MINMAX"),
+        "unknown": (lying, "ZONE_MAP"),
+        "rows_out_of_range": (np.full(100, 2**63, "u8"), "SORTED_ROWS"),
+        "bitmap_too_small": (np.zeros((2, 1), "u1"), "BITMAP"),
+        "bloom_of_nothing": (np.zeros((10, 0), "u1"), "CHUNK_BLOOM"),
+    }
+    for name, (data, kind) in shapes.items():
+        group[name] = data
+        group[name].attrs["KIND"] = token(kind)
+        group[name].attrs["_columns_list"] = refs(x)
+    group["no_kind"] = lying
+    group.create_group("a_group")
+    x.attrs["_search_indexes"] = refs(*(group[name] for name in shapes), group["no_kind"], y)
+    group["lying"].attrs["_columns_list"] = refs(x, y, x)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Too much
+
+
+def rows_2_62(file):
+    """2^62 rows of which none was ever written: chunked and contiguous, narrow, wide and of variable length."""
+    table = april_table(file.create_group("t"))
+    rows = 1 << 62
+    kinds = {"u1": h5t.STD_U8LE, "i8": h5t.STD_I64LE, "f8": h5t.IEEE_F64BE}
+    for name, kind in kinds.items():
+        plist = plain_plist(set_chunk=((1 << 16,),))
+        h5d.create(table.id, name.encode(), kind, h5s.create_simple((rows,)), plist)
+    text = h5t.py_create(h5py.string_dtype(), logical=True)
+    h5d.create(table.id, b"text", text, h5s.create_simple((rows,)), plain_plist(set_chunk=((1 << 16,),)))
+    late = plain_plist(set_alloc_time=(h5d.ALLOC_TIME_LATE,))
+    h5d.create(table.id, b"contiguous_u1", h5t.STD_U8LE, h5s.create_simple((rows,)), late)
+    squares = plain_plist(set_chunk=((1 << 10, 1 << 10),))
+    h5d.create(file.id, b"matrix", h5t.STD_I64LE, h5s.create_simple((1 << 31, 1 << 31)), squares)
+    wide = h5t.C_S1.copy()
+    wide.set_size((1 << 31) - 1)
+    h5d.create(file.id, b"wide_elements", wide, h5s.create_simple((1 << 31,)), late)
+
+
+def zeros_deflated(size):
+    """A zlib stream that inflates to this many zeros."""
+    compressor = zlib.compressobj(9)
+    block = bytes(1 << 20)
+    return b"".join(compressor.compress(block) for _ in range(size >> 20)) + compressor.flush()
+
+
+def deflate_bomb(file):
+    """One chunk of 1 GiB of zeros that takes 1 MiB; a small chunk whose stream inflates to far more than it may."""
+    table = april_table(file.create_group("t"))
+    bomb = low_level(table, "gigabyte", None, plain_plist(set_chunk=((GIB // 8,),), set_deflate=(9,)), GIB // 8)
+    stream = zeros_deflated(GIB)
+    bomb.id.write_direct_chunk((0,), stream, 0)
+    overlong = low_level(table, "overlong", None, plain_plist(set_chunk=((1024,),), set_deflate=(9,)), GIB // 8)
+    overlong.id.write_direct_chunk((0,), zeros_deflated(64 << 20), 0)
+    twice = plain_plist(set_chunk=((1024,),), set_deflate=(9,))
+    twice.set_deflate(9)
+    nested_bomb = low_level(table, "deflated_twice", None, twice, 1024)
+    nested_bomb.id.write_direct_chunk((0,), zlib.compress(stream, 9), 0)
+
+
+def zstd_bomb(file):
+    """The same with zstd: one chunk of 1 GiB, and frames that hold more than the chunk, once and nested."""
+    frame = zstd_zeros()
+    table = april_table(file.create_group("t"))
+    pipeline = {"set_chunk": ((GIB // 8,),), "set_filter": (ZSTD, 0, (3,))}
+    bomb = low_level(table, "gigabyte", None, plain_plist(**pipeline), GIB // 8)
+    bomb.id.write_direct_chunk((0,), frame, 0)
+    small = plain_plist(set_chunk=((1024,),), set_filter=(ZSTD, 0, (3,)))
+    overlong = low_level(table, "overlong", None, small, 1024)
+    overlong.id.write_direct_chunk((0,), frame, 0)
+    liar = low_level(table, "lying_frame_size", None, small, 1024)
+    liar.id.write_direct_chunk((0,), b"\x28\xb5\x2f\xfd\xe0" + struct.pack("<Q", 1 << 62) + frame[13:], 0)
+
+
+def zstd_zeros():
+    """A zstd frame of 1 GiB of zeros: a chain of run-length blocks of 128 KiB each, behind a header that says so."""
+    header = b"\x28\xb5\x2f\xfd" + bytes([0b1100_0000, 0x58]) + struct.pack("<Q", GIB)  # window of 2 MiB
+    blocks = GIB >> 17
+    run = [
+        ((1 << 17) << 3 | 1 << 1 | (1 if i == blocks - 1 else 0)).to_bytes(3, "little") + b"\0" for i in range(blocks)
+    ]
+    return header + b"".join(run)
+
+
+def columns_5000(file):
+    """5,000 columns of two rows, never written."""
+    table = april_table(file.create_group("t"))
+    space, plist = h5s.create_simple((2,)), plain_plist(set_alloc_time=(h5d.ALLOC_TIME_LATE,))
+    for i in range(5000):
+        h5d.create(table.id, b"c%04d" % i, h5t.STD_I32LE, space, plist)
+
+
+columns_5000.libver = "latest"
+
+
+def attribute_1mb(file):
+    """Large attributes: 1 MiB of numbers, 256 KiB of text, a column order of 20,000 names."""
+    table = april_table(file.create_group("t"), [f"name_{i:05}" for i in range(20_000)])
+    column(table, "x", [1, 2], "i4").attrs["large"] = np.zeros(1 << 20, "u1")
+    table.attrs["text"] = "é" * (1 << 17)
+
+
+attribute_1mb.libver = "latest"
+
+
+def deep_nesting(file):
+    """Groups 1,000 deep, a list 60 deep, a datatype 40 deep."""
+    group = file
+    for _ in range(1000):
+        group = group.create_group("g")
+    column(april_table(group), "bottom", [1], "i4")
+    values, write = [1], leaf("i4")
+    for _ in range(60):
+        values, write = [values], nested(write)
+    list_level(july_table(file.create_group("lists"), 1), "deep", [values], write)
+    kind = h5t.STD_I32LE.copy()
+    for _ in range(40):
+        outer = h5t.create(h5t.COMPOUND, kind.get_size() + 1)
+        outer.insert(b"inner", 0, kind)
+        outer.insert(b"x", kind.get_size(), h5t.STD_I8LE)
+        kind = outer
+    raw_column(april_table(file.create_group("types")), "deep", kind, bytes(kind.get_size()))
+
+
+deep_nesting.libver = "latest"
+
+
+def huge_chunks(file):
+    """Chunks just under 4 GiB, never written; a chunk of 3 GiB of which 24 bytes are stored under a deflate stream."""
+    table = april_table(file.create_group("t"))
+    for name, rows in (("never_written", (1 << 29) - 1), ("written", 3 << 27)):
+        dataset = low_level(table, name, None, plain_plist(set_chunk=((rows,),), set_deflate=(1,)), 1 << 30)
+        if name == "written":
+            dataset.id.write_direct_chunk((0,), zlib.compress(bytes(24)), 0)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Other files of the host
+
+
+def external_passwd(file):
+    """External raw storage that names `/etc/passwd`, a relative way up, and a device."""
+    good(file)
+    table = april_table(file.create_group("t"))
+    for i, name in enumerate((b"/etc/passwd", b"../../../../../../../../etc/passwd", b"/dev/zero", b"%s/secret")):
+        plist = plain_plist(set_external=(name, 0, 64))
+        h5d.create(table.id, b"bytes_%d" % i, h5t.STD_U8LE, h5s.create_simple((64,)), plist)
+
+
+def external_link(file):
+    """External links to another file, to a device, to this file, upwards."""
+    good(file)
+    targets = {
+        "fixture": "../links_target.h5",
+        "device": "/dev/stdin",
+        "passwd": "/etc/passwd",
+        "here": "external_link.h5",
+    }
+    table = april_table(file.create_group("t"))
+    column(table, "x", [1], "i4")
+    for name, target in targets.items():
+        file[name] = h5py.ExternalLink(target, "/remote")
+        table[name] = h5py.ExternalLink(target, "/remote/r")
+
+
+def virtual_elsewhere(file):
+    """Virtual datasets over other files, themselves, each other."""
+    good(file)
+    table = april_table(file.create_group("t"))
+    whole = (0,), (1,), (4,)
+    for name, target, dataset in (
+        ("fixture", "../links_target.h5", "data"),
+        ("passwd", "/etc/passwd", "x"),
+        ("absent", "no_such_file.h5", "x"),
+        ("itself", ".", "/t/itself"),
+        ("one", ".", "/t/two"),
+        ("two", ".", "/t/one"),
+    ):
+        virtual(table, name, (4,), "<f8", [(*whole, target, dataset, (4,))])
+
+
+virtual_elsewhere.libver = "latest"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Damaged storage
+
+
+def corrupt_chunks(path):
+    """Flipped bytes in chunks: gzip, shuffle and gzip, fletcher32, zstd, lzf; one chunk of each, the others good."""
+    options = {
+        "gzip": {"compression": "gzip"},
+        "shuffle_gzip": {"compression": "gzip", "shuffle": True},
+        "fletcher32": {"fletcher32": True},
+        "gzip_fletcher32": {"compression": "gzip", "fletcher32": True},
+        "zstd": {"compression": hdf5plugin.Zstd()},
+        "lz4": {"compression": hdf5plugin.LZ4()},
+        "lzf": {"compression": "lzf"},
+    }
+    with h5py.File(path, "w", libver="earliest") as file:
+        table = april_table(file.create_group("t"))
+        column(table, "good", np.arange(300), "i8")
+        for name, option in options.items():
+            column(table, name, np.arange(300) ** 2, "i8", chunk=100, **option)
+        places = {name: table[name].id.get_chunk_info(1) for name in options}
+    flip(path, places.pop("zstd").byte_offset, 4)  # its frames carry no checksum: flipped data could pass unnoticed
+    for place in places.values():
+        flip(path, place.byte_offset + place.size // 2, min(20, place.size // 4))
+
+
+def flip(path, offset, count):
+    """Inverts bytes of a file."""
+    with open(path, "r+b") as raw:
+        raw.seek(offset)
+        data = raw.read(count)
+        raw.seek(offset)
+        raw.write(bytes(b ^ 0xFF for b in data))
+
+
+corrupt_chunks.takes_path = True
+
+
+def chunk_map_nonsense(path):
+    """Chunk addresses and sizes, and a contiguous address, past the end of the file; chunks that overlap a header."""
+    names = ("past_end", "far", "at_zero", "size_huge", "size_zero")
+    with h5py.File(path, "w", libver="earliest") as file:
+        table = april_table(file.create_group("t"))
+        column(table, "good", np.arange(300), "i8")
+        for i, name in enumerate(names):
+            column(table, name, np.arange(300) + i, "i8", chunk=100, compression="gzip")
+        column(table, "contiguous", np.arange(300) + 77, "i8")
+        places = {name: table[name].id.get_chunk_info(1).byte_offset for name in names}
+        contiguous = table["contiguous"].id.get_offset()
+    end = path.stat().st_size
+    replace(path, places["past_end"], end - 3)
+    replace(path, places["far"], 1 << 62)
+    replace(path, places["at_zero"], 0)
+    replace(path, contiguous, end + (1 << 40))
+    patch_chunk_size(path, places["size_huge"], 0xFFFFFFF0)
+    patch_chunk_size(path, places["size_zero"], 0)
+
+
+def find(path, address):
+    """The one place in a file that holds this address."""
+    data, wanted = path.read_bytes(), struct.pack("<Q", address)
+    if data.count(wanted) != 1:
+        raise AssertionError(f"{data.count(wanted)} places hold {address}")
+    return data.index(wanted)
+
+
+def overwrite(path, offset, data):
+    """Puts bytes into a file."""
+    with open(path, "r+b") as raw:
+        raw.seek(offset)
+        raw.write(data)
+
+
+def replace(path, address, new):
+    """Gives something another address."""
+    overwrite(path, find(path, address), struct.pack("<Q", new))
+
+
+def patch_chunk_size(path, address, size):
+    """The stored size in the B-tree key before a chunk's address: size, filter mask, two coordinates, address."""
+    overwrite(path, find(path, address) - 24, struct.pack("<I", size))
+
+
+chunk_map_nonsense.takes_path = True
+
+
+def vlen_nowhere(path):
+    """Descriptors of variable-length data that lead past the end, into nonsense, to no object, or claim 4 GiB."""
+    with h5py.File(path, "w", libver="earliest") as file:
+        table = april_table(file.create_group("t"))
+        strings(table, "text", [f"value {i}" for i in range(8)])
+        sequences = table.create_dataset("sequences", (8,), h5py.vlen_dtype("<i4"))
+        for i in range(8):
+            sequences[i] = np.arange(i + 1)
+        places = {name: table[name].id.get_offset() for name in ("text", "sequences")}
+    end = path.stat().st_size
+    for place in places.values():
+        length, address, index = struct.unpack("<IQI", path.read_bytes()[place : place + 16])
+        bad = [
+            (length, end + 100, index),
+            (length, (1 << 64) - 1, index),
+            (length, 8, index),
+            (length, address, 9999),
+            (0xFFFFFFFF, address, index),
+            (length, 0, 0),
+            (0, address, index),
+        ]
+        for i, descriptor in enumerate(bad):
+            overwrite(path, place + 16 * i, struct.pack("<IQI", *descriptor))
+
+
+vlen_nowhere.takes_path = True
+
+
+def heap_loop(path):
+    """A global heap collection with an object of size 0, on which a careless reader stands still, and one too long."""
+    with h5py.File(path, "w", libver="earliest") as file:
+        table = april_table(file.create_group("t"))
+        strings(table, "text", [f"value {i}" for i in range(8)])
+    data = path.read_bytes()
+    heap = data.index(b"GCOL")
+    first = heap + 16
+    overwrite(path, first + 8, struct.pack("<Q", 0))
+    overwrite(path, first + 16, bytes(8))
+    overwrite(path, heap + 8, struct.pack("<Q", 1 << 50))
+
+
+heap_loop.takes_path = True
+
+
+RECIPES = [
+    not_hdf5,
+    empty,
+    signature_only,
+    truncated,
+    truncated_end,
+    truncated_superblock,
+    zeroed_middle,
+    superblock_nonsense,
+    version_9,
+    unequal_columns,
+    bad_nrows,
+    dangling_references,
+    bad_categories,
+    hard_link_cycle,
+    newline_name,
+    invalid_utf8,
+    terminal_escapes,
+    bad_values,
+    bad_lists,
+    bad_indexes,
+    rows_2_62,
+    deflate_bomb,
+    zstd_bomb,
+    columns_5000,
+    attribute_1mb,
+    deep_nesting,
+    huge_chunks,
+    external_passwd,
+    external_link,
+    virtual_elsewhere,
+    corrupt_chunks,
+    chunk_map_nonsense,
+    vlen_nowhere,
+    heap_loop,
+]
+NO_HDF5 = RECIPES[:8]
+
+
+def build(recipe, path):
+    """Writes one file."""
+    path.unlink(missing_ok=True)
+    if recipe in NO_HDF5 or getattr(recipe, "takes_path", False):
+        recipe(path)
+        return
+    with h5py.File(path, "w", libver=getattr(recipe, "libver", "earliest")) as file:
+        recipe(file)
+
+
+def main():
+    """Builds all files, or those named."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", nargs="*", help="names of files, without .h5")
+    arguments = parser.parse_args()
+    HOSTILE.mkdir(parents=True, exist_ok=True)
+    for recipe in RECIPES:
+        if arguments.only and recipe.__name__ not in arguments.only:
+            continue
+        path = HOSTILE / f"{recipe.__name__}.h5"
+        build(recipe, path)
+        print(f"{path.name}: {path.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()
