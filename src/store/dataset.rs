@@ -263,6 +263,8 @@ fn access(
             Ok(chunks(grid, how))
         }
         Layout::Contiguous { .. } if elsewhere => pieces(),
+        // `H5Dget_offset` adds the user block to the address that means "not allocated", which then wraps around.
+        Layout::Contiguous { address: Some(address) } if *address < file.info().user_block => Ok(Access::Unwritten),
         Layout::Contiguous { address: Some(address) } => Ok(Access::Run(*address)),
         Layout::Contiguous { address: None } => Ok(Access::Unwritten),
         Layout::Compact => pieces(),
