@@ -170,6 +170,11 @@ impl Client {
         Self { inner }
     }
 
+    /// Whether external links, storage and virtual sources are followed ([`Options::follow_external`]).
+    pub fn follows_external(&self) -> bool {
+        self.inner.options.follow_external
+    }
+
     /// Facts about the file.
     ///
     /// # Errors

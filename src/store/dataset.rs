@@ -7,7 +7,7 @@ use super::chunks::{Chunks, How};
 use super::codec::Pipeline;
 use super::fill::Fill;
 use super::geometry::Grid;
-use super::heap::{ElementBatch, Heap, IN_MEMORY, relocate};
+use super::heap::{ElementBatch, Heap, IN_MEMORY, Move, relocate};
 use super::{Error, File, worker};
 use crate::catalogue::{self, Elements, Layout};
 use crate::source::Interrupt;
@@ -50,7 +50,7 @@ impl Dataset {
         if size == 0 {
             return Err(unsupported("elements of 0 bytes".into()));
         }
-        let fill = Arc::new(Fill::new(&description, file.descriptor_size()));
+        let fill = Arc::new(Fill::new(&description, file.info().address_size));
         let access = if len == 0 {
             Access::Unwritten
         } else {
@@ -199,9 +199,9 @@ impl Dataset {
                 let part = block.bytes.get(run.chunk as usize..(run.chunk + run.length) as usize);
                 elements.bytes.extend_from_slice(part.ok_or_else(outside)?);
             }
-            let base = memory.len() as u64;
-            relocate(&self.description.datatype, &mut elements, base, IN_MEMORY)
-                .map_err(|reason| unsupported(&reason))?;
+            let address_size = self.file.info().address_size;
+            let to = Move { base: memory.len() as u64, index: IN_MEMORY, address_size };
+            relocate(&self.description.datatype, &mut elements, to).map_err(|reason| unsupported(&reason))?;
             let mut rest = &elements.bytes[..];
             for run in &runs {
                 let target = out.get_mut(run.out as usize..(run.out + run.length) as usize).ok_or_else(outside)?;
@@ -251,7 +251,7 @@ fn access(
     };
     // Addresses of another file mean nothing in this one.
     let elsewhere = description.id.file != 0;
-    let follow = file.store().follows_external();
+    let follow = file.client().follows_external();
     match &description.layout {
         Layout::Chunked { chunk, partial_unfiltered } => {
             let grid = Grid::new(shape, chunk, size)?;
@@ -263,6 +263,8 @@ fn access(
             Ok(chunks(grid, how))
         }
         Layout::Contiguous { .. } if elsewhere => pieces(),
+        // `H5Dget_offset` adds the user block to the address that means "not allocated", which then wraps around.
+        Layout::Contiguous { address: Some(address) } if *address < file.info().user_block => Ok(Access::Unwritten),
         Layout::Contiguous { address: Some(address) } => Ok(Access::Run(*address)),
         Layout::Contiguous { address: None } => Ok(Access::Unwritten),
         Layout::Compact => pieces(),

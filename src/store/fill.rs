@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::heap::{IN_MEMORY, relocate};
-use crate::catalogue::{self, DESCRIPTOR_SIZE};
+use super::heap::{IN_MEMORY, Move, relocate};
+use crate::catalogue;
 
 /// The element read where nothing was written, and what it leads to if it is of variable length.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Fill {
 
 impl Fill {
     /// The fill of a dataset; the reason where it has none that can be read.
-    pub fn new(dataset: &catalogue::Dataset, descriptor_size: usize) -> Result<Self, String> {
+    pub fn new(dataset: &catalogue::Dataset, address_size: u8) -> Result<Self, String> {
         let zeros = || Self { element: Vec::new(), heap: Arc::default() };
         let explicit = match &dataset.fill {
             catalogue::Fill::Undefined | catalogue::Fill::Default => return Ok(zeros()),
@@ -24,11 +24,8 @@ impl Fill {
         };
         let mut explicit = explicit.clone();
         if dataset.datatype.is_variable() {
-            if descriptor_size != DESCRIPTOR_SIZE {
-                return Err("its fill value has a variable length in a file without 8-byte addresses".into());
-            }
-            relocate(&dataset.datatype, &mut explicit, 0, IN_MEMORY)
-                .map_err(|reason| format!("its fill value: {reason}"))?;
+            let to = Move { base: 0, index: IN_MEMORY, address_size };
+            relocate(&dataset.datatype, &mut explicit, to).map_err(|reason| format!("its fill value: {reason}"))?;
         }
         if explicit.bytes.len() as u64 != dataset.datatype.size {
             let (bytes, size) = (explicit.bytes.len(), dataset.datatype.size);

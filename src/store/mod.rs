@@ -59,9 +59,6 @@ pub struct Options {
     pub max_chunk: u64,
     /// Threads that decode ahead of sequential readers: one for each core.
     pub threads: usize,
-    /// Read external storage and virtual datasets of other files, as far as the worker finds them
-    /// (`--follow-external`).
-    pub follow_external: bool,
 }
 
 impl Default for Options {
@@ -70,7 +67,6 @@ impl Default for Options {
             cache_size: (memory() / 4).min(1 << 30),
             max_chunk: 1 << 30,
             threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
-            follow_external: false,
         }
     }
 }
@@ -123,10 +119,6 @@ impl Store {
     /// Bytes of the largest chunk that is decoded.
     pub fn max_chunk(&self) -> u64 {
         self.options.max_chunk
-    }
-
-    fn follows_external(&self) -> bool {
-        self.options.follow_external
     }
 
     fn chunks(&self) -> &Cache<ChunkKey, Block> {

@@ -3,8 +3,8 @@
 use super::Error;
 use super::chunks::{Block, Chunks, How};
 use super::geometry::{Area, boxes};
-use super::heap::relocate;
-use crate::catalogue::{DESCRIPTOR_SIZE, Elements, product};
+use super::heap::{Move, relocate};
+use crate::catalogue::{Elements, product};
 use crate::h5::{self, Region};
 use crate::source::{Interrupt, Interrupted};
 
@@ -25,9 +25,6 @@ pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> 
     let length = usize::try_from(chunks.grid.chunk_bytes()).map_err(|_| overflow())?;
     let size = chunks.datatype.size;
     let variable = chunks.datatype.is_variable();
-    if variable && chunks.file.descriptor_size() != DESCRIPTOR_SIZE {
-        return Err(unsupported("elements of variable length in a file without 8-byte addresses, read by libhdf5"));
-    }
     let (region, extent) = chunks.grid.region(index);
     let count = product(&region.count).ok_or_else(overflow)?;
     let (lease, [mut bytes]) = store.budget().lease([length], interrupt)?;
@@ -65,7 +62,9 @@ pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> 
                 return Err(unsupported("libhdf5 gave another number of bytes than was asked for"));
             }
             if variable {
-                relocate(&chunks.datatype, &mut answer, heap.len() as u64, 0).map_err(|reason| unsupported(&reason))?;
+                let address_size = chunks.file.info().address_size;
+                let to = Move { base: heap.len() as u64, index: 0, address_size };
+                relocate(&chunks.datatype, &mut answer, to).map_err(|reason| unsupported(&reason))?;
             }
             let Elements { bytes: dense, heap: part } = answer;
             if heap.len() as u64 + part.len() as u64 > store.max_chunk() {

@@ -38,3 +38,35 @@ fn checksum(data: &[u8]) -> u32 {
 fn fold(sum: u32) -> u32 {
     (sum & 0xffff) + (sum >> 16)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksums_by_hand() {
+        // Words 0x0001 and 0x0002: sums 1, 3 below; 1 + 3 = 4 above.
+        assert_eq!(checksum(&[0, 1, 0, 2]), 0x0004_0003);
+        // An odd byte is the high half of a word.
+        assert_eq!(checksum(&[1]), 0x0100_0100);
+        // 0xffff is zero modulo 65535 but keeps its form.
+        assert_eq!(checksum(&[0xff; 4]), 0xffff_ffff);
+    }
+
+    #[test]
+    fn sums_of_many_words_do_not_overflow() {
+        // n words of 0xfffe are −n modulo 65535, and their second sum −n(n + 1)/2.
+        let n = 100_000u64;
+        let data: Vec<u8> = [0xff, 0xfe].repeat(n as usize);
+        let modulo = |sum: u64| (65535 - sum % 65535) as u32;
+        assert_eq!(checksum(&data), modulo(n * (n + 1) / 2) << 16 | modulo(n));
+    }
+
+    #[test]
+    fn both_byte_orders_are_accepted_and_nothing_else() {
+        assert_eq!(verify(&[0, 1, 0, 2, 3, 0, 4, 0]), Ok(&[0, 1, 0, 2][..]));
+        assert_eq!(verify(&[0, 1, 0, 2, 0, 3, 0, 4]), Ok(&[0, 1, 0, 2][..]));
+        assert!(verify(&[0, 1, 0, 2, 3, 0, 0, 4]).is_err());
+        assert!(verify(&[0, 1, 0]).is_err());
+    }
+}

@@ -44,3 +44,50 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], String> {
     *rest = tail;
     Ok(*head)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The framing around blocks by `lz4_flex`, written from the format's description.
+    fn encode(data: &[u8], block: usize) -> Vec<u8> {
+        let mut stream = (data.len() as u64).to_be_bytes().to_vec();
+        stream.extend((block as u32).to_be_bytes());
+        for piece in data.chunks(block) {
+            let packed = lz4_flex::block::compress(piece);
+            let stored = if packed.len() < piece.len() { &packed[..] } else { piece };
+            stream.extend((stored.len() as u32).to_be_bytes());
+            stream.extend(stored);
+        }
+        stream
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_encoded_is_decoded(
+            data in prop::collection::vec(0u8..4, 0..2000),
+            noise in prop::collection::vec(any::<u8>(), 0..200),
+            block in 1usize..500,
+        ) {
+            let data = [data, noise].concat();
+            let stream = encode(&data, block);
+            let mut out = vec![0; data.len()];
+            prop_assert_eq!(decode(&stream, &mut out), Ok(data.len()));
+            prop_assert_eq!(&out, &data);
+            if !data.is_empty() {
+                prop_assert!(decode(&stream, &mut out[1..]).is_err());
+                prop_assert!(decode(&stream[..stream.len() - 1], &mut out).is_err());
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(tail in prop::collection::vec(any::<u8>(), 0..200), size in 0u64..300, block in 0u32..300) {
+            let mut data = size.to_be_bytes().to_vec();
+            data.extend(block.to_be_bytes());
+            data.extend(tail);
+            let _ = decode(&data, &mut [0; 256]);
+        }
+    }
+}

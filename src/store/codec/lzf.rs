@@ -47,3 +47,29 @@ pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
     }
     Ok(at)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn literals_copies_and_overlaps_by_hand() {
+        // "abc" literally; 3 bytes from 3 back; 9 + 2 bytes from 1 back (length 7 + 2 in a byte of its own).
+        let stream = [2, b'a', b'b', b'c', 1 << 5, 2, 7 << 5, 2, 0];
+        let mut out = [0; 17];
+        assert_eq!(decode(&stream, &mut out), Ok(17));
+        assert_eq!(&out, b"abcabcccccccccccc"[..].first_chunk::<17>().unwrap());
+        assert!(decode(&stream, &mut [0; 16]).is_err());
+        assert!(decode(&stream[..8], &mut out).is_err());
+        assert!(decode(&[0, b'a', 1 << 5, 1], &mut out).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(data in prop::collection::vec(any::<u8>(), 0..200), room in 0usize..300) {
+            let _ = decode(&data, &mut vec![0; room]);
+        }
+    }
+}

@@ -253,3 +253,112 @@ fn registered(id: i32) -> &'static str {
         _ => "unknown",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn filter(id: i32, parameters: &[u32]) -> Filter {
+        Filter { id, optional: false, parameters: parameters.into(), name: String::new() }
+    }
+
+    fn decode(filters: &[Filter], mask: u32, stored: &[u8], size: usize) -> Result<Vec<u8>, String> {
+        let pipeline = Pipeline::new(filters).unwrap();
+        let Scratch { first, second } = pipeline.scratch(mask, size);
+        let mut out = vec![0; size];
+        pipeline.decode(mask, stored, &mut out, &mut vec![0; first], &mut vec![0; second])?;
+        Ok(out)
+    }
+
+    /// One filter applied on writing, by the codec's own library.
+    fn encode(id: i32, data: Vec<u8>) -> Vec<u8> {
+        match id {
+            1 => {
+                let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::fastest());
+                let mut out = vec![0; compressor.zlib_compress_bound(data.len())];
+                let n = compressor.zlib_compress(&data, &mut out).unwrap();
+                out.truncate(n);
+                out
+            }
+            2 => {
+                let elements = data.len() / 4;
+                let place = |at: usize| if at < elements * 4 { data[at % elements * 4 + at / elements] } else { data[at] };
+                (0..data.len()).map(place).collect()
+            }
+            // The sum of no words, then of the words: as the definition says, modulo 65535 with 65535 for 0.
+            3 => {
+                let (mut low, mut high) = (0u64, 0u64);
+                for word in data.chunks(2) {
+                    low += u64::from(word[0]) << 8 | u64::from(*word.get(1).unwrap_or(&0));
+                    high += low;
+                }
+                let modulo = |sum: u64| if sum > 0 && sum % 65535 == 0 { 65535 } else { (sum % 65535) as u32 };
+                [data, (modulo(high) << 16 | modulo(low)).to_le_bytes().to_vec()].concat()
+            }
+            32015 => {
+                let mut out = vec![0; zstd_safe::compress_bound(data.len())];
+                let n = zstd_safe::compress(&mut out[..], &data, 1).unwrap();
+                out.truncate(n);
+                out
+            }
+            _ => unreachable!(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_pipeline_with_any_mask_is_undone(
+            data in prop::collection::vec(0u8..9, 1..600),
+            ids in prop::collection::vec(prop::sample::select(vec![1, 2, 3, 32015]), 0..6),
+            mask in 0u32..64,
+        ) {
+            let filters: Vec<_> = ids.iter().map(|id| filter(*id, &[4])).collect();
+            let mut stored = data.clone();
+            for (i, id) in ids.iter().enumerate() {
+                if !masked(mask, i) {
+                    stored = encode(*id, stored);
+                }
+            }
+            prop_assert_eq!(decode(&filters, mask, &stored, data.len()), Ok(data));
+        }
+
+        #[test]
+        fn no_bytes_make_a_pipeline_panic(
+            stored in prop::collection::vec(any::<u8>(), 0..300),
+            ids in prop::collection::vec(prop::sample::select(vec![1, 2, 3, 32000, 32004, 32015]), 0..5),
+            size in 0usize..400,
+            parameter in 0u32..20,
+        ) {
+            let filters: Vec<_> = ids.iter().map(|id| filter(*id, &[parameter])).collect();
+            let _ = decode(&filters, 0, &stored, size);
+        }
+    }
+
+    #[test]
+    fn a_bomb_meets_the_end_of_the_chunk() {
+        let bomb = encode(1, vec![0; 1 << 20]);
+        assert_eq!(
+            decode(&[filter(1, &[])], 0, &bomb, 4096).unwrap_err(),
+            "deflate: the stream gives more than 4096 bytes"
+        );
+        let bomb = encode(32015, vec![0; 1 << 20]);
+        assert!(decode(&[filter(32015, &[])], 0, &bomb, 4096).unwrap_err().starts_with("zstd: "));
+    }
+
+    #[test]
+    fn a_stream_too_short_for_the_chunk_is_an_error() {
+        let stored = encode(1, vec![7; 100]);
+        assert_eq!(
+            decode(&[filter(1, &[])], 0, &stored, 101).unwrap_err(),
+            "deflate: gave 100 bytes, 101 expected"
+        );
+    }
+
+    #[test]
+    fn a_filter_without_a_codec_is_named() {
+        let missing = Missing { id: 32013, name: "zfp".into() };
+        assert_eq!(Pipeline::new(&[filter(1, &[]), filter(32013, &[])]), Err(missing));
+    }
+}

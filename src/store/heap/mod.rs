@@ -20,7 +20,7 @@ use std::sync::Arc;
 use super::{Error, File};
 use crate::source::{Interrupt, Interrupted};
 pub(super) use collection::Collection;
-pub(super) use relocate::relocate;
+pub(super) use relocate::{Move, relocate};
 
 /// Marks the index of a descriptor whose address is a position in memory.
 pub(super) const IN_MEMORY: u32 = 1 << 31;

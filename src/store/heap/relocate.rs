@@ -1,24 +1,28 @@
 //! Descriptors that come from memory (a fill value, a worker's answer) made to lead into a batch's own heap.
 
-use super::IN_MEMORY;
-use crate::catalogue::{Class, DESCRIPTOR_SIZE, Datatype, Descriptor, Elements};
+use super::{IN_MEMORY, Parsed, parse};
+use crate::catalogue::{Class, Datatype, Elements};
 
-/// Moves every position by `base` and gives every descriptor the index `index`: 0, or [`IN_MEMORY`] for those that are
-/// handed out. Descriptors nested in sequences are changed as well.
+/// Where descriptors go.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::store) struct Move {
+    /// Added to every position.
+    pub base: u64,
+    /// Given to every descriptor: 0, or [`IN_MEMORY`] for those that are handed out.
+    pub index: u32,
+    /// Width of addresses in the file, and of positions here.
+    pub address_size: u8,
+}
+
+/// Moves every position and sets every index, in elements and heap. Descriptors nested in sequences are changed as well.
 ///
 /// # Errors
 /// The reason where a descriptor leads outside its heap, or where so many lead to the same bytes that following them
 /// would not end.
-pub(in crate::store) fn relocate(
-    datatype: &Datatype,
-    elements: &mut Elements,
-    base: u64,
-    index: u32,
-) -> Result<(), String> {
-    let to = Move { base, index };
+pub(in crate::store) fn relocate(datatype: &Datatype, elements: &mut Elements, to: Move) -> Result<(), String> {
     let Elements { bytes, heap } = elements;
     // Each descriptor in an honest heap is met once.
-    let mut left = (bytes.len() + heap.len()) / DESCRIPTOR_SIZE + 1;
+    let mut left = (bytes.len() + heap.len()) / (8 + usize::from(to.address_size)) + 1;
     let mut level = Vec::new();
     walk(datatype, bytes, to, &mut level, &mut left)?;
     while let Some((datatype, start, count)) = level.pop() {
@@ -35,12 +39,6 @@ pub(in crate::store) fn relocate(
 /// Sequences still to follow: type of an element, position in the heap, elements.
 type Level<'a> = Vec<(&'a Datatype, u64, u64)>;
 
-#[derive(Clone, Copy)]
-struct Move {
-    base: u64,
-    index: u32,
-}
-
 fn walk<'a>(
     datatype: &'a Datatype,
     elements: &mut [u8],
@@ -56,24 +54,30 @@ fn walk<'a>(
         match &datatype.class {
             Class::VariableString { .. } | Class::Sequence { .. } => {
                 *left = left.checked_sub(1).ok_or("more descriptors than the heap has room for")?;
-                let mut descriptor = Descriptor::parse(element).ok_or("a descriptor is cut short")?;
-                if descriptor.length == 0 {
+                let address_size = usize::from(to.address_size);
+                let Parsed { length, address, index } =
+                    parse(element, address_size).ok_or("a descriptor is cut short")?;
+                if length == 0 {
                     element.fill(0);
                     continue;
                 }
                 // One that was followed already is left alone.
-                if descriptor.index & IN_MEMORY != 0 {
+                if index & IN_MEMORY != 0 {
                     continue;
                 }
                 if let Class::Sequence { base: inner } = &datatype.class
                     && inner.is_variable()
                 {
-                    level.push((inner, descriptor.position, u64::from(descriptor.length)));
+                    level.push((inner, address, u64::from(length)));
                 }
-                descriptor.position = descriptor.position.checked_add(to.base).ok_or("a position passes 2^64")?;
-                descriptor.index = to.index;
-                let target = element.get_mut(..DESCRIPTOR_SIZE).ok_or("a descriptor is cut short")?;
-                target.copy_from_slice(&descriptor.to_bytes());
+                let moved = address.checked_add(to.base).ok_or("a position passes 2^64")?.to_le_bytes();
+                let (fits, rest) = moved.split_at_checked(address_size).ok_or("addresses of more than 8 bytes")?;
+                if rest.iter().any(|byte| *byte != 0) {
+                    return Err("more is led to than addresses of this width reach".into());
+                }
+                // Both are inside: the descriptor was parsed from here.
+                element[4..4 + address_size].copy_from_slice(fits);
+                element[4 + address_size..8 + address_size].copy_from_slice(&to.index.to_le_bytes());
             }
             Class::Compound { fields } => {
                 for field in fields {
@@ -94,7 +98,7 @@ fn walk<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{Charset, Padding};
+    use crate::catalogue::{Charset, Descriptor, Padding};
 
     fn string() -> Datatype {
         Datatype { size: 16, class: Class::VariableString { padding: Padding::NullTerminated, charset: Charset::Utf8 } }
@@ -110,7 +114,7 @@ mod tests {
         let mut bytes = Descriptor { length: 1, position: 2, index: 0 }.to_bytes().to_vec();
         bytes.extend(null);
         let mut elements = Elements { bytes, heap };
-        relocate(&datatype, &mut elements, 100, IN_MEMORY).unwrap();
+        relocate(&datatype, &mut elements, Move { base: 100, index: IN_MEMORY, address_size: 8 }).unwrap();
         assert_eq!(elements.bytes[..16], Descriptor { length: 1, position: 102, index: IN_MEMORY }.to_bytes());
         assert_eq!(elements.bytes[16..], null);
         assert_eq!(elements.heap[2..], Descriptor { length: 2, position: 100, index: IN_MEMORY }.to_bytes());
@@ -121,6 +125,6 @@ mod tests {
         let datatype = Datatype { size: 16, class: Class::Sequence { base: Box::new(string()) } };
         let outer = Descriptor { length: 64, position: 0, index: 0 }.to_bytes();
         let mut elements = Elements { bytes: outer.repeat(1000), heap: vec![1; 1024] };
-        assert!(relocate(&datatype, &mut elements, 0, IN_MEMORY).is_err());
+        assert!(relocate(&datatype, &mut elements, Move { base: 0, index: IN_MEMORY, address_size: 8 }).is_err());
     }
 }

@@ -1,0 +1,183 @@
+"""Writes the files of tests/store.rs and what h5py reads of them: python3 scripts/store_fixtures.py tests/data
+
+Needs h5py and hdf5plugin. store_expected.json holds the elements of every dataset as h5py shows them: bytes as
+hexadecimal digits where they are of fixed size, texts and lists otherwise.
+"""
+
+import json
+import os
+import shutil
+import sys
+
+import h5py
+import hdf5plugin
+import numpy as np
+from h5py import h5d, h5p, h5s, h5t
+
+folder = sys.argv[1]
+expected = {}
+
+
+def create(name, **options):
+    path = os.path.join(folder, name)
+    if os.path.exists(path):
+        os.remove(path)
+    return h5py.File(path, "w", **options)
+
+
+def plain(value):
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, np.ndarray):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def record(path):
+    # A copy, open for writing: libhdf5 puts a fill value of variable length into the file before it can read it.
+    shutil.copy(path, path + ".copy")
+    with h5py.File(path + ".copy", "r+") as f:
+        datasets = expected[os.path.basename(path)] = {}
+
+        def visit(name, dataset):
+            if not isinstance(dataset, h5py.Dataset) or name in ("external", "elsewhere", "zfp"):
+                return
+            if h5py.check_vlen_dtype(dataset.dtype) or h5py.check_string_dtype(dataset.dtype):
+                datasets[name] = [plain(value) for value in dataset[...]]
+            elif dataset.dtype.hasobject:
+                datasets[name] = [[plain(field) for field in row] for row in dataset[...].tolist()]
+            else:
+                datasets[name] = np.asarray(dataset[...]).tobytes().hex()
+
+        f.visititems(visit)
+    os.remove(path + ".copy")
+
+
+def partial_unfiltered(f, name, data, chunk):
+    """Edge chunks stored without filters (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS), which h5py has no option for."""
+    dcpl = h5p.create(h5p.DATASET_CREATE)
+    dcpl.set_chunk(chunk)
+    dcpl.set_deflate(4)
+    # H5Pset_chunk_opts is not wrapped: the flag is kept in the file by libhdf5 itself, called through ctypes.
+    import ctypes
+
+    for line in open("/proc/self/maps"):
+        if "libhdf5-" in line or "libhdf5." in line:
+            library = ctypes.CDLL(line.split()[-1])
+            break
+    library.H5Pset_chunk_opts.argtypes = [ctypes.c_int64, ctypes.c_uint]
+    assert library.H5Pset_chunk_opts(dcpl.id, 2) >= 0
+    space = h5s.create_simple(data.shape)
+    h5d.create(f.id, name.encode(), h5t.py_create(data.dtype), space, dcpl).write(h5s.ALL, h5s.ALL, data)
+
+
+rng = np.random.default_rng(2)
+line = np.cumsum(rng.integers(-3, 9, 500))
+
+with create("store_layouts.h5", libver="v110", userblock_size=512) as f:
+    f.create_dataset("contiguous", data=line.astype(">i4"))
+    f.create_dataset("unallocated", shape=(7,), dtype="<u2")
+    f.create_dataset("unallocated_filled", shape=(7,), dtype="<u2", fillvalue=513)
+    f.create_dataset("chunked", data=line.astype("<i8"), chunks=(64,))
+    f.create_dataset("cube", data=rng.integers(0, 99, (5, 6, 7)).astype("<i2"), chunks=(2, 4, 3), compression="gzip")
+    f.create_dataset("cube_plain", data=rng.integers(0, 99, (5, 6, 7)).astype("<i2"), chunks=(2, 4, 3))
+    f.create_dataset("rows", data=rng.integers(0, 99, (50, 3)).astype("<f4"), chunks=(8, 3), compression="gzip")
+    f.create_dataset("scalar", data=np.float64(2.5))
+    f.create_dataset("overhang", data=np.arange(5, dtype="<i4"), chunks=(64,), maxshape=(None,), compression="gzip")
+    holes = f.create_dataset("holes", shape=(100,), dtype="<i4", chunks=(16,), compression="gzip", fillvalue=-9)
+    holes[20:30] = 5
+    holes[99] = 6
+    partial_unfiltered(f, "partial_unfiltered", line.astype("<i4").reshape(20, 25), (8, 8))
+    space = h5s.create_simple((3,))
+    dcpl = h5p.create(h5p.DATASET_CREATE)
+    dcpl.set_layout(h5d.COMPACT)
+    h5d.create(f.id, b"compact", h5t.STD_I16LE, space, dcpl).write(h5s.ALL, h5s.ALL, np.array([1, 2, 3], "<i2"))
+    layout = h5py.VirtualLayout(shape=(2, 250), dtype="<i8")
+    source = h5py.VirtualSource(".", "chunked", shape=(500,))
+    layout[0] = source[:250]
+    layout[1] = source[250:]
+    f.create_virtual_dataset("virtual", layout, fillvalue=0)
+    elsewhere = h5py.VirtualLayout(shape=(4,), dtype="<i8")
+    elsewhere[:] = h5py.VirtualSource("other.h5", "d", shape=(4,))
+    f.create_virtual_dataset("elsewhere", elsewhere)
+    f.create_dataset("external", shape=(4,), dtype="u1", external=[("store_raw.bin", 0, 4)])
+record(os.path.join(folder, "store_layouts.h5"))
+
+with create("store_filters.h5") as f:
+    data = line.astype("<i4")
+    noise = rng.integers(0, 256, 500).astype("u1")
+
+    def filtered(name, data=data, chunks=(96,), **options):
+        f.create_dataset(name, data=data, chunks=chunks, **options)
+
+    filtered("gzip", compression="gzip", compression_opts=9)
+    filtered("shuffle", shuffle=True)
+    filtered("shuffle_gzip", shuffle=True, compression="gzip")
+    filtered("fletcher32", fletcher32=True)
+    filtered("fletcher32_odd", noise[:99], chunks=(33,), fletcher32=True)
+    filtered("shuffle_gzip_fletcher32", shuffle=True, compression="gzip", fletcher32=True)
+    filtered("lzf", compression="lzf")
+    filtered("lzf_noise", noise, chunks=(500,), compression="lzf")
+    filtered("shuffle_lzf", shuffle=True, compression="lzf")
+    filtered("zstd", **hdf5plugin.Zstd())
+    filtered("shuffle_zstd", shuffle=True, **hdf5plugin.Zstd())
+    filtered("lz4", **hdf5plugin.LZ4())
+    filtered("lz4_blocks", **hdf5plugin.LZ4(nbytes=100))
+    filtered("lz4_noise", noise, chunks=(500,), **hdf5plugin.LZ4())
+    filtered("scaleoffset", scaleoffset=0)
+    filtered("zfp", data.astype("<f4"), **hdf5plugin.Zfp(reversible=True))
+    # A chunk written around its filters: shuffle masked off, deflate on.
+    import zlib
+
+    d = f.create_dataset("masked", shape=(10,), dtype="<i4", chunks=(5,), shuffle=True, compression="gzip")
+    d[:] = np.arange(10)
+    d.id.write_direct_chunk((5,), zlib.compress(np.arange(50, 55, dtype="<i4").tobytes()), filter_mask=1)
+    d.id.write_direct_chunk((0,), np.arange(90, 95, dtype="<i4").tobytes(), filter_mask=3)
+record(os.path.join(folder, "store_filters.h5"))
+
+
+def variable(f):
+    texts = ["", "a", "é" * 3, "x" * 5000, "end"] + [f"row {i}" for i in range(120)]
+    text = h5py.string_dtype()
+    f.create_dataset("strings", data=texts, dtype=text)
+    f.create_dataset("strings_chunked", data=texts, dtype=text, chunks=(16,), compression="gzip", shuffle=True)
+    holes = f.create_dataset("strings_holes", shape=(40,), dtype=text, chunks=(8,), fillvalue="none")
+    holes[10] = "here"
+    ragged = f.create_dataset("ragged", shape=(30,), dtype=h5py.vlen_dtype("<f8"), chunks=(7,))
+    for i in range(30):
+        ragged[i] = np.arange(i % 5) + i
+    pair = np.dtype([("id", "<i4"), ("name", text), ("more", text)])
+    rows = np.array([(i, f"n{i}", "m" * i) for i in range(12)], dtype=pair)
+    f.create_dataset("pairs", data=rows, chunks=(5,))
+    dcpl = h5p.create(h5p.DATASET_CREATE)
+    dcpl.set_layout(h5d.COMPACT)
+    d = h5d.create(f.id, b"strings_compact", h5t.py_create(text, logical=True), h5s.create_simple((3,)), dcpl)
+    h5py.Dataset(d)[...] = ["one", "", "three"]
+
+
+for name, sizes in (("store_variable.h5", None), ("store_variable_narrow.h5", (4, 4))):
+    path = os.path.join(folder, name)
+    if sizes:
+        if os.path.exists(path):
+            os.remove(path)
+        fcpl = h5p.create(h5p.FILE_CREATE)
+        fcpl.set_sizes(*sizes)
+        fcpl.set_userblock(1024)
+        f = h5py.File(h5py.h5f.create(path.encode(), h5py.h5f.ACC_TRUNC, fcpl=fcpl))
+    else:
+        f = create(name)
+    with f:
+        variable(f)
+    record(path)
+
+with open(os.path.join(folder, "store_raw.bin"), "wb") as f:
+    f.write(b"\1\2\3\4")
+with open(os.path.join(folder, "store_expected.json"), "w") as f:
+    # One line for each dataset.
+    files = []
+    for name, datasets in expected.items():
+        lines = [f"  {json.dumps(path)}: {json.dumps(value)}" for path, value in datasets.items()]
+        files.append(f" {json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n }")
+    f.write("{\n" + ",\n".join(files) + "\n}\n")

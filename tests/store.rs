@@ -1,0 +1,318 @@
+//! The store against files by h5py: every dataset of tests/data/store_*.h5, read through the real HDF5 worker where it
+//! is needed, gives what h5py shows (scripts/store_fixtures.py).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hepfs::catalogue::{Class, Datatype, Layout, Object};
+use hepfs::h5::{self, Client};
+use hepfs::source::{Interrupt, Source};
+use hepfs::store::{Dataset, Error, File, Heap, Options, Store};
+use serde_json::Value;
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn expected(name: &str) -> Value {
+    let text = std::fs::read_to_string(data("store_expected.json")).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()[name].take()
+}
+
+fn small() -> Options {
+    Options { cache_size: 1 << 20, max_chunk: 1 << 20, threads: 2 }
+}
+
+fn open(path: &Path, options: Options) -> (Arc<File>, BTreeMap<String, Dataset>) {
+    let source = Arc::new(Source::open(path).unwrap());
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_hepfs"));
+    let client = Client::new(source.clone(), h5::Options { program, ..h5::Options::default() });
+    let interrupt = Interrupt::new();
+    let info = client.file(&interrupt).unwrap();
+    let root = client.group(info.root, &interrupt).unwrap();
+    let file = Arc::new(File::new(Store::new(options), source, Arc::new(client), info));
+    let mut datasets = BTreeMap::new();
+    for link in root.links {
+        if let Some(Object::Dataset(description)) = link.target.object() {
+            let name = link.name.to_string();
+            match Dataset::new(file.clone(), name.clone(), Arc::new((**description).clone())) {
+                Ok(dataset) => drop(datasets.insert(name, dataset)),
+                Err(error) => assert!(matches!(error, Error::Unsupported { .. }), "{name}: {error}"),
+            }
+        }
+    }
+    (file, datasets)
+}
+
+fn hex(text: &Value) -> Vec<u8> {
+    let text = text.as_str().unwrap();
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+}
+
+/// Reads the whole, then stretches of many lengths at many offsets, and compares each.
+fn assert_bytes(name: &str, dataset: &Dataset, expected: &[u8]) {
+    let interrupt = Interrupt::new();
+    assert_eq!(dataset.byte_len(), expected.len() as u64, "{name}");
+    let mut out = vec![0xaa; expected.len()];
+    dataset.read_bytes(0, &mut out, &interrupt).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(out, expected, "{name}: the whole");
+    let mut state = 1u64;
+    for _ in 0..200 {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let offset = (state >> 33) as usize % expected.len();
+        let length = (state >> 10) as usize % (expected.len() - offset + 1);
+        let mut out = vec![0xaa; length];
+        dataset.read_bytes(offset as u64, &mut out, &interrupt).unwrap();
+        assert!(out == expected[offset..offset + length], "{name}: {length} bytes from {offset} on");
+    }
+    assert!(dataset.read_bytes(1, &mut out, &interrupt).is_err(), "{name}: past the end");
+}
+
+fn fixed_datasets_of(name: &str, options: Options) {
+    let (_file, datasets) = open(&data(name), options);
+    let expected = expected(name);
+    for (path, value) in expected.as_object().unwrap() {
+        let dataset = datasets.get(path).unwrap_or_else(|| panic!("{path} is not there"));
+        assert_bytes(path, dataset, &hex(value));
+    }
+}
+
+#[test]
+fn every_layout_gives_what_h5py_shows() {
+    fixed_datasets_of("store_layouts.h5", small());
+    fixed_datasets_of("store_layouts.h5", Options { threads: 0, ..Options::default() });
+}
+
+#[test]
+fn every_filter_gives_what_h5py_shows() {
+    fixed_datasets_of("store_filters.h5", small());
+}
+
+#[test]
+fn a_budget_too_small_for_anything_is_slow_but_right() {
+    fixed_datasets_of("store_filters.h5", Options { cache_size: 16 << 10, max_chunk: 1 << 20, threads: 2 });
+    fixed_datasets_of("store_layouts.h5", Options { cache_size: 16 << 10, max_chunk: 1 << 20, threads: 2 });
+}
+
+#[test]
+fn edge_chunks_are_stored_as_the_layout_says() {
+    let (_file, datasets) = open(&data("store_layouts.h5"), small());
+    let layout = &datasets["partial_unfiltered"].description().layout;
+    assert!(matches!(layout, Layout::Chunked { partial_unfiltered: true, .. }), "{layout:?}");
+}
+
+#[test]
+fn only_what_needs_it_goes_through_the_worker() {
+    let (file, datasets) = open(&data("store_layouts.h5"), small());
+    let through: Vec<&str> =
+        datasets.iter().filter(|(_, dataset)| dataset.through_worker()).map(|(name, _)| name.as_str()).collect();
+    assert_eq!(through, ["compact", "virtual"]);
+    let mut out = vec![0; 2000];
+    datasets["contiguous"].read_bytes(0, &mut out, &Interrupt::new()).unwrap();
+    assert_eq!(file.store().stats().worker_reads.get(), 0);
+    assert_eq!(file.store().stats().bytes_read.get(), 2000);
+}
+
+#[test]
+fn elements_in_other_files_are_refused() {
+    let (file, datasets) = open(&data("store_layouts.h5"), small());
+    assert!(!datasets.contains_key("external") && !datasets.contains_key("elsewhere"));
+    let client = file.client();
+    let root = client.group(file.info().root, &Interrupt::new()).unwrap();
+    for (name, words) in [("external", "store_raw.bin"), ("elsewhere", "other.h5")] {
+        let Some(Object::Dataset(description)) = root.link(name.as_bytes()).unwrap().target.object() else { panic!() };
+        let error = Dataset::new(file.clone(), format!("/{name}"), Arc::new((**description).clone())).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(words) && text.contains("--follow-external"), "{text}");
+    }
+}
+
+#[test]
+fn a_filter_that_nobody_has_names_itself_and_the_option() {
+    let (_file, datasets) = open(&data("store_filters.h5"), small());
+    let error = datasets["zfp"].read_bytes(0, &mut [0; 4], &Interrupt::new()).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, Error::Unsupported { .. }), "{error:?}");
+    assert!(text.contains("32013") && text.contains("--plugins"), "{text}");
+    // The others of the file are as they were.
+    assert_bytes("gzip", &datasets["gzip"], &hex(&expected("store_filters.h5")["gzip"]));
+}
+
+#[test]
+fn a_chunk_is_decoded_once() {
+    let (file, datasets) = open(&data("store_filters.h5"), small());
+    let mut out = vec![0; 2000];
+    for _ in 0..3 {
+        datasets["gzip"].read_bytes(0, &mut out, &Interrupt::new()).unwrap();
+    }
+    // 500 elements in chunks of 96.
+    assert_eq!(file.store().stats().chunks_decoded.get(), 6);
+    assert_eq!(file.store().stats().bytes_decoded.get(), 6 * 96 * 4);
+}
+
+#[test]
+fn what_a_file_leaves_behind_is_given_back() {
+    let (file, datasets) = open(&data("store_filters.h5"), small());
+    let store = file.store().clone();
+    for dataset in datasets.values() {
+        let _ = dataset.read_bytes(0, &mut [0; 40], &Interrupt::new());
+    }
+    assert!(store.budget().held() > 0);
+    drop((datasets, file));
+    // Threads that decode ahead may hold the file a moment longer. What is left is idle buffers, at most a quarter.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while store.budget().held() > store.budget().limit() / 4 {
+        assert!(std::time::Instant::now() < deadline, "{} bytes are held", store.budget().held());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    drop(store.budget().reserve(store.budget().limit(), &Interrupt::new()).unwrap());
+    assert_eq!(store.budget().held(), 0);
+}
+
+/// An element as JSON, as h5py shows it.
+fn json(datatype: &Datatype, bytes: &[u8], heap: &Heap) -> Value {
+    match &datatype.class {
+        Class::Integer { .. } => i32::from_le_bytes(bytes.try_into().unwrap()).into(),
+        Class::Float { .. } => f64::from_le_bytes(bytes.try_into().unwrap()).into(),
+        Class::VariableString { .. } => {
+            let text = heap.resolve(bytes, 1).unwrap();
+            String::from_utf8(text.split(|byte| *byte == 0).next().unwrap().to_vec()).unwrap().into()
+        }
+        Class::Sequence { base } => {
+            let items = heap.resolve(bytes, base.size).unwrap();
+            items.chunks(base.size as usize).map(|item| json(base, item, heap)).collect()
+        }
+        Class::Compound { fields } => fields
+            .iter()
+            .map(|field| {
+                let range = field.offset as usize..(field.offset + field.datatype.size) as usize;
+                json(&field.datatype, &bytes[range], heap)
+            })
+            .collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn variable_datasets_of(name: &str) {
+    let (file, datasets) = open(&data(name), small());
+    let interrupt = Interrupt::new();
+    for (path, value) in expected(name).as_object().unwrap() {
+        let dataset = &datasets[path];
+        let datatype = &dataset.description().datatype;
+        let rows = value.as_array().unwrap();
+        for (start, end) in [(0, rows.len()), (1, rows.len() / 2), (rows.len() - 1, rows.len()), (1, 1)] {
+            let batch = dataset.read_elements(start as u64..end as u64, &interrupt).unwrap();
+            let shown: Vec<Value> =
+                batch.bytes.chunks(datatype.size as usize).map(|bytes| json(datatype, bytes, &batch.heap)).collect();
+            assert_eq!(shown, rows[start..end], "{name} {path} {start}..{end}");
+            if let Class::VariableString { .. } = datatype.class {
+                let mut cursor = batch.heap.cursor();
+                for (bytes, row) in batch.bytes.chunks(datatype.size as usize).zip(&rows[start..end]) {
+                    let text = cursor.resolve(bytes, 1).unwrap();
+                    assert_eq!(text.strip_suffix(b"\0").unwrap_or(text), row.as_str().unwrap().as_bytes());
+                }
+            }
+        }
+    }
+    assert!(datasets["strings_compact"].through_worker());
+    assert!(file.store().stats().collections.get() > 0);
+}
+
+#[test]
+fn elements_of_variable_length_lead_to_what_h5py_shows() {
+    variable_datasets_of("store_variable.h5");
+}
+
+#[test]
+fn addresses_of_four_bytes_behind_a_user_block_are_followed() {
+    variable_datasets_of("store_variable_narrow.h5");
+}
+
+#[test]
+fn descriptors_that_lead_nowhere_are_errors() {
+    let (_file, datasets) = open(&data("store_variable.h5"), small());
+    let dataset = &datasets["strings"];
+    let batch = dataset.read_elements(1..2, &Interrupt::new()).unwrap();
+    let changed = |at: usize, bytes: &[u8]| {
+        let mut descriptor = batch.bytes.clone();
+        descriptor[at..at + bytes.len()].copy_from_slice(bytes);
+        match batch.heap.resolve(&descriptor, 1) {
+            Ok(bytes) => panic!("led to {:?}", &bytes[..]),
+            Err(error) => error.at("/strings", 1).to_string(),
+        }
+    };
+    assert_eq!(batch.heap.resolve(&batch.bytes, 1).unwrap()[..], *b"a");
+    let beyond = changed(4, &(1u64 << 40).to_le_bytes());
+    assert!(beyond.starts_with("/strings: row 1: global heap collection at 1099511627776: lies beyond"), "{beyond}");
+    let wrong = changed(4, &8u64.to_le_bytes());
+    assert!(wrong.contains("not with GCOL"), "{wrong}");
+    let object = changed(12, &9999u32.to_le_bytes());
+    assert!(object.contains("object 9999 is not in its heap collection"), "{object}");
+    let long = changed(0, &u32::MAX.to_le_bytes());
+    assert!(long.contains("4294967295 bytes of heap object"), "{long}");
+    let memory = changed(12, &(1u32 << 31).to_le_bytes());
+    assert!(memory.contains("of a heap of 0"), "{memory}");
+    assert!(batch.heap.resolve(&[1, 2, 3], 1).is_err());
+    assert!(batch.heap.resolve(&[0; 16], 1).unwrap().is_empty());
+}
+
+/// A file in a folder of its own, changed by `change` after it was opened and once read.
+fn changed_in_place(change: impl FnOnce(&Path)) -> Error {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.h5");
+    std::fs::copy(data("store_filters.h5"), &path).unwrap();
+    let (_file, datasets) = open(&path, small());
+    let mut out = [0; 400];
+    datasets["gzip"].read_bytes(0, &mut out, &Interrupt::new()).unwrap();
+    change(&path);
+    // The first chunk is still in the cache, and must not be believed either.
+    let cached = datasets["gzip"].read_bytes(0, &mut out, &Interrupt::new()).unwrap_err();
+    assert!(matches!(cached, Error::Source(hepfs::source::Error::Changed(_))), "{cached}");
+    datasets["gzip"].read_bytes(1600, &mut out, &Interrupt::new()).unwrap_err()
+}
+
+#[test]
+fn a_file_rewritten_in_place_gives_no_bytes_any_more() {
+    let error = changed_in_place(|path| {
+        let mut bytes = std::fs::read(path).unwrap();
+        bytes.iter_mut().skip(4096).for_each(|byte| *byte = !*byte);
+        std::fs::write(path, bytes).unwrap();
+    });
+    assert!(matches!(error, Error::Source(hepfs::source::Error::Changed(_))), "{error}");
+}
+
+#[test]
+fn a_file_truncated_under_us_is_an_error() {
+    let error = changed_in_place(|path| {
+        std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(3000).unwrap();
+    });
+    assert!(matches!(error, Error::Source(hepfs::source::Error::Changed(_))), "{error}");
+}
+
+#[test]
+fn a_chunk_damaged_on_disk_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.h5");
+    let (file, datasets) = open(&data("store_filters.h5"), small());
+    let map = file.client().chunks(datasets["fletcher32"].description().id, 100, &Interrupt::new()).unwrap();
+    let chunk = *map.get(2).unwrap();
+    let mut bytes = std::fs::read(data("store_filters.h5")).unwrap();
+    bytes[chunk.address as usize + 5] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let (_file, datasets) = open(&path, small());
+    let dataset = &datasets["fletcher32"];
+    dataset.read_bytes(0, &mut [0; 2 * 96 * 4], &Interrupt::new()).unwrap();
+    let error = dataset.read_bytes(2 * 96 * 4, &mut [0; 1], &Interrupt::new()).unwrap_err();
+    let start = format!("fletcher32: chunk 2 (byte {}): fletcher32: checksum is", chunk.address);
+    assert!(error.to_string().starts_with(&start), "{error}");
+}
+
+#[test]
+fn an_interrupted_reader_stops() {
+    let (_file, datasets) = open(&data("store_filters.h5"), small());
+    let interrupt = Interrupt::new();
+    interrupt.raise();
+    let error = datasets["gzip"].read_bytes(0, &mut [0; 4], &interrupt).unwrap_err();
+    assert!(matches!(error, Error::Interrupted(_)), "{error}");
+}
