@@ -12,6 +12,7 @@ use arrow::datatypes::{ArrowPrimitiveType, DataType};
 
 use super::nested::{Dictionary, List, Struct};
 use super::number::{self, Float, Integer};
+use super::room::Room;
 use super::string::{Hex, Strings};
 use super::style::Style;
 
@@ -54,15 +55,63 @@ pub(super) trait Cell<S: Style> {
 
     /// Appends the values of `rows`, each in its frame.
     fn column(&self, rows: Range<usize>, nulls: Option<&NullBuffer>, frame: Frame<'_>, out: &mut Vec<u8>) {
-        for row in rows {
-            out.extend_from_slice(frame.before);
-            if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
-                self.write(row, out);
-            } else {
-                out.extend_from_slice(frame.missing);
-            }
-            out.extend_from_slice(frame.after);
+        column_of(self, rows, nulls, frame, out);
+    }
+}
+
+/// [`Cell::column`] for values of any length.
+#[inline]
+pub(super) fn column_of<S: Style>(
+    cell: &(impl Cell<S> + ?Sized),
+    rows: Range<usize>,
+    nulls: Option<&NullBuffer>,
+    frame: Frame<'_>,
+    out: &mut Vec<u8>,
+) {
+    for row in rows {
+        out.extend_from_slice(frame.before);
+        if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
+            cell.write(row, out);
+        } else {
+            out.extend_from_slice(frame.missing);
         }
+        out.extend_from_slice(frame.after);
+    }
+}
+
+/// Bytes of the longest integer.
+const LONGEST_INTEGER: usize = 20;
+
+/// [`Cell::column`] for short values: `write` appends that of a row, of at most `longest` bytes.
+#[inline]
+pub(super) fn column_by(
+    rows: Range<usize>,
+    nulls: Option<&NullBuffer>,
+    frame: Frame<'_>,
+    out: &mut Vec<u8>,
+    longest: usize,
+    mut write: impl FnMut(usize, &mut Room<'_>),
+) {
+    let mut room = Room::new(out);
+    let most = frame.before.len() + longest.max(frame.missing.len()) + frame.after.len();
+    // Most files have lines of one value and nothing around it.
+    if let (b"", None, b"\n") = (frame.before, nulls, frame.after) {
+        for row in rows {
+            room.reserve(most);
+            write(row, &mut room);
+            room.push(b'\n');
+        }
+        return;
+    }
+    for row in rows {
+        room.reserve(most);
+        room.extend(frame.before);
+        if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
+            write(row, &mut room);
+        } else {
+            room.extend(frame.missing);
+        }
+        room.extend(frame.after);
     }
 }
 
@@ -187,15 +236,10 @@ impl<S: Style, T: Integer> Cell<S> for Integers<'_, T> {
     }
 
     fn column(&self, rows: Range<usize>, nulls: Option<&NullBuffer>, frame: Frame<'_>, out: &mut Vec<u8>) {
-        for row in rows {
-            out.extend_from_slice(frame.before);
-            if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
-                number::write_integer(self.0[row], out);
-            } else {
-                out.extend_from_slice(frame.missing);
-            }
-            out.extend_from_slice(frame.after);
-        }
+        column_by(rows, nulls, frame, out, LONGEST_INTEGER, |row, room| {
+            let (negative, magnitude) = self.0[row].split();
+            room.push_decimal(negative, magnitude);
+        });
     }
 }
 

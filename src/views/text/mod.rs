@@ -7,7 +7,7 @@
 //! | part | what it does |
 //! | --- | --- |
 //! | `style` | what differs between CSV, `.txt` and JSON in the text of a value |
-//! | `number`, `string`, `nested`, `cell` | the values of one column |
+//! | `number`, `string`, `nested`, `cell`, `room` | the values of one column |
 //! | `block` | rows of all columns, headers |
 //! | `width` | bounds from types alone |
 //! | `grid`, `content` | blocks of rows; reads columns |
@@ -23,6 +23,7 @@ mod grid;
 mod index;
 mod nested;
 mod number;
+mod room;
 mod streams;
 mod string;
 mod style;

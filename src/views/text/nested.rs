@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use arrow::array::{AnyDictionaryArray, Array, FixedSizeListArray, GenericListArray, OffsetSizeTrait, StructArray};
+use arrow::buffer::NullBuffer;
 
-use super::cell::{Cell, Column, NoText};
+use super::cell::{Cell, Column, Frame, NoText, column_by, column_of};
+use super::room::SLACK;
 use super::style::{Json, Style};
 use crate::views::json;
 
@@ -17,7 +19,7 @@ pub(super) struct Dictionary<'a, S: Style> {
 
 enum Labels<'a, S: Style> {
     /// Every label as it is written, back to back, and where each begins: for dictionaries shorter than their block.
-    Written { bytes: Vec<u8>, offsets: Vec<usize> },
+    Written { bytes: Vec<u8>, offsets: Vec<usize>, longest: usize },
     /// Labels that are written when they are met.
     Values(Column<'a, S>),
 }
@@ -37,7 +39,10 @@ impl<'a, S: Style> Dictionary<'a, S> {
             values.write(label, b"", &mut bytes);
             offsets.push(bytes.len());
         }
-        Ok(Self { keys, labels: Labels::Written { bytes, offsets } })
+        // So that the last label, too, is copied with one store.
+        bytes.resize(bytes.len() + SLACK, 0);
+        let longest = offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        Ok(Self { keys, labels: Labels::Written { bytes, offsets, longest } })
     }
 }
 
@@ -46,7 +51,7 @@ impl<S: Style> Cell<S> for Dictionary<'_, S> {
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         let key = self.keys[row];
         match &self.labels {
-            Labels::Written { bytes, offsets } => out.extend_from_slice(&bytes[offsets[key]..offsets[key + 1]]),
+            Labels::Written { bytes, offsets, .. } => out.extend_from_slice(&bytes[offsets[key]..offsets[key + 1]]),
             Labels::Values(values) => values.cell.write(key, out),
         }
     }
@@ -57,6 +62,18 @@ impl<S: Style> Cell<S> for Dictionary<'_, S> {
         match &self.labels {
             Labels::Written { offsets, .. } => offsets[key + 1] - offsets[key],
             Labels::Values(values) => values.cell.length(key, scratch),
+        }
+    }
+
+    fn column(&self, rows: Range<usize>, nulls: Option<&NullBuffer>, frame: Frame<'_>, out: &mut Vec<u8>) {
+        match &self.labels {
+            Labels::Written { bytes, offsets, longest } => {
+                column_by(rows, nulls, frame, out, *longest, |row, room| {
+                    let key = self.keys[row];
+                    room.extend_within(bytes, offsets[key], offsets[key + 1]);
+                });
+            }
+            Labels::Values(_) => column_of(self, rows, nulls, frame, out),
         }
     }
 }

@@ -1,9 +1,15 @@
 //! Strings and bytes.
 
-use arrow::array::{FixedSizeBinaryArray, GenericStringArray, OffsetSizeTrait};
+use std::ops::Range;
 
-use super::cell::Cell;
+use arrow::array::{FixedSizeBinaryArray, GenericStringArray, OffsetSizeTrait};
+use arrow::buffer::NullBuffer;
+
+use super::cell::{Cell, Frame, column_by, column_of};
 use super::style::Style;
+
+/// Texts up to this length are copied in a column without a call.
+const SHORT: usize = 64;
 
 /// Texts back to back.
 pub(super) struct Strings<'a, O> {
@@ -42,6 +48,24 @@ impl<S: Style, O: OffsetSizeTrait> Cell<S> for Strings<'_, O> {
     fn length(&self, row: usize, _: &mut Vec<u8>) -> usize {
         let text = self.text(row);
         if self.clean { S::clean_string_length(text.len()) } else { S::string_length(text) }
+    }
+
+    fn column(&self, rows: Range<usize>, nulls: Option<&NullBuffer>, frame: Frame<'_>, out: &mut Vec<u8>) {
+        let longest = self.offsets.windows(2).map(|pair| pair[1].as_usize() - pair[0].as_usize()).max().unwrap_or(0);
+        if !self.clean || longest > SHORT {
+            return column_of::<S>(self, rows, nulls, frame, out);
+        }
+        let longest = longest + 2 * S::AROUND.len() + S::EMPTY.len();
+        column_by(rows, nulls, frame, out, longest, |row, room| {
+            let (start, end) = (self.offsets[row].as_usize(), self.offsets[row + 1].as_usize());
+            if start == end {
+                room.extend(S::EMPTY);
+            } else {
+                room.extend(S::AROUND);
+                room.extend_within(self.bytes, start, end);
+                room.extend(S::AROUND);
+            }
+        });
     }
 }
 

@@ -15,11 +15,29 @@ pub(super) trait Style: 'static {
     /// Bytes that [`Style::string`] appends.
     fn string_length(text: &[u8]) -> usize;
 
+    /// The empty string.
+    const EMPTY: &'static [u8];
+
+    /// Before and after any other string in which no byte is [`Style::special`].
+    const AROUND: &'static [u8];
+
     /// Appends a string in which no byte is [`Style::special`].
-    fn clean_string(text: &[u8], out: &mut Vec<u8>);
+    #[inline]
+    fn clean_string(text: &[u8], out: &mut Vec<u8>) {
+        if text.is_empty() {
+            out.extend_from_slice(Self::EMPTY);
+        } else {
+            out.extend_from_slice(Self::AROUND);
+            out.extend_from_slice(text);
+            out.extend_from_slice(Self::AROUND);
+        }
+    }
 
     /// Bytes that [`Style::clean_string`] appends for a string of `length` bytes.
-    fn clean_string_length(length: usize) -> usize;
+    #[inline]
+    fn clean_string_length(length: usize) -> usize {
+        if length == 0 { Self::EMPTY.len() } else { length + 2 * Self::AROUND.len() }
+    }
 
     /// The text of a number that is none: (not a number, positive infinity, negative infinity).
     const NON_FINITE: [&'static str; 3];
@@ -89,16 +107,10 @@ impl Style for Csv {
         if special { text.len() + quotes + 2 } else { Self::clean_string_length(text.len()) }
     }
 
-    /// The empty string is quoted: an empty field means missing.
-    #[inline]
-    fn clean_string(text: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(if text.is_empty() { b"\"\"" } else { text });
-    }
+    /// An empty field means missing.
+    const EMPTY: &'static [u8] = b"\"\"";
 
-    #[inline]
-    fn clean_string_length(length: usize) -> usize {
-        if length == 0 { 2 } else { length }
-    }
+    const AROUND: &'static [u8] = b"";
 
     const NON_FINITE: [&'static str; 3] = C_NON_FINITE;
 
@@ -133,15 +145,9 @@ impl Style for Txt {
         text.len() + text.iter().filter(|&&byte| Self::special(byte)).count()
     }
 
-    #[inline]
-    fn clean_string(text: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(text);
-    }
+    const EMPTY: &'static [u8] = b"";
 
-    #[inline]
-    fn clean_string_length(length: usize) -> usize {
-        length
-    }
+    const AROUND: &'static [u8] = b"";
 
     const NON_FINITE: [&'static str; 3] = C_NON_FINITE;
 
@@ -195,17 +201,9 @@ impl Style for Json {
         json::string_length(text)
     }
 
-    #[inline]
-    fn clean_string(text: &[u8], out: &mut Vec<u8>) {
-        out.push(b'"');
-        out.extend_from_slice(text);
-        out.push(b'"');
-    }
+    const EMPTY: &'static [u8] = b"\"\"";
 
-    #[inline]
-    fn clean_string_length(length: usize) -> usize {
-        length + 2
-    }
+    const AROUND: &'static [u8] = b"\"";
 
     /// JSON has no such numbers (RFC 8259 §6): these are strings.
     const NON_FINITE: [&'static str; 3] = ["\"NaN\"", "\"Infinity\"", "\"-Infinity\""];

@@ -2,6 +2,7 @@
 
 mod files;
 mod passes;
+mod speed;
 mod values;
 
 use std::fmt;
