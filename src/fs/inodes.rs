@@ -169,6 +169,11 @@ impl Inodes {
         }
     }
 
+    /// Lets every name be looked up anew, as if unknown. Numbers stay valid for those who hold them.
+    pub fn distrust_names(&self) {
+        self.state.lock().names.clear();
+    }
+
     /// How many numbers are known.
     pub fn len(&self) -> usize {
         self.state.lock().known.len()

@@ -395,11 +395,6 @@ impl OpenFile {
         Ok(())
     }
 
-    /// The file's number.
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-
     /// The file's kind.
     pub fn kind(&self) -> Kind {
         if self.content.is_some() { Kind::LiveFile } else { Kind::File }

@@ -89,7 +89,8 @@ fn a_wait_without_signals_is_not_broken() {
     let (mounted, gate) = slow_and_quick(Manner::Gated);
     // Children come and go, and timers ring, while it waits.
     let script = "import signal, sys; signal.signal(signal.SIGALRM, lambda *_: None); \
-                  signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05); print(open(sys.argv[1]).read())";
+                  signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05); text = open(sys.argv[1]).read(); \
+                  signal.setitimer(signal.ITIMER_REAL, 0); print(text)";
     let path = mounted.path("slow");
     let waits = std::thread::spawn(move || must("python3", ["-c".as_ref(), script.as_ref(), path.as_os_str()]));
     until("it waits", || gate.waiting.load(Ordering::SeqCst) == 1);

@@ -88,6 +88,7 @@ impl Invalidator {
     ///
     /// May wait for requests to be answered, so never call it from a [`crate::fs::Node`].
     pub fn everything(&self) {
+        self.0.service.inodes().distrust_names();
         self.drop_names(|_| true);
     }
 
