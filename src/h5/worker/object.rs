@@ -3,7 +3,7 @@
 use super::datatype::describe;
 use super::error::{Id, Reason};
 use super::ffi;
-use super::session::Session;
+use super::session::{Session, info_of};
 use crate::catalogue::{Object, ObjectId};
 
 impl Session {
@@ -16,7 +16,11 @@ impl Session {
         let object = self.open_object(id)?;
         // SAFETY: an open object.
         match unsafe { ffi::H5Iget_type(object.raw()) } {
-            ffi::I_GROUP => Ok(Object::Group { id, attributes: self.attributes(&object, id.file)? }),
+            ffi::I_GROUP => Ok(Object::Group {
+                id,
+                link_count: info_of(object.raw())?.references,
+                attributes: self.attributes(&object, id.file)?,
+            }),
             ffi::I_DATASET => Ok(Object::Dataset(Box::new(self.dataset(&object, id)?))),
             ffi::I_DATATYPE => {
                 let (datatype, _) = describe(&object, self.file(id.file)?.address_size)?;

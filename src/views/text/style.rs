@@ -170,15 +170,9 @@ impl Style for Plain {
         text.len()
     }
 
-    #[inline]
-    fn clean_string(text: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(text);
-    }
+    const EMPTY: &'static [u8] = b"";
 
-    #[inline]
-    fn clean_string_length(length: usize) -> usize {
-        length
-    }
+    const AROUND: &'static [u8] = b"";
 
     const NON_FINITE: [&'static str; 3] = C_NON_FINITE;
 
