@@ -26,6 +26,7 @@ use crate::views::text::BlockCache;
 use crate::views::{Effort, Size};
 
 pub use group::GroupNode;
+pub use live::printable;
 pub use opened::{OpenError, Opened, SourceFile};
 
 /// What all nodes of a mount share.
