@@ -12,7 +12,7 @@ use arrow::datatypes::{ArrowPrimitiveType, DataType};
 
 use super::nested::{Dictionary, List, Struct};
 use super::number::{self, Float, Integer};
-use super::room::Room;
+use super::room::{self, Room};
 use super::string::{Hex, Strings};
 use super::style::Style;
 
@@ -92,27 +92,27 @@ pub(super) fn column_by(
     longest: usize,
     mut write: impl FnMut(usize, &mut Room<'_>),
 ) {
-    let mut room = Room::new(out);
     let most = frame.before.len() + longest.max(frame.missing.len()) + frame.after.len();
     // Most files have lines of one value and nothing around it.
     if let (b"", None, b"\n") = (frame.before, nulls, frame.after) {
+        return room::append(out, rows, most, |rows, room| {
+            for row in rows {
+                write(row, room);
+                room.push(b'\n');
+            }
+        });
+    }
+    room::append(out, rows, most, |rows, room| {
         for row in rows {
-            room.reserve(most);
-            write(row, &mut room);
-            room.push(b'\n');
+            room.extend(frame.before);
+            if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
+                write(row, room);
+            } else {
+                room.extend(frame.missing);
+            }
+            room.extend(frame.after);
         }
-        return;
-    }
-    for row in rows {
-        room.reserve(most);
-        room.extend(frame.before);
-        if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
-            write(row, &mut room);
-        } else {
-            room.extend(frame.missing);
-        }
-        room.extend(frame.after);
-    }
+    });
 }
 
 /// Adds up `length` over the valid rows; also says how many those are.
