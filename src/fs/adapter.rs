@@ -70,7 +70,7 @@ impl Shared {
             ctime: stat.attributes.ctime,
             crtime: stat.attributes.ctime,
             kind: file_type(stat.attributes.kind),
-            perm: stat.attributes.mode & 0o7555,
+            perm: stat.attributes.mode & 0o555,
             // For a directory 1 means "unknown": `find` takes 2 for "no folders inside".
             nlink: 1,
             uid: self.owner.0,
