@@ -326,6 +326,8 @@ unsafe extern "C" {
     pub fn H5PLremove(index: c_uint) -> Herr;
     pub fn H5PLappend(path: *const c_char) -> Herr;
 
+    pub fn H5Zfilter_avail(filter: c_int) -> Htri;
+
     pub fn H5Oopen_by_token(location: Hid, token: Token) -> Hid;
     pub fn H5Oget_info3(object: Hid, info: *mut ObjectInfo, fields: c_uint) -> Herr;
     pub fn H5Gget_create_plist(group: Hid) -> Hid;

@@ -197,7 +197,7 @@ impl Selection {
             )
         };
         // No H5Treclaim after a failed read: the buffer may hold pointers to nothing, and that crashes.
-        let result = check(status);
+        let result = check(status).map_err(|reason| reason.with_missing_filters(&opened.dataset));
         // A virtual dataset shows fill values where a source cannot be opened; a refusal must not look like that.
         if let Some(path) = driver::take_refused() {
             return Err(refused_source(path));
