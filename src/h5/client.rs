@@ -122,6 +122,8 @@ pub struct Client {
 #[derive(Debug)]
 pub(super) struct Inner {
     source: Arc<Source>,
+    /// Path of the source, absolute.
+    path: PathBuf,
     options: Options,
     state: Mutex<State>,
 }
@@ -178,10 +180,13 @@ impl From<Error> for Failure {
 
 impl Client {
     /// A client for `source`; no worker is started before the first request.
-    pub fn new(source: Arc<Source>, options: Options) -> Self {
+    pub fn new(source: Arc<Source>, mut options: Options) -> Self {
+        // The daemon may change its folder before the first worker starts.
+        options.plugins = options.plugins.map(|folder| std::path::absolute(&folder).unwrap_or(folder));
+        let path = std::path::absolute(source.path()).unwrap_or_else(|_| source.path().to_owned());
         let state =
             State { worker: None, info: None, strikes: HashMap::new(), files: Vec::new(), last_used: Instant::now() };
-        let inner = Arc::new(Inner { source, options, state: Mutex::new(state) });
+        let inner = Arc::new(Inner { source, path, options, state: Mutex::new(state) });
         pool::register(&inner);
         Self { inner }
     }
@@ -396,7 +401,7 @@ impl Inner {
             if state.worker.is_none() {
                 state.refuse_poisoned(&Request::Open)?;
                 let slot = pool::acquire(self.options.workers, interrupt)?;
-                let worker = Worker::start(&self.source, &self.options, &state.files, slot)
+                let worker = Worker::start(&self.source, &self.path, &self.options, &state.files, slot)
                     .map_err(|error| Error::Worker(format!("{}: {error}", self.options.program.display())))?;
                 state.worker = Some(Running { worker, opened: false, pending: None });
             }

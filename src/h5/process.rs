@@ -44,13 +44,12 @@ pub(super) struct Gone(pub String);
 
 impl Worker {
     /// Starts a worker for `source` and hands it the descriptor.
-    pub fn start(source: &Source, options: &Options, files: &[Vec<u8>], slot: Slot) -> io::Result<Self> {
+    pub fn start(source: &Source, path: &Path, options: &Options, files: &[Vec<u8>], slot: Slot) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         let memory = shared_memory()?;
-        let path = std::path::absolute(source.path())?;
         let canonical = options.follow_external.then(|| path.canonicalize()).transpose()?;
         let folder = canonical.as_deref().and_then(Path::parent).map(Path::to_owned);
-        let path = canonical.unwrap_or(path);
+        let path = canonical.unwrap_or_else(|| path.to_owned());
         let mut command = Command::new(&options.program);
         command.arg(ARGUMENT).env_clear().env("HDF5_USE_FILE_LOCKING", "FALSE");
         if options.plugins.is_none() {
