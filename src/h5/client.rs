@@ -16,6 +16,9 @@ use crate::source::{Interrupt, Source};
 /// Deaths and hangs after which a request is refused for good.
 const STRIKES: u32 = 2;
 
+/// Links that a group may have: as many as the worker lists, and the one that stands for the rest.
+const MAX_LINKS: usize = super::protocol::MAX_LINKS + 1;
+
 /// Workers tried for one request, where they are gone before they begin with it.
 const MAX_STARTS: u32 = 3;
 
@@ -217,6 +220,9 @@ impl Client {
             let mut rest = page.links.as_slice();
             for _ in 0..page.count {
                 let (link, behind) = postcard::take_from_bytes::<Link>(rest).map_err(|_| nonsense())?;
+                if group.links.len() >= MAX_LINKS {
+                    return Err(nonsense());
+                }
                 group.links.push(link);
                 rest = behind;
             }

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -62,7 +62,8 @@ impl Worker {
         }
         // The worker writes nothing there but the message of a panic or of a failed start.
         let stderr = if tracing::enabled!(tracing::Level::DEBUG) { Stdio::inherit() } else { Stdio::null() };
-        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(stderr);
+        // In a group of its own, so that Ctrl-C in a terminal reaches the daemon alone, which then ends its workers.
+        command.process_group(0).stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(stderr);
         let mut child = pool::spawn(command)?;
         let hello = Hello {
             path: path.into_os_string().into_vec(),

@@ -18,6 +18,9 @@ pub(super) const PAGE: usize = 4 << 20;
 /// One item (a link with the object behind it) is described in at most this many bytes, else only named.
 pub(super) const MAX_ITEM: usize = 8 << 20;
 
+/// Links that are listed of one group: 16 Mi names are about a gigabyte.
+pub(super) const MAX_LINKS: usize = 16 << 20;
+
 /// Bytes of fixed-size elements that a read may take.
 pub(super) const MAX_ELEMENTS: u64 = 16 << 20;
 

@@ -260,7 +260,7 @@ fn filters(dcpl: &Id) -> Result<Vec<Filter>, Reason> {
         .collect()
 }
 
-fn layout(dataset: &Id, dcpl: &Id, extent: &Extent, user_block: u64) -> Result<Layout, Reason> {
+pub(super) fn layout(dataset: &Id, dcpl: &Id, extent: &Extent, user_block: u64) -> Result<Layout, Reason> {
     // SAFETY: open objects (so below).
     match unsafe { ffi::H5Pget_layout(dcpl.raw()) } {
         ffi::LAYOUT_COMPACT => Ok(Layout::Compact),
