@@ -178,6 +178,14 @@ impl Budget {
         }
     }
 
+    /// Counts `bytes` that a lease turned out to need beside its buffers, without waiting, beyond the budget too: it may
+    /// not wait (see the module's description), and the next who asks evens it out.
+    pub(super) fn charge(&self, bytes: u64) -> Reservation {
+        let mut state = self.0.state.lock();
+        state.held = state.held.saturating_add(bytes);
+        Reservation { budget: self.clone(), bytes }
+    }
+
     /// Buffers of these sizes for decoding, waiting for others where needed.
     ///
     /// # Errors
@@ -420,5 +428,99 @@ impl Drop for Buffer {
 impl std::fmt::Debug for Budget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Budget").field("limit", &self.limit()).field("held", &self.held()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn what_is_held_is_counted_to_the_byte() {
+        let budget = Budget::new(1 << 20);
+        let mut reservation = budget.reserve(1000, &Interrupt::new()).unwrap();
+        assert_eq!(budget.held(), 1000);
+        reservation.shrink(400);
+        assert_eq!((budget.held(), reservation.bytes()), (400, 400));
+        let (lease, buffers) = budget.lease([5000, 0], &Interrupt::new()).unwrap();
+        assert_eq!(budget.held(), 400 + 8192);
+        assert_eq!((buffers[0].len(), buffers[1].len()), (5000, 0));
+        drop((lease, buffers, reservation));
+        // The buffer waits to be used again.
+        assert_eq!(budget.held(), 8192);
+        drop(budget.reserve(1 << 20, &Interrupt::new()).unwrap());
+        assert_eq!(budget.held(), 0);
+    }
+
+    #[test]
+    fn a_buffer_is_used_again() {
+        let budget = Budget::new(1 << 20);
+        let (lease, [mut buffer]) = budget.lease([10_000], &Interrupt::new()).unwrap();
+        buffer[0] = 7;
+        let place = buffer.as_ptr();
+        drop((lease, buffer));
+        let (_lease, [buffer]) = budget.lease([9_000], &Interrupt::new()).unwrap();
+        assert_eq!((buffer.as_ptr(), buffer.len()), (place, 9_000));
+    }
+
+    #[test]
+    fn more_than_the_budget_cannot_be_reserved() {
+        let budget = Budget::new(1000);
+        let error = budget.reserve(1001, &Interrupt::new()).unwrap_err();
+        assert_eq!(error, Shortage::TooLarge { bytes: 1001, limit: 1000 });
+        let error = error.at("/a", "a block").to_string();
+        assert_eq!(error, "/a: a block takes 1001 bytes, more than the 1000 allowed (--cache-size)");
+    }
+
+    #[test]
+    fn a_waiter_gets_what_another_releases() {
+        let budget = Budget::new(1000);
+        let held = budget.reserve(900, &Interrupt::new()).unwrap();
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| budget.reserve(500, &Interrupt::new()).map(|held| held.bytes()));
+            thread::sleep(LOOK * 2);
+            assert!(!waiter.is_finished());
+            drop(held);
+            assert_eq!(waiter.join().unwrap(), Ok(500));
+        });
+    }
+
+    #[test]
+    fn a_waiter_looks_at_its_interrupt() {
+        let budget = Budget::new(1000);
+        let _held = budget.reserve(900, &Interrupt::new()).unwrap();
+        let interrupt = Interrupt::new();
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| budget.reserve(500, &interrupt).map(drop));
+            interrupt.raise();
+            assert_eq!(waiter.join().unwrap(), Err(Shortage::Interrupted(Interrupted)));
+        });
+    }
+
+    #[test]
+    fn decoding_goes_on_when_everything_is_held_by_those_who_wait() {
+        let budget = Budget::new(100 << 10);
+        let _held = budget.reserve(100 << 10, &Interrupt::new()).unwrap();
+        assert!(budget.try_lease([5000]).is_none());
+        let (_lease, [buffer]) = budget.lease([5000], &Interrupt::new()).unwrap();
+        assert_eq!(buffer.len(), 5000);
+    }
+
+    #[test]
+    fn buffers_larger_than_the_budget_come_one_at_a_time() {
+        let budget = Budget::new(100 << 10);
+        let (lease, [first]) = budget.lease([1 << 20], &Interrupt::new()).unwrap();
+        drop(lease);
+        let interrupt = Interrupt::new();
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| budget.lease([1 << 20], &interrupt).map(|(_, [buffer])| buffer.len()));
+            thread::sleep(LOOK * 2);
+            assert!(!waiter.is_finished());
+            drop(first);
+            assert_eq!(waiter.join().unwrap(), Ok(1 << 20));
+        });
+        assert_eq!(budget.held(), 0);
     }
 }

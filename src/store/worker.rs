@@ -81,14 +81,13 @@ pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> 
         }
     }
     chunks.file.check()?;
-    drop(lease);
     let heap = if heap.is_empty() {
         None
     } else {
-        let reserved = store.budget().reserve(heap.capacity() as u64, interrupt);
-        let held = reserved.map_err(|error| error.at(&chunks.path, "what the elements of a chunk lead to"))?;
+        let held = store.budget().charge(heap.capacity() as u64);
         Some((heap, held))
     };
+    drop(lease);
     Ok(Block { bytes, heap })
 }
 
