@@ -13,7 +13,6 @@
 //! - A **reservation** may be held while waiting. It is never granted beyond the budget, and given up as too large
 //!   when nothing was released for [`STALLED`].
 
-use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -22,6 +21,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::Error;
+use super::idle::{Idle, rounded, serves};
 use crate::source::{Interrupt, Interrupted};
 
 /// How long a waiter sleeps before it looks at its interrupt: short against the second in which Ctrl-C must work.
@@ -48,9 +48,8 @@ struct Shared {
 struct State {
     /// Bytes of all buffers (idle ones too) and reservations.
     held: u64,
-    /// Buffers that nobody uses, by length. A fresh buffer costs a page fault every 4 KiB, more than decoding into it.
-    idle: BTreeMap<usize, Vec<Vec<u8>>>,
-    idle_bytes: u64,
+    /// Buffers that nobody uses.
+    idle: Idle,
     /// Leases under way.
     leases: usize,
     /// Buffers alive that were granted because they are larger than the budget.
@@ -214,7 +213,7 @@ impl Budget {
     pub(super) fn try_lease<const N: usize>(&self, sizes: [usize; N]) -> Option<(Lease, [Buffer; N])> {
         loop {
             let mut state = self.0.state.lock();
-            let fresh: u64 = missing(&state.idle, &sizes);
+            let fresh = state.idle.missing(&sizes);
             if state.held.saturating_add(fresh) <= self.0.limit {
                 return Some(self.grant(&mut state, sizes));
             }
@@ -230,11 +229,8 @@ impl Budget {
         let oversized = total(&sizes) > self.0.limit;
         state.leases += 1;
         let buffers = sizes.map(|length| {
-            let bytes = match take_idle(&mut state.idle, length) {
-                Some(bytes) => {
-                    state.idle_bytes -= bytes.len() as u64;
-                    bytes
-                }
+            let bytes = match state.idle.take(length) {
+                Some(bytes) => bytes,
                 None => {
                     let length = rounded(length);
                     state.held += length as u64;
@@ -253,19 +249,16 @@ impl Budget {
     /// Drops an idle buffer that serves none of the `wanted` lengths, or else the least recently used entry of all
     /// caches, or else any idle buffer.
     fn free_something(&self, wanted: &[usize]) -> bool {
-        let serves = |idle: usize| wanted.iter().any(|length| (*length..=longest(*length)).contains(&idle));
-        self.free_idle(|idle| !serves(idle)) || self.evict() || self.free_idle(|_| true)
+        let unwanted = |idle: usize| !wanted.iter().any(|length| serves(idle, *length));
+        self.free_idle(unwanted) || self.evict() || self.free_idle(|_| true)
     }
 
     /// Drops an idle buffer with such a length.
     fn free_idle(&self, which: impl Fn(usize) -> bool) -> bool {
         let mut state = self.0.state.lock();
-        let Some(length) = state.idle.keys().rev().copied().find(|length| which(*length)) else { return false };
-        let freed = take_exactly(&mut state.idle, length);
-        if freed.is_some() {
-            state.idle_bytes -= length as u64;
-            state.held -= length as u64;
-        }
+        let freed = state.idle.take_largest(which);
+        state.held -= freed.as_ref().map_or(0, |freed| freed.len() as u64);
+        // Given back to the system outside the lock.
         drop(state);
         freed.is_some()
     }
@@ -324,41 +317,9 @@ impl Patience {
     }
 }
 
-/// Length a buffer is allocated with, so that those of compressed data (no two of one size) can be used again.
-fn rounded(length: usize) -> usize {
-    // An eighth of the next power of two: at most that much is wasted.
-    let grain = (length.next_power_of_two() / 8).max(4096);
-    length.checked_next_multiple_of(grain).unwrap_or(length)
-}
-
+/// Bytes that buffers of these sizes take.
 fn total(sizes: &[usize]) -> u64 {
     sizes.iter().map(|size| rounded(*size) as u64).fold(0, u64::saturating_add)
-}
-
-/// The longest idle buffer that serves for `length`.
-fn longest(length: usize) -> usize {
-    rounded(length).saturating_mul(2)
-}
-
-/// Bytes that would have to be allocated for buffers of these sizes.
-fn missing(idle: &BTreeMap<usize, Vec<Vec<u8>>>, sizes: &[usize]) -> u64 {
-    // A buffer counted for two sizes makes this too small by one buffer at most, for the length of one decoding.
-    let fresh = sizes.iter().filter(|size| idle.range(**size..=longest(**size)).next().is_none());
-    fresh.map(|size| rounded(*size) as u64).fold(0, u64::saturating_add)
-}
-
-fn take_idle(idle: &mut BTreeMap<usize, Vec<Vec<u8>>>, length: usize) -> Option<Vec<u8>> {
-    let (&key, _) = idle.range(length..=longest(length)).next()?;
-    take_exactly(idle, key)
-}
-
-fn take_exactly(idle: &mut BTreeMap<usize, Vec<Vec<u8>>>, length: usize) -> Option<Vec<u8>> {
-    let buffers = idle.get_mut(&length)?;
-    let buffer = buffers.pop();
-    if buffers.is_empty() {
-        idle.remove(&length);
-    }
-    buffer
 }
 
 impl Reservation {
@@ -414,12 +375,11 @@ impl Drop for Buffer {
                 state.oversized -= 1;
             }
             // A quarter of the budget may lie idle; more would only be evicted later at a worse moment.
-            if oversized || length == 0 || state.held > limit || state.idle_bytes + length > limit / 4 {
+            if oversized || length == 0 || state.held > limit || state.idle.bytes() + length > limit / 4 {
                 state.held -= length;
                 unwanted = Some(bytes);
             } else {
-                state.idle_bytes += length;
-                state.idle.entry(bytes.len()).or_default().push(bytes);
+                state.idle.put(bytes);
             }
         });
     }

@@ -22,6 +22,7 @@ mod file;
 mod fill;
 mod geometry;
 mod heap;
+mod idle;
 mod rows;
 mod stats;
 mod worker;

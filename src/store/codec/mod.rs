@@ -295,7 +295,7 @@ mod tests {
                     low += u64::from(word[0]) << 8 | u64::from(*word.get(1).unwrap_or(&0));
                     high += low;
                 }
-                let modulo = |sum: u64| if sum > 0 && sum % 65535 == 0 { 65535 } else { (sum % 65535) as u32 };
+                let modulo = |sum: u64| if sum == 0 { 0 } else { ((sum - 1) % 65535 + 1) as u32 };
                 [data, (modulo(high) << 16 | modulo(low)).to_le_bytes().to_vec()].concat()
             }
             32015 => {
