@@ -61,6 +61,16 @@ pub(super) enum Request {
     References { id: ObjectId, start: u64, count: u64 },
     /// What the sandbox still allows.
     Probe,
+    /// Fail on purpose; for tests.
+    Fault(Fault),
+}
+
+/// Ways to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) enum Fault {
+    Crash,
+    Hang,
+    Panic,
 }
 
 /// A request with its number.
@@ -68,6 +78,14 @@ pub(super) enum Request {
 pub(super) struct Envelope {
     pub serial: u64,
     pub request: Request,
+}
+
+/// What a worker says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Message {
+    /// It has the request of this number and begins: should it die now, that request is to blame.
+    Begun(u64),
+    Reply(Reply),
 }
 
 /// The answer to the request of the same number.
@@ -153,6 +171,7 @@ impl Request {
             }
             Request::References { id, .. } => format!("reading the references in the dataset {}", at(id)),
             Request::Probe => "testing the sandbox".into(),
+            Request::Fault(fault) => format!("a rehearsal ({fault:?})"),
         }
     }
 }

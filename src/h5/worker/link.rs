@@ -65,15 +65,14 @@ impl Session {
             links: Vec::new(),
             next: None,
         };
-        let mut next = start;
-        for found in listing.links.iter().skip(usize::try_from(start).unwrap_or(usize::MAX)) {
+        let links = listing.links.iter().skip(usize::try_from(start).unwrap_or(usize::MAX));
+        for (next, found) in (start..).zip(links) {
             if page.links.len() >= PAGE || (page.count > 0 && began.elapsed() >= PAGE_TIME) {
                 page.next = Some(next);
                 break;
             }
             let target = self.target(&group, id, found);
             page.push(&Link { name: found.name.clone(), target });
-            next += 1;
         }
         if page.next.is_none() {
             if let Some(Reason(text)) = &listing.failure {

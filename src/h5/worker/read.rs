@@ -125,11 +125,11 @@ impl Session {
             return Ok(Answer::Elements { bytes: 0, heap: 0 });
         }
         let (elements, selection) = select(&opened.extent, start, count)?;
-        let size = elements.checked_mul(opened.plan.disk as u64).unwrap_or(u64::MAX);
+        let size = elements.saturating_mul(opened.plan.disk as u64);
         if size > MAX_ELEMENTS {
             return Err(too_large(size, MAX_ELEMENTS));
         }
-        let memory = elements.checked_mul(opened.plan.memory as u64).unwrap_or(u64::MAX);
+        let memory = elements.saturating_mul(opened.plan.memory as u64);
         if memory > MAX_MEMORY {
             return Err(too_large(memory, MAX_MEMORY));
         }
@@ -197,7 +197,7 @@ impl Selection {
             )
         };
         // No H5Treclaim after a failed read: the buffer may hold pointers to nothing, and that crashes.
-        let result = check(status);
+        let result = check(status).map_err(|reason| reason.with_missing_filters(&opened.dataset));
         // A virtual dataset shows fill values where a source cannot be opened; a refusal must not look like that.
         if let Some(path) = driver::take_refused() {
             return Err(refused_source(path));
