@@ -62,7 +62,11 @@ fn describe(directory: &NodeRef, out: &mut impl Write, depth: usize) -> std::io:
     if let Ok(bytes) = metadata_of(directory)
         && let Ok(metadata) = serde_json::from_slice::<Value>(&bytes)
     {
-        if metadata["kind"] == "table" { table(&metadata, out)? } else { group(&metadata, out)? }
+        if metadata["kind"] == "table" {
+            table(&metadata, out)?
+        } else {
+            group(&metadata, out)?
+        }
         findings(&metadata, out)?;
     }
     let interrupt = Interrupt::new();
@@ -71,7 +75,9 @@ fn describe(directory: &NodeRef, out: &mut impl Write, depth: usize) -> std::io:
         if depth < DEEPEST && entry.name != "columns" && entry.name != ".hepfs" {
             match directory.lookup(&entry.name, &interrupt) {
                 Ok(child) => describe(&child, out, depth + 1)?,
-                Err(error) => writeln!(out, "{}: {}", printable(&entry.name.to_string()), printable(&error.to_string()))?,
+                Err(error) => {
+                    writeln!(out, "{}: {}", printable(&entry.name.to_string()), printable(&error.to_string()))?
+                }
             }
         }
     }
@@ -152,13 +158,7 @@ fn one_member(member: &Value, out: &mut impl Write) -> std::io::Result<()> {
 
 fn findings(metadata: &Value, out: &mut impl Write) -> std::io::Result<()> {
     for finding in metadata["findings"].as_array().into_iter().flatten() {
-        writeln!(
-            out,
-            "  ! {}: {} ({})",
-            text(&finding["path"]),
-            text(&finding["found"]),
-            text(&finding["rule"]),
-        )?;
+        writeln!(out, "  ! {}: {} ({})", text(&finding["path"]), text(&finding["found"]), text(&finding["rule"]),)?;
     }
     Ok(())
 }

@@ -129,10 +129,7 @@ impl Served {
 
 /// Sources as absolute paths: the background process works elsewhere, and a watch needs the folder.
 fn absolute(sources: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
-    sources
-        .iter()
-        .map(|source| std::path::absolute(source).map_err(Error::io(source.display().to_string())))
-        .collect()
+    sources.iter().map(|source| std::path::absolute(source).map_err(Error::io(source.display().to_string()))).collect()
 }
 
 /// Invalidates what the kernel keeps when a source changes. Without inotify, changes are seen at the next lookup.

@@ -134,8 +134,7 @@ impl Source {
     /// # Errors
     /// [`Error::Io`] where nothing has it any more.
     pub fn identity_at_path(&self) -> Result<Identity, Error> {
-        let metadata =
-            std::fs::metadata(&self.path).map_err(|error| Error::Io { path: self.path.clone(), error })?;
+        let metadata = std::fs::metadata(&self.path).map_err(|error| Error::Io { path: self.path.clone(), error })?;
         Ok(Identity::of(&metadata))
     }
 

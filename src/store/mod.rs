@@ -24,6 +24,7 @@ mod file;
 mod fill;
 mod geometry;
 mod heap;
+mod idle;
 mod references;
 mod rows;
 mod stats;

@@ -74,7 +74,12 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
         .map(|candidate| candidate.name.clone())
         .collect();
     servants.extend(
-        group.links.iter().map(|link| &link.name).filter(|name| columns::is_servant_group(group, name.as_bstr())).cloned(),
+        group
+            .links
+            .iter()
+            .map(|link| &link.name)
+            .filter(|name| columns::is_servant_group(group, name.as_bstr()))
+            .cloned(),
     );
     Ok(Table {
         path: path.to_owned(),
@@ -171,8 +176,11 @@ fn logical_order<'c, 'a>(
         parts.report("HEP001 §5.3: column-order holds strings", "another datatype, or unreadable");
     }
     let listed = listed.flatten();
-    let by_name: HashMap<&BString, &Candidate<'_>> =
-        candidates.iter().filter(|candidate| candidate.is_shown()).map(|candidate| (&candidate.name, candidate)).collect();
+    let by_name: HashMap<&BString, &Candidate<'_>> = candidates
+        .iter()
+        .filter(|candidate| candidate.is_shown())
+        .map(|candidate| (&candidate.name, candidate))
+        .collect();
     let mut order = Vec::new();
     let mut seen: HashSet<&BString> = HashSet::new();
     for label in labels {

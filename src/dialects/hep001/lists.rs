@@ -85,9 +85,7 @@ fn level(
         Some(Object::Group { id, attributes, .. }) if is_list(attributes) => {
             level(parts, &member, *id, attributes, depth + 1, interrupt)?.rows(u64::MAX, &Arc::default())
         }
-        Some(Object::Group { id, attributes, .. })
-            if text(attributes, "CLASS").as_deref() == Some("STRING_VALUES") =>
-        {
+        Some(Object::Group { id, attributes, .. }) if text(attributes, "CLASS").as_deref() == Some("STRING_VALUES") => {
             strings(parts, &member, *id, interrupt)?
         }
         Some(_) => return Err("VALUES is neither a dataset, a list nor STRING_VALUES".into()),

@@ -11,9 +11,9 @@ use std::time::SystemTime;
 use bstr::BString;
 use parking_lot::Mutex;
 
+use super::group::GroupDirectory;
 use super::{Attributes, Children, Context, Effort, Error, GroupNode, Interrupt, Kind, Node, NodeRef, OpenError, Size};
 use super::{SourceFile, directory_only, plain_attributes};
-use super::group::GroupDirectory;
 use crate::fs::names;
 use crate::fs::node::DirEntry;
 
@@ -96,7 +96,8 @@ impl FolderNode {
 
     /// File names as shown, with the paths behind them.
     fn scan(&self) -> Result<BTreeMap<BString, PathBuf>, Error> {
-        let listed = std::fs::read_dir(&self.path).map_err(|error| Error::Io(format!("{}: {error}", self.path.display())))?;
+        let listed =
+            std::fs::read_dir(&self.path).map_err(|error| Error::Io(format!("{}: {error}", self.path.display())))?;
         let mut shown = BTreeMap::new();
         for entry in listed.flatten() {
             // Links to folders are not followed: they may lead in circles.

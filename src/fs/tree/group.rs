@@ -144,9 +144,8 @@ impl GroupNode {
             Child::Group { id, path, link } => {
                 let mut groups = self.groups.lock();
                 let known = groups.get(&position).and_then(Weak::upgrade);
-                let group = known.unwrap_or_else(|| {
-                    Arc::new(GroupNode::new(self.opened.clone(), *id, path.clone(), link.clone()))
-                });
+                let group = known
+                    .unwrap_or_else(|| Arc::new(GroupNode::new(self.opened.clone(), *id, path.clone(), link.clone())));
                 groups.insert(position, Arc::downgrade(&group));
                 Ok(Arc::new(GroupDirectory(group)))
             }
@@ -202,7 +201,8 @@ impl GroupNode {
                 (self.column(column, *view)?, xattrs, column.path.clone())
             }
             Child::Raw(array) | Child::Npy(array) => {
-                let dataset = store::Dataset::new(self.opened.file().clone(), array.path.clone(), array.dataset.clone())?;
+                let dataset =
+                    store::Dataset::new(self.opened.file().clone(), array.path.clone(), array.dataset.clone())?;
                 let stored = ArrayBytes(Arc::new(dataset));
                 let view: Arc<dyn View> = if matches!(child, Child::Raw(_)) {
                     Arc::new(RawView::new(stored))
@@ -233,8 +233,7 @@ impl GroupNode {
             }
             ColumnView::Raw => Arc::new(RawView::new(stored()?)),
             ColumnView::Npy => {
-                let dtype =
-                    NpyType::of(&storage()?.datatype).map_err(|error| Error::Io(error.to_string()))?;
+                let dtype = NpyType::of(&storage()?.datatype).map_err(|error| Error::Io(error.to_string()))?;
                 Arc::new(NpyView::new(&dtype, &[rows.len()], stored()?).ok_or(Error::TooLarge)?)
             }
         })

@@ -84,9 +84,9 @@ impl<'a> Resolver<'a> {
             return Some(Arc::new(self.group.clone()));
         }
         let mut visited = self.visited.borrow_mut();
-        let known = visited.entry(path.to_owned()).or_insert_with(|| {
-            self.opened.file().client().group(id, self.interrupt).ok().map(Arc::new)
-        });
+        let known = visited
+            .entry(path.to_owned())
+            .or_insert_with(|| self.opened.file().client().group(id, self.interrupt).ok().map(Arc::new));
         known.clone()
     }
 

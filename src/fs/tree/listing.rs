@@ -172,7 +172,8 @@ pub(super) fn list(
             details: Default::default(),
         };
         match &link.target {
-            Target::Hard(Object::Dataset(dataset)) | Target::External { object: Some(Object::Dataset(dataset)), .. } => {
+            Target::Hard(Object::Dataset(dataset))
+            | Target::External { object: Some(Object::Dataset(dataset)), .. } => {
                 let array = Arc::new(Array {
                     name: link.name.clone(),
                     path: super::group::join(path, &link.name),
@@ -253,11 +254,7 @@ pub(super) fn list(
                 let is_table = crate::dialects::hep001::text(attributes, "CLASS").as_deref() == Some("COLUMN_TABLE");
                 let child = match link_target(&link.target, &link.name) {
                     Some(Shown::Directory(elsewhere)) => Child::Link(elsewhere),
-                    _ => Child::Group {
-                        id: *id,
-                        path: super::group::join(path, &link.name),
-                        link: link.name.clone(),
-                    },
+                    _ => Child::Group { id: *id, path: super::group::join(path, &link.name), link: link.name.clone() },
                 };
                 (if is_table { "table" } else { "group" }, child)
             }

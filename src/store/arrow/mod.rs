@@ -66,9 +66,9 @@ impl Resolve for Memory<'_> {
         let bytes = u64::from(descriptor.length).checked_mul(width).ok_or_else(|| invalid("length overflows"))?;
         let end = descriptor.position.checked_add(bytes).ok_or_else(|| invalid("position overflows"))?;
         let range = usize::try_from(descriptor.position).ok().zip(usize::try_from(end).ok());
-        range.and_then(|(start, end)| self.0.get(start..end)).ok_or_else(|| {
-            Unresolved::Invalid(format!("bytes {}..{end} lie outside the heap", descriptor.position))
-        })
+        range
+            .and_then(|(start, end)| self.0.get(start..end))
+            .ok_or_else(|| Unresolved::Invalid(format!("bytes {}..{end} lie outside the heap", descriptor.position)))
     }
 }
 

@@ -115,8 +115,11 @@ fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
             value.insert("error".into(), reason.clone().into());
         }
     }
-    let texts =
-        [("units", &column.units), ("units_vocabulary", &column.units_vocabulary), ("description", &column.description)];
+    let texts = [
+        ("units", &column.units),
+        ("units_vocabulary", &column.units_vocabulary),
+        ("description", &column.description),
+    ];
     for (key, text) in texts {
         if let Some(text) = text {
             value.insert(key.into(), text.clone().into());
