@@ -8,7 +8,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::attributes::{any, boolean, references, strings, text, unsigned};
 use super::columns::{self, Candidate, Kind};
 use super::{consistency, indexes};
-use crate::catalogue::{self, Group, Object, ObjectId, attribute};
+use crate::catalogue::{self, Group, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, Error, File};
 use crate::table::{Categories, Column, Finding, Table};
@@ -42,11 +42,6 @@ impl Parts<'_> {
     pub fn report(&mut self, rule: &str, found: impl Into<String>) {
         self.findings.push(Finding::new(self.path, rule, found));
     }
-}
-
-/// `path/name`.
-pub(super) fn join(path: &str, name: &BStr) -> String {
-    if path == "/" { format!("/{name}") } else { format!("{path}/{name}") }
 }
 
 /// Builds the table of a group that [`super::recognise`] took for one.
@@ -256,7 +251,7 @@ impl CategorySets {
         let direct = parts.group.links.iter().find(|link| link.target.object().is_some_and(|o| o.id() == id));
         match direct {
             Some(link) => parts.path_of(link.name.as_bstr()),
-            None => format!("{} (categories at {})", join(parts.path, "CATEGORIES".into()), id.address),
+            None => format!("{} (categories at {})", join(parts.path, b"CATEGORIES"), id.address),
         }
     }
 }

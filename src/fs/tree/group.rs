@@ -21,12 +21,6 @@ use crate::views::metadata::{self, Member};
 use crate::views::npy::{NpyType, NpyView, RawView, RowsBytes};
 use crate::views::text::{Format, TextColumn, TextView};
 
-/// `path/name` in HDF5.
-pub(super) fn join(path: &str, name: &BString) -> String {
-    let name = BStr::new(name);
-    if path == "/" { format!("/{name}") } else { format!("{path}/{name}") }
-}
-
 /// A group, shown as a directory.
 pub struct GroupNode {
     opened: Arc<Opened>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 use bstr::{BString, ByteSlice};
 
-use crate::catalogue::{Class, Dataset, Group, Layout, Object, ObjectId, Target};
+use crate::catalogue::{Class, Dataset, Group, Layout, Object, ObjectId, Target, join};
 use crate::fs::names;
 use crate::fs::node::Kind;
 use crate::table::{Column, Table};
@@ -176,7 +176,7 @@ pub(super) fn list(
             | Target::External { object: Some(Object::Dataset(dataset)), .. } => {
                 let array = Arc::new(Array {
                     name: link.name.clone(),
-                    path: super::group::join(path, &link.name),
+                    path: join(path, &link.name),
                     dataset: Arc::new((**dataset).clone()),
                 });
                 let stem = free_stem(&link.name, &[".npy", ".raw"], &taken);
@@ -254,7 +254,7 @@ pub(super) fn list(
                 let is_table = crate::dialects::hep001::text(attributes, "CLASS").as_deref() == Some("COLUMN_TABLE");
                 let child = match link_target(&link.target, &link.name) {
                     Some(Shown::Directory(elsewhere)) => Child::Link(elsewhere),
-                    _ => Child::Group { id: *id, path: super::group::join(path, &link.name), link: link.name.clone() },
+                    _ => Child::Group { id: *id, path: join(path, &link.name), link: link.name.clone() },
                 };
                 (if is_table { "table" } else { "group" }, child)
             }
