@@ -2,6 +2,7 @@
 //! is needed, gives what h5py shows (scripts/store_fixtures.py).
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -265,7 +266,7 @@ fn variable_datasets_of(name: &str, options: Options) {
             }
         }
     }
-    assert!(datasets["strings_compact"].through_worker());
+    assert!(datasets["strings_compact"].through_worker() && datasets["nested_compact"].through_worker());
     assert!(file.store().stats().collections.get() > 0);
 }
 
@@ -338,6 +339,26 @@ fn a_file_truncated_under_us_is_an_error() {
     let error = changed_in_place(|path| {
         std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(3000).unwrap();
     });
+    assert!(matches!(error, Error::Source(hepfs::source::Error::Changed(_))), "{error}");
+}
+
+#[test]
+fn growth_of_a_file_that_a_writer_has_open_is_no_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.h5");
+    let name = "store_filters.h5";
+    std::fs::copy(data(name), &path).unwrap();
+    let (file, datasets) = open(&path, small());
+    let info = hepfs::catalogue::FileInfo { swmr: true, ..file.info().clone() };
+    let written = Arc::new(File::new(file.store().clone(), file.source().clone(), file.client().clone(), info));
+    let description = datasets["gzip"].description();
+    let dataset = Dataset::new(written, "gzip".into(), description.clone()).unwrap();
+    dataset.read_bytes(0, &mut [0; 4], &Interrupt::new()).unwrap();
+    let mut growing = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    growing.write_all(&[0; 1000]).unwrap();
+    assert_bytes("gzip", &dataset, &hex(&expected(name)["gzip"]));
+    // For any other file it is one.
+    let error = datasets["gzip"].read_bytes(0, &mut [0; 4], &Interrupt::new()).unwrap_err();
     assert!(matches!(error, Error::Source(hepfs::source::Error::Changed(_))), "{error}");
 }
 
