@@ -243,6 +243,31 @@ impl Datatype {
         }
     }
 
+    /// The type of each part of a complex number: of the class of HDF5 2, or of the compound of `r` and `i` that h5py
+    /// and others write.
+    pub fn complex_part(&self) -> Option<&Datatype> {
+        match &self.class {
+            Class::Complex { base } => Some(base),
+            Class::Compound { fields } => match fields.as_slice() {
+                [r, i]
+                    if r.name == "r"
+                        && i.name == "i"
+                        && r.datatype == i.datatype
+                        && matches!(
+                            r.datatype.class,
+                            Class::Float { format: FloatFormat::Half | FloatFormat::Single | FloatFormat::Double, .. }
+                        )
+                        && r.offset == 0
+                        && i.offset == r.datatype.size
+                        && r.datatype.size.checked_mul(2) == Some(self.size) =>
+                {
+                    Some(&r.datatype)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
     /// The HEP001 boolean: an enumeration over one byte with exactly `FALSE` = 0 and `TRUE` = 1.
     pub fn is_boolean(&self) -> bool {
         let Class::Enum { members, .. } = &self.class else { return false };

@@ -1,18 +1,15 @@
 //! `SOURCE[:path]`: a place in a source, as a mount would show it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::Error;
 use super::options::Reading;
-use crate::fs::tree::{self, Context};
+use crate::fs::tree;
 use crate::fs::{Kind, NodeRef};
 use crate::source::Interrupt;
 
 /// A node found without mounting.
 pub(super) struct Place {
-    /// What the trees share; keeps them alive.
-    pub context: Arc<Context>,
     /// The node.
     pub node: NodeRef,
     /// Its name for messages.
@@ -45,7 +42,7 @@ impl Place {
         for part in path.split('/').filter(|part| !part.is_empty()) {
             node = node.lookup(part.as_bytes(), &interrupt).map_err(failed)?;
         }
-        Ok(Self { context, node, name: text.to_owned() })
+        Ok(Self { node, name: text.to_owned() })
     }
 
     /// Whether it is a directory.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 
-use bstr::{BStr, BString};
+use bstr::BString;
 use parking_lot::Mutex;
 
 use super::file::{FileNode, Xattrs};

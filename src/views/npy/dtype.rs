@@ -144,6 +144,9 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
         ByteOrder::Vax => NpyType::Void(size),
     };
     let fills = |precision: u32, offset: u32| offset == 0 && u64::from(precision) == size.saturating_mul(8);
+    if let Some(part) = datatype.complex_part() {
+        return complex(size, part, depth);
+    }
     match &datatype.class {
         _ if datatype.is_boolean() => Ok(NpyType::Bool),
         Class::Integer { signed, order, precision, offset } if fills(*precision, *offset) => {
@@ -164,7 +167,6 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
         Class::Enum { base, .. } => {
             Err(NoNpy::Malformed(format!("an enumeration of {size} bytes over {} bytes", base.size)))
         }
-        Class::Complex { base } => complex(size, base, depth),
         Class::Compound { fields } => {
             let mut fields = fields
                 .iter()
@@ -193,6 +195,7 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
         }
         Class::VariableString { .. } | Class::Sequence { .. } => Err(NoNpy::Variable),
         Class::Reference(_) => Err(NoNpy::Reference),
+        Class::Complex { base } => complex(size, base, depth),
         Class::Unknown(class) => Err(NoNpy::Unknown(*class)),
     }
 }
