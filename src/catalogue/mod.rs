@@ -64,7 +64,8 @@ impl Group {
 /// A name in a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
-    /// The name: any bytes but NUL and `/`, usually UTF-8.
+    /// The name: any bytes but NUL and `/`, usually UTF-8. Empty only for the link, always unreadable, that stands for
+    /// those that could not be listed.
     pub name: BString,
     /// What it leads to.
     pub target: Target,
@@ -162,7 +163,7 @@ impl Object {
 /// An attribute with its value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attribute {
-    /// The name.
+    /// The name. Empty for the attribute, without value, that stands for those that could not be listed.
     pub name: BString,
     /// Type of one element.
     pub datatype: Datatype,

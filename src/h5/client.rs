@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
+use super::error::Error;
+use super::options::{Options, Region};
 use super::pool::{self, GLANCE};
 use super::process::{Gone, Worker};
-use super::protocol::{Answer, Fault, Refusal, Reply, Request};
+use super::protocol::{Answer, Fault, Reply, Request};
 use crate::catalogue::{ChunkMap, Elements, FileInfo, Group, Link, Object, ObjectId};
 use crate::source::{Interrupt, Source};
 
@@ -24,93 +26,6 @@ const MAX_STARTS: u32 = 3;
 
 /// Files that a worker may have numbered; more is nonsense.
 const MAX_FILES: usize = 1024;
-
-/// Why a request to the worker failed.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// libhdf5 refused, with its own words (innermost message of its error stack first).
-    #[error("{0}")]
-    Hdf5(String),
-    /// The file is no HDF5 file, or a kind that is not supported.
-    #[error("{0}")]
-    NotHdf5(String),
-    /// The worker died while executing this request.
-    #[error("the HDF5 library crashed while {0}")]
-    Died(String),
-    /// The worker did not answer in time.
-    #[error("the HDF5 library did not finish {what} within {seconds} s")]
-    Deadline {
-        /// What was asked.
-        what: String,
-        /// The deadline.
-        seconds: u64,
-    },
-    /// The request killed or hung a worker twice before and is not tried again.
-    #[error("refused: {0} crashed or hung the HDF5 library before")]
-    Poisoned(String),
-    /// The answer would be larger than a request may be.
-    #[error("{what} needs {bytes} bytes, more than the {limit} a request may take")]
-    TooLarge {
-        /// What was asked.
-        what: String,
-        /// Bytes needed.
-        bytes: u64,
-        /// Bytes allowed.
-        limit: u64,
-    },
-    /// The worker could not be started or spoken to.
-    #[error("cannot run the HDF5 worker: {0}")]
-    Worker(String),
-    /// Nobody waits for the answer any more.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-/// Settings of the workers.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The program to start; it must answer to the hidden argument `hdf5-worker`. The running program by default.
-    pub program: PathBuf,
-    /// Folder of HDF5 filter plugins, none by default.
-    pub plugins: Option<PathBuf>,
-    /// Follow external links, storage and virtual sources to files below the source's own folder.
-    pub follow_external: bool,
-    /// How long a request may take; 10 s.
-    pub deadline: Duration,
-    /// Address space of a worker in bytes (`RLIMIT_AS`).
-    pub memory: u64,
-    /// Workers alive at once over all clients; 8.
-    pub workers: usize,
-    /// An idle worker is ended after this time; 30 s.
-    pub idle: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
-            plugins: None,
-            follow_external: false,
-            deadline: Duration::from_secs(10),
-            memory: 4 << 30,
-            workers: 8,
-            idle: Duration::from_secs(30),
-        }
-    }
-}
-
-/// Bytes of elements that one [`Client::read`] may ask for.
-pub const READ_LIMIT: u64 = super::protocol::MAX_ELEMENTS;
-
-/// A box of elements to read: `start` and `count` for each dimension (both empty for a scalar).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Region {
-    /// First element.
-    pub start: Vec<u64>,
-    /// Elements.
-    pub count: Vec<u64>,
-}
 
 /// Speaks to the worker of one source. Cheap to share; all methods may be called from any thread.
 ///
@@ -275,7 +190,7 @@ impl Client {
     /// Standard references (`H5T_STD_REF`) read as zeros; see [`Client::references`].
     ///
     /// # Errors
-    /// See [`Error`]; [`Error::TooLarge`] where the answer would pass the bound of a request: [`READ_LIMIT`] for the
+    /// See [`Error`]; [`Error::TooLarge`] where the answer would pass the bound of a request: [`READ_LIMIT`](super::READ_LIMIT) for the
     /// elements, three times that for what variable-length elements lead to.
     pub fn read(&self, id: ObjectId, region: &Region, interrupt: &Interrupt) -> Result<Elements, Error> {
         let request = Request::Read { id, start: region.start.clone(), count: region.count.clone() };
@@ -562,15 +477,5 @@ impl State {
         let what = self.strike();
         tracing::warn!(source = %source.path().display(), ?deadline, "the HDF5 worker was ended: no answer while {what}");
         Error::Deadline { what, seconds: deadline.as_secs_f64().ceil() as u64 }
-    }
-}
-
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Hdf5(reason) => Error::Hdf5(reason),
-            Refusal::NotHdf5(reason) => Error::NotHdf5(reason),
-            Refusal::TooLarge { what, bytes, limit } => Error::TooLarge { what, bytes, limit },
-        }
     }
 }

@@ -6,11 +6,15 @@
 //! else.
 
 mod client;
+mod error;
+mod options;
 mod pool;
 mod process;
 mod protocol;
 mod sandbox;
 mod worker;
 
-pub use client::{Client, Error, Options, READ_LIMIT, Region};
+pub use client::Client;
+pub use error::Error;
+pub use options::{Options, READ_LIMIT, Region};
 pub use worker::worker_main;

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::client::Options;
+use super::options::Options;
 use super::pool::{self, Slot};
 use super::protocol::{self, Envelope, Hello, MAX_ELEMENTS, MAX_FRAME, MAX_HEAP, Message, Reply, Request, SHARED};
 use crate::catalogue::Elements;
@@ -46,6 +46,8 @@ impl Worker {
     /// Starts a worker for `source` and hands it the descriptor.
     pub fn start(source: &Source, path: &Path, options: &Options, files: &[Vec<u8>], slot: Slot) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
+        // What a worker is told at its start may be longer than the socket's buffer.
+        ours.set_write_timeout(Some(options.deadline))?;
         let memory = shared_memory()?;
         let canonical = options.follow_external.then(|| path.canonicalize()).transpose()?;
         let folder = canonical.as_deref().and_then(Path::parent).map(Path::to_owned);
