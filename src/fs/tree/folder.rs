@@ -1,9 +1,7 @@
 //! Roots and folders: which HDF5 files a mount shows, and under which names.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
@@ -13,25 +11,14 @@ use parking_lot::Mutex;
 
 use super::group::GroupDirectory;
 use super::{Attributes, Children, Context, Effort, Error, GroupNode, Interrupt, Kind, Node, NodeRef, OpenError, Size};
-use super::{SourceFile, directory_only, plain_attributes};
+use super::{SourceFile, directory_only, plain_attributes, signature};
 use crate::fs::names;
 use crate::fs::node::DirEntry;
+use crate::source::Source;
 
-/// The HDF5 signature (format specification, II.A).
-const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
-
-/// Whether a regular file has the HDF5 signature: at 0, 512, 1024, 2048, … as the format allows.
+/// Whether a path leads to a regular file with the HDF5 signature.
 fn is_hdf5(path: &Path) -> bool {
-    let Ok(metadata) = std::fs::metadata(path) else { return false };
-    if !metadata.is_file() {
-        return false;
-    }
-    let Ok(file) = File::open(path) else { return false };
-    let offsets = std::iter::once(0).chain((9..).map(|power| 1u64 << power));
-    offsets.take_while(|offset| offset + 8 <= metadata.len()).any(|offset| {
-        let mut found = [0; 8];
-        file.read_exact_at(&mut found, offset).is_ok() && found == *SIGNATURE
-    })
+    Source::open(path).and_then(|source| signature::is_in(&source)).unwrap_or(false)
 }
 
 /// The only source of a mount: its root group, whichever file has its path now.
@@ -46,7 +33,12 @@ impl FileRoot {
     }
 
     fn group(&self, interrupt: &Interrupt) -> Result<Arc<GroupNode>, Error> {
-        let opened = self.source.current(interrupt)?;
+        let opened = self.source.current(interrupt).map_err(|error| {
+            if !error.is_interrupted() {
+                self.source.context().errors.add(&error.to_string());
+            }
+            error
+        })?;
         let mut group = self.group.lock();
         match &*group {
             Some(group) if Arc::ptr_eq(group.opened(), &opened) => Ok(group.clone()),
@@ -57,10 +49,7 @@ impl FileRoot {
 
 impl Node for FileRoot {
     fn attributes(&self) -> Attributes {
-        match &*self.group.lock() {
-            Some(group) => group.opened().attributes(Kind::Directory),
-            None => plain_attributes(Kind::Directory, SystemTime::now()),
-        }
+        self.source.attributes().unwrap_or_else(|| plain_attributes(Kind::Directory, SystemTime::now()))
     }
 
     fn is_current(&self) -> bool {

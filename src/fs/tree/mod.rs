@@ -10,6 +10,7 @@ mod links;
 mod listing;
 mod live;
 mod opened;
+mod signature;
 
 use std::path::PathBuf;
 use std::sync::Arc;
