@@ -36,7 +36,18 @@ pub enum OpenError {
     /// The HDF5 signature is nowhere where it may be.
     #[error("{path}: not an HDF5 file", path = .0.display())]
     NotHdf5(PathBuf),
-    /// libhdf5 cannot open the file, or list its root group.
+    /// The root group cannot be listed.
+    #[error("{path}: cannot be read as HDF5: {reason}", path = .path.display())]
+    Root {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// No file in a folder is an HDF5 file.
+    #[error("{path}: there is no HDF5 file in this folder", path = .0.display())]
+    NoFiles(PathBuf),
+    /// libhdf5 cannot open the file.
     #[error("{path}: cannot be read as HDF5: {error}", path = .path.display())]
     Hdf5 {
         /// The file.
