@@ -89,6 +89,15 @@ impl Drop for Mounted {
     }
 }
 
+/// A mount point that is cleared in the end.
+pub struct Unmount(pub PathBuf);
+
+impl Drop for Unmount {
+    fn drop(&mut self) {
+        clear(&self.0);
+    }
+}
+
 /// Takes away whatever is mounted, without asking it anything.
 pub fn clear(mountpoint: &Path) {
     while is_mounted(mountpoint) {
@@ -109,8 +118,7 @@ pub fn is_mounted(mountpoint: &Path) -> bool {
 /// The names in a directory, sorted.
 pub fn names(path: &Path) -> Vec<String> {
     let listed = fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut names: Vec<_> =
-        listed.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<_> = listed.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }
