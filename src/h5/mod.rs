@@ -9,8 +9,10 @@ mod client;
 mod pool;
 mod process;
 mod protocol;
+mod sample;
 mod sandbox;
 mod worker;
 
 pub use client::{Client, Error, Options, READ_LIMIT, Region};
+pub use sample::{SampleError, write_sample};
 pub use worker::worker_main;
