@@ -303,6 +303,8 @@ pub struct Filter {
     pub parameters: Vec<u32>,
     /// Name as stored.
     pub name: String,
+    /// libhdf5 can undo it: built in, or by a plugin from the folder that the user named.
+    pub available: bool,
 }
 
 /// A chunk as stored (`H5Dchunk_iter`).

@@ -72,7 +72,7 @@ fn describe(directory: &NodeRef, out: &mut impl Write, depth: usize) -> std::io:
     let interrupt = Interrupt::new();
     let Ok(children) = directory.children(&interrupt) else { return Ok(()) };
     for entry in children.iter().filter(|entry| entry.kind == Kind::Directory) {
-        if depth < DEEPEST && entry.name != "columns" && entry.name != ".hepfs" {
+        if depth < DEEPEST && entry.name != ".hepfs" {
             match directory.lookup(&entry.name, &interrupt) {
                 Ok(child) => describe(&child, out, depth + 1)?,
                 Err(error) => {

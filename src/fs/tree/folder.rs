@@ -104,7 +104,7 @@ impl FolderNode {
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             let path = entry.path();
             if is_folder || is_hdf5(&path) {
-                shown.insert(names::encode(entry.file_name().as_bytes()), path);
+                shown.insert(names::encode_directory(entry.file_name().as_bytes()), path);
             }
         }
         Ok(shown)
@@ -166,7 +166,7 @@ impl SeveralNode {
         let mut first: BTreeMap<BString, PathBuf> = BTreeMap::new();
         for path in paths {
             let base = path.canonicalize().ok().and_then(|path| path.file_name().map(ToOwned::to_owned));
-            let name = names::encode(base.unwrap_or_else(|| path.as_os_str().to_owned()).as_bytes());
+            let name = names::encode_directory(base.unwrap_or_else(|| path.as_os_str().to_owned()).as_bytes());
             let node: NodeRef = if path.is_dir() {
                 Arc::new(FolderNode::new(context.clone(), path.clone()))
             } else {

@@ -9,6 +9,7 @@ use bstr::{BString, ByteSlice};
 use crate::catalogue::{Class, Dataset, Group, Layout, Object, ObjectId, Target, join};
 use crate::fs::names;
 use crate::fs::node::Kind;
+use crate::store::codec::unavailable;
 use crate::table::{Column, Table};
 use crate::views::metadata::{Member, array_details};
 use crate::views::npy::NpyType;
@@ -245,7 +246,7 @@ pub(super) fn list(
     }
     for link in links() {
         let stem = || {
-            let plain = names::encode(&link.name);
+            let plain = names::encode_directory(&link.name);
             if taken.contains(&plain) { names::encode_reserved(&link.name) } else { plain }
         };
         let (kind, child) = match &link.target {
@@ -281,10 +282,10 @@ pub(super) fn list(
 /// The name, or for a dataset the stem of the names, under which a member of a group is shown; what [`list`] gives it,
 /// short of clashes between escaped names.
 pub(super) fn shown_name(group: &Group, is_table: bool, name: &[u8]) -> BString {
-    let plain = names::encode(name);
     if !matches!(group.link(name).and_then(|link| link.target.object()), Some(Object::Group { .. })) {
-        return plain;
+        return names::encode(name);
     }
+    let plain = names::encode_directory(name);
     let reserved: &[&str] = if is_table { &RESERVED_IN_TABLES } else { &RESERVED_IN_GROUPS };
     let is_view = |suffix: &str| {
         let stem = plain.strip_suffix(suffix.as_bytes());
@@ -324,6 +325,9 @@ fn array_views(dataset: &Dataset) -> [Result<(), String>; 2] {
     }
     if let Layout::Unknown(class) = dataset.layout {
         return refuse(format!("layout class {class} is not known"));
+    }
+    if let Some(reason) = unavailable(&dataset.filters) {
+        return refuse(reason);
     }
     let bytes = dataset.len().and_then(|len| len.checked_mul(dataset.datatype.size));
     // A header takes its share of what `stat` can state.

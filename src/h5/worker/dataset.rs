@@ -255,7 +255,9 @@ fn filters(dcpl: &Id) -> Result<Vec<Filter>, Reason> {
             parameters.shrink_to_fit();
             let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
             let name = printable(name.get(..end).unwrap_or_default());
-            Ok(Filter { id, optional: flags & ffi::FILTER_OPTIONAL != 0, parameters, name })
+            // SAFETY: a filter's number is any number.
+            let available = unsafe { ffi::H5Zfilter_avail(id) } > 0;
+            Ok(Filter { id, optional: flags & ffi::FILTER_OPTIONAL != 0, parameters, name, available })
         })
         .collect()
 }

@@ -38,6 +38,16 @@ pub struct Missing {
     pub name: String,
 }
 
+/// Why elements behind these filters cannot be had: the first that neither this program nor libhdf5 can undo.
+pub fn unavailable(filters: &[Filter]) -> Option<String> {
+    let filter = filters.iter().find(|filter| !filter.available && Codec::new(filter).is_err())?;
+    let name = if filter.name.is_empty() { String::new() } else { format!(" ({})", filter.name) };
+    Some(format!(
+        "filter {}{name} is not known; where its HDF5 plugin is installed, name that folder with --plugins",
+        filter.id
+    ))
+}
+
 /// The filters of a dataset, ready to be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pipeline {
@@ -261,7 +271,7 @@ mod tests {
     use super::*;
 
     fn filter(id: i32, parameters: &[u32]) -> Filter {
-        Filter { id, optional: false, parameters: parameters.into(), name: String::new() }
+        Filter { id, optional: false, parameters: parameters.into(), name: String::new(), available: false }
     }
 
     fn decode(filters: &[Filter], mask: u32, stored: &[u8], size: usize) -> Result<Vec<u8>, String> {

@@ -84,6 +84,9 @@ pub enum NoNpy {
     /// A datatype class that is not known.
     #[error("datatype class {0} is not known")]
     Unknown(i32),
+    /// Integers of 3, 5, 6 or 7 bytes.
+    #[error("NumPy has no integers of {0} bytes")]
+    Width(u64),
     /// Two fields of one name, or one without a name.
     #[error("a structured dtype cannot have the field name {0:?}")]
     Name(String),
@@ -149,6 +152,7 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
     }
     match &datatype.class {
         _ if datatype.is_boolean() => Ok(NpyType::Bool),
+        Class::Integer { .. } if matches!(size, 3 | 5..=7) => Err(NoNpy::Width(size)),
         Class::Integer { signed, order, precision, offset } if fills(*precision, *offset) => {
             Ok(number(*order, if *signed { Kind::Signed } else { Kind::Unsigned }, &[1, 2, 4, 8]))
         }
