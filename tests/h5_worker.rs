@@ -111,7 +111,7 @@ fn a_group_lists_links_bytewise_with_their_objects() {
         let Target::External { file: elsewhere, path, object } = target(&root, "external") else { panic!() };
         assert_eq!((elsewhere.as_slice(), path.as_slice(), object), (&b"h5_linked.h5"[..], &b"/there"[..], &None));
         assert!(matches!(target(&root, "committed").object(), Some(Object::Datatype { .. })));
-        let Some(Object::Group { id, attributes }) = target(&root, "group").object() else { panic!() };
+        let Some(Object::Group { id, attributes, .. }) = target(&root, "group").object() else { panic!() };
         assert_eq!(attributes.len(), 1);
         assert_eq!(client.group(*id, &Interrupt::new()).unwrap().links.len(), 1);
     }
