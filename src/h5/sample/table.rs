@@ -171,7 +171,7 @@ impl Columns {
         let length = table.dataset(LENGTH, Type::number::<f64>().at(at)?, &usual, &Fill::of(missing::F64))?;
         annotate(length.node(), "Length of the track.", Some("um"))?;
 
-        let datatype = Type::opaque(missing::CALIB.len(), "calibration word").at(at)?;
+        let datatype = Type::opaque(missing::CALIB.len()).at(at)?;
         let calib = table.dataset("calib", datatype, &text, &Fill::of(missing::CALIB))?;
         annotate(calib.node(), "Word of the last calibration, as the front end sent it.", None)?;
 
