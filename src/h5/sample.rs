@@ -6,7 +6,9 @@
 //! libhdf5 runs in this process here, not in the sandboxed worker: it writes a file of our own and reads none.
 
 mod april;
+mod attributes;
 mod content;
+mod storage;
 mod table;
 mod types;
 mod writer;
@@ -18,8 +20,9 @@ use std::ptr;
 
 use hdf5_metno_sys::{LOCK, h5, h5e};
 
+use self::storage::{Fill, Storage};
 use self::types::{Text, Type};
-use self::writer::{Context, File, Fill, Node, Storage};
+use self::writer::{Context, File, Node};
 use super::worker::error::{Reason, check};
 
 /// Why the sample could not be written.

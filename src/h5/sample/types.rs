@@ -2,7 +2,8 @@
 
 use hdf5_metno_sys::h5t;
 
-use super::writer::{References, c_string};
+use super::attributes::References;
+use super::writer::c_string;
 use crate::h5::worker::error::{Id, Reason, check};
 
 /// Values that libhdf5 may read byte for byte.
