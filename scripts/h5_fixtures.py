@@ -4,6 +4,7 @@ The expected values in that test are what h5py shows of the same files.
 """
 
 import os
+import shutil
 import sys
 
 import h5py
@@ -89,7 +90,7 @@ with h5py.File(path("h5_types.h5"), "w") as f:
                      dtype=h5py.enum_dtype({"NO": -1, "YES": 7}, basetype="<i2"))
     f.create_dataset("bool", data=np.array([True, False]))
     f.create_dataset("opaque", data=np.array([b"abc", b"de"], dtype="V3"))
-    f.create_dataset("bits", data=np.array([1, 2], "<u2"), dtype=h5py.Datatype(h5t.STD_B16LE) if False else "<u2")
+    h5d.create(f.id, b"bits", h5t.STD_B16BE, h5s.create_simple((2,)))
     f.create_dataset("complex", data=np.array([1 + 2j]))
     f.create_dataset("half", data=np.array([0.5], "<f2"))
     f.create_dataset("fixed", data=np.array([b"ab", b"c"], "S4"))
@@ -98,7 +99,6 @@ with h5py.File(path("h5_types.h5"), "w") as f:
     lists[2] = [3]
     nested = h5t.vlen_create(h5t.vlen_create(h5t.STD_I8LE))
     h5d.create(f.id, b"nested", nested, h5s.create_simple((1,)))
-    fill = h5p.create(h5p.DATASET_CREATE)
     odd = h5t.IEEE_F32LE.copy()
     odd.set_fields(15, 7, 8, 0, 7)
     odd.set_size(2)
@@ -141,7 +141,27 @@ with open(path("h5_raw.bin"), "wb") as f:
     f.write(b"\x01\x02\x03\x04")
 
 with h5py.File(path("h5_many.h5"), "w", libver="latest") as f:
-    d = f.create_dataset("d", shape=(3000, 3000), chunks=(10, 10), dtype="u1")
+    d = f.create_dataset("d", shape=(300, 300), chunks=(10, 10), dtype="u1")
     d[0, 0] = 1
-    d[2999, 2999] = 2
-    d[1000:1010, :] = 3
+    d[299, 299] = 2
+    d[100:110, :] = 3
+
+# Copies of files while a writer has them open: in SWMR mode, and not.
+with h5py.File(path("h5_writer.tmp"), "w", libver="latest") as f:
+    d = f.create_dataset("d", data=np.arange(3, dtype="<i4"), maxshape=(None,), chunks=(2,))
+    f.flush()
+    shutil.copy(f.filename, path("h5_marked.h5"))
+    f.swmr_mode = True
+    d.flush()
+    shutil.copy(f.filename, path("h5_swmr.h5"))
+os.remove(os.path.join(folder, "h5_writer.tmp"))
+
+# One object's header is damaged.
+with h5py.File(path("h5_damaged.h5"), "w") as f:
+    f["good"] = np.arange(3, dtype="<i4")
+    f["group/bad"] = np.arange(3, dtype="<i4")
+    bad = h5py.h5o.get_info(f["group/bad"].id).addr
+    f["zzz"] = np.int8(1)
+with open(os.path.join(folder, "h5_damaged.h5"), "r+b") as f:
+    f.seek(bad)
+    f.write(b"\xff")  # the version of the object's header

@@ -127,6 +127,7 @@ with create("store_filters.h5") as f:
     filtered("lz4_blocks", **hdf5plugin.LZ4(nbytes=100))
     filtered("lz4_noise", noise, chunks=(500,), **hdf5plugin.LZ4())
     filtered("scaleoffset", scaleoffset=0)
+    filtered("scaleoffset_square", data[:323].reshape(17, 19), chunks=(5, 6), scaleoffset=0)
     filtered("zfp", data.astype("<f4"), **hdf5plugin.Zfp(reversible=True))
     # A chunk written around its filters: shuffle masked off, deflate on.
     import zlib
@@ -155,6 +156,15 @@ def variable(f):
     dcpl.set_layout(h5d.COMPACT)
     d = h5d.create(f.id, b"strings_compact", h5t.py_create(text, logical=True), h5s.create_simple((3,)), dcpl)
     h5py.Dataset(d)[...] = ["one", "", "three"]
+    nested = h5py.vlen_dtype(text)
+    lists = [["a", "bc"], [], ["déf"] * 3, ["", "x" * 300]] * 5
+    chunked = f.create_dataset("nested", shape=(20,), dtype=nested, chunks=(6,), compression="gzip")
+    dcpl = h5p.create(h5p.DATASET_CREATE)
+    dcpl.set_layout(h5d.COMPACT)
+    d = h5d.create(f.id, b"nested_compact", h5t.py_create(nested, logical=True), h5s.create_simple((20,)), dcpl)
+    for i, texts in enumerate(lists):
+        for dataset in (chunked, h5py.Dataset(d)):
+            dataset[i] = np.array(texts, dtype=object)
 
 
 for name, sizes in (("store_variable.h5", None), ("store_variable_narrow.h5", (4, 4))):

@@ -7,5 +7,5 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == "hdf5-worker") {
         return hepfs::h5::worker_main();
     }
-    ExitCode::SUCCESS
+    hepfs::cli::run()
 }

@@ -2,6 +2,7 @@
 //! is needed, gives what h5py shows (scripts/store_fixtures.py).
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -89,10 +90,60 @@ fn every_filter_gives_what_h5py_shows() {
     fixed_datasets_of("store_filters.h5", small());
 }
 
+/// Of 2,000 bytes no buffer for decoding can be had but beyond the budget.
 #[test]
-fn a_budget_too_small_for_anything_is_slow_but_right() {
-    fixed_datasets_of("store_filters.h5", Options { cache_size: 16 << 10, max_chunk: 1 << 20, threads: 2 });
-    fixed_datasets_of("store_layouts.h5", Options { cache_size: 16 << 10, max_chunk: 1 << 20, threads: 2 });
+fn a_budget_too_small_for_any_chunk_is_slow_but_right() {
+    let tiny = || Options { cache_size: 2000, max_chunk: 1 << 20, threads: 2 };
+    fixed_datasets_of("store_filters.h5", tiny());
+    fixed_datasets_of("store_layouts.h5", tiny());
+}
+
+#[test]
+fn many_readers_of_a_tiny_budget_all_come_to_an_end() {
+    for name in ["store_filters.h5", "store_layouts.h5"] {
+        let (_file, datasets) = open(&data(name), Options { cache_size: 20_000, max_chunk: 1 << 20, threads: 2 });
+        let expected = expected(name);
+        std::thread::scope(|scope| {
+            for shift in 0..6 {
+                let (datasets, expected) = (&datasets, &expected);
+                scope.spawn(move || {
+                    let all = expected.as_object().unwrap();
+                    for (path, value) in all.iter().skip(shift).chain(all.iter().take(shift)) {
+                        assert_bytes(path, &datasets[path], &hex(value));
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn a_chunk_larger_than_allowed_is_refused_with_the_option() {
+    let (_file, datasets) = open(&data("store_filters.h5"), Options { max_chunk: 383, ..small() });
+    let error = datasets["gzip"].read_bytes(0, &mut [0; 4], &Interrupt::new()).unwrap_err();
+    assert_eq!(error.to_string(), "gzip: a chunk takes 384 bytes, more than the 383 allowed (--max-chunk)");
+    // Stored as they are, chunks of any size are read piece by piece.
+    let (_file, datasets) = open(&data("store_layouts.h5"), Options { max_chunk: 10, ..small() });
+    for name in ["chunked", "cube_plain"] {
+        assert_bytes(name, &datasets[name], &hex(&expected("store_layouts.h5")[name]));
+    }
+}
+
+#[test]
+fn a_sequential_reader_is_read_ahead_of() {
+    let (file, datasets) = open(&data("store_filters.h5"), small());
+    for offset in (0..480).step_by(96) {
+        datasets["zstd"].read_bytes(offset, &mut [0; 96], &Interrupt::new()).unwrap();
+    }
+    // The reader itself needed the first two chunks (384 bytes each); the others come without it.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while file.store().stats().chunks_decoded.get() < 6 {
+        assert!(std::time::Instant::now() < deadline, "{:?}", file.store().stats());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let mut out = [0; 80];
+    datasets["zstd"].read_bytes(1920, &mut out, &Interrupt::new()).unwrap();
+    assert_eq!(out[..], hex(&expected("store_filters.h5")["zstd"])[1920..]);
 }
 
 #[test]
@@ -194,8 +245,8 @@ fn json(datatype: &Datatype, bytes: &[u8], heap: &Heap) -> Value {
     }
 }
 
-fn variable_datasets_of(name: &str) {
-    let (file, datasets) = open(&data(name), small());
+fn variable_datasets_of(name: &str, options: Options) {
+    let (file, datasets) = open(&data(name), options);
     let interrupt = Interrupt::new();
     for (path, value) in expected(name).as_object().unwrap() {
         let dataset = &datasets[path];
@@ -215,18 +266,19 @@ fn variable_datasets_of(name: &str) {
             }
         }
     }
-    assert!(datasets["strings_compact"].through_worker());
+    assert!(datasets["strings_compact"].through_worker() && datasets["nested_compact"].through_worker());
     assert!(file.store().stats().collections.get() > 0);
 }
 
 #[test]
 fn elements_of_variable_length_lead_to_what_h5py_shows() {
-    variable_datasets_of("store_variable.h5");
+    variable_datasets_of("store_variable.h5", small());
+    variable_datasets_of("store_variable.h5", Options { cache_size: 10_000, ..small() });
 }
 
 #[test]
 fn addresses_of_four_bytes_behind_a_user_block_are_followed() {
-    variable_datasets_of("store_variable_narrow.h5");
+    variable_datasets_of("store_variable_narrow.h5", small());
 }
 
 #[test]
@@ -287,6 +339,26 @@ fn a_file_truncated_under_us_is_an_error() {
     let error = changed_in_place(|path| {
         std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(3000).unwrap();
     });
+    assert!(matches!(error, Error::Source(hepfs::source::Error::Changed(_))), "{error}");
+}
+
+#[test]
+fn growth_of_a_file_that_a_writer_has_open_is_no_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.h5");
+    let name = "store_filters.h5";
+    std::fs::copy(data(name), &path).unwrap();
+    let (file, datasets) = open(&path, small());
+    let info = hepfs::catalogue::FileInfo { swmr: true, ..file.info().clone() };
+    let written = Arc::new(File::new(file.store().clone(), file.source().clone(), file.client().clone(), info));
+    let description = datasets["gzip"].description();
+    let dataset = Dataset::new(written, "gzip".into(), description.clone()).unwrap();
+    dataset.read_bytes(0, &mut [0; 4], &Interrupt::new()).unwrap();
+    let mut growing = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    growing.write_all(&[0; 1000]).unwrap();
+    assert_bytes("gzip", &dataset, &hex(&expected(name)["gzip"]));
+    // For any other file it is one.
+    let error = datasets["gzip"].read_bytes(0, &mut [0; 4], &Interrupt::new()).unwrap_err();
     assert!(matches!(error, Error::Source(hepfs::source::Error::Changed(_))), "{error}");
 }
 

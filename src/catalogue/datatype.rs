@@ -1,10 +1,16 @@
 //! HDF5 datatypes as they are stored.
 
+use std::cell::Cell;
+
 use bstr::BString;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Types nest at most this deep when they are decoded; the worker stops earlier.
+const MAX_DEPTH: u32 = 64;
 
 /// A datatype in the layout it has in the file: `size` and the offsets of fields are those on disk, not in memory.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Datatype {
     /// Bytes of one element in the file. A variable-length part counts as one descriptor of 4 + address size + 4 bytes.
     pub size: u64,
@@ -193,6 +199,29 @@ pub enum ReferenceKind {
     Standard,
 }
 
+/// Bounded in depth: a worker that a file took over must not overflow the daemon's stack.
+impl<'de> Deserialize<'de> for Datatype {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename = "Datatype")]
+        struct Unbounded {
+            size: u64,
+            class: Class,
+        }
+        thread_local! {
+            static DEPTH: Cell<u32> = const { Cell::new(0) };
+        }
+        let depth = DEPTH.get();
+        if depth >= MAX_DEPTH {
+            return Err(D::Error::custom("a datatype nested too deeply"));
+        }
+        DEPTH.set(depth + 1);
+        let decoded = Unbounded::deserialize(deserializer);
+        DEPTH.set(depth);
+        decoded.map(|Unbounded { size, class }| Datatype { size, class })
+    }
+}
+
 impl Datatype {
     /// Whether an element leads to bytes outside itself (strings and sequences of variable length).
     pub fn is_variable(&self) -> bool {
@@ -214,6 +243,31 @@ impl Datatype {
         }
     }
 
+    /// The type of each part of a complex number: of the class of HDF5 2, or of the compound of `r` and `i` that h5py
+    /// and others write.
+    pub fn complex_part(&self) -> Option<&Datatype> {
+        match &self.class {
+            Class::Complex { base } => Some(base),
+            Class::Compound { fields } => match fields.as_slice() {
+                [r, i]
+                    if r.name == "r"
+                        && i.name == "i"
+                        && r.datatype == i.datatype
+                        && matches!(
+                            r.datatype.class,
+                            Class::Float { format: FloatFormat::Half | FloatFormat::Single | FloatFormat::Double, .. }
+                        )
+                        && r.offset == 0
+                        && i.offset == r.datatype.size
+                        && r.datatype.size.checked_mul(2) == Some(self.size) =>
+                {
+                    Some(&r.datatype)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
     /// The HEP001 boolean: an enumeration over one byte with exactly `FALSE` = 0 and `TRUE` = 1.
     pub fn is_boolean(&self) -> bool {
         let Class::Enum { members, .. } = &self.class else { return false };
@@ -221,5 +275,31 @@ impl Datatype {
             && members.len() == 2
             && members.iter().any(|member| member.name == "FALSE" && member.value == 0)
             && members.iter().any(|member| member.name == "TRUE" && member.value == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(depth: usize) -> Datatype {
+        let number = Class::Opaque { tag: "x".into() };
+        (0..depth).fold(Datatype { size: 1, class: number }, |base, _| Datatype {
+            size: 16,
+            class: Class::Sequence { base: Box::new(base) },
+        })
+    }
+
+    #[test]
+    fn decoding_is_bounded_in_depth() {
+        let bytes = postcard::to_stdvec(&nested(63)).unwrap();
+        assert_eq!(postcard::from_bytes::<Datatype>(&bytes).unwrap(), nested(63));
+        // One level encodes as two bytes: size 16 and the class; far deeper than any stack.
+        let mut bytes = postcard::to_stdvec(&nested(1)).unwrap()[..2].repeat(5_000_000);
+        bytes.extend(postcard::to_stdvec(&nested(0)).unwrap());
+        assert!(postcard::from_bytes::<Datatype>(&bytes).is_err());
+        // And the bound is the same the next time.
+        let bytes = postcard::to_stdvec(&nested(63)).unwrap();
+        assert!(postcard::from_bytes::<Datatype>(&bytes).is_ok());
     }
 }

@@ -64,7 +64,8 @@ impl Group {
 /// A name in a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
-    /// The name: any bytes but NUL and `/`, usually UTF-8.
+    /// The name: any bytes but NUL and `/`, usually UTF-8. Empty only for the link, always unreadable, that stands for
+    /// those that could not be listed.
     pub name: BString,
     /// What it leads to.
     pub target: Target,
@@ -162,7 +163,7 @@ impl Object {
 /// An attribute with its value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attribute {
-    /// The name.
+    /// The name. Empty for the attribute, without value, that stands for those that could not be listed.
     pub name: BString,
     /// Type of one element.
     pub datatype: Datatype,
@@ -302,6 +303,8 @@ pub struct Filter {
     pub parameters: Vec<u32>,
     /// Name as stored.
     pub name: String,
+    /// libhdf5 can undo it: built in, or by a plugin from the folder that the user named.
+    pub available: bool,
 }
 
 /// A chunk as stored (`H5Dchunk_iter`).
@@ -361,5 +364,42 @@ impl ChunkMap {
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
         self.chunks.capacity() * size_of::<Chunk>()
+    }
+}
+
+/// HDF5 path of the member `name` of the group at `path`; bytes that are no UTF-8 are written `\\xNN`.
+pub fn join(path: &str, name: &[u8]) -> String {
+    let slash = if path == "/" { "" } else { "/" };
+    let mut joined = format!("{path}{slash}");
+    for chunk in name.utf8_chunks() {
+        joined.push_str(chunk.valid());
+        joined.extend(chunk.invalid().iter().flat_map(|byte| format!("\\x{byte:02x}").into_bytes()).map(char::from));
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_show_every_byte() {
+        assert_eq!(join("/", b"a"), "/a");
+        assert_eq!(join("/a", b"b\xff\xfe c"), "/a/b\\xff\\xfe c");
+    }
+
+    #[test]
+    fn an_extent_of_zero_never_overflows() {
+        assert_eq!(product(&[u64::MAX, 0, u64::MAX]), Some(0));
+        assert_eq!(product(&[u64::MAX, 2]), None);
+    }
+
+    #[test]
+    fn sparse_chunk_maps_find_what_was_written() {
+        let chunk = |index| Chunk { index, address: index * 10, size: 1, mask: 0 };
+        let map = ChunkMap::new(vec![chunk(7), chunk(2), chunk(0)]);
+        assert_eq!(map.get(2).map(|chunk| chunk.address), Some(20));
+        assert_eq!(map.get(7).map(|chunk| chunk.address), Some(70));
+        assert_eq!(map.get(1), None);
     }
 }

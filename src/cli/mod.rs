@@ -1,1 +1,119 @@
-//! One file per command.
+//! One file per command. Parsed arguments become validated settings once, then never strings again.
+
+mod demo;
+mod info;
+mod logging;
+mod ls;
+mod mount;
+mod options;
+mod place;
+mod umount;
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::fs::mount::MountError;
+use crate::fs::tree::OpenError;
+
+/// Shows the column tables inside HDF5 files as directories of ordinary files.
+#[derive(Debug, Parser)]
+#[command(
+    name = "hepfs",
+    version,
+    after_help = "Start with `hepfs demo`, or `hepfs mount run.h5 mnt` and `ls mnt`. Every command has its own --help."
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+
+    /// Say more of what is done: -v for what happens, -vv for every request
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Mount(mount::Arguments),
+    Umount(umount::Arguments),
+    Ls(ls::Arguments),
+    Info(info::Arguments),
+    Demo(demo::Arguments),
+}
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A source cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// It cannot be mounted or unmounted.
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    /// A name in the tree that is asked for cannot be had.
+    #[error("{path}: {error}")]
+    Tree {
+        /// The name as asked for.
+        path: String,
+        /// Why.
+        error: crate::fs::Error,
+    },
+    /// The background process ended before it had mounted; the text is its reason.
+    #[error("{0}")]
+    Background(String),
+    /// A file cannot be written, a program not started.
+    #[error("{what}: {error}")]
+    Io {
+        /// What was being done.
+        what: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The sample cannot be written.
+    #[error("{path}: {reason}", path = .path.display())]
+    Sample {
+        /// The file to be written.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// The arguments contradict each other.
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl Error {
+    fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |error| Error::Io { what, error }
+    }
+
+    /// Whoever read our output went away, as `head` does: no error.
+    fn is_broken_pipe(&self) -> bool {
+        matches!(self, Error::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// Runs the command that the process's arguments name.
+pub fn run() -> ExitCode {
+    let Arguments { command, verbose } = Arguments::parse();
+    let outcome = match command {
+        Command::Mount(arguments) => mount::run(&arguments, verbose),
+        Command::Umount(arguments) => umount::run(&arguments),
+        Command::Ls(arguments) => logging::to_terminal(verbose).and_then(|()| ls::run(&arguments)),
+        Command::Info(arguments) => logging::to_terminal(verbose).and_then(|()| info::run(&arguments)),
+        Command::Demo(arguments) => demo::run(&arguments, verbose),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            // Names from a hostile file may hold terminal escapes.
+            eprintln!("hepfs: {}", crate::fs::tree::printable(&error.to_string()));
+            ExitCode::FAILURE
+        }
+    }
+}

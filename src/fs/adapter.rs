@@ -17,9 +17,10 @@ use std::time::{Duration, SystemTime};
 use bstr::{BString, ByteSlice};
 use fuser::{
     AccessFlags, BsdFileFlags, CopyFileRangeFlags, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, InitFlags, KernelConfig, LockOwner, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
-    ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite,
-    ReplyXattr, Request, TimeOrNow, WriteFlags,
+    INodeNo, InitFlags, IoctlFlags, KernelConfig, LockOwner, OpenAccMode, OpenFlags, PollEvents, PollFlags,
+    PollNotifier, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty,
+    ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyPoll, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
+    WriteFlags,
 };
 
 pub use session::{Invalidator, Server};
@@ -70,7 +71,7 @@ impl Shared {
             ctime: stat.attributes.ctime,
             crtime: stat.attributes.ctime,
             kind: file_type(stat.attributes.kind),
-            perm: stat.attributes.mode & 0o7555,
+            perm: stat.attributes.mode & 0o555,
             // For a directory 1 means "unknown": `find` takes 2 for "no folders inside".
             nlink: 1,
             uid: self.owner.0,
@@ -429,7 +430,7 @@ impl Filesystem for Adapter {
         let name = BString::from(name.as_bytes());
         if !name.starts_with(b"user.") {
             // `ls -l` asks for security labels and access lists of every file.
-            reply.error(fuser::Errno::ENODATA);
+            reply.fail(&Error::NoAttribute);
             return;
         }
         self.later(
@@ -465,6 +466,39 @@ impl Filesystem for Adapter {
                 Ok(())
             }
         });
+    }
+
+    // Without these three, `fuser` writes a warning to the log for each of them.
+
+    fn ioctl(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: IoctlFlags,
+        _: u32,
+        _: &[u8],
+        _: u32,
+        reply: ReplyIoctl,
+    ) {
+        reply.fail(&Error::NoControl);
+    }
+
+    fn lseek(&self, _: &Request, _: INodeNo, _: FileHandle, _: i64, _: i32, reply: ReplyLseek) {
+        reply.fail(&Error::LeftToKernel);
+    }
+
+    fn poll(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: PollNotifier,
+        _: PollEvents,
+        _: PollFlags,
+        reply: ReplyPoll,
+    ) {
+        reply.fail(&Error::LeftToKernel);
     }
 
     fn setattr(

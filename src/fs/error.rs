@@ -28,6 +28,12 @@ pub enum Error {
     /// No extended attribute of that name.
     #[error("no such attribute")]
     NoAttribute,
+    /// There is no such control operation: files are no terminals, though Python asks of each whether it is one.
+    #[error("no such control operation")]
+    NoControl,
+    /// The kernel has a way of its own, and takes it once it is told so.
+    #[error("left to the kernel")]
+    LeftToKernel,
     /// A value does not fit the buffer or the limit.
     #[error("result too large")]
     TooLarge,
@@ -70,6 +76,8 @@ impl Error {
             Error::ReadOnly => libc::EROFS,
             Error::NotPermitted => libc::EACCES,
             Error::NoAttribute => libc::ENODATA,
+            Error::NoControl => libc::ENOTTY,
+            Error::LeftToKernel => libc::ENOSYS,
             Error::TooLarge => libc::ERANGE,
             Error::Interrupted => libc::EINTR,
             Error::Store(_) | Error::Io(_) => libc::EIO,

@@ -1,30 +1,30 @@
 //! Mounting, unmounting, and stopping on a signal.
 
+mod checks;
+mod detach;
+mod error;
+
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 use crossbeam_channel::{Receiver, bounded, select};
-use nix::errno::Errno;
-use nix::mount::{MntFlags, umount2};
 use nix::unistd::geteuid;
 use signal_hook::iterator::{Handle, Signals};
 
 use super::adapter::{Invalidator, Server};
 use super::mountinfo::{self, MountEntry};
 use super::node::NodeRef;
+use checks::{check_mountpoint, check_sources, check_system, refusal, resolve};
+use detach::detach;
+pub use error::MountError;
 
 /// What stands behind `fuse.` in the list of mounts.
 pub const SUBTYPE: &str = "hepfs";
 
 /// The type in the list of mounts.
 const FS_TYPE: &str = "fuse.hepfs";
-
-/// The helper by which ordinary users mount and unmount.
-const HELPER: &str = "fusermount3";
 
 /// A source name longer than this is cut: mount(2) takes a page of options in all.
 const SOURCE_NAME_MAX: usize = 512;
@@ -53,6 +53,9 @@ pub struct MountOptions {
     pub total_bytes: u64,
     /// Session threads; one per core unless given.
     pub threads: Option<usize>,
+    /// Names the kernel may know at a time, about; beyond, it is asked to let go of old ones. Each takes some 300 bytes
+    /// here and 1 KiB there.
+    pub known_names: usize,
 }
 
 impl Default for MountOptions {
@@ -65,97 +68,9 @@ impl Default for MountOptions {
             ttl: Duration::from_secs(60),
             total_bytes: 0,
             threads: None,
+            known_names: 200_000,
         }
     }
-}
-
-/// Why something could not be mounted or unmounted.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MountError {
-    /// The mount point cannot be used: it does not exist, may not be entered, ...
-    #[error("{path}: {error}", path = .path.display())]
-    Mountpoint {
-        /// The mount point.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// The mount point is no directory.
-    #[error("{path}: not a directory; a mount point must be one", path = .0.display())]
-    NotADirectory(PathBuf),
-    /// Something of ours is mounted there.
-    #[error("{path}: a hepfs file system is mounted here already; `hepfs umount {path}` ends it", path = .0.display())]
-    AlreadyMounted(PathBuf),
-    /// A hepfs was mounted there and its daemon is gone.
-    #[error(
-        "{path}: left over from a hepfs that was killed; `hepfs umount {path}` (or `fusermount3 -u {path}`) clears it",
-        path = .0.display()
-    )]
-    Stale(PathBuf),
-    /// The mount would hide a source.
-    #[error(
-        "{mountpoint}: {source_path} lies in it and would be hidden; choose another mount point",
-        mountpoint = .mountpoint.display(), source_path = .source_path.display()
-    )]
-    HidesSource {
-        /// The mount point.
-        mountpoint: PathBuf,
-        /// The source in it.
-        source_path: PathBuf,
-    },
-    /// This system cannot do FUSE.
-    #[error(
-        "/dev/fuse does not exist: the kernel module `fuse` is not loaded (`modprobe fuse`), or a container hides it"
-    )]
-    NoDevice,
-    /// The user may not use FUSE.
-    #[error("/dev/fuse may not be opened ({0}): the system's administrator decides who may mount")]
-    DeviceRefused(io::Error),
-    /// The helper for ordinary users is missing.
-    #[error("{HELPER} is not installed: an ordinary user needs it to mount and unmount (package `fuse3`)")]
-    NoHelper,
-    /// `--allow-other` is not permitted.
-    #[error(
-        "--allow-other is refused: an ordinary user may use it only where /etc/fuse.conf has the line `user_allow_other`"
-    )]
-    AllowOtherRefused,
-    /// mount(2) or the helper said no.
-    #[error("cannot mount on {path}: {reason}", path = .path.display())]
-    Refused {
-        /// The mount point.
-        path: PathBuf,
-        /// What was said.
-        reason: String,
-    },
-    /// Nothing is mounted there.
-    #[error("{path}: nothing is mounted here", path = .0.display())]
-    NotMounted(PathBuf),
-    /// Something else is mounted there.
-    #[error("{path}: the file system mounted here is {fs_type}, not hepfs", path = .path.display())]
-    NotOurs {
-        /// The mount point.
-        path: PathBuf,
-        /// Its type.
-        fs_type: String,
-    },
-    /// Somebody uses the mount.
-    #[error(
-        "{path}: in use (an open file, or a shell whose folder is in it); `hepfs umount --lazy {path}` detaches it now",
-        path = .0.display()
-    )]
-    Busy(PathBuf),
-    /// umount(2) or the helper said no.
-    #[error("cannot unmount {path}: {reason}", path = .path.display())]
-    UnmountRefused {
-        /// The mount point.
-        path: PathBuf,
-        /// What was said.
-        reason: String,
-    },
-    /// Signals cannot be caught, or `/proc` cannot be read.
-    #[error("{0}")]
-    System(io::Error),
 }
 
 /// How a mount ended.
@@ -378,110 +293,6 @@ pub fn encode_source_name(name: &[u8]) -> String {
     encoded
 }
 
-/// Takes a mount away as root by umount(2), as an ordinary user by the helper.
-fn detach(path: &Path, lazy: bool) -> Result<(), MountError> {
-    let flags = if lazy { MntFlags::MNT_DETACH } else { MntFlags::empty() };
-    match umount2(path, flags | MntFlags::UMOUNT_NOFOLLOW) {
-        Ok(()) => Ok(()),
-        Err(Errno::EBUSY) => Err(MountError::Busy(path.to_owned())),
-        Err(Errno::EINVAL) => Err(MountError::NotMounted(path.to_owned())),
-        Err(Errno::EPERM) => detach_by_helper(path, lazy),
-        Err(error) => Err(MountError::UnmountRefused { path: path.to_owned(), reason: error.desc().to_owned() }),
-    }
-}
-
-fn detach_by_helper(path: &Path, lazy: bool) -> Result<(), MountError> {
-    let mut command = Command::new(HELPER);
-    command.arg("-u").args(lazy.then_some("-z")).arg("--").arg(path).env("LC_ALL", "C").stdin(Stdio::null());
-    let output = match command.output() {
-        Ok(output) => output,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(MountError::NoHelper),
-        Err(error) => return Err(MountError::UnmountRefused { path: path.to_owned(), reason: error.to_string() }),
-    };
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = output.stderr.trim();
-    if said.to_lowercase().contains_str("busy") {
-        return Err(MountError::Busy(path.to_owned()));
-    }
-    let reason = if said.is_empty() { output.status.to_string() } else { said.to_str_lossy().into_owned() };
-    Err(MountError::UnmountRefused { path: path.to_owned(), reason })
-}
-
-/// The absolute path without symbolic links, also of a mount point whose daemon died, where the last step cannot be
-/// looked at.
-fn resolve(path: &Path) -> io::Result<PathBuf> {
-    match path.canonicalize() {
-        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => {
-            let absolute = std::path::absolute(path)?;
-            match (absolute.parent(), absolute.file_name()) {
-                (Some(parent), Some(name)) => Ok(parent.canonicalize()?.join(name)),
-                _ => Err(error),
-            }
-        }
-        resolved => resolved,
-    }
-}
-
-fn check_mountpoint(path: &Path) -> Result<PathBuf, MountError> {
-    let refuse = |error| MountError::Mountpoint { path: path.to_owned(), error };
-    let resolved = resolve(path).map_err(refuse)?;
-    let here = mountinfo::mount_at(&resolved).map_err(MountError::System)?;
-    let metadata = match fs::metadata(&resolved) {
-        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => return Err(MountError::Stale(resolved)),
-        metadata => metadata.map_err(refuse)?,
-    };
-    if here.is_some_and(|mount| mount.fs_type == FS_TYPE) {
-        return Err(MountError::AlreadyMounted(resolved));
-    }
-    if !metadata.is_dir() {
-        return Err(MountError::NotADirectory(resolved));
-    }
-    if fs::read_dir(&resolved).map_err(refuse)?.next().is_some() {
-        tracing::warn!("{} is not empty; what it holds is hidden while mounted", resolved.display());
-    }
-    Ok(resolved)
-}
-
-fn check_sources(mountpoint: &Path, sources: &[PathBuf]) -> Result<(), MountError> {
-    for source in sources {
-        let resolved = source.canonicalize().unwrap_or_else(|_| source.clone());
-        if resolved.starts_with(mountpoint) {
-            let mountpoint = mountpoint.to_owned();
-            return Err(MountError::HidesSource { mountpoint, source_path: resolved });
-        }
-    }
-    Ok(())
-}
-
-/// What an ordinary user's system may lack, said before a bare "permission denied" says it.
-fn check_system() -> Result<(), MountError> {
-    match fs::OpenOptions::new().read(true).write(true).open("/dev/fuse") {
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV) => {
-            return Err(MountError::NoDevice);
-        }
-        Err(error) => return Err(MountError::DeviceRefused(error)),
-    }
-    if geteuid().is_root() || helper_exists() { Ok(()) } else { Err(MountError::NoHelper) }
-}
-
-fn helper_exists() -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = [PathBuf::from("/bin"), PathBuf::from("/sbin")];
-    std::env::split_paths(&path).chain(usual).any(|folder| folder.join(HELPER).exists())
-}
-
-fn refusal(mountpoint: &Path, error: io::Error) -> MountError {
-    let said = error.to_string();
-    if said.contains("user_allow_other") {
-        return MountError::AllowOtherRefused;
-    }
-    let reason = said.trim().trim_start_matches(HELPER).trim_start_matches([':', ' ']).to_owned();
-    MountError::Refused { path: mountpoint.to_owned(), reason }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -496,36 +307,10 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_over_a_source_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let real = folder.path().canonicalize().unwrap();
-        let source = real.join("run.h5");
-        fs::write(&source, b"").unwrap();
-        let refused = check_sources(&real, &[source.clone()]);
-        assert!(matches!(refused, Err(MountError::HidesSource { .. })), "{refused:?}");
-        assert!(check_sources(&real, &[real.clone()]).is_err());
-        assert!(check_sources(&real.join("mnt"), &[source]).is_ok());
-    }
-
-    #[test]
-    fn a_mount_point_must_be_a_directory() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(matches!(check_mountpoint(file.path()), Err(MountError::NotADirectory(_))));
-        assert!(matches!(check_mountpoint(Path::new("/no/such")), Err(MountError::Mountpoint { .. })));
-    }
-
-    #[test]
     fn unmounting_says_what_is_there() {
         let folder = tempfile::tempdir().unwrap();
         assert!(matches!(unmount(folder.path(), false), Err(MountError::NotMounted(_))));
         let proc = unmount(Path::new("/proc"), false);
         assert!(matches!(&proc, Err(MountError::NotOurs { fs_type, .. }) if fs_type == "proc"), "{proc:?}");
-    }
-
-    #[test]
-    fn the_helper_is_quoted_without_its_name() {
-        let error =
-            refusal(Path::new("/m"), io::Error::other("fusermount3: user has no write access to mountpoint /m\n"));
-        assert_eq!(error.to_string(), "cannot mount on /m: user has no write access to mountpoint /m");
     }
 }

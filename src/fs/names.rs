@@ -1,7 +1,7 @@
 //! From HDF5 link names to file names: no two objects of a directory share a name, and every name can be typed.
 //!
-//! Bytes 00–1F, 7F, `/` and `%` become `%XX`; a group named `.` or `..` becomes `%2E` or `%2E.`; a stem over 240 bytes is
-//! cut and gets `%~` and 16 hex digits of its hash. Since `%` itself is escaped, nothing else looks like an escape.
+//! Bytes 00–1F, 7F, `/` and `%` become `%XX`; a directory named `.` or `..` becomes `%2E` or `%2E.` (a file has a suffix
+//! behind its stem); a stem over 240 bytes is cut and gets `%~` and 16 hex digits of its hash. Since `%` itself is escaped, nothing else looks like an escape.
 
 use bstr::{BString, ByteSlice};
 
@@ -11,19 +11,22 @@ const LONGEST_STEM: usize = 240;
 /// `%~` and 16 hex digits.
 const HASH_SUFFIX: usize = 18;
 
+/// The name of a directory for a link name.
+pub fn encode_directory(name: &[u8]) -> BString {
+    match name {
+        b"." => "%2E".into(),
+        b".." => "%2E.".into(),
+        _ => encode(name),
+    }
+}
+
 /// The file name's stem for a link name.
 pub fn encode(name: &[u8]) -> BString {
     let mut encoded = Vec::with_capacity(name.len());
-    match name {
-        b"." => encoded.extend_from_slice(b"%2E"),
-        b".." => encoded.extend_from_slice(b"%2E."),
-        _ => {
-            for &byte in name {
-                match byte {
-                    0x00..=0x1f | 0x7f | b'/' | b'%' => push_escape(byte, &mut encoded),
-                    _ => encoded.push(byte),
-                }
-            }
+    for &byte in name {
+        match byte {
+            0x00..=0x1f | 0x7f | b'/' | b'%' => push_escape(byte, &mut encoded),
+            _ => encoded.push(byte),
         }
     }
     if encoded.len() > LONGEST_STEM {
@@ -87,9 +90,10 @@ mod tests {
         assert_eq!(encode(b"energy"), "energy");
         assert_eq!(encode("Länge µ".as_bytes()), "Länge µ");
         assert_eq!(encode(b"a/b%c\nd\x7f"), "a%2Fb%25c%0Ad%7F");
-        assert_eq!(encode(b"."), "%2E");
-        assert_eq!(encode(b".."), "%2E.");
-        assert_eq!(encode(b"..."), "...");
+        assert_eq!(encode_directory(b"."), "%2E");
+        assert_eq!(encode_directory(b".."), "%2E.");
+        assert_eq!(encode_directory(b"..."), "...");
+        assert_eq!(encode(b".."), "..");
         assert_eq!(encode(b"\xff\xfe"), BString::from(b"\xff\xfe".as_slice()));
         assert_eq!(encode_reserved(b"columns"), "%63olumns");
         assert_eq!(encode_reserved("état".as_bytes()), BString::from(b"%C3\xa9tat".as_slice()));
@@ -111,7 +115,7 @@ mod tests {
         fn encoded_names_are_file_names_and_differ(names in prop::collection::hash_set(prop::collection::vec(1u8..=255, 1..300), 2..20)) {
             let mut seen = HashSet::new();
             for name in &names {
-                let encoded = encode(name);
+                let encoded = encode_directory(name);
                 prop_assert!(!encoded.is_empty() && encoded.len() <= LONGEST_STEM);
                 prop_assert!(encoded != "." && encoded != "..");
                 prop_assert!(!encoded.iter().any(|byte| *byte < 0x20 || *byte == b'/' || *byte == 0x7f));

@@ -93,9 +93,7 @@ impl<R: Answer> Ticket<R> {
 
 impl<R> Drop for Pending<R> {
     fn drop(&mut self) {
-        if self.requester.is_some() {
-            self.watch.waiting.lock().requests.remove(&self.id);
-        }
+        self.watch.waiting.lock().requests.remove(&self.id);
     }
 }
 
@@ -148,10 +146,8 @@ impl Pool {
         let watch = self.watch.clone();
         let pending =
             Arc::new(Pending { answer: Mutex::new(Some(answer)), interrupt: Interrupt::new(), requester, id, watch });
-        if requester.is_some() {
-            let weak: Weak<Pending<R>> = Arc::downgrade(&pending);
-            self.watch.add(id, weak);
-        }
+        let weak: Weak<Pending<R>> = Arc::downgrade(&pending);
+        self.watch.add(id, weak);
         Ticket(pending)
     }
 
@@ -449,13 +445,14 @@ mod tests {
     #[test]
     fn all_can_be_cancelled_also_those_that_queue() {
         let pool = Pool::new();
-        let me = std::process::id();
+        // One that can be watched, one that cannot.
+        let requesters = [std::process::id(), 0];
         let (open_gate, gate) = crossbeam_channel::bounded::<()>(0);
         let answers: Vec<_> = (0..Lane::Slow.bound() + 3)
-            .map(|_| {
+            .map(|at| {
                 let (reply, answer) = Reply::new();
                 let gate = gate.clone();
-                pool.run(Lane::Slow, pool.ticket(me, reply), move |_| drop(gate.recv()));
+                pool.run(Lane::Slow, pool.ticket(requesters[at % 2], reply), move |_| gate.recv().unwrap_or(()));
                 answer
             })
             .collect();

@@ -7,104 +7,25 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
+use super::error::Error;
+use super::options::{Options, Region};
 use super::pool::{self, GLANCE};
 use super::process::{Gone, Worker};
-use super::protocol::{Answer, Refusal, Reply, Request};
+use super::protocol::{Answer, Fault, Reply, Request};
 use crate::catalogue::{ChunkMap, Elements, FileInfo, Group, Link, Object, ObjectId};
 use crate::source::{Interrupt, Source};
 
 /// Deaths and hangs after which a request is refused for good.
 const STRIKES: u32 = 2;
 
+/// Links that a group may have: as many as the worker lists, and the one that stands for the rest.
+const MAX_LINKS: usize = super::protocol::MAX_LINKS + 1;
+
+/// Workers tried for one request, where they are gone before they begin with it.
+const MAX_STARTS: u32 = 3;
+
 /// Files that a worker may have numbered; more is nonsense.
 const MAX_FILES: usize = 1024;
-
-/// Why a request to the worker failed.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// libhdf5 refused, with its own words (innermost message of its error stack first).
-    #[error("{0}")]
-    Hdf5(String),
-    /// The file is no HDF5 file, or a kind that is not supported.
-    #[error("{0}")]
-    NotHdf5(String),
-    /// The worker died while executing this request.
-    #[error("the HDF5 library crashed while {0}")]
-    Died(String),
-    /// The worker did not answer in time.
-    #[error("the HDF5 library did not finish {what} within {seconds} s")]
-    Deadline {
-        /// What was asked.
-        what: String,
-        /// The deadline.
-        seconds: u64,
-    },
-    /// The request killed or hung a worker twice before and is not tried again.
-    #[error("refused: {0} crashed or hung the HDF5 library before")]
-    Poisoned(String),
-    /// The answer would be larger than a request may be.
-    #[error("{what} needs {bytes} bytes, more than the {limit} a request may take")]
-    TooLarge {
-        /// What was asked.
-        what: String,
-        /// Bytes needed.
-        bytes: u64,
-        /// Bytes allowed.
-        limit: u64,
-    },
-    /// The worker could not be started or spoken to.
-    #[error("cannot run the HDF5 worker: {0}")]
-    Worker(String),
-    /// Nobody waits for the answer any more.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-/// Settings of the workers.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The program to start; it must answer to the hidden argument `hdf5-worker`. The running program by default.
-    pub program: PathBuf,
-    /// Folder of HDF5 filter plugins, none by default.
-    pub plugins: Option<PathBuf>,
-    /// Follow external links, storage and virtual sources to files below the source's own folder.
-    pub follow_external: bool,
-    /// How long a request may take; 10 s.
-    pub deadline: Duration,
-    /// Address space of a worker in bytes (`RLIMIT_AS`).
-    pub memory: u64,
-    /// Workers alive at once over all clients; 8.
-    pub workers: usize,
-    /// An idle worker is ended after this time; 30 s.
-    pub idle: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
-            plugins: None,
-            follow_external: false,
-            deadline: Duration::from_secs(10),
-            memory: 4 << 30,
-            workers: 8,
-            idle: Duration::from_secs(30),
-        }
-    }
-}
-
-/// Bytes of elements that one [`Client::read`] may ask for.
-pub const READ_LIMIT: u64 = super::protocol::MAX_ELEMENTS;
-
-/// A box of elements to read: `start` and `count` for each dimension (both empty for a scalar).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Region {
-    /// First element.
-    pub start: Vec<u64>,
-    /// Elements.
-    pub count: Vec<u64>,
-}
 
 /// Speaks to the worker of one source. Cheap to share; all methods may be called from any thread.
 ///
@@ -119,6 +40,8 @@ pub struct Client {
 #[derive(Debug)]
 pub(super) struct Inner {
     source: Arc<Source>,
+    /// Path of the source, absolute.
+    path: PathBuf,
     options: Options,
     state: Mutex<State>,
 }
@@ -157,15 +80,31 @@ enum Look {
     /// Nothing yet.
     Waiting,
     /// The request under way failed with its worker.
-    Failed(Error),
+    Failed(Failure),
+}
+
+/// Why a request has no answer.
+enum Failure {
+    Error(Error),
+    /// The worker was gone before it began: the request is not to blame and may be sent to another.
+    NotBegun(String),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Error(error)
+    }
 }
 
 impl Client {
     /// A client for `source`; no worker is started before the first request.
-    pub fn new(source: Arc<Source>, options: Options) -> Self {
+    pub fn new(source: Arc<Source>, mut options: Options) -> Self {
+        // The daemon may change its folder before the first worker starts.
+        options.plugins = options.plugins.map(|folder| std::path::absolute(&folder).unwrap_or(folder));
+        let path = std::path::absolute(source.path()).unwrap_or_else(|_| source.path().to_owned());
         let state =
             State { worker: None, info: None, strikes: HashMap::new(), files: Vec::new(), last_used: Instant::now() };
-        let inner = Arc::new(Inner { source, options, state: Mutex::new(state) });
+        let inner = Arc::new(Inner { source, path, options, state: Mutex::new(state) });
         pool::register(&inner);
         Self { inner }
     }
@@ -201,6 +140,9 @@ impl Client {
             let mut rest = page.links.as_slice();
             for _ in 0..page.count {
                 let (link, behind) = postcard::take_from_bytes::<Link>(rest).map_err(|_| nonsense())?;
+                if group.links.len() >= MAX_LINKS {
+                    return Err(nonsense());
+                }
                 group.links.push(link);
                 rest = behind;
             }
@@ -248,7 +190,7 @@ impl Client {
     /// Standard references (`H5T_STD_REF`) read as zeros; see [`Client::references`].
     ///
     /// # Errors
-    /// See [`Error`]; [`Error::TooLarge`] where the answer would pass the bound of a request: [`READ_LIMIT`] for the
+    /// See [`Error`]; [`Error::TooLarge`] where the answer would pass the bound of a request: [`READ_LIMIT`](super::READ_LIMIT) for the
     /// elements, three times that for what variable-length elements lead to.
     pub fn read(&self, id: ObjectId, region: &Region, interrupt: &Interrupt) -> Result<Elements, Error> {
         let request = Request::Read { id, start: region.start.clone(), count: region.count.clone() };
@@ -301,6 +243,20 @@ impl Client {
         }
     }
 
+    /// Has the worker fail: `crash`, `hang`, or `panic`. For tests.
+    ///
+    /// # Errors
+    /// What comes of it.
+    #[doc(hidden)]
+    pub fn rehearse(&self, fault: &str, interrupt: &Interrupt) -> Result<(), Error> {
+        let fault = match fault {
+            "crash" => Fault::Crash,
+            "hang" => Fault::Hang,
+            _ => Fault::Panic,
+        };
+        self.inner.call(Request::Fault(fault), interrupt).map(|_| ())
+    }
+
     /// The process id of the worker, where one runs. For tests.
     #[doc(hidden)]
     pub fn worker_id(&self) -> Option<u32> {
@@ -337,8 +293,7 @@ impl Inner {
     fn call(&self, request: Request, interrupt: &Interrupt) -> Result<(Answer, Option<Elements>), Error> {
         let mut state = self.turn(interrupt)?;
         state.refuse_poisoned(&request)?;
-        self.ready(&mut state, interrupt)?;
-        let answer = self.execute(&mut state, request, interrupt)?;
+        let answer = self.execute_ready(&mut state, request, interrupt)?;
         let elements = match (&answer, &state.worker) {
             (Answer::Elements { bytes, heap }, Some(running)) => match running.worker.elements(*bytes, *heap) {
                 Ok(elements) => Some(elements),
@@ -361,40 +316,59 @@ impl Inner {
             }
             match self.look(state, GLANCE) {
                 Look::Reply(_) | Look::Waiting => {}
-                Look::Failed(error) => tracing::debug!(%error, "an abandoned request failed"),
+                Look::Failed(_) => tracing::debug!("an abandoned request failed"),
             }
         }
         if state.worker.as_mut().is_some_and(|running| !running.worker.is_alive()) {
             // It died with nothing to do (the system may have been out of memory): no request is to blame.
             state.worker = None;
         }
-        if state.worker.is_none() {
-            state.refuse_poisoned(&Request::Open)?;
-            let slot = pool::acquire(self.options.workers, interrupt)?;
-            let worker = Worker::start(&self.source, &self.options, &state.files, slot)
-                .map_err(|error| Error::Worker(format!("{}: {error}", self.options.program.display())))?;
-            state.worker = Some(Running { worker, opened: false, pending: None });
+        for _ in 0..MAX_STARTS {
+            if state.worker.is_none() {
+                state.refuse_poisoned(&Request::Open)?;
+                let slot = pool::acquire(self.options.workers, interrupt)?;
+                let worker = Worker::start(&self.source, &self.path, &self.options, &state.files, slot)
+                    .map_err(|error| Error::Worker(format!("{}: {error}", self.options.program.display())))?;
+                state.worker = Some(Running { worker, opened: false, pending: None });
+            }
+            if state.worker.as_ref().is_some_and(|running| running.opened) {
+                return Ok(());
+            }
+            match self.execute(state, Request::Open, interrupt) {
+                Err(Failure::NotBegun(how)) => tracing::warn!(how, "an HDF5 worker did not start"),
+                Err(Failure::Error(error)) => return Err(error),
+                Ok(_) => return Ok(()),
+            }
         }
-        if state.worker.as_ref().is_some_and(|running| !running.opened) {
-            self.execute(state, Request::Open, interrupt)?;
+        Err(Error::Worker(format!("{} ends before it begins", self.options.program.display())))
+    }
+
+    /// Has a request executed, by another worker where one is gone before it began.
+    fn execute_ready(&self, state: &mut State, request: Request, interrupt: &Interrupt) -> Result<Answer, Error> {
+        for _ in 0..MAX_STARTS {
+            self.ready(state, interrupt)?;
+            match self.execute(state, request.clone(), interrupt) {
+                Err(Failure::NotBegun(how)) => tracing::debug!(how, "an HDF5 worker was gone before it began"),
+                Err(Failure::Error(error)) => return Err(error),
+                Ok(answer) => return Ok(answer),
+            }
         }
-        Ok(())
+        Err(Error::Worker("it ends before it begins".into()))
     }
 
     /// Sends a request to a worker that has nothing to do and waits for its end.
-    fn execute(&self, state: &mut State, request: Request, interrupt: &Interrupt) -> Result<Answer, Error> {
-        let Some(running) = state.worker.as_mut() else { return Err(nonsense()) };
+    fn execute(&self, state: &mut State, request: Request, interrupt: &Interrupt) -> Result<Answer, Failure> {
+        let Some(running) = state.worker.as_mut() else { return Err(nonsense().into()) };
         let sent = running.worker.send(request.clone());
-        running.pending =
-            Some(Pending { serial: *sent.as_ref().unwrap_or(&0), request: request.clone(), since: Instant::now() });
+        running.pending = Some(Pending { serial: *sent.as_ref().unwrap_or(&0), request, since: Instant::now() });
         if let Err(gone) = sent {
             return Err(state.died(&gone, &self.source));
         }
         loop {
             match self.look(state, GLANCE) {
-                Look::Reply(reply) => return reply.answer.map_err(Error::from),
-                Look::Failed(error) => return Err(error),
-                Look::Waiting if interrupt.is_raised() => return Err(Error::Interrupted),
+                Look::Reply(reply) => return reply.answer.map_err(|refusal| Error::from(refusal).into()),
+                Look::Failed(failure) => return Err(failure),
+                Look::Waiting if interrupt.is_raised() => return Err(Error::Interrupted.into()),
                 Look::Waiting => {}
             }
         }
@@ -403,24 +377,24 @@ impl Inner {
     /// Looks whether the request under way has come to its end.
     fn look(&self, state: &mut State, wait: Duration) -> Look {
         state.last_used = Instant::now();
-        let Some(running) = state.worker.as_mut() else { return Look::Failed(nonsense()) };
-        let Some(pending) = running.pending.as_ref() else { return Look::Failed(nonsense()) };
+        let Some(running) = state.worker.as_mut() else { return Look::Failed(nonsense().into()) };
+        let Some(pending) = running.pending.as_ref() else { return Look::Failed(nonsense().into()) };
         let reply = match running.worker.reply(wait) {
             Err(gone) => return Look::Failed(state.died(&gone, &self.source)),
             Ok(None) if pending.since.elapsed() >= self.options.deadline => {
-                return Look::Failed(state.hung(self.options.deadline, &self.source));
+                return Look::Failed(state.hung(self.options.deadline, &self.source).into());
             }
             Ok(None) => return Look::Waiting,
             Ok(Some(reply)) if reply.serial != pending.serial => {
                 state.worker = None;
-                return Look::Failed(nonsense());
+                return Look::Failed(nonsense().into());
             }
             Ok(Some(reply)) => reply,
         };
         running.pending = None;
         if state.files.len() + reply.files.len() > MAX_FILES {
             state.worker = None;
-            return Look::Failed(nonsense());
+            return Look::Failed(nonsense().into());
         }
         state.files.extend_from_slice(&reply.files);
         if !running.opened {
@@ -463,8 +437,8 @@ impl Inner {
         let last_used = state.last_used;
         let Some(running) = state.worker.as_mut() else { return };
         if running.pending.is_some() {
-            if let Look::Failed(error) = self.look(&mut state, Duration::ZERO) {
-                tracing::debug!(%error, "an abandoned request failed");
+            if let Look::Failed(_) = self.look(&mut state, Duration::ZERO) {
+                tracing::debug!("an abandoned request failed");
             }
         } else if last_used.elapsed() >= self.options.idle || !running.worker.is_alive() {
             state.worker = None;
@@ -489,25 +463,19 @@ impl State {
         what
     }
 
-    fn died(&mut self, Gone(how): &Gone, source: &Source) -> Error {
+    fn died(&mut self, Gone(how): &Gone, source: &Source) -> Failure {
+        if self.worker.as_ref().is_some_and(|running| !running.worker.has_begun()) {
+            self.worker = None;
+            return Failure::NotBegun(how.clone());
+        }
         let what = self.strike();
         tracing::warn!(source = %source.path().display(), how, "the HDF5 worker died while {what}");
-        Error::Died(what)
+        Error::Died(what).into()
     }
 
     fn hung(&mut self, deadline: Duration, source: &Source) -> Error {
         let what = self.strike();
         tracing::warn!(source = %source.path().display(), ?deadline, "the HDF5 worker was ended: no answer while {what}");
         Error::Deadline { what, seconds: deadline.as_secs_f64().ceil() as u64 }
-    }
-}
-
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Hdf5(reason) => Error::Hdf5(reason),
-            Refusal::NotHdf5(reason) => Error::NotHdf5(reason),
-            Refusal::TooLarge { what, bytes, limit } => Error::TooLarge { what, bytes, limit },
-        }
     }
 }

@@ -6,6 +6,8 @@
 //! else.
 
 mod client;
+mod error;
+mod options;
 mod pool;
 mod process;
 mod protocol;
@@ -13,6 +15,8 @@ mod sample;
 mod sandbox;
 mod worker;
 
-pub use client::{Client, Error, Options, READ_LIMIT, Region};
+pub use client::Client;
+pub use error::Error;
+pub use options::{Options, READ_LIMIT, Region};
 pub use sample::{SampleError, write_sample};
 pub use worker::worker_main;

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded, unbounded};
 use parking_lot::Mutex;
 
-use super::client::{Error, Inner};
+use super::client::Inner;
+use super::error::Error;
 use crate::source::Interrupt;
 
 /// How often idle and abandoned workers are looked at.

@@ -7,14 +7,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::client::Options;
+use super::options::Options;
 use super::pool::{self, Slot};
-use super::protocol::{self, Envelope, Hello, MAX_ELEMENTS, MAX_FRAME, MAX_HEAP, Reply, Request, SHARED};
+use super::protocol::{self, Envelope, Hello, MAX_ELEMENTS, MAX_FRAME, MAX_HEAP, Message, Reply, Request, SHARED};
 use crate::catalogue::Elements;
 use crate::source::Source;
 
@@ -33,6 +33,8 @@ pub(super) struct Worker {
     /// Bytes of a reply that has not come whole.
     inbox: Vec<u8>,
     serial: u64,
+    /// The last request that the worker has begun with.
+    begun: u64,
     _slot: Slot,
 }
 
@@ -42,13 +44,14 @@ pub(super) struct Gone(pub String);
 
 impl Worker {
     /// Starts a worker for `source` and hands it the descriptor.
-    pub fn start(source: &Source, options: &Options, files: &[Vec<u8>], slot: Slot) -> io::Result<Self> {
+    pub fn start(source: &Source, path: &Path, options: &Options, files: &[Vec<u8>], slot: Slot) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
+        // What a worker is told at its start may be longer than the socket's buffer.
+        ours.set_write_timeout(Some(options.deadline))?;
         let memory = shared_memory()?;
-        let path = std::path::absolute(source.path())?;
         let canonical = options.follow_external.then(|| path.canonicalize()).transpose()?;
         let folder = canonical.as_deref().and_then(Path::parent).map(Path::to_owned);
-        let path = canonical.unwrap_or(path);
+        let path = canonical.unwrap_or_else(|| path.to_owned());
         let mut command = Command::new(&options.program);
         command.arg(ARGUMENT).env_clear().env("HDF5_USE_FILE_LOCKING", "FALSE");
         if options.plugins.is_none() {
@@ -61,7 +64,8 @@ impl Worker {
         }
         // The worker writes nothing there but the message of a panic or of a failed start.
         let stderr = if tracing::enabled!(tracing::Level::DEBUG) { Stdio::inherit() } else { Stdio::null() };
-        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(stderr);
+        // In a group of its own, so that Ctrl-C in a terminal reaches the daemon alone, which then ends its workers.
+        command.process_group(0).stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(stderr);
         let mut child = pool::spawn(command)?;
         let hello = Hello {
             path: path.into_os_string().into_vec(),
@@ -79,7 +83,7 @@ impl Worker {
             return Err(error);
         }
         tracing::debug!(worker = child.id(), source = %source.path().display(), "HDF5 worker started");
-        Ok(Self { child, socket: ours, memory, inbox: Vec::new(), serial: 0, _slot: slot })
+        Ok(Self { child, socket: ours, memory, inbox: Vec::new(), serial: 0, begun: 0, _slot: slot })
     }
 
     /// The process id.
@@ -121,16 +125,27 @@ impl Worker {
         }
     }
 
+    /// Whether the worker has begun with the last request sent.
+    pub fn has_begun(&self) -> bool {
+        self.begun == self.serial
+    }
+
     fn take_reply(&mut self) -> Result<Option<Reply>, Gone> {
-        let Some(length) = self.inbox.first_chunk::<4>() else { return Ok(None) };
-        let length = u32::from_le_bytes(*length) as usize;
-        if length > MAX_FRAME {
-            return Err(self.gone(&format!("it sent a reply of {length} bytes")));
+        loop {
+            let Some(length) = self.inbox.first_chunk::<4>() else { return Ok(None) };
+            let length = u32::from_le_bytes(*length) as usize;
+            if length > MAX_FRAME {
+                return Err(self.gone(&format!("it sent a reply of {length} bytes")));
+            }
+            let Some(body) = self.inbox.get(4..4 + length) else { return Ok(None) };
+            let message = postcard::from_bytes(body);
+            self.inbox.drain(..4 + length);
+            match message {
+                Ok(Message::Begun(serial)) => self.begun = serial,
+                Ok(Message::Reply(reply)) => return Ok(Some(reply)),
+                Err(error) => return Err(self.gone(&format!("it sent an unreadable reply: {error}"))),
+            }
         }
-        let Some(body) = self.inbox.get(4..4 + length) else { return Ok(None) };
-        let reply = postcard::from_bytes(body);
-        self.inbox.drain(..4 + length);
-        reply.map(Some).map_err(|error| self.gone(&format!("it sent an unreadable reply: {error}")))
     }
 
     /// Whether the process still runs and its socket is open.

@@ -18,6 +18,9 @@ pub(super) const PAGE: usize = 4 << 20;
 /// One item (a link with the object behind it) is described in at most this many bytes, else only named.
 pub(super) const MAX_ITEM: usize = 8 << 20;
 
+/// Links that are listed of one group: 16 Mi names are about a gigabyte.
+pub(super) const MAX_LINKS: usize = 16 << 20;
+
 /// Bytes of fixed-size elements that a read may take.
 pub(super) const MAX_ELEMENTS: u64 = 16 << 20;
 
@@ -61,6 +64,16 @@ pub(super) enum Request {
     References { id: ObjectId, start: u64, count: u64 },
     /// What the sandbox still allows.
     Probe,
+    /// Fail on purpose; for tests.
+    Fault(Fault),
+}
+
+/// Ways to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) enum Fault {
+    Crash,
+    Hang,
+    Panic,
 }
 
 /// A request with its number.
@@ -68,6 +81,14 @@ pub(super) enum Request {
 pub(super) struct Envelope {
     pub serial: u64,
     pub request: Request,
+}
+
+/// What a worker says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Message {
+    /// It has the request of this number and begins: should it die now, that request is to blame.
+    Begun(u64),
+    Reply(Reply),
 }
 
 /// The answer to the request of the same number.
@@ -153,6 +174,7 @@ impl Request {
             }
             Request::References { id, .. } => format!("reading the references in the dataset {}", at(id)),
             Request::Probe => "testing the sandbox".into(),
+            Request::Fault(fault) => format!("a rehearsal ({fault:?})"),
         }
     }
 }

@@ -22,8 +22,7 @@ use seccompiler::{
 use super::protocol::{Hello, Sandbox};
 
 /// Where the libraries lie that a plugin may itself need.
-const LIBRARY_FOLDERS: [&str; 7] =
-    ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/proc/self/maps"];
+const LIBRARY_FOLDERS: [&str; 6] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache"];
 
 /// Ends the worker with the daemon.
 pub(super) fn die_with(parent: u32) -> io::Result<()> {
@@ -44,8 +43,8 @@ pub(super) fn limit(hello: &Hello) -> io::Result<()> {
         (libc::RLIMIT_AS, hello.memory),
         (libc::RLIMIT_CORE, 0),
         (libc::RLIMIT_FSIZE, 0),
-        // A virtual dataset may need many files at once.
-        (libc::RLIMIT_NOFILE, if hello.follow.is_some() { 256 } else { 32 }),
+        // Files that are followed to stay open, and a virtual dataset may need many at once.
+        (libc::RLIMIT_NOFILE, if hello.follow.is_some() { 2048 } else { 32 }),
     ];
     for (resource, value) in limits {
         let limit = libc::rlimit { rlim_cur: value, rlim_max: value };

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use self::session::Session;
 use super::process::receive_descriptors;
-use super::protocol::{self, Answer, Envelope, Hello, MAX_FRAME, Refusal, Reply, Request};
+use super::protocol::{self, Answer, Envelope, Fault, Hello, MAX_FRAME, Message, Refusal, Reply, Request};
 use super::sandbox;
 
 /// Runs the worker; what `hepfs hdf5-worker` does. The socket is standard input.
@@ -53,16 +53,17 @@ fn run() -> io::Result<()> {
     let mut session = Session::new(&hello, source, shared, sandbox);
     loop {
         let Some(Envelope { serial, request }) = protocol::receive::<Envelope>(&mut socket)? else { return Ok(()) };
+        protocol::send(&mut socket, &Message::Begun(serial))?;
         let answer = catch_unwind(AssertUnwindSafe(|| answer(&mut session, &request)))
             .unwrap_or_else(|_| Err(Refusal::Hdf5(format!("a defect in the worker while {}", request.what()))));
-        let mut reply = Reply { serial, files: session.take_new_files(), answer };
-        let mut bytes = protocol::frame(&reply).map_err(io::Error::other)?;
-        if bytes.len() > MAX_FRAME {
-            reply.answer =
-                Err(Refusal::TooLarge { what: request.what(), bytes: bytes.len() as u64, limit: MAX_FRAME as u64 });
-            bytes = protocol::frame(&reply).map_err(io::Error::other)?;
+        let files = session.take_new_files();
+        let mut frame = protocol::frame(&Message::Reply(Reply { serial, files: files.clone(), answer }));
+        if let Some(bytes) = frame.as_ref().ok().map(Vec::len).filter(|bytes| *bytes > MAX_FRAME) {
+            let (what, limit) = (request.what(), MAX_FRAME as u64);
+            let answer = Err(Refusal::TooLarge { what, bytes: bytes as u64, limit });
+            frame = protocol::frame(&Message::Reply(Reply { serial, files, answer }));
         }
-        io::Write::write_all(&mut socket, &bytes)?;
+        io::Write::write_all(&mut socket, &frame.map_err(io::Error::other)?)?;
     }
 }
 
@@ -75,5 +76,10 @@ fn answer(session: &mut Session, request: &Request) -> Result<Answer, Refusal> {
         Request::Read { id, start, count } => session.read(*id, start, count),
         Request::References { id, start, count } => session.references(*id, *start, *count),
         Request::Probe => Ok(Answer::Probe(sandbox::probe())),
+        Request::Fault(Fault::Crash) => std::process::abort(),
+        Request::Fault(Fault::Hang) => loop {
+            std::thread::sleep(std::time::Duration::from_secs(1));
+        },
+        Request::Fault(Fault::Panic) => panic!("as asked"),
     }
 }

@@ -13,7 +13,6 @@
 //! - A **reservation** may be held while waiting. It is never granted beyond the budget, and given up as too large
 //!   when nothing was released for [`STALLED`].
 
-use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -22,6 +21,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::Error;
+use super::idle::{Idle, rounded, serves};
 use crate::source::{Interrupt, Interrupted};
 
 /// How long a waiter sleeps before it looks at its interrupt: short against the second in which Ctrl-C must work.
@@ -48,9 +48,8 @@ struct Shared {
 struct State {
     /// Bytes of all buffers (idle ones too) and reservations.
     held: u64,
-    /// Buffers that nobody uses, by length. A fresh buffer costs a page fault every 4 KiB, more than decoding into it.
-    idle: BTreeMap<usize, Vec<Vec<u8>>>,
-    idle_bytes: u64,
+    /// Buffers that nobody uses.
+    idle: Idle,
     /// Leases under way.
     leases: usize,
     /// Buffers alive that were granted because they are larger than the budget.
@@ -178,6 +177,14 @@ impl Budget {
         }
     }
 
+    /// Counts `bytes` that a lease turned out to need beside its buffers, without waiting, beyond the budget too: it may
+    /// not wait (see the module's description), and the next who asks evens it out.
+    pub(super) fn charge(&self, bytes: u64) -> Reservation {
+        let mut state = self.0.state.lock();
+        state.held = state.held.saturating_add(bytes);
+        Reservation { budget: self.clone(), bytes }
+    }
+
     /// Buffers of these sizes for decoding, waiting for others where needed.
     ///
     /// # Errors
@@ -206,7 +213,7 @@ impl Budget {
     pub(super) fn try_lease<const N: usize>(&self, sizes: [usize; N]) -> Option<(Lease, [Buffer; N])> {
         loop {
             let mut state = self.0.state.lock();
-            let fresh: u64 = missing(&state.idle, &sizes);
+            let fresh = state.idle.missing(&sizes);
             if state.held.saturating_add(fresh) <= self.0.limit {
                 return Some(self.grant(&mut state, sizes));
             }
@@ -222,11 +229,8 @@ impl Budget {
         let oversized = total(&sizes) > self.0.limit;
         state.leases += 1;
         let buffers = sizes.map(|length| {
-            let bytes = match take_idle(&mut state.idle, length) {
-                Some(bytes) => {
-                    state.idle_bytes -= bytes.len() as u64;
-                    bytes
-                }
+            let bytes = match state.idle.take(length) {
+                Some(bytes) => bytes,
                 None => {
                     let length = rounded(length);
                     state.held += length as u64;
@@ -245,19 +249,16 @@ impl Budget {
     /// Drops an idle buffer that serves none of the `wanted` lengths, or else the least recently used entry of all
     /// caches, or else any idle buffer.
     fn free_something(&self, wanted: &[usize]) -> bool {
-        let serves = |idle: usize| wanted.iter().any(|length| (*length..=longest(*length)).contains(&idle));
-        self.free_idle(|idle| !serves(idle)) || self.evict() || self.free_idle(|_| true)
+        let unwanted = |idle: usize| !wanted.iter().any(|length| serves(idle, *length));
+        self.free_idle(unwanted) || self.evict() || self.free_idle(|_| true)
     }
 
     /// Drops an idle buffer with such a length.
     fn free_idle(&self, which: impl Fn(usize) -> bool) -> bool {
         let mut state = self.0.state.lock();
-        let Some(length) = state.idle.keys().rev().copied().find(|length| which(*length)) else { return false };
-        let freed = take_exactly(&mut state.idle, length);
-        if freed.is_some() {
-            state.idle_bytes -= length as u64;
-            state.held -= length as u64;
-        }
+        let freed = state.idle.take_largest(which);
+        state.held -= freed.as_ref().map_or(0, |freed| freed.len() as u64);
+        // Given back to the system outside the lock.
         drop(state);
         freed.is_some()
     }
@@ -316,41 +317,9 @@ impl Patience {
     }
 }
 
-/// Length a buffer is allocated with, so that those of compressed data (no two of one size) can be used again.
-fn rounded(length: usize) -> usize {
-    // An eighth of the next power of two: at most that much is wasted.
-    let grain = (length.next_power_of_two() / 8).max(4096);
-    length.checked_next_multiple_of(grain).unwrap_or(length)
-}
-
+/// Bytes that buffers of these sizes take.
 fn total(sizes: &[usize]) -> u64 {
     sizes.iter().map(|size| rounded(*size) as u64).fold(0, u64::saturating_add)
-}
-
-/// The longest idle buffer that serves for `length`.
-fn longest(length: usize) -> usize {
-    rounded(length).saturating_mul(2)
-}
-
-/// Bytes that would have to be allocated for buffers of these sizes.
-fn missing(idle: &BTreeMap<usize, Vec<Vec<u8>>>, sizes: &[usize]) -> u64 {
-    // A buffer counted for two sizes makes this too small by one buffer at most, for the length of one decoding.
-    let fresh = sizes.iter().filter(|size| idle.range(**size..=longest(**size)).next().is_none());
-    fresh.map(|size| rounded(*size) as u64).fold(0, u64::saturating_add)
-}
-
-fn take_idle(idle: &mut BTreeMap<usize, Vec<Vec<u8>>>, length: usize) -> Option<Vec<u8>> {
-    let (&key, _) = idle.range(length..=longest(length)).next()?;
-    take_exactly(idle, key)
-}
-
-fn take_exactly(idle: &mut BTreeMap<usize, Vec<Vec<u8>>>, length: usize) -> Option<Vec<u8>> {
-    let buffers = idle.get_mut(&length)?;
-    let buffer = buffers.pop();
-    if buffers.is_empty() {
-        idle.remove(&length);
-    }
-    buffer
 }
 
 impl Reservation {
@@ -406,12 +375,11 @@ impl Drop for Buffer {
                 state.oversized -= 1;
             }
             // A quarter of the budget may lie idle; more would only be evicted later at a worse moment.
-            if oversized || length == 0 || state.held > limit || state.idle_bytes + length > limit / 4 {
+            if oversized || length == 0 || state.held > limit || state.idle.bytes() + length > limit / 4 {
                 state.held -= length;
                 unwanted = Some(bytes);
             } else {
-                state.idle_bytes += length;
-                state.idle.entry(bytes.len()).or_default().push(bytes);
+                state.idle.put(bytes);
             }
         });
     }
@@ -420,5 +388,99 @@ impl Drop for Buffer {
 impl std::fmt::Debug for Budget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Budget").field("limit", &self.limit()).field("held", &self.held()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn what_is_held_is_counted_to_the_byte() {
+        let budget = Budget::new(1 << 20);
+        let mut reservation = budget.reserve(1000, &Interrupt::new()).unwrap();
+        assert_eq!(budget.held(), 1000);
+        reservation.shrink(400);
+        assert_eq!((budget.held(), reservation.bytes()), (400, 400));
+        let (lease, buffers) = budget.lease([5000, 0], &Interrupt::new()).unwrap();
+        assert_eq!(budget.held(), 400 + 8192);
+        assert_eq!((buffers[0].len(), buffers[1].len()), (5000, 0));
+        drop((lease, buffers, reservation));
+        // The buffer waits to be used again.
+        assert_eq!(budget.held(), 8192);
+        drop(budget.reserve(1 << 20, &Interrupt::new()).unwrap());
+        assert_eq!(budget.held(), 0);
+    }
+
+    #[test]
+    fn a_buffer_is_used_again() {
+        let budget = Budget::new(1 << 20);
+        let (lease, [mut buffer]) = budget.lease([10_000], &Interrupt::new()).unwrap();
+        buffer[0] = 7;
+        let place = buffer.as_ptr();
+        drop((lease, buffer));
+        let (_lease, [buffer]) = budget.lease([9_000], &Interrupt::new()).unwrap();
+        assert_eq!((buffer.as_ptr(), buffer.len()), (place, 9_000));
+    }
+
+    #[test]
+    fn more_than_the_budget_cannot_be_reserved() {
+        let budget = Budget::new(1000);
+        let error = budget.reserve(1001, &Interrupt::new()).unwrap_err();
+        assert_eq!(error, Shortage::TooLarge { bytes: 1001, limit: 1000 });
+        let error = error.at("/a", "a block").to_string();
+        assert_eq!(error, "/a: a block takes 1001 bytes, more than the 1000 allowed (--cache-size)");
+    }
+
+    #[test]
+    fn a_waiter_gets_what_another_releases() {
+        let budget = Budget::new(1000);
+        let held = budget.reserve(900, &Interrupt::new()).unwrap();
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| budget.reserve(500, &Interrupt::new()).map(|held| held.bytes()));
+            thread::sleep(LOOK * 2);
+            assert!(!waiter.is_finished());
+            drop(held);
+            assert_eq!(waiter.join().unwrap(), Ok(500));
+        });
+    }
+
+    #[test]
+    fn a_waiter_looks_at_its_interrupt() {
+        let budget = Budget::new(1000);
+        let _held = budget.reserve(900, &Interrupt::new()).unwrap();
+        let interrupt = Interrupt::new();
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| budget.reserve(500, &interrupt).map(drop));
+            interrupt.raise();
+            assert_eq!(waiter.join().unwrap(), Err(Shortage::Interrupted(Interrupted)));
+        });
+    }
+
+    #[test]
+    fn decoding_goes_on_when_everything_is_held_by_those_who_wait() {
+        let budget = Budget::new(100 << 10);
+        let _held = budget.reserve(100 << 10, &Interrupt::new()).unwrap();
+        assert!(budget.try_lease([5000]).is_none());
+        let (_lease, [buffer]) = budget.lease([5000], &Interrupt::new()).unwrap();
+        assert_eq!(buffer.len(), 5000);
+    }
+
+    #[test]
+    fn buffers_larger_than_the_budget_come_one_at_a_time() {
+        let budget = Budget::new(100 << 10);
+        let (lease, [first]) = budget.lease([1 << 20], &Interrupt::new()).unwrap();
+        drop(lease);
+        let interrupt = Interrupt::new();
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| budget.lease([1 << 20], &interrupt).map(|(_, [buffer])| buffer.len()));
+            thread::sleep(LOOK * 2);
+            assert!(!waiter.is_finished());
+            drop(first);
+            assert_eq!(waiter.join().unwrap(), Ok(1 << 20));
+        });
+        assert_eq!(budget.held(), 0);
     }
 }

@@ -171,3 +171,126 @@ impl<K, V> std::fmt::Debug for Cache<K, V> {
         f.debug_struct("Cache").field("budget", &self.inner.budget).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::*;
+    use crate::store::Reservation;
+
+    #[derive(Debug, PartialEq)]
+    enum Failure {
+        Made,
+        Interrupted,
+    }
+
+    impl From<Interrupted> for Failure {
+        fn from(_: Interrupted) -> Self {
+            Failure::Interrupted
+        }
+    }
+
+    fn block(budget: &Budget, bytes: u64) -> Result<Reservation, Failure> {
+        budget.reserve(bytes, &Interrupt::new()).map_err(|_| Failure::Made)
+    }
+
+    #[test]
+    fn one_makes_it_however_many_wait() {
+        let budget = Budget::new(1000);
+        let cache = Cache::new(&budget);
+        let (made, start) = (AtomicUsize::new(0), Barrier::new(8));
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    start.wait();
+                    let value = cache.get_or_make(&1, &Interrupt::new(), || {
+                        thread::sleep(LOOK);
+                        made.fetch_add(1, Ordering::Relaxed);
+                        block(&budget, 10)
+                    });
+                    assert_eq!(value.unwrap().bytes(), 10);
+                });
+            }
+        });
+        assert_eq!(made.into_inner(), 1);
+        assert_eq!(budget.held(), 10);
+    }
+
+    #[test]
+    fn where_one_fails_or_panics_the_next_takes_over() {
+        let budget = Budget::new(1000);
+        let cache = Cache::new(&budget);
+        let (tries, start) = (AtomicUsize::new(0), Barrier::new(4));
+        let outcomes: Vec<bool> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        start.wait();
+                        let made = cache.get_or_make(&1, &Interrupt::new(), || {
+                            thread::sleep(LOOK);
+                            match tries.fetch_add(1, Ordering::Relaxed) {
+                                0 => Err(Failure::Made),
+                                1 => panic!("a decoder that panics"),
+                                _ => block(&budget, 10),
+                            }
+                        });
+                        made.is_ok()
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or(false)).collect()
+        });
+        assert_eq!(outcomes.iter().filter(|ok| **ok).count(), 2);
+        assert_eq!(tries.into_inner(), 3);
+    }
+
+    #[test]
+    fn a_waiter_looks_at_its_interrupt() {
+        let budget = Budget::new(1000);
+        let cache = Cache::new(&budget);
+        let (making, done) = (Barrier::new(2), Barrier::new(2));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                cache.get_or_make(&1, &Interrupt::new(), || {
+                    making.wait();
+                    done.wait();
+                    block(&budget, 10)
+                })
+            });
+            making.wait();
+            let interrupt = Interrupt::new();
+            interrupt.raise();
+            let waited = cache.get_or_make(&1, &interrupt, || block(&budget, 10));
+            assert_eq!(waited.map(|value| value.bytes()), Err(Failure::Interrupted));
+            done.wait();
+        });
+    }
+
+    #[test]
+    fn the_least_recently_used_of_all_caches_goes_first() {
+        let budget = Budget::new(100);
+        let (chunks, pages) = (Cache::new(&budget), Cache::new(&budget));
+        let put = |cache: &Cache<u32, Reservation>, key: u32| {
+            drop(cache.get_or_make(&key, &Interrupt::new(), || block(&budget, 25)).unwrap());
+        };
+        put(&chunks, 1);
+        put(&pages, 2);
+        put(&chunks, 3);
+        put(&pages, 4);
+        chunks.get(&1);
+        put(&chunks, 5);
+        assert_eq!((pages.is_known(&2), budget.held()), (false, 100));
+        // 3 is next, but in use: 4 goes instead.
+        let used = chunks.get(&3);
+        chunks.get(&1);
+        chunks.get(&5);
+        put(&pages, 6);
+        assert!(chunks.is_known(&3) && !pages.is_known(&4));
+        drop(used);
+        chunks.retain(|key| *key != 3);
+        assert_eq!((chunks.len(), budget.held()), (2, 75));
+    }
+}

@@ -139,7 +139,7 @@ impl Chunks {
                     fill.write((run.chunk % self.datatype.size.max(1)) as usize, part(out, run)?);
                 }
             }
-            Place::Plain(chunk) if long || self.grid.chunk_bytes() > self.file.store().budget().limit() / 4 => {
+            Place::Plain(chunk) if long || !self.is_cacheable() => {
                 for run in runs {
                     let end = run.chunk + run.length;
                     let start = chunk.address.checked_add(run.chunk);
@@ -159,6 +159,12 @@ impl Chunks {
             }
         }
         Ok(())
+    }
+
+    /// Whether a chunk stored as it is may come through the cache without pushing out everything else.
+    fn is_cacheable(&self) -> bool {
+        let store = self.file.store();
+        self.grid.chunk_bytes() <= (store.budget().limit() / 4).min(store.max_chunk())
     }
 
     /// The bytes of a chunk, from the cache or made now.
@@ -325,7 +331,7 @@ impl Chunks {
         }
         chunks.extend(next.start..next.end.min(self.grid.chunks()));
         chunks.retain(|index| map.get(*index).is_some());
-        Ok(Ahead { chunks, next: 0, window: window as usize })
+        Ok(Ahead { chunks, at: 0, next: 0, window: window as usize })
     }
 
     /// Decodes chunks that a reader will want, while memory allows.
@@ -382,6 +388,8 @@ fn part(out: &mut [u8], run: Run) -> Result<&mut [u8], Error> {
 #[derive(Default)]
 struct Ahead {
     chunks: Vec<u64>,
+    /// Where the reader was last.
+    at: usize,
     /// The first not handed over yet.
     next: usize,
     /// How many may be handed over beyond the chunk read now.
@@ -391,7 +399,9 @@ struct Ahead {
 impl Ahead {
     /// Hands over what is near, now that the reader is at chunk `current`.
     fn start(&mut self, chunks: &Arc<Chunks>, current: u64) {
-        let here = self.chunks.iter().position(|index| *index == current).map_or(0, |i| i + 1);
+        let unread = self.chunks.get(self.at..).unwrap_or_default();
+        self.at += unread.iter().position(|index| *index == current).map_or(0, |i| i + 1);
+        let here = self.at;
         self.next = self.next.max(here);
         let end = self.chunks.len().min(here.saturating_add(self.window));
         let portion = (PORTION / chunks.grid.chunk_bytes().max(1)).max(1) as usize;

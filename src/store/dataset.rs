@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::chunks::{Chunks, How};
-use super::codec::Pipeline;
+use super::codec::{Pipeline, unavailable};
 use super::fill::Fill;
 use super::geometry::Grid;
 use super::heap::{ElementBatch, Heap, IN_MEMORY, Move, relocate};
@@ -251,6 +251,9 @@ fn access(
     };
     // Addresses of another file mean nothing in this one.
     let elsewhere = description.id.file != 0;
+    if let Some(reason) = unavailable(&description.filters) {
+        return Err(reason);
+    }
     let follow = file.client().follows_external();
     match &description.layout {
         Layout::Chunked { chunk, partial_unfiltered } => {

@@ -24,9 +24,11 @@ mod file;
 mod fill;
 mod geometry;
 mod heap;
+mod idle;
 mod references;
 mod rows;
 mod stats;
+mod stored_strings;
 mod tally;
 mod worker;
 
@@ -46,6 +48,7 @@ pub use file::File;
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
 pub use rows::{RowRange, Rows};
 pub use stats::{Counter, Stats};
+pub use stored_strings::StoredStrings;
 pub use tally::{Count, Tally};
 
 use crate::catalogue::ObjectId;

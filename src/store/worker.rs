@@ -81,14 +81,13 @@ pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> 
         }
     }
     chunks.file.check()?;
-    drop(lease);
     let heap = if heap.is_empty() {
         None
     } else {
-        let reserved = store.budget().reserve(heap.capacity() as u64, interrupt);
-        let held = reserved.map_err(|error| error.at(&chunks.path, "what the elements of a chunk lead to"))?;
+        let held = store.budget().charge(heap.capacity() as u64);
         Some((heap, held))
     };
+    drop(lease);
     Ok(Block { bytes, heap })
 }
 
@@ -107,9 +106,9 @@ fn scatter(area: &Area, extent: &[u64], size: u64, dense: &[u8], chunk: &mut [u8
     let mut at = vec![0u64; outer.len()];
     for source in dense.chunks_exact(row) {
         let mut element = 0u64;
-        for d in 0..extent.len() {
-            let x = area.start[d] + at.get(d).copied().unwrap_or(0);
-            element = element.checked_mul(extent[d])?.checked_add(x)?;
+        let steps = at.iter().chain([&0]);
+        for ((extent, start), step) in extent.iter().zip(&area.start).zip(steps) {
+            element = element.checked_mul(*extent)?.checked_add(start + step)?;
         }
         let start = usize::try_from(element.checked_mul(size)?).ok()?;
         chunk.get_mut(start..start.checked_add(row)?)?.copy_from_slice(source);

@@ -152,3 +152,13 @@ fn a_damaged_file_can_be_listed_but_not_opened() {
     assert_eq!(fs::read(mounted.path("a")).unwrap_err().raw_os_error(), Some(libc::EIO));
     assert_eq!(fs::read(mounted.path("b")).unwrap(), b"b");
 }
+
+#[test]
+fn holes_polls_and_controls_are_those_of_a_plain_file() {
+    let mounted = Mounted::new(directory([("a", file(pattern(10_000), Manner::Plain))]));
+    let script = "import os, select, sys; f = open(sys.argv[1], 'rb'); fd = f.fileno(); \
+                  print(f.isatty(), os.lseek(fd, 0, os.SEEK_HOLE), os.lseek(fd, 5, os.SEEK_DATA), \
+                  select.select([fd], [], [], 5)[0] == [fd])";
+    let said = must("python3", ["-c".into(), script.into(), mounted.path("a").into_os_string()]);
+    assert_eq!(String::from_utf8(said).unwrap(), "False 10000 5 True\n");
+}

@@ -1,5 +1,6 @@
 //! Names, attributes, listings, and what becomes of them when the source changes.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
@@ -7,7 +8,8 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bstr::BString;
@@ -212,4 +214,49 @@ fn statfs_says_read_only_and_full() {
     let line = mounts.lines().find(|line| line.contains(&format!(" {} ", root.display()))).unwrap();
     assert!(line.contains(" - fuse.hepfs a%2Cb\\040c.h5 ro"), "{line}");
     assert!(line.contains(" ro,nosuid,nodev"), "{line}");
+}
+
+#[test]
+fn too_many_names_make_the_kernel_let_go_of_old_ones() {
+    let files = (0..3_000).map(|n| (format!("f{n}"), file("abc", Manner::Plain)));
+    let mounted = Mounted::with(directory(files), &MountOptions { known_names: 400, ..MountOptions::default() });
+    let held = File::open(mounted.path("f0")).unwrap();
+    let known = || {
+        let shown = must("stat", ["-f".into(), "-c".into(), "%c".into(), mounted.root()]);
+        String::from_utf8(shown).unwrap().trim().parse::<u64>().unwrap()
+    };
+    for n in 0..3_000 {
+        assert_eq!(fs::metadata(mounted.path(format!("f{n}"))).unwrap().len(), 3);
+    }
+    let next = Cell::new(0);
+    crate::mounted::until("most names are gone", || {
+        // A lookup that reaches us may start another round; those of names that were let go of do.
+        next.set((next.get() + 1) % 3_000);
+        fs::metadata(mounted.path(format!("f{}", next.get()))).unwrap();
+        known() <= 400
+    });
+    let mut bytes = Vec::new();
+    (&held).read_to_end(&mut bytes).unwrap();
+    assert_eq!(bytes, b"abc");
+    assert_eq!(fs::read(mounted.path("f2999")).unwrap(), b"abc");
+}
+
+#[test]
+fn other_users_see_what_the_modes_permit_and_only_on_request() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let as_nobody = |path: PathBuf| {
+        let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "cat"];
+        run("setpriv", user.map(OsStr::new).into_iter().chain([path.as_os_str()])).status.success()
+    };
+    for allow_other in [false, true] {
+        let opens = Arc::new(AtomicU64::new(0));
+        let root = directory([("0440", file("abc", Manner::Plain)), ("0444", file("", Manner::Live(opens)))]);
+        let mounted = Mounted::with(root, &MountOptions { allow_other, ..MountOptions::default() });
+        fs::set_permissions(mounted.root().parent().unwrap(), PermissionsExt::from_mode(0o755)).unwrap();
+        assert_eq!(as_nobody(mounted.path("0444")), allow_other);
+        assert!(!as_nobody(mounted.path("0440")));
+        assert_eq!(fs::read(mounted.path("0440")).unwrap(), b"abc");
+    }
 }

@@ -8,7 +8,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::attributes::{any, boolean, references, strings, text, unsigned};
 use super::columns::{self, Candidate, Kind};
 use super::{consistency, indexes};
-use crate::catalogue::{self, Group, Object, ObjectId, attribute};
+use crate::catalogue::{self, Group, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, Error, File};
 use crate::table::{Categories, Column, Finding, Table};
@@ -44,11 +44,6 @@ impl Parts<'_> {
     }
 }
 
-/// `path/name`.
-pub(super) fn join(path: &str, name: &BStr) -> String {
-    if path == "/" { format!("/{name}") } else { format!("{path}/{name}") }
-}
-
 /// Builds the table of a group that [`super::recognise`] took for one.
 ///
 /// # Errors
@@ -74,7 +69,12 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
         .map(|candidate| candidate.name.clone())
         .collect();
     servants.extend(
-        group.links.iter().map(|link| &link.name).filter(|name| columns::is_servant_group(group, name.as_bstr())).cloned(),
+        group
+            .links
+            .iter()
+            .map(|link| &link.name)
+            .filter(|name| columns::is_servant_group(group, name.as_bstr()))
+            .cloned(),
     );
     Ok(Table {
         path: path.to_owned(),
@@ -171,8 +171,11 @@ fn logical_order<'c, 'a>(
         parts.report("HEP001 §5.3: column-order holds strings", "another datatype, or unreadable");
     }
     let listed = listed.flatten();
-    let by_name: HashMap<&BString, &Candidate<'_>> =
-        candidates.iter().filter(|candidate| candidate.is_shown()).map(|candidate| (&candidate.name, candidate)).collect();
+    let by_name: HashMap<&BString, &Candidate<'_>> = candidates
+        .iter()
+        .filter(|candidate| candidate.is_shown())
+        .map(|candidate| (&candidate.name, candidate))
+        .collect();
     let mut order = Vec::new();
     let mut seen: HashSet<&BString> = HashSet::new();
     for label in labels {
@@ -238,7 +241,7 @@ impl CategorySets {
         let ordered = boolean(&dataset.attributes, "ordered");
         let labels = columns::open(parts.file, &path, &dataset)
             .map(|dataset| Arc::new(DatasetRows::plain(dataset, u64::MAX)) as Arc<dyn crate::store::Rows>);
-        self.sets.push(Categories { path, labels, ordered });
+        self.sets.push(Categories { path, labels, datatype: dataset.datatype.clone(), ordered });
         self.by_id.insert(id, self.sets.len() - 1);
         Ok(self.sets.len() - 1)
     }
@@ -248,7 +251,7 @@ impl CategorySets {
         let direct = parts.group.links.iter().find(|link| link.target.object().is_some_and(|o| o.id() == id));
         match direct {
             Some(link) => parts.path_of(link.name.as_bstr()),
-            None => format!("{} (categories at {})", join(parts.path, "CATEGORIES".into()), id.address),
+            None => format!("{} (categories at {})", join(parts.path, b"CATEGORIES"), id.address),
         }
     }
 }
@@ -295,6 +298,12 @@ fn column(
         path,
         is_label,
         in_table,
+        stored_strings: columns::stored_strings(
+            parts.file,
+            candidate,
+            declared,
+            &parts.path_of(candidate.name.as_bstr()),
+        ),
         rows: content,
         tally,
         units: text(&attributes, "units"),

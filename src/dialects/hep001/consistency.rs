@@ -131,7 +131,11 @@ fn values(parts: &mut Parts<'_>, candidate: &Candidate<'_>) {
     }
     let reserved = ["_search_indexes", "SEARCH_INDEXES", "CATEGORIES", "NROWS", "GENERATION", "INDEX_COLUMNS"];
     if candidate.is_shown() && reserved.iter().any(|name| candidate.name == *name) {
-        parts.findings.push(Finding::new(&path, "HEP001 §6.1: a column has no reserved name", candidate.name.to_string()));
+        parts.findings.push(Finding::new(
+            &path,
+            "HEP001 §6.1: a column has no reserved name",
+            candidate.name.to_string(),
+        ));
     }
 }
 

@@ -3,9 +3,9 @@
 use bstr::{BStr, BString, ByteSlice};
 
 use super::attributes::{any, references, text, unsigned};
-use super::build::{COLUMN_LIST, Parts, SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST, join};
+use super::build::{COLUMN_LIST, Parts, SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST};
 use super::columns::Candidate;
-use crate::catalogue::{Dataset, Object};
+use crate::catalogue::{Dataset, Object, join};
 use crate::source::Interrupt;
 use crate::table::{Finding, SearchIndex};
 
@@ -25,7 +25,7 @@ pub(super) fn find(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], interrup
             }
         };
         for link in &group.links {
-            let path = join(&path, link.name.as_bstr());
+            let path = join(&path, &link.name);
             match link.target.object() {
                 Some(Object::Dataset(dataset)) => found.extend(one(parts, candidates, &path, dataset, &link.name)),
                 _ => parts.findings.push(Finding::new(

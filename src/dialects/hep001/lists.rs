@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use bstr::{BStr, ByteSlice};
-
 use super::attributes::text;
-use super::build::{Parts, join};
+use super::build::Parts;
 use super::columns::{dataset_rows, is_list, open as open_dataset};
-use crate::catalogue::{Attribute, Class, Dataset, Group, Object, ObjectId};
+use crate::catalogue::{Attribute, Class, Dataset, Group, Object, ObjectId, join};
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, Rows, Tally};
 use crate::table::{Finding, ListRows, StringRows};
@@ -79,15 +77,13 @@ fn level(
     let group = parts.file.client().group(id, interrupt).map_err(|error| error.to_string())?;
     let offsets = offsets(parts, path, &group)?;
     let mask = mask(parts, path, &group)?;
-    let member = join(path, BStr::new("VALUES"));
+    let member = join(path, b"VALUES");
     let values: Arc<dyn Rows> = match group.link(b"VALUES").and_then(|link| link.target.object()) {
         Some(Object::Dataset(dataset)) => leaf(parts, &member, dataset)?,
         Some(Object::Group { id, attributes, .. }) if is_list(attributes) => {
             level(parts, &member, *id, attributes, depth + 1, interrupt)?.rows(u64::MAX, &Arc::default())
         }
-        Some(Object::Group { id, attributes, .. })
-            if text(attributes, "CLASS").as_deref() == Some("STRING_VALUES") =>
-        {
+        Some(Object::Group { id, attributes, .. }) if text(attributes, "CLASS").as_deref() == Some("STRING_VALUES") => {
             strings(parts, &member, *id, interrupt)?
         }
         Some(_) => return Err("VALUES is neither a dataset, a list nor STRING_VALUES".into()),
@@ -109,7 +105,7 @@ fn offsets(parts: &Parts<'_>, path: &str, group: &Group) -> Result<Arc<dyn Rows>
     if !matches!(dataset.datatype.class, Class::Integer { .. }) || dataset.datatype.size > 8 {
         return Err("OFFSETS is not of integers".into());
     }
-    let opened = open_dataset(parts.file, &join(path, b"OFFSETS".as_bstr()), dataset)?;
+    let opened = open_dataset(parts.file, &join(path, b"OFFSETS"), dataset)?;
     Ok(Arc::new(DatasetRows::plain(opened, u64::MAX)))
 }
 
@@ -121,7 +117,7 @@ fn mask(parts: &Parts<'_>, path: &str, group: &Group) -> Result<Option<Arc<dyn R
     if !dataset.datatype.is_boolean() {
         return Err("MASK is not of booleans".into());
     }
-    let opened = open_dataset(parts.file, &join(path, b"MASK".as_bstr()), dataset)?;
+    let opened = open_dataset(parts.file, &join(path, b"MASK"), dataset)?;
     Ok(Some(Arc::new(DatasetRows::plain(opened, u64::MAX))))
 }
 
@@ -147,7 +143,7 @@ fn strings(parts: &Parts<'_>, path: &str, id: ObjectId, interrupt: &Interrupt) -
     if !matches!(dataset.datatype.class, Class::Integer { signed: false, .. }) || dataset.datatype.size != 1 {
         return Err("CHARS is not of one-byte unsigned integers".into());
     }
-    let characters = open_dataset(parts.file, &join(path, b"CHARS".as_bstr()), dataset)?;
+    let characters = open_dataset(parts.file, &join(path, b"CHARS"), dataset)?;
     let characters = Arc::new(DatasetRows::plain(characters, u64::MAX));
     Ok(Arc::new(StringRows::new(path.to_owned(), offsets, characters, mask, u64::MAX, Arc::<Tally>::default())))
 }

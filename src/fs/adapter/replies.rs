@@ -1,8 +1,8 @@
 //! What sends a failure, for each kind of reply.
 
 use fuser::{
-    Errno, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen,
-    ReplyWrite, ReplyXattr,
+    Errno, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyIoctl,
+    ReplyLseek, ReplyOpen, ReplyPoll, ReplyWrite, ReplyXattr,
 };
 
 use crate::fs::Error;
@@ -28,7 +28,10 @@ answers!(
     ReplyDirectoryPlus,
     ReplyEmpty,
     ReplyEntry,
+    ReplyIoctl,
+    ReplyLseek,
     ReplyOpen,
+    ReplyPoll,
     ReplyWrite,
     ReplyXattr
 );

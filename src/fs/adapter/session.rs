@@ -1,5 +1,6 @@
 //! One mounted session: its threads, and what we tell the kernel unasked.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -14,20 +15,16 @@ use nix::unistd::{getegid, geteuid};
 
 use super::{Adapter, Shared};
 use crate::fs::buffers::Buffers;
-use crate::fs::inodes::KnownName;
+use crate::fs::inodes::{KnownName, ROOT};
 use crate::fs::mount::MountOptions;
 use crate::fs::node::NodeRef;
 use crate::fs::pool::{Answer, Lane, Pool};
 use crate::fs::service::Service;
 use crate::fs::{Error, mount};
 
-/// More known names than this are too many: the kernel is asked to let go of the oldest quarter. Somebody walks
-/// through selections, of which there is no end.
-const KNOWN_NAMES: usize = 400_000;
-
 /// Tells the kernel things; empty until the session runs.
-#[derive(Default)]
 pub struct Connection {
+    known_names: usize,
     notifier: OnceLock<Notifier>,
     trimming: Arc<AtomicBool>,
 }
@@ -47,14 +44,20 @@ impl Answer for () {
 }
 
 impl Connection {
-    /// Asks the kernel to let go of names if too many are known.
+    fn new(known_names: usize) -> Self {
+        Self { known_names, notifier: OnceLock::new(), trimming: Arc::default() }
+    }
+
+    /// Asks the kernel to let go of the oldest names, down to three quarters of the limit, if too many are known:
+    /// somebody walks through selections, of which there is no end.
     pub fn trim(&self, service: &Service, pool: &Pool) {
-        if service.inodes().len() <= KNOWN_NAMES || self.trimming.swap(true, Ordering::Acquire) {
+        let known = service.inodes().len();
+        if known <= self.known_names || self.trimming.swap(true, Ordering::Acquire) {
             return;
         }
         let guard = Trimming(self.trimming.clone());
         let Some(notifier) = self.notifier.get().cloned() else { return };
-        let names = service.inodes().oldest(KNOWN_NAMES / 4);
+        let names = service.inodes().oldest(known.saturating_sub(self.known_names / 4 * 3));
         // Not on a session thread: the kernel may need an answer from us before it lets go.
         pool.run(Lane::Slow, pool.ticket(0, ()), move |_| {
             let _guard = guard;
@@ -77,7 +80,8 @@ fn forget_name(notifier: &Notifier, name: &KnownName) {
 pub struct Invalidator(Arc<Shared>);
 
 impl Invalidator {
-    /// Drops pages, attributes and names of every node that is no longer current.
+    /// Drops pages, attributes and names of every node that is no longer current, and the attributes of the folders
+    /// they are in.
     ///
     /// May wait for requests to be answered, so never call it from a [`crate::fs::Node`].
     pub fn stale(&self) {
@@ -94,13 +98,24 @@ impl Invalidator {
 
     fn drop_names(&self, choose: impl Fn(&NodeRef) -> bool) {
         let Some(notifier) = self.0.session.notifier.get() else { return };
-        for name in self.0.service.inodes().names(choose) {
+        let names = self.0.service.inodes().names(choose);
+        let folders: BTreeSet<u64> = names.iter().map(|name| name.parent).chain([ROOT]).collect();
+        for name in &names {
             // A negative length stands for the rest of the file.
-            if let Err(error) = notifier.inval_inode(INodeNo(name.number), 0, -1) {
-                tracing::debug!("cannot invalidate inode {}: {error}", name.number);
-            }
-            forget_name(notifier, &name);
+            forget_inode(notifier, name.number, 0, -1);
+            forget_name(notifier, name);
         }
+        for folder in folders {
+            // A negative offset stands for attributes alone.
+            forget_inode(notifier, folder, -1, 0);
+        }
+    }
+}
+
+/// Makes the kernel forget attributes and pages. It may have done so already, or the mount may be gone.
+fn forget_inode(notifier: &Notifier, number: u64, offset: i64, length: i64) {
+    if let Err(error) = notifier.inval_inode(INodeNo(number), offset, length) {
+        tracing::debug!("cannot invalidate inode {number}: {error}");
     }
 }
 
@@ -120,7 +135,7 @@ impl Server {
             direct_io: options.direct_io,
             total_bytes: options.total_bytes,
             owner: (geteuid().as_raw(), getegid().as_raw()),
-            session: Connection::default(),
+            session: Connection::new(options.known_names),
         });
         let session = Session::new(Adapter(shared.clone()), mountpoint, &config(options))?;
         shared.session.notifier.set(session.notifier()).ok();

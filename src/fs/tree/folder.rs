@@ -11,9 +11,9 @@ use std::time::SystemTime;
 use bstr::BString;
 use parking_lot::Mutex;
 
+use super::group::GroupDirectory;
 use super::{Attributes, Children, Context, Effort, Error, GroupNode, Interrupt, Kind, Node, NodeRef, OpenError, Size};
 use super::{SourceFile, directory_only, plain_attributes};
-use super::group::GroupDirectory;
 use crate::fs::names;
 use crate::fs::node::DirEntry;
 
@@ -96,14 +96,15 @@ impl FolderNode {
 
     /// File names as shown, with the paths behind them.
     fn scan(&self) -> Result<BTreeMap<BString, PathBuf>, Error> {
-        let listed = std::fs::read_dir(&self.path).map_err(|error| Error::Io(format!("{}: {error}", self.path.display())))?;
+        let listed =
+            std::fs::read_dir(&self.path).map_err(|error| Error::Io(format!("{}: {error}", self.path.display())))?;
         let mut shown = BTreeMap::new();
         for entry in listed.flatten() {
             // Links to folders are not followed: they may lead in circles.
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             let path = entry.path();
             if is_folder || is_hdf5(&path) {
-                shown.insert(names::encode(entry.file_name().as_bytes()), path);
+                shown.insert(names::encode_directory(entry.file_name().as_bytes()), path);
             }
         }
         Ok(shown)
@@ -165,7 +166,7 @@ impl SeveralNode {
         let mut first: BTreeMap<BString, PathBuf> = BTreeMap::new();
         for path in paths {
             let base = path.canonicalize().ok().and_then(|path| path.file_name().map(ToOwned::to_owned));
-            let name = names::encode(base.unwrap_or_else(|| path.as_os_str().to_owned()).as_bytes());
+            let name = names::encode_directory(base.unwrap_or_else(|| path.as_os_str().to_owned()).as_bytes());
             let node: NodeRef = if path.is_dir() {
                 Arc::new(FolderNode::new(context.clone(), path.clone()))
             } else {

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::group::join;
 use super::listing::{COLUMNS, Shown, shown_name};
 use super::{Interrupt, Opened};
-use crate::catalogue::{Group, Object, Target};
+use crate::catalogue::{Group, Object, Target, join};
 use crate::dialects::hep001::{self, Recognised};
 
 /// Finds the targets of the links of one group.
@@ -33,15 +32,17 @@ impl<'a> Resolver<'a> {
         match target {
             Target::Hard(Object::Group { id, link_count, .. }) if *link_count > 1 => {
                 let first = self.opened.first_path(*id, self.interrupt).ok().flatten()?;
-                let own = join(self.path, &BString::from(name));
+                let own = join(self.path, name);
                 if first == own { None } else { self.find(first.as_bytes()) }
             }
             Target::Soft { path, object } => {
                 object.as_ref()?;
-                let absolute = match path.first() {
-                    Some(b'/') => path.clone(),
-                    _ => join(self.path, path).into(),
-                };
+                if path.starts_with(b"/") {
+                    return self.find(path);
+                }
+                let mut absolute = BString::from(self.path);
+                absolute.push(b'/');
+                absolute.extend_from_slice(path);
                 self.find(&absolute)
             }
             _ => None,
@@ -60,7 +61,7 @@ impl<'a> Resolver<'a> {
             match object {
                 Object::Group { id, .. } => {
                     shown.push(shown_name(&group, is_table, part));
-                    at = join(&at, &part.into());
+                    at = join(&at, part);
                     if parts.peek().is_none() {
                         break;
                     }
@@ -84,9 +85,9 @@ impl<'a> Resolver<'a> {
             return Some(Arc::new(self.group.clone()));
         }
         let mut visited = self.visited.borrow_mut();
-        let known = visited.entry(path.to_owned()).or_insert_with(|| {
-            self.opened.file().client().group(id, self.interrupt).ok().map(Arc::new)
-        });
+        let known = visited
+            .entry(path.to_owned())
+            .or_insert_with(|| self.opened.file().client().group(id, self.interrupt).ok().map(Arc::new));
         known.clone()
     }
 

@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
 use bstr::{BString, ByteSlice};
 
-use crate::catalogue::{Class, Dataset, Group, Layout, Object, ObjectId, Target};
+use crate::catalogue::{Class, Dataset, Group, Layout, Object, ObjectId, Target, join};
 use crate::fs::names;
 use crate::fs::node::Kind;
+use crate::store::codec::unavailable;
 use crate::table::{Column, Table};
 use crate::views::metadata::{Member, array_details};
 use crate::views::npy::NpyType;
@@ -172,10 +172,11 @@ pub(super) fn list(
             details: Default::default(),
         };
         match &link.target {
-            Target::Hard(Object::Dataset(dataset)) | Target::External { object: Some(Object::Dataset(dataset)), .. } => {
+            Target::Hard(Object::Dataset(dataset))
+            | Target::External { object: Some(Object::Dataset(dataset)), .. } => {
                 let array = Arc::new(Array {
                     name: link.name.clone(),
-                    path: super::group::join(path, &link.name),
+                    path: join(path, &link.name),
                     dataset: Arc::new((**dataset).clone()),
                 });
                 let stem = free_stem(&link.name, &[".npy", ".raw"], &taken);
@@ -244,7 +245,7 @@ pub(super) fn list(
     }
     for link in links() {
         let stem = || {
-            let plain = names::encode(&link.name);
+            let plain = names::encode_directory(&link.name);
             if taken.contains(&plain) { names::encode_reserved(&link.name) } else { plain }
         };
         let (kind, child) = match &link.target {
@@ -253,11 +254,7 @@ pub(super) fn list(
                 let is_table = crate::dialects::hep001::text(attributes, "CLASS").as_deref() == Some("COLUMN_TABLE");
                 let child = match link_target(&link.target, &link.name) {
                     Some(Shown::Directory(elsewhere)) => Child::Link(elsewhere),
-                    _ => Child::Group {
-                        id: *id,
-                        path: super::group::join(path, &link.name),
-                        link: link.name.clone(),
-                    },
+                    _ => Child::Group { id: *id, path: join(path, &link.name), link: link.name.clone() },
                 };
                 (if is_table { "table" } else { "group" }, child)
             }
@@ -284,10 +281,10 @@ pub(super) fn list(
 /// The name, or for a dataset the stem of the names, under which a member of a group is shown; what [`list`] gives it,
 /// short of clashes between escaped names.
 pub(super) fn shown_name(group: &Group, is_table: bool, name: &[u8]) -> BString {
-    let plain = names::encode(name);
     if !matches!(group.link(name).and_then(|link| link.target.object()), Some(Object::Group { .. })) {
-        return plain;
+        return names::encode(name);
     }
+    let plain = names::encode_directory(name);
     let reserved: &[&str] = if is_table { &RESERVED_IN_TABLES } else { &RESERVED_IN_GROUPS };
     let is_view = |suffix: &str| {
         let stem = plain.strip_suffix(suffix.as_bytes());
@@ -327,6 +324,9 @@ fn array_views(dataset: &Dataset) -> [Result<(), String>; 2] {
     }
     if let Layout::Unknown(class) = dataset.layout {
         return refuse(format!("layout class {class} is not known"));
+    }
+    if let Some(reason) = unavailable(&dataset.filters) {
+        return refuse(reason);
     }
     let bytes = dataset.len().and_then(|len| len.checked_mul(dataset.datatype.size));
     // A header takes its share of what `stat` can state.
@@ -384,7 +384,7 @@ fn column_view(column: &Column, view: ColumnView) -> Result<(), String> {
         ColumnView::Text(_) => Err(too_large()),
         ColumnView::Raw | ColumnView::Npy => {
             let storage = column.storage.as_ref().ok_or("a list column has no elements of its own")?;
-            if view == ColumnView::Raw && is_variable_string(&storage.datatype.class) {
+            if view == ColumnView::Raw && column.stored_strings.is_some() {
                 return if text_fits(rows.len()) { Ok(()) } else { Err(too_large()) };
             }
             let width = rows.stored_width().ok_or("elements of variable length have no fixed place")?;
@@ -399,21 +399,21 @@ fn column_view(column: &Column, view: ColumnView) -> Result<(), String> {
     }
 }
 
-/// Whether `.raw` holds each value and a NUL.
-pub(super) fn is_variable_string(class: &Class) -> bool {
-    matches!(class, Class::VariableString { .. })
-}
-
-/// Bytes of the longest text a string of the column can have, where its type says.
-pub(super) fn longest_text(column: &Column) -> Option<u64> {
-    let storage = column.storage.as_ref()?;
-    match (&storage.datatype.class, column.rows.as_ref().ok()?.data_type()) {
-        // A byte that is no UTF-8 becomes three.
-        (Class::FixedString { .. }, DataType::LargeUtf8) => storage.datatype.size.checked_mul(3),
+/// Bytes of the longest text that a string or label of the column can have. What lies in a heap is stored as it is, so
+/// the size of the file bounds what no type does; a byte that is no UTF-8 becomes three.
+pub(super) fn longest_text(table: &Table, column: &Column, file_size: u64) -> Option<u64> {
+    let of_type = |class: &Class, size: u64| match class {
+        Class::FixedString { .. } => size.checked_mul(3),
+        Class::VariableString { .. } => file_size.checked_mul(3),
         // A code without a name is shown as a number of up to 20 digits.
-        (Class::Enum { members, .. }, DataType::Dictionary(..)) => {
+        Class::Enum { members, .. } => {
             Some(members.iter().map(|member| member.name.len() as u64 * 3).max().unwrap_or(0).max(20))
         }
         _ => None,
+    };
+    if let Some(set) = column.categories.and_then(|at| table.categories.get(at)) {
+        return of_type(&set.datatype.class, set.datatype.size);
     }
+    let storage = column.storage.as_ref()?;
+    of_type(&storage.datatype.class, storage.datatype.size)
 }

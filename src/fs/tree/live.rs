@@ -26,8 +26,7 @@ pub struct ErrorLog(Mutex<VecDeque<(SystemTime, String, u64)>>);
 impl ErrorLog {
     /// Adds an error, and writes it to the log.
     pub fn add(&self, message: &str) {
-        // Names in a hostile file may hold terminal escapes.
-        let message: String = message.chars().flat_map(printable).collect();
+        let message = printable(message);
         tracing::warn!("{message}");
         let mut errors = self.0.lock();
         if let Some((_, last, times)) = errors.back_mut()
@@ -52,12 +51,13 @@ impl ErrorLog {
     }
 }
 
-/// A character, or its escape where a terminal would act on it.
-pub(super) fn printable(character: char) -> impl Iterator<Item = char> {
-    let escaped = character.is_control();
-    let plain = (!escaped).then_some(character);
-    let escape = if escaped { character.escape_default().collect::<Vec<_>>() } else { Vec::new() };
-    plain.into_iter().chain(escape)
+/// A text with escapes for what a terminal would act on: names in a hostile file may hold anything.
+pub fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() { out.extend(character.escape_default()) } else { out.push(character) }
+    }
+    out
 }
 
 /// The root of a mount: what the sources show, and `.hepfs`.

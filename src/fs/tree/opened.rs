@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 
 use super::Context;
-use crate::catalogue::{Object, ObjectId};
+use crate::catalogue::{Object, ObjectId, join};
 use crate::fs::Error;
 use crate::fs::node::{Attributes, Kind};
 use crate::h5::{self, Client};
@@ -189,7 +189,7 @@ impl Opened {
                     && !paths.contains_key(id)
                     && paths.len() < MOST_GROUPS
                 {
-                    paths.insert(*id, super::group::join(&path, &link.name));
+                    paths.insert(*id, join(&path, &link.name));
                     queue.push_back(*id);
                 }
             }

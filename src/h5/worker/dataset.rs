@@ -55,7 +55,8 @@ impl Extent {
 impl Session {
     /// Describes an open dataset.
     pub fn dataset(&mut self, dataset: &Id, id: ObjectId) -> Result<Dataset, Reason> {
-        let address_size = self.file(id.file)?.address_size;
+        let file = self.file(id.file)?;
+        let (address_size, user_block) = (file.address_size, file.user_block);
         // SAFETY: an open dataset.
         let (datatype, space, dcpl) = unsafe {
             (
@@ -70,7 +71,7 @@ impl Session {
         Ok(Dataset {
             id,
             fill: fill(&dcpl, &datatype, &plan, address_size),
-            layout: layout(dataset, &dcpl, &extent)?,
+            layout: layout(dataset, &dcpl, &extent, user_block)?,
             filters: filters(&dcpl)?,
             datatype: described,
             shape: extent.shape,
@@ -105,7 +106,7 @@ impl Session {
         let (space, dcpl) =
             unsafe { (Id::own(ffi::H5Dget_space(dataset.raw()))?, Id::own(ffi::H5Dget_create_plist(dataset.raw()))?) };
         let extent = Extent::of(&space)?;
-        let Layout::Chunked { chunk, .. } = layout(&dataset, &dcpl, &extent)? else {
+        let Layout::Chunked { chunk, .. } = layout(&dataset, &dcpl, &extent, 0)? else {
             return Err(Refusal::Hdf5("the dataset is not chunked".into()));
         };
         let grid: Option<Vec<(u64, u64)>> = chunk
@@ -210,6 +211,22 @@ fn try_fill(dcpl: &Id, datatype: &Id, plan: &Plan, address_size: u8) -> Result<F
     }
 }
 
+impl Reason {
+    /// Names the filters that this worker lacks, where a read failed for want of one.
+    pub fn with_missing_filters(self, dataset: &Id) -> Self {
+        // SAFETY: an open dataset; a filter's number is any number.
+        let dcpl = unsafe { Id::own(ffi::H5Dget_create_plist(dataset.raw())) };
+        let filters = dcpl.and_then(|dcpl| filters(&dcpl)).unwrap_or_default();
+        // SAFETY: as above.
+        let missing = filters.iter().filter(|filter| unsafe { ffi::H5Zfilter_avail(filter.id) } <= 0);
+        let missing: Vec<String> = missing.map(|filter| format!("{} ({})", filter.id, filter.name)).collect();
+        if missing.is_empty() {
+            return self;
+        }
+        Reason::new(format!("no filter {} here, neither built in nor a plugin: {}", missing.join(", "), self.0))
+    }
+}
+
 fn filters(dcpl: &Id) -> Result<Vec<Filter>, Reason> {
     // SAFETY: an open property list (so below).
     let count = check(unsafe { ffi::H5Pget_nfilters(dcpl.raw()) })?;
@@ -238,12 +255,14 @@ fn filters(dcpl: &Id) -> Result<Vec<Filter>, Reason> {
             parameters.shrink_to_fit();
             let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
             let name = printable(name.get(..end).unwrap_or_default());
-            Ok(Filter { id, optional: flags & ffi::FILTER_OPTIONAL != 0, parameters, name })
+            // SAFETY: a filter's number is any number.
+            let available = unsafe { ffi::H5Zfilter_avail(id) } > 0;
+            Ok(Filter { id, optional: flags & ffi::FILTER_OPTIONAL != 0, parameters, name, available })
         })
         .collect()
 }
 
-fn layout(dataset: &Id, dcpl: &Id, extent: &Extent) -> Result<Layout, Reason> {
+pub(super) fn layout(dataset: &Id, dcpl: &Id, extent: &Extent, user_block: u64) -> Result<Layout, Reason> {
     // SAFETY: open objects (so below).
     match unsafe { ffi::H5Pget_layout(dcpl.raw()) } {
         ffi::LAYOUT_COMPACT => Ok(Layout::Compact),
@@ -254,7 +273,8 @@ fn layout(dataset: &Id, dcpl: &Id, extent: &Extent) -> Result<Layout, Reason> {
             }
             // SAFETY: as above.
             let address = unsafe { ffi::H5Dget_offset(dataset.raw()) };
-            if address == ffi::ADDRESS_UNDEFINED {
+            // libhdf5 adds the user block to the undefined address, too.
+            if address.wrapping_sub(user_block) == ffi::ADDRESS_UNDEFINED || address == ffi::ADDRESS_UNDEFINED {
                 // Not allocated, or an error: neither has an address.
                 let _ = Reason::of_library();
                 return Ok(Layout::Contiguous { address: None });

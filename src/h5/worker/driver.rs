@@ -135,8 +135,9 @@ static CLASS: DriverClass = DriverClass {
     write_selection: None,
     flush: None,
     truncate: None,
-    lock: None,
-    unlock: None,
+    // Nothing is locked, but a driver without these is not asked whether a writer has the file open.
+    lock: Some(lock),
+    unlock: Some(unlock),
     delete: None,
     control: None,
     // H5FD_FLMAP_SINGLE: nothing is ever allocated.
@@ -290,6 +291,14 @@ unsafe extern "C" fn read(
 
 unsafe extern "C" fn write(_: *mut DriverFile, _: c_int, _: Hid, _: u64, _: usize, _: *const c_void) -> Herr {
     -1
+}
+
+unsafe extern "C" fn lock(_: *mut DriverFile, _: bool) -> Herr {
+    0
+}
+
+unsafe extern "C" fn unlock(_: *mut DriverFile) -> Herr {
+    0
 }
 
 /// A C string out of bytes; a NUL inside cannot be named to libhdf5.

@@ -247,8 +247,8 @@ pub struct DriverClass {
     pub write_selection: Absent,
     pub flush: Absent,
     pub truncate: Absent,
-    pub lock: Absent,
-    pub unlock: Absent,
+    pub lock: Option<unsafe extern "C" fn(*mut DriverFile, bool) -> Herr>,
+    pub unlock: Option<unsafe extern "C" fn(*mut DriverFile) -> Herr>,
     pub delete: Absent,
     pub control: Absent,
     pub free_lists: [c_int; 7],
@@ -325,6 +325,8 @@ unsafe extern "C" {
     pub fn H5PLsize(count: *mut c_uint) -> Herr;
     pub fn H5PLremove(index: c_uint) -> Herr;
     pub fn H5PLappend(path: *const c_char) -> Herr;
+
+    pub fn H5Zfilter_avail(filter: c_int) -> Htri;
 
     pub fn H5Oopen_by_token(location: Hid, token: Token) -> Hid;
     pub fn H5Oget_info3(object: Hid, info: *mut ObjectInfo, fields: c_uint) -> Herr;

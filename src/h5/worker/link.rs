@@ -12,16 +12,13 @@ use super::error::{Id, Reason, check};
 use super::ffi::{self, Herr, Hid, LinkInfo, Token};
 use super::session::{Session, address_in};
 use crate::catalogue::{Link, ObjectId, Target};
-use crate::h5::protocol::{Answer, GroupPage, MAX_ITEM, PAGE, Refusal};
+use crate::h5::protocol::{Answer, GroupPage, MAX_ITEM, MAX_LINKS, PAGE, Refusal};
 
 /// Soft and external links that one path may pass.
 const MAX_HOPS: usize = 16;
 
 /// Longest path of a soft or external link.
 const MAX_VALUE: usize = 64 << 10;
-
-/// Links that a group may have here: 16 Mi names are about a gigabyte.
-const MAX_LINKS: usize = 16 << 20;
 
 /// A page of a listing takes no longer, so that the deadline is for what hangs and not for what is large.
 const PAGE_TIME: Duration = Duration::from_secs(2);
@@ -65,15 +62,14 @@ impl Session {
             links: Vec::new(),
             next: None,
         };
-        let mut next = start;
-        for found in listing.links.iter().skip(usize::try_from(start).unwrap_or(usize::MAX)) {
+        let links = listing.links.iter().skip(usize::try_from(start).unwrap_or(usize::MAX));
+        for (next, found) in (start..).zip(links) {
             if page.links.len() >= PAGE || (page.count > 0 && began.elapsed() >= PAGE_TIME) {
                 page.next = Some(next);
                 break;
             }
             let target = self.target(&group, id, found);
             page.push(&Link { name: found.name.clone(), target });
-            next += 1;
         }
         if page.next.is_none() {
             if let Some(Reason(text)) = &listing.failure {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
 use super::attribute::Aligned;
-use super::dataset::Extent;
+use super::dataset::{Extent, layout};
 use super::datatype::{Heap, Plan, describe};
 use super::driver;
 use super::error::{Id, Reason, check};
@@ -19,6 +19,9 @@ use crate::h5::protocol::{Answer, MAX_ELEMENTS, MAX_HEAP, Refusal, SHARED};
 
 /// Bytes that elements may take in memory: a reference takes 64 there and 18 on disk.
 const MAX_MEMORY: u64 = 4 * MAX_ELEMENTS;
+
+/// Chunks that libhdf5 is asked for at once.
+const MAX_CHUNKS: u64 = 16_384;
 
 /// The memory shared with the daemon: elements, then heap.
 #[derive(Debug)]
@@ -61,6 +64,8 @@ pub(super) struct Opened {
     pub described: Datatype,
     pub plan: Plan,
     pub extent: Extent,
+    /// Extent of a chunk, or empty.
+    pub chunk: Vec<u64>,
 }
 
 impl Session {
@@ -79,7 +84,11 @@ impl Session {
             unsafe { (Id::own(ffi::H5Dget_type(dataset.raw()))?, Id::own(ffi::H5Dget_space(dataset.raw()))?) };
         let (described, plan) = describe(&datatype, address_size)?;
         let extent = Extent::of(&space)?;
-        match self.dataset(&dataset, id)?.layout {
+        // SAFETY: an open dataset.
+        let dcpl = Id::own(unsafe { ffi::H5Dget_create_plist(dataset.raw()) })?;
+        let mut chunks = Vec::new();
+        match layout(&dataset, &dcpl, &extent, 0)? {
+            Layout::Chunked { chunk, .. } => chunks = chunk,
             Layout::External { files } => {
                 let names: Vec<&[u8]> = files.iter().map(|file| file.as_slice()).collect();
                 self.may_follow(id, &names, "external raw storage")?;
@@ -93,7 +102,7 @@ impl Session {
             }
             _ => {}
         }
-        Ok(Opened { id, dataset, datatype, described, plan, extent })
+        Ok(Opened { id, dataset, datatype, described, plan, extent, chunk: chunks })
     }
 
     fn may_follow(&self, id: ObjectId, files: &[&[u8]], what: &str) -> Result<(), Refusal> {
@@ -124,57 +133,92 @@ impl Session {
         if opened.extent.null {
             return Ok(Answer::Elements { bytes: 0, heap: 0 });
         }
-        let (elements, selection) = select(&opened.extent, start, count)?;
-        let size = elements.checked_mul(opened.plan.disk as u64).unwrap_or(u64::MAX);
+        let elements = select(&opened.extent, start, count)?.0;
+        let (disk, memory) = (opened.plan.disk, opened.plan.memory);
+        let size = elements.saturating_mul(disk as u64);
         if size > MAX_ELEMENTS {
             return Err(too_large(size, MAX_ELEMENTS));
         }
-        let memory = elements.checked_mul(opened.plan.memory as u64).unwrap_or(u64::MAX);
-        if memory > MAX_MEMORY {
-            return Err(too_large(memory, MAX_MEMORY));
+        if elements.saturating_mul(memory as u64) > MAX_MEMORY {
+            return Err(too_large(elements.saturating_mul(memory as u64), MAX_MEMORY));
         }
-        if elements == 0 {
-            return Ok(Answer::Elements { bytes: 0, heap: 0 });
-        }
-        let address_size = self.file(opened.id.file)?.address_size;
-        if opened.plan.is_copy() {
-            // SAFETY: the shared memory has room for MAX_ELEMENTS bytes.
-            unsafe { selection.read(opened, self.shared.start.as_ptr().cast())? };
-            return Ok(Answer::Elements { bytes: size, heap: 0 });
-        }
-        let mut buffer = Aligned::zeroed(memory as usize);
-        // SAFETY: `buffer` has room for the elements in memory.
-        unsafe { selection.read(opened, buffer.pointer())? };
-        let mut heap = Heap::new(MAX_HEAP as usize, address_size);
-        let encoded = match self.shared.bytes().get_mut(..size as usize) {
-            Some(disk) => {
-                disk.fill(0);
-                // SAFETY: libhdf5 wrote the buffer by the plan's type.
-                unsafe { opened.plan.encode_all(buffer.bytes(), disk, &mut heap) }
+        let mut heap = Heap::new(MAX_HEAP as usize, self.file(opened.id.file)?.address_size);
+        let mut done = 0;
+        for (first, rows) in slabs(start, count, &opened.chunk) {
+            let (mut start, mut count) = (start.to_vec(), count.to_vec());
+            if let (Some(start), Some(count)) = (start.first_mut(), count.first_mut()) {
+                (*start, *count) = (first, rows);
             }
-            None => return Err(too_large(size, SHARED)),
-        };
-        if opened.plan.allocates() {
-            reclaim(&opened.datatype, elements as usize, &mut buffer)?;
+            let (elements, selection) = select(&opened.extent, &start, &count)?;
+            let elements = elements as usize;
+            if elements == 0 {
+                continue;
+            }
+            let place = self.shared.bytes().get_mut(done..).and_then(|rest| rest.get_mut(..elements * disk));
+            let place = place.ok_or_else(|| too_large(size, SHARED))?;
+            done += place.len();
+            if opened.plan.is_copy() {
+                // SAFETY: the place has room for the elements, which have the same form in memory and on disk.
+                unsafe { selection.read(opened, place.as_mut_ptr().cast())? };
+                continue;
+            }
+            let mut buffer = Aligned::zeroed(elements * memory);
+            place.fill(0);
+            // SAFETY: `buffer` has room for the elements in memory, and libhdf5 writes it by the plan's type.
+            let encoded = unsafe {
+                selection.read(opened, buffer.pointer())?;
+                opened.plan.encode_all(buffer.bytes(), place, &mut heap)
+            };
+            if opened.plan.allocates() {
+                reclaim(&opened.datatype, elements, &mut buffer)?;
+            }
+            encoded.map_err(|overflow| too_large(overflow.0 as u64, MAX_HEAP))?;
         }
-        encoded.map_err(|overflow| too_large(overflow.0 as u64, MAX_HEAP))?;
-        let length = heap.bytes.len();
-        match self.shared.bytes().get_mut(size as usize..size as usize + length) {
-            Some(place) => place.copy_from_slice(&heap.bytes),
-            None => return Err(too_large(length as u64, MAX_HEAP)),
+        let heap = heap.bytes;
+        match self.shared.bytes().get_mut(done..).and_then(|rest| rest.get_mut(..heap.len())) {
+            Some(place) => place.copy_from_slice(&heap),
+            None => return Err(too_large(heap.len() as u64, MAX_HEAP)),
         }
-        Ok(Answer::Elements { bytes: size, heap: length as u64 })
+        Ok(Answer::Elements { bytes: size, heap: heap.len() as u64 })
     }
+}
+
+/// Cuts a box along its first dimension, at borders of chunks, so that no piece touches too many chunks: libhdf5 takes
+/// two kilobytes of memory for each. First row and number of rows of each piece.
+fn slabs(start: &[u64], count: &[u64], chunk: &[u64]) -> Vec<(u64, u64)> {
+    let (Some(start_0), Some(count_0), Some(chunk_0)) = (start.first(), count.first(), chunk.first()) else {
+        return vec![(start.first().copied().unwrap_or(0), count.first().copied().unwrap_or(1))];
+    };
+    if count.contains(&0) || chunk.contains(&0) {
+        return Vec::new();
+    }
+    let across = start.iter().zip(count).zip(chunk).skip(1).fold(1u64, |across, ((start, count), chunk)| {
+        across.saturating_mul((start.saturating_add(count - 1) / chunk).saturating_sub(start / chunk).saturating_add(1))
+    });
+    let step = (MAX_CHUNKS / across).max(1);
+    let end = start_0.saturating_add(*count_0);
+    let mut slabs = Vec::new();
+    let mut at = *start_0;
+    while at < end {
+        let next = (at / chunk_0).saturating_add(step).saturating_mul(*chunk_0).min(end);
+        slabs.push((at, next - at));
+        at = next;
+    }
+    slabs
 }
 
 fn not_followed(path: &Path, what: &str, why: &str) -> Refusal {
     Refusal::Hdf5(format!("the {what} lies in another file, {:?}, {why}", path))
 }
 
-/// What to read: a space in memory and one in the file.
-pub(super) struct Selection {
-    memory: Option<Id>,
-    file: Option<Id>,
+/// What to read.
+pub(super) enum Selection {
+    /// No element: nothing is asked of libhdf5, to which no selection means everything.
+    Nothing,
+    /// The one element of a scalar.
+    Scalar,
+    /// A box, with its space in memory and in the file.
+    Box { memory: Id, file: Id },
 }
 
 impl Selection {
@@ -183,21 +227,17 @@ impl Selection {
     /// # Safety
     /// `buffer` has room for them, in the form they have in memory.
     pub unsafe fn read(&self, opened: &Opened, buffer: *mut c_void) -> Result<(), Refusal> {
-        let raw = |space: &Option<Id>| space.as_ref().map_or(ffi::ALL, Id::raw);
+        let (memory, file) = match self {
+            Selection::Nothing => return Ok(()),
+            Selection::Scalar => (ffi::ALL, ffi::ALL),
+            Selection::Box { memory, file } => (memory.raw(), file.raw()),
+        };
         driver::take_refused();
         // SAFETY: open objects, and the caller's promise.
-        let status = unsafe {
-            ffi::H5Dread(
-                opened.dataset.raw(),
-                opened.datatype.raw(),
-                raw(&self.memory),
-                raw(&self.file),
-                ffi::DEFAULT,
-                buffer,
-            )
-        };
+        let status =
+            unsafe { ffi::H5Dread(opened.dataset.raw(), opened.datatype.raw(), memory, file, ffi::DEFAULT, buffer) };
         // No H5Treclaim after a failed read: the buffer may hold pointers to nothing, and that crashes.
-        let result = check(status);
+        let result = check(status).map_err(|reason| reason.with_missing_filters(&opened.dataset));
         // A virtual dataset shows fill values where a source cannot be opened; a refusal must not look like that.
         if let Some(path) = driver::take_refused() {
             return Err(refused_source(path));
@@ -228,8 +268,11 @@ pub(super) fn select(extent: &Extent, start: &[u64], count: &[u64]) -> Result<(u
         )));
     }
     let elements = product(count).ok_or_else(|| Refusal::Hdf5("a box of 2^64 elements".into()))?;
-    if rank == 0 || elements == 0 {
-        return Ok((elements, Selection { memory: None, file: None }));
+    if elements == 0 {
+        return Ok((0, Selection::Nothing));
+    }
+    if rank == 0 {
+        return Ok((elements, Selection::Scalar));
     }
     // SAFETY: arrays of `rank` numbers; null for stride and block means 1.
     unsafe {
@@ -243,7 +286,7 @@ pub(super) fn select(extent: &Extent, start: &[u64], count: &[u64]) -> Result<(u
             std::ptr::null(),
         ))?;
         let memory = Id::own(ffi::H5Screate_simple(1, &elements, std::ptr::null()))?;
-        Ok((elements, Selection { memory: Some(memory), file: Some(file) }))
+        Ok((elements, Selection::Box { memory, file }))
     }
 }
 
@@ -256,4 +299,21 @@ pub(super) fn reclaim(datatype: &Id, count: usize, buffer: &mut Aligned) -> Resu
         check(ffi::H5Treclaim(datatype.raw(), space.raw(), ffi::DEFAULT, buffer.pointer()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_are_cut_at_borders_of_chunks() {
+        assert_eq!(slabs(&[], &[], &[]), [(0, 1)]);
+        assert_eq!(slabs(&[5], &[7], &[]), [(5, 7)]);
+        assert_eq!(slabs(&[5], &[7], &[2]), [(5, 7)]);
+        assert_eq!(slabs(&[5], &[40_000], &[2]), [(5, 32_768 - 5 + 4), (32_772, 40_005 - 32_772)]);
+        // 10,000 chunks lie side by side: one row of chunks at a time.
+        assert_eq!(slabs(&[1, 0], &[5, 10_000], &[2, 1]), [(1, 1), (2, 2), (4, 2)]);
+        assert_eq!(slabs(&[0, 0], &[0, 10], &[2, 1]), []);
+        assert_eq!(slabs(&[0, 0], &[3, 10], &[u64::MAX, u64::MAX]), [(0, 3)]);
+    }
 }

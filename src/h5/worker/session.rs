@@ -26,7 +26,7 @@ pub(super) struct OpenFile {
     /// Width of addresses in bytes.
     pub address_size: u8,
     length_size: u8,
-    user_block: u64,
+    pub user_block: u64,
     swmr: bool,
 }
 

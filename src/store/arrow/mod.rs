@@ -66,9 +66,9 @@ impl Resolve for Memory<'_> {
         let bytes = u64::from(descriptor.length).checked_mul(width).ok_or_else(|| invalid("length overflows"))?;
         let end = descriptor.position.checked_add(bytes).ok_or_else(|| invalid("position overflows"))?;
         let range = usize::try_from(descriptor.position).ok().zip(usize::try_from(end).ok());
-        range.and_then(|(start, end)| self.0.get(start..end)).ok_or_else(|| {
-            Unresolved::Invalid(format!("bytes {}..{end} lie outside the heap", descriptor.position))
-        })
+        range
+            .and_then(|(start, end)| self.0.get(start..end))
+            .ok_or_else(|| Unresolved::Invalid(format!("bytes {}..{end} lie outside the heap", descriptor.position)))
     }
 }
 
@@ -108,6 +108,13 @@ impl DecodeError {
 ///
 /// Strings and lists have 64-bit offsets, so that no block of rows is too large for its type.
 pub fn arrow_type(datatype: &Datatype) -> DataType {
+    if let Some(part) = datatype.complex_part() {
+        let part = arrow_type(part);
+        return DataType::Struct(Fields::from(vec![
+            ArrowField::new("re", part.clone(), true),
+            ArrowField::new("im", part, true),
+        ]));
+    }
     match &datatype.class {
         Class::Integer { order: ByteOrder::Little | ByteOrder::Big, signed, .. } if datatype.size <= 8 => {
             number::integer_type(datatype.size, *signed)
@@ -132,13 +139,6 @@ pub fn arrow_type(datatype: &Datatype) -> DataType {
                 .map(|field| ArrowField::new(field.name.to_string(), arrow_type(&field.datatype), true))
                 .collect::<Fields>(),
         ),
-        Class::Complex { base } => {
-            let part = arrow_type(base);
-            DataType::Struct(Fields::from(vec![
-                ArrowField::new("re", part.clone(), true),
-                ArrowField::new("im", part, true),
-            ]))
-        }
         Class::Array { dims, base } => nested::array_type(dims, base).unwrap_or_else(|| binary_type(datatype)),
         Class::Sequence { base } => DataType::LargeList(Arc::new(ArrowField::new_list_field(arrow_type(base), true))),
         _ => binary_type(datatype),
@@ -168,6 +168,9 @@ pub fn decode(
     if count == 0 {
         return Ok(new_empty_array(&arrow_type(datatype)));
     }
+    if let Some(part) = datatype.complex_part() {
+        return nested::complex(&bytes, width, count, part, parts, oddities);
+    }
     match &datatype.class {
         Class::Integer { order, signed, precision, offset } if number::is_ordered(*order) && width <= 8 => {
             Ok(number::integers(
@@ -193,7 +196,6 @@ pub fn decode(
             Ok(enumeration::labels(&bytes, base, members, oddities))
         }
         Class::Compound { fields } => nested::compound(&bytes, width, count, fields, parts, oddities),
-        Class::Complex { base } => nested::complex(&bytes, width, count, base, parts, oddities),
         Class::Array { dims, base } if nested::array_type(dims, base).is_some() => {
             nested::arrays(bytes, dims, base, count, parts, oddities)
         }

@@ -38,6 +38,16 @@ pub struct Missing {
     pub name: String,
 }
 
+/// Why elements behind these filters cannot be had: the first that neither this program nor libhdf5 can undo.
+pub fn unavailable(filters: &[Filter]) -> Option<String> {
+    let filter = filters.iter().find(|filter| !filter.available && Codec::new(filter).is_err())?;
+    let name = if filter.name.is_empty() { String::new() } else { format!(" ({})", filter.name) };
+    Some(format!(
+        "filter {}{name} is not known; where its HDF5 plugin is installed, name that folder with --plugins",
+        filter.id
+    ))
+}
+
 /// The filters of a dataset, ready to be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pipeline {
@@ -261,7 +271,7 @@ mod tests {
     use super::*;
 
     fn filter(id: i32, parameters: &[u32]) -> Filter {
-        Filter { id, optional: false, parameters: parameters.into(), name: String::new() }
+        Filter { id, optional: false, parameters: parameters.into(), name: String::new(), available: false }
     }
 
     fn decode(filters: &[Filter], mask: u32, stored: &[u8], size: usize) -> Result<Vec<u8>, String> {
@@ -284,7 +294,8 @@ mod tests {
             }
             2 => {
                 let elements = data.len() / 4;
-                let place = |at: usize| if at < elements * 4 { data[at % elements * 4 + at / elements] } else { data[at] };
+                let place =
+                    |at: usize| if at < elements * 4 { data[at % elements * 4 + at / elements] } else { data[at] };
                 (0..data.len()).map(place).collect()
             }
             // The sum of no words, then of the words: as the definition says, modulo 65535 with 65535 for 0.
@@ -294,7 +305,7 @@ mod tests {
                     low += u64::from(word[0]) << 8 | u64::from(*word.get(1).unwrap_or(&0));
                     high += low;
                 }
-                let modulo = |sum: u64| if sum > 0 && sum % 65535 == 0 { 65535 } else { (sum % 65535) as u32 };
+                let modulo = |sum: u64| if sum == 0 { 0 } else { ((sum - 1) % 65535 + 1) as u32 };
                 [data, (modulo(high) << 16 | modulo(low)).to_le_bytes().to_vec()].concat()
             }
             32015 => {
@@ -350,10 +361,7 @@ mod tests {
     #[test]
     fn a_stream_too_short_for_the_chunk_is_an_error() {
         let stored = encode(1, vec![7; 100]);
-        assert_eq!(
-            decode(&[filter(1, &[])], 0, &stored, 101).unwrap_err(),
-            "deflate: gave 100 bytes, 101 expected"
-        );
+        assert_eq!(decode(&[filter(1, &[])], 0, &stored, 101).unwrap_err(), "deflate: gave 100 bytes, 101 expected");
     }
 
     #[test]

@@ -88,6 +88,12 @@ fn blocks_sse2<const N: usize>(plane: &[&[u8]; N], out: &mut [u8]) {
 /// Whole blocks of [`LANES`] elements.
 #[cfg(not(target_arch = "x86_64"))]
 fn blocks<const N: usize>(plane: &[&[u8]; N], out: &mut [u8]) {
+    blocks_portable(plane, out);
+}
+
+/// As [`blocks`], for every processor.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+fn blocks_portable<const N: usize>(plane: &[&[u8]; N], out: &mut [u8]) {
     for (i, target) in out.chunks_exact_mut(N).enumerate() {
         for (byte, plane) in target.iter_mut().zip(plane) {
             *byte = plane[i];
@@ -128,6 +134,20 @@ mod tests {
             let mut out = vec![0; data.len()];
             prop_assert_eq!(decode(&data, &mut out, size), Ok(data.len()));
             prop_assert_eq!(out, reference(&data, size));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_portable_loop_does_the_same(data in prop::collection::vec(any::<u8>(), 64..64 * 9)) {
+            let elements = data.len() / 64 * 16;
+            let data = &data[..elements * 4];
+            let planes = [0, 1, 2, 3].map(|j| &data[j * elements..][..elements]);
+            let (mut a, mut b) = (vec![0; data.len()], vec![0; data.len()]);
+            blocks(&planes, &mut a);
+            blocks_portable(&planes, &mut b);
+            prop_assert_eq!(&a, &b);
+            prop_assert_eq!(a, reference(data, 4));
         }
     }
 

@@ -79,11 +79,8 @@ impl Collection {
         objects.sort_by_key(|object| object.index);
         objects.shrink_to_fit();
         file.check()?;
+        let held = file.store().budget().charge((objects.capacity() * size_of::<Object>()) as u64);
         drop(lease);
-        let bytes = (objects.capacity() * size_of::<Object>()) as u64;
-        let held = file.store().budget().reserve(bytes, interrupt).map_err(|error| {
-            Unresolved::Store(error.at(&file.source().path().display().to_string(), "the index of a heap collection"))
-        })?;
         file.store().stats().collections.add(1);
         Ok(Self { buffer, objects, _objects_held: held })
     }

@@ -68,10 +68,8 @@ impl Rows for CategoryRows {
         let codes = self.codes.array(range.clone(), interrupt)?;
         let unsigned = codes.data_type().is_unsigned_integer();
         let wide = if unsigned { DataType::UInt64 } else { DataType::Int64 };
-        let wide = arrow::compute::cast(&codes, &wide).map_err(|error| Error::Unsupported {
-            path: self.path.clone(),
-            reason: error.to_string(),
-        })?;
+        let wide = arrow::compute::cast(&codes, &wide)
+            .map_err(|error| Error::Unsupported { path: self.path.clone(), reason: error.to_string() })?;
         // An unsigned code past 2^63 turns negative here, and is out of range either way; only a signed −1 is "missing".
         let keys: ScalarBuffer<i64> = if unsigned {
             wide.as_primitive::<UInt64Type>().values().iter().map(|code| *code as i64).collect()
@@ -85,8 +83,10 @@ impl Rows for CategoryRows {
         let mut keys = keys;
         if valid.count_set_bits() < keys.len() {
             let is_odd = |row: usize| stored(row) && !valid.value(row) && (unsigned || keys[row] != -1);
-            let odd: Oddities =
-                (0..keys.len()).filter(|row| is_odd(*row)).map(|row| (Oddity::CategoryOutOfRange, row as u64)).collect();
+            let odd: Oddities = (0..keys.len())
+                .filter(|row| is_odd(*row))
+                .map(|row| (Oddity::CategoryOutOfRange, row as u64))
+                .collect();
             self.tally.add(range, &odd);
             // Keys under a null must still lie in the dictionary for some readers.
             keys = (0..keys.len()).map(|row| if valid.value(row) { keys[row] } else { 0 }).collect();

@@ -45,13 +45,7 @@ impl Entries {
 
 impl Level {
     /// A level of at most `len` entries; fewer where `OFFSETS` is shorter than `len + 1` or `MASK` than `len`.
-    pub fn new(
-        path: String,
-        offsets: Arc<dyn Rows>,
-        mask: Option<Arc<dyn Rows>>,
-        len: u64,
-        tally: Arc<Tally>,
-    ) -> Self {
+    pub fn new(path: String, offsets: Arc<dyn Rows>, mask: Option<Arc<dyn Rows>>, len: u64, tally: Arc<Tally>) -> Self {
         let len = len.min(offsets.len().saturating_sub(1));
         let len = mask.as_ref().map_or(len, |mask| len.min(mask.len()));
         Self { path, offsets, mask, len, tally }
@@ -64,10 +58,8 @@ impl Level {
             return Ok(Entries { spans: Vec::new(), nulls: None });
         }
         let offsets = self.offsets.array(range.start..range.end + 1, interrupt)?;
-        let offsets = arrow::compute::cast(&offsets, &DataType::UInt64).map_err(|error| Error::Unsupported {
-            path: self.path.clone(),
-            reason: format!("OFFSETS: {error}"),
-        })?;
+        let offsets = arrow::compute::cast(&offsets, &DataType::UInt64)
+            .map_err(|error| Error::Unsupported { path: self.path.clone(), reason: format!("OFFSETS: {error}") })?;
         let offsets = offsets.as_primitive::<UInt64Type>();
         let mask = self.mask.as_ref().map(|mask| mask.array(range.clone(), interrupt)).transpose()?;
         let present = |row: usize| match mask.as_ref().and_then(|mask| mask.as_boolean_opt()) {

@@ -101,7 +101,7 @@ fn index_value(index: &SearchIndex) -> Value {
 
 fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
     let mut value = Map::new();
-    value.insert("name".into(), column.name.to_string().into());
+    insert_name(&mut value, &column.name);
     value.insert("path".into(), column.path.clone().into());
     value.insert("row_label".into(), column.is_label.into());
     value.insert("in_table".into(), column.in_table.into());
@@ -115,8 +115,11 @@ fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
             value.insert("error".into(), reason.clone().into());
         }
     }
-    let texts =
-        [("units", &column.units), ("units_vocabulary", &column.units_vocabulary), ("description", &column.description)];
+    let texts = [
+        ("units", &column.units),
+        ("units_vocabulary", &column.units_vocabulary),
+        ("description", &column.description),
+    ];
     for (key, text) in texts {
         if let Some(text) = text {
             value.insert(key.into(), text.clone().into());
@@ -160,7 +163,7 @@ pub fn array_details(dataset: &Dataset) -> Map<String, Value> {
 
 fn member_value(member: &Member) -> Value {
     let mut value = Map::new();
-    value.insert("name".into(), member.name.to_string().into());
+    insert_name(&mut value, &member.name);
     value.insert("kind".into(), member.kind.into());
     value.insert("shown_as".into(), names(&member.shown_as));
     if !member.not_shown.is_empty() {
@@ -168,6 +171,14 @@ fn member_value(member: &Member) -> Value {
     }
     value.extend(member.details.clone());
     value.into()
+}
+
+/// The link name; where it is no UTF-8 its bytes in hexadecimal as well.
+fn insert_name(value: &mut Map<String, Value>, name: &BString) {
+    value.insert("name".into(), name.to_string().into());
+    if std::str::from_utf8(name).is_err() {
+        value.insert("name_hex".into(), name.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into());
+    }
 }
 
 fn names(names: &[BString]) -> Value {

@@ -84,6 +84,9 @@ pub enum NoNpy {
     /// A datatype class that is not known.
     #[error("datatype class {0} is not known")]
     Unknown(i32),
+    /// Integers of 3, 5, 6 or 7 bytes.
+    #[error("NumPy has no integers of {0} bytes")]
+    Width(u64),
     /// Two fields of one name, or one without a name.
     #[error("a structured dtype cannot have the field name {0:?}")]
     Name(String),
@@ -144,8 +147,12 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
         ByteOrder::Vax => NpyType::Void(size),
     };
     let fills = |precision: u32, offset: u32| offset == 0 && u64::from(precision) == size.saturating_mul(8);
+    if let Some(part) = datatype.complex_part() {
+        return complex(size, part, depth);
+    }
     match &datatype.class {
         _ if datatype.is_boolean() => Ok(NpyType::Bool),
+        Class::Integer { .. } if matches!(size, 3 | 5..=7) => Err(NoNpy::Width(size)),
         Class::Integer { signed, order, precision, offset } if fills(*precision, *offset) => {
             Ok(number(*order, if *signed { Kind::Signed } else { Kind::Unsigned }, &[1, 2, 4, 8]))
         }
@@ -164,7 +171,6 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
         Class::Enum { base, .. } => {
             Err(NoNpy::Malformed(format!("an enumeration of {size} bytes over {} bytes", base.size)))
         }
-        Class::Complex { base } => complex(size, base, depth),
         Class::Compound { fields } => {
             let mut fields = fields
                 .iter()
@@ -193,6 +199,7 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
         }
         Class::VariableString { .. } | Class::Sequence { .. } => Err(NoNpy::Variable),
         Class::Reference(_) => Err(NoNpy::Reference),
+        Class::Complex { base } => complex(size, base, depth),
         Class::Unknown(class) => Err(NoNpy::Unknown(*class)),
     }
 }

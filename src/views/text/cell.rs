@@ -12,7 +12,7 @@ use arrow::datatypes::{ArrowPrimitiveType, DataType};
 
 use super::nested::{Dictionary, List, Struct};
 use super::number::{self, Float, Integer};
-use super::room::Room;
+use super::room::{self, Room};
 use super::string::{Hex, Strings};
 use super::style::Style;
 
@@ -92,27 +92,27 @@ pub(super) fn column_by(
     longest: usize,
     mut write: impl FnMut(usize, &mut Room<'_>),
 ) {
-    let mut room = Room::new(out);
     let most = frame.before.len() + longest.max(frame.missing.len()) + frame.after.len();
     // Most files have lines of one value and nothing around it.
     if let (b"", None, b"\n") = (frame.before, nulls, frame.after) {
+        return room::append(out, rows, most, |rows, room| {
+            for row in rows {
+                write(row, room);
+                room.push(b'\n');
+            }
+        });
+    }
+    room::append(out, rows, most, |rows, room| {
         for row in rows {
-            room.reserve(most);
-            write(row, &mut room);
-            room.push(b'\n');
+            room.extend(frame.before);
+            if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
+                write(row, room);
+            } else {
+                room.extend(frame.missing);
+            }
+            room.extend(frame.after);
         }
-        return;
-    }
-    for row in rows {
-        room.reserve(most);
-        room.extend(frame.before);
-        if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
-            write(row, &mut room);
-        } else {
-            room.extend(frame.missing);
-        }
-        room.extend(frame.after);
-    }
+    });
 }
 
 /// Adds up `length` over the valid rows; also says how many those are.
@@ -192,8 +192,10 @@ fn cell<'a, S: Style>(array: &'a dyn Array, depth: usize) -> Result<Box<dyn Cell
         DataType::Float16 => floats::<S, types::Float16Type>(array),
         DataType::Float32 => floats::<S, types::Float32Type>(array),
         DataType::Float64 => floats::<S, types::Float64Type>(array),
-        DataType::Utf8 => Box::new(Strings::new::<S>(array.as_string::<i32>())),
-        DataType::LargeUtf8 => Box::new(Strings::new::<S>(array.as_string::<i64>())),
+        DataType::Utf8 => Box::new(Strings::new::<S, _>(array.as_string::<i32>())),
+        DataType::LargeUtf8 => Box::new(Strings::new::<S, _>(array.as_string::<i64>())),
+        // Strings as stored, whatever their encoding.
+        DataType::LargeBinary => Box::new(Strings::new::<S, _>(array.as_binary::<i64>())),
         DataType::FixedSizeBinary(_) => Box::new(Hex(array.as_fixed_size_binary())),
         DataType::Dictionary(..) => {
             Box::new(Dictionary::new(array.as_any_dictionary_opt().ok_or_else(no_text)?, depth)?)

@@ -72,13 +72,16 @@ impl Content {
     /// Bytes to decode, about, and chunks to touch for all rows.
     pub fn cost(&self) -> (u64, u64) {
         self.columns.iter().fold((0, 0), |(bytes, chunks): (u64, u64), column| {
-            let natural = column.rows.natural_rows().unwrap_or(1).max(1);
-            let touched = self.rows.div_ceil(natural);
+            // Rows in one run take one read.
+            let (decoded, touched) = match column.rows.natural_rows() {
+                Some(natural) if natural > 0 => {
+                    let touched = self.rows.div_ceil(natural);
+                    (touched.saturating_mul(natural), touched)
+                }
+                _ => (self.rows, 1),
+            };
             let width = column.rows.stored_width().unwrap_or(64);
-            (
-                bytes.saturating_add(touched.saturating_mul(natural).saturating_mul(width)),
-                chunks.saturating_add(if natural == 1 { 1 } else { touched }),
-            )
+            (bytes.saturating_add(decoded.saturating_mul(width)), chunks.saturating_add(touched))
         })
     }
 
@@ -120,8 +123,9 @@ impl Content {
             self.columns.iter().map(|column| self.array(column, rows.clone(), interrupt)).collect();
         match arrays {
             Ok(arrays) => {
-                let held: usize = arrays.iter().map(|array| array.get_buffer_memory_size()).sum();
-                if held.saturating_add(out.len()) / 4 > limit {
+                let held = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or(usize::MAX);
+                // Numbers take up to three times their width as text, and strings seldom more than theirs.
+                if limit < usize::MAX && arrays.iter().map(held).fold(out.len(), usize::saturating_add) / 4 > limit {
                     return Ok(false);
                 }
                 self.layout.render(&arrays, out).map_err(|error| self.no_text(error))?;

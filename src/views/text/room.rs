@@ -4,68 +4,84 @@
 //! of integers). Here the vector is made long enough first, and texts are stored 8 or 16 bytes at a time whatever their
 //! length: what is too much is overwritten by the next text, and cut off in the end.
 
+use std::ops::Range;
+
+/// Room is made for about this much at once.
+const CHUNK_BYTES: usize = 1 << 14;
+
 /// Bytes of the widest store.
 pub(super) const SLACK: usize = 16;
 
-/// Room behind the end of a vector. Dropping it cuts the vector off behind the last text.
+/// Appends in chunks: `chunk` is called for ranges of `rows`, each with room for `most` bytes a row.
+#[inline]
+pub(super) fn append(
+    out: &mut Vec<u8>,
+    rows: Range<usize>,
+    most: usize,
+    mut chunk: impl FnMut(Range<usize>, &mut Room<'_>),
+) {
+    let step = (CHUNK_BYTES / most.max(1)).max(1);
+    let mut end = out.len();
+    let mut first = rows.start;
+    while first < rows.end {
+        let last = rows.end.min(first + step);
+        let needed = end + (last - first) * most + SLACK;
+        if out.len() < needed {
+            out.resize(needed, 0);
+        }
+        let mut room = Room { bytes: &mut out[end..], end: 0 };
+        chunk(first..last, &mut room);
+        end += room.end;
+        first = last;
+    }
+    out.truncate(end);
+}
+
+/// Room behind the end of a vector, and how much of it is taken.
 pub(super) struct Room<'a> {
-    out: &'a mut Vec<u8>,
+    bytes: &'a mut [u8],
     end: usize,
 }
 
-impl<'a> Room<'a> {
-    pub fn new(out: &'a mut Vec<u8>) -> Self {
-        let end = out.len();
-        Self { out, end }
-    }
-
-    /// Makes room for `bytes` more.
-    #[inline]
-    pub fn reserve(&mut self, bytes: usize) {
-        let needed = self.end + bytes + SLACK;
-        if self.out.len() < needed {
-            self.out.resize(needed.max(self.end + 4096), 0);
-        }
-    }
-
-    /// Appends the first `count` (at most 8) of 8 bytes; needs room.
+impl Room<'_> {
+    /// Appends the first `count` (at most 8) of 8 bytes.
     #[inline]
     fn push_eight(&mut self, bytes: [u8; 8], count: usize) {
-        self.out[self.end..self.end + 8].copy_from_slice(&bytes);
+        self.bytes[self.end..self.end + 8].copy_from_slice(&bytes);
         self.end += count;
     }
 
-    /// Appends a byte; needs room.
+    /// Appends a byte.
     #[inline]
     pub fn push(&mut self, byte: u8) {
-        self.out[self.end] = byte;
+        self.bytes[self.end] = byte;
         self.end += 1;
     }
 
-    /// Appends `text`; needs room.
+    /// Appends `text`.
     #[inline]
     pub fn extend(&mut self, text: &[u8]) {
-        self.out[self.end..self.end + text.len()].copy_from_slice(text);
+        self.bytes[self.end..self.end + text.len()].copy_from_slice(text);
         self.end += text.len();
     }
 
-    /// Appends `bytes[start..end]`, with one store where that is short and enough bytes follow; needs room.
+    /// Appends `bytes[start..end]`, with one store where that is short and enough bytes follow.
     #[inline]
     pub fn extend_within(&mut self, bytes: &[u8], start: usize, end: usize) {
         match bytes.get(start..start + SLACK) {
             Some(sixteen) if end - start <= SLACK => {
-                self.out[self.end..self.end + SLACK].copy_from_slice(sixteen);
+                self.bytes[self.end..self.end + SLACK].copy_from_slice(sixteen);
                 self.end += end - start;
             }
             _ => self.extend(&bytes[start..end]),
         }
     }
 
-    /// Appends a number in decimal; needs room for 20 bytes.
+    /// Appends a number in decimal, at most 20 bytes.
     #[inline]
     pub fn push_decimal(&mut self, negative: bool, magnitude: u64) {
         const E8: u64 = 100_000_000;
-        self.out[self.end] = b'-';
+        self.bytes[self.end] = b'-';
         self.end += usize::from(negative);
         if magnitude < E8 {
             self.push_leading(magnitude);
@@ -86,12 +102,6 @@ impl<'a> Room<'a> {
         // The last digit stays even if it is zero.
         let zeros = ((digits | (1 << 56)).trailing_zeros() / 8) as usize;
         self.push_eight(ascii(digits >> (8 * zeros)), 8 - zeros);
-    }
-}
-
-impl Drop for Room<'_> {
-    fn drop(&mut self) {
-        self.out.truncate(self.end);
     }
 }
 
@@ -120,10 +130,7 @@ mod tests {
 
     fn decimal(value: i128) -> String {
         let mut out = b"x".to_vec();
-        let mut room = Room::new(&mut out);
-        room.reserve(20);
-        room.push_decimal(value < 0, value.unsigned_abs() as u64);
-        drop(room);
+        append(&mut out, 0..1, 20, |_, room| room.push_decimal(value < 0, value.unsigned_abs() as u64));
         assert_eq!(out.remove(0), b'x');
         String::from_utf8(out).unwrap()
     }
@@ -155,18 +162,17 @@ mod tests {
         }
 
         #[test]
-        fn texts_follow_each_other(texts in prop::collection::vec("[a-z]{0,40}", 0..50)) {
+        fn texts_follow_each_other(texts in prop::collection::vec("[a-z]{0,40}", 0..900)) {
             let all = texts.concat();
             let mut out = Vec::new();
-            let mut room = Room::new(&mut out);
             let mut start = 0;
-            for text in &texts {
-                room.reserve(text.len() + 2);
-                room.extend_within(all.as_bytes(), start, start + text.len());
-                room.push(b'|');
-                start += text.len();
-            }
-            drop(room);
+            append(&mut out, 0..texts.len(), 41, |rows, room| {
+                for text in &texts[rows] {
+                    room.extend_within(all.as_bytes(), start, start + text.len());
+                    room.push(b'|');
+                    start += text.len();
+                }
+            });
             prop_assert_eq!(String::from_utf8(out).unwrap(), texts.iter().map(|text| text.clone() + "|").collect::<String>());
         }
     }

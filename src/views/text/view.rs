@@ -25,6 +25,9 @@ const LARGEST_SIZE: u64 = 1 << 62;
 /// many rows that blocks had to be longer.
 const LONGEST_BLOCK: u64 = 4 << 20;
 
+/// What a buffer is longer than its text, so that stores of fixed width need no second allocation.
+const MARGIN: usize = 32 << 10;
+
 /// Parts of a block that is divided have about this many bytes.
 const PART_BYTES: u64 = 1 << 20;
 
@@ -40,8 +43,8 @@ const QUICK_CELLS: u64 = 100_000;
 /// … this many bytes to decode, …
 const QUICK_BYTES: u64 = 2 << 20;
 
-/// … in this many chunks.
-const QUICK_CHUNKS: u64 = 8;
+/// … in this many chunks (small ones, then).
+const QUICK_CHUNKS: u64 = 64;
 
 /// A text file over columns of equal length.
 pub struct TextView {
@@ -278,7 +281,7 @@ impl Shared {
 
     fn block(&self, unit: &Unit, interrupt: &Interrupt) -> Result<Block, Error> {
         self.cache.get_or_render(self.key(&unit.rows), interrupt, |mut text| {
-            text.reserve(usize::try_from(unit.length.min(LONGEST_BLOCK)).unwrap_or(0));
+            text.reserve(usize::try_from(unit.length.min(LONGEST_BLOCK)).unwrap_or(0) + MARGIN);
             self.body.content.render(unit.rows.clone(), usize::MAX, &mut text, interrupt)?;
             if text.len() as u64 != unit.length {
                 let reason = format!(

@@ -1,0 +1,48 @@
+//! Where log lines go: the terminal in the foreground, a file in the background.
+
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use tracing_subscriber::EnvFilter;
+
+use super::Error;
+
+fn filter(verbose: u8) -> EnvFilter {
+    // HEPFS_LOG takes what RUST_LOG takes elsewhere.
+    let level = match verbose {
+        0 => "warn",
+        1 => "hepfs=info,warn",
+        _ => "hepfs=debug,info",
+    };
+    EnvFilter::try_from_env("HEPFS_LOG").unwrap_or_else(|_| EnvFilter::new(level))
+}
+
+/// Logs to standard error.
+pub(super) fn to_terminal(verbose: u8) -> Result<(), Error> {
+    // A second call (the demo mounts within its own process) changes nothing.
+    let _ = tracing_subscriber::fmt().with_env_filter(filter(verbose)).with_writer(std::io::stderr).try_init();
+    Ok(())
+}
+
+/// Appends to a file, made if need be.
+pub(super) fn to_file(path: &Path, verbose: u8) -> Result<(), Error> {
+    let what = || format!("log file {}", path.display());
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(Error::io(what()))?;
+    }
+    let file = OpenOptions::new().create(true).append(true).open(path).map_err(Error::io(what()))?;
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter(verbose))
+        .with_ansi(false)
+        .with_writer(Mutex::new(file))
+        .try_init();
+    Ok(())
+}
+
+/// `$XDG_STATE_HOME/hepfs/hepfs.log`, else below `~/.local/state`; `None` where there is no home.
+pub(super) fn default_file() -> Option<PathBuf> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = state.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state")))?;
+    Some(state.join("hepfs/hepfs.log"))
+}

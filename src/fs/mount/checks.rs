@@ -1,0 +1,118 @@
+//! What can be said before a mount is tried.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::geteuid;
+
+use super::detach::HELPER;
+use super::{FS_TYPE, MountError};
+use crate::fs::mountinfo;
+
+/// The absolute path without symbolic links, also of a mount point whose daemon died, where the last step cannot be
+/// looked at.
+pub fn resolve(path: &Path) -> io::Result<PathBuf> {
+    match path.canonicalize() {
+        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => {
+            let absolute = std::path::absolute(path)?;
+            match (absolute.parent(), absolute.file_name()) {
+                (Some(parent), Some(name)) => Ok(parent.canonicalize()?.join(name)),
+                _ => Err(error),
+            }
+        }
+        resolved => resolved,
+    }
+}
+
+/// Whether a directory can be mounted on; the path without symbolic links if so.
+pub fn check_mountpoint(path: &Path) -> Result<PathBuf, MountError> {
+    let refuse = |error| MountError::Mountpoint { path: path.to_owned(), error };
+    let resolved = resolve(path).map_err(refuse)?;
+    let here = mountinfo::mount_at(&resolved).map_err(MountError::System)?;
+    let metadata = match fs::metadata(&resolved) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => return Err(MountError::Stale(resolved)),
+        metadata => metadata.map_err(refuse)?,
+    };
+    if here.is_some_and(|mount| mount.fs_type == FS_TYPE) {
+        return Err(MountError::AlreadyMounted(resolved));
+    }
+    if !metadata.is_dir() {
+        return Err(MountError::NotADirectory(resolved));
+    }
+    if fs::read_dir(&resolved).map_err(refuse)?.next().is_some() {
+        tracing::warn!("{} is not empty; what it holds is hidden while mounted", resolved.display());
+    }
+    Ok(resolved)
+}
+
+/// Whether the mount would hide a source.
+pub fn check_sources(mountpoint: &Path, sources: &[PathBuf]) -> Result<(), MountError> {
+    for source in sources {
+        let resolved = source.canonicalize().unwrap_or_else(|_| source.clone());
+        if resolved.starts_with(mountpoint) {
+            let mountpoint = mountpoint.to_owned();
+            return Err(MountError::HidesSource { mountpoint, source_path: resolved });
+        }
+    }
+    Ok(())
+}
+
+/// What an ordinary user's system may lack, said before a bare "permission denied" says it.
+pub fn check_system() -> Result<(), MountError> {
+    match fs::OpenOptions::new().read(true).write(true).open("/dev/fuse") {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV) => {
+            return Err(MountError::NoDevice);
+        }
+        Err(error) => return Err(MountError::DeviceRefused(error)),
+    }
+    if geteuid().is_root() || helper_exists() { Ok(()) } else { Err(MountError::NoHelper) }
+}
+
+fn helper_exists() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let usual = [PathBuf::from("/bin"), PathBuf::from("/sbin")];
+    std::env::split_paths(&path).chain(usual).any(|folder| folder.join(HELPER).exists())
+}
+
+/// What mount(2) or the helper said.
+pub fn refusal(mountpoint: &Path, error: io::Error) -> MountError {
+    let said = error.to_string();
+    if said.contains("user_allow_other") {
+        return MountError::AllowOtherRefused;
+    }
+    let reason = said.trim().trim_start_matches(HELPER).trim_start_matches([':', ' ']).to_owned();
+    MountError::Refused { path: mountpoint.to_owned(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_over_a_source_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        let source = real.join("run.h5");
+        fs::write(&source, b"").unwrap();
+        let refused = check_sources(&real, std::slice::from_ref(&source));
+        assert!(matches!(refused, Err(MountError::HidesSource { .. })), "{refused:?}");
+        assert!(check_sources(&real, std::slice::from_ref(&real)).is_err());
+        assert!(check_sources(&real.join("mnt"), &[source]).is_ok());
+    }
+
+    #[test]
+    fn a_mount_point_must_be_a_directory() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(matches!(check_mountpoint(file.path()), Err(MountError::NotADirectory(_))));
+        assert!(matches!(check_mountpoint(Path::new("/no/such")), Err(MountError::Mountpoint { .. })));
+    }
+
+    #[test]
+    fn the_helper_is_quoted_without_its_name() {
+        let error =
+            refusal(Path::new("/m"), io::Error::other("fusermount3: user has no write access to mountpoint /m\n"));
+        assert_eq!(error.to_string(), "cannot mount on /m: user has no write access to mountpoint /m");
+    }
+}

@@ -1,0 +1,45 @@
+//! Taking a mount away.
+
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use bstr::ByteSlice;
+use nix::errno::Errno;
+use nix::mount::{MntFlags, umount2};
+
+use super::MountError;
+
+/// The helper by which ordinary users mount and unmount.
+pub const HELPER: &str = "fusermount3";
+
+/// Takes a mount away as root by umount(2), as an ordinary user by the helper.
+pub fn detach(path: &Path, lazy: bool) -> Result<(), MountError> {
+    let flags = if lazy { MntFlags::MNT_DETACH } else { MntFlags::empty() };
+    match umount2(path, flags | MntFlags::UMOUNT_NOFOLLOW) {
+        Ok(()) => Ok(()),
+        Err(Errno::EBUSY) => Err(MountError::Busy(path.to_owned())),
+        Err(Errno::EINVAL) => Err(MountError::NotMounted(path.to_owned())),
+        Err(Errno::EPERM) => detach_by_helper(path, lazy),
+        Err(error) => Err(MountError::UnmountRefused { path: path.to_owned(), reason: error.desc().to_owned() }),
+    }
+}
+
+fn detach_by_helper(path: &Path, lazy: bool) -> Result<(), MountError> {
+    let mut command = Command::new(HELPER);
+    command.arg("-u").args(lazy.then_some("-z")).arg("--").arg(path).env("LC_ALL", "C").stdin(Stdio::null());
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(MountError::NoHelper),
+        Err(error) => return Err(MountError::UnmountRefused { path: path.to_owned(), reason: error.to_string() }),
+    };
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = output.stderr.trim();
+    if said.to_lowercase().contains_str("busy") {
+        return Err(MountError::Busy(path.to_owned()));
+    }
+    let reason = if said.is_empty() { output.status.to_string() } else { said.to_str_lossy().into_owned() };
+    Err(MountError::UnmountRefused { path: path.to_owned(), reason })
+}

@@ -1,0 +1,95 @@
+//! Why something could not be mounted or unmounted, in words that say what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::detach::HELPER;
+
+/// Why something could not be mounted or unmounted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MountError {
+    /// The mount point cannot be used: it does not exist, may not be entered, ...
+    #[error("{path}: {error}", path = .path.display())]
+    Mountpoint {
+        /// The mount point.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The mount point is no directory.
+    #[error("{path}: not a directory; a mount point must be one", path = .0.display())]
+    NotADirectory(PathBuf),
+    /// Something of ours is mounted there.
+    #[error("{path}: a hepfs file system is mounted here already; `hepfs umount {path}` ends it", path = .0.display())]
+    AlreadyMounted(PathBuf),
+    /// A hepfs was mounted there and its daemon is gone.
+    #[error(
+        "{path}: left over from a hepfs that was killed; `hepfs umount {path}` (or `fusermount3 -u {path}`) clears it",
+        path = .0.display()
+    )]
+    Stale(PathBuf),
+    /// The mount would hide a source.
+    #[error(
+        "{mountpoint}: {source_path} lies in it and would be hidden; choose another mount point",
+        mountpoint = .mountpoint.display(), source_path = .source_path.display()
+    )]
+    HidesSource {
+        /// The mount point.
+        mountpoint: PathBuf,
+        /// The source in it.
+        source_path: PathBuf,
+    },
+    /// This system cannot do FUSE.
+    #[error(
+        "/dev/fuse does not exist: the kernel module `fuse` is not loaded (`modprobe fuse`), or a container hides it"
+    )]
+    NoDevice,
+    /// The user may not use FUSE.
+    #[error("/dev/fuse may not be opened ({0}): the system's administrator decides who may mount")]
+    DeviceRefused(io::Error),
+    /// The helper for ordinary users is missing.
+    #[error("{HELPER} is not installed: an ordinary user needs it to mount and unmount (package `fuse3`)")]
+    NoHelper,
+    /// `--allow-other` is not permitted.
+    #[error(
+        "--allow-other is refused: an ordinary user may use it only where /etc/fuse.conf has the line `user_allow_other`"
+    )]
+    AllowOtherRefused,
+    /// mount(2) or the helper said no.
+    #[error("cannot mount on {path}: {reason}", path = .path.display())]
+    Refused {
+        /// The mount point.
+        path: PathBuf,
+        /// What was said.
+        reason: String,
+    },
+    /// Nothing is mounted there.
+    #[error("{path}: nothing is mounted here", path = .0.display())]
+    NotMounted(PathBuf),
+    /// Something else is mounted there.
+    #[error("{path}: the file system mounted here is {fs_type}, not hepfs", path = .path.display())]
+    NotOurs {
+        /// The mount point.
+        path: PathBuf,
+        /// Its type.
+        fs_type: String,
+    },
+    /// Somebody uses the mount.
+    #[error(
+        "{path}: in use (an open file, or a shell whose folder is in it); `hepfs umount --lazy {path}` detaches it now",
+        path = .0.display()
+    )]
+    Busy(PathBuf),
+    /// umount(2) or the helper said no.
+    #[error("cannot unmount {path}: {reason}", path = .path.display())]
+    UnmountRefused {
+        /// The mount point.
+        path: PathBuf,
+        /// What was said.
+        reason: String,
+    },
+    /// Signals cannot be caught, or `/proc` cannot be read.
+    #[error("{0}")]
+    System(io::Error),
+}

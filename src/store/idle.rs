@@ -1,0 +1,69 @@
+//! Buffers that wait to be used again: a fresh one costs a page fault every 4 KiB, more than decoding into it.
+
+use std::collections::BTreeMap;
+
+/// Idle buffers by length.
+#[derive(Default)]
+pub(super) struct Idle {
+    by_length: BTreeMap<usize, Vec<Vec<u8>>>,
+    bytes: u64,
+}
+
+/// Length that a buffer for `length` bytes is allocated with, so that those for compressed data (no two of one size)
+/// can serve each other.
+pub(super) fn rounded(length: usize) -> usize {
+    // An eighth of the next power of two: at most a quarter is wasted.
+    let grain = length.checked_next_power_of_two().map_or(4096, |power| (power / 8).max(4096));
+    length.checked_next_multiple_of(grain).unwrap_or(length)
+}
+
+/// Whether a buffer of `idle` bytes serves for `length`: it must not be much too long.
+pub(super) fn serves(idle: usize, length: usize) -> bool {
+    idle >= length && idle <= longest(length)
+}
+
+fn longest(length: usize) -> usize {
+    rounded(length).saturating_mul(2)
+}
+
+impl Idle {
+    /// Bytes of all.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Adds one.
+    pub fn put(&mut self, buffer: Vec<u8>) {
+        self.bytes += buffer.len() as u64;
+        self.by_length.entry(buffer.len()).or_default().push(buffer);
+    }
+
+    /// The shortest one that serves for `length`.
+    pub fn take(&mut self, length: usize) -> Option<Vec<u8>> {
+        let (&found, _) = self.by_length.range(length..=longest(length)).next()?;
+        self.take_exactly(found)
+    }
+
+    /// The longest one with such a length.
+    pub fn take_largest(&mut self, which: impl Fn(usize) -> bool) -> Option<Vec<u8>> {
+        let length = self.by_length.keys().rev().copied().find(|length| which(*length))?;
+        self.take_exactly(length)
+    }
+
+    fn take_exactly(&mut self, length: usize) -> Option<Vec<u8>> {
+        let buffers = self.by_length.get_mut(&length)?;
+        let buffer = buffers.pop();
+        if buffers.is_empty() {
+            self.by_length.remove(&length);
+        }
+        self.bytes -= buffer.as_ref().map_or(0, |buffer| buffer.len() as u64);
+        buffer
+    }
+
+    /// Bytes that would have to be allocated for buffers of these sizes.
+    pub fn missing(&self, sizes: &[usize]) -> u64 {
+        // One that serves two of the sizes is counted for both: that is too little by one buffer, while one lease lasts.
+        let fresh = sizes.iter().filter(|size| self.by_length.range(**size..=longest(**size)).next().is_none());
+        fresh.map(|size| rounded(*size) as u64).fold(0, u64::saturating_add)
+    }
+}
