@@ -34,8 +34,7 @@ fn attributes_of_the_file_are_extended_attributes() {
     let table = mounted.join("t");
     assert_eq!(attribute(&table, "user.CLASS").as_deref(), Some("COLUMN_TABLE"));
     assert_eq!(attribute(&table, "user.hepfs.name").as_deref(), Some("t"));
-    let mut listed: Vec<String> =
-        xattr::list(&mass).unwrap().map(|name| name.to_string_lossy().into_owned()).collect();
+    let mut listed: Vec<String> = xattr::list(&mass).unwrap().map(|name| name.to_string_lossy().into_owned()).collect();
     listed.sort();
     assert_eq!(listed, ["user.hepfs.name", "user.units"]);
     let refused = xattr::set(&mass, "user.units", b"g").unwrap_err();
@@ -66,9 +65,13 @@ fn modes_are_the_read_bits_of_the_source() {
     let folder = tempfile::tempdir().unwrap();
     for (mode, file, directory) in [(0o640, 0o440, 0o550), (0o600, 0o400, 0o500), (0o777, 0o444, 0o555)] {
         let mounted = Mounted::new(&[&copy(folder.path(), "units.h5", mode)], &[]);
-        for (path, expected) in
-            [("", directory), ("t", directory), ("t/columns", directory), ("t/table.csv", file), ("metadata.json", file)]
-        {
+        for (path, expected) in [
+            ("", directory),
+            ("t", directory),
+            ("t/columns", directory),
+            ("t/table.csv", file),
+            ("metadata.json", file),
+        ] {
             let found = fs::metadata(mounted.join(path)).unwrap().mode() & 0o7777;
             assert_eq!(found, expected, "{path:?} of a file of mode {mode:o}: {found:o}");
         }

@@ -16,7 +16,9 @@ use hdf5_metno_sys::h5i::hid_t;
 use hdf5_metno_sys::h5p::{
     H5P_CLS_DATASET_CREATE, H5P_CLS_FILE_ACCESS, H5Pclose, H5Pcreate, H5Pset_chunk, H5Pset_filter, H5Pset_libver_bounds,
 };
-use hdf5_metno_sys::h5s::{H5S_UNLIMITED, H5S_class_t, H5S_seloper_t, H5Sclose, H5Screate, H5Screate_simple, H5Sselect_hyperslab};
+use hdf5_metno_sys::h5s::{
+    H5S_UNLIMITED, H5S_class_t, H5S_seloper_t, H5Sclose, H5Screate, H5Screate_simple, H5Sselect_hyperslab,
+};
 use hdf5_metno_sys::h5t::{H5T_C_S1, H5T_STD_I64LE, H5Tclose, H5Tcopy, H5Tset_size};
 use hdf5_metno_sys::h5z::{H5Z_class2_t, H5Z_filter_t, H5Zregister};
 

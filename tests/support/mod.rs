@@ -109,8 +109,7 @@ pub fn is_mounted(mountpoint: &Path) -> bool {
 /// The names in a directory, sorted.
 pub fn names(path: &Path) -> Vec<String> {
     let listed = fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut names: Vec<_> =
-        listed.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<_> = listed.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }
