@@ -28,6 +28,7 @@ mod idle;
 mod references;
 mod rows;
 mod stats;
+mod stored_strings;
 mod tally;
 mod worker;
 
@@ -47,6 +48,7 @@ pub use file::File;
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
 pub use rows::{RowRange, Rows};
 pub use stats::{Counter, Stats};
+pub use stored_strings::StoredStrings;
 pub use tally::{Count, Tally};
 
 use crate::catalogue::ObjectId;

@@ -51,6 +51,8 @@ pub struct Column {
     pub in_table: bool,
     /// Rows, or why they cannot be had.
     pub rows: Result<Arc<dyn Rows>, String>,
+    /// Variable-length strings as stored, for `.raw`; `None` for any other type, whose bytes `rows` gives.
+    pub stored_strings: Option<Arc<dyn Rows>>,
     /// Oddities met while reading.
     pub tally: Arc<Tally>,
     /// Physical units and the vocabulary that explains them (its own, else the table's).
@@ -89,6 +91,8 @@ pub struct Categories {
     pub path: String,
     /// The labels, or why they cannot be had.
     pub labels: Result<Arc<dyn Rows>, String>,
+    /// Type of one label.
+    pub datatype: Datatype,
     /// Whether the order of the labels means something.
     pub ordered: Option<bool>,
 }

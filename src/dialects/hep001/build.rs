@@ -241,7 +241,7 @@ impl CategorySets {
         let ordered = boolean(&dataset.attributes, "ordered");
         let labels = columns::open(parts.file, &path, &dataset)
             .map(|dataset| Arc::new(DatasetRows::plain(dataset, u64::MAX)) as Arc<dyn crate::store::Rows>);
-        self.sets.push(Categories { path, labels, ordered });
+        self.sets.push(Categories { path, labels, datatype: dataset.datatype.clone(), ordered });
         self.by_id.insert(id, self.sets.len() - 1);
         Ok(self.sets.len() - 1)
     }
@@ -298,6 +298,12 @@ fn column(
         path,
         is_label,
         in_table,
+        stored_strings: columns::stored_strings(
+            parts.file,
+            candidate,
+            declared,
+            &parts.path_of(candidate.name.as_bstr()),
+        ),
         rows: content,
         tally,
         units: text(&attributes, "units"),

@@ -8,9 +8,9 @@ use bstr::{BStr, BString, ByteSlice};
 use super::attributes::{any, references, strings, text};
 use super::build::{CATEGORIES, COLUMN_LIST, Parts, SEARCH_INDEX_GROUPS};
 use super::lists;
-use crate::catalogue::{Attribute, Dataset, Group, Object, ObjectId, attribute};
+use crate::catalogue::{Attribute, Class, Dataset, Group, Object, ObjectId, attribute};
 use crate::source::Interrupt;
-use crate::store::{self, DatasetRows, File, Rows, Tally, is_reference};
+use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally, is_reference};
 use crate::table::{Finding, ReferenceRows, Storage};
 
 /// What a member of the table group is.
@@ -172,6 +172,18 @@ pub(super) fn dataset_rows(
     } else {
         Arc::new(DatasetRows::new(opened, len, tally.clone()))
     })
+}
+
+/// The strings of a column of variable-length strings as stored.
+pub(super) fn stored_strings(
+    file: &Arc<File>,
+    candidate: &Candidate<'_>,
+    declared: Option<u64>,
+    path: &str,
+) -> Option<Arc<dyn Rows>> {
+    let dataset = candidate.dataset.filter(|dataset| matches!(dataset.datatype.class, Class::VariableString { .. }))?;
+    let opened = open(file, path, dataset).ok()?;
+    Some(Arc::new(StoredStrings::new(opened, declared.unwrap_or(u64::MAX))))
 }
 
 /// The rows of a column: at most `declared` (the table's `NROWS`), fewer where it is shorter.

@@ -14,7 +14,7 @@ use crate::catalogue::{Group, ObjectId};
 use crate::dialects::hep001::{self, Recognised};
 use crate::fs::node::DirEntry;
 use crate::store;
-use crate::table::{Finding, Table};
+use crate::table::{Column, Finding, Table};
 use crate::views::View;
 use crate::views::constant::ConstantView;
 use crate::views::metadata::{self, Member};
@@ -185,14 +185,15 @@ impl GroupNode {
             }
             Child::Table(format, limit) => {
                 let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
-                let columns = table.columns.iter().filter(|column| column.in_table).filter_map(text_column).collect();
+                let columns = table.columns.iter().filter(|column| column.in_table);
+                let columns = columns.filter_map(|column| self.text_column(table, column)).collect();
                 (self.text(columns, *format, *limit), of_group(), self.path.clone())
             }
             Child::Column(position, view) => {
-                let column =
-                    loaded.table.as_ref().and_then(|table| table.columns.get(*position)).ok_or(Error::NotFound)?;
+                let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
+                let column = table.columns.get(*position).ok_or(Error::NotFound)?;
                 let xattrs = Xattrs { name: column.name.clone(), attributes: column.attributes.clone() };
-                (self.column(column, *view)?, xattrs, column.path.clone())
+                (self.column(table, column, *view)?, xattrs, column.path.clone())
             }
             Child::Raw(array) | Child::Npy(array) => {
                 let dataset =
@@ -212,31 +213,35 @@ impl GroupNode {
         Ok(Arc::new(FileNode { opened: self.opened.clone(), view, xattrs: Arc::new(xattrs), label }))
     }
 
+    fn text_column(&self, table: &Table, column: &Column) -> Option<TextColumn> {
+        let rows = column.rows.as_ref().ok()?.clone();
+        let file_size = self.opened.file().source().identity().size;
+        Some(TextColumn { name: column.name.clone(), rows, longest: listing::longest_text(table, column, file_size) })
+    }
+
     fn text(&self, columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Arc<dyn View> {
         Arc::new(TextView::new(columns, format, limit, self.opened.context().blocks.clone()))
     }
 
-    fn column(&self, column: &crate::table::Column, view: ColumnView) -> Result<Arc<dyn View>, Error> {
+    fn column(&self, table: &Table, column: &Column, view: ColumnView) -> Result<Arc<dyn View>, Error> {
         let rows = column.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?;
         let storage = || column.storage.as_ref().ok_or(Error::NotFound);
         let stored = || RowsBytes::new(rows.clone()).ok_or(Error::NotFound);
         Ok(match view {
-            ColumnView::Text(format) => self.text(text_column(column).into_iter().collect(), format, None),
-            ColumnView::Raw if listing::is_variable_string(&storage()?.datatype.class) => {
-                self.text(text_column(column).into_iter().collect(), Format::NulTerminated, None)
-            }
-            ColumnView::Raw => Arc::new(RawView::new(stored()?)),
+            ColumnView::Text(format) => self.text(self.text_column(table, column).into_iter().collect(), format, None),
+            ColumnView::Raw => match &column.stored_strings {
+                Some(strings) => {
+                    let column = TextColumn { name: column.name.clone(), rows: strings.clone(), longest: None };
+                    self.text(vec![column], Format::NulTerminated, None)
+                }
+                None => Arc::new(RawView::new(stored()?)),
+            },
             ColumnView::Npy => {
                 let dtype = NpyType::of(&storage()?.datatype).map_err(|error| Error::Io(error.to_string()))?;
                 Arc::new(NpyView::new(&dtype, &[rows.len()], stored()?).ok_or(Error::TooLarge)?)
             }
         })
     }
-}
-
-fn text_column(column: &crate::table::Column) -> Option<TextColumn> {
-    let rows = column.rows.as_ref().ok()?.clone();
-    Some(TextColumn { name: column.name.clone(), rows, longest: listing::longest_text(column) })
 }
 
 /// The bytes of a dataset of any rank.

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
 use bstr::{BString, ByteSlice};
 
 use crate::catalogue::{Class, Dataset, Group, Layout, Object, ObjectId, Target, join};
@@ -331,7 +330,7 @@ fn array_views(dataset: &Dataset) -> [Result<(), String>; 2] {
     }
     let bytes = dataset.len().and_then(|len| len.checked_mul(dataset.datatype.size));
     // A header takes its share of what `stat` can state.
-    if !bytes.is_some_and(|bytes| bytes <= LARGEST - (1 << 20)) {
+    if bytes.is_none_or(|bytes| bytes > LARGEST - (1 << 20)) {
         return refuse(format!("extent {:?} passes 2^63 bytes", dataset.shape));
     }
     if dataset.datatype.is_variable() {
@@ -385,11 +384,11 @@ fn column_view(column: &Column, view: ColumnView) -> Result<(), String> {
         ColumnView::Text(_) => Err(too_large()),
         ColumnView::Raw | ColumnView::Npy => {
             let storage = column.storage.as_ref().ok_or("a list column has no elements of its own")?;
-            if view == ColumnView::Raw && is_variable_string(&storage.datatype.class) {
+            if view == ColumnView::Raw && column.stored_strings.is_some() {
                 return if text_fits(rows.len()) { Ok(()) } else { Err(too_large()) };
             }
             let width = rows.stored_width().ok_or("elements of variable length have no fixed place")?;
-            if !rows.len().checked_mul(width).is_some_and(|bytes| bytes <= LARGEST - (1 << 20)) {
+            if rows.len().checked_mul(width).is_none_or(|bytes| bytes > LARGEST - (1 << 20)) {
                 return Err(too_large());
             }
             if view == ColumnView::Npy {
@@ -400,21 +399,21 @@ fn column_view(column: &Column, view: ColumnView) -> Result<(), String> {
     }
 }
 
-/// Whether `.raw` holds each value and a NUL.
-pub(super) fn is_variable_string(class: &Class) -> bool {
-    matches!(class, Class::VariableString { .. })
-}
-
-/// Bytes of the longest text a string of the column can have, where its type says.
-pub(super) fn longest_text(column: &Column) -> Option<u64> {
-    let storage = column.storage.as_ref()?;
-    match (&storage.datatype.class, column.rows.as_ref().ok()?.data_type()) {
-        // A byte that is no UTF-8 becomes three.
-        (Class::FixedString { .. }, DataType::LargeUtf8) => storage.datatype.size.checked_mul(3),
+/// Bytes of the longest text that a string or label of the column can have. What lies in a heap is stored as it is, so
+/// the size of the file bounds what no type does; a byte that is no UTF-8 becomes three.
+pub(super) fn longest_text(table: &Table, column: &Column, file_size: u64) -> Option<u64> {
+    let of_type = |class: &Class, size: u64| match class {
+        Class::FixedString { .. } => size.checked_mul(3),
+        Class::VariableString { .. } => file_size.checked_mul(3),
         // A code without a name is shown as a number of up to 20 digits.
-        (Class::Enum { members, .. }, DataType::Dictionary(..)) => {
+        Class::Enum { members, .. } => {
             Some(members.iter().map(|member| member.name.len() as u64 * 3).max().unwrap_or(0).max(20))
         }
         _ => None,
+    };
+    if let Some(set) = column.categories.and_then(|at| table.categories.get(at)) {
+        return of_type(&set.datatype.class, set.datatype.size);
     }
+    let storage = column.storage.as_ref()?;
+    of_type(&storage.datatype.class, storage.datatype.size)
 }

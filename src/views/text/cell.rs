@@ -192,8 +192,10 @@ fn cell<'a, S: Style>(array: &'a dyn Array, depth: usize) -> Result<Box<dyn Cell
         DataType::Float16 => floats::<S, types::Float16Type>(array),
         DataType::Float32 => floats::<S, types::Float32Type>(array),
         DataType::Float64 => floats::<S, types::Float64Type>(array),
-        DataType::Utf8 => Box::new(Strings::new::<S>(array.as_string::<i32>())),
-        DataType::LargeUtf8 => Box::new(Strings::new::<S>(array.as_string::<i64>())),
+        DataType::Utf8 => Box::new(Strings::new::<S, _>(array.as_string::<i32>())),
+        DataType::LargeUtf8 => Box::new(Strings::new::<S, _>(array.as_string::<i64>())),
+        // Strings as stored, whatever their encoding.
+        DataType::LargeBinary => Box::new(Strings::new::<S, _>(array.as_binary::<i64>())),
         DataType::FixedSizeBinary(_) => Box::new(Hex(array.as_fixed_size_binary())),
         DataType::Dictionary(..) => {
             Box::new(Dictionary::new(array.as_any_dictionary_opt().ok_or_else(no_text)?, depth)?)

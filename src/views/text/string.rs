@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use arrow::array::{FixedSizeBinaryArray, GenericStringArray, OffsetSizeTrait};
+use arrow::array::{FixedSizeBinaryArray, GenericByteArray, OffsetSizeTrait};
 use arrow::buffer::NullBuffer;
+use arrow::datatypes::ByteArrayType;
 
 use super::cell::{Cell, Frame, column_by, column_of};
 use super::style::Style;
@@ -20,7 +21,7 @@ pub(super) struct Strings<'a, O> {
 }
 
 impl<'a, O: OffsetSizeTrait> Strings<'a, O> {
-    pub fn new<S: Style>(array: &'a GenericStringArray<O>) -> Self {
+    pub fn new<S: Style, T: ByteArrayType<Offset = O>>(array: &'a GenericByteArray<T>) -> Self {
         let (offsets, bytes) = (array.value_offsets(), array.value_data());
         let used = match (offsets.first(), offsets.last()) {
             (Some(first), Some(last)) => bytes.get(first.as_usize()..last.as_usize()).unwrap_or_default(),

@@ -43,8 +43,8 @@ const QUICK_CELLS: u64 = 100_000;
 /// … this many bytes to decode, …
 const QUICK_BYTES: u64 = 2 << 20;
 
-/// … in this many chunks.
-const QUICK_CHUNKS: u64 = 8;
+/// … in this many chunks (small ones, then).
+const QUICK_CHUNKS: u64 = 64;
 
 /// A text file over columns of equal length.
 pub struct TextView {
