@@ -1,1 +1,108 @@
-//! To come.
+//! `hepfs ls` and `hepfs info`, word for word.
+
+use serde_json::Value;
+
+use crate::data;
+use crate::support::{Mounted, hepfs};
+
+/// What a command wrote about a test file, or a place in it.
+fn said(command: &[&str], place: &str) -> String {
+    let mut line: Vec<String> = command.iter().map(ToString::to_string).collect();
+    line.push(data(place).display().to_string());
+    let output = hepfs(line);
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn ls_lists_what_a_mount_shows() {
+    assert_eq!(said(&["ls"], "units.h5"), ".hepfs/\nmetadata.json\nt/\n");
+    let listed = said(&["ls"], "units.h5:t");
+    for name in ["columns/", "head.csv", "indexes.json", "metadata.json", "table.csv", "table.ndjson"] {
+        assert!(listed.lines().any(|line| line == name), "no {name} in {listed}");
+    }
+    // The same names in a mount, at every place.
+    for place in ["units.h5:", "units.h5:t", "units.h5:t/columns", "links.h5:", "links.h5:second_hard_link"] {
+        let (file, path) = place.split_once(':').unwrap();
+        let mounted = Mounted::new(&[&data(file)], &[]);
+        let mut listed: Vec<String> =
+            said(&["ls"], place).lines().map(|line| line.trim_end_matches(['/', '@']).to_owned()).collect();
+        listed.sort();
+        assert_eq!(mounted.names(path), listed, "{place}");
+    }
+    let columns = said(&["ls", "--long"], "units.h5:t/columns");
+    // Two float64, behind a header of 128 bytes in NumPy's format.
+    assert!(columns.lines().any(|line| line.split_whitespace().eq(["16", "mass.raw"])), "{columns}");
+    assert!(columns.lines().any(|line| line.split_whitespace().eq(["144", "mass.npy"])), "{columns}");
+}
+
+#[test]
+fn info_says_what_a_file_holds() {
+    assert_eq!(
+        said(&["info"], "seed_11_1.h5"),
+        "group /\n\
+         table /my_table: 500 rows, 4 columns (HEP001, April 2026)\n  \
+           row_id  uint64            row label\n  \
+           ts      int64             [s] Event timestamp.\n  \
+           energy  float32           [MeV]\n  \
+           label   dictionary<utf8>  Class label.\n"
+    );
+    let links = said(&["info"], "links.h5");
+    assert!(links.contains("  external_table (external link) not shown: links into other files"), "{links}");
+    let broken = said(&["info"], "hostile/unequal_columns.h5");
+    assert!(broken.contains("  c  int32  7 rows: not in table.*\n"), "{broken}");
+    assert!(broken.contains("  ! /t/c: 7 rows, most others 5"), "{broken}");
+}
+
+#[test]
+fn info_as_json_is_the_metadata_of_the_mount() {
+    let mounted = Mounted::new(&[&data("units.h5")], &[]);
+    for path in ["", "t"] {
+        let json = said(&["info", "--json"], &format!("units.h5:{path}"));
+        assert_eq!(json, mounted.text(format!("{path}/metadata.json").trim_start_matches('/')));
+    }
+    let table: Value = serde_json::from_str(&said(&["info", "--json"], "units.h5:t")).unwrap();
+    assert_eq!(table["kind"], "table");
+    assert_eq!(table["rows"], 2);
+    let columns: Vec<&str> =
+        table["columns"].as_array().unwrap().iter().map(|column| column["name"].as_str().unwrap()).collect();
+    assert_eq!(columns, ["mass", "time", "count"]);
+    assert_eq!(table["columns"][0]["units"], "kg");
+}
+
+#[test]
+fn what_is_not_there_is_one_line() {
+    let nothing = [
+        (["ls", "units.h5:nothing/here"], "nothing/here: no such file"),
+        (["info", "units.h5:t/nothing"], "t/nothing: no such file"),
+        (["info", "units.h5:t/table.csv"], "is no directory"),
+        (["ls", "units.h5:t/table.csv/deeper"], "not a directory"),
+    ];
+    for ([command, place], words) in nothing {
+        let output = hepfs([command.to_owned(), data(place).display().to_string()]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command} {place}: {said}");
+        assert!(said.starts_with("hepfs: ") && said.contains(words) && said.lines().count() == 1, "{said:?}");
+    }
+}
+
+#[test]
+fn whoever_stops_reading_is_no_error() {
+    let command = format!("{} info {} | head -n 1", crate::support::HEPFS, data("hostile/columns_5000.h5").display());
+    let output = crate::support::run("bash", ["-c", &format!("set -o pipefail; {command}")]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert_eq!(output.stdout, b"group /\n");
+}
+
+#[test]
+fn help_is_had_for_every_command() {
+    let help = String::from_utf8(hepfs(["--help"]).stdout).unwrap();
+    for command in ["mount", "umount", "ls", "info", "demo"] {
+        assert!(help.lines().any(|line| line.trim_start().starts_with(&format!("{command} "))), "{command}: {help}");
+        let own = hepfs([command, "--help"]);
+        assert!(own.status.success() && own.stdout.len() > 100, "{command}: {own:?}");
+    }
+    assert!(hepfs(["--version"]).stdout.starts_with(b"hepfs "));
+    assert_eq!(hepfs(["mount"]).status.code(), Some(2));
+}

@@ -16,6 +16,8 @@ fn endless(path: &Path) {
         table.never_written(name, 400_000_000_000, 1 << 16);
     }
     writer.table("small").column("x", &[1, 2, 3], 3);
+    // Large enough that its text takes a pass of its own.
+    writer.table("some").column("x", &(0..2_000_000).collect::<Vec<_>>(), 100_000);
     drop(table);
     writer.close();
 }
@@ -37,7 +39,7 @@ fn waiting(path: &Path) -> Child {
 
 /// Everything else answers.
 fn others_answer(mounted: &Mounted) {
-    assert_eq!(must("ls".as_ref(), [mounted.path()]), "metadata.json\nsmall\nt\n");
+    assert_eq!(must("ls".as_ref(), [mounted.path()]), "metadata.json\nsmall\nsome\nt\n");
     must("ls", ["-lR".as_ref(), mounted.path().as_os_str()]);
     assert_eq!(must("cat", [mounted.join("small/table.csv")]), "x\n1\n2\n3\n");
     assert_eq!(must("head", ["-n".into(), "2".into(), mounted.join("t/head.csv")]), "a,b,c,d\n0,0,0,0\n");
@@ -94,6 +96,19 @@ fn ticks(process: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+#[test]
+fn an_endless_pass_does_not_hold_up_a_short_one() {
+    let (_folder, mounted) = mounted();
+    let mut readers = [waiting(&mounted.join("t/table.csv")), waiting(&mounted.join("t/columns/a.csv"))];
+    let length = must("wc", ["-l".into(), mounted.join("some/table.csv")]);
+    assert!(length.starts_with("2000001 "), "{length}");
+    for reader in &mut readers {
+        assert_eq!(reader.try_wait().unwrap(), None, "not an endless pass");
+        signal(reader.id(), libc::SIGKILL);
+        reader.wait().unwrap();
+    }
 }
 
 #[test]

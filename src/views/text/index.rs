@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use crossbeam_channel::Sender;
 use parking_lot::{Condvar, Mutex};
 
 use crate::source::{Interrupt, Interrupted};
@@ -74,22 +75,43 @@ struct Pass {
     steps: usize,
 }
 
-fn pool() -> Option<&'static rayon::ThreadPool> {
-    static POOL: OnceLock<Option<rayon::ThreadPool>> = OnceLock::new();
-    POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().thread_name(|n| format!("text-{n}")).build().ok()).as_ref()
+type Work = Box<dyn FnOnce() + Send>;
+
+/// One queue for all: a pool whose threads prefer work that they queued themselves, as rayon's do, would finish the
+/// longest pass before it begins the shortest.
+struct Pool {
+    queue: Sender<Work>,
+    threads: usize,
+}
+
+fn pool() -> &'static Pool {
+    static POOL: OnceLock<Pool> = OnceLock::new();
+    POOL.get_or_init(|| {
+        let (queue, work) = crossbeam_channel::unbounded::<Work>();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let started = (0..cores).filter(|number| {
+            let work = work.clone();
+            let run = move || {
+                for work in work {
+                    // A panic would end the thread, which many wait for. Whoever waits for this work is told by it.
+                    drop(catch_unwind(AssertUnwindSafe(work)));
+                }
+            };
+            std::thread::Builder::new().name(format!("text-{number}")).spawn(run).is_ok()
+        });
+        Pool { threads: started.count(), queue }
+    })
 }
 
 /// Runs `work` on the pool for passes and rendering ahead, after what was queued before; says whether there is one.
 pub(super) fn spawn(work: impl FnOnce() + Send + 'static) -> bool {
-    let Some(pool) = pool() else { return false };
-    // A panic in a pool's thread would end the process.
-    pool.spawn_fifo(move || drop(catch_unwind(AssertUnwindSafe(work))));
-    true
+    let pool = pool();
+    pool.threads > 0 && pool.queue.send(Box::new(work)).is_ok()
 }
 
 /// Threads of the pool.
 pub(super) fn cores() -> usize {
-    pool().map_or(1, rayon::ThreadPool::current_num_threads)
+    pool().threads.max(1)
 }
 
 impl Index {

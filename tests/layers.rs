@@ -1,0 +1,159 @@
+//! The layers of the crate: imports run downwards only, `fuser` has one user, `unsafe` has its places.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Lowest first.
+const LAYERS: [&str; 9] = ["source", "catalogue", "h5", "store", "table", "dialects", "views", "fs", "cli"];
+
+/// Where `unsafe` may be: around libhdf5, and in the one measured loop of a codec.
+const UNSAFE: [&str; 2] = ["src/h5/", "src/store/codec/shuffle.rs"];
+
+/// Code without its tests: up to a `mod tests` in the file, and no file of a `tests` folder.
+struct File {
+    path: PathBuf,
+    layer: String,
+    lines: Vec<(usize, String)>,
+}
+
+fn files() -> Vec<File> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut folders = vec![root.clone()];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            if name == "tests" {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|suffix| suffix == "rs") {
+                let below = path.strip_prefix(&root).unwrap();
+                let first = below.components().next().unwrap().as_os_str().to_string_lossy();
+                let layer = first.trim_end_matches(".rs").to_owned();
+                let text = fs::read_to_string(&path).unwrap();
+                let code = text.lines().enumerate().take_while(|(_, line)| line.trim() != "#[cfg(test)]");
+                let lines = code.filter(|(_, line)| !line.trim_start().starts_with("//"));
+                files.push(File { layer, lines: lines.map(|(at, line)| (at + 1, line.to_owned())).collect(), path });
+            }
+        }
+    }
+    assert!(files.len() > 100, "only {} files found", files.len());
+    files
+}
+
+fn rank(layer: &str) -> Option<usize> {
+    LAYERS.iter().position(|known| *known == layer)
+}
+
+/// The layers that a line names: `crate::store::…`, or `crate::{store, views::…}` on one line.
+fn named(line: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for part in line.split("crate::").skip(1) {
+        let first = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+        match part.strip_prefix('{') {
+            Some(list) => {
+                let mut depth = 0;
+                let mut start = 0;
+                for (at, c) in list.char_indices().chain([(list.len(), ',')]) {
+                    match c {
+                        '{' => depth += 1,
+                        '}' => depth -= 1,
+                        ',' if depth <= 0 => {
+                            names.push(first(list[start..at].trim()));
+                            start = at + 1;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            None => names.push(first(part)),
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+#[test]
+fn names_are_found_in_imports() {
+    assert_eq!(named("use crate::store::{Error, File};"), ["store"]);
+    assert_eq!(named("use crate::{source::{self, Error}, store};"), ["source", "store"]);
+    assert_eq!(named("pub(in crate::h5) fn f(x: crate::table::Table)"), ["h5", "table"]);
+    assert_eq!(named("use super::crates;"), [""; 0]);
+}
+
+#[test]
+fn imports_run_downwards_only() {
+    let mut wrong = Vec::new();
+    for file in files() {
+        let Some(own) = rank(&file.layer) else { continue };
+        for (at, line) in &file.lines {
+            for name in named(line) {
+                // What is no layer is the crate's own root, which has nothing to import.
+                let found = rank(&name);
+                if found.is_none_or(|other| other > own) {
+                    wrong.push(format!("{}:{at}: {} uses {name}: {}", file.path.display(), file.layer, line.trim()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_layer_exists_and_nothing_else_does() {
+    let known = |layer: &str| rank(layer).is_some() || layer == "lib" || layer == "main";
+    let files = files();
+    let strange: Vec<_> = files.iter().filter(|file| !known(&file.layer)).map(|file| &file.path).collect();
+    assert!(strange.is_empty(), "of no layer: {strange:?}");
+    for layer in LAYERS {
+        assert!(files.iter().any(|file| file.layer == layer), "{layer} is gone");
+    }
+}
+
+#[test]
+fn the_adapter_alone_knows_fuser() {
+    for file in files() {
+        let is_adapter = file.path.components().any(|part| part.as_os_str().to_string_lossy().starts_with("adapter"));
+        for (at, line) in file.lines.iter().filter(|_| !is_adapter) {
+            // The name of its log target is no use of it.
+            let uses = line.contains("fuser::") && !line.contains("fuser::session=") || line.contains("use fuser");
+            assert!(!uses, "{}:{at}: {line}", file.path.display());
+        }
+    }
+}
+
+#[test]
+fn unsafe_stays_in_its_places() {
+    for file in files() {
+        let path = file.path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().to_string_lossy().into_owned();
+        let is_place = UNSAFE.iter().any(|place| path.starts_with(place));
+        for (at, line) in &file.lines {
+            let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+            assert!(is_place || !words.any(|word| word == "unsafe"), "{path}:{at}: {line}");
+        }
+    }
+}
+
+/// The words behind each `unsafe` that say why it is sound.
+#[test]
+fn every_unsafe_block_says_why_it_is_safe() {
+    let mut missing = Vec::new();
+    for file in files() {
+        let text = fs::read_to_string(&file.path).unwrap();
+        let all: Vec<&str> = text.lines().collect();
+        for (at, line) in &file.lines {
+            if !line.contains("unsafe {") && !line.contains("unsafe impl") {
+                continue;
+            }
+            // Beside it, or in the comment above its statement.
+            let above = all[..*at].iter().rev().take(12);
+            if !above.clone().any(|line| line.contains("SAFETY")) {
+                missing.push(format!("{}:{at}: {}", file.path.display(), line.trim()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
