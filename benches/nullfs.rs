@@ -75,9 +75,8 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let root: NodeRef = Arc::new(Null { kind: Kind::Directory, bytes });
-    let served = StopSignals::catch().and_then(|stop| {
-        Mount::new(root, &PathBuf::from(mountpoint), &MountOptions::default())?.serve_until(&stop)
-    });
+    let served = StopSignals::catch()
+        .and_then(|stop| Mount::new(root, &PathBuf::from(mountpoint), &MountOptions::default())?.serve_until(&stop));
     match served {
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {

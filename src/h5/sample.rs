@@ -6,7 +6,9 @@
 //! libhdf5 runs in this process here, not in the sandboxed worker: it writes a file of our own and reads none.
 
 mod april;
+mod attributes;
 mod content;
+mod storage;
 mod table;
 mod types;
 mod writer;
@@ -18,8 +20,9 @@ use std::ptr;
 
 use hdf5_metno_sys::{LOCK, h5, h5e};
 
+use self::storage::{Fill, Storage};
 use self::types::{Text, Type};
-use self::writer::{Context, File, Fill, Node, Storage};
+use self::writer::{Context, File, Node};
 use super::worker::error::{Reason, check};
 
 /// Why the sample could not be written.
@@ -59,7 +62,7 @@ const MAX_ROWS: u64 = 1_000_000_000;
 /// Writes the sample file with so many rows in its large table to `path`, where nothing may be yet.
 ///
 /// The file holds `/run_042` (HEP001 of July 2026), `/april/events` (HEP001 of April 2026), `/calibration` (64 × 16
-/// `float64`) and `/images` (8 × 64 × 64 `uint16`). A million rows take about 30 MB.
+/// `float64`) and `/images` (8 × 64 × 64 `uint16`). A million rows take about 26 MB.
 ///
 /// # Errors
 /// See [`SampleError`]. After an error there is no file.

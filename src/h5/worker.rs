@@ -6,6 +6,7 @@ mod datatype;
 mod driver;
 pub(super) mod error;
 mod ffi;
+mod grid;
 mod link;
 mod object;
 mod read;

@@ -10,6 +10,7 @@ mod links;
 mod listing;
 mod live;
 mod opened;
+mod signature;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -73,13 +74,8 @@ impl Context {
 /// Where a source given by name cannot be opened as an HDF5 file, or holds none.
 pub fn root(context: &Arc<Context>, sources: &[PathBuf], interrupt: &Interrupt) -> Result<NodeRef, OpenError> {
     let shown: NodeRef = match sources {
-        [only] if !only.is_dir() => {
-            let source = SourceFile::new(context.clone(), only.clone());
-            // Opened now, so that whoever mounts hears at once what is wrong with it.
-            source.current(interrupt)?;
-            Arc::new(folder::FileRoot::new(source))
-        }
-        [only] => Arc::new(folder::FolderNode::new(context.clone(), only.clone())),
+        [only] if !only.is_dir() => Arc::new(folder::FileRoot::open(context, only, interrupt)?),
+        [only] => Arc::new(folder::FolderNode::open(context, only)?),
         several => Arc::new(folder::SeveralNode::new(context.clone(), several, interrupt)?),
     };
     Ok(Arc::new(live::RootNode::new(context.clone(), shown)))

@@ -1,10 +1,12 @@
 //! A small table as HEP001 of April 2026 has it: object references both ways, reserved names in lower case.
 
 use super::SampleError;
+use super::attributes::References;
 use super::content::{Block, LABELS, missing};
+use super::storage::{Fill, Storage, UNLIMITED};
 use super::table::min_max;
 use super::types::{Text, Type};
-use super::writer::{Context, Dataset, Fill, Node, References, Storage, UNLIMITED, c_string};
+use super::writer::{Context, Dataset, Node, c_string};
 
 const ROWS: u64 = 500;
 const CHUNK: u64 = 128;

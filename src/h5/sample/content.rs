@@ -224,7 +224,7 @@ fn draw(row: u64, lane: u64, below: u64) -> u64 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^= z >> 31;
     // `below` is small: the top 32 bits scaled, not a remainder.
-    (z >> 32) * below >> 32
+    ((z >> 32) * below) >> 32
 }
 
 #[cfg(test)]

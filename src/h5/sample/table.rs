@@ -3,9 +3,11 @@
 use std::ffi::CStr;
 
 use super::SampleError;
+use super::attributes::References;
 use super::content::{Block, CHARGE_RANGE, DETECTORS, LABELS, STATION_SIZE, missing};
+use super::storage::{Fill, Storage, UNLIMITED};
 use super::types::{MinMax, Number, Text, Type};
-use super::writer::{Context, Dataset, Fill, Node, References, Storage, UNLIMITED};
+use super::writer::{Context, Dataset, Node};
 
 /// Rows that are made and written at once. A multiple of every column's chunk, so that no chunk is compressed twice, and of
 /// 8, so that a bitmap's bytes are whole.
@@ -171,7 +173,7 @@ impl Columns {
         let length = table.dataset(LENGTH, Type::number::<f64>().at(at)?, &usual, &Fill::of(missing::F64))?;
         annotate(length.node(), "Length of the track.", Some("um"))?;
 
-        let datatype = Type::opaque(missing::CALIB.len(), "calibration word").at(at)?;
+        let datatype = Type::opaque(missing::CALIB.len()).at(at)?;
         let calib = table.dataset("calib", datatype, &text, &Fill::of(missing::CALIB))?;
         annotate(calib.node(), "Word of the last calibration, as the front end sent it.", None)?;
 

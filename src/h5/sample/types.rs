@@ -2,7 +2,8 @@
 
 use hdf5_metno_sys::h5t;
 
-use super::writer::{References, c_string};
+use super::attributes::References;
+use super::writer::c_string;
 use crate::h5::worker::error::{Id, Reason, check};
 
 /// Values that libhdf5 may read byte for byte.
@@ -218,16 +219,10 @@ impl Type {
         ])
     }
 
-    /// Bytes without a meaning to HDF5, with a tag that says what they are.
-    pub fn opaque(size: usize, tag: &str) -> Result<Self, Reason> {
-        let tag = c_string(tag)?;
-        let make = || {
-            // SAFETY: no pointers.
-            let file = Id::own(unsafe { h5t::H5Tcreate(h5t::H5T_class_t::H5T_OPAQUE, size) })?;
-            // SAFETY: a C string, which the library copies.
-            check(unsafe { h5t::H5Tset_tag(file.raw(), tag.as_ptr()) })?;
-            Ok(file)
-        };
+    /// Bytes without a meaning to HDF5. Without a tag too: h5py cannot read opaque data that has one.
+    pub fn opaque(size: usize) -> Result<Self, Reason> {
+        // SAFETY: no pointers.
+        let make = || Id::own(unsafe { h5t::H5Tcreate(h5t::H5T_class_t::H5T_OPAQUE, size) });
         Self::pair(make()?, make()?)
     }
 

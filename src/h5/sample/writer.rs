@@ -3,25 +3,20 @@
 //! Every identifier is released when its owner goes out of scope, every return is checked, and an error says which
 //! object was being written and why libhdf5 refused.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
-use hdf5_metno_sys::{h5a, h5d, h5f, h5g, h5p, h5r, h5s};
+use hdf5_metno_sys::{h5d, h5f, h5g, h5p, h5s};
 
 use super::SampleError;
-use super::types::{Number, Plain, Text, Type, bytes_of};
+use super::storage::{Fill, Storage, timeless};
+use super::types::{Plain, Text, Type};
 use crate::h5::worker::error::{Id, Reason, check};
 
-/// `H5P_DEFAULT` and `H5S_ALL`.
-const DEFAULT: i64 = 0;
-
-/// Deflate level: the sample is to be written fast, and level 1 after shuffle already finds most there is to find.
-const DEFLATE_LEVEL: u32 = 1;
-
-/// Size of an unlimited dimension.
-pub(super) const UNLIMITED: u64 = h5s::H5S_UNLIMITED;
+/// `H5P_DEFAULT`.
+pub(super) const DEFAULT: i64 = 0;
 
 /// Says which object an error of libhdf5 is about.
 pub(super) trait Context<T> {
@@ -45,15 +40,6 @@ pub(super) fn c_string(text: &str) -> Result<CString, Reason> {
 pub(super) struct Node {
     id: Id,
     path: String,
-}
-
-/// How references are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum References {
-    /// `H5T_STD_REF`, of HDF5 1.12 and HEP001 of July 2026.
-    Standard,
-    /// `H5T_STD_REF_OBJ`, of HEP001 of April 2026.
-    Object,
 }
 
 /// A file that is being written.
@@ -90,17 +76,8 @@ impl File {
     }
 }
 
-/// A property list for the creation of objects without times, so that the same rows give the same bytes at any hour.
-fn timeless(class: i64) -> Result<Id, Reason> {
-    // SAFETY: no pointers.
-    let list = Id::own(unsafe { h5p::H5Pcreate(class) })?;
-    // SAFETY: no pointers.
-    check(unsafe { h5p::H5Pset_obj_track_times(list.raw(), false.into()) })?;
-    Ok(list)
-}
-
 /// A simple dataspace.
-fn space(dims: &[u64], max: Option<&[u64]>) -> Result<Id, Reason> {
+pub(super) fn space(dims: &[u64], max: Option<&[u64]>) -> Result<Id, Reason> {
     let rank = i32::try_from(dims.len()).map_err(|_| Reason::new("too many dimensions"))?;
     if max.is_some_and(|max| max.len() != dims.len()) {
         return Err(Reason::new("the extents and their limits differ in number"));
@@ -109,15 +86,15 @@ fn space(dims: &[u64], max: Option<&[u64]>) -> Result<Id, Reason> {
     Id::own(unsafe { h5s::H5Screate_simple(rank, dims.as_ptr(), max.map_or(ptr::null(), <[u64]>::as_ptr)) })
 }
 
-fn scalar() -> Result<Id, Reason> {
-    // SAFETY: no pointers.
-    Id::own(unsafe { h5s::H5Screate(h5s::H5S_class_t::H5S_SCALAR) })
-}
-
 impl Node {
     /// The HDF5 path.
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    /// The identifier.
+    pub fn raw(&self) -> i64 {
+        self.id.raw()
     }
 
     fn child_path(&self, name: &str) -> String {
@@ -166,226 +143,6 @@ impl Node {
             )
         })
     }
-
-    /// Creates an attribute and writes its value, `length` elements (a scalar without).
-    ///
-    /// # Safety
-    /// `value` leads to as many elements of the datatype in memory.
-    unsafe fn attribute(
-        &self,
-        name: &CStr,
-        datatype: &Type,
-        length: Option<u64>,
-        value: *const std::ffi::c_void,
-    ) -> Result<(), SampleError> {
-        let write = || {
-            let space = match length {
-                None => scalar()?,
-                Some(length) => space(&[length], None)?,
-            };
-            // SAFETY: a C string and open identifiers.
-            let attribute = Id::own(unsafe {
-                h5a::H5Acreate2(self.id.raw(), name.as_ptr(), datatype.file(), space.raw(), DEFAULT, DEFAULT)
-            })?;
-            // SAFETY: the caller vouches for the value.
-            check(unsafe { h5a::H5Awrite(attribute.raw(), datatype.memory(), value) })
-        };
-        write().at(&format!("{}@{}", self.path, name.to_string_lossy()))?;
-        Ok(())
-    }
-
-    /// A scalar fixed-length string, terminated by a NUL.
-    pub fn text(&self, name: &CStr, charset: Text, value: &str) -> Result<(), SampleError> {
-        let datatype = Type::fixed_text(charset, value.len() + 1).at(&self.path)?;
-        let bytes = c_string(value).at(&self.path)?;
-        // SAFETY: one element of that many bytes.
-        unsafe { self.attribute(name, &datatype, None, bytes.as_ptr().cast()) }
-    }
-
-    /// A scalar ASCII string of exactly its bytes, without a NUL.
-    pub fn text_padded(&self, name: &CStr, value: &str) -> Result<(), SampleError> {
-        let datatype = Type::padded_text(value.len()).at(&self.path)?;
-        // SAFETY: one element of that many bytes.
-        unsafe { self.attribute(name, &datatype, None, value.as_ptr().cast()) }
-    }
-
-    /// A list of fixed-length UTF-8 strings.
-    pub fn texts(&self, name: &CStr, values: &[&str]) -> Result<(), SampleError> {
-        let size = values.iter().map(|value| value.len()).max().unwrap_or(0) + 1;
-        let datatype = Type::fixed_text(Text::Utf8, size).at(&self.path)?;
-        let mut bytes = Vec::new();
-        for value in values {
-            bytes.extend_from_slice(value.as_bytes());
-            bytes.resize(bytes.len() + datatype.size() - value.len(), 0);
-        }
-        // SAFETY: every value takes `size` bytes.
-        unsafe { self.attribute(name, &datatype, Some(values.len() as u64), bytes.as_ptr().cast()) }
-    }
-
-    /// A scalar number.
-    pub fn number<T: Number>(&self, name: &CStr, value: T) -> Result<(), SampleError> {
-        let datatype = Type::number::<T>().at(&self.path)?;
-        // SAFETY: one element of the type.
-        unsafe { self.attribute(name, &datatype, None, (&raw const value).cast()) }
-    }
-
-    /// A list of numbers.
-    pub fn numbers<T: Number>(&self, name: &CStr, values: &[T]) -> Result<(), SampleError> {
-        let datatype = Type::number::<T>().at(&self.path)?;
-        // SAFETY: as many elements of the type.
-        unsafe { self.attribute(name, &datatype, Some(values.len() as u64), values.as_ptr().cast()) }
-    }
-
-    /// A scalar of the boolean datatype (HEP001 of July 2026 §5).
-    pub fn boolean(&self, name: &CStr, value: bool) -> Result<(), SampleError> {
-        let datatype = Type::boolean().at(&self.path)?;
-        let value = i8::from(value);
-        // SAFETY: one element of a one-byte type.
-        unsafe { self.attribute(name, &datatype, None, (&raw const value).cast()) }
-    }
-
-    /// A scalar reference to another object of the file.
-    pub fn reference(&self, name: &CStr, kind: References, to: &Node) -> Result<(), SampleError> {
-        self.write_references(name, kind, &[to], None)
-    }
-
-    /// A list of references to other objects of the file.
-    pub fn references(&self, name: &CStr, kind: References, to: &[&Node]) -> Result<(), SampleError> {
-        self.write_references(name, kind, to, Some(to.len() as u64))
-    }
-
-    fn write_references(
-        &self,
-        name: &CStr,
-        kind: References,
-        to: &[&Node],
-        length: Option<u64>,
-    ) -> Result<(), SampleError> {
-        let datatype = Type::reference(kind).at(&self.path)?;
-        match kind {
-            References::Standard => {
-                let references = to.iter().map(|node| StandardReference::to(node)).collect::<Result<Vec<_>, _>>();
-                let references = references.at(&self.path)?;
-                // SAFETY: the wrapper has the layout of H5R_ref_t; a scalar is written with one.
-                unsafe { self.attribute(name, &datatype, length, references.as_ptr().cast()) }
-            }
-            References::Object => {
-                let references = to.iter().map(|node| object_reference(node)).collect::<Result<Vec<_>, _>>();
-                let references = references.at(&self.path)?;
-                // SAFETY: as many addresses (hobj_ref_t).
-                unsafe { self.attribute(name, &datatype, length, references.as_ptr().cast()) }
-            }
-        }
-    }
-}
-
-/// A reference of the unified kind, which holds its file open until it is released.
-#[repr(transparent)]
-struct StandardReference(h5r::H5R_ref_t);
-
-impl StandardReference {
-    fn to(node: &Node) -> Result<Self, Reason> {
-        let path = c_string(&node.path)?;
-        let mut reference = h5r::H5R_ref_t::default();
-        // SAFETY: a C string, and the reference is written before it is used.
-        check(unsafe { h5r::H5Rcreate_object(node.id.raw(), path.as_ptr(), DEFAULT, &raw mut reference) })?;
-        Ok(Self(reference))
-    }
-}
-
-impl Drop for StandardReference {
-    fn drop(&mut self) {
-        // SAFETY: it was created by H5Rcreate_object and is released once. A failure is nobody's concern any more, but
-        // must leave no message.
-        check(unsafe { h5r::H5Rdestroy(&raw mut self.0) }).ok();
-    }
-}
-
-fn object_reference(node: &Node) -> Result<u64, Reason> {
-    let path = c_string(&node.path)?;
-    let mut reference = 0u64;
-    // SAFETY: a C string, and an object reference is an address of eight bytes.
-    check(unsafe {
-        h5r::H5Rcreate((&raw mut reference).cast(), node.id.raw(), path.as_ptr(), h5r::H5R_type_t::H5R_OBJECT1, -1)
-    })?;
-    Ok(reference)
-}
-
-/// Extents and layout of a dataset.
-#[derive(Clone, Debug)]
-pub(super) struct Storage {
-    extents: Vec<u64>,
-    limits: Vec<u64>,
-    chunk: Option<Vec<u64>>,
-    shuffle: bool,
-}
-
-impl Storage {
-    /// In one piece, not extendible.
-    pub fn contiguous(extents: &[u64]) -> Self {
-        Self { extents: extents.to_vec(), limits: extents.to_vec(), chunk: None, shuffle: false }
-    }
-
-    /// In chunks, deflated after a byte shuffle.
-    pub fn chunked(extents: &[u64], limits: &[u64], chunk: &[u64]) -> Self {
-        Self { extents: extents.to_vec(), limits: limits.to_vec(), chunk: Some(chunk.to_vec()), shuffle: true }
-    }
-
-    /// One dimension that can grow without limit.
-    pub fn growing(extent: u64, chunk: u64) -> Self {
-        Self::chunked(&[extent], &[UNLIMITED], &[chunk])
-    }
-
-    /// Deflated without the shuffle, which is of no use to bytes and text.
-    pub fn unshuffled(self) -> Self {
-        Self { shuffle: false, ..self }
-    }
-
-    fn property_list(&self) -> Result<Id, Reason> {
-        let list = timeless(*h5p::H5P_CLS_DATASET_CREATE)?;
-        let Some(chunk) = &self.chunk else { return Ok(list) };
-        let rank = i32::try_from(chunk.len()).map_err(|_| Reason::new("too many dimensions"))?;
-        // SAFETY: `rank` extents.
-        check(unsafe { h5p::H5Pset_chunk(list.raw(), rank, chunk.as_ptr()) })?;
-        if self.shuffle {
-            // SAFETY: no pointers.
-            check(unsafe { h5p::H5Pset_shuffle(list.raw()) })?;
-        }
-        // SAFETY: no pointers.
-        check(unsafe { h5p::H5Pset_deflate(list.raw(), DEFLATE_LEVEL) })?;
-        Ok(list)
-    }
-}
-
-/// The fill value of a dataset.
-#[derive(Clone, Debug)]
-pub(super) enum Fill {
-    /// None set.
-    Unset,
-    /// An element as in memory.
-    Bytes(Vec<u8>),
-    /// The empty variable-length string.
-    EmptyText,
-}
-
-impl Fill {
-    /// A value of a type without pointers.
-    pub fn of<T: Plain>(value: T) -> Self {
-        Self::Bytes(bytes_of(std::slice::from_ref(&value)).to_vec())
-    }
-
-    fn set(&self, list: &Id, datatype: &Type) -> Result<(), Reason> {
-        let empty = c"".as_ptr();
-        let value = match self {
-            Self::Unset => return Ok(()),
-            Self::Bytes(bytes) if !datatype.is_variable() && bytes.len() == datatype.size() => bytes.as_ptr().cast(),
-            Self::EmptyText if datatype.is_variable() => (&raw const empty).cast(),
-            _ => return Err(Reason::new("the fill value is not of the datatype")),
-        };
-        // SAFETY: one element of the datatype in memory, checked above.
-        check(unsafe { h5p::H5Pset_fill_value(list.raw(), datatype.memory(), value) })?;
-        Ok(())
-    }
 }
 
 /// A dataset that is being written.
@@ -419,7 +176,7 @@ impl Dataset {
     /// Writes variable-length strings of a one-dimensional dataset from `start` on.
     ///
     /// Empty ones are written as null pointers: the file then holds an empty descriptor for them and nothing else, where an
-    /// empty C string takes up to 32 bytes of heap (32 MB for a million rows). Both read as the empty string.
+    /// empty C string takes 16 bytes of heap (16 MB for a million rows). Both read as the empty string.
     pub fn write_texts(&self, start: u64, values: &[&CStr]) -> Result<(), SampleError> {
         if !self.datatype.is_variable() {
             return Err(Reason::new("the dataset holds no variable-length strings")).at(&self.node.path);
@@ -450,7 +207,7 @@ impl Dataset {
         start: &[u64],
         count: &[u64],
         length: usize,
-        values: *const std::ffi::c_void,
+        values: *const c_void,
     ) -> Result<(), Reason> {
         if start.len() != self.extents.len() || count.len() != self.extents.len() {
             return Err(Reason::new("the box has another number of dimensions than the dataset"));

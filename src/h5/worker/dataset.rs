@@ -8,6 +8,7 @@ use super::attribute::Aligned;
 use super::datatype::{Heap, Plan, describe};
 use super::error::{Id, Reason, check};
 use super::ffi;
+use super::grid::Grid;
 use super::read::reclaim;
 use super::session::Session;
 use crate::catalogue::{Attribute, Chunk, Dataset, Elements, Fill, Filter, Layout, ObjectId, VirtualSource};
@@ -109,12 +110,7 @@ impl Session {
         let Layout::Chunked { chunk, .. } = layout(&dataset, &dcpl, &extent, 0)? else {
             return Err(Refusal::Hdf5("the dataset is not chunked".into()));
         };
-        let grid: Option<Vec<(u64, u64)>> = chunk
-            .iter()
-            .zip(&extent.shape)
-            .map(|(chunk, extent)| (*chunk > 0).then(|| (*chunk, extent.div_ceil(*chunk))))
-            .collect();
-        let Some(grid) = grid else { return Err(Refusal::Hdf5("a chunk without extent".into())) };
+        let grid = Grid::of(&dataset, &extent.shape, &extent.max_shape, &chunk)?;
         let mut walk = ChunkWalk { grid, chunks: Vec::new(), limit, skipped: 0 };
         // SAFETY: an open dataset; the callback gets `walk` back and is not called afterwards.
         let status = unsafe { ffi::H5Dchunk_iter(dataset.raw(), ffi::DEFAULT, collect, (&raw mut walk).cast()) };
@@ -137,35 +133,21 @@ fn too_many(id: ObjectId, count: u64, limit: u64) -> Refusal {
 }
 
 struct ChunkWalk {
-    /// Extent of a chunk and number of chunks, for each dimension.
-    grid: Vec<(u64, u64)>,
+    grid: Grid,
     chunks: Vec<Chunk>,
     limit: u64,
     /// Chunks outside the extent: libhdf5 never reads them either.
     skipped: u64,
 }
 
-impl ChunkWalk {
-    /// Row-major position in the grid of a chunk whose first element is at `offset`.
-    fn index(&self, offset: &[u64]) -> Option<u64> {
-        offset.iter().zip(&self.grid).try_fold(0u64, |index, (offset, (chunk, count))| {
-            let at = offset.checked_div(*chunk)?;
-            if at >= *count {
-                return None;
-            }
-            index.checked_mul(*count)?.checked_add(at)
-        })
-    }
-}
-
 unsafe extern "C" fn collect(offset: *const u64, mask: c_uint, address: u64, size: u64, data: *mut c_void) -> c_int {
     // SAFETY: `data` is the walk given to H5Dchunk_iter; there is an offset for each dimension.
     let (walk, offset) = unsafe {
         let walk = &mut *data.cast::<ChunkWalk>();
-        let rank = walk.grid.len();
+        let rank = walk.grid.rank();
         (walk, std::slice::from_raw_parts(offset, rank))
     };
-    match walk.index(offset) {
+    match walk.grid.index(offset) {
         Some(index) if address != ffi::ADDRESS_UNDEFINED => {
             walk.chunks.push(Chunk { index, address, size, mask });
         }
@@ -362,22 +344,4 @@ pub(super) fn text(call: impl Fn(*mut c_char, usize) -> isize) -> Result<BString
     }
     buffer.truncate(length);
     Ok(BString::from(buffer))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A dataset of 5 × 7 in chunks of 2 × 3: a grid of 3 × 3, its last row and column overhanging.
-    #[test]
-    fn chunks_are_numbered_row_major_with_edges() {
-        let walk = ChunkWalk { grid: vec![(2, 3), (3, 3)], chunks: Vec::new(), limit: 10, skipped: 0 };
-        assert_eq!(walk.index(&[0, 0]), Some(0));
-        assert_eq!(walk.index(&[2, 3]), Some(4));
-        assert_eq!(walk.index(&[4, 6]), Some(8));
-        assert_eq!(walk.index(&[6, 0]), None);
-        assert_eq!(walk.index(&[u64::MAX, 0]), None);
-        let huge = ChunkWalk { grid: vec![(1, u64::MAX), (1, u64::MAX)], chunks: Vec::new(), limit: 10, skipped: 0 };
-        assert_eq!(huge.index(&[2, 5]), None);
-    }
 }

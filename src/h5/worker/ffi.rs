@@ -59,6 +59,9 @@ pub const LAYOUT_CONTIGUOUS: c_int = 1;
 pub const LAYOUT_CHUNKED: c_int = 2;
 pub const LAYOUT_VIRTUAL: c_int = 3;
 
+// H5D_chunk_index_t
+pub const CHUNK_INDEX_EXTENSIBLE_ARRAY: c_int = 4;
+
 // H5D_fill_value_t
 pub const FILL_UNDEFINED: c_int = 0;
 pub const FILL_DEFAULT: c_int = 1;
@@ -368,6 +371,7 @@ unsafe extern "C" {
     pub fn H5Dget_space(dataset: Hid) -> Hid;
     pub fn H5Dget_create_plist(dataset: Hid) -> Hid;
     pub fn H5Dget_offset(dataset: Hid) -> u64;
+    pub fn H5Dget_chunk_index_type(dataset: Hid, kind: *mut c_int) -> Herr;
     pub fn H5Dchunk_iter(dataset: Hid, dxpl: Hid, function: ChunkCallback, data: *mut c_void) -> Herr;
     pub fn H5Dread(
         dataset: Hid,
