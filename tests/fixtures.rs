@@ -179,6 +179,9 @@ fn compare_table(
             }
         }
         compare_bytes(&place, column, &columns, &shown["shown_as"], differences);
+        if shown["storage"]["datatype"]["variable"] == true {
+            compare_strings(&place, column, &columns, &shown["shown_as"], differences);
+        }
         if let Some(expected) = column["csv"].as_array() {
             cells += compare_text(&place, expected, &columns, &shown["shown_as"], differences);
         }
@@ -275,6 +278,29 @@ fn compare_bytes(place: &str, expected: &Value, directory: &Path, shown: &Value,
             }
         }
         _ => {}
+    }
+}
+
+/// `.raw` of variable-length strings: each value and a NUL; where a value is missing elsewhere, its fill stands here.
+fn compare_strings(place: &str, expected: &Value, directory: &Path, shown: &Value, differences: &mut Differences) {
+    let Some(name) = with_suffix(shown, ".raw") else {
+        return differences.add(place, "has no .raw");
+    };
+    let bytes = match fs::read(directory.join(name)) {
+        Ok(bytes) => bytes,
+        Err(error) => return differences.add(place, format!(".raw: {error}")),
+    };
+    let mut values: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
+    values.pop();
+    let cells = expected["csv"].as_array().unwrap();
+    if values.len() != cells.len() {
+        return differences.add(place, format!(".raw has {} values, expected {}", values.len(), cells.len()));
+    }
+    for (row, (value, cell)) in values.iter().zip(cells).enumerate() {
+        let value = String::from_utf8_lossy(value);
+        if cell.as_str().is_some_and(|cell| cell != value) {
+            differences.add(place, format!("row {row} of .raw is {value:?}, expected {cell}"));
+        }
     }
 }
 

@@ -10,9 +10,10 @@ use super::Error;
 
 fn filter(verbose: u8) -> EnvFilter {
     // HEPFS_LOG takes what RUST_LOG takes elsewhere.
+    // Its session warns that it cannot unmount whenever the mount was ended from outside or by ourselves, as always.
     let level = match verbose {
-        0 => "warn",
-        1 => "hepfs=info,warn",
+        0 => "warn,fuser::session=error",
+        1 => "hepfs=info,warn,fuser::session=error",
         _ => "hepfs=debug,info",
     };
     EnvFilter::try_from_env("HEPFS_LOG").unwrap_or_else(|_| EnvFilter::new(level))

@@ -11,10 +11,12 @@ mod options;
 mod pool;
 mod process;
 mod protocol;
+mod sample;
 mod sandbox;
 mod worker;
 
 pub use client::Client;
 pub use error::Error;
 pub use options::{Options, READ_LIMIT, Region};
+pub use sample::{SampleError, write_sample};
 pub use worker::worker_main;

@@ -4,7 +4,7 @@ mod attribute;
 mod dataset;
 mod datatype;
 mod driver;
-mod error;
+pub(super) mod error;
 mod ffi;
 mod grid;
 mod link;

@@ -121,12 +121,19 @@ impl Source {
         if now == *last {
             return Ok(());
         }
-        // Unlinking the name (which is what a rename over it does) moves ctime and nothing else.
-        if last.same_content_as(&now) && metadata.nlink() == 0 {
+        // A rename, of the file itself or of another over it, moves ctime and nothing else, and leaves the path to
+        // another file or to none.
+        if last.same_content_as(&now) && !self.has_its_path() {
             *last = now;
             return Ok(());
         }
         Err(Error::Changed(self.path.clone()))
+    }
+
+    /// Whether the source's path still leads to the file that was opened.
+    fn has_its_path(&self) -> bool {
+        let inode = |identity: Identity| (identity.device, identity.inode);
+        self.identity_at_path().is_ok_and(|now| inode(now) == inode(self.opened))
     }
 
     /// The identity of whatever has the source's path now.

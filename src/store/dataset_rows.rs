@@ -85,6 +85,16 @@ impl Rows for DatasetRows {
                     reason: format!("{count} elements of {} bytes overflow", datatype.size),
                 });
             };
+            let limit = self.dataset.file().store().max_chunk();
+            if bytes as u64 > limit {
+                return Err(Error::TooLarge {
+                    path: self.dataset.path().to_owned(),
+                    what: format!("{count} elements of {} bytes", datatype.size),
+                    bytes: bytes as u64,
+                    limit,
+                    option: "--max-chunk",
+                });
+            }
             let mut buffer = MutableBuffer::from_len_zeroed(bytes);
             self.dataset.read_bytes(offset, buffer.as_slice_mut(), interrupt)?;
             let buffer: ::arrow::buffer::Buffer = buffer.into();

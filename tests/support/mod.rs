@@ -1,11 +1,19 @@
-//! A mount by the real program, which ends whatever happens.
+//! Mounts by the real program, which end whatever happens, and programs that never run for ever.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 /// The program under test.
 pub const HEPFS: &str = env!("CARGO_BIN_EXE_hepfs");
+
+/// A busy machine may take this long for what should take a moment; nothing waits longer.
+pub const LONG: Duration = Duration::from_secs(60);
 
 /// A mount in a temporary folder of its own.
 pub struct Mounted {
@@ -22,20 +30,19 @@ impl Mounted {
         Self { folder, mountpoint }
     }
 
-    /// Tries to mount; what the program said.
+    /// Tries to mount; what the program said. Whoever gets a mount this way has to end it.
     pub fn try_new(sources: &[&Path], arguments: &[&str]) -> (tempfile::TempDir, Output) {
         assert!(Path::new("/dev/fuse").exists(), "/dev/fuse is missing: these tests mount for real");
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("mnt")).unwrap();
-        let output = Command::new(HEPFS)
-            .arg("mount")
-            .args(arguments)
-            .arg("--log-file")
-            .arg(folder.path().join("log"))
-            .args(sources)
-            .arg(folder.path().join("mnt"))
-            .output()
-            .unwrap();
+        fs::create_dir(folder.path().join("mnt")).unwrap();
+        let mut command = vec![OsStr::new("mount")];
+        command.extend(arguments.iter().map(OsStr::new));
+        let log = folder.path().join("log");
+        command.extend([OsStr::new("--log-file"), log.as_os_str()]);
+        command.extend(sources.iter().map(|source| source.as_os_str()));
+        let mountpoint = folder.path().join("mnt");
+        command.push(mountpoint.as_os_str());
+        let output = hepfs(command);
         (folder, output)
     }
 
@@ -46,20 +53,173 @@ impl Mounted {
 
     /// What the background process logged.
     pub fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
     /// A path below the mount point.
-    pub fn join(&self, path: &str) -> PathBuf {
+    pub fn join(&self, path: impl AsRef<Path>) -> PathBuf {
         self.mountpoint.join(path)
+    }
+
+    /// The bytes of a file below the mount point.
+    pub fn read(&self, path: impl AsRef<Path>) -> Vec<u8> {
+        let path = self.join(path);
+        fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// The same as text.
+    pub fn text(&self, path: impl AsRef<Path>) -> String {
+        String::from_utf8(self.read(path)).unwrap()
+    }
+
+    /// The names in a directory below the mount point, sorted.
+    pub fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
+        names(&self.join(path))
+    }
+
+    /// The process that serves the mount.
+    pub fn daemon(&self) -> u32 {
+        daemon_of(&self.mountpoint).expect("no process serves the mount")
     }
 }
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let umount = Command::new(HEPFS).arg("umount").arg("--lazy").arg(&self.mountpoint).output();
-        if !umount.is_ok_and(|output| output.status.success()) {
-            let _ = Command::new("umount").arg("-l").arg(&self.mountpoint).status();
+        clear(&self.mountpoint);
+    }
+}
+
+/// Takes away whatever is mounted, without asking it anything.
+pub fn clear(mountpoint: &Path) {
+    while is_mounted(mountpoint) {
+        let umount = hepfs([OsStr::new("umount"), OsStr::new("--lazy"), mountpoint.as_os_str()]);
+        if !umount.status.success() && !Command::new("umount").arg("-l").arg(mountpoint).status().unwrap().success() {
+            break;
         }
+    }
+}
+
+/// Whether something is mounted, without asking it anything.
+pub fn is_mounted(mountpoint: &Path) -> bool {
+    let Ok(parent) = mountpoint.parent().unwrap().canonicalize() else { return false };
+    let mountpoint = parent.join(mountpoint.file_name().unwrap());
+    hepfs::fs::mount::mountpoints().unwrap().contains(&mountpoint)
+}
+
+/// The names in a directory, sorted.
+pub fn names(path: &Path) -> Vec<String> {
+    let listed = fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut names: Vec<_> = listed.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// The process whose command line ends in this mount point.
+pub fn daemon_of(mountpoint: &Path) -> Option<u32> {
+    processes().find(|id| {
+        let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        let mut arguments = line.strip_suffix(b"\0").unwrap_or(&line).split(|byte| *byte == 0);
+        let is_mount = arguments.nth(1) == Some(b"mount");
+        is_mount && arguments.next_back() == Some(mountpoint.as_os_str().as_bytes())
+    })
+}
+
+/// A process and all below it.
+pub fn family(process: u32) -> Vec<u32> {
+    let parents: Vec<(u32, u32)> = processes().filter_map(|id| Some((id, status(id, "PPid:")? as u32))).collect();
+    let mut family = vec![process];
+    let mut at = 0;
+    while at < family.len() {
+        let above = family[at];
+        family.extend(parents.iter().filter(|(_, parent)| *parent == above).map(|(id, _)| *id));
+        at += 1;
+    }
+    family
+}
+
+/// A number in `/proc/ID/status`; memory is in KiB. `None` once the process is gone or a zombie.
+pub fn status(process: u32, field: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    if status.lines().any(|line| line.starts_with("State:") && line.contains('Z')) {
+        return None;
+    }
+    let line = status.lines().find(|line| line.starts_with(field))?;
+    line[field.len()..].trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// Whether a process lives.
+pub fn lives(process: u32) -> bool {
+    status(process, "PPid:").is_some()
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+/// Runs the program under test with a time limit.
+pub fn hepfs<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
+    run(HEPFS, arguments)
+}
+
+/// Runs a program with a time limit and gives back what it wrote.
+pub fn run<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> Output {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap_or_else(|error| panic!("{program}: {error}"));
+    let id = child.id();
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    match receiver.recv_timeout(LONG) {
+        Ok(output) => output.unwrap(),
+        Err(_) => {
+            Command::new("kill").args(["-9", &id.to_string()]).status().ok();
+            panic!("{program} did not end");
+        }
+    }
+}
+
+/// Runs a program that must succeed; what it wrote, as text.
+pub fn must<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> String {
+    let output = run(program, arguments);
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Starts a program whose output nobody reads.
+pub fn start<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> Child {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap_or_else(|error| panic!("{program}: {error}"))
+}
+
+/// Waits for a program's end; `None` after the time limit.
+pub fn end_of(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let start = Instant::now();
+    while start.elapsed() < limit {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    None
+}
+
+/// Sends a signal to a process.
+pub fn signal(process: u32, number: i32) {
+    let output = run("kill", [format!("-{number}"), process.to_string()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Waits until something holds.
+pub fn until(what: &str, holds: impl FnMut() -> bool) {
+    within(LONG, what, holds);
+}
+
+/// Waits until something holds, up to a limit.
+pub fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < limit, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -298,7 +298,12 @@ fn column(
         path,
         is_label,
         in_table,
-        stored_strings: columns::stored_strings(parts.file, candidate, declared, &parts.path_of(candidate.name.as_bstr())),
+        stored_strings: columns::stored_strings(
+            parts.file,
+            candidate,
+            declared,
+            &parts.path_of(candidate.name.as_bstr()),
+        ),
         rows: content,
         tally,
         units: text(&attributes, "units"),

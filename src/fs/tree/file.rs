@@ -36,7 +36,7 @@ impl Xattrs {
         for attribute in &self.attributes {
             let mut name = BString::from("user.");
             name.extend_from_slice(&attribute.name);
-            let value = attribute_text(attribute);
+            let Some(value) = attribute_text(attribute) else { continue };
             if name.len() <= MOST_XATTR_NAME && value.len() <= MOST_XATTR && name != "user.hepfs.name" {
                 list.push((name, value));
             }

@@ -1,9 +1,7 @@
 //! Roots and folders: which HDF5 files a mount shows, and under which names.
 
-use std::collections::BTreeMap;
-use std::fs::File;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
@@ -13,25 +11,37 @@ use parking_lot::Mutex;
 
 use super::group::GroupDirectory;
 use super::{Attributes, Children, Context, Effort, Error, GroupNode, Interrupt, Kind, Node, NodeRef, OpenError, Size};
-use super::{SourceFile, directory_only, plain_attributes};
+use super::{SourceFile, directory_only, plain_attributes, signature};
 use crate::fs::names;
 use crate::fs::node::DirEntry;
+use crate::source::{self, Source};
 
-/// The HDF5 signature (format specification, II.A).
-const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
+/// Names looked at before a mount to find out whether a folder holds an HDF5 file: some tenths of a second.
+const MOST_LOOKED_AT: usize = 10_000;
 
-/// Whether a regular file has the HDF5 signature: at 0, 512, 1024, 2048, … as the format allows.
+/// Whether a path leads to a regular file with the HDF5 signature.
 fn is_hdf5(path: &Path) -> bool {
-    let Ok(metadata) = std::fs::metadata(path) else { return false };
-    if !metadata.is_file() {
-        return false;
+    Source::open(path).and_then(|source| signature::is_in(&source)).unwrap_or(false)
+}
+
+/// Whether a folder holds an HDF5 file, at any depth. A folder with very many other files gets the benefit of the doubt.
+fn holds_hdf5(folder: &Path) -> bool {
+    let mut folders = VecDeque::from([folder.to_owned()]);
+    let mut seen = 0;
+    while let Some(folder) = folders.pop_front() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            seen += 1;
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push_back(entry.path());
+            } else if is_hdf5(&entry.path()) {
+                return true;
+            }
+            if seen >= MOST_LOOKED_AT {
+                return true;
+            }
+        }
     }
-    let Ok(file) = File::open(path) else { return false };
-    let offsets = std::iter::once(0).chain((9..).map(|power| 1u64 << power));
-    offsets.take_while(|offset| offset + 8 <= metadata.len()).any(|offset| {
-        let mut found = [0; 8];
-        file.read_exact_at(&mut found, offset).is_ok() && found == *SIGNATURE
-    })
+    false
 }
 
 /// The only source of a mount: its root group, whichever file has its path now.
@@ -45,7 +55,27 @@ impl FileRoot {
         Self { source, group: Mutex::new(None) }
     }
 
+    /// A source named by the user: opened and listed now, so that whoever mounts hears at once what is wrong with it.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(context: &Arc<Context>, path: &Path, interrupt: &Interrupt) -> Result<Self, OpenError> {
+        let root = Self::new(SourceFile::new(context.clone(), path.to_owned()));
+        let group = root.current(interrupt)?;
+        group.load(interrupt).map_err(|error| OpenError::Root { path: path.to_owned(), reason: error.to_string() })?;
+        Ok(root)
+    }
+
     fn group(&self, interrupt: &Interrupt) -> Result<Arc<GroupNode>, Error> {
+        self.current(interrupt).map_err(|error| {
+            if !error.is_interrupted() {
+                self.source.context().errors.add(&error.to_string());
+            }
+            error.into()
+        })
+    }
+
+    fn current(&self, interrupt: &Interrupt) -> Result<Arc<GroupNode>, OpenError> {
         let opened = self.source.current(interrupt)?;
         let mut group = self.group.lock();
         match &*group {
@@ -57,10 +87,7 @@ impl FileRoot {
 
 impl Node for FileRoot {
     fn attributes(&self) -> Attributes {
-        match &*self.group.lock() {
-            Some(group) => group.opened().attributes(Kind::Directory),
-            None => plain_attributes(Kind::Directory, SystemTime::now()),
-        }
+        self.source.attributes().unwrap_or_else(|| plain_attributes(Kind::Directory, SystemTime::now()))
     }
 
     fn is_current(&self) -> bool {
@@ -92,6 +119,19 @@ pub(super) struct FolderNode {
 impl FolderNode {
     pub fn new(context: Arc<Context>, path: PathBuf) -> Self {
         Self { context, path, known: Mutex::default() }
+    }
+
+    /// A folder named by the user, which should hold an HDF5 file somewhere.
+    ///
+    /// # Errors
+    /// [`OpenError::NoFiles`] where there is none, [`OpenError::Source`] where the folder cannot be read.
+    pub fn open(context: &Arc<Context>, path: &Path) -> Result<Self, OpenError> {
+        std::fs::read_dir(path)
+            .map_err(|error| OpenError::Source(source::Error::Io { path: path.to_owned(), error }))?;
+        if !holds_hdf5(path) {
+            return Err(OpenError::NoFiles(path.to_owned()));
+        }
+        Ok(Self::new(context.clone(), path.to_owned()))
     }
 
     /// File names as shown, with the paths behind them.
@@ -168,11 +208,9 @@ impl SeveralNode {
             let base = path.canonicalize().ok().and_then(|path| path.file_name().map(ToOwned::to_owned));
             let name = names::encode_directory(base.unwrap_or_else(|| path.as_os_str().to_owned()).as_bytes());
             let node: NodeRef = if path.is_dir() {
-                Arc::new(FolderNode::new(context.clone(), path.clone()))
+                Arc::new(FolderNode::open(&context, path)?)
             } else {
-                let source = SourceFile::new(context.clone(), path.clone());
-                source.current(interrupt)?;
-                Arc::new(FileRoot::new(source))
+                Arc::new(FileRoot::open(&context, path, interrupt)?)
             };
             if let Some(first) = first.insert(name.clone(), path.clone()) {
                 return Err(OpenError::SameName { first, second: path.clone(), name: name.to_string() });

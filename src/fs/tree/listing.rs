@@ -330,7 +330,7 @@ fn array_views(dataset: &Dataset) -> [Result<(), String>; 2] {
     }
     let bytes = dataset.len().and_then(|len| len.checked_mul(dataset.datatype.size));
     // A header takes its share of what `stat` can state.
-    if !bytes.is_some_and(|bytes| bytes <= LARGEST - (1 << 20)) {
+    if bytes.is_none_or(|bytes| bytes > LARGEST - (1 << 20)) {
         return refuse(format!("extent {:?} passes 2^63 bytes", dataset.shape));
     }
     if dataset.datatype.is_variable() {
@@ -388,7 +388,7 @@ fn column_view(column: &Column, view: ColumnView) -> Result<(), String> {
                 return if text_fits(rows.len()) { Ok(()) } else { Err(too_large()) };
             }
             let width = rows.stored_width().ok_or("elements of variable length have no fixed place")?;
-            if !rows.len().checked_mul(width).is_some_and(|bytes| bytes <= LARGEST - (1 << 20)) {
+            if rows.len().checked_mul(width).is_none_or(|bytes| bytes > LARGEST - (1 << 20)) {
                 return Err(too_large());
             }
             if view == ColumnView::Npy {

@@ -103,8 +103,11 @@ struct LiveDirectory {
     started: SystemTime,
 }
 
+/// Makes the text of a file.
+type Make = fn(&Context) -> String;
+
 /// The files, with what makes them.
-const FILES: [(&str, fn(&Context) -> String); 3] =
+const FILES: [(&str, Make); 3] =
     [("errors", |context| context.errors.text()), ("findings", findings), ("stats", stats)];
 
 impl Node for LiveDirectory {
@@ -134,7 +137,7 @@ impl Node for LiveDirectory {
 
 struct LiveFile {
     context: Arc<Context>,
-    make: fn(&Context) -> String,
+    make: Make,
 }
 
 impl Node for LiveFile {

@@ -10,6 +10,7 @@ mod links;
 mod listing;
 mod live;
 mod opened;
+mod signature;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,13 +22,16 @@ use super::Error;
 use super::node::{Attributes, Children, Kind, Node, NodeRef};
 use crate::h5;
 use crate::source::Interrupt;
-use crate::store::Store;
+use crate::store::{Reservation, Store};
 use crate::views::text::BlockCache;
 use crate::views::{Effort, Size};
 
 pub use group::GroupNode;
 pub use live::printable;
 pub use opened::{OpenError, Opened, SourceFile};
+
+/// Most rendered text kept, in bytes.
+const MOST_RENDERED: u64 = 64 << 20;
 
 /// What all nodes of a mount share.
 #[derive(Debug)]
@@ -36,6 +40,8 @@ pub struct Context {
     pub store: Arc<Store>,
     /// Rendered text.
     pub blocks: Arc<BlockCache>,
+    /// The part of the store's budget that rendered text may take.
+    _blocks_share: Option<Reservation>,
     /// Settings of the HDF5 workers.
     pub workers: h5::Options,
     /// What went wrong while serving, for `.hepfs/errors`.
@@ -47,9 +53,18 @@ pub struct Context {
 impl Context {
     /// A context over a store.
     pub fn new(store: Arc<Store>, workers: h5::Options) -> Arc<Self> {
-        // Rendered text is beside the decoded chunks: an eighth of their budget.
-        let blocks = Arc::new(BlockCache::new((store.budget().limit() / 8) as usize));
-        Arc::new(Self { store, blocks, workers, errors: live::ErrorLog::default(), openings: Default::default() })
+        // Blocks of about 1 MiB that one reader or a few go through in order: a small part of the budget serves them.
+        let share = (store.budget().limit() / 8).min(MOST_RENDERED);
+        let blocks = Arc::new(BlockCache::new(usize::try_from(share).unwrap_or(usize::MAX)));
+        let blocks_share = store.budget().try_reserve(share);
+        Arc::new(Self {
+            store,
+            blocks,
+            _blocks_share: blocks_share,
+            workers,
+            errors: live::ErrorLog::default(),
+            openings: Default::default(),
+        })
     }
 }
 
@@ -59,13 +74,8 @@ impl Context {
 /// Where a source given by name cannot be opened as an HDF5 file, or holds none.
 pub fn root(context: &Arc<Context>, sources: &[PathBuf], interrupt: &Interrupt) -> Result<NodeRef, OpenError> {
     let shown: NodeRef = match sources {
-        [only] if !only.is_dir() => {
-            let source = SourceFile::new(context.clone(), only.clone());
-            // Opened now, so that whoever mounts hears at once what is wrong with it.
-            source.current(interrupt)?;
-            Arc::new(folder::FileRoot::new(source))
-        }
-        [only] => Arc::new(folder::FolderNode::new(context.clone(), only.clone())),
+        [only] if !only.is_dir() => Arc::new(folder::FileRoot::open(context, only, interrupt)?),
+        [only] => Arc::new(folder::FolderNode::open(context, only)?),
         several => Arc::new(folder::SeveralNode::new(context.clone(), several, interrupt)?),
     };
     Ok(Arc::new(live::RootNode::new(context.clone(), shown)))

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
-use super::Context;
+use super::{Context, signature};
 use crate::catalogue::{Object, ObjectId, join};
 use crate::fs::Error;
 use crate::fs::node::{Attributes, Kind};
@@ -20,6 +20,9 @@ use crate::table::Finding;
 /// Groups visited at most when the file has groups with several names.
 const MOST_GROUPS: usize = 1 << 20;
 
+/// Attempts to open a file that is rewritten meanwhile.
+const MOST_ATTEMPTS: u32 = 3;
+
 /// Why a source cannot be shown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -27,8 +30,25 @@ pub enum OpenError {
     /// The file itself cannot be opened or read.
     #[error(transparent)]
     Source(#[from] source::Error),
-    /// The file is no HDF5 file, or libhdf5 cannot open it.
-    #[error("{path}: {error}", path = .path.display())]
+    /// There is no byte in the file.
+    #[error("{path}: the file is empty", path = .0.display())]
+    Empty(PathBuf),
+    /// The HDF5 signature is nowhere where it may be.
+    #[error("{path}: not an HDF5 file", path = .0.display())]
+    NotHdf5(PathBuf),
+    /// The root group cannot be listed.
+    #[error("{path}: cannot be read as HDF5: {reason}", path = .path.display())]
+    Root {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// No file in a folder is an HDF5 file.
+    #[error("{path}: there is no HDF5 file in this folder", path = .0.display())]
+    NoFiles(PathBuf),
+    /// libhdf5 cannot open the file.
+    #[error("{path}: cannot be read as HDF5: {error}", path = .path.display())]
     Hdf5 {
         /// The file.
         path: PathBuf,
@@ -47,6 +67,13 @@ pub enum OpenError {
     },
 }
 
+impl OpenError {
+    /// Whether it failed because nobody waits any more.
+    pub fn is_interrupted(&self) -> bool {
+        matches!(self, OpenError::Hdf5 { error: h5::Error::Interrupted, .. })
+    }
+}
+
 impl From<OpenError> for Error {
     fn from(error: OpenError) -> Self {
         match error {
@@ -60,27 +87,17 @@ impl From<OpenError> for Error {
     }
 }
 
-/// One opening of a source.
-#[derive(Debug)]
-pub struct Opened {
-    context: Arc<Context>,
-    file: Arc<File>,
+/// What `stat` shows of an HDF5 file's nodes.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    /// Last change, last change of the inode, last access.
     times: [SystemTime; 3],
+    /// Read bits.
     mode: u16,
-    /// First path of each group that has several, breadth first.
-    first_paths: OnceLock<HashMap<ObjectId, String>>,
-    /// Findings of the groups looked at so far, by HDF5 path.
-    findings: Mutex<std::collections::BTreeMap<String, Vec<Finding>>>,
-    /// Columns opened so far.
-    tallies: Mutex<HashMap<String, Weak<Tally>>>,
 }
 
-impl Opened {
-    fn open(context: &Arc<Context>, path: &Path, interrupt: &Interrupt) -> Result<Arc<Self>, OpenError> {
-        let source = Arc::new(Source::open(path)?);
-        let client = Arc::new(Client::new(source.clone(), context.workers.clone()));
-        let info = client.file(interrupt).map_err(|error| OpenError::Hdf5 { path: path.to_owned(), error })?;
-        let metadata = source.metadata()?;
+impl Shown {
+    fn of(metadata: &std::fs::Metadata) -> Self {
         let time = |seconds: i64, nanoseconds: i64| {
             let whole = Duration::from_secs(seconds.unsigned_abs());
             let base = if seconds < 0 { SystemTime::UNIX_EPOCH - whole } else { SystemTime::UNIX_EPOCH + whole };
@@ -91,12 +108,67 @@ impl Opened {
             time(metadata.ctime(), metadata.ctime_nsec()),
             time(metadata.atime(), metadata.atime_nsec()),
         ];
-        let mode = (metadata.permissions().mode() & 0o444) as u16;
+        Self { times, mode: (metadata.permissions().mode() & 0o444) as u16 }
+    }
+
+    /// A directory can be searched by whoever may read.
+    fn attributes(&self, kind: Kind) -> Attributes {
+        let [mtime, ctime, atime] = self.times;
+        let mode = match kind {
+            Kind::Directory => self.mode | (self.mode >> 2),
+            Kind::Symlink => 0o777,
+            Kind::File | Kind::LiveFile => self.mode,
+        };
+        Attributes { kind, mode, mtime, ctime, atime }
+    }
+}
+
+/// One opening of a source.
+#[derive(Debug)]
+pub struct Opened {
+    context: Arc<Context>,
+    file: Arc<File>,
+    shown: Shown,
+    /// First path of each group that has several, breadth first.
+    first_paths: OnceLock<HashMap<ObjectId, String>>,
+    /// Findings of the groups looked at so far, by HDF5 path.
+    findings: Mutex<std::collections::BTreeMap<String, Vec<Finding>>>,
+    /// Columns opened so far.
+    tallies: Mutex<HashMap<String, Weak<Tally>>>,
+}
+
+impl Opened {
+    fn open(context: &Arc<Context>, path: &Path, interrupt: &Interrupt) -> Result<Arc<Self>, OpenError> {
+        let mut attempt = 1;
+        loop {
+            match Self::try_open(context, path, interrupt) {
+                // Whoever rewrites a file seldom does so twice in the time of an open.
+                Err(OpenError::Source(source::Error::Changed(_))) if attempt < MOST_ATTEMPTS => attempt += 1,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn try_open(context: &Arc<Context>, path: &Path, interrupt: &Interrupt) -> Result<Arc<Self>, OpenError> {
+        let source = Arc::new(Source::open(path)?);
+        // Said in plain words, before libhdf5 says it in its own.
+        if source.identity().size == 0 {
+            return Err(OpenError::Empty(path.to_owned()));
+        }
+        if !signature::is_in(&source)? {
+            return Err(OpenError::NotHdf5(path.to_owned()));
+        }
+        let client = Arc::new(Client::new(source.clone(), context.workers.clone()));
+        let info = client.file(interrupt).map_err(|error| OpenError::Hdf5 { path: path.to_owned(), error })?;
+        // What libhdf5 saw belongs to the identity taken before it looked.
+        if !info.swmr {
+            source.check()?;
+        }
+        let metadata = source.metadata()?;
         let opened = Arc::new(Self {
             context: context.clone(),
             file: Arc::new(File::new(context.store.clone(), source, client, info)),
-            times,
-            mode,
+            shown: Shown::of(&metadata),
             first_paths: OnceLock::new(),
             findings: Mutex::default(),
             tallies: Mutex::default(),
@@ -136,15 +208,9 @@ impl Opened {
         }
     }
 
-    /// What `stat` shows of a node: the HDF5 file's times and read bits; a directory can be searched by whoever may read.
+    /// What `stat` shows of a node: the HDF5 file's times and read bits.
     pub fn attributes(&self, kind: Kind) -> Attributes {
-        let [mtime, ctime, atime] = self.times;
-        let mode = match kind {
-            Kind::Directory => self.mode | (self.mode >> 2),
-            Kind::Symlink => 0o777,
-            Kind::File | Kind::LiveFile => self.mode,
-        };
-        Attributes { kind, mode, mtime, ctime, atime }
+        self.shown.attributes(kind)
     }
 
     /// Remembers what went wrong while reading the file, for `.hepfs/errors`; what became of a caller is none of that.
@@ -211,12 +277,32 @@ pub struct SourceFile {
     context: Arc<Context>,
     path: PathBuf,
     opened: Mutex<Option<Arc<Opened>>>,
+    /// What was last shown of it, which a file that is gone goes on showing.
+    last: Mutex<Option<Shown>>,
 }
 
 impl SourceFile {
     /// A source that is opened at first use.
     pub fn new(context: Arc<Context>, path: PathBuf) -> Arc<Self> {
-        Arc::new(Self { context, path, opened: Mutex::new(None) })
+        Arc::new(Self { context, path, opened: Mutex::new(None), last: Mutex::new(None) })
+    }
+
+    /// What the mount shares.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// What `stat` shows of the directory that stands for the file; `None` where there never was one. Never slow.
+    pub fn attributes(&self) -> Option<Attributes> {
+        // Somebody may be opening the file right now, which takes its time.
+        let current = self.opened.try_lock().and_then(|opened| opened.as_ref().filter(|o| o.is_current()).cloned());
+        let now = match current {
+            Some(opened) => Some(opened.shown),
+            None => std::fs::metadata(&self.path).ok().map(|metadata| Shown::of(&metadata)),
+        };
+        let mut last = self.last.lock();
+        *last = now.or(*last);
+        last.map(|shown| shown.attributes(Kind::Directory))
     }
 
     /// Its path.

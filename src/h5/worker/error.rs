@@ -11,7 +11,7 @@ const MAX_ENTRIES: usize = 64;
 
 /// Why something could not be done, in libhdf5's words or ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Reason(pub String);
+pub(in crate::h5) struct Reason(pub String);
 
 impl Reason {
     pub fn new(text: impl Into<String>) -> Self {
@@ -66,7 +66,7 @@ unsafe extern "C" fn collect(_: c_uint, entry: *const ffi::ErrorEntry, data: *mu
 
 /// An identifier of libhdf5 that is released when it goes out of scope.
 #[derive(Debug)]
-pub(super) struct Id(Hid);
+pub(in crate::h5) struct Id(Hid);
 
 impl Id {
     /// Takes over what a call returned; a negative number is the library's error.
@@ -76,6 +76,11 @@ impl Id {
 
     pub fn raw(&self) -> Hid {
         self.0
+    }
+
+    /// Gives the identifier up without releasing it.
+    pub fn release(self) -> Hid {
+        std::mem::ManuallyDrop::new(self).0
     }
 }
 
@@ -91,6 +96,6 @@ impl Drop for Id {
 }
 
 /// Turns the status of a call into a result.
-pub(super) fn check(status: Herr) -> Result<Herr, Reason> {
+pub(in crate::h5) fn check(status: Herr) -> Result<Herr, Reason> {
     if status < 0 { Err(Reason::of_library()) } else { Ok(status) }
 }

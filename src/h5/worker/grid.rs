@@ -79,9 +79,10 @@ impl Swizzled {
         if before.iter().any(|at| *at > 0) {
             return None;
         }
-        let number = after.iter().zip(self.most.get(self.unlimited..)?).try_fold(0u64, |number, (at, most)| {
-            number.checked_mul(*most)?.checked_add(*at)
-        })?;
+        let number = after
+            .iter()
+            .zip(self.most.get(self.unlimited..)?)
+            .try_fold(0u64, |number, (at, most)| number.checked_mul(*most)?.checked_add(*at))?;
         let mut coordinates = vec![0; listed.len()];
         let mut rest = number;
         for (dimension, most) in self.most.iter().enumerate().rev().filter(|(at, _)| *at != self.unlimited) {

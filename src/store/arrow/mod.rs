@@ -187,7 +187,7 @@ pub fn decode(
             ))
         }
         Class::Float { order, format } if number::is_ordered(*order) => {
-            Ok(number::floats(bytes.clone(), *order, *format).unwrap_or_else(|| binary(bytes, width, count)))
+            number::floats(bytes.clone(), *order, *format).map_or_else(|| binary(bytes, width), Ok)
         }
         Class::FixedString { padding, .. } => Ok(text::fixed(&bytes, width, *padding)),
         Class::VariableString { padding, .. } => text::variable(&bytes, width, *padding, parts),
@@ -200,15 +200,14 @@ pub fn decode(
             nested::arrays(bytes, dims, base, count, parts, oddities)
         }
         Class::Sequence { base } => nested::sequences(&bytes, width, base, parts, oddities),
-        _ => Ok(binary(bytes, width, count)),
+        _ => binary(bytes, width),
     }
 }
 
-fn binary(bytes: Buffer, width: usize, count: usize) -> ArrayRef {
+fn binary(bytes: Buffer, width: usize) -> Result<ArrayRef, DecodeError> {
     match i32::try_from(width) {
-        Ok(width) if width > 0 => Arc::new(FixedSizeBinaryArray::new(width, bytes, None)),
-        // Nothing fits a type as wide as that; rows still count.
-        _ => arrow::array::new_null_array(&DataType::FixedSizeBinary(i32::MAX.min(width as i32).max(0)), count),
+        Ok(width) if width > 0 => Ok(Arc::new(FixedSizeBinaryArray::new(width, bytes, None))),
+        _ => Err(DecodeError::new(0, format!("elements of {width} bytes are too wide to show"))),
     }
 }
 
@@ -241,7 +240,7 @@ mod tests {
     fn precision_and_offset_select_the_bits() {
         // 12 significant bits from bit 2 on, as H5Tset_precision/H5Tset_offset make them.
         let class = Class::Integer { signed: false, order: ByteOrder::Little, precision: 12, offset: 2 };
-        let (array, _) = run(&Datatype { size: 2, class }, &0b11_1010_1010_1010_01u16.to_le_bytes(), 1, &[]);
+        let (array, _) = run(&Datatype { size: 2, class }, &0b1110_1010_1010_1001_u16.to_le_bytes(), 1, &[]);
         assert_eq!(array.as_primitive::<UInt16Type>().value(0), 0b1010_1010_1010);
     }
 

@@ -42,27 +42,26 @@ pub(super) fn element(datatype: &Datatype, stored: &Elements) -> Value {
 /// The value of an attribute: a scalar as itself, anything else as nested arrays of its shape, a null dataspace as null.
 /// References are the addresses of the objects they lead to.
 pub fn attribute_value(attribute: &Attribute) -> Value {
+    shown(attribute).unwrap_or_else(|reason| serde_json::json!({ "error": reason }))
+}
+
+/// The value of an attribute, or why there is none to show.
+fn shown(attribute: &Attribute) -> Result<Value, String> {
     if attribute.null {
-        return Value::Null;
+        return Ok(Value::Null);
     }
-    let stored = match &attribute.value {
-        Ok(stored) => stored,
-        Err(reason) => return serde_json::json!({ "error": reason }),
-    };
+    let stored = attribute.value.as_ref().map_err(Clone::clone)?;
     let count = match attribute.len() {
         Some(count) if count <= MOST_ELEMENTS => count as usize,
-        _ => return serde_json::json!({ "error": format!("{:?} elements are too many to show", attribute.shape) }),
+        _ => return Err(format!("{:?} elements are too many to show", attribute.shape)),
     };
     let flat: Vec<Value> = if matches!(attribute.datatype.class, Class::Reference(_)) {
         let address = |id: &crate::catalogue::ObjectId| Value::from(format!("object {}", id.address));
         attribute.references.iter().map(|id| id.as_ref().map_or(Value::Null, address)).collect()
     } else {
-        match elements(&attribute.datatype, count, stored).and_then(json_values) {
-            Ok(values) => values,
-            Err(reason) => return serde_json::json!({ "error": reason }),
-        }
+        elements(&attribute.datatype, count, stored).and_then(json_values)?
     };
-    shaped(&attribute.shape, flat)
+    Ok(shaped(&attribute.shape, flat))
 }
 
 /// Elements in row-major order as nested arrays.
@@ -86,11 +85,12 @@ fn shaped(shape: &[u64], mut flat: Vec<Value>) -> Value {
     flat.into()
 }
 
-/// The value of an attribute as an extended attribute shows it: a string as it is, anything else as JSON.
-pub fn attribute_text(attribute: &Attribute) -> Vec<u8> {
-    match attribute_value(attribute) {
-        Value::String(text) => text.into_bytes(),
-        other => other.to_string().into_bytes(),
+/// The value of an attribute as an extended attribute shows it: a string as it is, anything else as JSON. `None` where it
+/// cannot be shown; `metadata.json` says why.
+pub fn attribute_text(attribute: &Attribute) -> Option<Vec<u8>> {
+    match shown(attribute).ok()? {
+        Value::String(text) => Some(text.into_bytes()),
+        other => Some(other.to_string().into_bytes()),
     }
 }
 

@@ -144,7 +144,9 @@ pub fn estimate(data_type: &DataType, longest: Option<u64>) -> u64 {
         DataType::Float16 | DataType::Float32 => 10,
         DataType::Float64 => 18,
         DataType::Dictionary(..) => longest.map_or(10, |longest| longest.clamp(1, 32)),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::LargeBinary => longest.map_or(24, |longest| longest.clamp(2, 64)),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::LargeBinary => {
+            longest.map_or(24, |longest| longest.clamp(2, 64))
+        }
         DataType::FixedSizeBinary(size) => 2 * u64::from(size.unsigned_abs()),
         DataType::Struct(fields) => fields.iter().fold(2, |sum: u64, field| {
             sum.saturating_add(field.name().len() as u64 + 4).saturating_add(estimate(field.data_type(), None))

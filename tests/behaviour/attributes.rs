@@ -1,0 +1,119 @@
+//! What `stat` and extended attributes say.
+
+use std::fs::{self, File, FileTimes};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::data;
+use crate::support::Mounted;
+
+/// A copy of a test file, with these permission bits.
+fn copy(folder: &Path, name: &str, mode: u32) -> PathBuf {
+    let path = folder.join(name);
+    fs::copy(data(name), &path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    path
+}
+
+fn attribute(path: &Path, name: &str) -> Option<String> {
+    xattr::get(path, name).unwrap().map(|value| String::from_utf8(value).unwrap())
+}
+
+#[test]
+fn attributes_of_the_file_are_extended_attributes() {
+    let mounted = Mounted::new(&[&data("units.h5")], &[]);
+    let mass = mounted.join("t/columns/mass.csv");
+    assert_eq!(attribute(&mass, "user.units").as_deref(), Some("kg"));
+    assert_eq!(attribute(&mass, "user.hepfs.name").as_deref(), Some("mass"));
+    assert_eq!(attribute(&mass, "user.units_vocabulary"), None);
+    for suffix in ["raw", "npy", "txt", "ndjson"] {
+        let view = mounted.join(format!("t/columns/time.{suffix}"));
+        assert_eq!(attribute(&view, "user.units_vocabulary").as_deref(), Some("UDUNITS-2"), "{suffix}");
+    }
+    let table = mounted.join("t");
+    assert_eq!(attribute(&table, "user.CLASS").as_deref(), Some("COLUMN_TABLE"));
+    assert_eq!(attribute(&table, "user.hepfs.name").as_deref(), Some("t"));
+    let mut listed: Vec<String> = xattr::list(&mass).unwrap().map(|name| name.to_string_lossy().into_owned()).collect();
+    listed.sort();
+    assert_eq!(listed, ["user.hepfs.name", "user.units"]);
+    let refused = xattr::set(&mass, "user.units", b"g").unwrap_err();
+    assert_eq!(refused.raw_os_error(), Some(libc::EROFS));
+}
+
+#[test]
+fn the_true_name_of_an_escaped_one_is_an_extended_attribute() {
+    let mounted = Mounted::new(&[&data("hostile/newline_name.h5")], &[]);
+    assert_eq!(mounted.names(""), [".hepfs", "metadata.json", "two%0Alines"]);
+    let column = mounted.join("two%0Alines/columns/a%0Ab.csv");
+    assert_eq!(attribute(&mounted.join("two%0Alines"), "user.hepfs.name").as_deref(), Some("two\nlines"));
+    assert_eq!(attribute(&column, "user.hepfs.name").as_deref(), Some("a\nb"));
+    assert_eq!(attribute(&column, "user.key\nwith newline").as_deref(), Some("value\nwith newline"));
+}
+
+#[test]
+fn an_attribute_over_the_kernels_limit_is_left_out_alone() {
+    let mounted = Mounted::new(&[&data("hostile/attribute_1mb.h5")], &[]);
+    let column = mounted.join("t/columns/x.csv");
+    assert_eq!(attribute(&column, "user.large"), None);
+    assert_eq!(attribute(&column, "user.hepfs.name").as_deref(), Some("x"));
+    assert_eq!(attribute(&mounted.join("t"), "user.VERSION").as_deref(), Some("1.0"));
+}
+
+#[test]
+fn modes_are_the_read_bits_of_the_source() {
+    let folder = tempfile::tempdir().unwrap();
+    for (mode, file, directory) in [(0o640, 0o440, 0o550), (0o600, 0o400, 0o500), (0o777, 0o444, 0o555)] {
+        let mounted = Mounted::new(&[&copy(folder.path(), "units.h5", mode)], &[]);
+        for (path, expected) in [
+            ("", directory),
+            ("t", directory),
+            ("t/columns", directory),
+            ("t/table.csv", file),
+            ("metadata.json", file),
+        ] {
+            let found = fs::metadata(mounted.join(path)).unwrap().mode() & 0o7777;
+            assert_eq!(found, expected, "{path:?} of a file of mode {mode:o}: {found:o}");
+        }
+    }
+}
+
+#[test]
+fn a_change_of_mode_is_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = copy(folder.path(), "units.h5", 0o644);
+    let mounted = Mounted::new(&[&source], &[]);
+    let mode = |path: &str| fs::metadata(mounted.join(path)).unwrap().mode() & 0o7777;
+    assert_eq!((mode(""), mode("t/table.csv")), (0o555, 0o444));
+    fs::set_permissions(&source, fs::Permissions::from_mode(0o600)).unwrap();
+    crate::support::until("the new mode shows", || (mode(""), mode("t/table.csv")) == (0o500, 0o400));
+}
+
+#[test]
+fn times_are_those_of_the_source_and_the_owner_is_who_mounts() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = copy(folder.path(), "units.h5", 0o644);
+    let modified = SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, 123_456_789);
+    File::options().write(true).open(&source).unwrap().set_times(FileTimes::new().set_modified(modified)).unwrap();
+    let mounted = Mounted::new(&[&source], &[]);
+    let own = fs::metadata(folder.path()).unwrap();
+    for path in ["", "t", "t/columns/mass.csv", "metadata.json"] {
+        let shown = fs::metadata(mounted.join(path)).unwrap();
+        assert_eq!(shown.modified().unwrap(), modified, "{path:?}");
+        assert_eq!((shown.uid(), shown.gid()), (own.uid(), own.gid()), "{path:?}");
+    }
+}
+
+#[test]
+fn nothing_can_be_written() {
+    let mounted = Mounted::new(&[&data("units.h5")], &[]);
+    let refused = |outcome: std::io::Result<()>| assert_eq!(outcome.unwrap_err().raw_os_error(), Some(libc::EROFS));
+    let table = mounted.join("t/table.csv");
+    refused(File::options().write(true).open(&table).map(drop));
+    refused(File::create(mounted.join("new")).map(drop));
+    refused(fs::create_dir(mounted.join("t/new")));
+    refused(fs::remove_file(&table));
+    refused(fs::rename(&table, mounted.join("t/other")));
+    refused(std::os::unix::fs::symlink("a", mounted.join("b")));
+    refused(fs::set_permissions(&table, fs::Permissions::from_mode(0o777)));
+}

@@ -1,0 +1,222 @@
+//! The process behind a mount: how it starts, why it refuses, and that nothing of it is left.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use crate::data;
+use crate::support::{HEPFS, LONG, Mounted, clear, end_of, family, hepfs, is_mounted, lives, names, signal, until};
+
+/// Has a worker started, and gives back all processes of a mount.
+fn busy(mounted: &Mounted) -> Vec<u32> {
+    assert!(mounted.text("t/table.csv").starts_with("mass,"));
+    let processes = family(mounted.daemon());
+    assert!(processes.len() > 1, "no worker: {processes:?}");
+    processes
+}
+
+fn gone(processes: &[u32]) {
+    until(&format!("{processes:?} end"), || !processes.iter().any(|process| lives(*process)));
+}
+
+#[test]
+fn a_signal_unmounts_and_leaves_no_process() {
+    for number in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        let mounted = Mounted::new(&[&data("units.h5")], &[]);
+        let processes = busy(&mounted);
+        signal(processes[0], number);
+        gone(&processes);
+        assert!(!is_mounted(mounted.path()));
+        assert_eq!(names(mounted.path()), [""; 0]);
+    }
+}
+
+#[test]
+fn a_signal_ends_also_a_mount_in_use() {
+    let mounted = Mounted::new(&[&data("units.h5")], &[]);
+    let processes = busy(&mounted);
+    let open = File::open(mounted.join("t/table.csv")).unwrap();
+    signal(processes[0], libc::SIGTERM);
+    gone(&processes);
+    assert!(!is_mounted(mounted.path()));
+    drop(open);
+}
+
+#[test]
+fn umount_ends_every_process() {
+    let mounted = Mounted::new(&[&data("units.h5")], &[]);
+    let processes = busy(&mounted);
+    let output = hepfs(["umount".as_ref(), mounted.path().as_os_str()]);
+    assert!(output.status.success() && output.stderr.is_empty() && output.stdout.is_empty(), "{output:?}");
+    assert!(!is_mounted(mounted.path()));
+    gone(&processes);
+    assert_eq!(mounted.log(), "", "an ordinary life leaves no warning");
+    let again = hepfs(["umount".as_ref(), mounted.path().as_os_str()]);
+    refused(&again, &[&mounted.path().display().to_string(), "nothing is mounted here"]);
+}
+
+#[test]
+fn umount_refuses_a_mount_in_use_unless_lazy() {
+    let mounted = Mounted::new(&[&data("units.h5")], &[]);
+    let processes = busy(&mounted);
+    let open = File::open(mounted.join("t/table.csv")).unwrap();
+    let output = hepfs(["umount".as_ref(), mounted.path().as_os_str()]);
+    refused(&output, &["in use", "hepfs umount --lazy"]);
+    let output = hepfs(["umount".as_ref(), "--lazy".as_ref(), mounted.path().as_os_str()]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(!is_mounted(mounted.path()));
+    drop(open);
+    gone(&processes);
+}
+
+/// A mount in the foreground.
+struct Foreground {
+    child: Child,
+    folder: tempfile::TempDir,
+}
+
+impl Foreground {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mountpoint = folder.path().join("mnt");
+        fs::create_dir(&mountpoint).unwrap();
+        let mut command = Command::new(HEPFS);
+        command.args(["mount", "--foreground"]).arg(data("units.h5")).arg(&mountpoint);
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.contains(&format!("mounted on {}", mountpoint.display())) && line.contains("Ctrl-C"), "{line:?}");
+        Self { child, folder }
+    }
+}
+
+impl Drop for Foreground {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+        clear(&self.folder.path().join("mnt"));
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_mount_in_the_foreground() {
+    let mut mount = Foreground::start();
+    let mountpoint = mount.folder.path().join("mnt");
+    assert!(fs::read_to_string(mountpoint.join("t/table.csv")).unwrap().starts_with("mass,"));
+    let processes = family(mount.child.id());
+    signal(mount.child.id(), libc::SIGINT);
+    assert!(end_of(&mut mount.child, LONG).unwrap().success());
+    gone(&processes);
+    assert!(!is_mounted(&mountpoint));
+}
+
+#[test]
+fn a_killed_daemon_takes_its_workers_along_and_leaves_a_mount_that_can_be_cleared() {
+    let mounted = Mounted::new(&[&data("units.h5")], &[]);
+    let processes = busy(&mounted);
+    signal(processes[0], libc::SIGKILL);
+    gone(&processes);
+    assert_eq!(fs::metadata(mounted.path()).unwrap_err().raw_os_error(), Some(libc::ENOTCONN));
+    let again = mount(&data("units.h5"), mounted.path());
+    refused(&again, &[&mounted.path().display().to_string(), "killed", "hepfs umount"]);
+    let output = hepfs(["umount".as_ref(), mounted.path().as_os_str()]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert!(!is_mounted(mounted.path()));
+    let again = mount(&data("units.h5"), mounted.path());
+    assert!(again.status.success(), "{again:?}");
+    assert!(mounted.text("t/table.csv").starts_with("mass,"));
+}
+
+#[test]
+fn a_worker_that_is_killed_is_replaced() {
+    let mounted = Mounted::new(&[&data("filters.h5")], &[]);
+    assert!(mounted.names("").len() > 1);
+    for _ in 0..3 {
+        let processes = family(mounted.daemon());
+        processes[1..].iter().for_each(|worker| signal(*worker, libc::SIGKILL));
+        gone(&processes[1..]);
+        for name in mounted.names("").iter().filter(|name| *name != ".hepfs" && !name.contains('.')) {
+            assert!(mounted.names(name).contains(&"metadata.json".to_owned()), "{name}");
+        }
+        assert!(lives(processes[0]));
+    }
+}
+
+fn mount(source: &Path, mountpoint: &Path) -> Output {
+    hepfs(["mount".as_ref(), source.as_os_str(), mountpoint.as_os_str()])
+}
+
+/// The program failed with one line on standard error, with all of these words.
+fn refused(output: &Output, words: &[&str]) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("hepfs: ") && said.lines().count() == 1, "not one line: {said:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    for word in words {
+        assert!(said.contains(word), "{said:?} does not say {word:?}");
+    }
+}
+
+#[test]
+fn a_second_mount_over_the_first_is_refused() {
+    let mounted = Mounted::new(&[&data("units.h5")], &[]);
+    let output = mount(&data("layouts.h5"), mounted.path());
+    refused(&output, &[&mounted.path().display().to_string(), "mounted here already", "hepfs umount"]);
+    assert!(mounted.text("t/table.csv").starts_with("mass,"));
+}
+
+#[test]
+fn what_cannot_be_mounted_is_named_with_its_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let mountpoint = folder.path().join("mnt");
+    fs::create_dir(&mountpoint).unwrap();
+    let empty = folder.path().join("an empty folder");
+    fs::create_dir(&empty).unwrap();
+    fs::write(empty.join("notes.txt"), "no HDF5 here").unwrap();
+    let pipe = folder.path().join("pipe.h5");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
+    let cases = [
+        (folder.path().join("missing.h5"), "No such file"),
+        (data("hostile/not_hdf5.h5"), "not an HDF5 file"),
+        (data("hostile/empty.h5"), "empty"),
+        (data("hostile/truncated.h5"), "truncated"),
+        (data("hostile/truncated_end.h5"), "truncated"),
+        (data("hostile/truncated_superblock.h5"), "cannot be read as HDF5"),
+        (data("hostile/signature_only.h5"), "cannot be read as HDF5"),
+        (data("hostile/superblock_nonsense.h5"), "superblock version"),
+        (data("hostile/zeroed_middle.h5"), "cannot be read as HDF5"),
+        (empty, "no HDF5 file"),
+        (pipe, "not a regular file"),
+        (folder.path().join("new\n\x1b[31mname.h5"), "No such file"),
+    ];
+    for (source, reason) in cases {
+        let name = source.file_name().unwrap().to_string_lossy().replace('\n', "\\n").replace('\x1b', "\\u{1b}");
+        for foreground in [false, true] {
+            let mut command: Vec<&std::ffi::OsStr> = vec!["mount".as_ref(), source.as_os_str(), mountpoint.as_os_str()];
+            if foreground {
+                command.push("--foreground".as_ref());
+            }
+            refused(&hepfs(command), &[&name, reason]);
+            assert!(!is_mounted(&mountpoint), "{name}");
+        }
+        if name != "an empty folder" {
+            refused(&hepfs(["info".as_ref(), source.as_os_str()]), &[&name, reason]);
+            refused(&hepfs(["ls".as_ref(), source.as_os_str()]), &[&name, reason]);
+        }
+    }
+    let good = data("units.h5");
+    let nowhere = folder.path().join("nowhere");
+    refused(&mount(&good, &nowhere), &[&nowhere.display().to_string(), "No such file"]);
+    refused(&mount(&good, &good), &["not a directory"]);
+    let output = hepfs(["mount".as_ref(), "--plugins=/no/such".as_ref(), good.as_os_str(), mountpoint.as_os_str()]);
+    refused(&output, &["--plugins", "/no/such"]);
+}
+
+#[test]
+fn a_mount_that_would_hide_its_source_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("run.h5");
+    fs::copy(data("units.h5"), &source).unwrap();
+    refused(&mount(&source, folder.path()), &["run.h5", "would be hidden"]);
+}

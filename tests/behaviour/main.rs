@@ -1,0 +1,23 @@
+//! The promises of `docs/SEMANTICS.md` as black-box tests: the real program, real mounts, real HDF5 files.
+
+#[path = "../support/mod.rs"]
+mod support;
+mod writer;
+
+mod attributes;
+mod changes;
+mod commands;
+mod daemon;
+mod hostile;
+mod outside;
+mod plugins;
+mod slow;
+mod sources;
+mod user;
+
+use std::path::{Path, PathBuf};
+
+/// A committed test file.
+pub fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
