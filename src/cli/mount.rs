@@ -82,7 +82,7 @@ pub(super) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error>
 pub(super) struct Served {
     mount: Mount,
     stop: StopSignals,
-    _watch: Option<Watch>,
+    _watch: Option<Arc<Watch>>,
 }
 
 impl Served {
@@ -114,7 +114,7 @@ impl Served {
             ..options
         };
         let mount = Mount::new(root, mountpoint, &options)?;
-        let watch = watch(&mount, &sources);
+        let watch = watch(&mount, &sources, context);
         tracing::info!("mounted {} on {}", options.source_name, mountpoint.display());
         Ok(Self { mount, stop, _watch: watch })
     }
@@ -132,8 +132,9 @@ fn absolute(sources: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     sources.iter().map(|source| std::path::absolute(source).map_err(Error::io(source.display().to_string()))).collect()
 }
 
-/// Invalidates what the kernel keeps when a source changes. Without inotify, changes are seen at the next lookup.
-fn watch(mount: &Mount, sources: &[PathBuf]) -> Option<Watch> {
+/// Invalidates what the kernel keeps when a source changes. Without inotify, changes are seen when a file is opened, or
+/// when what the kernel keeps expires.
+fn watch(mount: &Mount, sources: &[PathBuf], context: &Context) -> Option<Arc<Watch>> {
     let invalidator = mount.invalidator();
     let watch = Watch::new(move |path| {
         tracing::info!("{} changed", path.display());
@@ -146,6 +147,8 @@ fn watch(mount: &Mount, sources: &[PathBuf]) -> Option<Watch> {
             tracing::warn!("{} is not watched: {error}", source.display());
         }
     }
+    let watch = Arc::new(watch);
+    context.watch_with(&watch);
     Some(watch)
 }
 

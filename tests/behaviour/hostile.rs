@@ -1,1 +1,288 @@
-//! To come.
+//! Files that are wrong, huge, or out to hurt: a mount of each is walked from end to end, with bounded time and memory,
+//! and what is right in them reads right.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use crate::data;
+use crate::support::{Mounted, hepfs, lives, status};
+
+/// The most that one file may take to be read, in any state of the machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Bytes read of each file.
+const FIRST: u64 = 1 << 20;
+
+/// Names looked at in one directory: 5,000 columns are as many files as it takes to be slow, and no more telling.
+const MOST_NAMES: usize = 150;
+
+/// Depth of directories looked into.
+const MOST_DEPTH: usize = 40;
+
+/// The most that a daemon with a cache of 64 MiB may take, in KiB. The worst of the files holds a chunk of 1 GiB.
+const MOST_MEMORY: u64 = 400 << 10;
+
+/// What reading a file's beginning gave.
+type Outcomes = HashMap<PathBuf, Result<Vec<u8>, i32>>;
+
+/// Reads the beginning of every file below a folder; sends each path before it starts on it.
+fn walk(folder: &Path, depth: usize, started: &Sender<PathBuf>, outcomes: &mut Outcomes) {
+    started.send(folder.to_owned()).unwrap();
+    let listed = match fs::read_dir(folder) {
+        Ok(listed) => listed,
+        Err(error) => {
+            outcomes.insert(folder.to_owned(), Err(error.raw_os_error().unwrap()));
+            return;
+        }
+    };
+    let mut entries: Vec<_> = listed.map(Result::unwrap).collect();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    entries.truncate(MOST_NAMES);
+    for entry in entries {
+        let path = entry.path();
+        started.send(path.clone()).unwrap();
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() && depth < MOST_DEPTH {
+            walk(&path, depth + 1, started, outcomes);
+        } else if kind.is_file() {
+            let outcome = beginning(&path).map_err(|error| error.raw_os_error().unwrap());
+            outcomes.insert(path, outcome);
+        }
+    }
+}
+
+fn beginning(path: &Path) -> io::Result<Vec<u8>> {
+    fs::metadata(path)?;
+    let file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    (&file).take(FIRST).read_to_end(&mut bytes)?;
+    // The size is exact once a file is open; live files say nothing of theirs.
+    if size > 0 {
+        assert_eq!(bytes.len() as u64, size.min(FIRST), "{}", path.display());
+        // The end must be where the size says it is.
+        file.read_at(&mut [0; 100], size - size.min(100)).map(|count| assert_eq!(count as u64, size.min(100)))?;
+    }
+    Ok(bytes)
+}
+
+/// Walks with a limit on every step.
+fn walk_all(root: &Path) -> Outcomes {
+    let (started, steps): (Sender<PathBuf>, Receiver<PathBuf>) = mpsc::channel();
+    let root = root.to_owned();
+    let walker = std::thread::spawn(move || {
+        let mut outcomes = Outcomes::new();
+        walk(&root, 0, &started, &mut outcomes);
+        outcomes
+    });
+    let mut last = PathBuf::new();
+    loop {
+        match steps.recv_timeout(PATIENCE) {
+            Ok(path) => last = path,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => panic!("{} takes longer than {PATIENCE:?}", last.display()),
+        }
+    }
+    walker.join().unwrap()
+}
+
+/// Mounts a hostile file, walks it, and checks that the daemon lives on in bounded memory.
+fn survive(name: &str, arguments: &[&str]) -> (Mounted, Outcomes) {
+    let mounted = Mounted::new(&[&data(&format!("hostile/{name}.h5"))], arguments);
+    let daemon = mounted.daemon();
+    let outcomes = walk_all(mounted.path());
+    assert!(lives(daemon), "{name}: the daemon died: {}", mounted.log());
+    assert!(!mounted.log().contains("panic"), "{name}: {}", mounted.log());
+    let peak = status(daemon, "VmHWM:").unwrap();
+    assert!(peak < MOST_MEMORY, "{name}: {peak} KiB");
+    // Errors are of the kinds that stand for a damaged file.
+    for (path, outcome) in &outcomes {
+        if let Err(errno) = outcome {
+            assert!(matches!(*errno, libc::EIO), "{}: errno {errno}", path.display());
+        }
+    }
+    (mounted, outcomes)
+}
+
+const SMALL_CACHE: &[&str] = &["--cache-size", "64M"];
+
+/// Every file of the folder that can be mounted at all; those that cannot are in `daemon.rs`.
+fn mountable() -> Vec<String> {
+    let refused = ["empty", "not_hdf5", "signature_only", "superblock_nonsense", "truncated", "truncated_end",
+        "truncated_superblock", "zeroed_middle"];
+    let listed = fs::read_dir(data("hostile")).unwrap();
+    let names = listed.map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| !refused.contains(&name.as_str())).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_hostile_file_is_walked_to_its_end() {
+    let names = mountable();
+    assert!(names.len() > 25, "{names:?}");
+    let only = std::env::var("HEPFS_TEST_FIXTURE").unwrap_or_default();
+    for name in names.iter().filter(|name| name.contains(&only)) {
+        let (_, outcomes) = survive(name, SMALL_CACHE);
+        assert!(outcomes.len() > 2, "{name}: {:?}", outcomes.keys());
+    }
+}
+
+#[test]
+fn every_hostile_file_at_once() {
+    // One mount of them all, and several readers that do not wait for each other.
+    let mounted = Mounted::new(&[&data("hostile")], SMALL_CACHE);
+    let daemon = mounted.daemon();
+    std::thread::scope(|scope| {
+        for folder in ["deflate_bomb.h5", "zstd_bomb.h5", "huge_chunks.h5", "corrupt_chunks.h5", "vlen_nowhere.h5"] {
+            let path = mounted.join(folder);
+            scope.spawn(move || walk_all(&path));
+        }
+    });
+    assert!(lives(daemon));
+    let peak = status(daemon, "VmHWM:").unwrap();
+    assert!(peak < MOST_MEMORY, "{peak} KiB");
+    assert_eq!(mounted.text("version_9.h5/good/columns/x.csv"), "x\n1\n2\n3\n");
+}
+
+#[test]
+fn no_hostile_text_reaches_a_terminal_raw() {
+    for name in fs::read_dir(data("hostile")).unwrap().map(|entry| entry.unwrap().path()) {
+        for command in [&["ls", "-l"][..], &["info"]] {
+            let mut line: Vec<&std::ffi::OsStr> = command.iter().map(std::ffi::OsStr::new).collect();
+            line.push(name.as_os_str());
+            let output = hepfs(line);
+            for text in [&output.stdout, &output.stderr] {
+                let text = String::from_utf8_lossy(text);
+                let bad = text.chars().find(|c| c.is_control() && *c != '\n');
+                assert_eq!(bad, None, "{command:?} {}: {text:?}", name.display());
+            }
+        }
+    }
+    let (mounted, _) = survive("terminal_escapes", &[]);
+    for name in mounted.names("") {
+        assert!(!name.contains(|c: char| c < ' ' || c == '\x7f'), "{name:?}");
+        let inside = hepfs(["ls".into(), format!("{}:{name}/nothing\x1b[2J", data("hostile/terminal_escapes.h5").display())]);
+        assert!(!inside.stderr.contains(&0x1b) && !inside.status.success(), "{inside:?}");
+    }
+    let log = mounted.log() + &mounted.text(".hepfs/errors") + &mounted.text(".hepfs/findings");
+    assert!(!log.contains('\x1b'), "{log:?}");
+}
+
+fn rows(range: std::ops::Range<i64>) -> Vec<u8> {
+    range.flat_map(|row| (row * row).to_le_bytes()).collect()
+}
+
+#[test]
+fn a_corrupt_chunk_fails_its_own_rows_alone() {
+    let (mounted, _) = survive("corrupt_chunks", SMALL_CACHE);
+    let good: Vec<u8> = (0..300_i64).flat_map(i64::to_le_bytes).collect();
+    assert_eq!(mounted.read("t/columns/good.raw"), good);
+    for name in ["gzip", "shuffle_gzip", "fletcher32", "gzip_fletcher32", "zstd", "lz4", "lzf"] {
+        // Direct I/O would show the same; here each chunk of 800 bytes is asked for past the page cache's read-ahead.
+        let direct = Mounted::new(&[&data("hostile/corrupt_chunks.h5")], &["--direct-io"]);
+        let file = File::open(direct.join(format!("t/columns/{name}.raw"))).unwrap();
+        let read = |start: i64| {
+            let mut bytes = vec![0; 800];
+            file.read_exact_at(&mut bytes, 8 * start as u64).map(|()| bytes)
+        };
+        assert_eq!(read(0).unwrap(), rows(0..100), "{name}: the chunk before");
+        assert_eq!(read(200).unwrap(), rows(200..300), "{name}: the chunk behind");
+        assert_eq!(read(100).unwrap_err().raw_os_error(), Some(libc::EIO), "{name}");
+        let errors = direct.text(".hepfs/errors");
+        assert!(errors.contains(&format!("/t/{name}")), "{name}: {errors}");
+    }
+}
+
+#[test]
+fn chunks_out_of_the_file_fail_their_own_rows_alone() {
+    let (mounted, _) = survive("chunk_map_nonsense", SMALL_CACHE);
+    let numbers: Vec<u8> = (0..300_i64).flat_map(i64::to_le_bytes).collect();
+    assert_eq!(mounted.read("t/columns/good.raw"), numbers);
+    let direct = Mounted::new(&[&data("hostile/chunk_map_nonsense.h5")], &["--direct-io"]);
+    for name in ["past_end", "far", "at_zero", "size_huge", "size_zero"] {
+        let file = File::open(direct.join(format!("t/columns/{name}.raw"))).unwrap();
+        assert_eq!(file.read_at(&mut [0; 800], 800).unwrap_err().raw_os_error(), Some(libc::EIO), "{name}");
+    }
+}
+
+#[test]
+fn a_table_of_an_unknown_version_is_shown_as_a_group_with_a_finding() {
+    let (mounted, _) = survive("version_9", &[]);
+    assert_eq!(mounted.names("nine"), ["metadata.json", "x.npy", "x.raw"]);
+    let metadata: serde_json::Value = serde_json::from_slice(&mounted.read("nine/metadata.json")).unwrap();
+    assert_eq!(metadata["kind"], "group");
+    assert!(metadata["findings"][0]["found"].as_str().unwrap().contains("9.0"), "{metadata}");
+    assert_eq!(mounted.text("good/columns/x.csv"), "x\n1\n2\n3\n");
+    assert_eq!(mounted.text("minor/columns/x.csv"), "x\n1\n");
+    assert!(mounted.text(".hepfs/findings").contains("9.0"));
+}
+
+#[test]
+fn what_has_no_meaning_is_missing_and_counted() {
+    let (mounted, _) = survive("bad_values", &[]);
+    assert_eq!(mounted.text("t/columns/boolean.txt"), "false\ntrue\n\n\n");
+    assert_eq!(mounted.text("t/columns/codes.txt"), "a\nb\n\n\n");
+    assert_eq!(mounted.text("t/columns/wide.txt"), "a\n\n\nb\n");
+    assert_eq!(mounted.text("t/columns/unnamed.txt"), "ONE\nTWO\n3\n-1\n");
+    let findings = mounted.text(".hepfs/findings");
+    let counted = |path: &str| {
+        let line = findings.lines().find(|line| line.contains(&format!("\"{path}\"")) && line.contains("first_row"));
+        let line = line.unwrap_or_else(|| panic!("no {path} in {findings}"));
+        let finding: serde_json::Value = serde_json::from_str(line).unwrap();
+        (finding["rows"].as_u64().unwrap(), finding["first_row"].as_u64().unwrap())
+    };
+    assert_eq!(counted("/t/boolean"), (2, 2));
+    assert_eq!(counted("/t/codes"), (2, 2));
+    assert_eq!(counted("/t/wide"), (2, 1));
+}
+
+#[test]
+fn dangling_references_are_findings() {
+    let (mounted, _) = survive("dangling_references", &[]);
+    assert_eq!(mounted.text("good/columns/x.csv"), "x\n1\n2\n3\n");
+    for table in ["null", "outside", "nonsense", "wrong_types"] {
+        assert_eq!(mounted.text(format!("{table}/columns/x.csv")), "x\n0\n1\n0\n", "{table}");
+        let metadata: serde_json::Value = serde_json::from_slice(&mounted.read(format!("{table}/metadata.json"))).unwrap();
+        assert!(!metadata["findings"].as_array().unwrap().is_empty(), "{table}: {metadata}");
+    }
+}
+
+#[test]
+fn columns_of_unequal_length_are_shown_alone() {
+    let (mounted, _) = survive("unequal_columns", &[]);
+    assert_eq!(mounted.text("t/table.csv"), "a,d\n0,0\n1,1\n2,2\n3,3\n4,4\n");
+    assert_eq!(mounted.text("t/columns/c.txt").lines().count(), 7);
+    assert_eq!(mounted.text("t/columns/b.csv"), "b\n");
+    assert!(mounted.names("t").contains(&"matrix.npy".to_owned()));
+}
+
+#[test]
+fn a_bomb_is_an_error_and_its_neighbours_are_read() {
+    for name in ["deflate_bomb", "zstd_bomb"] {
+        let (mounted, outcomes) = survive(name, SMALL_CACHE);
+        let overlong = &outcomes[&mounted.join("t/columns/overlong.raw")];
+        assert_eq!(*overlong, Err(libc::EIO), "{name}: a stream longer than its chunk");
+        // A chunk of 1 GiB is more than this cache, and as long as it may be.
+        let metadata = fs::metadata(mounted.join("t/columns/gigabyte.raw")).unwrap();
+        assert_eq!(metadata.len(), 1 << 30);
+        let small = Mounted::new(&[&data(&format!("hostile/{name}.h5"))], &["--cache-size=64M", "--max-chunk=16M"]);
+        assert_eq!(fs::read(small.join("t/columns/gigabyte.raw")).unwrap_err().raw_os_error(), Some(libc::EIO));
+        assert!(small.text(".hepfs/errors").contains("/t/gigabyte"), "{}", small.text(".hepfs/errors"));
+    }
+}
+
+#[test]
+fn two_to_the_62_rows_are_listed_and_read_at_both_ends() {
+    let (mounted, _) = survive("rows_2_62", SMALL_CACHE);
+    let file = File::open(mounted.join("t/columns/u1.raw")).unwrap();
+    assert_eq!(file.metadata().unwrap().len(), 1 << 62);
+    assert_eq!(file.read_at(&mut [1; 10], (1 << 62) - 10).unwrap(), 10);
+    let metadata = mounted.text("t/metadata.json");
+    assert!(metadata.contains("pass 2^63 bytes"), "{metadata}");
+}

@@ -1,1 +1,118 @@
-//! To come.
+//! Opens that take long: the text of a table so large that nobody waits for its exact size.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use crate::support::{LONG, Mounted, end_of, must, signal, start, status};
+use crate::writer::Writer;
+
+/// A table whose text takes minutes to measure, in a file of a few kilobytes.
+fn endless(path: &Path) {
+    let writer = Writer::create(path);
+    let table = writer.table("t");
+    for name in ["a", "b", "c", "d"] {
+        table.never_written(name, 400_000_000_000, 1 << 16);
+    }
+    writer.table("small").column("x", &[1, 2, 3], 3);
+    drop(table);
+    writer.close();
+}
+
+fn mounted() -> (tempfile::TempDir, Mounted) {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("run.h5");
+    endless(&source);
+    let mounted = Mounted::new(&[&source], &[]);
+    (folder, mounted)
+}
+
+/// A reader that waits for its open.
+fn waiting(path: &Path) -> Child {
+    let mut reader = start("head", [path]);
+    assert_eq!(end_of(&mut reader, Duration::from_millis(700)), None, "the table is not large enough for this test");
+    reader
+}
+
+/// Everything else answers.
+fn others_answer(mounted: &Mounted) {
+    assert_eq!(must("ls".as_ref(), [mounted.path()]), "metadata.json\nsmall\nt\n");
+    must("ls", ["-lR".as_ref(), mounted.path().as_os_str()]);
+    assert_eq!(must("cat", [mounted.join("small/table.csv")]), "x\n1\n2\n3\n");
+    assert_eq!(must("head", ["-n".into(), "2".into(), mounted.join("t/head.csv")]), "a,b,c,d\n0,0,0,0\n");
+}
+
+#[test]
+fn a_signal_ends_a_slow_open() {
+    let (_folder, mounted) = mounted();
+    for number in [libc::SIGINT, libc::SIGTERM, libc::SIGKILL] {
+        let took = (0..5).map(|_| {
+            let mut reader = waiting(&mounted.join("t/table.csv"));
+            let begin = Instant::now();
+            signal(reader.id(), number);
+            let ended = end_of(&mut reader, LONG).expect("still waits after the signal");
+            assert_eq!(ended.signal(), Some(number));
+            begin.elapsed()
+        });
+        // The promise is a second; a busy machine may need several attempts to show it.
+        assert!(took.into_iter().any(|took| took < Duration::from_secs(1)), "signal {number} takes over a second");
+        others_answer(&mounted);
+    }
+}
+
+#[test]
+fn two_slow_opens_leave_the_mount_alive_and_work_ends_with_the_last_who_waits() {
+    let (_folder, mounted) = mounted();
+    let mut readers = [
+        waiting(&mounted.join("t/table.csv")),
+        waiting(&mounted.join("t/table.ndjson")),
+        waiting(&mounted.join("t/columns/a.csv")),
+    ];
+    others_answer(&mounted);
+    for reader in &mut readers {
+        assert_eq!(reader.try_wait().unwrap(), None);
+        signal(reader.id(), libc::SIGKILL);
+        assert_eq!(end_of(reader, LONG).unwrap().signal(), Some(libc::SIGKILL));
+    }
+    // Nobody waits: the work stops, and with it the use of the processor.
+    let daemon = mounted.daemon();
+    let begin = Instant::now();
+    loop {
+        let before = ticks(daemon);
+        std::thread::sleep(Duration::from_millis(500));
+        if ticks(daemon) - before <= 5 {
+            break;
+        }
+        assert!(begin.elapsed() < LONG, "the pass goes on for nobody");
+    }
+    others_answer(&mounted);
+}
+
+/// Processor time of a process so far, in hundredths of a second.
+fn ticks(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+#[test]
+fn a_daemon_with_slow_opens_can_be_ended() {
+    let (_folder, mounted) = mounted();
+    let mut reader = waiting(&mounted.join("t/table.csv"));
+    let daemon = mounted.daemon();
+    signal(daemon, libc::SIGTERM);
+    assert!(end_of(&mut reader, LONG).is_some(), "the reader still waits");
+    crate::support::until("the daemon ends", || status(daemon, "PPid:").is_none());
+}
+
+#[test]
+fn sizes_of_an_endless_table_cost_nothing() {
+    let (_folder, mounted) = mounted();
+    // 400 billion rows of 8 bytes.
+    let sizes =
+        must("stat", ["-c".into(), "%s %n".into(), mounted.join("t/columns/a.raw"), mounted.join("t/head.csv")]);
+    assert!(sizes.starts_with("3200000000000 "), "{sizes}");
+    let peak = status(mounted.daemon(), "VmHWM:").unwrap();
+    assert!(peak < 400 << 10, "{peak} KiB");
+}

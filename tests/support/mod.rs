@@ -89,6 +89,15 @@ impl Drop for Mounted {
     }
 }
 
+/// A mount point that is cleared in the end.
+pub struct Unmount(pub PathBuf);
+
+impl Drop for Unmount {
+    fn drop(&mut self) {
+        clear(&self.0);
+    }
+}
+
 /// Takes away whatever is mounted, without asking it anything.
 pub fn clear(mountpoint: &Path) {
     while is_mounted(mountpoint) {

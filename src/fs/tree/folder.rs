@@ -1,6 +1,7 @@
 //! Roots and folders: which HDF5 files a mount shows, and under which names.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -12,8 +13,8 @@ use parking_lot::Mutex;
 use super::group::GroupDirectory;
 use super::{Attributes, Children, Context, Effort, Error, GroupNode, Interrupt, Kind, Node, NodeRef, OpenError, Size};
 use super::{SourceFile, directory_only, plain_attributes, signature};
-use crate::fs::names;
 use crate::fs::node::DirEntry;
+use crate::fs::{mount, names};
 use crate::source::{self, Source};
 
 /// Names looked at before a mount to find out whether a folder holds an HDF5 file: some tenths of a second.
@@ -24,16 +25,26 @@ fn is_hdf5(path: &Path) -> bool {
     Source::open(path).and_then(|source| signature::is_in(&source)).unwrap_or(false)
 }
 
+/// What lies in a folder, and whether each is a folder. Links to folders are not: they may lead in circles. Where hepfs is
+/// mounted there is nothing: our own mount point may lie in the folder, and would lead into itself for ever.
+fn contents(folder: &Path) -> io::Result<impl Iterator<Item = (PathBuf, bool)>> {
+    let real = folder.canonicalize()?;
+    let hidden = mount::mountpoints().unwrap_or_default();
+    let listed = std::fs::read_dir(folder)?.flatten();
+    let shown = listed.filter(move |entry| !hidden.contains(&real.join(entry.file_name())));
+    Ok(shown.map(|entry| (entry.path(), entry.file_type().is_ok_and(|kind| kind.is_dir()))))
+}
+
 /// Whether a folder holds an HDF5 file, at any depth. A folder with very many other files gets the benefit of the doubt.
 fn holds_hdf5(folder: &Path) -> bool {
     let mut folders = VecDeque::from([folder.to_owned()]);
     let mut seen = 0;
     while let Some(folder) = folders.pop_front() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        for (path, is_folder) in contents(&folder).into_iter().flatten() {
             seen += 1;
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                folders.push_back(entry.path());
-            } else if is_hdf5(&entry.path()) {
+            if is_folder {
+                folders.push_back(path);
+            } else if is_hdf5(&path) {
                 return true;
             }
             if seen >= MOST_LOOKED_AT {
@@ -44,15 +55,18 @@ fn holds_hdf5(folder: &Path) -> bool {
     false
 }
 
-/// The only source of a mount: its root group, whichever file has its path now.
+/// A source's root group, whichever file has its path now.
 pub(super) struct FileRoot {
     source: Arc<SourceFile>,
     group: Mutex<Option<Arc<GroupNode>>>,
+    /// The user named it, so it stays whatever happens to the file; one that was found in a folder goes with its file.
+    named: bool,
 }
 
 impl FileRoot {
-    pub fn new(source: Arc<SourceFile>) -> Self {
-        Self { source, group: Mutex::new(None) }
+    /// A source found in a folder.
+    fn found(source: Arc<SourceFile>) -> Self {
+        Self { source, group: Mutex::new(None), named: false }
     }
 
     /// A source named by the user: opened and listed now, so that whoever mounts hears at once what is wrong with it.
@@ -60,7 +74,8 @@ impl FileRoot {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(context: &Arc<Context>, path: &Path, interrupt: &Interrupt) -> Result<Self, OpenError> {
-        let root = Self::new(SourceFile::new(context.clone(), path.to_owned()));
+        let source = SourceFile::new(context.clone(), path.to_owned());
+        let root = Self { source, group: Mutex::new(None), named: true };
         let group = root.current(interrupt)?;
         group.load(interrupt).map_err(|error| OpenError::Root { path: path.to_owned(), reason: error.to_string() })?;
         Ok(root)
@@ -91,7 +106,7 @@ impl Node for FileRoot {
     }
 
     fn is_current(&self) -> bool {
-        true
+        self.named || self.source.path().is_file()
     }
 
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
@@ -136,30 +151,23 @@ impl FolderNode {
 
     /// File names as shown, with the paths behind them.
     fn scan(&self) -> Result<BTreeMap<BString, PathBuf>, Error> {
-        let listed =
-            std::fs::read_dir(&self.path).map_err(|error| Error::Io(format!("{}: {error}", self.path.display())))?;
-        let mut shown = BTreeMap::new();
-        for entry in listed.flatten() {
-            // Links to folders are not followed: they may lead in circles.
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let path = entry.path();
-            if is_folder || is_hdf5(&path) {
-                shown.insert(names::encode_directory(entry.file_name().as_bytes()), path);
-            }
-        }
-        Ok(shown)
+        // Before it is read, so that no change comes in between.
+        self.context.watch_folder(&self.path);
+        let listed = contents(&self.path).map_err(|error| Error::Io(format!("{}: {error}", self.path.display())))?;
+        let shown = listed.filter(|(path, is_folder)| *is_folder || is_hdf5(path));
+        Ok(shown.filter_map(|(path, _)| Some((names::encode_directory(path.file_name()?.as_bytes()), path))).collect())
     }
 
     fn node(&self, name: BString, path: PathBuf) -> NodeRef {
         let mut known = self.known.lock();
         known.retain(|_, node| node.strong_count() > 0);
-        if let Some(node) = known.get(&name).and_then(Weak::upgrade) {
+        if let Some(node) = known.get(&name).and_then(Weak::upgrade).filter(|node| node.is_current()) {
             return node;
         }
         let node: NodeRef = if path.is_dir() {
             Arc::new(FolderNode::new(self.context.clone(), path))
         } else {
-            Arc::new(FileRoot::new(SourceFile::new(self.context.clone(), path)))
+            Arc::new(FileRoot::found(SourceFile::new(self.context.clone(), path)))
         };
         known.insert(name, Arc::downgrade(&node));
         node

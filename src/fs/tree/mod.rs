@@ -12,14 +12,15 @@ mod live;
 mod opened;
 mod signature;
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::SystemTime;
 
 use bstr::BString;
 
 use super::Error;
 use super::node::{Attributes, Children, Kind, Node, NodeRef};
+use super::watch::Watch;
 use crate::h5;
 use crate::source::Interrupt;
 use crate::store::{Reservation, Store};
@@ -47,7 +48,9 @@ pub struct Context {
     /// What went wrong while serving, for `.hepfs/errors`.
     pub errors: live::ErrorLog,
     /// Sources opened so far, for `.hepfs/findings`.
-    openings: parking_lot::Mutex<Vec<std::sync::Weak<Opened>>>,
+    openings: parking_lot::Mutex<Vec<Weak<Opened>>>,
+    /// Tells of changes, once there is a mount.
+    watch: OnceLock<Weak<Watch>>,
 }
 
 impl Context {
@@ -64,7 +67,32 @@ impl Context {
             workers,
             errors: live::ErrorLog::default(),
             openings: Default::default(),
+            watch: OnceLock::new(),
         })
+    }
+
+    /// Has every folder that is listed and every file that is opened from now on watched, and those open already.
+    pub fn watch_with(&self, watch: &Arc<Watch>) {
+        self.watch.set(Arc::downgrade(watch)).ok();
+        let openings: Vec<_> = self.openings.lock().iter().filter_map(Weak::upgrade).collect();
+        openings.iter().for_each(|opened| self.watch_file(opened.path()));
+    }
+
+    fn watch_file(&self, path: &Path) {
+        self.watched(path, |watch| watch.add_file(path));
+    }
+
+    fn watch_folder(&self, path: &Path) {
+        self.watched(path, |watch| watch.add_folder(path));
+    }
+
+    fn watched(&self, path: &Path, add: impl FnOnce(&Watch) -> std::io::Result<()>) {
+        // Without a watch, changes are seen when somebody opens a file or when what the kernel keeps expires.
+        if let Some(watch) = self.watch.get().and_then(Weak::upgrade)
+            && let Err(error) = add(&watch)
+        {
+            tracing::info!("{} is not watched: {error}", path.display());
+        }
     }
 }
 

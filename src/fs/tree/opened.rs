@@ -323,6 +323,8 @@ impl SourceFile {
         }
         // The old opening lives on as long as somebody reads from it.
         *opened = None;
+        // Before it is opened, so that no change comes in between.
+        self.context.watch_file(&self.path);
         let fresh = Opened::open(&self.context, &self.path, interrupt)?;
         *opened = Some(fresh.clone());
         Ok(fresh)
