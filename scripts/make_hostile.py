@@ -16,7 +16,7 @@ from pathlib import Path
 import h5py
 import hdf5plugin  # noqa: F401  (registers zstd)
 import numpy as np
-from fixtures import libhdf5
+from fixtures import libhdf5, oracle
 from fixtures.layouts import low_level, plain_plist, virtual
 from fixtures.write import (
     BOOLEAN,
@@ -215,6 +215,37 @@ def hard_link_cycle(file):
     inner["VALUES"] = inner
     table["CATEGORIES"] = table
     table["SEARCH_INDEXES"] = file["/"]
+
+
+def cycle_uncounted(path):
+    """Groups that lead back to themselves, to each other and to the root, each with a link count of 1."""
+    with h5py.File(path, "w", libver="earliest") as file:
+        inner = file.create_group("a/b")
+        inner["self"] = inner
+        inner["above"] = file["a"]
+        inner["root"] = file["/"]
+        file["a/dataset"] = np.int32(7)
+        addresses = [oracle.address(group) for group in (file["/"], file["a"], inner)]
+    data = bytearray(path.read_bytes())
+    for address in addresses:
+        assert data[address] == 1  # object headers of version 1: version, reserved, messages (2), references (4)
+        data[address + 4 : address + 8] = struct.pack("<I", 1)
+    path.write_bytes(data)
+
+
+cycle_uncounted.takes_path = True
+
+
+def root_unlistable(path):
+    """A file that opens, but the symbol table node of the root group is none."""
+    with h5py.File(path, "w", libver="earliest") as file:
+        file["dataset"] = np.int32(7)
+    data = path.read_bytes()
+    assert data.count(b"SNOD") == 1
+    path.write_bytes(data.replace(b"SNOD", b"NODE"))
+
+
+root_unlistable.takes_path = True
 
 
 def newline_name(file):
@@ -650,6 +681,8 @@ RECIPES = [
     dangling_references,
     bad_categories,
     hard_link_cycle,
+    cycle_uncounted,
+    root_unlistable,
     newline_name,
     invalid_utf8,
     terminal_escapes,

@@ -19,8 +19,6 @@ pub(super) struct FileNode {
     pub opened: Arc<Opened>,
     pub view: Arc<dyn View>,
     pub xattrs: Arc<Xattrs>,
-    /// HDF5 path and file name, for the log.
-    pub label: String,
 }
 
 /// Where the extended attributes of a node come from.
@@ -50,9 +48,7 @@ impl Xattrs {
 impl FileNode {
     fn log(&self, error: crate::store::Error) -> Error {
         let error = Error::from(error);
-        if let Error::Store(error) = &error {
-            self.opened.context().errors.add(&format!("{}: {error}", self.label));
-        }
+        self.opened.log(&error);
         error
     }
 }

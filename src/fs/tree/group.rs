@@ -27,6 +27,8 @@ pub struct GroupNode {
     id: ObjectId,
     path: String,
     name: BString,
+    /// The groups from the root down to this one.
+    line: Vec<ObjectId>,
     loaded: OnceLock<Arc<Loaded>>,
     loading: Mutex<()>,
     /// Nodes of files in the directory and in `columns/`, by position. They stay, since they know their exact size.
@@ -53,16 +55,17 @@ impl GroupNode {
     /// The root group.
     pub fn root(opened: Arc<Opened>) -> Self {
         let id = opened.file().info().root;
-        Self::new(opened, id, "/".into(), "/".into())
+        Self::new(opened, id, "/".into(), "/".into(), &[])
     }
 
-    /// A group found at `path` under the link `name`.
-    fn new(opened: Arc<Opened>, id: ObjectId, path: String, name: BString) -> Self {
+    /// A group found at `path` under the link `name`, below the groups `above`.
+    fn new(opened: Arc<Opened>, id: ObjectId, path: String, name: BString, above: &[ObjectId]) -> Self {
         Self {
             opened,
             id,
             path,
             name,
+            line: above.iter().copied().chain([id]).collect(),
             loaded: OnceLock::new(),
             loading: Mutex::new(()),
             files: Mutex::default(),
@@ -93,7 +96,7 @@ impl GroupNode {
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded.clone());
         }
-        let loaded = Arc::new(self.list(interrupt)?);
+        let loaded = Arc::new(self.list(interrupt).inspect_err(|error| self.opened.log(error))?);
         Ok(self.loaded.get_or_init(|| loaded).clone())
     }
 
@@ -111,9 +114,11 @@ impl GroupNode {
             }
             Recognised::Table => Some(Arc::new(hep001::build(file, &self.path, &group, interrupt)?)),
         };
-        let leads = links::Resolver::new(&self.opened, &group, &self.path, interrupt);
+        let leads = links::Resolver::new(&self.opened, &group, &self.path, &self.line, interrupt);
         let (listing, members) =
-            listing::list(&group, &self.path, table.as_deref(), &|target, name| leads.shown(target, name));
+            listing::list(&group, &self.path, table.as_deref(), file.client().follows_external(), &|target, name| {
+                leads.shown(target, name)
+            });
         let (columns, column_members) = table.as_deref().map(listing::list_columns).unwrap_or_default();
         if let Some(table) = &table {
             findings.extend(table.findings.iter().cloned());
@@ -138,8 +143,9 @@ impl GroupNode {
             Child::Group { id, path, link } => {
                 let mut groups = self.groups.lock();
                 let known = groups.get(&position).and_then(Weak::upgrade);
-                let group = known
-                    .unwrap_or_else(|| Arc::new(GroupNode::new(self.opened.clone(), *id, path.clone(), link.clone())));
+                let group = known.unwrap_or_else(|| {
+                    Arc::new(GroupNode::new(self.opened.clone(), *id, path.clone(), link.clone(), &self.line))
+                });
                 groups.insert(position, Arc::downgrade(&group));
                 Ok(Arc::new(GroupDirectory(group)))
             }
@@ -169,7 +175,7 @@ impl GroupNode {
     /// The node of a file.
     fn file(&self, loaded: &Arc<Loaded>, child: &Child) -> Result<NodeRef, Error> {
         let of_group = || Xattrs { name: self.name.clone(), attributes: loaded.group.attributes.clone() };
-        let (view, xattrs, label): (Arc<dyn View>, Xattrs, String) = match child {
+        let (view, xattrs): (Arc<dyn View>, Xattrs) = match child {
             Child::Metadata => {
                 let loaded = loaded.clone();
                 let path = self.path.clone();
@@ -177,23 +183,23 @@ impl GroupNode {
                     Some(table) => metadata::table(table, &loaded.column_members, &loaded.members),
                     None => metadata::group(&path, &loaded.group.attributes, &loaded.members, &loaded.findings),
                 };
-                (Arc::new(ConstantView::new(make)), of_group(), self.path.clone())
+                (Arc::new(ConstantView::new(make)), of_group())
             }
             Child::Indexes => {
                 let table = loaded.table.clone().ok_or(Error::NotFound)?;
-                (Arc::new(ConstantView::new(move || metadata::indexes(&table))), of_group(), self.path.clone())
+                (Arc::new(ConstantView::new(move || metadata::indexes(&table))), of_group())
             }
             Child::Table(format, limit) => {
                 let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
                 let columns = table.columns.iter().filter(|column| column.in_table);
                 let columns = columns.filter_map(|column| self.text_column(table, column)).collect();
-                (self.text(columns, *format, *limit), of_group(), self.path.clone())
+                (self.text(columns, *format, *limit), of_group())
             }
             Child::Column(position, view) => {
                 let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
                 let column = table.columns.get(*position).ok_or(Error::NotFound)?;
                 let xattrs = Xattrs { name: column.name.clone(), attributes: column.attributes.clone() };
-                (self.column(table, column, *view)?, xattrs, column.path.clone())
+                (self.column(table, column, *view)?, xattrs)
             }
             Child::Raw(array) | Child::Npy(array) => {
                 let dataset =
@@ -206,11 +212,11 @@ impl GroupNode {
                     Arc::new(NpyView::new(&dtype, &array.dataset.shape, stored).ok_or(Error::TooLarge)?)
                 };
                 let xattrs = Xattrs { name: array.name.clone(), attributes: array.dataset.attributes.clone() };
-                (view, xattrs, array.path.clone())
+                (view, xattrs)
             }
             Child::Columns | Child::Group { .. } | Child::Link(_) => return Err(Error::NotAFile),
         };
-        Ok(Arc::new(FileNode { opened: self.opened.clone(), view, xattrs: Arc::new(xattrs), label }))
+        Ok(Arc::new(FileNode { opened: self.opened.clone(), view, xattrs: Arc::new(xattrs) }))
     }
 
     fn text_column(&self, table: &Table, column: &Column) -> Option<TextColumn> {

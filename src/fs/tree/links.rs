@@ -8,7 +8,7 @@ use bstr::BString;
 
 use super::listing::{COLUMNS, Shown, shown_name};
 use super::{Interrupt, Opened};
-use crate::catalogue::{Group, Object, Target, join};
+use crate::catalogue::{Group, Object, ObjectId, Target, join};
 use crate::dialects::hep001::{self, Recognised};
 
 /// Finds the targets of the links of one group.
@@ -16,20 +16,33 @@ pub(super) struct Resolver<'a> {
     opened: &'a Opened,
     group: &'a Group,
     path: &'a str,
+    /// The groups from the root down to this one.
+    line: &'a [ObjectId],
     interrupt: &'a Interrupt,
     /// Groups on the way to targets.
     visited: RefCell<HashMap<String, Option<Arc<Group>>>>,
 }
 
 impl<'a> Resolver<'a> {
-    pub fn new(opened: &'a Opened, group: &'a Group, path: &'a str, interrupt: &'a Interrupt) -> Self {
-        Self { opened, group, path, interrupt, visited: RefCell::default() }
+    pub fn new(
+        opened: &'a Opened,
+        group: &'a Group,
+        path: &'a str,
+        line: &'a [ObjectId],
+        interrupt: &'a Interrupt,
+    ) -> Self {
+        Self { opened, group, path, line, interrupt, visited: RefCell::default() }
     }
 
     /// How the target of a link is shown, relative to the directory of the group; `None` where it is shown under the
     /// link's own name, or not at all.
     pub fn shown(&self, target: &Target, name: &[u8]) -> Option<Shown> {
         match target {
+            // Whatever the link count says, which is the file's word: a group inside itself has no end.
+            Target::Hard(Object::Group { id, .. }) if self.line.contains(id) => {
+                let up = self.line.iter().rev().position(|above| above == id).unwrap_or(0);
+                Some(Shown::Directory(if up == 0 { ".".into() } else { bstr::join("/", vec![".."; up]).into() }))
+            }
             Target::Hard(Object::Group { id, link_count, .. }) if *link_count > 1 => {
                 let first = self.opened.first_path(*id, self.interrupt).ok().flatten()?;
                 let own = join(self.path, name);
@@ -80,7 +93,7 @@ impl<'a> Resolver<'a> {
         Some(Shown::Directory(self.relative(&shown)))
     }
 
-    fn visit(&self, path: &str, id: crate::catalogue::ObjectId) -> Option<Arc<Group>> {
+    fn visit(&self, path: &str, id: ObjectId) -> Option<Arc<Group>> {
         if path == self.path {
             return Some(Arc::new(self.group.clone()));
         }

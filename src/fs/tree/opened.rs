@@ -213,6 +213,13 @@ impl Opened {
         self.shown.attributes(kind)
     }
 
+    /// Remembers what went wrong while reading the file, for `.hepfs/errors`; what became of a caller is none of that.
+    pub fn log(&self, error: &Error) {
+        if matches!(error, Error::Store(_) | Error::Io(_)) {
+            self.context.errors.add(&format!("{}: {error}", self.path().display()));
+        }
+    }
+
     /// Remembers what is wrong with a group, for `.hepfs/findings`.
     pub fn report(&self, path: &str, findings: Vec<Finding>) {
         if !findings.is_empty() {

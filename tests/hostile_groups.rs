@@ -1,0 +1,63 @@
+//! Groups of hostile files, through a real mount. `scripts/make_hostile.py` writes the files.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use support::Mounted;
+
+fn hostile(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/hostile").join(name)
+}
+
+/// Names with what symbolic links among them say.
+fn listed(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| match fs::read_link(entry.path()) {
+            Ok(target) => format!("{} -> {}", entry.file_name().display(), target.display()),
+            Err(_) => entry.file_name().display().to_string(),
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_group_inside_itself_is_a_link_even_where_its_link_count_is_one() {
+    let mounted = Mounted::new(&[&hostile("cycle_uncounted.h5")], &[]);
+    assert_eq!(listed(&mounted.join("a")), ["b", "dataset.npy", "dataset.raw", "metadata.json"]);
+    assert_eq!(listed(&mounted.join("a/b")), ["above -> ..", "metadata.json", "root -> ../..", "self -> ."]);
+    assert_eq!(fs::read(mounted.join("a/b/self/root/a/dataset.raw")).unwrap(), 7i32.to_le_bytes());
+}
+
+#[test]
+fn a_group_that_cannot_be_listed_says_why_and_spoils_no_other_file() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(hostile("root_unlistable.h5"), folder.path().join("bad.h5")).unwrap();
+    fs::copy(hostile("cycle_uncounted.h5"), folder.path().join("good.h5")).unwrap();
+    let mounted = Mounted::new(&[folder.path()], &[]);
+    assert_eq!(fs::read(mounted.join("good.h5/a/dataset.raw")).unwrap(), 7i32.to_le_bytes());
+    assert_eq!(fs::read_dir(mounted.join("bad.h5")).unwrap_err().raw_os_error(), Some(libc::EIO));
+    let errors = fs::read_to_string(mounted.join(".hepfs/errors")).unwrap();
+    assert!(errors.contains("/bad.h5: /: "), "{errors}");
+}
+
+/// What lies in other files is not read unless asked for: then there is no file that fails, but a reason.
+#[test]
+fn arrays_in_other_files_are_not_shown_and_the_reason_is() {
+    let foreign = hostile("../foreign.h5");
+    for (arguments, shown) in [(&[][..], false), (&["--follow-external"][..], true)] {
+        let mounted = Mounted::new(&[&foreign], arguments);
+        let metadata: serde_json::Value =
+            serde_json::from_slice(&fs::read(mounted.join("metadata.json")).unwrap()).unwrap();
+        for name in ["external_array", "virtual_array"] {
+            let member = metadata["members"].as_array().unwrap().iter().find(|m| m["name"] == name).unwrap();
+            assert_eq!(mounted.join(&format!("{name}.npy")).exists(), shown, "{member}");
+            let reason = member["not_shown"][0].as_str().unwrap_or_default();
+            assert_eq!(reason.contains("--follow-external"), !shown, "{member}");
+        }
+    }
+}
