@@ -55,7 +55,7 @@ fn arrays_in_other_files_are_not_shown_and_the_reason_is() {
             serde_json::from_slice(&fs::read(mounted.join("metadata.json")).unwrap()).unwrap();
         for name in ["external_array", "virtual_array"] {
             let member = metadata["members"].as_array().unwrap().iter().find(|m| m["name"] == name).unwrap();
-            assert_eq!(mounted.join(&format!("{name}.npy")).exists(), shown, "{member}");
+            assert_eq!(mounted.join(format!("{name}.npy")).exists(), shown, "{member}");
             let reason = member["not_shown"][0].as_str().unwrap_or_default();
             assert_eq!(reason.contains("--follow-external"), !shown, "{member}");
         }

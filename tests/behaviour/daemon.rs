@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use crate::data;
 use crate::support::{HEPFS, LONG, Mounted, clear, end_of, family, hepfs, is_mounted, lives, names, signal, until};
+use crate::writer::Writer;
 
 /// Has a worker started, and gives back all processes of a mount.
 fn busy(mounted: &Mounted) -> Vec<u32> {
@@ -117,9 +118,9 @@ fn a_killed_daemon_takes_its_workers_along_and_leaves_a_mount_that_can_be_cleare
     let processes = busy(&mounted);
     signal(processes[0], libc::SIGKILL);
     gone(&processes);
-    assert_eq!(fs::metadata(mounted.path()).unwrap_err().raw_os_error(), Some(libc::ENOTCONN));
     let again = mount(&data("units.h5"), mounted.path());
     refused(&again, &[&mounted.path().display().to_string(), "killed", "hepfs umount"]);
+    assert_eq!(fs::metadata(mounted.path()).unwrap_err().raw_os_error(), Some(libc::ENOTCONN));
     let output = hepfs(["umount".as_ref(), mounted.path().as_os_str()]);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     assert!(!is_mounted(mounted.path()));
@@ -186,6 +187,7 @@ fn what_cannot_be_mounted_is_named_with_its_reason() {
         (data("hostile/signature_only.h5"), "cannot be read as HDF5"),
         (data("hostile/superblock_nonsense.h5"), "superblock version"),
         (data("hostile/zeroed_middle.h5"), "cannot be read as HDF5"),
+        (data("hostile/root_unlistable.h5"), "cannot be read as HDF5"),
         (empty, "no HDF5 file"),
         (pipe, "not a regular file"),
         (folder.path().join("new\n\x1b[31mname.h5"), "No such file"),
@@ -211,6 +213,22 @@ fn what_cannot_be_mounted_is_named_with_its_reason() {
     refused(&mount(&good, &good), &["not a directory"]);
     let output = hepfs(["mount".as_ref(), "--plugins=/no/such".as_ref(), good.as_os_str(), mountpoint.as_os_str()]);
     refused(&output, &["--plugins", "/no/such"]);
+}
+
+#[test]
+fn a_file_that_somebody_writes_without_swmr_is_refused_until_it_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("run.h5");
+    let writer = Writer::create(&source);
+    writer.table("t").column("x", &[1, 2, 3], 3);
+    writer.flush();
+    let (_mount, output) = Mounted::try_new(&[&source], &[]);
+    refused(&output, &["run.h5", "open for writing"]);
+    // Reading takes no lock that would keep the writer from its work.
+    writer.table("u").column("y", &[4], 1);
+    writer.close();
+    let mounted = Mounted::new(&[&source], &[]);
+    assert_eq!(mounted.text("u/table.csv"), "y\n4\n");
 }
 
 #[test]

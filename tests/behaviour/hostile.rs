@@ -123,6 +123,7 @@ fn mountable() -> Vec<String> {
     let refused = [
         "empty",
         "not_hdf5",
+        "root_unlistable",
         "signature_only",
         "superblock_nonsense",
         "truncated",

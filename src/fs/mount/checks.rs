@@ -10,11 +10,16 @@ use super::detach::HELPER;
 use super::{FS_TYPE, MountError};
 use crate::fs::mountinfo;
 
+/// Whether an error says that the daemon of a mount is gone, or goes at this moment.
+fn is_dead(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOTCONN | libc::ECONNABORTED))
+}
+
 /// The absolute path without symbolic links, also of a mount point whose daemon died, where the last step cannot be
 /// looked at.
 pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
-        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => {
+        Err(error) if is_dead(&error) => {
             let absolute = std::path::absolute(path)?;
             match (absolute.parent(), absolute.file_name()) {
                 (Some(parent), Some(name)) => Ok(parent.canonicalize()?.join(name)),
@@ -31,7 +36,7 @@ pub fn check_mountpoint(path: &Path) -> Result<PathBuf, MountError> {
     let resolved = resolve(path).map_err(refuse)?;
     let here = mountinfo::mount_at(&resolved).map_err(MountError::System)?;
     let metadata = match fs::metadata(&resolved) {
-        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => return Err(MountError::Stale(resolved)),
+        Err(error) if is_dead(&error) => return Err(MountError::Stale(resolved)),
         metadata => metadata.map_err(refuse)?,
     };
     if here.is_some_and(|mount| mount.fs_type == FS_TYPE) {
