@@ -44,3 +44,20 @@ fn a_group_that_cannot_be_listed_says_why_and_spoils_no_other_file() {
     let errors = fs::read_to_string(mounted.join(".hepfs/errors")).unwrap();
     assert!(errors.contains("/bad.h5: /: "), "{errors}");
 }
+
+/// What lies in other files is not read unless asked for: then there is no file that fails, but a reason.
+#[test]
+fn arrays_in_other_files_are_not_shown_and_the_reason_is() {
+    let foreign = hostile("../foreign.h5");
+    for (arguments, shown) in [(&[][..], false), (&["--follow-external"][..], true)] {
+        let mounted = Mounted::new(&[&foreign], arguments);
+        let metadata: serde_json::Value =
+            serde_json::from_slice(&fs::read(mounted.join("metadata.json")).unwrap()).unwrap();
+        for name in ["external_array", "virtual_array"] {
+            let member = metadata["members"].as_array().unwrap().iter().find(|m| m["name"] == name).unwrap();
+            assert_eq!(mounted.join(&format!("{name}.npy")).exists(), shown, "{member}");
+            let reason = member["not_shown"][0].as_str().unwrap_or_default();
+            assert_eq!(reason.contains("--follow-external"), !shown, "{member}");
+        }
+    }
+}

@@ -254,7 +254,9 @@ fn access(
     if let Some(reason) = unavailable(&description.filters) {
         return Err(reason);
     }
-    let follow = file.client().follows_external();
+    if let Some(reason) = elsewhere_only(&description.layout, file.client().follows_external()) {
+        return Err(reason);
+    }
     match &description.layout {
         Layout::Chunked { chunk, partial_unfiltered } => {
             let grid = Grid::new(shape, chunk, size)?;
@@ -271,21 +273,28 @@ fn access(
         Layout::Contiguous { address: Some(address) } => Ok(Access::Run(*address)),
         Layout::Contiguous { address: None } => Ok(Access::Unwritten),
         Layout::Compact => pieces(),
+        Layout::External { .. } | Layout::Virtual { .. } => pieces(),
+        Layout::Unknown(class) => Err(format!("storage layout {class} is not known")),
+    }
+}
+
+/// Why elements that lie in other files cannot be had, where they do; `follow` as the user said.
+pub fn elsewhere_only(layout: &Layout, follow: bool) -> Option<String> {
+    match layout {
         Layout::External { files } if !follow => {
             let names: Vec<String> = files.iter().map(|file| format!("{file:?}")).collect();
-            Err(format!(
+            Some(format!(
                 "its elements are in other files ({}), which are not read unless --follow-external is given",
                 names.join(", ")
             ))
         }
-        Layout::Virtual { sources } if !follow && sources.iter().any(|source| source.file != ".") => {
-            let other = sources.iter().find(|source| source.file != ".").map(|source| &source.file);
-            Err(format!(
+        Layout::Virtual { sources } if !follow => {
+            let other = sources.iter().find(|source| source.file != ".")?;
+            Some(format!(
                 "it is mapped from other files ({:?}, …), which are not read unless --follow-external is given",
-                other.map(ToString::to_string).unwrap_or_default()
+                other.file.to_string()
             ))
         }
-        Layout::External { .. } | Layout::Virtual { .. } => pieces(),
-        Layout::Unknown(class) => Err(format!("storage layout {class} is not known")),
+        _ => None,
     }
 }

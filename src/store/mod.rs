@@ -40,7 +40,7 @@ use heap::Collection;
 
 pub use budget::{Budget, Buffer, Reservation, Shortage};
 pub use cache::Cache;
-pub use dataset::Dataset;
+pub use dataset::{Dataset, elsewhere_only};
 pub(crate) use dataset_rows::count_of;
 pub use dataset_rows::{DatasetRows, is_reference};
 pub use error::Error;

@@ -129,10 +129,8 @@ fn explain(chunks: &Chunks, error: h5::Error) -> Error {
     match (error, &chunks.how) {
         (h5::Error::Interrupted, _) => Interrupted.into(),
         (h5::Error::Hdf5(reason), How::Worker { filter: Some(filter) }) => {
-            let reason = format!(
-                "filter {} ({}) is not built in; give the folder of its HDF5 plugin with --plugins (libhdf5: {reason})",
-                filter.id, filter.name
-            );
+            // A filter that libhdf5 lacks is refused before: this one met data that it cannot undo.
+            let reason = format!("filter {} ({}): {reason}", filter.id, filter.name);
             Error::Unsupported { path, reason }
         }
         (error, _) => Error::Hdf5 { path, error },

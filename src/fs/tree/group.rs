@@ -116,7 +116,9 @@ impl GroupNode {
         };
         let leads = links::Resolver::new(&self.opened, &group, &self.path, &self.line, interrupt);
         let (listing, members) =
-            listing::list(&group, &self.path, table.as_deref(), &|target, name| leads.shown(target, name));
+            listing::list(&group, &self.path, table.as_deref(), file.client().follows_external(), &|target, name| {
+                leads.shown(target, name)
+            });
         let (columns, column_members) = table.as_deref().map(listing::list_columns).unwrap_or_default();
         if let Some(table) = &table {
             findings.extend(table.findings.iter().cloned());

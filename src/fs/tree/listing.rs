@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 use crate::catalogue::{Class, Dataset, Group, Layout, Object, ObjectId, Target, join};
 use crate::fs::names;
 use crate::fs::node::Kind;
-use crate::store::codec::unavailable;
+use crate::store::{codec::unavailable, elsewhere_only};
 use crate::table::{Column, Table};
 use crate::views::metadata::{Member, array_details};
 use crate::views::npy::NpyType;
@@ -135,11 +135,12 @@ pub(super) enum Shown {
 
 /// The directory of a group, with what `metadata.json` says of each member.
 ///
-/// `link_target` tells where a soft link leads, and for a hard link to a group whether that group is shown elsewhere.
+/// `follow` says whether other files are read; `link_target` tells where a soft link leads, and for a hard link to a group whether that group is shown elsewhere.
 pub(super) fn list(
     group: &Group,
     path: &str,
     table: Option<&Table>,
+    follow: bool,
     link_target: &LinkTarget<'_>,
 ) -> (Listing, Vec<Member>) {
     let mut listing = Listing::default();
@@ -180,7 +181,7 @@ pub(super) fn list(
                     dataset: Arc::new((**dataset).clone()),
                 });
                 let stem = free_stem(&link.name, &[".npy", ".raw"], &taken);
-                let [npy, raw] = array_views(dataset);
+                let [npy, raw] = array_views(dataset, follow);
                 for (suffix, view, child) in
                     [(".npy", npy, Child::Npy(array.clone())), (".raw", raw, Child::Raw(array.clone()))]
                 {
@@ -317,7 +318,7 @@ fn text_fits(rows: u64) -> bool {
 }
 
 /// Whether `.npy` and `.raw` of an array can be shown.
-fn array_views(dataset: &Dataset) -> [Result<(), String>; 2] {
+fn array_views(dataset: &Dataset, follow: bool) -> [Result<(), String>; 2] {
     let refuse = |reason: String| [Err(reason.clone()), Err(reason)];
     if dataset.null {
         return refuse("the dataspace is null: there is no element".into());
@@ -325,7 +326,7 @@ fn array_views(dataset: &Dataset) -> [Result<(), String>; 2] {
     if let Layout::Unknown(class) = dataset.layout {
         return refuse(format!("layout class {class} is not known"));
     }
-    if let Some(reason) = unavailable(&dataset.filters) {
+    if let Some(reason) = unavailable(&dataset.filters).or_else(|| elsewhere_only(&dataset.layout, follow)) {
         return refuse(reason);
     }
     let bytes = dataset.len().and_then(|len| len.checked_mul(dataset.datatype.size));
