@@ -113,8 +113,16 @@ const SMALL_CACHE: &[&str] = &["--cache-size", "64M"];
 
 /// Every file of the folder that can be mounted at all; those that cannot are in `daemon.rs`.
 fn mountable() -> Vec<String> {
-    let refused = ["empty", "not_hdf5", "signature_only", "superblock_nonsense", "truncated", "truncated_end",
-        "truncated_superblock", "zeroed_middle"];
+    let refused = [
+        "empty",
+        "not_hdf5",
+        "signature_only",
+        "superblock_nonsense",
+        "truncated",
+        "truncated_end",
+        "truncated_superblock",
+        "zeroed_middle",
+    ];
     let listed = fs::read_dir(data("hostile")).unwrap();
     let names = listed.map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned());
     let mut names: Vec<String> = names.filter(|name| !refused.contains(&name.as_str())).collect();
@@ -167,7 +175,8 @@ fn no_hostile_text_reaches_a_terminal_raw() {
     let (mounted, _) = survive("terminal_escapes", &[]);
     for name in mounted.names("") {
         assert!(!name.contains(|c: char| c < ' ' || c == '\x7f'), "{name:?}");
-        let inside = hepfs(["ls".into(), format!("{}:{name}/nothing\x1b[2J", data("hostile/terminal_escapes.h5").display())]);
+        let inside =
+            hepfs(["ls".into(), format!("{}:{name}/nothing\x1b[2J", data("hostile/terminal_escapes.h5").display())]);
         assert!(!inside.stderr.contains(&0x1b) && !inside.status.success(), "{inside:?}");
     }
     let log = mounted.log() + &mounted.text(".hepfs/errors") + &mounted.text(".hepfs/findings");
@@ -248,7 +257,8 @@ fn dangling_references_are_findings() {
     assert_eq!(mounted.text("good/columns/x.csv"), "x\n1\n2\n3\n");
     for table in ["null", "outside", "nonsense", "wrong_types"] {
         assert_eq!(mounted.text(format!("{table}/columns/x.csv")), "x\n0\n1\n0\n", "{table}");
-        let metadata: serde_json::Value = serde_json::from_slice(&mounted.read(format!("{table}/metadata.json"))).unwrap();
+        let metadata: serde_json::Value =
+            serde_json::from_slice(&mounted.read(format!("{table}/metadata.json"))).unwrap();
         assert!(!metadata["findings"].as_array().unwrap().is_empty(), "{table}: {metadata}");
     }
 }
