@@ -181,8 +181,10 @@ fn elements_in_other_files_are_refused() {
 
 #[test]
 fn a_filter_that_nobody_has_names_itself_and_the_option() {
-    let (_file, datasets) = open(&data("store_filters.h5"), small());
-    let error = datasets["zfp"].read_bytes(0, &mut [0; 4], &Interrupt::new()).unwrap_err();
+    let (file, datasets) = open(&data("store_filters.h5"), small());
+    let root = file.client().group(file.info().root, &Interrupt::new()).unwrap();
+    let Some(Object::Dataset(description)) = root.link(b"zfp").unwrap().target.object() else { panic!() };
+    let error = Dataset::new(file.clone(), "/zfp".into(), Arc::new((**description).clone())).unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, Error::Unsupported { .. }), "{error:?}");
     assert!(text.contains("32013") && text.contains("--plugins"), "{text}");

@@ -1,6 +1,7 @@
 //! Where log lines go: the terminal in the foreground, a file in the background.
 
 use std::fs::OpenOptions;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -8,10 +9,12 @@ use tracing_subscriber::EnvFilter;
 
 use super::Error;
 
-fn filter(verbose: u8) -> EnvFilter {
+/// What is logged. A `quiet` command says what fails itself.
+fn filter(verbose: u8, quiet: bool) -> EnvFilter {
     // HEPFS_LOG takes what RUST_LOG takes elsewhere.
     // Its session warns that it cannot unmount whenever the mount was ended from outside or by ourselves, as always.
     let level = match verbose {
+        0 if quiet => "error,fuser::session=off",
         0 => "warn,fuser::session=error",
         1 => "hepfs=info,warn,fuser::session=error",
         _ => "hepfs=debug,info",
@@ -19,11 +22,14 @@ fn filter(verbose: u8) -> EnvFilter {
     EnvFilter::try_from_env("HEPFS_LOG").unwrap_or_else(|_| EnvFilter::new(level))
 }
 
-/// Logs to standard error.
-pub(super) fn to_terminal(verbose: u8) -> Result<(), Error> {
-    // A second call (the demo mounts within its own process) changes nothing.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter(verbose)).with_writer(std::io::stderr).try_init();
-    Ok(())
+/// Logs to standard error; errors alone unless more is asked for.
+pub(super) fn to_terminal(verbose: u8) {
+    // Fails only where something logs already.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter(verbose, true))
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .try_init();
 }
 
 /// Appends to a file, made if need be.
@@ -34,7 +40,7 @@ pub(super) fn to_file(path: &Path, verbose: u8) -> Result<(), Error> {
     }
     let file = OpenOptions::new().create(true).append(true).open(path).map_err(Error::io(what()))?;
     let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter(verbose))
+        .with_env_filter(filter(verbose, false))
         .with_ansi(false)
         .with_writer(Mutex::new(file))
         .try_init();

@@ -103,8 +103,14 @@ pub fn run() -> ExitCode {
     let outcome = match command {
         Command::Mount(arguments) => mount::run(&arguments, verbose),
         Command::Umount(arguments) => umount::run(&arguments),
-        Command::Ls(arguments) => logging::to_terminal(verbose).and_then(|()| ls::run(&arguments)),
-        Command::Info(arguments) => logging::to_terminal(verbose).and_then(|()| info::run(&arguments)),
+        Command::Ls(arguments) => {
+            logging::to_terminal(verbose);
+            ls::run(&arguments)
+        }
+        Command::Info(arguments) => {
+            logging::to_terminal(verbose);
+            info::run(&arguments)
+        }
         Command::Demo(arguments) => demo::run(&arguments, verbose),
     };
     match outcome {

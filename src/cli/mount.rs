@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error>
         return run_in_background(arguments, verbose);
     }
     if arguments.foreground {
-        logging::to_terminal(verbose)?;
+        logging::to_terminal(verbose);
         let served = Served::start(arguments)?;
         eprintln!(
             "hepfs: mounted on {}; Ctrl-C or `hepfs umount {0}` ends it",
