@@ -517,6 +517,14 @@ def external_link(file):
         table[name] = h5py.ExternalLink(target, "/remote/r")
 
 
+def external_cycle(file):
+    """External links that lead back to the group they are in, and to the root above it."""
+    group = file.create_group("a/b")
+    group["itself"] = h5py.ExternalLink("external_cycle.h5", "/a/b")
+    group["root"] = h5py.ExternalLink("external_cycle.h5", "/")
+    file["a/dataset"] = np.int32(7)
+
+
 def virtual_elsewhere(file):
     """Virtual datasets over other files, themselves, each other."""
     good(file)
@@ -698,6 +706,7 @@ RECIPES = [
     huge_chunks,
     external_passwd,
     external_link,
+    external_cycle,
     virtual_elsewhere,
     corrupt_chunks,
     chunk_map_nonsense,

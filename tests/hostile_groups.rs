@@ -34,6 +34,13 @@ fn a_group_inside_itself_is_a_link_even_where_its_link_count_is_one() {
 }
 
 #[test]
+fn external_links_back_to_a_group_above_are_links() {
+    let mounted = Mounted::new(&[&hostile("external_cycle.h5")], &["--follow-external"]);
+    assert_eq!(listed(&mounted.join("a/b")), ["itself -> .", "metadata.json", "root -> ../.."]);
+    assert_eq!(fs::read(mounted.join("a/b/itself/root/a/dataset.raw")).unwrap(), 7i32.to_le_bytes());
+}
+
+#[test]
 fn a_group_that_cannot_be_listed_says_why_and_spoils_no_other_file() {
     let folder = tempfile::tempdir().unwrap();
     fs::copy(hostile("root_unlistable.h5"), folder.path().join("bad.h5")).unwrap();
@@ -53,9 +60,11 @@ fn arrays_in_other_files_are_not_shown_and_the_reason_is() {
         let mounted = Mounted::new(&[&foreign], arguments);
         let metadata: serde_json::Value =
             serde_json::from_slice(&fs::read(mounted.join("metadata.json")).unwrap()).unwrap();
-        for name in ["external_array", "virtual_array"] {
+        for name in ["external_array", "virtual_array", "alias"] {
             let member = metadata["members"].as_array().unwrap().iter().find(|m| m["name"] == name).unwrap();
-            assert_eq!(mounted.join(format!("{name}.npy")).exists(), shown, "{member}");
+            // A symbolic link that leads nowhere is there as well.
+            assert_eq!(mounted.join(&format!("{name}.npy")).exists(), shown, "{member}");
+            assert_eq!(fs::symlink_metadata(mounted.join(&format!("{name}.npy"))).is_ok(), shown, "{member}");
             let reason = member["not_shown"][0].as_str().unwrap_or_default();
             assert_eq!(reason.contains("--follow-external"), !shown, "{member}");
         }

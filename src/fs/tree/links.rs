@@ -38,8 +38,11 @@ impl<'a> Resolver<'a> {
     /// link's own name, or not at all.
     pub fn shown(&self, target: &Target, name: &[u8]) -> Option<Shown> {
         match target {
-            // Whatever the link count says, which is the file's word: a group inside itself has no end.
-            Target::Hard(Object::Group { id, .. }) if self.line.contains(id) => {
+            // Whatever the link count says, which is the file's word: a group inside itself has no end. Files may lead to each other as well.
+            Target::Hard(Object::Group { id, .. })
+            | Target::External { object: Some(Object::Group { id, .. }), .. }
+                if self.line.contains(id) =>
+            {
                 let up = self.line.iter().rev().position(|above| above == id).unwrap_or(0);
                 Some(Shown::Directory(if up == 0 { ".".into() } else { bstr::join("/", vec![".."; up]).into() }))
             }

@@ -197,13 +197,28 @@ pub(super) fn list(
                 }
                 member.details = array_details(dataset);
             }
-            Target::Soft { path: soft, .. } => {
+            Target::Soft { path: soft, object } => {
                 member.kind = "link";
                 member.details.insert("target".into(), soft.to_string().into());
                 match link_target(&link.target, &link.name) {
                     Some(Shown::Files { stem: target }) => {
                         let stem = free_stem(&link.name, &[".npy", ".raw"], &taken);
-                        for suffix in [".npy", ".raw"] {
+                        let [npy, mut raw] = match object {
+                            Some(Object::Dataset(dataset)) => array_views(dataset, follow),
+                            _ => [Ok(()), Ok(())],
+                        };
+                        if let Some(Object::Dataset(dataset)) = object
+                            && target.contains_str("columns/")
+                            && matches!(dataset.datatype.class, Class::VariableString { .. })
+                        {
+                            // What an array cannot have, a column has.
+                            raw = Ok(());
+                        }
+                        for (suffix, view) in [(".npy", npy), (".raw", raw)] {
+                            if let Err(reason) = view {
+                                member.not_shown.push(format!("{suffix}: {reason}"));
+                                continue;
+                            }
                             let name = with_suffix(&stem, suffix);
                             taken.insert(name.clone());
                             member.shown_as.push(name.clone());
@@ -222,7 +237,11 @@ pub(super) fn list(
                 member.kind = "external link";
                 member.details.insert("file".into(), file.to_string().into());
                 member.details.insert("target".into(), path.to_string().into());
-                member.not_shown.push("links into other files are followed only with --follow-external".into());
+                member.not_shown.push(if follow {
+                    "it leads to nothing that may be followed: other files lie below the source's own folder".into()
+                } else {
+                    "links into other files are followed only with --follow-external".into()
+                });
             }
             Target::UserDefined(class) => {
                 member.kind = "user-defined link";
