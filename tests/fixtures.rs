@@ -272,10 +272,8 @@ fn compare_bytes(place: &str, expected: &Value, directory: &Path, shown: &Value,
                 differences.add(place, ".npy has other bytes");
             }
         }
-        Some(Value::Null) => {
-            if npy.is_some() {
-                differences.add(place, "has a .npy, though NumPy has no such type");
-            }
+        Some(Value::Null) if npy.is_some() => {
+            differences.add(place, "has a .npy, though NumPy has no such type");
         }
         _ => {}
     }
@@ -372,7 +370,7 @@ fn same_cell(expected: &Value, text: &str, value: &Value) -> Result<(), String> 
         }
         Value::Object(wanted) if wanted.contains_key("reference") => {
             let reference = reference_text(&wanted["reference"]);
-            if text != reference || *value != Value::from(reference) {
+            if text != reference || *value != *reference {
                 return wrong("reference");
             }
         }
