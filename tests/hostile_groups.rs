@@ -63,8 +63,8 @@ fn arrays_in_other_files_are_not_shown_and_the_reason_is() {
         for name in ["external_array", "virtual_array", "alias"] {
             let member = metadata["members"].as_array().unwrap().iter().find(|m| m["name"] == name).unwrap();
             // A symbolic link that leads nowhere is there as well.
-            assert_eq!(mounted.join(&format!("{name}.npy")).exists(), shown, "{member}");
-            assert_eq!(fs::symlink_metadata(mounted.join(&format!("{name}.npy"))).is_ok(), shown, "{member}");
+            assert_eq!(mounted.join(format!("{name}.npy")).exists(), shown, "{member}");
+            assert_eq!(fs::symlink_metadata(mounted.join(format!("{name}.npy"))).is_ok(), shown, "{member}");
             let reason = member["not_shown"][0].as_str().unwrap_or_default();
             assert_eq!(reason.contains("--follow-external"), !shown, "{member}");
         }

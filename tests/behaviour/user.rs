@@ -82,7 +82,7 @@ fn an_ordinary_user_mounts_reads_and_unmounts() {
     if is_root {
         std::os::unix::fs::chown(&run, Some(65534), Some(65534)).unwrap();
     } else {
-        fs::set_permissions(&secret, PermissionsExt::from_mode(0)).unwrap();
+        fs::set_permissions(&secret, PermissionsExt::from_mode(0o0)).unwrap();
     }
     let output = as_a_user(is_root, &program, at);
     let said = String::from_utf8_lossy(&output.stdout);
