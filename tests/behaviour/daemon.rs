@@ -116,11 +116,13 @@ fn ctrl_c_ends_a_mount_in_the_foreground() {
 fn a_killed_daemon_takes_its_workers_along_and_leaves_a_mount_that_can_be_cleared() {
     let mounted = Mounted::new(&[&data("units.h5")], &[]);
     let processes = busy(&mounted);
+    // The kernel keeps this, and goes on answering it for the dead.
+    assert!(fs::metadata(mounted.path()).unwrap().is_dir());
     signal(processes[0], libc::SIGKILL);
     gone(&processes);
     let again = mount(&data("units.h5"), mounted.path());
     refused(&again, &[&mounted.path().display().to_string(), "killed", "hepfs umount"]);
-    assert_eq!(fs::metadata(mounted.path()).unwrap_err().raw_os_error(), Some(libc::ENOTCONN));
+    assert!(fs::read_dir(mounted.path()).is_err());
     let output = hepfs(["umount".as_ref(), mounted.path().as_os_str()]);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     assert!(!is_mounted(mounted.path()));

@@ -40,7 +40,11 @@ pub fn check_mountpoint(path: &Path) -> Result<PathBuf, MountError> {
         metadata => metadata.map_err(refuse)?,
     };
     if here.is_some_and(|mount| mount.fs_type == FS_TYPE) {
-        return Err(MountError::AlreadyMounted(resolved));
+        // The kernel answers `stat` of a dead mount from memory for a while, but never an open.
+        return Err(match fs::read_dir(&resolved) {
+            Err(error) if is_dead(&error) => MountError::Stale(resolved),
+            _ => MountError::AlreadyMounted(resolved),
+        });
     }
     if !metadata.is_dir() {
         return Err(MountError::NotADirectory(resolved));
