@@ -22,6 +22,9 @@ const NEAR: u64 = 4 << 20;
 /// that reads ahead; three hardly do.
 const SEQUENTIAL: u32 = 3;
 
+/// Chunks given back at once.
+const MOST_RELEASED: u64 = 64;
+
 /// Jobs that may wait. More would be done long after they were of use.
 const WAITING: usize = 64;
 
@@ -36,6 +39,8 @@ struct Stream {
     requests: u32,
     /// One past the last chunk scheduled.
     scheduled: u64,
+    /// One past the last chunk given back.
+    released: u64,
 }
 
 impl Streams {
@@ -46,7 +51,7 @@ impl Streams {
         let near = |stream: &Stream| bytes.start.abs_diff(stream.end) <= NEAR;
         let mut stream = match streams.iter().position(near) {
             Some(i) => streams.remove(i),
-            None => Stream { end: bytes.start, requests: 0, scheduled: 0 },
+            None => Stream { end: bytes.start, requests: 0, scheduled: 0, released: 0 },
         };
         // A reader who goes back over the same bytes, or hops about near the end, does not go forward.
         if bytes.end > stream.end {
@@ -69,6 +74,19 @@ impl Streams {
         streams.insert(0, stream);
         streams.truncate(STREAMS);
         next
+    }
+
+    /// The chunks of `chunk_bytes` bytes that a sequential reader whose request ended at `end` has left behind since the
+    /// last time: requests that are late do not reach back so far.
+    pub fn left_behind(&self, end: u64, chunk_bytes: u64) -> Range<u64> {
+        let mut streams = self.0.lock();
+        let near = |stream: &&mut Stream| stream.requests >= SEQUENTIAL && end.abs_diff(stream.end) <= NEAR;
+        let Some(stream) = streams.iter_mut().find(near) else { return 0..0 };
+        let passed = stream.end.saturating_sub(2 * NEAR) / chunk_bytes.max(1);
+        // A stream that began in the middle has left nothing behind before that.
+        let first = stream.released.max(passed.saturating_sub(MOST_RELEASED));
+        stream.released = stream.released.max(passed);
+        first..passed
     }
 }
 
@@ -128,6 +146,19 @@ mod tests {
         let order = [0, 1, 3, 2, 4, 6, 5, 7, 9, 8, 10];
         let scheduled: Vec<u64> = order.iter().flat_map(|i| note(&streams, i * 128 * KIB)).collect();
         assert_eq!(scheduled, [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_sequential_reader_leaves_each_chunk_behind_once() {
+        let streams = Streams::default();
+        let mut left = Vec::new();
+        for i in 0..(12 * 8) {
+            note(&streams, i * 128 * KIB);
+            left.extend(streams.left_behind((i + 1) * 128 * KIB, 1 << 20));
+        }
+        // 12 MiB are read, of which the last 8 may still be asked for.
+        assert_eq!(left, [0, 1, 2, 3]);
+        assert_eq!(streams.left_behind(1 << 40, 1 << 20), 0..0);
     }
 
     #[test]

@@ -109,6 +109,12 @@ where
         Ok(value)
     }
 
+    /// Drops the entry of `key`.
+    pub fn remove(&self, key: &K) {
+        // Dropped outside the lock: it gives its memory back.
+        let _old = self.inner.entries.lock().values.pop(key);
+    }
+
     /// Drops every entry whose key does not satisfy `keep`.
     pub fn retain(&self, keep: impl Fn(&K) -> bool) {
         let mut dropped = Vec::new();

@@ -119,6 +119,14 @@ impl Chunks {
         })
     }
 
+    /// Gives back the chunks behind a sequential reader whose request ended at byte `end` and who will not come back:
+    /// their buffers serve the next ones, which is much cheaper than touching fresh memory.
+    pub fn release_behind(&self, end: u64) {
+        for index in self.streams.left_behind(end, self.grid.chunk_bytes()) {
+            self.file.store().chunks().remove(&self.key(index));
+        }
+    }
+
     fn copy(
         self: &Arc<Self>,
         index: u64,

@@ -128,6 +128,20 @@ impl Dataset {
         result
     }
 
+    /// As [`Dataset::read_bytes`], for one who goes through the bytes once, as the kernel does for its page cache:
+    /// decoded chunks behind a sequential reader are given back.
+    ///
+    /// # Errors
+    /// As [`Dataset::read_bytes`].
+    pub fn read_once(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
+        self.read_bytes(offset, out, interrupt)?;
+        // Of an array of higher rank, rows to come may lie in chunks that were touched already.
+        if let (Access::Chunks(chunks), [_]) = (&self.access, self.description.shape.as_slice()) {
+            chunks.release_behind(offset.saturating_add(out.len() as u64));
+        }
+        Ok(())
+    }
+
     fn read_unchecked(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
         match &self.access {
             Access::Unwritten => {

@@ -112,7 +112,7 @@ impl Rows for DatasetRows {
     }
 
     fn read_stored(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
-        self.dataset.read_bytes(offset, out, interrupt)
+        self.dataset.read_once(offset, out, interrupt)
     }
 
     fn natural_rows(&self) -> Option<u64> {

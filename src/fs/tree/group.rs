@@ -259,7 +259,7 @@ impl crate::views::npy::Stored for ArrayBytes {
     }
 
     fn read(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), store::Error> {
-        self.0.read_bytes(offset, out, interrupt)
+        self.0.read_once(offset, out, interrupt)
     }
 }
 
