@@ -119,6 +119,41 @@ impl Chunks {
         })
     }
 
+    /// Appends `length` bytes from byte `offset` of a rank-1 dataset on: decoded chunks are copied straight to where they
+    /// go, into memory that nobody had to clear first.
+    pub fn append(
+        self: &Arc<Self>,
+        offset: u64,
+        length: usize,
+        out: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let map = self.map(interrupt)?;
+        let map = map.as_deref().map(|held| &held.map);
+        let mut ahead = self.plan_ahead(map, offset, length as u64)?;
+        let size = self.grid.chunk_bytes().max(1);
+        let (mut at, end) = (offset, offset.saturating_add(length as u64));
+        while at < end {
+            interrupt.check()?;
+            let (index, within) = (at / size, at % size);
+            let count = (size - within).min(end - at);
+            let place = self.place(index, map);
+            if matches!(place, Place::Filtered(..) | Place::Worker) {
+                let block = self.block(index, place, &mut ahead, interrupt)?;
+                let bytes = block.bytes.get(within as usize..(within + count) as usize);
+                out.extend_from_slice(bytes.ok_or_else(|| self.outside())?);
+            } else {
+                let start = out.len();
+                out.resize(start + count as usize, 0);
+                self.grid.visit(at, count, |index, runs| {
+                    self.copy(index, map, runs, &mut out[start..], &mut ahead, interrupt)
+                })?;
+            }
+            at += count;
+        }
+        Ok(())
+    }
+
     /// Gives back the chunks behind a sequential reader whose request ended at byte `end` and who will not come back:
     /// their buffers serve the next ones, which is much cheaper than touching fresh memory.
     pub fn release_behind(&self, end: u64) {

@@ -128,18 +128,38 @@ impl Dataset {
         result
     }
 
-    /// As [`Dataset::read_bytes`], for one who goes through the bytes once, as the kernel does for its page cache:
-    /// decoded chunks behind a sequential reader are given back.
+    /// Appends `length` bytes from byte `offset` on to `out`, for one who goes through the bytes once, as the kernel does
+    /// for its page cache: decoded chunks behind a sequential reader are given back.
     ///
     /// # Errors
-    /// As [`Dataset::read_bytes`].
-    pub fn read_once(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
-        self.read_bytes(offset, out, interrupt)?;
-        // Of an array of higher rank, rows to come may lie in chunks that were touched already.
-        if let (Access::Chunks(chunks), [_]) = (&self.access, self.description.shape.as_slice()) {
-            chunks.release_behind(offset.saturating_add(out.len() as u64));
+    /// As [`Dataset::read_bytes`]; `out` is as it was then.
+    pub fn append_once(
+        &self,
+        offset: u64,
+        length: usize,
+        out: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let start = out.len();
+        let result = match (&self.access, self.description.shape.as_slice()) {
+            // Of an array of higher rank, bytes to come may lie in chunks that were touched already.
+            (Access::Chunks(chunks), [_]) => {
+                if offset.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
+                    return Err(self.past_the_end(offset, length as u64, "byte", self.bytes));
+                }
+                let result = chunks.append(offset, length, out, interrupt);
+                chunks.release_behind(offset.saturating_add(length as u64));
+                self.file.check().and(result)
+            }
+            _ => {
+                out.resize(start.saturating_add(length), 0);
+                self.read_bytes(offset, &mut out[start..], interrupt)
+            }
+        };
+        if result.is_err() {
+            out.truncate(start);
         }
-        Ok(())
+        result
     }
 
     fn read_unchecked(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {

@@ -111,8 +111,8 @@ impl Rows for DatasetRows {
         (!self.datatype().is_variable()).then_some(self.datatype().size)
     }
 
-    fn read_stored(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
-        self.dataset.read_once(offset, out, interrupt)
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.dataset.append_once(offset, length, out, interrupt)
     }
 
     fn natural_rows(&self) -> Option<u64> {

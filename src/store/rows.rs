@@ -37,15 +37,15 @@ pub trait Rows: Debug + Send + Sync {
     /// See [`Error`]. A range past the end is the caller's bug and answers [`Error::Unsupported`].
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error>;
 
-    /// Bytes of one row as stored in the file, where every row has the same width; the width of [`Rows::read_stored`].
+    /// Bytes of one row as stored in the file, where every row has the same width; the width of [`Rows::append_stored`].
     fn stored_width(&self) -> Option<u64>;
 
-    /// Fills `out` with the bytes as stored, from byte `offset` of all rows back to back. `None` from
+    /// Appends `length` bytes as stored to `out`, from byte `offset` of all rows back to back. `None` from
     /// [`Rows::stored_width`] means that this cannot be called.
     ///
     /// # Errors
-    /// See [`Error`].
-    fn read_stored(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error>;
+    /// See [`Error`]; `out` is as it was then.
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error>;
 
     /// Rows in a chunk: the natural grain of reading. `None` where rows lie in one run.
     fn natural_rows(&self) -> Option<u64>;

@@ -54,7 +54,7 @@ impl Rows for StoredStrings {
         None
     }
 
-    fn read_stored(&self, _: u64, _: &mut [u8], _: &Interrupt) -> Result<(), Error> {
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(Error::Unsupported {
             path: self.dataset.path().to_owned(),
             reason: "strings of variable length have no fixed width".into(),

@@ -258,8 +258,8 @@ impl crate::views::npy::Stored for ArrayBytes {
         self.0.len().saturating_mul(self.0.element_size())
     }
 
-    fn read(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), store::Error> {
-        self.0.read_once(offset, out, interrupt)
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), store::Error> {
+        self.0.append_once(offset, length, out, interrupt)
     }
 }
 

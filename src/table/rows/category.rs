@@ -102,8 +102,8 @@ impl Rows for CategoryRows {
         self.codes.stored_width()
     }
 
-    fn read_stored(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
-        self.codes.read_stored(offset, out, interrupt)
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.codes.append_stored(offset, length, out, interrupt)
     }
 
     fn natural_rows(&self) -> Option<u64> {

@@ -94,7 +94,7 @@ impl Rows for ListRows {
         None
     }
 
-    fn read_stored(&self, _: u64, _: &mut [u8], _: &Interrupt) -> Result<(), Error> {
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(Error::Unsupported { path: self.level.path.clone(), reason: "a list column has no fixed width".into() })
     }
 

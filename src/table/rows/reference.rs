@@ -54,8 +54,8 @@ impl Rows for ReferenceRows {
         Some(self.dataset.element_size())
     }
 
-    fn read_stored(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
-        self.dataset.read_bytes(offset, out, interrupt)
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.dataset.append_once(offset, length, out, interrupt)
     }
 
     fn natural_rows(&self) -> Option<u64> {

@@ -85,7 +85,7 @@ impl Rows for StringRows {
         None
     }
 
-    fn read_stored(&self, _: u64, _: &mut [u8], _: &Interrupt) -> Result<(), Error> {
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(Error::Unsupported { path: self.level.path.clone(), reason: "strings have no fixed width".into() })
     }
 

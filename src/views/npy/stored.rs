@@ -13,11 +13,11 @@ pub trait Stored: Send + Sync {
     /// Bytes of all elements.
     fn len_bytes(&self) -> u64;
 
-    /// Fills `out` from byte `offset` on. The range lies within [`Stored::len_bytes`].
+    /// Appends `length` bytes from byte `offset` on to `out`. The range lies within [`Stored::len_bytes`].
     ///
     /// # Errors
-    /// See [`Error`].
-    fn read(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error>;
+    /// See [`Error`]; bytes appended before it count for nothing.
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error>;
 }
 
 /// The stored bytes of a column whose rows have one width.
@@ -40,8 +40,8 @@ impl Stored for RowsBytes {
         self.bytes
     }
 
-    fn read(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
-        self.rows.read_stored(offset, out, interrupt)
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.rows.append_stored(offset, length, out, interrupt)
     }
 }
 
@@ -50,8 +50,8 @@ impl<T: Stored + ?Sized> Stored for Arc<T> {
         T::len_bytes(self)
     }
 
-    fn read(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
-        T::read(self, offset, out, interrupt)
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        T::append(self, offset, length, out, interrupt)
     }
 }
 
@@ -79,13 +79,7 @@ impl<S: Stored> View for RawView<S> {
         if count == 0 {
             return Ok(());
         }
-        let start = out.len();
-        out.resize(start + count, 0);
-        let result = self.stored.read(offset, &mut out[start..], interrupt);
-        if result.is_err() {
-            out.truncate(start);
-        }
-        result
+        self.stored.append(offset, count, out, interrupt)
     }
 }
 

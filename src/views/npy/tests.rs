@@ -190,9 +190,9 @@ impl Stored for Bytes {
         self.0.len() as u64
     }
 
-    fn read(&self, offset: u64, out: &mut [u8], _: &Interrupt) -> Result<(), Error> {
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         let start = offset as usize;
-        out.copy_from_slice(&self.0[start..start + out.len()]);
+        out.extend_from_slice(&self.0[start..start + length]);
         Ok(())
     }
 }

@@ -78,7 +78,7 @@ impl Rows for Memory {
         None
     }
 
-    fn read_stored(&self, _: u64, _: &mut [u8], _: &Interrupt) -> Result<(), Error> {
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         unreachable!("text asks for arrays")
     }
 

@@ -163,7 +163,7 @@ fn rows_that_come_short_are_an_error() {
         fn stored_width(&self) -> Option<u64> {
             None
         }
-        fn read_stored(&self, _: u64, _: &mut [u8], _: &Interrupt) -> Result<(), Error> {
+        fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
             unreachable!()
         }
         fn natural_rows(&self) -> Option<u64> {
