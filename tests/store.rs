@@ -390,3 +390,21 @@ fn an_interrupted_reader_stops() {
     let error = datasets["gzip"].read_bytes(0, &mut [0; 4], &interrupt).unwrap_err();
     assert!(matches!(error, Error::Interrupted(_)), "{error}");
 }
+
+#[test]
+fn bytes_of_one_decoded_chunk_are_lent_and_no_others() {
+    let (_file, datasets) = open(&data("store_filters.h5"), small());
+    let bytes = hex(&expected("store_filters.h5")["gzip"]);
+    let (gzip, interrupt) = (&datasets["gzip"], Interrupt::new());
+    // 500 elements of 4 bytes in chunks of 96.
+    let lent = gzip.lend(96 * 4 + 10, 100, &interrupt).unwrap().expect("within one chunk");
+    assert_eq!(*lent, bytes[96 * 4 + 10..][..100]);
+    assert!(gzip.lend(96 * 4 - 1, 2, &interrupt).unwrap().is_none(), "two chunks");
+    assert!(gzip.lend(bytes.len() as u64 - 1, 2, &interrupt).unwrap().is_none(), "past the end");
+    assert!(gzip.lend(u64::MAX, 2, &interrupt).unwrap().is_none(), "past any end");
+    let mut out = b"before".to_vec();
+    gzip.append_once(7, bytes.len() - 7, &mut out, &interrupt).unwrap();
+    assert_eq!(out, [b"before", &bytes[7..]].concat());
+    assert!(gzip.append_once(1, bytes.len(), &mut out, &interrupt).is_err(), "past the end");
+    assert_eq!(out.len(), 6 + bytes.len() - 7);
+}

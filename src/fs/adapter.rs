@@ -110,6 +110,16 @@ impl Shared {
     }
 
     fn read(&self, file: &OpenFile, offset: u64, length: usize, ticket: &Ticket<ReplyData>) {
+        match file.lend(offset, length, ticket.interrupt()) {
+            Ok(Some(lent)) => {
+                if let Some(reply) = ticket.claim() {
+                    reply.data(&lent);
+                }
+                return;
+            }
+            Ok(None) => {}
+            Err(error) => return ticket.fail(&error),
+        }
         let mut buffer = self.buffers.take();
         let outcome = file.read(offset, length, &mut buffer, ticket.interrupt());
         match outcome {

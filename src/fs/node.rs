@@ -7,6 +7,7 @@ use bstr::BString;
 
 use super::Error;
 use crate::source::Interrupt;
+use crate::store::Lent;
 use crate::views::{Effort, Size};
 
 /// A shared node.
@@ -92,6 +93,16 @@ pub trait Node: Send + Sync {
     /// # Errors
     /// See [`Error`].
     fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error>;
+
+    /// The `length` bytes from `offset` on where they lie together in memory already, so that nobody needs to copy them;
+    /// `None` where they do not.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let _ = (offset, length, interrupt);
+        Ok(None)
+    }
 
     /// Extended attributes: name (`user.units`) and value.
     ///

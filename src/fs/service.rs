@@ -16,6 +16,7 @@ use super::inodes::{Inode, Inodes, ROOT};
 use super::node::{Attributes, Children, Kind, NodeRef};
 use super::placeholder::Placeholder;
 use crate::source::Interrupt;
+use crate::store::Lent;
 use crate::views::{Effort, Size};
 
 /// What a live file may hold: it is kept in memory while open.
@@ -393,6 +394,17 @@ impl OpenFile {
         }
         out.truncate(before + wanted);
         Ok(())
+    }
+
+    /// As [`OpenFile::read`], where the bytes lie together in memory already.
+    pub fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let left = self.size.saturating_sub(offset);
+        let wanted = usize::try_from(left).map_or(length, |left| left.min(length));
+        if wanted == 0 || self.content.is_some() {
+            return Ok(None);
+        }
+        let lent = self.node.lend(offset, wanted, interrupt)?;
+        Ok(lent.filter(|lent| lent.len() == wanted))
     }
 
     /// The file's kind.

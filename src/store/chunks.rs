@@ -8,6 +8,7 @@ use super::budget::{Buffer, Lease, Reservation};
 use super::codec::{Missing, Pipeline, Scratch};
 use super::fill::Fill;
 use super::geometry::{Grid, Run};
+use super::lent::Lent;
 use super::{Error, File, worker};
 use crate::catalogue::{Chunk, ChunkMap, Datatype, ObjectId};
 use crate::h5;
@@ -152,6 +153,24 @@ impl Chunks {
             at += count;
         }
         Ok(())
+    }
+
+    /// The bytes `offset..offset + length` of a rank-1 dataset where they lie in one decoded chunk; `None` elsewhere.
+    pub fn lend(self: &Arc<Self>, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let size = self.grid.chunk_bytes().max(1);
+        let (index, within) = (offset / size, offset % size);
+        if length == 0 || size - within < length as u64 {
+            return Ok(None);
+        }
+        let map = self.map(interrupt)?;
+        let map = map.as_deref().map(|held| &held.map);
+        let place = self.place(index, map);
+        if !matches!(place, Place::Filtered(..)) {
+            return Ok(None);
+        }
+        let mut ahead = self.plan_ahead(map, offset, length as u64)?;
+        let block = self.block(index, place, &mut ahead, interrupt)?;
+        Ok(Lent::new(block, within as usize..within as usize + length))
     }
 
     /// Gives back the chunks behind a sequential reader whose request ended at byte `end` and who will not come back:

@@ -8,7 +8,7 @@ use super::codec::{Pipeline, unavailable};
 use super::fill::Fill;
 use super::geometry::Grid;
 use super::heap::{ElementBatch, Heap, IN_MEMORY, Move, relocate};
-use super::{Error, File, worker};
+use super::{Error, File, Lent, worker};
 use crate::catalogue::{self, Elements, Layout};
 use crate::source::Interrupt;
 
@@ -160,6 +160,19 @@ impl Dataset {
             out.truncate(start);
         }
         result
+    }
+
+    /// The bytes `offset..offset + length` where they lie together in one decoded chunk, so that nobody needs to copy them;
+    /// `None` where they do not, or past the end. Otherwise as [`Dataset::append_once`].
+    ///
+    /// # Errors
+    /// As [`Dataset::read_bytes`].
+    pub fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let (Access::Chunks(chunks), [_]) = (&self.access, self.description.shape.as_slice()) else { return Ok(None) };
+        let Some(end) = offset.checked_add(length as u64).filter(|end| *end <= self.bytes) else { return Ok(None) };
+        let lent = chunks.lend(offset, length, interrupt);
+        chunks.release_behind(end);
+        self.file.check().and(lent)
     }
 
     fn read_unchecked(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use ::arrow::buffer::MutableBuffer;
 use ::arrow::datatypes::DataType;
 
 use super::arrow::{DecodeError, FillTest, Memory, Oddities, arrow_type, decode};
-use super::{Dataset, Error, RowRange, Rows, Tally};
+use super::{Dataset, Error, Lent, RowRange, Rows, Tally};
 use crate::catalogue::{Class, Datatype};
 use crate::source::Interrupt;
 
@@ -113,6 +113,10 @@ impl Rows for DatasetRows {
 
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         self.dataset.append_once(offset, length, out, interrupt)
+    }
+
+    fn lend_stored(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        self.dataset.lend(offset, length, interrupt)
     }
 
     fn natural_rows(&self) -> Option<u64> {

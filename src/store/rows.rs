@@ -6,7 +6,7 @@ use std::ops::Range;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
-use super::Error;
+use super::{Error, Lent};
 use crate::source::Interrupt;
 
 /// Rows `start..end` of a column.
@@ -46,6 +46,15 @@ pub trait Rows: Debug + Send + Sync {
     /// # Errors
     /// See [`Error`]; `out` is as it was then.
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error>;
+
+    /// The same bytes where they lie together already, so that nobody needs to copy them; `None` where they do not.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn lend_stored(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let _ = (offset, length, interrupt);
+        Ok(None)
+    }
 
     /// Rows in a chunk: the natural grain of reading. `None` where rows lie in one run.
     fn natural_rows(&self) -> Option<u64>;

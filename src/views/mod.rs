@@ -51,4 +51,14 @@ pub trait View: Send + Sync {
     /// # Errors
     /// See [`store::Error`]; bytes appended before it count for nothing.
     fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), store::Error>;
+
+    /// The `length` bytes from `offset` on where they lie together in memory already, so that nobody needs to copy them;
+    /// `None` where they do not, or where the view ends before.
+    ///
+    /// # Errors
+    /// See [`store::Error`].
+    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<store::Lent>, store::Error> {
+        let _ = (offset, length, interrupt);
+        Ok(None)
+    }
 }

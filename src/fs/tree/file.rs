@@ -6,6 +6,7 @@ use bstr::BString;
 
 use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Opened, Size, no_directory};
 use crate::catalogue::Attribute;
+use crate::store::Lent;
 use crate::views::View;
 use crate::views::metadata::attribute_text;
 
@@ -72,6 +73,10 @@ impl Node for FileNode {
 
     fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         self.view.read(offset, length, out, interrupt).map_err(|error| self.log(error))
+    }
+
+    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        self.view.lend(offset, length, interrupt).map_err(|error| self.log(error))
     }
 
     fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::source::Interrupt;
 use crate::store::arrow::{Oddities, Oddity};
-use crate::store::{Error, RowRange, Rows, Tally};
+use crate::store::{Error, Lent, RowRange, Rows, Tally};
 
 /// Largest label set held in memory, in rows and in bytes of one row times rows.
 const MOST_LABELS: u64 = 1 << 26;
@@ -104,6 +104,10 @@ impl Rows for CategoryRows {
 
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         self.codes.append_stored(offset, length, out, interrupt)
+    }
+
+    fn lend_stored(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        self.codes.lend_stored(offset, length, interrupt)
     }
 
     fn natural_rows(&self) -> Option<u64> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::dtype::NpyType;
 use super::header;
 use crate::source::Interrupt;
-use crate::store::{Error, Rows};
+use crate::store::{Error, Lent, Rows};
 use crate::views::{Effort, Size, View};
 
 /// Elements as stored, decompressed, back to back in row-major order.
@@ -18,6 +18,15 @@ pub trait Stored: Send + Sync {
     /// # Errors
     /// See [`Error`]; bytes appended before it count for nothing.
     fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error>;
+
+    /// The same bytes where they lie together already; `None` where they do not.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let _ = (offset, length, interrupt);
+        Ok(None)
+    }
 }
 
 /// The stored bytes of a column whose rows have one width.
@@ -43,6 +52,10 @@ impl Stored for RowsBytes {
     fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         self.rows.append_stored(offset, length, out, interrupt)
     }
+
+    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        self.rows.lend_stored(offset, length, interrupt)
+    }
 }
 
 impl<T: Stored + ?Sized> Stored for Arc<T> {
@@ -52,6 +65,10 @@ impl<T: Stored + ?Sized> Stored for Arc<T> {
 
     fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         T::append(self, offset, length, out, interrupt)
+    }
+
+    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        T::lend(self, offset, length, interrupt)
     }
 }
 
@@ -80,6 +97,10 @@ impl<S: Stored> View for RawView<S> {
             return Ok(());
         }
         self.stored.append(offset, count, out, interrupt)
+    }
+
+    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        self.stored.lend(offset, length, interrupt)
     }
 }
 
