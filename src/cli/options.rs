@@ -20,7 +20,7 @@ pub(super) struct Reading {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub cache_size: Option<u64>,
 
-    /// Largest chunk that is decoded; a larger one is an input/output error and a finding
+    /// Largest chunk that is decoded; a larger one is an input/output error, told in .hepfs/errors
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
     pub max_chunk: u64,
 
