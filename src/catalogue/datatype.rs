@@ -233,14 +233,9 @@ impl Datatype {
         }
     }
 
-    /// Whether a reference of any kind is this type or a part of it.
-    pub fn has_reference(&self) -> bool {
-        match &self.class {
-            Class::Reference(_) => true,
-            Class::Compound { fields } => fields.iter().any(|field| field.datatype.has_reference()),
-            Class::Array { base, .. } | Class::Sequence { base } => base.has_reference(),
-            _ => false,
-        }
+    /// Whether it is a reference of any kind, whose text only the worker knows.
+    pub fn is_reference(&self) -> bool {
+        matches!(self.class, Class::Reference(_))
     }
 
     /// The type of each part of a complex number: of the class of HDF5 2, or of the compound of `r` and `i` that h5py

@@ -173,7 +173,7 @@ pub struct Attribute {
     pub null: bool,
     /// The elements in row-major order, or why they could not be read.
     pub value: Result<Elements, String>,
-    /// For a reference type (also the only field of nothing else): what each element refers to in this file, in order;
+    /// For a reference type: what each element refers to in this file, in order;
     /// `None` for a null or dangling reference. Empty for other types.
     pub references: Vec<Option<ObjectId>>,
 }

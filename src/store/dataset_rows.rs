@@ -8,7 +8,7 @@ use ::arrow::datatypes::DataType;
 
 use super::arrow::{DecodeError, FillTest, Memory, Oddities, arrow_type, decode};
 use super::{Dataset, Error, Lent, RowRange, Rows, Tally};
-use crate::catalogue::{Class, Datatype};
+use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 
 /// The first `len` elements of a rank-1 dataset, missing where they equal its explicit fill value.
@@ -122,9 +122,4 @@ impl Rows for DatasetRows {
     fn natural_rows(&self) -> Option<u64> {
         self.dataset.natural_rows()
     }
-}
-
-/// Whether a datatype is a reference, whose text only the worker knows.
-pub fn is_reference(datatype: &Datatype) -> bool {
-    matches!(datatype.class, Class::Reference(_))
 }

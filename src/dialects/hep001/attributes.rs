@@ -71,5 +71,5 @@ pub fn any<'a>(attributes: &'a [Attribute], names: &[&'static str]) -> Option<(&
 
 /// What a reference attribute refers to, element by element; `None` where it holds no references.
 pub fn references(attribute: &Attribute) -> Option<&[Option<ObjectId>]> {
-    matches!(attribute.datatype.class, Class::Reference(_)).then_some(attribute.references.as_slice())
+    attribute.datatype.is_reference().then_some(attribute.references.as_slice())
 }

@@ -267,7 +267,7 @@ fn column(
     let path = parts.path_of(candidate.name.as_bstr());
     let tally = Arc::default();
     let declared = attribute(&parts.group.attributes, "NROWS").and(rows);
-    let opened = columns::rows(parts, candidate, declared, &tally, interrupt);
+    let opened = columns::rows(parts, candidate, declared, &tally);
     let attributes = candidate.attributes().to_vec();
     let mut label_set = None;
     let content = opened.map(|content| {

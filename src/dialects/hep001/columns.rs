@@ -10,7 +10,7 @@ use super::build::{CATEGORIES, COLUMN_LIST, Parts, SEARCH_INDEX_GROUPS};
 use super::lists;
 use crate::catalogue::{Attribute, Class, Dataset, Group, Object, ObjectId, attribute};
 use crate::source::Interrupt;
-use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally, is_reference};
+use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
 use crate::table::{Finding, ReferenceRows, Storage};
 
 /// What a member of the table group is.
@@ -167,7 +167,7 @@ pub(super) fn dataset_rows(
     tally: &Arc<Tally>,
 ) -> Result<Arc<dyn Rows>, String> {
     let opened = open(file, path, dataset)?;
-    Ok(if is_reference(&dataset.datatype) {
+    Ok(if dataset.datatype.is_reference() {
         Arc::new(ReferenceRows::new(opened, len))
     } else {
         Arc::new(DatasetRows::new(opened, len, tally.clone()))
@@ -188,11 +188,10 @@ pub(super) fn stored_strings(
 
 /// The rows of a column: at most `declared` (the table's `NROWS`), fewer where it is shorter.
 pub(super) fn rows(
-    parts: &mut Parts<'_>,
+    parts: &Parts<'_>,
     candidate: &Candidate<'_>,
     declared: Option<u64>,
     tally: &Arc<Tally>,
-    _interrupt: &Interrupt,
 ) -> Result<Arc<dyn Rows>, String> {
     let len = declared.unwrap_or(u64::MAX);
     let path = parts.path_of(candidate.name.as_bstr());

@@ -11,7 +11,7 @@ use crate::source::Interrupt;
 use crate::store::arrow::{Oddities, Oddity};
 use crate::store::{Error, Lent, RowRange, Rows, Tally};
 
-/// Largest label set held in memory, in rows and in bytes of one row times rows.
+/// Labels of the largest set held in memory.
 const MOST_LABELS: u64 = 1 << 26;
 
 /// Codes shown as their labels. Code −1, the explicit fill and codes out of range are missing.

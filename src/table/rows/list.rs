@@ -59,7 +59,8 @@ impl Rows for ListRows {
     }
 
     fn nullable(&self) -> bool {
-        self.level.nullable()
+        // By the mask, or because offsets are invalid.
+        true
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -84,8 +84,4 @@ impl Level {
         let nulls = valid.contains(&false).then(|| NullBuffer::new(BooleanBuffer::from(valid)));
         Ok(Entries { spans, nulls })
     }
-
-    pub fn nullable(&self) -> bool {
-        true
-    }
 }

@@ -43,7 +43,8 @@ impl Rows for StringRows {
     }
 
     fn nullable(&self) -> bool {
-        self.level.nullable()
+        // By the mask, or because offsets are invalid.
+        true
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -4,7 +4,7 @@ use arrow::array::ArrayRef;
 use arrow::buffer::Buffer;
 use serde_json::Value;
 
-use crate::catalogue::{Attribute, Class, Datatype, Elements};
+use crate::catalogue::{Attribute, Datatype, Elements};
 use crate::store::arrow::{Memory, Oddities, decode};
 use crate::views::text::{Format, Layout};
 
@@ -55,7 +55,7 @@ fn shown(attribute: &Attribute) -> Result<Value, String> {
         Some(count) if count <= MOST_ELEMENTS => count as usize,
         _ => return Err(format!("{:?} elements are too many to show", attribute.shape)),
     };
-    let flat: Vec<Value> = if matches!(attribute.datatype.class, Class::Reference(_)) {
+    let flat: Vec<Value> = if attribute.datatype.is_reference() {
         let address = |id: &crate::catalogue::ObjectId| Value::from(format!("object {}", id.address));
         attribute.references.iter().map(|id| id.as_ref().map_or(Value::Null, address)).collect()
     } else {
