@@ -2,7 +2,6 @@
 
 mod files;
 mod passes;
-mod speed;
 mod values;
 
 use std::fmt;
