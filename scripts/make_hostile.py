@@ -674,6 +674,94 @@ def heap_loop(path):
 heap_loop.takes_path = True
 
 
+def broken_references(path):
+    """References that lead nowhere, each among good ones in a compound, and 400 rows of random bytes.
+
+    In row 0 and in the last all are good, in row 1 null; then one of three is broken in each row: see the list.
+    """
+    rows = 416
+    with h5py.File(path, "w", libver=("v112", "latest")) as file:
+        image = file.create_dataset("image", data=np.arange(60, dtype="u2").reshape(6, 10))
+        image.attrs["units"] = "counts"
+        table = april_table(file.create_group("t"))
+        standard = h5t.TypeID(libhdf5.std_ref_type().value).copy()
+        models = file.create_group("models")
+        region = models.create_dataset(
+            "region", data=[image.regionref[1 : 3 + i, 2:5] for i in range(4)], dtype=h5py.regionref_dtype
+        )
+        attribute = raw_column(models, "standard", standard, libhdf5.std_attribute_reference(file.id, "/image", "units"))
+        kind = h5t.create(h5t.COMPOUND, 4 + 8 + 12 + libhdf5.STD_REF_SIZE)
+        for name, offset, part in (
+            (b"n", 0, h5t.STD_I32LE),
+            (b"object", 4, h5t.STD_REF_OBJ),
+            (b"region", 12, h5t.STD_REF_DSETREG),
+            (b"standard", 24, standard),
+        ):
+            kind.insert(name, offset, part)
+        early = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        early.set_alloc_time(h5d.ALLOC_TIME_EARLY)
+        early.set_fill_time(h5d.FILL_TIME_ALLOC)
+        compound = h5d.create(table.id, b"compound", kind, h5s.create_simple((rows,)), early)
+        sequence = table.create_dataset("sequence", (rows,), h5py.vlen_dtype(h5py.ref_dtype))
+        marker = 0x1122334455667788
+        sequence[0] = np.array([image.ref] * 3, h5py.ref_dtype)
+        places = [compound.get_offset(), region.id.get_offset(), attribute.id.get_offset()]
+        good_object = struct.pack("<Q", h5py.h5o.get_info(image.id).addr)
+    data = path.read_bytes()
+    good_regions = [data[places[1] + 12 * i :][:12] for i in range(4)]
+    good_region, good_standard = good_regions[0], data[places[2] :][:18]
+    heap, index = struct.unpack("<QI", good_region)
+    descriptor = good_standard[2:]
+    bad = [
+        {"object": struct.pack("<Q", 123)},
+        {"object": struct.pack("<Q", (1 << 64) - 1)},
+        {"object": struct.pack("<Q", heap)},
+        {"region": struct.pack("<QI", (1 << 64) - 9, 1)},
+        {"region": struct.pack("<QI", heap, 9999)},
+        {"region": struct.pack("<QI", 8, 1)},
+        {"region": good_regions[1]},
+        {"region": good_regions[2]},
+        {"region": good_regions[3]},
+        {"standard": b"\x09\x00" + descriptor},
+        {"standard": b"\x04\x01" + descriptor},
+        {"standard": b"\x04\x00" + b"\xff\xff\xff\xff" + descriptor[4:]},
+        {"standard": b"\x02\x00" + b"\xc8" * 16},
+    ]
+    numbers = np.random.default_rng(5)
+    for row in range(rows):
+        if row == 1:
+            parts = {"object": bytes(8), "region": bytes(12), "standard": bytes(18)}
+        elif 15 <= row < rows - 1:
+            parts = {"object": numbers.bytes(8), "region": numbers.bytes(12), "standard": numbers.bytes(18)}
+        else:
+            parts = {"object": good_object, "region": good_region, "standard": good_standard}
+            parts |= bad[row - 2] if 2 <= row < 15 else {}
+        data = struct.pack("<i", row) + parts["object"] + parts["region"] + parts["standard"]
+        overwrite(path, places[0] + len(data) * row, data)
+    # An unknown version, an unknown kind, more dimensions than there are.
+    overwrite(path, heap_object(path, good_regions[1]) + 12, struct.pack("<I", 99))
+    overwrite(path, heap_object(path, good_regions[2]) + 8, struct.pack("<I", 77))
+    overwrite(path, heap_object(path, good_regions[3]) + 18, struct.pack("<I", 33))
+    # Of three references in the sequence, the second to nowhere.
+    data = path.read_bytes()
+    overwrite(path, data.index(good_object * 3) + 8, struct.pack("<Q", marker))
+
+
+def heap_object(path, reference):
+    """Where the data of an object of the global heap begin."""
+    data = path.read_bytes()
+    address, wanted = struct.unpack("<QI", reference)
+    at = address + 16
+    while True:
+        index, _, _, length = struct.unpack("<HHIQ", data[at : at + 16])
+        if index == wanted:
+            return at + 16
+        at += 16 + (length + 7) // 8 * 8
+
+
+broken_references.takes_path = True
+
+
 RECIPES = [
     not_hdf5,
     empty,
@@ -712,6 +800,7 @@ RECIPES = [
     chunk_map_nonsense,
     vlen_nowhere,
     heap_loop,
+    broken_references,
 ]
 NO_HDF5 = RECIPES[:8]
 

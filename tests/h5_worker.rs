@@ -287,7 +287,7 @@ fn variable_length_parts_go_to_the_heap() {
 }
 
 #[test]
-fn references_are_addresses_in_attributes_and_paths_in_datasets() {
+fn references_are_addresses_and_objects_have_paths() {
     let client = client("h5_references.h5");
     let root = root(&client);
     let (also, group) = (dataset(&root, "also").id, target(&root, "g").object().unwrap().id());
@@ -298,14 +298,13 @@ fn references_are_addresses_in_attributes_and_paths_in_datasets() {
 
     let objects = dataset(&root, "objects");
     assert_eq!(objects.datatype, Datatype { size: 8, class: Class::Reference(ReferenceKind::Object) });
-    let texts = client.references(objects.id, 0, 4, &Interrupt::new()).unwrap();
-    assert_eq!(texts, [Some("/also".to_string()), Some("/g".into()), None, Some("/".into())]);
+    let addresses = [also.address, 12345, group.address, also.address, u64::MAX];
+    let paths = client.paths(0, &addresses, &Interrupt::new()).unwrap();
+    assert_eq!(paths, [Some("/also".to_string()), None, Some("/g".into()), Some("/also".into()), None]);
     let regions = dataset(&root, "regions");
     assert_eq!(regions.datatype, Datatype { size: 12, class: Class::Reference(ReferenceKind::Region) });
-    let texts = client.references(regions.id, 0, 4, &Interrupt::new()).unwrap();
-    let expected = [Some("/also[0:10,3:7]"), Some("/also[...]"), None, Some("/also[0:1,0:2;5:6,0:2]")];
-    assert_eq!(texts, expected.map(|text| text.map(String::from)));
-    assert!(client.references(dataset(&root, "not").id, 0, 1, &Interrupt::new()).is_err());
+    assert_eq!(client.paths(0, &[], &Interrupt::new()).unwrap(), []);
+    assert!(client.paths(7, &[also.address], &Interrupt::new()).is_err(), "no such file");
 }
 
 #[test]

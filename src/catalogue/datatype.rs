@@ -223,17 +223,33 @@ impl<'de> Deserialize<'de> for Datatype {
 }
 
 impl Datatype {
-    /// Whether an element leads to bytes outside itself (strings and sequences of variable length).
+    /// Whether an element is of variable length: strings and sequences that lie outside of it.
     pub fn is_variable(&self) -> bool {
-        match &self.class {
-            Class::VariableString { .. } | Class::Sequence { .. } => true,
-            Class::Compound { fields } => fields.iter().any(|field| field.datatype.is_variable()),
-            Class::Array { base, .. } => base.is_variable(),
-            _ => false,
-        }
+        self.any(&|class| matches!(class, Class::VariableString { .. } | Class::Sequence { .. }))
     }
 
-    /// Whether it is a reference of any kind, whose text only the worker knows.
+    /// Whether an element may hold descriptors of bytes outside itself: what is of variable length, and standard
+    /// references, whose selection or attribute lies in the global heap.
+    pub fn has_descriptors(&self) -> bool {
+        self.is_variable() || self.any(&|class| matches!(class, Class::Reference(ReferenceKind::Standard)))
+    }
+
+    /// Whether a reference of any kind stands in it, however deep.
+    pub fn holds_reference(&self) -> bool {
+        self.any(&|class| matches!(class, Class::Reference(_)))
+    }
+
+    /// Whether it, or a part of it, passes the test.
+    fn any(&self, test: &impl Fn(&Class) -> bool) -> bool {
+        test(&self.class)
+            || match &self.class {
+                Class::Compound { fields } => fields.iter().any(|field| field.datatype.any(test)),
+                Class::Array { base, .. } | Class::Sequence { base } => base.any(test),
+                _ => false,
+            }
+    }
+
+    /// Whether it is a reference of any kind.
     pub fn is_reference(&self) -> bool {
         matches!(self.class, Class::Reference(_))
     }

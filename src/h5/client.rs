@@ -21,6 +21,9 @@ const STRIKES: u32 = 2;
 /// Links that a group may have: as many as the worker lists, and the one that stands for the rest.
 const MAX_LINKS: usize = super::protocol::MAX_LINKS + 1;
 
+/// Addresses in one request for paths.
+const MAX_ADDRESSES: usize = 16_384;
+
 /// Workers tried for one request, where they are gone before they begin with it.
 const MAX_STARTS: u32 = 3;
 
@@ -187,7 +190,7 @@ impl Client {
 
     /// Elements of any dataset through `H5Dread`, in the file's own type, in row-major order.
     ///
-    /// Standard references (`H5T_STD_REF`) read as zeros; see [`Client::references`].
+    /// A standard reference (`H5T_STD_REF`) to a region or an attribute leads into the heap like a sequence of bytes.
     ///
     /// # Errors
     /// See [`Error`]; [`Error::TooLarge`] where the answer would pass the bound of a request: [`READ_LIMIT`](super::READ_LIMIT) for the
@@ -197,38 +200,24 @@ impl Client {
         self.inner.call(request, interrupt)?.1.ok_or_else(nonsense)
     }
 
-    /// Elements of a dataset of references, as text: the path of the object in its file and, for a region, the
-    /// selection behind it; `None` for a null or dangling reference.
-    ///
-    /// The path is the shortest one over hard links (of equally long ones the first bytewise). A selection follows in
-    /// brackets: `/d[0:10,3:7]` for a block, half-open; `/d[0:2;5:6]` for several; `/d[(1,2);(3,4)]` for points;
-    /// `/d[...]` for everything; `…` stands for what is left out after 64 blocks or points. A reference to an attribute
-    /// ends with `@` and its name.
+    /// Paths of the objects at these addresses of a file (see [`ObjectId`]): of each the shortest one over hard links, of
+    /// equally long ones the first bytewise; `None` where no path leads to an object there.
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn references(
-        &self,
-        id: ObjectId,
-        start: u64,
-        count: u64,
-        interrupt: &Interrupt,
-    ) -> Result<Vec<Option<String>>, Error> {
-        let mut texts = Vec::new();
-        while (texts.len() as u64) < count {
-            let done = texts.len() as u64;
-            let from = start.checked_add(done).ok_or_else(nonsense)?;
-            let request = Request::References { id, start: from, count: count - done };
+    pub fn paths(&self, file: u32, addresses: &[u64], interrupt: &Interrupt) -> Result<Vec<Option<String>>, Error> {
+        let mut paths = Vec::with_capacity(addresses.len());
+        while let Some(rest) = addresses.get(paths.len()..).filter(|rest| !rest.is_empty()) {
+            let piece = rest.get(..MAX_ADDRESSES).unwrap_or(rest);
+            let request = Request::Paths { file, addresses: piece.to_vec() };
             match self.inner.call(request, interrupt)?.0 {
-                Answer::References(page) if page.is_empty() || page.len() as u64 > count - done => {
-                    return Err(nonsense());
-                }
-                Answer::References(mut page) => texts.append(&mut page),
+                Answer::Paths(page) if page.is_empty() || page.len() > piece.len() => return Err(nonsense()),
+                Answer::Paths(mut page) => paths.append(&mut page),
                 Answer::Again => {}
                 _ => return Err(nonsense()),
             }
         }
-        Ok(texts)
+        Ok(paths)
     }
 
     /// Tries in the worker what its sandbox should forbid: what was tried, and whether it worked. For tests.

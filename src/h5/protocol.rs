@@ -60,8 +60,8 @@ pub(super) enum Request {
     Chunks { id: ObjectId, limit: u64, start: u64 },
     /// Elements, into the shared memory.
     Read { id: ObjectId, start: Vec<u64>, count: Vec<u64> },
-    /// References as text, as many of `start..start+count` as fit.
-    References { id: ObjectId, start: u64, count: u64 },
+    /// Paths of the objects at these addresses of a file, as many as fit.
+    Paths { file: u32, addresses: Vec<u64> },
     /// What the sandbox still allows.
     Probe,
     /// Fail on purpose; for tests.
@@ -118,7 +118,7 @@ pub(super) enum Answer {
         bytes: u64,
         heap: u64,
     },
-    References(Vec<Option<String>>),
+    Paths(Vec<Option<String>>),
     /// The work takes longer than one request should: ask again, it goes on where it was.
     Again,
     Probe(Vec<(String, bool)>),
@@ -172,7 +172,7 @@ impl Request {
             Request::Read { id, start, count } => {
                 format!("reading {count:?} elements from {start:?} of the dataset {}", at(id))
             }
-            Request::References { id, .. } => format!("reading the references in the dataset {}", at(id)),
+            Request::Paths { addresses, .. } => format!("looking for the paths of {} objects", addresses.len()),
             Request::Probe => "testing the sandbox".into(),
             Request::Fault(fault) => format!("a rehearsal ({fault:?})"),
         }

@@ -75,7 +75,7 @@ fn answer(session: &mut Session, request: &Request) -> Result<Answer, Refusal> {
         Request::Object { id } => Ok(Answer::Object(session.object(*id))),
         Request::Chunks { id, limit, start } => session.chunks(*id, *limit, *start),
         Request::Read { id, start, count } => session.read(*id, start, count),
-        Request::References { id, start, count } => session.references(*id, *start, *count),
+        Request::Paths { file, addresses } => session.paths(*file, addresses),
         Request::Probe => Ok(Answer::Probe(sandbox::probe())),
         Request::Fault(Fault::Crash) => std::process::abort(),
         Request::Fault(Fault::Hang) => loop {

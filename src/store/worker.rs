@@ -24,7 +24,7 @@ pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> 
     let overflow = || unsupported("the size of a chunk passes 2^64");
     let length = usize::try_from(chunks.grid.chunk_bytes()).map_err(|_| overflow())?;
     let size = chunks.datatype.size;
-    let variable = chunks.datatype.is_variable();
+    let variable = chunks.datatype.has_descriptors();
     let (region, extent) = chunks.grid.region(index);
     let count = product(&region.count).ok_or_else(overflow)?;
     let (lease, [mut bytes]) = store.budget().lease([length], interrupt)?;

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use bstr::BString;
 
 use crate::catalogue::{Attribute, Datatype, Fill, Filter, Layout};
+use crate::store::statistics::Learner;
 use crate::store::{Rows, Tally};
 
 pub use finding::Finding;
-pub use rows::{CategoryRows, ListRows, ReferenceRows, StringRows};
+pub use rows::{CategoryRows, ListRows, StringRows};
 
 /// A table: its columns in logical order, row labels first.
 #[derive(Debug)]
@@ -53,6 +54,9 @@ pub struct Column {
     pub rows: Result<Arc<dyn Rows>, String>,
     /// Variable-length strings as stored, for `.raw`; `None` for any other type, whose bytes `rows` gives.
     pub stored_strings: Option<Arc<dyn Rows>>,
+    /// What learns the statistics of `rows` from all that is read through them; `None` where there are none. A file shows
+    /// what [`Learner::shown`] says when it is made.
+    pub learner: Option<Arc<Learner>>,
     /// Oddities met while reading.
     pub tally: Arc<Tally>,
     /// Physical units and the vocabulary that explains them (its own, else the table's).

@@ -10,6 +10,7 @@ use super::columns::{self, Candidate, Kind};
 use super::{consistency, indexes};
 use crate::catalogue::{self, Group, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
+use crate::store::statistics::Observed;
 use crate::store::{DatasetRows, Error, File};
 use crate::table::{Categories, Column, Finding, Table};
 
@@ -291,6 +292,11 @@ fn column(
         (Ok(content), Some(rows)) => content.len() == rows,
         _ => false,
     };
+    let learner = content.as_ref().ok().and_then(|content| parts.file.learner(&path, candidate.id, content.as_ref()));
+    let content = content.map(|content| match &learner {
+        Some(learner) => Arc::new(Observed::new(content, learner.clone())),
+        None => content,
+    });
     let vocabulary =
         text(&attributes, "units_vocabulary").or_else(|| text(&parts.group.attributes, "units_vocabulary"));
     Column {
@@ -305,6 +311,7 @@ fn column(
             &parts.path_of(candidate.name.as_bstr()),
         ),
         rows: content,
+        learner,
         tally,
         units: text(&attributes, "units"),
         units_vocabulary: vocabulary,

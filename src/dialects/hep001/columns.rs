@@ -11,7 +11,7 @@ use super::lists;
 use crate::catalogue::{Attribute, Class, Dataset, Group, Object, ObjectId, attribute};
 use crate::source::Interrupt;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
-use crate::table::{Finding, ReferenceRows, Storage};
+use crate::table::{Finding, Storage};
 
 /// What a member of the table group is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,11 +167,7 @@ pub(super) fn dataset_rows(
     tally: &Arc<Tally>,
 ) -> Result<Arc<dyn Rows>, String> {
     let opened = open(file, path, dataset)?;
-    Ok(if dataset.datatype.is_reference() {
-        Arc::new(ReferenceRows::new(opened, len))
-    } else {
-        Arc::new(DatasetRows::new(opened, len, tally.clone()))
-    })
+    Ok(Arc::new(DatasetRows::new(opened, len, tally.clone())))
 }
 
 /// The strings of a column of variable-length strings as stored.

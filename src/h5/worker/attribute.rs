@@ -103,7 +103,8 @@ impl Session {
         // SAFETY: `buffer` has room for `count` elements of the type in memory.
         check(unsafe { ffi::H5Aread(attribute.raw(), datatype.raw(), buffer.pointer()) })?;
         let mut elements = Elements { bytes: vec![0; size], heap: Vec::new() };
-        let mut heap = Heap::new(limit - size, self.file(file)?.address_size);
+        let own = self.file(file)?;
+        let mut heap = Heap::new(limit - size, own.address_size, own.file_number);
         // SAFETY: libhdf5 wrote the buffer by the plan's type.
         let encoded = unsafe { plan.encode_all(buffer.bytes(), &mut elements.bytes, &mut heap) };
         let references = match &described.class {

@@ -57,7 +57,7 @@ impl Session {
     /// Describes an open dataset.
     pub fn dataset(&mut self, dataset: &Id, id: ObjectId) -> Result<Dataset, Reason> {
         let file = self.file(id.file)?;
-        let (address_size, user_block) = (file.address_size, file.user_block);
+        let (address_size, user_block, file_number) = (file.address_size, file.user_block, file.file_number);
         // SAFETY: an open dataset.
         let (datatype, space, dcpl) = unsafe {
             (
@@ -71,7 +71,7 @@ impl Session {
         let attributes: Vec<Attribute> = self.attributes(dataset, id.file)?;
         Ok(Dataset {
             id,
-            fill: fill(&dcpl, &datatype, &plan, address_size),
+            fill: fill(&dcpl, &datatype, &plan, Heap::new(MAX_FILL, address_size, file_number)),
             layout: layout(dataset, &dcpl, &extent, user_block)?,
             filters: filters(&dcpl)?,
             datatype: described,
@@ -157,14 +157,14 @@ unsafe extern "C" fn collect(offset: *const u64, mask: c_uint, address: u64, siz
     c_int::from(walk.chunks.len() as u64 > walk.limit)
 }
 
-fn fill(dcpl: &Id, datatype: &Id, plan: &Plan, address_size: u8) -> Fill {
-    match try_fill(dcpl, datatype, plan, address_size) {
+fn fill(dcpl: &Id, datatype: &Id, plan: &Plan, heap: Heap) -> Fill {
+    match try_fill(dcpl, datatype, plan, heap) {
         Ok(fill) => fill,
         Err(Reason(text)) => Fill::Unreadable(text),
     }
 }
 
-fn try_fill(dcpl: &Id, datatype: &Id, plan: &Plan, address_size: u8) -> Result<Fill, Reason> {
+fn try_fill(dcpl: &Id, datatype: &Id, plan: &Plan, mut heap: Heap) -> Result<Fill, Reason> {
     let mut status = -1;
     // SAFETY: an open property list; a place for the answer.
     check(unsafe { ffi::H5Pfill_value_defined(dcpl.raw(), &mut status) })?;
@@ -179,7 +179,6 @@ fn try_fill(dcpl: &Id, datatype: &Id, plan: &Plan, address_size: u8) -> Result<F
             // SAFETY: `buffer` has room for one element of the type in memory.
             check(unsafe { ffi::H5Pget_fill_value(dcpl.raw(), datatype.raw(), buffer.pointer()) })?;
             let mut elements = Elements { bytes: vec![0; plan.disk], heap: Vec::new() };
-            let mut heap = Heap::new(MAX_FILL, address_size);
             // SAFETY: libhdf5 wrote the buffer by the plan's type.
             let encoded = unsafe { plan.encode_all(buffer.bytes(), &mut elements.bytes, &mut heap) };
             if plan.allocates() {

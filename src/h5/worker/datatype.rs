@@ -6,12 +6,13 @@
 //! behind one in a compound. `H5T_set_loc` made that change by walking the fields in the order of their offsets and
 //! adding up what they grew; the walk here does the same in reverse.
 
-use std::ffi::{CStr, c_char, c_uint};
+use std::ffi::{CStr, c_char, c_uint, c_ulong};
 
 use bstr::BString;
 
 use super::error::{Id, Reason, check};
 use super::ffi::{self, Hid, Vlen};
+use super::reference;
 use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Field, FloatFormat, Member, Padding, ReferenceKind};
 
 /// Types nest at most this deep; h5py and libhdf5's own tests stay below 10.
@@ -34,8 +35,8 @@ pub(super) struct Plan {
 enum PlanKind {
     /// The same bytes; where sizes differ, the first of them.
     Copy,
-    /// A reference that libhdf5 took apart: zeros.
-    Zero,
+    /// A standard reference, which libhdf5 took apart.
+    Standard,
     /// `char *`.
     Text,
     /// `hvl_t`.
@@ -52,6 +53,8 @@ pub(super) struct Heap {
     pub bytes: Vec<u8>,
     pub limit: usize,
     pub address_size: u8,
+    /// Of the file that elements come from.
+    pub file_number: c_ulong,
 }
 
 /// The heap would pass its limit of this many bytes.
@@ -59,8 +62,8 @@ pub(super) struct Heap {
 pub(super) struct Overflow(pub usize);
 
 impl Heap {
-    pub fn new(limit: usize, address_size: u8) -> Self {
-        Self { bytes: Vec::new(), limit, address_size }
+    pub fn new(limit: usize, address_size: u8, file_number: c_ulong) -> Self {
+        Self { bytes: Vec::new(), limit, address_size, file_number }
     }
 
     fn room(&self, more: usize) -> Result<(), Overflow> {
@@ -95,7 +98,7 @@ impl Plan {
     pub fn allocates(&self) -> bool {
         match &self.kind {
             PlanKind::Copy => false,
-            PlanKind::Zero | PlanKind::Text | PlanKind::Sequence(_) => true,
+            PlanKind::Standard | PlanKind::Text | PlanKind::Sequence(_) => true,
             PlanKind::Fields(fields) => fields.iter().any(|(_, _, plan)| plan.allocates()),
             PlanKind::Array(_, base) => base.allocates(),
         }
@@ -132,7 +135,23 @@ impl Plan {
                     *to = *from;
                 }
             }
-            PlanKind::Zero => disk.fill(0),
+            PlanKind::Standard => {
+                disk.fill(0);
+                let Some((kind, body)) = reference::stored(memory, heap.file_number, heap.address_size) else {
+                    return Ok(());
+                };
+                let Some(([first, _flags], rest)) = disk.split_first_chunk_mut::<2>() else { return Ok(()) };
+                *first = kind;
+                if kind == ffi::R_OBJECT2 as u8 {
+                    for (to, from) in rest.iter_mut().zip(&body) {
+                        *to = *from;
+                    }
+                } else {
+                    heap.room(body.len())?;
+                    heap.describe(body.len(), heap.bytes.len(), rest);
+                    heap.bytes.extend_from_slice(&body);
+                }
+            }
             PlanKind::Text => {
                 let pointer = pointer(memory, 0);
                 // SAFETY: the caller's promise: null or a C string.
@@ -345,7 +364,7 @@ impl Walk {
             ReferenceKind::Region => (address + 4, PlanKind::Copy),
             // H5T__ref_set_loc: type, flags, length and an identifier in the heap, or type, flags and a token with its
             // length, whichever is longer.
-            ReferenceKind::Standard => ((4 + 2 + address + 4).max(2 + 1 + address), PlanKind::Zero),
+            ReferenceKind::Standard => ((4 + 2 + address + 4).max(2 + 1 + address), PlanKind::Standard),
         };
         (Class::Reference(kind), Plan { memory, disk, kind: kind_of_plan })
     }
@@ -500,7 +519,7 @@ mod tests {
         let string = Plan { memory: 8, disk: 16, kind: PlanKind::Text };
         let plan = Plan { memory: 16, disk: 24, kind: PlanKind::Fields(vec![(0, 0, number), (8, 8, string)]) };
         let mut disk = vec![0xee; 24];
-        let mut heap = Heap::new(100, 8);
+        let mut heap = Heap::new(100, 8, 0);
         heap.bytes.extend_from_slice(b"before");
         // SAFETY: the pointer leads to a C string.
         unsafe { plan.encode_all(&memory, &mut disk, &mut heap) }.unwrap();
@@ -514,7 +533,7 @@ mod tests {
 
     #[test]
     fn descriptors_follow_the_width_of_addresses() {
-        let heap = Heap::new(100, 4);
+        let heap = Heap::new(100, 4, 0);
         let mut disk = [0xee; 13];
         heap.describe(5, 0x0102, &mut disk);
         assert_eq!(disk, [5, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0xee]);

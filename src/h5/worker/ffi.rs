@@ -47,12 +47,6 @@ pub const CREATION_ORDER_INDEXED: c_uint = 2;
 pub const S_NULL: c_int = 2;
 pub const SELECT_SET: c_int = 0;
 
-// H5S_sel_type
-pub const SELECT_NONE: c_int = 0;
-pub const SELECT_POINTS: c_int = 1;
-pub const SELECT_HYPERSLABS: c_int = 2;
-pub const SELECT_ALL: c_int = 3;
-
 // H5D_layout_t
 pub const LAYOUT_COMPACT: c_int = 0;
 pub const LAYOUT_CONTIGUOUS: c_int = 1;
@@ -89,6 +83,7 @@ pub const T_COMPLEX: c_int = 11;
 // H5R_type_t
 pub const R_OBJECT1: c_int = 0;
 pub const R_REGION1: c_int = 1;
+pub const R_OBJECT2: c_int = 2;
 pub const R_REGION2: c_int = 3;
 pub const R_ATTRIBUTE: c_int = 4;
 
@@ -394,11 +389,7 @@ unsafe extern "C" {
         count: *const u64,
         block: *const u64,
     ) -> Herr;
-    pub fn H5Sget_select_type(space: Hid) -> c_int;
-    pub fn H5Sget_select_hyper_nblocks(space: Hid) -> i64;
-    pub fn H5Sget_select_hyper_blocklist(space: Hid, start: u64, count: u64, buffer: *mut u64) -> Herr;
-    pub fn H5Sget_select_elem_npoints(space: Hid) -> i64;
-    pub fn H5Sget_select_elem_pointlist(space: Hid, start: u64, count: u64, buffer: *mut u64) -> Herr;
+    pub fn H5Sencode2(space: Hid, buffer: *mut c_void, size: *mut usize, fapl: Hid) -> Herr;
 
     pub fn H5Tget_class(datatype: Hid) -> c_int;
     pub fn H5Tget_size(datatype: Hid) -> usize;
@@ -432,7 +423,6 @@ unsafe extern "C" {
     pub fn H5Treclaim(datatype: Hid, space: Hid, dxpl: Hid, buffer: *mut c_void) -> Herr;
 
     pub fn H5Rdereference2(object: Hid, oapl: Hid, kind: c_int, reference: *const c_void) -> Hid;
-    pub fn H5Rget_region(object: Hid, kind: c_int, reference: *const c_void) -> Hid;
     pub fn H5Rget_type(reference: *const Reference) -> c_int;
     pub fn H5Ropen_object(reference: *mut Reference, rapl: Hid, oapl: Hid) -> Hid;
     pub fn H5Ropen_region(reference: *mut Reference, rapl: Hid, oapl: Hid) -> Hid;

@@ -14,7 +14,7 @@ use super::driver;
 use super::error::{Id, Reason, check};
 use super::ffi;
 use super::session::Session;
-use crate::catalogue::{Datatype, Layout, ObjectId, product};
+use crate::catalogue::{Layout, ObjectId, product};
 use crate::h5::protocol::{Answer, MAX_ELEMENTS, MAX_HEAP, Refusal, SHARED};
 
 /// Bytes that elements may take in memory: a reference takes 64 there and 18 on disk.
@@ -61,7 +61,6 @@ pub(super) struct Opened {
     pub id: ObjectId,
     pub dataset: Id,
     pub datatype: Id,
-    pub described: Datatype,
     pub plan: Plan,
     pub extent: Extent,
     /// Extent of a chunk, or empty.
@@ -82,7 +81,7 @@ impl Session {
         // SAFETY: an open dataset.
         let (datatype, space) =
             unsafe { (Id::own(ffi::H5Dget_type(dataset.raw()))?, Id::own(ffi::H5Dget_space(dataset.raw()))?) };
-        let (described, plan) = describe(&datatype, address_size)?;
+        let (_, plan) = describe(&datatype, address_size)?;
         let extent = Extent::of(&space)?;
         // SAFETY: an open dataset.
         let dcpl = Id::own(unsafe { ffi::H5Dget_create_plist(dataset.raw()) })?;
@@ -102,7 +101,7 @@ impl Session {
             }
             _ => {}
         }
-        Ok(Opened { id, dataset, datatype, described, plan, extent, chunk: chunks })
+        Ok(Opened { id, dataset, datatype, plan, extent, chunk: chunks })
     }
 
     fn may_follow(&self, id: ObjectId, files: &[&[u8]], what: &str) -> Result<(), Refusal> {
@@ -142,7 +141,8 @@ impl Session {
         if elements.saturating_mul(memory as u64) > MAX_MEMORY {
             return Err(too_large(elements.saturating_mul(memory as u64), MAX_MEMORY));
         }
-        let mut heap = Heap::new(MAX_HEAP as usize, self.file(opened.id.file)?.address_size);
+        let file = self.file(opened.id.file)?;
+        let mut heap = Heap::new(MAX_HEAP as usize, file.address_size, file.file_number);
         let mut done = 0;
         for (first, rows) in slabs(start, count, &opened.chunk) {
             let (mut start, mut count) = (start.to_vec(), count.to_vec());

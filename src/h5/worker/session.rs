@@ -1,6 +1,6 @@
 //! What a worker keeps between requests: the open files, and the list, map or dataset asked for last.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, c_ulong};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -27,6 +27,8 @@ pub(super) struct OpenFile {
     pub address_size: u8,
     length_size: u8,
     pub user_block: u64,
+    /// The library's number for it, by which objects tell which file they are in.
+    pub file_number: c_ulong,
     swmr: bool,
 }
 
@@ -199,6 +201,7 @@ impl Session {
             check(ffi::H5Pget_sizes(fcpl.raw(), &mut address, &mut length))?;
         }
         Ok(OpenFile {
+            file_number: info_of(id.raw())?.file_number,
             id,
             address_size: u8::try_from(address).unwrap_or(u8::MAX),
             length_size: u8::try_from(length).unwrap_or(u8::MAX),

@@ -12,20 +12,31 @@ mod text;
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, FixedSizeBinaryArray, new_empty_array};
+use arrow::array::{ArrayRef, FixedSizeBinaryArray, LargeStringArray, new_empty_array};
 use arrow::buffer::Buffer;
 use arrow::datatypes::{DataType, Field as ArrowField, Fields};
 
 use super::{Cursor, Heap, Unresolved};
-use crate::catalogue::{ByteOrder, Class, Datatype, Descriptor, FloatFormat};
+use crate::catalogue::{ByteOrder, Class, Datatype, Descriptor, FloatFormat, ReferenceKind};
 
 pub use missing::FillTest;
+pub(super) use text::hexadecimal;
 pub use text::strip;
 
 /// Where the variable-length parts of elements lie.
 pub trait Parts {
     /// Something that looks up one descriptor after the other.
     fn cursor(&self) -> Box<dyn Resolve + '_>;
+
+    /// References of `width` bytes each as text, missing where they are null or lead nowhere. Who cannot follow them gives
+    /// their bytes in hexadecimal.
+    ///
+    /// # Errors
+    /// Why it could not be found out where they lead.
+    fn references(&self, kind: ReferenceKind, stored: &[u8], width: usize) -> Result<LargeStringArray, Unresolved> {
+        let _ = kind;
+        Ok(hexadecimal(stored, width))
+    }
 }
 
 /// Looks up what descriptors lead to.
@@ -40,6 +51,10 @@ pub trait Resolve {
 impl Parts for Heap {
     fn cursor(&self) -> Box<dyn Resolve + '_> {
         Box::new(Heap::cursor(self))
+    }
+
+    fn references(&self, kind: ReferenceKind, stored: &[u8], width: usize) -> Result<LargeStringArray, Unresolved> {
+        Heap::references(self, kind, stored, width)
     }
 }
 
@@ -128,7 +143,7 @@ pub fn arrow_type(datatype: &Datatype) -> DataType {
             FloatFormat::Double => DataType::Float64,
             FloatFormat::Other { .. } => binary_type(datatype),
         },
-        Class::FixedString { .. } | Class::VariableString { .. } => DataType::LargeUtf8,
+        Class::FixedString { .. } | Class::VariableString { .. } | Class::Reference(_) => DataType::LargeUtf8,
         Class::Enum { .. } if datatype.is_boolean() => DataType::Boolean,
         Class::Enum { base, .. } if enumeration::is_readable(base) => {
             DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::LargeUtf8))
@@ -150,7 +165,8 @@ fn binary_type(datatype: &Datatype) -> DataType {
     DataType::FixedSizeBinary(i32::try_from(datatype.size).unwrap_or(i32::MAX))
 }
 
-/// Decodes `count` elements that lie back to back in `bytes`. Nothing is null but what an [`Oddity`] makes so.
+/// Decodes `count` elements that lie back to back in `bytes`. Nothing is null but what an [`Oddity`] makes so, and
+/// references that lead nowhere.
 ///
 /// # Errors
 /// [`DecodeError`] where `bytes` has another length than `count` elements, or a variable-length part leads nowhere.
@@ -191,6 +207,10 @@ pub fn decode(
         }
         Class::FixedString { padding, .. } => Ok(text::fixed(&bytes, width, *padding)),
         Class::VariableString { padding, .. } => text::variable(&bytes, width, *padding, parts),
+        Class::Reference(kind) => match parts.references(*kind, &bytes, width) {
+            Ok(texts) => Ok(Arc::new(texts)),
+            Err(cause) => Err(DecodeError { row: 0, cause }),
+        },
         Class::Enum { .. } if datatype.is_boolean() => Ok(enumeration::booleans(&bytes, oddities)),
         Class::Enum { base, members } if enumeration::is_readable(base) => {
             Ok(enumeration::labels(&bytes, base, members, oddities))

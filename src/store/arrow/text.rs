@@ -1,8 +1,9 @@
 //! Strings of fixed and variable length.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, LargeStringBuilder};
+use arrow::array::{ArrayRef, LargeStringArray, LargeStringBuilder};
 
 use super::{DecodeError, Parts};
 use crate::catalogue::Padding;
@@ -29,6 +30,20 @@ pub(super) fn fixed(bytes: &[u8], width: usize, padding: Padding) -> ArrayRef {
         builder.append_value(String::from_utf8_lossy(strip(cell, padding)));
     }
     Arc::new(builder.finish())
+}
+
+/// The bytes of each cell in hexadecimal, in the order stored.
+pub(in crate::store) fn hexadecimal(bytes: &[u8], width: usize) -> LargeStringArray {
+    let width = width.max(1);
+    let mut builder = LargeStringBuilder::with_capacity(bytes.len() / width, bytes.len().saturating_mul(2));
+    for cell in bytes.chunks_exact(width) {
+        for byte in cell {
+            // Writing to memory cannot fail.
+            let _ = write!(builder, "{byte:02x}");
+        }
+        builder.append_value("");
+    }
+    builder.finish()
 }
 
 /// Strings behind descriptors; invalid UTF-8 becomes U+FFFD.

@@ -85,8 +85,8 @@ impl Collection {
         Ok(Self { buffer, objects, _objects_held: held })
     }
 
-    /// Where the first `bytes` bytes of object `index` are.
-    pub(super) fn object(&self, index: u32, bytes: u64) -> Result<Range<usize>, String> {
+    /// Where the first `bytes` bytes of object `index` are, or all of them.
+    pub(super) fn object(&self, index: u32, bytes: Option<u64>) -> Result<Range<usize>, String> {
         let object = u16::try_from(index).ok().and_then(|index| {
             // Indices mostly run from 1 without a gap.
             match self.objects.get(usize::from(index).wrapping_sub(1)) {
@@ -95,6 +95,7 @@ impl Collection {
             }
         });
         let object = object.ok_or_else(|| format!("object {index} is not in its heap collection"))?;
+        let bytes = bytes.unwrap_or(object.length as u64);
         match usize::try_from(bytes) {
             Ok(bytes) if bytes <= object.length => Ok(object.start..object.start + bytes),
             _ => Err(format!("{bytes} bytes of heap object {index}, which has {}", object.length)),

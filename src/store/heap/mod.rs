@@ -18,6 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Error, File};
+use crate::h5;
 use crate::source::{Interrupt, Interrupted};
 pub(super) use collection::Collection;
 pub(super) use relocate::{Move, relocate};
@@ -37,9 +38,11 @@ pub struct ElementBatch {
 /// Resolves descriptors; see the module's description.
 #[derive(Clone, Debug)]
 pub struct Heap {
-    file: Arc<File>,
+    pub(super) file: Arc<File>,
+    /// Number of the file that the elements are in: `file`, or one it leads to.
+    pub(super) file_number: u32,
     memory: Arc<[u8]>,
-    interrupt: Interrupt,
+    pub(super) interrupt: Interrupt,
 }
 
 /// Why a descriptor could not be resolved.
@@ -52,6 +55,9 @@ pub enum Unresolved {
     /// The bytes could not be read.
     #[error(transparent)]
     Store(#[from] Error),
+    /// The worker could not say where references lead.
+    #[error(transparent)]
+    Worker(#[from] h5::Error),
 }
 
 impl Unresolved {
@@ -60,6 +66,8 @@ impl Unresolved {
         match self {
             Unresolved::Invalid(reason) => Error::Heap { path: path.into(), row, reason },
             Unresolved::Store(error) => error,
+            Unresolved::Worker(h5::Error::Interrupted) => Interrupted.into(),
+            Unresolved::Worker(error) => Error::Hdf5 { path: path.into(), error },
         }
     }
 }
@@ -120,7 +128,7 @@ fn parse(descriptor: &[u8], address_size: usize) -> Option<Parsed> {
 }
 
 /// An unsigned number of up to 8 bytes; wider ones do not occur.
-fn little_endian(bytes: &[u8]) -> u64 {
+pub(super) fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().take(8).rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
@@ -131,8 +139,8 @@ enum Target {
 }
 
 impl Heap {
-    pub(super) fn new(file: Arc<File>, memory: Arc<[u8]>, interrupt: Interrupt) -> Self {
-        Self { file, memory, interrupt }
+    pub(super) fn new(file: Arc<File>, file_number: u32, memory: Arc<[u8]>, interrupt: Interrupt) -> Self {
+        Self { file, file_number, memory, interrupt }
     }
 
     /// Bytes of a descriptor in the elements: length, address, index.
@@ -151,7 +159,7 @@ impl Heap {
             Target::Memory(range) => Ok(Resolved(Place::Memory(self.memory.clone(), range))),
             Target::Object { address, index, bytes } => {
                 let collection = Collection::get(&self.file, address, &self.interrupt)?;
-                let range = collection.object(index, bytes).map_err(Unresolved::Invalid)?;
+                let range = collection.object(index, Some(bytes)).map_err(Unresolved::Invalid)?;
                 Ok(Resolved(Place::Collection(collection, range)))
             }
         }
@@ -196,14 +204,28 @@ impl Cursor<'_> {
             Target::Memory(range) => return Ok(self.heap.memory.get(range).unwrap_or_default()),
             Target::Object { address, index, bytes } => (address, index, bytes),
         };
-        if self.collection.as_ref().is_none_or(|(at, _)| *at != address) {
-            // Let go of the old one first: nothing may be held while waiting for memory.
-            self.collection = None;
-            let collection = Collection::get(&self.heap.file, address, &self.heap.interrupt)?;
-            self.collection = Some((address, collection));
-        }
-        let Some((_, collection)) = &self.collection else { return Ok(&[]) };
-        let range = collection.object(index, bytes).map_err(Unresolved::Invalid)?;
+        let collection = self.collection(address)?;
+        let range = collection.object(index, Some(bytes)).map_err(Unresolved::Invalid)?;
         Ok(collection.bytes(range))
+    }
+
+    /// The whole object `index` of the collection at `address`; the bytes stay until the next call.
+    ///
+    /// # Errors
+    /// [`Unresolved::Invalid`] where there is none.
+    pub(super) fn object(&mut self, address: u64, index: u32) -> Result<&[u8], Unresolved> {
+        let collection = self.collection(address)?;
+        let range = collection.object(index, None).map_err(Unresolved::Invalid)?;
+        Ok(collection.bytes(range))
+    }
+
+    fn collection(&mut self, address: u64) -> Result<&Collection, Unresolved> {
+        // Let go of the old one first: nothing may be held while waiting for memory.
+        let known = self.collection.take().filter(|(at, _)| *at == address);
+        let collection = match known {
+            Some((_, collection)) => collection,
+            None => Collection::get(&self.heap.file, address, &self.heap.interrupt)?,
+        };
+        Ok(&self.collection.insert((address, collection)).1)
     }
 }

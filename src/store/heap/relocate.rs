@@ -1,7 +1,8 @@
 //! Descriptors that come from memory (a fill value, a worker's answer) made to lead into a batch's own heap.
 
+use super::super::references::{ATTRIBUTE, REGION};
 use super::{IN_MEMORY, Parsed, parse};
-use crate::catalogue::{Class, Datatype, Elements};
+use crate::catalogue::{Class, Datatype, Elements, ReferenceKind};
 
 /// Where descriptors go.
 #[derive(Clone, Copy, Debug)]
@@ -46,13 +47,19 @@ fn walk<'a>(
     level: &mut Level<'a>,
     left: &mut usize,
 ) -> Result<(), String> {
-    if !datatype.is_variable() {
+    if !datatype.has_descriptors() {
         return Ok(());
     }
     let size = usize::try_from(datatype.size).ok().filter(|size| *size > 0).ok_or("an element of 0 bytes")?;
     for element in elements.chunks_exact_mut(size) {
+        let element = match (&datatype.class, element) {
+            // The descriptor stands behind the header, where there is one.
+            (Class::Reference(ReferenceKind::Standard), [REGION | ATTRIBUTE, _flags, descriptor @ ..]) => descriptor,
+            (Class::Reference(_), _) => continue,
+            (_, element) => element,
+        };
         match &datatype.class {
-            Class::VariableString { .. } | Class::Sequence { .. } => {
+            Class::VariableString { .. } | Class::Sequence { .. } | Class::Reference(_) => {
                 *left = left.checked_sub(1).ok_or("more descriptors than the heap has room for")?;
                 let address_size = usize::from(to.address_size);
                 let Parsed { length, address, index } =
@@ -66,7 +73,7 @@ fn walk<'a>(
                     continue;
                 }
                 if let Class::Sequence { base: inner } = &datatype.class
-                    && inner.is_variable()
+                    && inner.has_descriptors()
                 {
                     level.push((inner, address, u64::from(length)));
                 }

@@ -48,6 +48,13 @@ impl CategoryRows {
         *loaded = Some(labels.clone());
         Ok(labels)
     }
+
+    fn labelled(&self, keys: Int64Array, labels: ArrayRef) -> Result<ArrayRef, Error> {
+        match DictionaryArray::<Int64Type>::try_new(keys, labels) {
+            Ok(array) => Ok(Arc::new(array)),
+            Err(error) => Err(Error::Unsupported { path: self.path.clone(), reason: error.to_string() }),
+        }
+    }
 }
 
 impl Rows for CategoryRows {
@@ -77,6 +84,10 @@ impl Rows for CategoryRows {
             wide.as_primitive::<Int64Type>().values().clone()
         };
         let count = labels.len() as i64;
+        // Nearly always all codes are labels: one look at them in a row is several times as fast as one by one.
+        if codes.null_count() == 0 && keys.iter().fold(true, |all, key| all & (0..count).contains(key)) {
+            return self.labelled(Int64Array::new(keys, None), labels);
+        }
         let stored = |row: usize| codes.is_valid(row);
         let valid = BooleanBuffer::collect_bool(keys.len(), |row| stored(row) && (0..count).contains(&keys[row]));
         let mut nulls = None;
@@ -92,10 +103,7 @@ impl Rows for CategoryRows {
             keys = (0..keys.len()).map(|row| if valid.value(row) { keys[row] } else { 0 }).collect();
             nulls = Some(NullBuffer::new(valid));
         }
-        let keys = Int64Array::new(keys, nulls);
-        let array = DictionaryArray::<Int64Type>::try_new(keys, labels)
-            .map_err(|error| Error::Unsupported { path: self.path.clone(), reason: error.to_string() })?;
-        Ok(Arc::new(array))
+        self.labelled(Int64Array::new(keys, nulls), labels)
     }
 
     fn stored_width(&self) -> Option<u64> {
