@@ -182,6 +182,11 @@ for name, sizes in (("store_variable.h5", None), ("store_variable_narrow.h5", (4
         variable(f)
     record(path)
 
+# Long enough to be read ahead; the test knows its values.
+with create("store_long.h5") as f:
+    values = (np.arange(49_152, dtype="<u4") * 7) % 10_007
+    f.create_dataset("long", data=values, chunks=(4096,), shuffle=True, compression="gzip")
+
 with open(os.path.join(folder, "store_raw.bin"), "wb") as f:
     f.write(b"\1\2\3\4")
 with open(os.path.join(folder, "store_expected.json"), "w") as f:

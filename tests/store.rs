@@ -9,7 +9,8 @@ use std::sync::Arc;
 use hepfs::catalogue::{Class, Datatype, Layout, Object};
 use hepfs::h5::{self, Client};
 use hepfs::source::{Interrupt, Source};
-use hepfs::store::{Dataset, Error, File, Heap, Options, Store};
+use hepfs::store::statistics::Observed;
+use hepfs::store::{Dataset, DatasetRows, Error, File, Heap, Options, Rows, Store};
 use serde_json::Value;
 
 fn data(name: &str) -> PathBuf {
@@ -22,17 +23,21 @@ fn expected(name: &str) -> Value {
 }
 
 fn small() -> Options {
-    Options { cache_size: 1 << 20, max_chunk: 1 << 20, threads: 2 }
+    Options { cache_size: 1 << 20, max_chunk: 1 << 20, threads: 2, ..Options::default() }
 }
 
 fn open(path: &Path, options: Options) -> (Arc<File>, BTreeMap<String, Dataset>) {
+    open_in(path, Store::new(options))
+}
+
+fn open_in(path: &Path, store: Arc<Store>) -> (Arc<File>, BTreeMap<String, Dataset>) {
     let source = Arc::new(Source::open(path).unwrap());
     let program = PathBuf::from(env!("CARGO_BIN_EXE_hepfs"));
     let client = Client::new(source.clone(), h5::Options { program, ..h5::Options::default() });
     let interrupt = Interrupt::new();
     let info = client.file(&interrupt).unwrap();
     let root = client.group(info.root, &interrupt).unwrap();
-    let file = Arc::new(File::new(Store::new(options), source, Arc::new(client), info));
+    let file = Arc::new(File::new(store, source, Arc::new(client), info));
     let mut datasets = BTreeMap::new();
     for link in root.links {
         if let Some(Object::Dataset(description)) = link.target.object() {
@@ -93,7 +98,7 @@ fn every_filter_gives_what_h5py_shows() {
 /// Of 2,000 bytes no buffer for decoding can be had but beyond the budget.
 #[test]
 fn a_budget_too_small_for_any_chunk_is_slow_but_right() {
-    let tiny = || Options { cache_size: 2000, max_chunk: 1 << 20, threads: 2 };
+    let tiny = || Options { cache_size: 2000, max_chunk: 1 << 20, threads: 2, ..Options::default() };
     fixed_datasets_of("store_filters.h5", tiny());
     fixed_datasets_of("store_layouts.h5", tiny());
 }
@@ -101,7 +106,8 @@ fn a_budget_too_small_for_any_chunk_is_slow_but_right() {
 #[test]
 fn many_readers_of_a_tiny_budget_all_come_to_an_end() {
     for name in ["store_filters.h5", "store_layouts.h5"] {
-        let (_file, datasets) = open(&data(name), Options { cache_size: 20_000, max_chunk: 1 << 20, threads: 2 });
+        let (_file, datasets) =
+            open(&data(name), Options { cache_size: 20_000, max_chunk: 1 << 20, threads: 2, ..Options::default() });
         let expected = expected(name);
         std::thread::scope(|scope| {
             for shift in 0..6 {
@@ -392,6 +398,37 @@ fn an_interrupted_reader_stops() {
 }
 
 #[test]
+fn chunks_decoded_together_are_lent_together() {
+    // 12 chunks of 16 KiB, two to a stretch.
+    let chunk: usize = 16 << 10;
+    let options = Options { cache_size: 16 * 2 * chunk as u64, ..Options::default() };
+    let (file, datasets) = open(&data("store_long.h5"), options);
+    let bytes: Vec<u8> = (0..49_152_u32).flat_map(|i| (i * 7 % 10_007).to_le_bytes()).collect();
+    let (long, interrupt) = (&datasets["long"], Interrupt::new());
+    // Every second request meets two chunks, every second of those within a stretch.
+    let length = 8 << 10;
+    let mut lent_across = 0;
+    for at in (length / 2..bytes.len() - length).step_by(length) {
+        let wanted = &bytes[at..][..length];
+        match long.lend(at as u64, length, &interrupt).unwrap() {
+            Some(lent) => {
+                assert_eq!(*lent, *wanted);
+                lent_across += usize::from(at / chunk != (at + length - 1) / chunk);
+            }
+            None => {
+                let mut out = vec![0; length];
+                long.read_bytes(at as u64, &mut out, &interrupt).unwrap();
+                assert_eq!(out, wanted);
+            }
+        }
+        // Time for what is decoded ahead.
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(lent_across > 0);
+    assert!(file.store().stats().read_ahead.get() >= 2);
+}
+
+#[test]
 fn bytes_of_one_decoded_chunk_are_lent_and_no_others() {
     let (_file, datasets) = open(&data("store_filters.h5"), small());
     let bytes = hex(&expected("store_filters.h5")["gzip"]);
@@ -407,4 +444,38 @@ fn bytes_of_one_decoded_chunk_are_lent_and_no_others() {
     assert_eq!(out, [b"before", &bytes[7..]].concat());
     assert!(gzip.append_once(1, bytes.len(), &mut out, &interrupt).is_err(), "past the end");
     assert_eq!(out.len(), 6 + bytes.len() - 7);
+}
+
+/// What a mount shows of a column stays what it was, though the source be forgotten and opened again meanwhile.
+#[test]
+fn statistics_are_shown_by_the_next_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = || Options { kept_folder: Some(folder.path().to_owned()), ..small() };
+    // Opens the file and takes its first column of integers: whether statistics are shown, and known after reading it.
+    let learner = |store: &Arc<Store>, read: bool| {
+        let (file, datasets) = open_in(&data("store_layouts.h5"), store.clone());
+        let (name, dataset) = datasets
+            .into_iter()
+            .find(|(_, dataset)| {
+                dataset.description().shape.len() == 1
+                    && matches!(dataset.description().datatype.class, Class::Integer { .. })
+            })
+            .unwrap();
+        let id = dataset.description().id;
+        let rows: Arc<dyn Rows> = Arc::new(DatasetRows::new(Arc::new(dataset), u64::MAX, Arc::default()));
+        let learner = file.learner(&name, id, rows.as_ref()).unwrap();
+        let shown = learner.shown().is_some();
+        if read {
+            let observed = Observed::new(rows.clone(), learner.clone());
+            observed.array(0..rows.len(), &Interrupt::new()).unwrap();
+        }
+        (shown, learner.known().is_some())
+    };
+    let first = Store::new(options());
+    assert_eq!(learner(&first, true), (false, true));
+    assert_eq!(learner(&first, false), (false, true));
+    assert_eq!(first.stats().statistics_kept.get(), 1);
+    assert_eq!(first.stats().statistics_loaded.get(), 1);
+    let next = Store::new(options());
+    assert_eq!(learner(&next, false), (true, true));
 }

@@ -37,6 +37,8 @@ struct Stream {
     /// One past the last byte asked for.
     end: u64,
     requests: u32,
+    /// The chunk that the first of them ended in.
+    first: u64,
     /// One past the last chunk scheduled.
     scheduled: u64,
     /// One past the last chunk given back.
@@ -44,20 +46,22 @@ struct Stream {
 }
 
 impl Streams {
-    /// Notes a request for `bytes`, whose last chunk is `last`. Returns the chunks to decode next, at most `window`
-    /// after `last`: none unless the reader is sequential.
-    pub fn note(&self, bytes: Range<u64>, last: u64, window: u64) -> Range<u64> {
+    /// Notes a request for `bytes`, whose last chunk is `last`. Returns the chunks to decode next, about `window` after
+    /// `last`, up to a multiple of `grain`: none unless the reader is sequential, and no more than it has asked for by
+    /// now. Who wants one row group of a Parquet file is as sequential as who wants them all, and ends soon.
+    pub fn note(&self, bytes: Range<u64>, last: u64, window: u64, grain: u64) -> Range<u64> {
         let mut streams = self.0.lock();
         let near = |stream: &Stream| bytes.start.abs_diff(stream.end) <= NEAR;
         let mut stream = match streams.iter().position(near) {
             Some(i) => streams.remove(i),
-            None => Stream { end: bytes.start, requests: 0, scheduled: 0, released: 0 },
+            None => Stream { end: bytes.start, requests: 0, first: last, scheduled: 0, released: 0 },
         };
         // A reader who goes back over the same bytes, or hops about near the end, does not go forward.
         if bytes.end > stream.end {
             stream.requests = if bytes.start <= stream.end.saturating_add(bytes.end - bytes.start) {
                 stream.requests.saturating_add(1)
             } else {
+                stream.first = last;
                 1
             };
             stream.end = bytes.end;
@@ -65,7 +69,9 @@ impl Streams {
         let mut next = 0..0;
         if stream.requests >= SEQUENTIAL {
             let first = stream.scheduled.max(last.saturating_add(1));
-            let end = last.saturating_add(1).saturating_add(window);
+            let asked = last.saturating_sub(stream.first).saturating_add(1);
+            let end = last.saturating_add(1).saturating_add(window.min(asked));
+            let end = end.checked_next_multiple_of(grain.max(1)).unwrap_or(end);
             if first < end {
                 next = first..end;
                 stream.scheduled = end;
@@ -82,7 +88,7 @@ impl Streams {
         let mut streams = self.0.lock();
         let near = |stream: &&mut Stream| stream.requests >= SEQUENTIAL && end.abs_diff(stream.end) <= NEAR;
         let Some(stream) = streams.iter_mut().find(near) else { return 0..0 };
-        let passed = stream.end.saturating_sub(2 * NEAR) / chunk_bytes.max(1);
+        let passed = stream.end.saturating_sub(NEAR) / chunk_bytes.max(1);
         // A stream that began in the middle has left nothing behind before that.
         let first = stream.released.max(passed.saturating_sub(MOST_RELEASED));
         stream.released = stream.released.max(passed);
@@ -137,7 +143,7 @@ mod tests {
     /// Chunks of 1 MiB, requests of 128 KiB.
     fn note(streams: &Streams, start: u64) -> Range<u64> {
         let end = start + 128 * KIB;
-        streams.note(start..end, (end - 1) >> 20, 4)
+        streams.note(start..end, (end - 1) >> 20, 4, 1)
     }
 
     #[test]
@@ -145,7 +151,10 @@ mod tests {
         let streams = Streams::default();
         let order = [0, 1, 3, 2, 4, 6, 5, 7, 9, 8, 10];
         let scheduled: Vec<u64> = order.iter().flat_map(|i| note(&streams, i * 128 * KIB)).collect();
-        assert_eq!(scheduled, [1, 2, 3, 4, 5]);
+        assert_eq!(scheduled, [1, 2, 3]);
+        // The window grows with what was asked for, up to its 4 chunks.
+        let scheduled: Vec<u64> = (11..40).flat_map(|i| note(&streams, i * 128 * KIB)).collect();
+        assert_eq!(scheduled, [4, 5, 6, 7, 8]);
     }
 
     #[test]
@@ -156,8 +165,8 @@ mod tests {
             note(&streams, i * 128 * KIB);
             left.extend(streams.left_behind((i + 1) * 128 * KIB, 1 << 20));
         }
-        // 12 MiB are read, of which the last 8 may still be asked for.
-        assert_eq!(left, [0, 1, 2, 3]);
+        // 12 MiB are read, of which the last 4 may still be asked for.
+        assert_eq!(left, [0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(streams.left_behind(1 << 40, 1 << 20), 0..0);
     }
 
@@ -179,6 +188,6 @@ mod tests {
             .flat_map(|i| [note(&streams, i * 128 * KIB), note(&streams, far + i * 128 * KIB)])
             .flatten()
             .collect();
-        assert_eq!(scheduled, [1, 2, 3, 4, 1025, 1026, 1027, 1028]);
+        assert_eq!(scheduled, [1, 1025]);
     }
 }

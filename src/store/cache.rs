@@ -36,6 +36,17 @@ struct Making {
     ending: Condvar,
 }
 
+impl Making {
+    fn wait(&self, interrupt: &Interrupt) -> Result<(), Interrupted> {
+        let mut ended = self.ended.lock();
+        while !*ended {
+            interrupt.check()?;
+            self.ending.wait_for(&mut ended, LOOK);
+        }
+        Ok(())
+    }
+}
+
 impl<K, V> Cache<K, V>
 where
     K: Hash + Eq + Clone + Send + 'static,
@@ -66,6 +77,21 @@ where
         entries.values.contains(key) || entries.makers.contains_key(key)
     }
 
+    /// The value of `key`, waited for where somebody makes it; `None` where nobody does, or whoever did failed.
+    ///
+    /// # Errors
+    /// [`Interrupted`] while waiting.
+    pub fn get_or_wait(&self, key: &K, interrupt: &Interrupt) -> Result<Option<Arc<V>>, Interrupted> {
+        if let Some(value) = self.get(key) {
+            return Ok(Some(value));
+        }
+        let making = self.inner.entries.lock().makers.get(key).cloned();
+        if let Some(making) = making {
+            making.wait(interrupt)?;
+        }
+        Ok(self.get(key))
+    }
+
     /// The value of `key`, made by `make` if it is not there. Others who ask meanwhile wait; where `make` fails, the
     /// first of them makes it instead.
     ///
@@ -94,11 +120,7 @@ where
                     }
                 }
             };
-            let mut ended = other.ended.lock();
-            while !*ended {
-                interrupt.check()?;
-                other.ending.wait_for(&mut ended, LOOK);
-            }
+            other.wait(interrupt)?;
         };
         // Dropped on every way out, a panic too: nobody may wait for ever.
         let _end = End { inner: &*self.inner, key, making };

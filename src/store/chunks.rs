@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::ahead::Streams;
-use super::budget::{Buffer, Lease, Reservation};
+use super::budget::{Buffer, Reservation};
 use super::codec::{Missing, Pipeline, Scratch};
 use super::fill::Fill;
 use super::geometry::{Grid, Run};
 use super::lent::Lent;
+use super::prefetch::Ahead;
 use super::{Error, File, worker};
 use crate::catalogue::{Chunk, ChunkMap, Datatype, ObjectId};
 use crate::h5;
@@ -18,23 +19,17 @@ use crate::source::{Interrupt, Interrupted};
 /// than reading the whole chunk once.
 const SHORT_RUN: u64 = 4096;
 
-/// Decoding is handed to a thread in portions of about this many bytes: below it, handing over costs more than it gains.
-const PORTION: u64 = 256 << 10;
-
-/// Bytes a sequential reader is kept ahead at least.
-const AHEAD: u64 = 4 << 20;
-
 /// What a decoded chunk is cached under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ChunkKey {
     /// The opening of the file.
     pub file: u64,
     pub object: ObjectId,
-    /// Position in the grid.
+    /// Position in the grid; of a stretch, its number.
     pub chunk: u64,
 }
 
-/// The bytes of a whole chunk.
+/// The bytes of a whole chunk, or of a stretch of them.
 #[derive(Debug)]
 pub(super) struct Block {
     pub bytes: Buffer,
@@ -71,29 +66,20 @@ pub(super) struct Chunks {
     pub grid: Grid,
     pub how: How,
     pub fill: Arc<Result<Fill, String>>,
-    streams: Streams,
+    pub streams: Streams,
     /// The chunk map of a file that a writer has open: what was seen first stays.
     snapshot: OnceLock<Arc<HeldMap>>,
 }
 
 /// Where a chunk is.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+pub(super) enum Place {
     Missing,
     /// In the file as it is, from this byte on.
     Plain(Chunk),
     /// In the file, filtered.
     Filtered(Chunk, u32),
     Worker,
-}
-
-/// Why a chunk was not decoded ahead: its reader will find out.
-struct Skipped;
-
-impl From<Interrupted> for Skipped {
-    fn from(_: Interrupted) -> Self {
-        Skipped
-    }
 }
 
 impl Chunks {
@@ -140,9 +126,15 @@ impl Chunks {
             let count = (size - within).min(end - at);
             let place = self.place(index, map);
             if matches!(place, Place::Filtered(..) | Place::Worker) {
-                let block = self.block(index, place, &mut ahead, interrupt)?;
-                let bytes = block.bytes.get(within as usize..(within + count) as usize);
+                let chunk = self.decoded(index, place, &mut ahead, interrupt)?;
+                let bytes = chunk.get(within as usize..(within + count) as usize);
                 out.extend_from_slice(bytes.ok_or_else(|| self.outside())?);
+            } else if let Place::Plain(chunk) = place
+                && within.saturating_add(count) <= chunk.size
+            {
+                // One run, however short: bringing the whole chunk in for it would cost more.
+                let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
+                self.file.append_at(address, count as usize, out)?;
             } else {
                 let start = out.len();
                 out.resize(start + count as usize, 0);
@@ -155,29 +147,52 @@ impl Chunks {
         Ok(())
     }
 
-    /// The bytes `offset..offset + length` of a rank-1 dataset where they lie in one decoded chunk; `None` elsewhere.
+    /// The bytes `offset..offset + length` of a rank-1 dataset where they lie in one decoded chunk, or in a stretch of
+    /// chunks that were decoded together; `None` elsewhere.
     pub fn lend(self: &Arc<Self>, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let size = self.grid.chunk_bytes().max(1);
         let (index, within) = (offset / size, offset % size);
-        if length == 0 || size - within < length as u64 {
+        let fits = size - within >= length as u64;
+        let stretch = if fits { None } else { self.stretch_with(offset, length as u64) };
+        if length == 0 || (!fits && stretch.is_none()) {
             return Ok(None);
         }
         let map = self.map(interrupt)?;
         let map = map.as_deref().map(|held| &held.map);
         let place = self.place(index, map);
-        if !matches!(place, Place::Filtered(..)) {
-            return Ok(None);
+        match place {
+            Place::Filtered(..) => {}
+            Place::Plain(chunk) if fits && within.saturating_add(length as u64) <= chunk.size => {
+                let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
+                return Lent::read(&self.file, address, length);
+            }
+            _ => return Ok(None),
         }
         let mut ahead = self.plan_ahead(map, offset, length as u64)?;
-        let block = self.block(index, place, &mut ahead, interrupt)?;
-        Ok(Lent::new(block, within as usize..within as usize + length))
+        let Some((stretch, within)) = stretch else {
+            let chunk = self.decoded(index, place, &mut ahead, interrupt)?;
+            return Ok(chunk.part(within as usize..within as usize + length));
+        };
+        ahead.start(self, (offset + length as u64 - 1) / size);
+        let held = self.file.store().stretches().get_or_wait(&self.key(stretch), interrupt)?;
+        Ok(held.and_then(|block| Lent::new(block, within as usize..within as usize + length)))
     }
 
     /// Gives back the chunks behind a sequential reader whose request ended at byte `end` and who will not come back:
     /// their buffers serve the next ones, which is much cheaper than touching fresh memory.
     pub fn release_behind(&self, end: u64) {
-        for index in self.streams.left_behind(end, self.grid.chunk_bytes()) {
-            self.file.store().chunks().remove(&self.key(index));
+        let store = self.file.store();
+        match self.stretch() {
+            Some(chunks) => {
+                for stretch in self.streams.left_behind(end, chunks.saturating_mul(self.grid.chunk_bytes())) {
+                    store.stretches().remove(&self.key(stretch));
+                }
+            }
+            None => {
+                for index in self.streams.left_behind(end, self.grid.chunk_bytes()) {
+                    store.chunks().remove(&self.key(index));
+                }
+            }
         }
     }
 
@@ -212,10 +227,10 @@ impl Chunks {
                 }
             }
             Place::Plain(_) | Place::Filtered(..) | Place::Worker => {
-                let block = self.block(index, place, ahead, interrupt)?;
+                let chunk = self.decoded(index, place, ahead, interrupt)?;
                 for run in runs {
                     let (start, length) = (run.chunk as usize, run.length as usize);
-                    let bytes = block.bytes.get(start..start + length).ok_or_else(|| self.outside())?;
+                    let bytes = chunk.get(start..start + length).ok_or_else(|| self.outside())?;
                     part(out, run)?.copy_from_slice(bytes);
                 }
             }
@@ -227,6 +242,32 @@ impl Chunks {
     fn is_cacheable(&self) -> bool {
         let store = self.file.store();
         self.grid.chunk_bytes() <= (store.budget().limit() / 4).min(store.max_chunk())
+    }
+
+    /// The bytes of a chunk, from a stretch decoded ahead, from the cache or made now.
+    fn decoded(
+        self: &Arc<Self>,
+        index: u64,
+        place: Place,
+        ahead: &mut Ahead,
+        interrupt: &Interrupt,
+    ) -> Result<Lent, Error> {
+        let size = self.grid.chunk_bytes() as usize;
+        if let Some(chunks) = self.stretch() {
+            let store = self.file.store();
+            let key = self.key(index / chunks);
+            if store.stretches().is_known(&key) {
+                ahead.start(self, index);
+                if let Some(block) = store.stretches().get_or_wait(&key, interrupt)? {
+                    store.stats().hits.add(1);
+                    let start = (index % chunks) as usize * size;
+                    return Lent::new(block, start..start + size).ok_or_else(|| self.outside());
+                }
+            }
+        }
+        let block = self.block(index, place, ahead, interrupt)?;
+        let whole = 0..block.bytes.len();
+        Lent::new(block, whole).ok_or_else(|| self.outside())
     }
 
     /// The bytes of a chunk, from the cache or made now.
@@ -254,7 +295,7 @@ impl Chunks {
         self.block(index, Place::Worker, &mut Ahead::default(), interrupt)
     }
 
-    fn key(&self, chunk: u64) -> ChunkKey {
+    pub fn key(&self, chunk: u64) -> ChunkKey {
         ChunkKey { file: self.file.serial(), object: self.id, chunk }
     }
 
@@ -270,14 +311,20 @@ impl Chunks {
             Place::Missing => Err(self.outside()),
             Place::Plain(chunk) | Place::Filtered(chunk, _) => {
                 let sizes = self.sizes(&chunk, place)?;
-                let (lease, buffers) = self.file.store().budget().lease(sizes, interrupt)?;
-                self.decode(&chunk, place, lease, buffers)
+                let (lease, [mut bytes, mut stored, mut first, mut second]) =
+                    self.file.store().budget().lease(sizes, interrupt)?;
+                let decoded = self.decode(&chunk, place, &mut bytes, [&mut stored, &mut first, &mut second]);
+                // Before the result is believed, an error too: the file may have changed under it.
+                self.file.check()?;
+                decoded?;
+                drop((stored, first, second, lease));
+                Ok(Block { bytes, heap: None })
             }
         }
     }
 
     /// Lengths of the buffers that decoding takes: the chunk, its stored bytes, scratch space.
-    fn sizes(&self, chunk: &Chunk, place: Place) -> Result<[usize; 4], Error> {
+    pub fn sizes(&self, chunk: &Chunk, place: Place) -> Result<[usize; 4], Error> {
         let size = usize::try_from(self.grid.chunk_bytes()).map_err(|_| self.outside())?;
         let How::Stored { pipeline, .. } = &self.how else { return Err(self.outside()) };
         let Place::Filtered(_, mask) = place else {
@@ -300,28 +347,31 @@ impl Chunks {
         Ok([size, chunk.size as usize, first, second])
     }
 
-    fn decode(&self, chunk: &Chunk, place: Place, lease: Lease, buffers: [Buffer; 4]) -> Result<Block, Error> {
-        let [mut bytes, mut stored, mut first, mut second] = buffers;
-        let stats = self.file.store().stats();
-        let result = match (place, &self.how) {
+    /// Reads and decodes a chunk into `out`; the other buffers have the lengths that [`Chunks::sizes`] says, or more.
+    /// Whoever calls it checks the file afterwards.
+    pub fn decode(
+        &self,
+        chunk: &Chunk,
+        place: Place,
+        out: &mut [u8],
+        [stored, first, second]: [&mut [u8]; 3],
+    ) -> Result<(), Error> {
+        match (place, &self.how) {
             (Place::Filtered(_, mask), How::Stored { pipeline, .. }) => {
-                self.file.read_at(chunk.address, &mut stored).and_then(|()| {
-                    let decoded = pipeline.decode(mask, &stored, &mut bytes, &mut first, &mut second);
-                    decoded.map_err(|reason| self.chunk_error(chunk, reason))
-                })
+                let stored = stored.get_mut(..chunk.size as usize).ok_or_else(|| self.outside())?;
+                self.file.read_at(chunk.address, stored)?;
+                let decoded = pipeline.decode(mask, stored, out, first, second);
+                decoded.map_err(|reason| self.chunk_error(chunk, reason))?;
             }
-            _ => self.file.read_at(chunk.address, &mut bytes),
-        };
-        // Before the result is believed, an error too: the file may have changed under it.
-        self.file.check()?;
-        result?;
-        drop((stored, first, second, lease));
+            _ => self.file.read_at(chunk.address, out)?,
+        }
+        let stats = self.file.store().stats();
         stats.chunks_decoded.add(1);
-        stats.bytes_decoded.add(bytes.len() as u64);
-        Ok(Block { bytes, heap: None })
+        stats.bytes_decoded.add(out.len() as u64);
+        Ok(())
     }
 
-    fn place(&self, index: u64, map: Option<&ChunkMap>) -> Place {
+    pub fn place(&self, index: u64, map: Option<&ChunkMap>) -> Place {
         let (How::Stored { pipeline, partial_unfiltered }, Some(map)) = (&self.how, map) else { return Place::Worker };
         match map.get(index) {
             None => Place::Missing,
@@ -365,60 +415,6 @@ impl Chunks {
         }
     }
 
-    /// What decoding ahead is worth while for a request.
-    fn plan_ahead(self: &Arc<Self>, map: Option<&ChunkMap>, offset: u64, length: u64) -> Result<Ahead, Error> {
-        let How::Stored { pipeline, .. } = &self.how else { return Ok(Ahead::default()) };
-        let Some(map) = map.filter(|map| !map.is_empty() && !pipeline.is_identity(0)) else {
-            return Ok(Ahead::default());
-        };
-        let size = self.grid.chunk_bytes().max(1);
-        let store = self.file.store();
-        let threads = store.threads().count() as u64;
-        // Enough to keep all threads busy, and never so much that it evicts itself.
-        let bytes = AHEAD.max(size.saturating_mul(threads).saturating_mul(2)).min(store.budget().limit() / 4);
-        let window = bytes / size;
-        if window == 0 || threads == 0 {
-            return Ok(Ahead::default());
-        }
-        let end = offset + length;
-        let last = self.grid.chunk_at(end - 1);
-        let next = self.streams.note(offset..end, last, window);
-        let mut chunks = Vec::new();
-        if length > size && self.grid.chunk_at(offset) != last {
-            // A long request: its own chunks first. (Counted twice in an array whose chunks several boxes meet.)
-            self.grid.visit(offset, length, |index, _| {
-                chunks.push(index);
-                Ok::<_, Error>(())
-            })?;
-        }
-        chunks.extend(next.start..next.end.min(self.grid.chunks()));
-        chunks.retain(|index| map.get(*index).is_some());
-        Ok(Ahead { chunks, at: 0, next: 0, window: window as usize })
-    }
-
-    /// Decodes chunks that a reader will want, while memory allows.
-    fn decode_ahead(&self, chunks: &[u64]) {
-        let store = self.file.store();
-        let interrupt = Interrupt::new();
-        let Ok(Some(map)) = self.map(&interrupt) else { return };
-        for index in chunks {
-            let key = self.key(*index);
-            let place @ Place::Filtered(chunk, _) = self.place(*index, Some(&map.map)) else { continue };
-            if store.chunks().is_known(&key) || self.grid.chunk_bytes() > store.max_chunk() {
-                continue;
-            }
-            let made = store.chunks().get_or_make(&key, &interrupt, || {
-                let sizes = self.sizes(&chunk, place).map_err(|_| Skipped)?;
-                let (lease, buffers) = store.budget().try_lease(sizes).ok_or(Skipped)?;
-                self.decode(&chunk, place, lease, buffers).map_err(|_| Skipped)
-            });
-            match made {
-                Ok(_) => store.stats().read_ahead.add(1),
-                Err(Skipped) => return,
-            }
-        }
-    }
-
     pub fn fill(&self) -> Result<&Fill, Error> {
         let unsupported = |reason: &String| Error::Unsupported { path: self.path.clone(), reason: reason.clone() };
         self.fill.as_ref().as_ref().map_err(unsupported)
@@ -444,37 +440,4 @@ fn part(out: &mut [u8], run: Run) -> Result<&mut [u8], Error> {
         path: String::new(),
         reason: "a run lies outside the bytes asked for".into(),
     })
-}
-
-/// Chunks to decode ahead during one request.
-#[derive(Default)]
-struct Ahead {
-    chunks: Vec<u64>,
-    /// Where the reader was last.
-    at: usize,
-    /// The first not handed over yet.
-    next: usize,
-    /// How many may be handed over beyond the chunk read now.
-    window: usize,
-}
-
-impl Ahead {
-    /// Hands over what is near, now that the reader is at chunk `current`.
-    fn start(&mut self, chunks: &Arc<Chunks>, current: u64) {
-        let unread = self.chunks.get(self.at..).unwrap_or_default();
-        self.at += unread.iter().position(|index| *index == current).map_or(0, |i| i + 1);
-        let here = self.at;
-        self.next = self.next.max(here);
-        let end = self.chunks.len().min(here.saturating_add(self.window));
-        let portion = (PORTION / chunks.grid.chunk_bytes().max(1)).max(1) as usize;
-        while self.next < end {
-            let stop = end.min(self.next + portion);
-            let some = self.chunks[self.next..stop].to_vec();
-            let worker = chunks.clone();
-            if !chunks.file.store().threads().submit(move || worker.decode_ahead(&some)) {
-                return;
-            }
-            self.next = stop;
-        }
-    }
 }

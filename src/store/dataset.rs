@@ -151,6 +151,10 @@ impl Dataset {
                 chunks.release_behind(offset.saturating_add(length as u64));
                 self.file.check().and(result)
             }
+            (Access::Run(address), _) if offset.checked_add(length as u64).is_some_and(|end| end <= self.bytes) => {
+                let result = self.append_run(*address, offset, length, out, interrupt);
+                self.file.check().and(result)
+            }
             _ => {
                 out.resize(start.saturating_add(length), 0);
                 self.read_bytes(offset, &mut out[start..], interrupt)
@@ -162,16 +166,52 @@ impl Dataset {
         result
     }
 
-    /// The bytes `offset..offset + length` where they lie together in one decoded chunk, so that nobody needs to copy them;
-    /// `None` where they do not, or past the end. Otherwise as [`Dataset::append_once`].
+    fn append_run(
+        &self,
+        address: u64,
+        offset: u64,
+        length: usize,
+        out: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let (mut at, mut left) = (self.place(address, offset)?, length);
+        while left > 0 {
+            interrupt.check()?;
+            let count = left.min(READ);
+            self.file.append_at(at, count, out)?;
+            at = at.saturating_add(count as u64);
+            left -= count;
+        }
+        Ok(())
+    }
+
+    /// Where byte `offset` of the elements lies in the file, in one run from `address` on.
+    fn place(&self, address: u64, offset: u64) -> Result<u64, Error> {
+        address.checked_add(offset).ok_or_else(|| Error::Unsupported {
+            path: self.path.clone(),
+            reason: format!("its address {address} lies beyond any file"),
+        })
+    }
+
+    /// The bytes `offset..offset + length` where they lie together, decoded or in the file, so that nobody needs to copy
+    /// them once more; `None` where they do not, or past the end. Otherwise as [`Dataset::append_once`].
     ///
     /// # Errors
     /// As [`Dataset::read_bytes`].
     pub fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        let (Access::Chunks(chunks), [_]) = (&self.access, self.description.shape.as_slice()) else { return Ok(None) };
         let Some(end) = offset.checked_add(length as u64).filter(|end| *end <= self.bytes) else { return Ok(None) };
-        let lent = chunks.lend(offset, length, interrupt);
-        chunks.release_behind(end);
+        let lent = match (&self.access, self.description.shape.as_slice()) {
+            (Access::Run(address), _) => match address.checked_add(offset) {
+                Some(address) => Lent::read(&self.file, address, length),
+                None => return Ok(None),
+            },
+            (Access::Chunks(chunks), [_]) => {
+                let lent = chunks.lend(offset, length, interrupt);
+                chunks.release_behind(end);
+                lent
+            }
+            _ => return Ok(None),
+        };
         self.file.check().and(lent)
     }
 
@@ -183,10 +223,7 @@ impl Dataset {
                 Ok(())
             }
             Access::Run(address) => {
-                let mut at = address.checked_add(offset).ok_or_else(|| Error::Unsupported {
-                    path: self.path.clone(),
-                    reason: format!("its address {address} lies beyond any file"),
-                })?;
+                let mut at = self.place(*address, offset)?;
                 for part in out.chunks_mut(READ) {
                     interrupt.check()?;
                     self.file.read_at(at, part)?;
@@ -211,7 +248,7 @@ impl Dataset {
         let (offset, length) = (range.start * self.element_size(), count * self.element_size());
         let mut bytes = vec![0; length as usize];
         let memory = match &self.access {
-            Access::Chunks(chunks) if self.through_worker() && self.description.datatype.is_variable() => {
+            Access::Chunks(chunks) if self.through_worker() && self.description.datatype.has_descriptors() => {
                 self.gather_variable(chunks, offset, &mut bytes, interrupt)?.into()
             }
             _ => {
@@ -222,7 +259,10 @@ impl Dataset {
                 }
             }
         };
-        Ok(ElementBatch { bytes, heap: Heap::new(self.file.clone(), memory, interrupt.clone()) })
+        Ok(ElementBatch {
+            bytes,
+            heap: Heap::new(self.file.clone(), self.description.id.file, memory, interrupt.clone()),
+        })
     }
 
     /// Elements of variable length that a worker reads: those of each chunk lead into that chunk's own heap.
@@ -289,7 +329,7 @@ fn access(
         Access::Chunks(Arc::new(Chunks::new(file.clone(), path.into(), object, grid, how, fill.clone())))
     };
     let pieces = || {
-        let bytes = if description.datatype.is_variable() {
+        let bytes = if description.datatype.has_descriptors() {
             worker::VARIABLE_PIECE.saturating_mul(size)
         } else {
             worker::PIECE

@@ -63,38 +63,38 @@ impl Rows for DatasetRows {
     }
 
     fn nullable(&self) -> bool {
-        self.fill.finds_any() || self.datatype().is_boolean()
+        self.fill.finds_any() || self.datatype().is_boolean() || self.datatype().is_reference()
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let count = count_of(&range, self.len, self.dataset.path())?;
         let datatype = self.datatype();
         let mut oddities = Oddities::new();
-        let array = if datatype.is_variable() {
+        let bytes = (count as u64).checked_mul(datatype.size).and_then(|bytes| usize::try_from(bytes).ok());
+        let offset = range.start.checked_mul(datatype.size);
+        let (Some(bytes), Some(offset)) = (bytes, offset) else {
+            return Err(Error::Unsupported {
+                path: self.dataset.path().to_owned(),
+                reason: format!("{count} elements of {} bytes overflow", datatype.size),
+            });
+        };
+        let limit = self.dataset.file().store().max_chunk();
+        if bytes as u64 > limit {
+            return Err(Error::TooLarge {
+                path: self.dataset.path().to_owned(),
+                what: format!("{count} elements of {} bytes", datatype.size),
+                bytes: bytes as u64,
+                limit,
+                option: "--max-chunk",
+            });
+        }
+        let array = if datatype.is_variable() || datatype.holds_reference() {
             let batch = self.dataset.read_elements(range.clone(), interrupt)?;
             let bytes = ::arrow::buffer::Buffer::from_vec(batch.bytes);
             let array = decode(datatype, bytes.clone(), count, &batch.heap, &mut oddities)
                 .map_err(|error| self.decode_error(&range, error))?;
             self.fill.apply(array, datatype, &bytes, &batch.heap)
         } else {
-            let bytes = (count as u64).checked_mul(datatype.size).and_then(|bytes| usize::try_from(bytes).ok());
-            let offset = range.start.checked_mul(datatype.size);
-            let (Some(bytes), Some(offset)) = (bytes, offset) else {
-                return Err(Error::Unsupported {
-                    path: self.dataset.path().to_owned(),
-                    reason: format!("{count} elements of {} bytes overflow", datatype.size),
-                });
-            };
-            let limit = self.dataset.file().store().max_chunk();
-            if bytes as u64 > limit {
-                return Err(Error::TooLarge {
-                    path: self.dataset.path().to_owned(),
-                    what: format!("{count} elements of {} bytes", datatype.size),
-                    bytes: bytes as u64,
-                    limit,
-                    option: "--max-chunk",
-                });
-            }
             let mut buffer = MutableBuffer::from_len_zeroed(bytes);
             self.dataset.read_bytes(offset, buffer.as_slice_mut(), interrupt)?;
             let buffer: ::arrow::buffer::Buffer = buffer.into();

@@ -23,7 +23,7 @@ impl Fill {
             catalogue::Fill::Explicit(explicit) => explicit,
         };
         let mut explicit = explicit.clone();
-        if dataset.datatype.is_variable() {
+        if dataset.datatype.has_descriptors() {
             let to = Move { base: 0, index: IN_MEMORY, address_size };
             relocate(&dataset.datatype, &mut explicit, to).map_err(|reason| format!("its fill value: {reason}"))?;
         }

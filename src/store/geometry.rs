@@ -95,6 +95,11 @@ impl Grid {
         self.bytes
     }
 
+    /// Whether each chunk follows the one before it in the dataset.
+    pub fn is_line(&self) -> bool {
+        self.shape.len() == 1
+    }
+
     /// Extent of a chunk along the first dimension, in elements.
     pub fn first_extent(&self) -> Option<u64> {
         self.elements.1.first().copied()

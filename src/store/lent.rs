@@ -4,8 +4,12 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use super::chunks::Block;
+use super::{Error, File};
 
-/// A stretch of a decoded chunk, kept alive by whoever reads it: it spares a copy on the way to the reader.
+/// Fewer bytes than this are copied: a buffer of their own is not worth while.
+const WORTH_A_BUFFER: usize = 64 << 10;
+
+/// Bytes of a decoded chunk, of several decoded together, or of the file itself, kept alive by whoever reads it: it spares a copy on the way to the reader.
 #[derive(Clone, Debug)]
 pub struct Lent {
     block: Arc<Block>,
@@ -17,6 +21,23 @@ impl Lent {
     pub(super) fn new(block: Arc<Block>, range: Range<usize>) -> Option<Self> {
         block.bytes.get(range.clone())?;
         Some(Self { block, range })
+    }
+
+    /// Bytes of the file as they are, in a buffer that was used before and need not be cleared; `None` where there is
+    /// none to be had, or the bytes are few.
+    pub(super) fn read(file: &File, address: u64, length: usize) -> Result<Option<Self>, Error> {
+        if length < WORTH_A_BUFFER {
+            return Ok(None);
+        }
+        let Some((_lease, [mut bytes])) = file.store().budget().try_lease([length]) else { return Ok(None) };
+        file.read_at(address, &mut bytes)?;
+        Ok(Self::new(Arc::new(Block { bytes, heap: None }), 0..length))
+    }
+
+    /// A part of it; `None` where the range passes its end.
+    pub(super) fn part(&self, range: Range<usize>) -> Option<Self> {
+        self.get(range.clone())?;
+        Self::new(self.block.clone(), self.range.start + range.start..self.range.start + range.end)
     }
 }
 

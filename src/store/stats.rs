@@ -39,11 +39,25 @@ pub struct Stats {
     pub worker_bytes: Counter,
     /// Global heap collections parsed.
     pub collections: Counter,
+    /// Passes over all values of a view, for its exact size, begun.
+    pub passes: Counter,
+    /// Rows whose values went into the statistics of their column.
+    pub rows_observed: Counter,
+    /// Blocks of 65,536 rows of a column of which statistics are known since.
+    pub blocks_learnt: Counter,
+    /// Columns whose statistics were found in the cache folder.
+    pub statistics_loaded: Counter,
+    /// Columns whose statistics were written there.
+    pub statistics_kept: Counter,
+    /// Entries found in the cache folder.
+    pub kept_found: Counter,
+    /// Entries written there.
+    pub kept_written: Counter,
 }
 
 impl Stats {
     /// Every count with its name, as `.hepfs/stats` shows them.
-    pub fn table(&self) -> [(&'static str, u64); 9] {
+    pub fn table(&self) -> [(&'static str, u64); 16] {
         [
             ("chunks_decoded", self.chunks_decoded.get()),
             ("bytes_decoded", self.bytes_decoded.get()),
@@ -54,6 +68,13 @@ impl Stats {
             ("worker_reads", self.worker_reads.get()),
             ("worker_bytes", self.worker_bytes.get()),
             ("heap_collections", self.collections.get()),
+            ("passes", self.passes.get()),
+            ("rows_observed", self.rows_observed.get()),
+            ("blocks_learnt", self.blocks_learnt.get()),
+            ("statistics_loaded", self.statistics_loaded.get()),
+            ("statistics_kept", self.statistics_kept.get()),
+            ("kept_found", self.kept_found.get()),
+            ("kept_written", self.kept_written.get()),
         ]
     }
 }
