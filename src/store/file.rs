@@ -1,10 +1,14 @@
 //! An opened HDF5 file.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Error, Store};
-use crate::catalogue::FileInfo;
+use parking_lot::Mutex;
+
+use super::statistics::Learner;
+use super::{Error, Rows, Store};
+use crate::catalogue::{FileInfo, ObjectId};
 use crate::h5::Client;
 use crate::source::Source;
 
@@ -18,13 +22,15 @@ pub struct File {
     client: Arc<Client>,
     info: FileInfo,
     store: Arc<Store>,
+    /// By HDF5 path and what tells columns of one path apart. They stay as long as the file is open, so that what is shown of a column stays what it was.
+    learners: Mutex<BTreeMap<(String, ObjectId, u64), Arc<Learner>>>,
 }
 
 impl File {
     /// A file whose facts are known.
     pub fn new(store: Arc<Store>, source: Arc<Source>, client: Arc<Client>, info: FileInfo) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self { serial: NEXT.fetch_add(1, Ordering::Relaxed), source, client, info, store }
+        Self { serial: NEXT.fetch_add(1, Ordering::Relaxed), source, client, info, store, learners: Mutex::default() }
     }
 
     /// Number of this opening, unique in the process: what is cached of the file is cached under it.
@@ -66,6 +72,72 @@ impl File {
         if self.info.swmr { Ok(()) } else { Ok(self.source.check()?) }
     }
 
+    /// What is kept of this file as `what` in the user's cache folder; see [`Kept::get`](super::Kept::get). Nothing is of a
+    /// file whose identity does not stand for its content: one that a writer has open in SWMR mode, or that may read others.
+    pub fn kept(&self, what: &str) -> Option<Vec<u8>> {
+        if !self.has_one_content() {
+            return None;
+        }
+        let found = self.store.kept().get(&self.source.identity(), what)?;
+        self.store.stats().kept_found.add(1);
+        Some(found)
+    }
+
+    fn has_one_content(&self) -> bool {
+        !self.info.swmr && !self.client.follows_external()
+    }
+
+    /// Why [`File::keep`] keeps nothing of this file, where something about the file or the options is in the way.
+    pub fn why_not_kept(&self) -> Option<&'static str> {
+        if self.store.kept().folder().is_none() {
+            Some("there is no cache folder")
+        } else if self.info.swmr {
+            Some("a writer has the file open in SWMR mode, so its content may change")
+        } else if self.client.follows_external() {
+            Some("with --follow-external values may lie in other files, whose changes nothing tells")
+        } else if !self.source.was_settled() {
+            Some("the file had just been written when it was opened")
+        } else if self.source.check().is_err() {
+            Some("the file has changed since it was opened")
+        } else {
+            None
+        }
+    }
+
+    /// Keeps what was computed from this file as `what`; says whether it is kept. See [`Kept::put`](super::Kept::put).
+    /// Nothing is kept where the file may have changed since it was opened.
+    pub fn keep(&self, what: &str, bytes: &[u8]) -> bool {
+        if self.why_not_kept().is_some() {
+            return false;
+        }
+        let kept = self.store.kept().put(&self.source.identity(), what, bytes);
+        self.store.stats().kept_written.add(u64::from(kept));
+        kept
+    }
+
+    /// What learns the statistics of the column at `path`, which is object `id`, always the same one; `None` where there
+    /// are none: of types without order, and of files whose identity does not stand for their content, as for what is
+    /// kept.
+    pub fn learner(self: &Arc<Self>, path: &str, id: ObjectId, rows: &dyn Rows) -> Option<Arc<Learner>> {
+        if !self.has_one_content() {
+            return None;
+        }
+        // Two paths that are no UTF-8 may read the same: the object's number tells them apart.
+        let key = (path.to_owned(), id, rows.len());
+        let mut learners = self.learners.lock();
+        if let Some(known) = learners.get(&key) {
+            return Some(known.clone());
+        }
+        let fresh = Arc::new(Learner::new(&Arc::downgrade(self), path, id, rows)?);
+        learners.insert(key, fresh.clone());
+        Some(fresh)
+    }
+
+    /// The learners of columns opened so far, by HDF5 path.
+    pub fn learners(&self) -> Vec<Arc<Learner>> {
+        self.learners.lock().values().cloned().collect()
+    }
+
     /// Length of the file in bytes, as opened; as it is now where a writer has it open.
     pub(super) fn size(&self) -> Result<u64, Error> {
         Ok(if self.info.swmr { self.source.metadata()?.len() } else { self.source.identity().size })
@@ -75,6 +147,13 @@ impl File {
     pub(super) fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
         self.source.read_at(offset, out)?;
         self.store.stats().bytes_read.add(out.len() as u64);
+        Ok(())
+    }
+
+    /// Appends `length` bytes from byte `offset` on to `out`, and counts.
+    pub(super) fn append_at(&self, offset: u64, length: usize, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.source.append_at(offset, length, out)?;
+        self.store.stats().bytes_read.add(length as u64);
         Ok(())
     }
 }

@@ -1,0 +1,340 @@
+//! What is kept of sources in the user's cache folder: block indexes, page sizes, statistics.
+//!
+//! Everything here can be computed again, so deleting the folder loses nothing, and whatever is wrong with it (a full disk,
+//! a damaged entry, a folder of somebody else) costs time and nothing else: an entry is either the bytes that were put,
+//! or absent.
+//!
+//! One file an entry, named by a hash of its key, all numbers little-endian:
+//!
+//! ```text
+//! 8 bytes  b"hepfs\0K1"
+//! 4 bytes  length of the key
+//! key      postcard of (version of hepfs, identity of the source, what it is)
+//! 8 bytes  length of the bytes
+//! bytes
+//! 8 bytes  xxh3 of all before
+//! ```
+//!
+//! Entries are written to a temporary name and renamed, so several processes share a folder without locks: each sees an
+//! entry whole or not at all. Reading sets an entry's mtime; when all take more than the limit, the oldest go. Nothing is
+//! ever removed but files with the names of entries.
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::{DirBuilder, File, FileTimes, Metadata, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+
+use crate::source::Identity;
+
+const MAGIC: &[u8; 8] = b"hepfs\0K1";
+
+/// An entry without its key and its bytes.
+const FRAME: usize = MAGIC.len() + 4 + 8 + 8;
+
+/// How the name of an entry ends, after 32 hexadecimal digits.
+const SUFFIX: &str = ".kept";
+
+/// How the name of an entry that is being written ends.
+const TEMPORARY: &str = ".part";
+
+/// A temporary file that nobody has written to for so long was left by a process that was killed.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// Entries put before the folder is looked through again: other processes put entries as well.
+const MOST_PUT: u64 = 256;
+
+/// Disk space is taken by the block.
+const BLOCK: u64 = 4096;
+
+/// What is kept of sources in a folder, within a limit.
+#[derive(Debug)]
+pub struct Kept(Option<Folder>);
+
+#[derive(Debug)]
+struct Folder {
+    path: PathBuf,
+    /// Bytes of all entries at most.
+    limit: u64,
+    swept: Mutex<Swept>,
+    /// What was wrong with the folder first.
+    trouble: OnceLock<String>,
+}
+
+/// What is known of the folder since it was last looked through.
+#[derive(Debug, Default)]
+struct Swept {
+    /// Bytes of all entries.
+    bytes: u64,
+    /// How many more may be put without looking.
+    unseen: u64,
+}
+
+impl Kept {
+    /// Keeps nothing.
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// Keeps entries in a folder of this user, made when the first is put, with `limit` bytes on disk at most (short of
+    /// what other processes add at the same moment).
+    pub fn new(folder: PathBuf, limit: u64) -> Self {
+        Self(Some(Folder { path: folder, limit, swept: Mutex::default(), trouble: OnceLock::new() }))
+    }
+
+    /// The folder, where there is one.
+    pub fn folder(&self) -> Option<&Path> {
+        self.0.as_ref().map(|folder| folder.path.as_path())
+    }
+
+    /// What was wrong with the folder, where anything was; the first of it.
+    pub fn trouble(&self) -> Option<&str> {
+        self.0.as_ref()?.trouble.get().map(String::as_str)
+    }
+
+    /// What was put as `what` of a source with this identity: the same bytes, or `None` where there is no whole and
+    /// undamaged entry.
+    ///
+    /// `what` says everything that the bytes depend on beside the source: object path, view, options, version of the
+    /// computation.
+    pub fn get(&self, identity: &Identity, what: &str) -> Option<Vec<u8>> {
+        let folder = self.0.as_ref()?;
+        folder.get(&key(identity, what)).unwrap_or_else(|error| {
+            folder.warn("cannot be read", &error);
+            None
+        })
+    }
+
+    /// Keeps `bytes` as `what` of a source with this identity; says whether they are kept. May look through the folder and
+    /// remove old entries, so nobody should wait for it.
+    ///
+    /// The bytes must come from a source that had this identity all the while; see [`File::keep`](super::File::keep).
+    pub fn put(&self, identity: &Identity, what: &str, bytes: &[u8]) -> bool {
+        let Some(folder) = &self.0 else { return false };
+        match folder.put(&key(identity, what), bytes) {
+            Ok(kept) => kept,
+            Err(error) => {
+                folder.warn("cannot be written to", &error);
+                false
+            }
+        }
+    }
+}
+
+/// Other versions of hepfs may compute otherwise.
+fn key(identity: &Identity, what: &str) -> Vec<u8> {
+    // Writing to a vector fails for no such value; a key that is empty finds nothing.
+    postcard::to_stdvec(&(env!("CARGO_PKG_VERSION"), identity, what)).unwrap_or_default()
+}
+
+fn file_name(key: &[u8]) -> String {
+    format!("{:032x}{SUFFIX}", xxh3_128(key))
+}
+
+fn is_entry(name: &str) -> bool {
+    name.strip_suffix(SUFFIX).is_some_and(|hash| hash.len() == 32 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+fn is_temporary(name: &str) -> bool {
+    name.strip_suffix(TEMPORARY).and_then(|name| name.get(..32 + SUFFIX.len())).is_some_and(is_entry)
+}
+
+/// An entry as a file.
+fn encode(key: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut entry = Vec::with_capacity(FRAME + key.len() + bytes.len());
+    entry.extend_from_slice(MAGIC);
+    entry.extend_from_slice(&u32::try_from(key.len()).ok()?.to_le_bytes());
+    entry.extend_from_slice(key);
+    entry.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+    entry.extend_from_slice(bytes);
+    entry.extend_from_slice(&xxh3_64(&entry).to_le_bytes());
+    Some(entry)
+}
+
+/// The bytes of an entry with this key; `None` where it is no such entry, or not whole.
+fn decode(mut entry: Vec<u8>, key: &[u8]) -> Option<Vec<u8>> {
+    let (rest, sum) = entry.split_last_chunk::<8>()?;
+    if xxh3_64(rest) != u64::from_le_bytes(*sum) {
+        return None;
+    }
+    let rest = rest.strip_prefix(MAGIC)?;
+    let (key_length, rest) = rest.split_first_chunk::<4>()?;
+    let (found, rest) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*key_length)).ok()?)?;
+    let (length, bytes) = rest.split_first_chunk::<8>()?;
+    if found != key || u64::from_le_bytes(*length) != bytes.len() as u64 {
+        return None;
+    }
+    let start = entry.len() - 8 - bytes.len();
+    entry.truncate(entry.len() - 8);
+    entry.drain(..start);
+    Some(entry)
+}
+
+fn on_disk(length: u64) -> u64 {
+    length.div_ceil(BLOCK).saturating_mul(BLOCK)
+}
+
+fn ours(metadata: &Metadata) -> bool {
+    metadata.uid() == nix::unistd::geteuid().as_raw()
+}
+
+fn refused(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, reason.to_owned())
+}
+
+impl Folder {
+    /// Says once what is wrong with the folder.
+    fn warn(&self, what: &str, error: &io::Error) {
+        self.trouble.get_or_init(|| {
+            let trouble = format!("the cache folder {} {what}: {error}", self.path.display());
+            tracing::warn!("{trouble}; less is kept");
+            trouble
+        });
+    }
+
+    /// Whether there is a folder; an error where it is not to be trusted.
+    fn check(&self) -> io::Result<bool> {
+        let found = match std::fs::symlink_metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            found => found?,
+        };
+        if !ours(&found) {
+            return Err(refused("it belongs to another user"));
+        }
+        let folder = std::fs::metadata(&self.path)?;
+        if !folder.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        if !ours(&folder) {
+            return Err(refused("it belongs to another user"));
+        }
+        if folder.mode() & 0o022 != 0 {
+            return Err(refused("others may write to it"));
+        }
+        Ok(true)
+    }
+
+    fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        if !self.check()? {
+            return Ok(None);
+        }
+        // A link leads elsewhere; opening a pipe would wait.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let opened = OpenOptions::new().read(true).custom_flags(flags).open(self.path.join(file_name(key)));
+        let mut file = match opened {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || !ours(&metadata) {
+            return Err(refused("an entry belongs to another user or is no file"));
+        }
+        if metadata.len() > self.limit {
+            return Ok(None);
+        }
+        let mut entry = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
+        Read::by_ref(&mut file).take(self.limit).read_to_end(&mut entry)?;
+        let Some(bytes) = decode(entry, key) else {
+            self.warn("holds a damaged entry", &io::ErrorKind::InvalidData.into());
+            return Ok(None);
+        };
+        let now = SystemTime::now();
+        // On a file system mounted read-only the order of use is not recorded.
+        let _ = file.set_times(FileTimes::new().set_accessed(now).set_modified(now));
+        Ok(Some(bytes))
+    }
+
+    fn put(&self, key: &[u8], bytes: &[u8]) -> io::Result<bool> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let Some(entry) = encode(key, bytes) else { return Ok(false) };
+        let size = on_disk(entry.len() as u64);
+        if size > self.limit {
+            return Ok(false);
+        }
+        self.make()?;
+        let name = file_name(key);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let temporary = self.path.join(format!("{name}.{}-{number}{TEMPORARY}", std::process::id()));
+        let written = write_new(&temporary, &entry).and_then(|()| std::fs::rename(&temporary, self.path.join(name)));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&temporary);
+        }
+        written?;
+        self.bound(size)?;
+        Ok(true)
+    }
+
+    /// Makes the folder where there is none.
+    fn make(&self) -> io::Result<()> {
+        if self.check()? {
+            return Ok(());
+        }
+        if let Some(parent) = self.path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        match DirBuilder::new().mode(0o700).create(&self.path) {
+            // Another process was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.check().map(drop),
+            made => made,
+        }
+    }
+
+    /// Removes what was used least recently while all entries, `added` bytes among them, take more than the limit.
+    fn bound(&self, added: u64) -> io::Result<()> {
+        let mut swept = self.swept.lock();
+        swept.bytes = swept.bytes.saturating_add(added);
+        if let Some(unseen) = swept.unseen.checked_sub(1)
+            && swept.bytes <= self.limit
+        {
+            swept.unseen = unseen;
+            return Ok(());
+        }
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(&self.path)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            // What another process has just removed is no loss.
+            let Ok(metadata) = entry.metadata() else { continue };
+            let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            if is_temporary(name) && used.elapsed().is_ok_and(|age| age > ABANDONED) {
+                let _ = std::fs::remove_file(entry.path());
+            } else if is_entry(name) && metadata.is_file() {
+                entries.push((used, on_disk(metadata.len()), entry.path()));
+            }
+        }
+        let mut bytes = entries.iter().map(|(_, size, _)| *size).fold(0, u64::saturating_add);
+        if bytes > self.limit {
+            entries.sort();
+            // A little more than needed, so that not every entry looks through the folder from now on. The last is the
+            // one just put.
+            let enough = self.limit - self.limit / 16;
+            let newest = entries.len().saturating_sub(1);
+            for (_, size, path) in entries.drain(..newest) {
+                if bytes <= enough {
+                    break;
+                }
+                match std::fs::remove_file(&path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => bytes = bytes.saturating_sub(size),
+                }
+            }
+        }
+        *swept = Swept { bytes, unseen: MOST_PUT };
+        Ok(())
+    }
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    // Nothing is synchronised: what a crash tears, the checksum finds.
+    file.write_all(bytes)
+}

@@ -1,0 +1,296 @@
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::*;
+
+fn identity(inode: u64) -> Identity {
+    Identity { device: 1, inode, size: 3, mtime: (4, 5), ctime: (6, 7) }
+}
+
+fn folder() -> (TempDir, PathBuf) {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("cache/hepfs");
+    (parent, path)
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn what_was_put_is_found_by_its_whole_key() {
+    let (_parent, path) = folder();
+    let kept = Kept::new(path.clone(), 1 << 20);
+    assert_eq!(kept.get(&identity(1), "index"), None);
+    assert!(kept.put(&identity(1), "index", b"one"));
+    assert!(kept.put(&identity(2), "index", b""));
+    assert!(kept.put(&identity(1), "pages", b"three"));
+    assert_eq!(kept.get(&identity(1), "index").unwrap(), b"one");
+    assert_eq!(kept.get(&identity(2), "index").unwrap(), b"");
+    assert_eq!(kept.get(&identity(1), "pages").unwrap(), b"three");
+    let changes: [fn(&mut Identity); 5] = [
+        |identity| identity.device += 1,
+        |identity| identity.inode += 2,
+        |identity| identity.size += 1,
+        |identity| identity.mtime.1 += 1,
+        |identity| identity.ctime.1 += 1,
+    ];
+    for change in changes {
+        let mut other = identity(1);
+        change(&mut other);
+        assert_eq!(kept.get(&other, "index"), None, "{other:?}");
+    }
+    // Another opening of the folder, as by another process.
+    let other = Kept::new(path.clone(), 1 << 20);
+    assert!(other.put(&identity(1), "index", b"newer"));
+    assert_eq!(kept.get(&identity(1), "index").unwrap(), b"newer");
+    assert_eq!(files(&path).len(), 3);
+}
+
+#[test]
+fn only_the_user_may_look() {
+    let (_parent, path) = folder();
+    Kept::new(path.clone(), 1 << 20).put(&identity(1), "/secret/name", b"one");
+    assert_eq!(mode(&path), 0o700);
+    let [file] = files(&path).try_into().unwrap();
+    assert_eq!(mode(&file), 0o600);
+    assert!(!file.display().to_string().contains("secret"));
+}
+
+#[test]
+fn a_damaged_entry_is_absent() {
+    let (_parent, path) = folder();
+    let kept = Kept::new(path.clone(), 1 << 20);
+    kept.put(&identity(1), "index", b"some bytes");
+    let [file] = files(&path).try_into().unwrap();
+    let whole = std::fs::read(&file).unwrap();
+    for at in 0..whole.len() {
+        for flip in [1, 0x80, 0xff] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= flip;
+            std::fs::write(&file, &damaged).unwrap();
+            assert_eq!(kept.get(&identity(1), "index"), None, "byte {at} ^ {flip:#x}");
+        }
+        std::fs::write(&file, &whole[..at]).unwrap();
+        assert_eq!(kept.get(&identity(1), "index"), None, "cut at {at}");
+    }
+    std::fs::write(&file, [whole.as_slice(), b"\0"].concat()).unwrap();
+    assert_eq!(kept.get(&identity(1), "index"), None);
+    std::fs::write(&file, &whole).unwrap();
+    assert_eq!(kept.get(&identity(1), "index").unwrap(), b"some bytes");
+}
+
+/// A checksum that fits does not make an entry of it: lengths that lie, another key.
+#[test]
+fn an_entry_that_is_whole_may_still_be_foreign() {
+    let (_parent, path) = folder();
+    let kept = Kept::new(path.clone(), 1 << 20);
+    kept.put(&identity(1), "index", b"some bytes");
+    let [file] = files(&path).try_into().unwrap();
+    let whole = std::fs::read(&file).unwrap();
+    let sealed = |mut entry: Vec<u8>| {
+        entry.truncate(entry.len() - 8);
+        let sum = xxh3_64(&entry).to_le_bytes();
+        entry.extend_from_slice(&sum);
+        entry
+    };
+    let key_length = u32::from_le_bytes(whole[8..12].try_into().unwrap()) as usize;
+    for at in (0..12).chain(12 + key_length..20 + key_length) {
+        for flip in [1, 0x80, 0xff] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= flip;
+            std::fs::write(&file, sealed(damaged)).unwrap();
+            assert_eq!(kept.get(&identity(1), "index"), None, "byte {at} ^ {flip:#x}");
+        }
+    }
+    std::fs::write(&file, encode(&key(&identity(2), "index"), b"others").unwrap()).unwrap();
+    assert_eq!(kept.get(&identity(1), "index"), None);
+}
+
+#[test]
+fn the_least_recently_used_go_first() {
+    let (_parent, path) = folder();
+    // Room for 16 entries of one block each; a sixteenth of the room is made at once.
+    let kept = Kept::new(path.clone(), 16 * BLOCK);
+    let age = |inode: u64, seconds: u64| {
+        let file = path.join(file_name(&key(&identity(inode), "index")));
+        let when = SystemTime::now() - Duration::from_secs(seconds);
+        File::open(file).unwrap().set_times(FileTimes::new().set_modified(when)).unwrap();
+    };
+    for inode in 0..16 {
+        assert!(kept.put(&identity(inode), "index", &[7; 1000]));
+        age(inode, 1000 - inode);
+    }
+    // Used again, so the next two are the oldest.
+    assert!(kept.get(&identity(0), "index").is_some());
+    assert!(kept.put(&identity(16), "index", &[7; 1000]));
+    let found: Vec<u64> = (0..17).filter(|inode| kept.get(&identity(*inode), "index").is_some()).collect();
+    assert_eq!(found, [0].into_iter().chain(3..17).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_larger_than_the_limit_is_not_kept() {
+    let (_parent, path) = folder();
+    let kept = Kept::new(path.clone(), 3 * BLOCK);
+    assert!(kept.put(&identity(1), "index", &[7; 2 * BLOCK as usize]));
+    assert!(!kept.put(&identity(2), "index", &[7; 3 * BLOCK as usize]));
+    assert!(kept.get(&identity(1), "index").is_some());
+    assert!(!Kept::none().put(&identity(1), "index", b"one"));
+    assert_eq!(Kept::none().get(&identity(1), "index"), None);
+}
+
+#[test]
+fn other_files_in_the_folder_stay() {
+    let (_parent, path) = folder();
+    let kept = Kept::new(path.clone(), 2 * BLOCK);
+    kept.put(&identity(1), "index", b"one");
+    let name = file_name(&key(&identity(9), "index"));
+    let stranger = [
+        "notes.txt".to_owned(),
+        "abc.kept".into(),
+        format!("x{name}"),
+        format!("{name}.old"),
+        format!("{name}.1-1.part.txt"),
+    ];
+    for name in &stranger {
+        std::fs::write(path.join(name), [0; 5 * BLOCK as usize]).unwrap();
+    }
+    let abandoned = path.join(format!("{name}.1-1{TEMPORARY}"));
+    let fresh = path.join(format!("{name}.1-2{TEMPORARY}"));
+    std::fs::write(&fresh, "x").unwrap();
+    std::fs::write(&abandoned, "x").unwrap();
+    let old = SystemTime::now() - ABANDONED - Duration::from_secs(1);
+    File::open(&abandoned).unwrap().set_times(FileTimes::new().set_modified(old)).unwrap();
+    let other = Kept::new(path.clone(), 2 * BLOCK);
+    for inode in 2..9 {
+        assert!(other.put(&identity(inode), "index", b"more"));
+    }
+    assert!(stranger.iter().all(|name| path.join(name).exists()));
+    assert!(fresh.exists() && !abandoned.exists());
+    let entries = files(&path).iter().filter(|path| is_entry(path.file_name().unwrap().to_str().unwrap())).count();
+    assert!(entries <= 2, "{entries}");
+}
+
+#[test]
+fn a_folder_that_others_can_write_to_is_not_used() {
+    let (_parent, path) = folder();
+    let kept = Kept::new(path.clone(), 1 << 20);
+    kept.put(&identity(1), "index", b"one");
+    for open in [0o770, 0o702, 0o1777] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(open)).unwrap();
+        assert_eq!(kept.get(&identity(1), "index"), None, "{open:o}");
+        assert!(!kept.put(&identity(2), "index", b"two"), "{open:o}");
+    }
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(kept.get(&identity(1), "index").unwrap(), b"one");
+    assert_eq!(files(&path).len(), 1);
+}
+
+#[test]
+fn an_entry_that_is_a_link_or_a_pipe_is_absent() {
+    let (parent, path) = folder();
+    let kept = Kept::new(path.clone(), 1 << 20);
+    kept.put(&identity(1), "index", b"one");
+    let [file] = files(&path).try_into().unwrap();
+    let elsewhere = parent.path().join("elsewhere");
+    std::fs::rename(&file, &elsewhere).unwrap();
+    symlink(&elsewhere, &file).unwrap();
+    assert_eq!(kept.get(&identity(1), "index"), None);
+    std::fs::remove_file(&file).unwrap();
+    assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+    assert_eq!(kept.get(&identity(1), "index"), None);
+    // It is replaced, not followed and not waited for.
+    assert!(kept.put(&identity(1), "index", b"two"));
+    assert_eq!(kept.get(&identity(1), "index").unwrap(), b"two");
+    assert!(std::fs::symlink_metadata(&file).unwrap().is_file());
+}
+
+/// Only root can make a folder of another user.
+#[test]
+fn a_folder_of_another_user_is_not_used() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let (parent, path) = folder();
+    let kept = Kept::new(path.clone(), 1 << 20);
+    kept.put(&identity(1), "index", b"one");
+    let [file] = files(&path).try_into().unwrap();
+    std::os::unix::fs::chown(&file, Some(65534), None).unwrap();
+    assert_eq!(kept.get(&identity(1), "index"), None, "a file of another user");
+    std::os::unix::fs::chown(&file, Some(0), None).unwrap();
+    let link = parent.path().join("link");
+    symlink(&path, &link).unwrap();
+    let through = Kept::new(link.clone(), 1 << 20);
+    assert_eq!(through.get(&identity(1), "index").unwrap(), b"one", "a link of the user's own");
+    std::os::unix::fs::lchown(&link, Some(65534), None).unwrap();
+    assert_eq!(through.get(&identity(1), "index"), None, "a link of another user");
+    assert!(!through.put(&identity(2), "index", b"two"));
+    std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+    assert_eq!(kept.get(&identity(1), "index"), None, "a folder of another user");
+    assert!(!kept.put(&identity(2), "index", b"two"));
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_costs_nothing_but_time() {
+    let (parent, _) = folder();
+    let file = parent.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    for path in [file.clone(), file.join("below")] {
+        let kept = Kept::new(path, 1 << 20);
+        assert!(!kept.put(&identity(1), "index", b"one"));
+        assert_eq!(kept.get(&identity(1), "index"), None);
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), b"x");
+}
+
+#[test]
+fn a_folder_that_was_removed_is_made_again() {
+    let (_parent, path) = folder();
+    let kept = Kept::new(path.clone(), 1 << 20);
+    kept.put(&identity(1), "index", b"one");
+    std::fs::remove_dir_all(&path).unwrap();
+    assert_eq!(kept.get(&identity(1), "index"), None);
+    assert!(kept.put(&identity(1), "index", b"one"));
+    assert_eq!(kept.get(&identity(1), "index").unwrap(), b"one");
+}
+
+/// Environment of the second process of the next test.
+const SHARED: &str = "HEPFS_TEST_SHARED_CACHE_FOLDER";
+
+/// Writers and readers of the same entries, in a folder too small for all of them: whoever finds one finds it whole.
+fn hammer(path: &Path) {
+    let kept = Kept::new(path.to_owned(), 8 * BLOCK);
+    for round in 0..400_u64 {
+        let inode = round % 12;
+        let length = 100 + (round * 997 % 9000) as usize;
+        assert!(kept.put(&identity(inode), "index", &vec![inode as u8; length]));
+        for inode in 0..12 {
+            if let Some(bytes) = kept.get(&identity(inode), "index") {
+                assert!(bytes.len() >= 100 && bytes.iter().all(|byte| u64::from(*byte) == inode));
+            }
+        }
+    }
+}
+
+#[test]
+fn two_processes_share_a_folder() {
+    if let Some(path) = std::env::var_os(SHARED) {
+        return hammer(Path::new(&path));
+    }
+    let (_parent, path) = folder();
+    let name = "store::kept::tests::two_processes_share_a_folder";
+    let mut other =
+        Command::new(std::env::current_exe().unwrap()).args(["--exact", name]).env(SHARED, &path).spawn().unwrap();
+    hammer(&path);
+    assert!(other.wait().unwrap().success());
+    // At most what one process may add while the other does not look.
+    let bytes: u64 = files(&path).iter().map(|file| on_disk(std::fs::metadata(file).unwrap().len())).sum();
+    assert!(bytes <= 2 * 8 * BLOCK, "{bytes}");
+    assert!(files(&path).iter().all(|file| is_entry(file.file_name().unwrap().to_str().unwrap())));
+}
