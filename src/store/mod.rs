@@ -7,6 +7,7 @@
 //! | [`Dataset`] | its elements as one line of bytes, whatever their rank and layout |
 //! | [`ElementBatch`] | elements with what their variable-length parts lead to |
 //! | [`Rows`] | what a column is made of |
+//! | [`statistics`] | least and greatest values, missing rows and NaN by blocks of rows |
 //!
 //! libhdf5 is asked where chunks lie (once for a dataset) and for what only it can read; everything else is `pread` and
 //! [`codec`]s on our own threads.
@@ -25,14 +26,19 @@ mod fill;
 mod geometry;
 mod heap;
 mod idle;
+mod kept;
 mod lent;
+mod prefetch;
 mod references;
 mod rows;
+mod selection;
+pub mod statistics;
 mod stats;
 mod stored_strings;
 mod tally;
 mod worker;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ahead::Threads;
@@ -47,6 +53,7 @@ pub(crate) use dataset_rows::count_of;
 pub use error::Error;
 pub use file::File;
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
+pub use kept::Kept;
 pub use lent::Lent;
 pub use rows::{RowRange, Rows};
 pub use stats::{Counter, Stats};
@@ -64,6 +71,10 @@ pub struct Options {
     pub max_chunk: u64,
     /// Threads that decode ahead of sequential readers: one for each core.
     pub threads: usize,
+    /// Folder for what is kept of sources (`--cache-folder`); none, so nothing is kept.
+    pub kept_folder: Option<PathBuf>,
+    /// Bytes of everything in that folder (`--cache-folder-size`): 1 GiB.
+    pub kept_size: u64,
 }
 
 impl Default for Options {
@@ -72,6 +83,8 @@ impl Default for Options {
             cache_size: (memory() / 4).min(1 << 30),
             max_chunk: 1 << 30,
             threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
+            kept_folder: None,
+            kept_size: 1 << 30,
         }
     }
 }
@@ -90,9 +103,13 @@ pub struct Store {
     options: Options,
     budget: Budget,
     chunks: Cache<ChunkKey, Block>,
+    /// Chunks decoded together, ahead of their readers.
+    stretches: Cache<ChunkKey, Block>,
     maps: Cache<(u64, ObjectId), HeldMap>,
     collections: Cache<(u64, u64), Collection>,
     threads: Threads,
+    kept: Kept,
+    decisions: statistics::Decisions,
     stats: Stats,
 }
 
@@ -102,9 +119,12 @@ impl Store {
         let budget = Budget::new(options.cache_size);
         Arc::new(Self {
             chunks: Cache::new(&budget),
+            stretches: Cache::new(&budget),
             maps: Cache::new(&budget),
             collections: Cache::new(&budget),
             threads: Threads::new(options.threads),
+            kept: options.kept_folder.clone().map_or_else(Kept::none, |folder| Kept::new(folder, options.kept_size)),
+            decisions: statistics::Decisions::default(),
             stats: Stats::default(),
             budget,
             options,
@@ -126,8 +146,21 @@ impl Store {
         self.options.max_chunk
     }
 
+    /// What is kept of sources in the user's cache folder. [`File::kept`] and [`File::keep`] go with a file's identity.
+    pub fn kept(&self) -> &Kept {
+        &self.kept
+    }
+
+    fn decisions(&self) -> &statistics::Decisions {
+        &self.decisions
+    }
+
     fn chunks(&self) -> &Cache<ChunkKey, Block> {
         &self.chunks
+    }
+
+    fn stretches(&self) -> &Cache<ChunkKey, Block> {
+        &self.stretches
     }
 
     fn maps(&self) -> &Cache<(u64, ObjectId), HeldMap> {
@@ -145,6 +178,7 @@ impl Store {
     /// Drops what is kept of a file that nobody uses any more.
     fn forget(&self, file: u64) {
         self.chunks.retain(|key| key.file != file);
+        self.stretches.retain(|key| key.file != file);
         self.maps.retain(|key| key.0 != file);
         self.collections.retain(|key| key.0 != file);
     }

@@ -1,0 +1,151 @@
+//! The blocks of a column that are known, packed: 24 bytes a block of numbers.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
+
+/// Rows of a block. Constant: what is kept of one run fits the next, and whoever wants coarser grain merges blocks.
+pub const GRAIN: u64 = 65_536;
+
+/// Blocks of a page, the last page of a column but for its end: memory is taken for what was read, not for what a file
+/// says that it holds.
+const PAGE: usize = 256;
+
+/// The summaries of some blocks.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    kind: Kind,
+    /// Rows of the column.
+    rows: u64,
+    pages: BTreeMap<u64, Page>,
+    known: u64,
+}
+
+type Text = Box<[u8]>;
+
+#[derive(Debug)]
+struct Page {
+    known: Box<[bool]>,
+    /// Missing rows and NaN of each block; none where there is none in the page.
+    counts: Option<Box<[[u32; 2]]>>,
+    bounds: Bounds,
+}
+
+/// Least and greatest of each block.
+#[derive(Debug)]
+enum Bounds {
+    /// As bits; meaningless where the block has no value.
+    Bits(Box<[[u64; 2]]>),
+    Texts(Box<[[Option<Text>; 2]]>),
+}
+
+impl Page {
+    fn new(kind: Kind, length: usize) -> Self {
+        let bounds = match kind {
+            Kind::Text => Bounds::Texts(vec![[None, None]; length].into()),
+            _ => Bounds::Bits(vec![[0; 2]; length].into()),
+        };
+        Self { known: vec![false; length].into(), counts: None, bounds }
+    }
+}
+
+/// A number as 64 bits; `None` for text.
+pub(super) fn to_bits(scalar: &Scalar) -> Option<u64> {
+    Some(match scalar {
+        Scalar::Bool(value) => u64::from(*value),
+        Scalar::Int(value) => value.cast_unsigned(),
+        Scalar::UInt(value) => *value,
+        Scalar::Float(value) => value.to_bits(),
+        Scalar::Text(_) => return None,
+    })
+}
+
+/// The number that [`to_bits`] made bits of.
+pub(super) fn from_bits(kind: Kind, bits: u64) -> Option<Scalar> {
+    Some(match kind {
+        Kind::Bool => Scalar::Bool(bits != 0),
+        Kind::Int => Scalar::Int(bits.cast_signed()),
+        Kind::UInt => Scalar::UInt(bits),
+        Kind::Float => Scalar::Float(f64::from_bits(bits)),
+        Kind::Text => return None,
+    })
+}
+
+/// Blocks of a column of `rows` rows.
+pub(super) fn blocks_of(rows: u64) -> u64 {
+    rows.div_ceil(GRAIN)
+}
+
+/// Rows of a block: the last one may be short.
+pub(super) fn rows_of(block: u64, rows: u64) -> Range<u64> {
+    let start = block.saturating_mul(GRAIN).min(rows);
+    start..start.saturating_add(GRAIN).min(rows)
+}
+
+impl Blocks {
+    pub fn new(kind: Kind, rows: u64) -> Self {
+        Self { kind, rows, pages: BTreeMap::new(), known: 0 }
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Blocks known.
+    pub fn known(&self) -> u64 {
+        self.known
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.known == blocks_of(self.rows)
+    }
+
+    /// Learns a block of the column: its summary over all of its rows, with bounds of the column's kind.
+    pub fn set(&mut self, block: u64, summary: Summary) {
+        let at = (block % PAGE as u64) as usize;
+        let left = blocks_of(self.rows).saturating_sub(block - at as u64);
+        let length = usize::try_from(left).unwrap_or(PAGE).clamp(at + 1, PAGE);
+        let page = self.pages.entry(block / PAGE as u64).or_insert_with(|| Page::new(self.kind, length));
+        self.known += u64::from(!page.known[at]);
+        page.known[at] = true;
+        // At most as many as a block has rows.
+        let counts = [summary.nulls as u32, summary.nans as u32];
+        if counts != [0, 0] || page.counts.is_some() {
+            page.counts.get_or_insert_with(|| vec![[0; 2]; length].into())[at] = counts;
+        }
+        let bounds = [summary.min, summary.max];
+        match &mut page.bounds {
+            Bounds::Bits(page) => page[at] = bounds.map(|bound| bound.as_ref().and_then(to_bits).unwrap_or(0)),
+            Bounds::Texts(page) => {
+                page[at] = bounds.map(|bound| match bound {
+                    Some(Scalar::Text(text)) if text.len() <= LONGEST_TEXT => Some(text.into_boxed_slice()),
+                    _ => None,
+                });
+            }
+        }
+    }
+
+    /// What is known of a block.
+    pub fn get(&self, block: u64) -> Option<Summary> {
+        let page = self.pages.get(&(block / PAGE as u64))?;
+        let at = (block % PAGE as u64) as usize;
+        if !*page.known.get(at)? {
+            return None;
+        }
+        let rows = rows_of(block, self.rows);
+        let [nulls, nans] = page.counts.as_ref().map_or([0, 0], |counts| counts[at]).map(u64::from);
+        let mut summary = Summary { rows: rows.end - rows.start, nulls, nans, min: None, max: None };
+        if summary.values() > 0 {
+            [summary.min, summary.max] = match &page.bounds {
+                Bounds::Bits(page) => page[at].map(|bits| from_bits(self.kind, bits)),
+                Bounds::Texts(page) => page[at].clone().map(|text| text.map(|text| Scalar::Text(text.into_vec()))),
+            };
+        }
+        Some(summary)
+    }
+}

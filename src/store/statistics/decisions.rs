@@ -1,0 +1,37 @@
+//! Which columns a mount shows statistics of.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::source::Identity;
+
+/// Decisions taken so far; they outlive the opening of a source, which may be dropped and opened again. 17 bytes each.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Decisions(Mutex<HashMap<u128, bool>>);
+
+impl Decisions {
+    /// What was decided of `what` in this source: `now`, if this is the first time.
+    pub fn take(&self, identity: &Identity, what: &str, now: bool) -> bool {
+        let key = xxh3_128(format!("{identity:?} {what}").as_bytes());
+        *self.0.lock().entry(key).or_insert(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_decision_stands() {
+        let decisions = Decisions::default();
+        let one = Identity { device: 1, inode: 2, size: 3, mtime: (4, 5), ctime: (6, 7) };
+        let other = Identity { ctime: (6, 8), ..one };
+        assert!(!decisions.take(&one, "/t/x", false));
+        assert!(decisions.take(&one, "/t/y", true));
+        assert!(decisions.take(&other, "/t/x", true));
+        assert!(!decisions.take(&one, "/t/x", true));
+        assert!(decisions.take(&one, "/t/y", false));
+    }
+}

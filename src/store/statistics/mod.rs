@@ -1,0 +1,74 @@
+//! Own statistics of columns: least and greatest value, missing rows and NaN of every block of 65,536 rows, exact.
+//!
+//! They are learnt by a pass ([`Learner::learn`]) or in passing, whenever somebody decodes a column in full anyway
+//! ([`Observed`]), kept in the cache folder once every block is known, and found there by the next mount. A file whose
+//! identity does not stand for its content has none: one that a writer has open (SWMR), or that may read other files.
+//!
+//! | part | what it is |
+//! | --- | --- |
+//! | [`Learner`] | gathers what passes by; one for each column of an opened file |
+//! | [`Observed`] | rows whose arrays a learner sees |
+//! | [`Statistics`] | what is known of a column, all of it |
+//! | [`Summary`] | what is known of some rows |
+
+mod blocks;
+mod decisions;
+mod format;
+mod learn;
+mod learner;
+mod observed;
+mod ranges;
+mod scalar;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use blocks::{Blocks, blocks_of};
+
+pub use blocks::GRAIN;
+pub(super) use decisions::Decisions;
+pub use learner::Learner;
+pub use observed::Observed;
+pub use scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
+
+/// The statistics of a column: exact, of every block.
+#[derive(Debug)]
+pub struct Statistics {
+    blocks: Blocks,
+}
+
+impl Statistics {
+    /// From blocks that are all known.
+    fn new(blocks: Blocks) -> Self {
+        Self { blocks }
+    }
+
+    /// Rows of the column.
+    pub fn rows(&self) -> u64 {
+        self.blocks.rows()
+    }
+
+    /// What the column's values are.
+    pub fn kind(&self) -> Kind {
+        self.blocks.kind()
+    }
+
+    /// Blocks of [`GRAIN`] rows; the last may be short.
+    pub fn blocks(&self) -> u64 {
+        blocks_of(self.rows())
+    }
+
+    /// What a range of rows holds, exactly. `None` where the range does not begin with a block, or ends neither with one
+    /// nor with the column.
+    pub fn over(&self, rows: Range<u64>) -> Option<Summary> {
+        let ends_well = rows.end.is_multiple_of(GRAIN) || rows.end == self.rows();
+        if rows.is_empty() || !rows.start.is_multiple_of(GRAIN) || rows.end > self.rows() || !ends_well {
+            let is_nothing = rows.start == rows.end && rows.end <= self.rows();
+            return is_nothing.then(Summary::default);
+        }
+        let mut blocks = (rows.start / GRAIN..rows.end.div_ceil(GRAIN)).map(|block| self.blocks.get(block));
+        blocks.try_fold(Summary::default(), |sum, block| Some(sum.merge(block?)))
+    }
+}
