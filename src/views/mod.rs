@@ -1,9 +1,14 @@
 //! The files shown: size and bytes of each. Pure layout over [`crate::store::Rows`]; no I/O of its own.
 
 pub mod constant;
+pub mod ipc;
 pub mod json;
 pub mod metadata;
 pub mod npy;
+mod pandas;
+pub mod parquet;
+pub mod pass;
+pub mod rendered;
 pub mod text;
 
 use crate::source::Interrupt;
@@ -38,6 +43,16 @@ pub enum Effort {
     Exact,
 }
 
+/// How a file's readers go about it, as far as that is known of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// In any way: the kernel's page cache and its read-ahead serve small reads, maps and repetitions.
+    Any,
+    /// In stretches that they choose, each large and once: the page cache would read ahead what nobody wants, and
+    /// cost a copy.
+    Stretches,
+}
+
 /// A file shown: bytes that never change while the source does not.
 pub trait View: Send + Sync {
     /// The size. [`Effort::Exact`] always answers [`Size::Exact`].
@@ -60,5 +75,23 @@ pub trait View: Send + Sync {
     fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<store::Lent>, store::Error> {
         let _ = (offset, length, interrupt);
         Ok(None)
+    }
+
+    /// How its readers go about it.
+    fn access(&self) -> Access {
+        Access::Any
+    }
+
+    /// Does ahead whatever passes over values the size and reads take.
+    ///
+    /// # Errors
+    /// See [`store::Error`].
+    fn prepare(&self, interrupt: &Interrupt) -> Result<Size, store::Error> {
+        self.size(Effort::Exact, interrupt)
+    }
+
+    /// How far the passes over values are that [`View::prepare`] does; `None` where there are none.
+    fn progress(&self) -> Option<pass::Progress> {
+        None
     }
 }

@@ -142,4 +142,8 @@ impl<S: Stored> View for NpyView<S> {
         }
         self.elements.read(offset.saturating_sub(header), length, out, interrupt)
     }
+    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let Some(offset) = offset.checked_sub(self.header.len() as u64) else { return Ok(None) };
+        self.elements.lend(offset, length, interrupt)
+    }
 }

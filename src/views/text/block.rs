@@ -1,11 +1,13 @@
 //! A block of rows as text: pure functions from Arrow arrays to bytes, and to the number of bytes.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
 use bstr::{BString, ByteSlice};
 
 use super::cell::{Column, Frame, NoText};
+use super::csv::{CsvOptions, Quoted};
 use super::style::{Csv, Json, Plain, Style, Txt};
 use crate::views::json;
 
@@ -13,7 +15,7 @@ use crate::views::json;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// RFC 4180 with a header line; lines end with LF. A missing value is an empty field and the empty string `""`; in
-    /// a file of one column a missing value is `""` too, since readers skip blank lines.
+    /// a file of one column a missing value is `""` too, since readers skip blank lines. [`CsvOptions`] change some of it.
     Csv,
     /// One value a line, no header. A missing value is an empty line; `\`, LF and CR are written `\\`, `\n`, `\r`. (Of
     /// several columns the values of a row follow each other.)
@@ -28,6 +30,7 @@ pub enum Format {
 #[derive(Clone, Debug)]
 pub struct Layout {
     format: Format,
+    csv: Arc<CsvOptions>,
     /// Before each column's value.
     before: Vec<Vec<u8>>,
 }
@@ -35,9 +38,16 @@ pub struct Layout {
 impl Layout {
     /// The layout of a file with columns of these names. Bytes that are no UTF-8 become U+FFFD.
     pub fn new<'a>(format: Format, names: impl IntoIterator<Item = &'a BString>) -> Self {
+        Self::with_csv(format, &Arc::default(), names)
+    }
+
+    /// The same where CSV is not the usual.
+    pub fn with_csv<'a>(format: Format, csv: &Arc<CsvOptions>, names: impl IntoIterator<Item = &'a BString>) -> Self {
         let names = names.into_iter().enumerate();
         let before = match format {
-            Format::Csv => names.map(|(position, _)| if position == 0 { vec![] } else { vec![b','] }).collect(),
+            Format::Csv => {
+                names.map(|(position, _)| if position == 0 { vec![] } else { vec![csv.separator()] }).collect()
+            }
             Format::Txt => names.map(|(position, _)| if position == 0 { vec![] } else { vec![b'\n'] }).collect(),
             Format::NulTerminated => {
                 names.map(|(position, _)| if position == 0 { vec![] } else { vec![b'\0'] }).collect()
@@ -51,18 +61,18 @@ impl Layout {
                 })
                 .collect(),
         };
-        Self { format, before }
+        Self { format, csv: csv.clone(), before }
     }
 
     /// The line of names that begins a file of this format; empty where there is none.
-    pub fn header<'a>(format: Format, names: impl IntoIterator<Item = &'a BString>) -> Vec<u8> {
+    pub fn header<'a>(format: Format, csv: &CsvOptions, names: impl IntoIterator<Item = &'a BString>) -> Vec<u8> {
         let mut header = Vec::new();
-        if format == Format::Csv {
+        if format == Format::Csv && csv.header() {
             for (position, name) in names.into_iter().enumerate() {
                 if position > 0 {
-                    header.push(b',');
+                    header.push(csv.separator());
                 }
-                Csv::string(name.to_str_lossy().as_bytes(), &mut header);
+                csv.write(name.to_str_lossy().as_bytes(), &mut header);
             }
             header.push(b'\n');
         }
@@ -95,10 +105,11 @@ impl Layout {
     }
 
     /// What stands for a missing value.
-    pub(super) fn missing(&self) -> &'static [u8] {
+    pub(super) fn missing(&self) -> &[u8] {
         match self.format {
-            Format::Csv if self.columns() == 1 => b"\"\"",
-            Format::Csv | Format::Txt | Format::NulTerminated => b"",
+            Format::Csv if self.columns() == 1 && self.csv.null().is_empty() => b"\"\"",
+            Format::Csv => self.csv.null().as_bytes(),
+            Format::Txt | Format::NulTerminated => b"",
             Format::Ndjson => b"null",
         }
     }
@@ -108,18 +119,31 @@ impl Layout {
     /// # Errors
     /// [`NoText`] where a column's type has none; nothing is appended then.
     pub fn render(&self, arrays: &[ArrayRef], out: &mut Vec<u8>) -> Result<(), NoText> {
+        let arrays = arrays.iter().map(AsRef::as_ref);
         match self.format {
-            Format::Csv => self.render_as::<Csv>(arrays, out),
-            Format::Txt => self.render_as::<Txt>(arrays, out),
-            Format::Ndjson => self.render_as::<Json>(arrays, out),
-            Format::NulTerminated => self.render_as::<Plain>(arrays, out),
+            Format::Csv => self.render_as(arrays.map(|array| self.csv(array)), out),
+            Format::Txt => self.render_as(arrays.map(Column::<Txt>::new), out),
+            Format::Ndjson => self.render_as(arrays.map(Column::<Json>::new), out),
+            Format::NulTerminated => self.render_as(arrays.map(Column::<Plain>::new), out),
         }
     }
 
-    fn render_as<S: Style>(&self, arrays: &[ArrayRef], out: &mut Vec<u8>) -> Result<(), NoText> {
-        let rows = arrays.iter().map(|array| array.len()).min().unwrap_or(0);
-        let columns =
-            arrays.iter().map(|array| Column::<S>::new(array.as_ref())).collect::<Result<Vec<_>, NoText>>()?;
+    /// The cells of a column of CSV.
+    fn csv<'a>(&'a self, array: &'a dyn Array) -> Result<Column<'a, Csv>, NoText> {
+        if self.csv.is_usual() || !self.csv.may_quote(array.data_type()) {
+            return Column::new(array);
+        }
+        let Column { cell, nulls, rows } = Column::new(array)?;
+        Ok(Column { cell: Box::new(Quoted::new(cell, &self.csv)), nulls, rows })
+    }
+
+    fn render_as<'a, S: Style>(
+        &self,
+        columns: impl Iterator<Item = Result<Column<'a, S>, NoText>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), NoText> {
+        let columns = columns.collect::<Result<Vec<_>, NoText>>()?;
+        let rows = columns.iter().map(|column| column.rows).min().unwrap_or(0);
         let (missing, end) = (self.missing(), self.end());
         if let ([column], [before]) = (columns.as_slice(), self.before.as_slice()) {
             column.cell.column(0..rows, column.nulls.as_ref(), Frame { before, after: end, missing }, out);
@@ -142,16 +166,15 @@ impl Layout {
     /// [`NoText`] where the type has none.
     pub fn measure(&self, array: &dyn Array, pieces: &[Range<usize>]) -> Result<Vec<u64>, NoText> {
         match self.format {
-            Format::Csv => self.measure_as::<Csv>(array, pieces),
-            Format::Txt => self.measure_as::<Txt>(array, pieces),
-            Format::Ndjson => self.measure_as::<Json>(array, pieces),
-            Format::NulTerminated => self.measure_as::<Plain>(array, pieces),
+            Format::Csv => Ok(self.measure_as(&self.csv(array)?, pieces)),
+            Format::Txt => Ok(self.measure_as(&Column::<Txt>::new(array)?, pieces)),
+            Format::Ndjson => Ok(self.measure_as(&Column::<Json>::new(array)?, pieces)),
+            Format::NulTerminated => Ok(self.measure_as(&Column::<Plain>::new(array)?, pieces)),
         }
     }
 
-    fn measure_as<S: Style>(&self, array: &dyn Array, pieces: &[Range<usize>]) -> Result<Vec<u64>, NoText> {
-        let column = Column::<S>::new(array)?;
+    fn measure_as<S: Style>(&self, column: &Column<'_, S>, pieces: &[Range<usize>]) -> Vec<u64> {
         let missing = self.missing().len() as u64;
-        Ok(pieces.iter().map(|piece| column.total(piece.clone(), missing)).collect())
+        pieces.iter().map(|piece| column.total(piece.clone(), missing)).collect()
     }
 }

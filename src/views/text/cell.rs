@@ -133,6 +133,8 @@ fn total_by(rows: Range<usize>, nulls: Option<&NullBuffer>, mut length: impl FnM
 pub(super) struct Column<'a, S: Style> {
     pub cell: Box<dyn Cell<S> + 'a>,
     pub nulls: Option<NullBuffer>,
+    /// Rows, with a value or without.
+    pub rows: usize,
 }
 
 impl<'a, S: Style> Column<'a, S> {
@@ -146,7 +148,8 @@ impl<'a, S: Style> Column<'a, S> {
 
     /// As [`Column::new`], for the child at `depth` of a list or struct.
     pub(super) fn nested(array: &'a dyn Array, depth: usize) -> Result<Self, NoText> {
-        Ok(Self { cell: cell(array, depth)?, nulls: array.logical_nulls().filter(|nulls| nulls.null_count() > 0) })
+        let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+        Ok(Self { cell: cell(array, depth)?, nulls, rows: array.len() })
     }
 
     /// Whether `row` has a value.

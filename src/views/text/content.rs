@@ -8,6 +8,7 @@ use bstr::BString;
 
 use super::block::{Format, Layout};
 use super::cell::NoText;
+use super::csv::CsvOptions;
 use super::grid::Grid;
 use super::width::{self, Width};
 use crate::source::Interrupt;
@@ -52,15 +53,15 @@ pub(super) struct Content {
 }
 
 impl Content {
-    pub fn new(columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Self {
-        let layout = Layout::new(format, columns.iter().map(|column| &column.name));
+    pub fn new(columns: Vec<TextColumn>, format: Format, csv: &Arc<CsvOptions>, limit: Option<u64>) -> Self {
+        let layout = Layout::with_csv(format, csv, columns.iter().map(|column| &column.name));
         let rows = columns.iter().map(|column| column.rows.len()).min().unwrap_or(0).min(limit.unwrap_or(u64::MAX));
         let natural = columns.iter().filter_map(|column| column.rows.natural_rows()).filter(|&rows| rows > 0).max();
         let missing = layout.missing().len() as u64;
         let overhead = Width { least: layout.overhead(), most: Some(layout.overhead()) };
         let width = columns.iter().fold(overhead, |sum, column| {
             let missing = column.rows.nullable().then_some(missing);
-            sum.plus(width::value(column.rows.data_type(), format, column.longest, missing))
+            sum.plus(width::value(column.rows.data_type(), format, csv, column.longest, missing))
         });
         let estimates = columns.iter().map(|column| width::estimate(column.rows.data_type(), column.longest));
         let estimate = estimates.clone().fold(layout.overhead(), u64::saturating_add).max(1);

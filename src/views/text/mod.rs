@@ -8,23 +8,24 @@
 //! | --- | --- |
 //! | `style` | what differs between CSV, `.txt` and JSON in the text of a value |
 //! | `number`, `string`, `nested`, `cell`, `room` | the values of one column |
+//! | `csv` | CSV other than the usual |
 //! | `block` | rows of all columns, headers |
 //! | `width` | bounds from types alone |
 //! | `grid`, `content` | blocks of rows; reads columns |
-//! | `index` | where blocks begin; the pass |
-//! | `cache`, `streams` | rendered blocks; rendering ahead |
+//! | `index` | where blocks begin, by a [pass](super::pass) |
+//! | `streams` | rendering ahead |
 //! | `view` | the file |
 
 mod block;
-mod cache;
 mod cell;
 mod content;
+mod csv;
 mod grid;
 mod index;
 mod nested;
 mod number;
 mod room;
-mod streams;
+pub(super) mod streams;
 mod string;
 mod style;
 #[cfg(test)]
@@ -32,8 +33,9 @@ mod tests;
 mod view;
 mod width;
 
+pub use super::rendered::BlockCache;
 pub use block::{Format, Layout};
-pub use cache::BlockCache;
 pub use cell::NoText;
 pub use content::TextColumn;
+pub use csv::{CsvOptions, CsvOptionsError};
 pub use view::TextView;

@@ -8,7 +8,7 @@ const MOST_AHEAD: usize = 4;
 
 /// The latest blocks of the latest readers, the most recent last.
 #[derive(Debug, Default)]
-pub(super) struct Streams(Vec<Stream>);
+pub(in crate::views) struct Streams(Vec<Stream>);
 
 #[derive(Clone, Copy, Debug)]
 struct Stream {

@@ -3,20 +3,24 @@
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use lru::LruCache;
 use parking_lot::Mutex;
 
 use super::block::{Format, Layout};
-use super::cache::{Block, BlockCache, Key};
 use super::content::{Content, TextColumn};
+use super::csv::CsvOptions;
 use super::grid::Grid;
-use super::index::{self, Index, Measure, Target};
+use super::index::{self, Index};
 use super::streams::Streams;
 use crate::source::Interrupt;
 use crate::store::{Error, RowRange};
+use crate::views::pass::{self, Keeper, Measure, Progress};
+use crate::views::rendered::{Block, BlockCache, Key, next_view};
 use crate::views::{Effort, Size, View};
+
+/// Counts changes of how values are written or measured: what was kept before one is not used after it.
+const VERSION: u32 = 1;
 
 /// The largest size that is ever stated: where no bound is known, or it is larger. Far from overflow in any sum.
 const LARGEST_SIZE: u64 = 1 << 62;
@@ -56,8 +60,7 @@ struct Shared {
     id: u64,
     header: Vec<u8>,
     body: Arc<Body>,
-    index: Arc<Index>,
-    measure: Arc<dyn Measure>,
+    index: Index,
     cache: Arc<BlockCache>,
     divided: Mutex<LruCache<(u64, u64), Arc<Divided>>>,
     streams: Mutex<Streams>,
@@ -85,8 +88,8 @@ struct Unit {
     length: u64,
 }
 
-impl Measure for Body {
-    fn lengths(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
+impl Measure<u64> for Body {
+    fn measure(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
         match self.fixed_row() {
             Some(width) => Ok(blocks
                 .map(|block| self.grid.rows_of(block))
@@ -95,6 +98,18 @@ impl Measure for Body {
             None => self.content.lengths(&self.grid, blocks, interrupt),
         }
     }
+}
+
+/// Where the lengths of the blocks of a file are kept: they depend on how rows are cut into blocks, on all that decides
+/// how values are written, and on the writing itself.
+fn keeper_of(keeper: Keeper, format: Format, csv: &CsvOptions, content: &Content, grid: &Grid) -> Keeper {
+    let Keeper { file, what } = keeper;
+    let (rows, per_block) = (content.rows, grid.per_block());
+    let options = match format {
+        Format::Csv if !csv.is_usual() => format!(" {:?} {:?}", char::from(csv.separator()), csv.null()),
+        _ => String::new(),
+    };
+    Keeper { file, what: format!("{what} text-{format:?} {VERSION} rows {rows} by {per_block}{options}") }
 }
 
 impl Body {
@@ -107,19 +122,25 @@ impl Body {
 
 impl TextView {
     /// A file of `format` over `columns`, which have equal lengths (the shortest counts); the first `limit` rows if
-    /// there is a limit. Rendered blocks are kept in `cache`. Reads nothing.
-    pub fn new(columns: Vec<TextColumn>, format: Format, limit: Option<u64>, cache: Arc<BlockCache>) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let header = Layout::header(format, columns.iter().map(|column| &column.name));
-        let content = Content::new(columns, format, limit);
+    /// there is a limit. Rendered blocks are kept in `cache`, where they begin by `keeper`. Reads nothing.
+    pub fn new(
+        columns: Vec<TextColumn>,
+        format: Format,
+        csv: &Arc<CsvOptions>,
+        limit: Option<u64>,
+        cache: Arc<BlockCache>,
+        keeper: Option<Keeper>,
+    ) -> Self {
+        let header = Layout::header(format, csv, columns.iter().map(|column| &column.name));
+        let content = Content::new(columns, format, csv, limit);
         let grid = Grid::choose(content.rows, content.estimate, content.natural);
-        let index = Index::new(grid.blocks(), content.blocks_per_step(&grid));
+        let (blocks, per_step) = (grid.blocks(), content.blocks_per_step(&grid));
+        let keeper = keeper.map(|keeper| keeper_of(keeper, format, csv, &content, &grid));
         let body = Arc::new(Body { content, grid });
         let shared = Shared {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            id: next_view(),
             header,
-            index: Arc::new(index),
-            measure: Arc::clone(&body) as Arc<dyn Measure>,
+            index: Index::new(blocks, per_step, Arc::clone(&body) as Arc<dyn Measure<u64>>, keeper),
             body,
             cache,
             divided: Mutex::new(LruCache::new(DIVIDED)),
@@ -153,16 +174,28 @@ impl View for TextView {
         if let Some(known) = shared.known_size() {
             return Ok(Size::Exact(header.saturating_add(known)));
         }
-        match effort {
-            Effort::Exact => {}
-            Effort::Quick if shared.is_quick() => {
-                let lengths = shared.body.lengths(0..shared.body.grid.blocks(), interrupt)?;
-                shared.index.record(0, &lengths);
-            }
-            Effort::Free | Effort::Quick => return Ok(Size::AtMost(shared.largest_size())),
-        }
-        shared.index.ensure(Target::All, &shared.measure, interrupt)?;
-        Ok(Size::Exact(header.saturating_add(shared.index.total().unwrap_or(0))))
+        let known = match effort {
+            Effort::Free => None,
+            Effort::Quick => match shared.index.found() {
+                None if shared.is_quick() => {
+                    let lengths = shared.body.measure(0..shared.body.grid.blocks(), interrupt)?;
+                    shared.index.record(0, lengths);
+                    shared.index.total()
+                }
+                found => found,
+            },
+            Effort::Exact => Some(shared.index.measured(interrupt)?),
+        };
+        Ok(match known {
+            Some(bytes) => Size::Exact(header.saturating_add(bytes)),
+            None => Size::AtMost(shared.largest_size()),
+        })
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        let shared = &self.shared;
+        let arithmetic = shared.body.content.rows == 0 || shared.body.fixed_row().is_some();
+        (!arithmetic).then(|| shared.index.progress())
     }
 
     fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
@@ -224,10 +257,7 @@ impl Shared {
         let located = match self.index.locate(offset) {
             Some(located) => Some(located),
             None if self.grow(offset, interrupt)? => self.index.locate(offset),
-            None => {
-                self.index.ensure(Target::Byte(offset), &self.measure, interrupt)?;
-                self.index.locate(offset)
-            }
+            None => self.index.ensure(offset, interrupt)?,
         };
         let Some(located) = located else { return Ok(None) };
         let rows = self.body.grid.rows_of(located.block);
@@ -256,7 +286,7 @@ impl Shared {
         if !self.body.content.render(rows.clone(), LONGEST_BLOCK as usize, &mut text, interrupt)? {
             return Ok(false);
         }
-        self.index.record(block, &[text.len() as u64]);
+        self.index.record(block, vec![text.len() as u64]);
         self.cache.insert(self.key(&rows), &Arc::new(text));
         Ok(true)
     }
@@ -301,7 +331,7 @@ impl Shared {
     fn read_ahead(self: &Arc<Self>, unit: &Unit) {
         let Some(count) = self.streams.lock().touch(unit.start, unit.length) else { return };
         // A view that is gone, or a core that is alone, needs none.
-        let count = count.min(index::cores().saturating_sub(1).max(1));
+        let count = count.min(pass::cores().saturating_sub(1).max(1));
         let mut next = unit.start + unit.length;
         for _ in 0..count {
             let Some(located) = self.index.locate(next) else { return };
@@ -315,7 +345,7 @@ impl Shared {
                 continue;
             }
             let shared = Arc::downgrade(self);
-            index::spawn(move || {
+            pass::spawn(move || {
                 if let Some(shared) = shared.upgrade()
                     && !shared.cache.expects(&shared.key(&unit.rows))
                 {

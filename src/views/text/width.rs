@@ -3,6 +3,7 @@
 use arrow::datatypes::DataType;
 
 use super::block::Format;
+use super::csv::CsvOptions;
 
 /// The least and the most bytes that something takes; `most` is `None` where there is no bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +47,27 @@ impl Width {
 ///
 /// `longest` is the length of the longest string, where it is known: a dictionary's longest label, the declared length of
 /// a fixed-size string.
-pub fn value(data_type: &DataType, format: Format, longest: Option<u64>, missing: Option<u64>) -> Width {
-    let value = match data_type {
+pub fn value(
+    data_type: &DataType,
+    format: Format,
+    csv: &CsvOptions,
+    longest: Option<u64>,
+    missing: Option<u64>,
+) -> Width {
+    let mut value = unquoted(data_type, format, longest, missing);
+    // What reads like a missing value is quoted, whatever it is.
+    if format == Format::Csv && !csv.null().is_empty() && csv.may_quote(data_type) {
+        value.most = value.most.and_then(|most| most.checked_add(2));
+    }
+    match missing {
+        Some(missing) => value.or(Width::exactly(missing)),
+        None => value,
+    }
+}
+
+/// The same where nothing reads like a missing value, of a value that is none.
+fn unquoted(data_type: &DataType, format: Format, longest: Option<u64>, missing: Option<u64>) -> Width {
+    match data_type {
         DataType::Null => Width::exactly(missing.unwrap_or(0)),
         DataType::Boolean => Width::between(4, 5),
         DataType::Int8 => Width::between(1, 4),
@@ -69,15 +89,11 @@ pub fn value(data_type: &DataType, format: Format, longest: Option<u64>, missing
             })
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::LargeBinary => string(format, longest),
-        DataType::Dictionary(_, labels) => value(labels, format, longest, None),
+        DataType::Dictionary(_, labels) => unquoted(labels, format, longest, None),
         DataType::Struct(_) | DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
             in_format(format, nested(data_type, 0))
         }
         _ => Width { least: 0, most: None },
-    };
-    match missing {
-        Some(missing) => value.or(Width::exactly(missing)),
-        None => value,
     }
 }
 
@@ -129,7 +145,7 @@ fn nested(data_type: &DataType, depth: usize) -> Width {
         DataType::List(_) | DataType::LargeList(_) => Width { least: 2, most: None },
         // A null in a dictionary or a null column is `null`.
         DataType::Null => Width::exactly(4),
-        flat => value(flat, Format::Ndjson, None, None),
+        flat => unquoted(flat, Format::Ndjson, None, None),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, FixedSizeBinaryArray, Float64Array, Int64Array, StringArray};
 
 use super::super::{BlockCache, Format, TextView};
-use super::{Memory, cache, column, whole};
+use super::{Memory, cache, column, usual, whole};
 use crate::source::Interrupt;
 use crate::store::Error;
 use crate::views::{Effort, Size, View};
@@ -57,7 +57,7 @@ fn check_reads(view: &TextView, expected: &[u8]) {
 
 fn view_of(rows: Memory, format: Format) -> (TextView, Arc<Memory>) {
     let rows = Arc::new(rows);
-    (TextView::new(vec![column("a", rows.clone())], format, None, cache()), rows)
+    (TextView::new(vec![column("a", rows.clone())], format, &usual(), None, cache(), None), rows)
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn bounds_without_a_width_are_finite() {
     assert_eq!(size(&view, Effort::Free), Size::AtMost(1 << 62));
     let mut column = column("a", Arc::new(Memory::new(strings)));
     column.longest = Some(5);
-    let view = TextView::new(vec![column], Format::Csv, None, cache());
+    let view = TextView::new(vec![column], Format::Csv, &usual(), None, cache(), None);
     assert_eq!(size(&view, Effort::Free), Size::AtMost(2 + 300_000 * 13));
 }
 
@@ -138,7 +138,7 @@ fn bounds_without_a_width_are_finite() {
 fn the_first_rows_alone() {
     let values = numbers(200_000);
     let rows = Arc::new(Memory::new(Arc::new(Int64Array::from(values.clone()))));
-    let head = TextView::new(vec![column("a", rows)], Format::Csv, Some(1000), cache());
+    let head = TextView::new(vec![column("a", rows)], Format::Csv, &usual(), Some(1000), cache(), None);
     assert_eq!(head.rows(), 1000);
     assert!(whole(&head) == expected(&values[..1000], "a\n"));
 }
@@ -155,7 +155,7 @@ fn tables_are_read_row_after_row() {
         column("x", Arc::new(Memory::new(Arc::new(Int64Array::from(x))).natural(4096))),
         column("y", Arc::new(Memory::new(Arc::new(Float64Array::from(y))).natural(1000))),
     ];
-    let view = TextView::new(columns, Format::Csv, None, cache());
+    let view = TextView::new(columns, Format::Csv, &usual(), None, cache(), None);
     assert_eq!(size(&view, Effort::Exact).bytes(), expected.len() as u64);
     check_reads(&view, expected.as_bytes());
 }
@@ -196,7 +196,7 @@ fn what_the_store_finds_too_large_is_asked_for_in_halves() {
 fn the_cache_is_bounded_and_forgets() {
     let cache = Arc::new(BlockCache::new(3 << 20));
     let rows = Arc::new(Memory::new(Arc::new(Int64Array::from(numbers(1_000_000)))));
-    let view = TextView::new(vec![column("a", rows)], Format::Txt, None, cache.clone());
+    let view = TextView::new(vec![column("a", rows)], Format::Txt, &usual(), None, cache.clone(), None);
     size(&view, Effort::Exact);
     whole(&view);
     assert!(cache.bytes() > 1 << 20);

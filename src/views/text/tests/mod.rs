@@ -1,5 +1,6 @@
 //! Tests over rows in memory.
 
+mod csv;
 mod files;
 mod passes;
 mod values;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
 
-use super::{BlockCache, Format, TextColumn, TextView};
+use super::{BlockCache, CsvOptions, Format, TextColumn, TextView};
 use crate::source::Interrupt;
 use crate::store::{Error, RowRange, Rows};
 use crate::views::View;
@@ -90,15 +91,23 @@ fn column(name: &str, rows: Arc<Memory>) -> TextColumn {
     TextColumn { name: name.into(), rows, longest: None }
 }
 
+fn usual() -> Arc<CsvOptions> {
+    Arc::default()
+}
+
 fn cache() -> Arc<BlockCache> {
     Arc::new(BlockCache::new(16 << 20))
 }
 
 /// A view over columns `a`, `b`, ….
 fn view(format: Format, arrays: &[ArrayRef]) -> TextView {
+    view_with(format, &usual(), arrays)
+}
+
+fn view_with(format: Format, csv: &Arc<CsvOptions>, arrays: &[ArrayRef]) -> TextView {
     let names = ["a", "b", "c", "d", "e", "f"];
     let columns = names.iter().zip(arrays).map(|(name, array)| column(name, Arc::new(Memory::new(array.clone()))));
-    TextView::new(columns.collect(), format, None, cache())
+    TextView::new(columns.collect(), format, csv, None, cache(), None)
 }
 
 /// All bytes, read as `cat` does.

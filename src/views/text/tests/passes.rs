@@ -9,7 +9,7 @@ use arrow::array::{ArrayRef, Int64Array};
 use parking_lot::Mutex;
 
 use super::super::{Format, TextView};
-use super::{Memory, cache, column, whole};
+use super::{Memory, cache, column, usual, whole};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Error;
 use crate::views::{Effort, View};
@@ -29,7 +29,7 @@ fn bytes() -> u64 {
 
 fn view(rows: Memory) -> (Arc<TextView>, Arc<Memory>) {
     let rows = Arc::new(rows.natural(CHUNK));
-    (Arc::new(TextView::new(vec![column("a", rows.clone())], Format::Txt, None, cache())), rows)
+    (Arc::new(TextView::new(vec![column("a", rows.clone())], Format::Txt, &usual(), None, cache(), None)), rows)
 }
 
 fn wait_until(what: impl Fn() -> bool) {
@@ -171,7 +171,7 @@ fn rows_that_come_short_are_an_error() {
         }
     }
     let column = super::TextColumn { name: "a".into(), rows: Arc::new(Short(Memory::new(array()))), longest: None };
-    let view = TextView::new(vec![column], Format::Txt, None, cache());
+    let view = TextView::new(vec![column], Format::Txt, &usual(), None, cache(), None);
     let error = view.size(Effort::Exact, &Interrupt::new()).unwrap_err();
     assert!(error.to_string().ends_with("values"), "{error}");
 }

@@ -14,8 +14,8 @@ use half::f16;
 use proptest::prelude::*;
 
 use super::super::width;
-use super::super::{Format, Layout};
-use super::{text, view};
+use super::super::{CsvOptions, Format, Layout};
+use super::{text, usual, view};
 use crate::source::Interrupt;
 use crate::views::{Effort, Size, View};
 
@@ -163,9 +163,9 @@ fn lists_of_lists_and_slices() {
 fn names_are_quoted_and_repaired() {
     let names: [bstr::BString; 5] =
         ["plain".into(), "a,b".into(), "say \"x\"".into(), "".into(), b"\xff\n".as_slice().into()];
-    let header = Layout::header(Format::Csv, &names);
+    let header = Layout::header(Format::Csv, &usual(), &names);
     assert_eq!(String::from_utf8(header).unwrap(), "plain,\"a,b\",\"say \"\"x\"\"\",\"\",\"\u{fffd}\n\"\n");
-    assert!(Layout::header(Format::Txt, &names).is_empty());
+    assert!(Layout::header(Format::Txt, &usual(), &names).is_empty());
     let rows: Vec<ArrayRef> = (0..5).map(|_| a(Int8Array::from(vec![1]))).collect();
     let mut out = Vec::new();
     Layout::new(Format::Ndjson, &names).render(&rows, &mut out).unwrap();
@@ -222,6 +222,15 @@ fn arrays() -> impl Strategy<Value = ArrayRef> {
     ]
 }
 
+fn options() -> impl Strategy<Value = Arc<CsvOptions>> {
+    let separator = prop::sample::select(vec![',', ';', '\t', '|', ' ', '{']);
+    let null = prop_oneof![
+        Just(String::new()),
+        prop::sample::select(vec!["NA", "NaN", "true", "-1", "0.0", "inf", "[]", "a", "\\N"]).prop_map(str::to_owned),
+    ];
+    (separator, null).prop_map(|(separator, null)| Arc::new(CsvOptions::new(separator, &null, true).unwrap()))
+}
+
 fn formats() -> impl Strategy<Value = Format> {
     prop_oneof![Just(Format::Csv), Just(Format::Txt), Just(Format::Ndjson)]
 }
@@ -229,9 +238,15 @@ fn formats() -> impl Strategy<Value = Format> {
 proptest! {
     /// Lengths without writing are those of what is written, and within the bounds of the type.
     #[test]
-    fn measured_and_bounded(array in arrays(), format in formats(), wide in any::<bool>(), cut in 0..40_usize) {
+    fn measured_and_bounded(
+        array in arrays(),
+        format in formats(),
+        csv in options(),
+        wide in any::<bool>(),
+        cut in 0..40_usize,
+    ) {
         let name = bstr::BString::from("n\"");
-        let layout = Layout::new(format, std::iter::repeat_n(&name, if wide { 2 } else { 1 }));
+        let layout = Layout::with_csv(format, &csv, std::iter::repeat_n(&name, if wide { 2 } else { 1 }));
         let columns = vec![array.clone(); layout.columns()];
         let mut out = Vec::new();
         layout.render(&columns, &mut out).unwrap();
@@ -243,7 +258,7 @@ proptest! {
         let missing = layout.missing().len() as u64;
         for row in 0..array.len() {
             let length = layout.measure(array.as_ref(), std::slice::from_ref(&(row..row + 1))).unwrap()[0];
-            let bounds = width::value(array.data_type(), format, Some(64), Some(missing));
+            let bounds = width::value(array.data_type(), format, &csv, Some(64), Some(missing));
             prop_assert!(bounds.least <= length && bounds.most.is_none_or(|most| length <= most), "{:?} {}", bounds, length);
         }
     }

@@ -1,7 +1,9 @@
-//! Rendered blocks, kept for the requests that follow: a block of 1 MiB is asked for in eight pieces of 128 KiB.
+//! Rendered blocks of text and pages of Parquet, kept for the requests that follow: a block of 1 MiB is asked for in eight
+//! pieces of 128 KiB.
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lru::LruCache;
@@ -13,8 +15,14 @@ use crate::store::Error;
 /// A rendered block.
 pub(super) type Block = Arc<Vec<u8>>;
 
-/// A view and the first row and number of rows of a block.
+/// A view, and the first row and number of rows of a block; of a page its leaf column and its first row.
 pub(super) type Key = (u64, u64, u64);
+
+/// A number for a view that no other view has: the first part of its keys.
+pub(super) fn next_view() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
 
 /// How often a waiting thread looks whether it is still wanted.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -22,7 +30,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Buffers of evicted blocks kept for new ones: fresh memory costs a page fault every 4 KiB.
 const SPARE: usize = 4;
 
-/// The most recently used rendered blocks of all text views that share it.
+/// The most recently used rendered blocks of all views that share it.
 pub struct BlockCache {
     capacity: usize,
     state: Mutex<State>,

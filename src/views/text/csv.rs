@@ -1,0 +1,163 @@
+//! CSV other than the usual: another separator, a text for missing values, no header.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::DataType;
+
+use super::cell::{Cell, Frame, column_of};
+use super::style::{Csv, Plain};
+
+/// What users choose of CSV (`--csv-separator`, `--csv-null`, `--no-header`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CsvOptions {
+    separator: u8,
+    null: String,
+    header: bool,
+}
+
+/// Why CSV cannot be written so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CsvOptionsError {
+    /// It would not be told from what it separates.
+    #[error("{0:?} cannot separate CSV fields: it is not ASCII, ends lines, quotes, or may stand in a number")]
+    Separator(char),
+    /// It is never quoted, so it must not look like more than a field.
+    #[error(
+        "{null:?} cannot stand for missing values: it has a quote, an end of line or the separator {separator:?} in it"
+    )]
+    Null {
+        /// The text.
+        null: String,
+        /// The separator.
+        separator: char,
+    },
+}
+
+impl Default for CsvOptions {
+    fn default() -> Self {
+        Self { separator: b',', null: String::new(), header: true }
+    }
+}
+
+impl CsvOptions {
+    /// Fields are separated by `separator`, a missing value is `null` without quotes, and names stand in the first line
+    /// with `header`.
+    ///
+    /// # Errors
+    /// [`CsvOptionsError`] where such a file could not be read back.
+    pub fn new(separator: char, null: &str, header: bool) -> Result<Self, CsvOptionsError> {
+        let usable = |byte: &u8| !byte.is_ascii_alphanumeric() && !b"\0\r\n\"+-.".contains(byte);
+        let byte = u8::try_from(separator).ok().filter(u8::is_ascii).filter(usable);
+        let byte = byte.ok_or(CsvOptionsError::Separator(separator))?;
+        let options = Self { separator: byte, null: null.to_owned(), header };
+        if null.bytes().any(|byte| options.special(byte)) {
+            return Err(CsvOptionsError::Null { null: null.to_owned(), separator });
+        }
+        Ok(options)
+    }
+
+    /// Between two fields.
+    pub fn separator(&self) -> u8 {
+        self.separator
+    }
+
+    /// What a missing value is.
+    pub fn null(&self) -> &str {
+        &self.null
+    }
+
+    /// Whether names stand in the first line.
+    pub fn header(&self) -> bool {
+        self.header
+    }
+
+    /// Whether values are written as they are without options.
+    pub(super) fn is_usual(&self) -> bool {
+        self.separator == b',' && self.null.is_empty()
+    }
+
+    /// Whether a field with this byte is quoted.
+    #[inline]
+    fn special(&self, byte: u8) -> bool {
+        byte == self.separator || matches!(byte, b'"' | b'\n' | b'\r')
+    }
+
+    /// Whether a field must be quoted: it could be taken for several fields, lines, or a missing value.
+    #[inline]
+    fn quotes(&self, text: &[u8]) -> bool {
+        text.is_empty() || text == self.null.as_bytes() || text.iter().any(|&byte| self.special(byte))
+    }
+
+    /// Appends a field.
+    pub(super) fn write(&self, text: &[u8], out: &mut Vec<u8>) {
+        if !self.quotes(text) {
+            return out.extend_from_slice(text);
+        }
+        out.push(b'"');
+        for piece in text.split_inclusive(|&byte| byte == b'"') {
+            out.extend_from_slice(piece);
+            if piece.ends_with(b"\"") {
+                out.push(b'"');
+            }
+        }
+        out.push(b'"');
+    }
+
+    /// Bytes that [`CsvOptions::write`] appends.
+    fn length(&self, text: &[u8]) -> usize {
+        if self.quotes(text) { text.len() + 2 + text.iter().filter(|&&byte| byte == b'"').count() } else { text.len() }
+    }
+
+    /// Whether a value of this type may have to be quoted. Numbers hold no separator and are never empty, so they are
+    /// written as they are unless one may read like a missing value.
+    pub(super) fn may_quote(&self, data_type: &DataType) -> bool {
+        match data_type {
+            DataType::Null => false,
+            DataType::Boolean => matches!(self.null.as_str(), "true" | "false"),
+            // What is written is among what these read.
+            data_type if data_type.is_integer() => self.null.parse::<i128>().is_ok(),
+            data_type if data_type.is_floating() => self.null.parse::<f64>().is_ok(),
+            _ => true,
+        }
+    }
+}
+
+/// Cells whose text is quoted where options ask for it, of whatever type they are.
+pub(super) struct Quoted<'a> {
+    /// The values without quotes.
+    values: Box<dyn Cell<Plain> + 'a>,
+    options: &'a CsvOptions,
+    scratch: RefCell<Vec<u8>>,
+}
+
+impl<'a> Quoted<'a> {
+    pub fn new(values: Box<dyn Cell<Plain> + 'a>, options: &'a CsvOptions) -> Self {
+        Self { values, options, scratch: RefCell::default() }
+    }
+
+    fn with_text<R>(&self, row: usize, with: impl FnOnce(&[u8]) -> R) -> R {
+        let mut text = self.scratch.take();
+        text.clear();
+        self.values.write(row, &mut text);
+        let done = with(&text);
+        self.scratch.replace(text);
+        done
+    }
+}
+
+impl Cell<Csv> for Quoted<'_> {
+    fn write(&self, row: usize, out: &mut Vec<u8>) {
+        self.with_text(row, |text| self.options.write(text, out));
+    }
+
+    fn length(&self, row: usize, _: &mut Vec<u8>) -> usize {
+        self.with_text(row, |text| self.options.length(text))
+    }
+
+    fn column(&self, rows: Range<usize>, nulls: Option<&NullBuffer>, frame: Frame<'_>, out: &mut Vec<u8>) {
+        column_of(self, rows, nulls, frame, out);
+    }
+}
