@@ -1,0 +1,622 @@
+//! Where everything lies in the file: arithmetic over the number of rows and what is known of each leaf column.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::page::{DATA_HEADER, PADDED_HEADER};
+use super::thrift::LARGEST;
+use crate::store::RowRange;
+
+/// Rows of a row group at least: readers fetch whole column chunks, so this is the grain of most reads.
+const LEAST_ROWS: u64 = 131_072;
+
+/// Rows of a row group at most: a page of 8-byte values has 128 MiB then, far below what a page header can say.
+const MOST_ROWS: u64 = 16 << 20;
+
+/// Column chunks of all row groups at most, unless row groups have [`MOST_ROWS`]: each costs some 200 bytes of footer.
+const MOST_CHUNKS: u64 = 50_000;
+
+/// Bytes of a page at most, where it is rendered whole; a single value may be longer.
+pub(super) const PAGE_BYTES: u64 = 1 << 20;
+
+/// Bytes of a page of cells at most: those of [`MOST_ROWS`] 8-byte values.
+const CELLS_BYTES: u64 = 8 * MOST_ROWS;
+
+/// A page of cells with at least so many bytes begins on a boundary of [`ALIGNMENT`]: the gap is at most 6 % then.
+const WORTH_ALIGNING: u64 = 64 << 10;
+
+/// A page of memory.
+const ALIGNMENT: u64 = 4096;
+
+/// The bytes before everything else: `PAR1`.
+const MAGIC: u64 = 4;
+
+/// Rows in groups of equal length; the last may be shorter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Groups {
+    /// Rows of the file.
+    pub rows: u64,
+    /// Rows of a group, a power of two.
+    pub per_group: u64,
+}
+
+impl Groups {
+    /// Groups for a file of `leaves` leaf columns.
+    pub fn choose(rows: u64, leaves: usize) -> Self {
+        let mut per_group = LEAST_ROWS;
+        while per_group < MOST_ROWS && rows.div_ceil(per_group).saturating_mul(leaves as u64) > MOST_CHUNKS {
+            per_group *= 2;
+        }
+        Self { rows, per_group }
+    }
+
+    /// Number of groups.
+    pub fn count(&self) -> u64 {
+        self.rows.div_ceil(self.per_group)
+    }
+
+    /// Rows of one group.
+    pub fn rows_of(&self, group: u64) -> RowRange {
+        let start = group.saturating_mul(self.per_group).min(self.rows);
+        start..start.saturating_add(self.per_group).min(self.rows)
+    }
+
+    /// Rows of the last group.
+    fn last(&self) -> u64 {
+        let range = self.rows_of(self.count().saturating_sub(1));
+        range.end - range.start
+    }
+}
+
+/// What the layout knows of a leaf column.
+#[derive(Clone, Debug)]
+pub(super) struct LeafSize {
+    /// Bytes of its dictionary page with the header, at the start of each chunk; 0 where it has none.
+    pub dictionary: u64,
+    /// Its data pages.
+    pub pages: Pages,
+}
+
+/// The data pages of a leaf column.
+#[derive(Clone, Debug)]
+pub(super) enum Pages {
+    /// Every page has its slot.
+    Slots(Slots),
+    /// They were measured.
+    Measured(Arc<Measured>),
+}
+
+/// Pages of equal length; the last one of the file may be shorter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slots {
+    /// Rows of a page: a power of two, at most those of a group.
+    pub rows: u64,
+    /// Bytes of a page with header and padding.
+    pub bytes: u64,
+    /// Bytes of the page that ends the file, where it has fewer rows.
+    pub rest: u64,
+    /// The header comes in two lengths.
+    pub padded: bool,
+    /// Values for each row.
+    pub entries: u64,
+    /// Where rows have their places in a page: bytes before the first row's, in a page of `rows` rows and in the last.
+    pub lead: Option<(u64, u64)>,
+}
+
+/// The bodies of a leaf's pages, by their number of rows.
+pub(super) trait Bodies {
+    /// Bytes at most; `None` where that is not known.
+    fn most(&self, rows: u64) -> Option<u64>;
+    /// Whether they always have so many.
+    fn exact(&self) -> bool;
+    /// Values for each row.
+    fn entries(&self) -> u64;
+    /// Bytes before the first row's place; `None` where rows have none.
+    fn lead(&self, rows: u64) -> Option<u64>;
+}
+
+impl Slots {
+    /// Slots for such pages. `None` where even one row's takes more than [`PAGE_BYTES`] and might take much less, or
+    /// where nothing is known. Exact bodies need no padding.
+    pub fn new(groups: &Groups, bodies: &impl Bodies) -> Option<Self> {
+        let (exact, lead) = (bodies.exact(), bodies.lead(1).is_some());
+        let header = if exact { DATA_HEADER } else { PADDED_HEADER };
+        let limit = if lead { CELLS_BYTES } else { PAGE_BYTES };
+        let mut rows = groups.per_group;
+        let fits = |rows| bodies.most(rows).is_some_and(|body| body <= limit);
+        while rows > 1 && !fits(rows) {
+            rows /= 2;
+        }
+        // One exact value may be longer than a page should be, as long as its header can say so.
+        if !fits(rows) && (!exact || bodies.most(rows)? > i32::MAX as u64) {
+            return None;
+        }
+        let last = groups.last() % rows;
+        let rest = if last == 0 { 0 } else { bodies.most(last)?.checked_add(header)? };
+        let lead = if lead { Some((header + bodies.lead(rows)?, header + bodies.lead(last)?)) } else { None };
+        let bytes = bodies.most(rows)?.checked_add(header)?;
+        Some(Self { rows, bytes, rest, padded: !exact, entries: bodies.entries(), lead })
+    }
+
+    fn chunk(&self, rows: u64) -> Option<u64> {
+        let rest = if rows.is_multiple_of(self.rows) { 0 } else { self.rest };
+        (rows / self.rows).checked_mul(self.bytes)?.checked_add(rest)
+    }
+
+    /// Where the first row's place is to begin on a boundary, with so many rows in a chunk: bytes of the page before it.
+    fn aligned(&self, rows: u64) -> Option<u64> {
+        let (lead, rest_lead) = self.lead?;
+        let (bytes, lead) = if rows >= self.rows { (self.bytes, lead) } else { (self.rest, rest_lead) };
+        (bytes >= WORTH_ALIGNING).then_some(lead)
+    }
+}
+
+/// A page that was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Page {
+    /// Rows.
+    pub rows: u32,
+    /// Bytes of the body.
+    pub bytes: u32,
+    /// Values, nulls and empty lists among them.
+    pub entries: u32,
+}
+
+/// The pages of a leaf column as they were measured.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    /// For each page its end: row within the group, byte within the chunk's data pages.
+    ends: Vec<(u32, u64)>,
+    /// For each group its first page; at the end the number of pages.
+    first: Vec<usize>,
+    /// For each group its values.
+    entries: Vec<u64>,
+}
+
+impl Measured {
+    /// `None` where the pages do not cover the rows, group by group.
+    pub fn new(groups: &Groups, pages: impl IntoIterator<Item = Page>) -> Option<Self> {
+        let mut measured = Self::default();
+        let mut pages = pages.into_iter();
+        for group in 0..groups.count() {
+            let range = groups.rows_of(group);
+            let (mut rows, mut bytes, mut entries) = (0u32, 0u64, 0u64);
+            measured.first.push(measured.ends.len());
+            while u64::from(rows) < range.end - range.start {
+                let page = pages.next().filter(|page| page.rows > 0)?;
+                rows = rows.checked_add(page.rows)?;
+                bytes += DATA_HEADER + u64::from(page.bytes);
+                entries += u64::from(page.entries);
+                measured.ends.push((rows, bytes));
+            }
+            if u64::from(rows) != range.end - range.start {
+                return None;
+            }
+            measured.entries.push(entries);
+        }
+        measured.first.push(measured.ends.len());
+        pages.next().is_none().then_some(measured)
+    }
+
+    fn pages(&self, group: u64) -> &[(u32, u64)] {
+        let at = usize::try_from(group).unwrap_or(usize::MAX - 1);
+        let range = self.first.get(at).zip(self.first.get(at + 1));
+        range.and_then(|(first, end)| self.ends.get(*first..*end)).unwrap_or_default()
+    }
+
+    fn chunk(&self, group: u64) -> u64 {
+        self.pages(group).last().map_or(0, |&(_, end)| end)
+    }
+
+    fn entries(&self, group: u64) -> u64 {
+        usize::try_from(group).ok().and_then(|group| self.entries.get(group)).copied().unwrap_or(0)
+    }
+}
+
+/// A column chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Chunk {
+    /// First byte: of the dictionary page where there is one.
+    pub start: u64,
+    /// First byte of the data pages.
+    pub data: u64,
+    /// Bytes of all pages.
+    pub bytes: u64,
+    /// Values, nulls among them.
+    pub entries: u64,
+}
+
+/// What a byte of the file belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// `PAR1`.
+    Magic,
+    /// Nothing, up to this byte.
+    Gap(u64),
+    /// The dictionary page of a leaf, which begins at this byte.
+    Dictionary { leaf: usize, start: u64 },
+    /// A data page.
+    Page(PagePlace),
+    /// What follows the row groups.
+    Footer,
+}
+
+/// A data page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PagePlace {
+    pub leaf: usize,
+    pub rows: RowRange,
+    /// First byte of its header.
+    pub start: u64,
+    /// Bytes with header and padding.
+    pub bytes: u64,
+}
+
+/// The layout of the row groups.
+#[derive(Debug)]
+pub(super) struct Layout {
+    groups: Groups,
+    leaves: Vec<LeafSize>,
+    starts: Starts,
+    end: u64,
+}
+
+#[derive(Debug)]
+enum Starts {
+    /// All groups are alike but the last: where chunks begin in a group, and the bytes from one group to the next.
+    Alike { full: Vec<u64>, last: Vec<u64>, first: u64, stride: u64 },
+    /// Where each chunk of each group begins.
+    Each(Vec<u64>),
+}
+
+impl Layout {
+    /// `None` where the file would be too large.
+    pub fn new(groups: Groups, leaves: Vec<LeafSize>) -> Option<Self> {
+        let alike = leaves.iter().all(|leaf| matches!(leaf.pages, Pages::Slots(_)));
+        let count = groups.count();
+        let (starts, end) = if count == 0 || leaves.is_empty() {
+            (Starts::Each(Vec::new()), MAGIC)
+        } else if alike {
+            let most = groups.per_group.min(groups.rows);
+            let aligned =
+                leaves.iter().any(|leaf| matches!(leaf.pages, Pages::Slots(slots) if slots.aligned(most).is_some()));
+            // Groups begin on a boundary where a chunk of theirs does; the first chunk of the file keeps off the magic.
+            let (first, from) = if aligned { (0, MAGIC) } else { (MAGIC, 0) };
+            let (full, full_end) = place(&leaves, &groups, 0, from)?;
+            let (last, last_end) = place(&leaves, &groups, count - 1, from)?;
+            let stride = if aligned { full_end.checked_next_multiple_of(ALIGNMENT)? } else { full_end };
+            let end = stride.checked_mul(count - 1)?.checked_add(first)?.checked_add(last_end)?;
+            (Starts::Alike { full, last, first, stride }, end)
+        } else {
+            let mut starts = Vec::new();
+            let mut end = MAGIC;
+            for group in 0..count {
+                let (places, group_end) = place(&leaves, &groups, group, end)?;
+                starts.extend(places);
+                end = group_end;
+            }
+            (Starts::Each(starts), end)
+        };
+        (end <= LARGEST / 2).then_some(Self { groups, leaves, starts, end })
+    }
+
+    /// The row groups.
+    pub fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    /// The leaf columns.
+    pub fn leaves(&self) -> &[LeafSize] {
+        &self.leaves
+    }
+
+    /// Where the last page ends and the footer begins.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Where chunks of a group begin, counted from a byte of the file.
+    fn starts(&self, group: u64) -> (&[u64], u64) {
+        match &self.starts {
+            Starts::Alike { full, last, first, stride } => {
+                let starts = if group + 1 == self.groups.count() { last } else { full };
+                (starts, first + group * stride)
+            }
+            Starts::Each(starts) => {
+                let at = usize::try_from(group).unwrap_or(usize::MAX).saturating_mul(self.leaves.len());
+                (starts.get(at..at.saturating_add(self.leaves.len())).unwrap_or_default(), 0)
+            }
+        }
+    }
+
+    /// A column chunk.
+    pub fn chunk(&self, group: u64, leaf: usize) -> Option<Chunk> {
+        let (starts, base) = self.starts(group);
+        let (start, size) = (base + starts.get(leaf)?, self.leaves.get(leaf)?);
+        let rows = self.groups.rows_of(group);
+        let entries = match &size.pages {
+            Pages::Slots(slots) => (rows.end - rows.start).saturating_mul(slots.entries),
+            Pages::Measured(measured) => measured.entries(group),
+        };
+        Some(Chunk { start, data: start + size.dictionary, bytes: chunk_bytes(size, &self.groups, group)?, entries })
+    }
+
+    fn group_at(&self, offset: u64) -> u64 {
+        match &self.starts {
+            Starts::Alike { first, stride, .. } => {
+                (offset.saturating_sub(*first) / stride.max(&1)).min(self.groups.count().saturating_sub(1))
+            }
+            Starts::Each(starts) => {
+                let chunk = starts.partition_point(|&start| start <= offset).saturating_sub(1);
+                (chunk / self.leaves.len().max(1)) as u64
+            }
+        }
+    }
+
+    /// What a byte belongs to.
+    pub fn locate(&self, offset: u64) -> Place {
+        if offset < MAGIC {
+            return Place::Magic;
+        }
+        if offset >= self.end {
+            return Place::Footer;
+        }
+        let group = self.group_at(offset);
+        let (starts, base) = self.starts(group);
+        let relative = offset.saturating_sub(base);
+        // Where the next chunk begins, that of the next group too.
+        let next = |leaf: usize| match starts.get(leaf) {
+            Some(start) => base + start,
+            None => self.chunk(group + 1, 0).map_or(self.end, |chunk| chunk.start),
+        };
+        let Some(leaf) = starts.partition_point(|&start| start <= relative).checked_sub(1) else {
+            return Place::Gap(next(0));
+        };
+        let Some((chunk, size)) = self.chunk(group, leaf).zip(self.leaves.get(leaf)) else {
+            return Place::Gap(self.end);
+        };
+        if offset >= chunk.start + chunk.bytes {
+            return Place::Gap(next(leaf + 1));
+        }
+        let Some(at) = offset.checked_sub(chunk.data) else {
+            return Place::Dictionary { leaf, start: chunk.start };
+        };
+        let rows = self.groups.rows_of(group);
+        Place::Page(match &size.pages {
+            Pages::Slots(slots) => {
+                let page = at / slots.bytes;
+                let first = rows.start + page * slots.rows;
+                let end = first.saturating_add(slots.rows).min(rows.end);
+                let bytes = if end - first == slots.rows { slots.bytes } else { slots.rest };
+                PagePlace { leaf, rows: first..end, start: chunk.data + page * slots.bytes, bytes }
+            }
+            Pages::Measured(measured) => {
+                let pages = measured.pages(group);
+                let page = pages.partition_point(|&(_, end)| end <= at);
+                let end_of = |page: usize| pages.get(page).map_or((0, 0), |&(row, byte)| (u64::from(row), byte));
+                let (first, start) = page.checked_sub(1).map_or((0, 0), end_of);
+                let (last, end) = end_of(page);
+                PagePlace {
+                    leaf,
+                    rows: rows.start + first..rows.start + last.max(first),
+                    start: chunk.data + start,
+                    bytes: end.saturating_sub(start),
+                }
+            }
+        })
+    }
+}
+
+/// Bytes of a chunk.
+fn chunk_bytes(leaf: &LeafSize, groups: &Groups, group: u64) -> Option<u64> {
+    let rows = groups.rows_of(group);
+    let data = match &leaf.pages {
+        Pages::Slots(slots) => slots.chunk(rows.end - rows.start)?,
+        Pages::Measured(measured) => measured.chunk(group),
+    };
+    data.checked_add(leaf.dictionary)
+}
+
+/// Where the chunks of a group begin from byte `at` on, and where the last one ends.
+fn place(leaves: &[LeafSize], groups: &Groups, group: u64, mut at: u64) -> Option<(Vec<u64>, u64)> {
+    let mut starts = Vec::with_capacity(leaves.len());
+    let rows = groups.rows_of(group);
+    for leaf in leaves {
+        let bytes = chunk_bytes(leaf, groups, group)?;
+        if let Pages::Slots(slots) = &leaf.pages
+            && let Some(lead) = slots.aligned(rows.end - rows.start)
+        {
+            let before = leaf.dictionary + lead;
+            at = at.checked_add(before)?.checked_next_multiple_of(ALIGNMENT)? - before;
+        }
+        starts.push(at);
+        at = at.checked_add(bytes)?;
+        if at > LARGEST {
+            return None;
+        }
+    }
+    Some((starts, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Bodies by a formula.
+    struct By<F> {
+        most: F,
+        exact: bool,
+        cells: bool,
+    }
+
+    impl<F: Fn(u64) -> Option<u64>> Bodies for By<F> {
+        fn most(&self, rows: u64) -> Option<u64> {
+            (self.most)(rows)
+        }
+
+        fn exact(&self) -> bool {
+            self.exact
+        }
+
+        fn entries(&self) -> u64 {
+            1
+        }
+
+        fn lead(&self, _: u64) -> Option<u64> {
+            self.cells.then_some(0)
+        }
+    }
+
+    fn cells(groups: &Groups, width: u64) -> LeafSize {
+        let bodies = By { most: |rows: u64| rows.checked_mul(width), exact: true, cells: true };
+        LeafSize { dictionary: 0, pages: Pages::Slots(Slots::new(groups, &bodies).unwrap()) }
+    }
+
+    fn padded(groups: &Groups, most: impl Fn(u64) -> Option<u64>) -> Option<Slots> {
+        Slots::new(groups, &By { most, exact: false, cells: false })
+    }
+
+    fn exact(groups: &Groups, most: impl Fn(u64) -> Option<u64>) -> Option<Slots> {
+        Slots::new(groups, &By { most, exact: true, cells: false })
+    }
+
+    #[test]
+    fn row_groups_grow_with_the_number_of_chunks() {
+        assert_eq!(Groups::choose(0, 3), Groups { rows: 0, per_group: 131_072 });
+        assert_eq!(Groups::choose(100_000_000, 5).per_group, 131_072);
+        // 763 groups × 100 columns are 76,300 chunks.
+        assert_eq!(Groups::choose(100_000_000, 100).per_group, 262_144);
+        // 1,000 columns of 10^9 rows: 60 groups at the most rows there may be.
+        let wide = Groups::choose(1_000_000_000, 1000);
+        assert_eq!((wide.per_group, wide.count()), (16 << 20, 60));
+        assert_eq!(wide.rows_of(59), 59 * (16 << 20)..1_000_000_000);
+    }
+
+    #[test]
+    fn cells_are_aligned_and_groups_repeat() {
+        let groups = Groups { rows: 300_000, per_group: 131_072 };
+        let layout = Layout::new(groups, vec![cells(&groups, 8), cells(&groups, 4)]).unwrap();
+        // 8-byte values: header up to byte 4096, then 1 MiB; 4-byte values the same behind.
+        let first = layout.chunk(0, 0).unwrap();
+        assert_eq!(first, Chunk { start: 4051, data: 4051, bytes: 45 + 8 * 131_072, entries: 131_072 });
+        let second = layout.chunk(0, 1).unwrap();
+        assert_eq!(second.start + 45, 4096 + (1 << 20) + 4096);
+        let next = layout.chunk(1, 0).unwrap();
+        assert_eq!((next.start + 45) % 4096, 0);
+        assert!(next.start >= second.start + second.bytes);
+        // 37,856 rows are left.
+        let last = layout.chunk(2, 1).unwrap();
+        assert_eq!((last.bytes, last.entries), (45 + 4 * 37_856, 37_856));
+        assert_eq!(layout.end(), last.start + last.bytes);
+        assert_eq!(layout.locate(3), Place::Magic);
+        assert_eq!(layout.locate(4), Place::Gap(4051));
+        assert_eq!(layout.locate(layout.end()), Place::Footer);
+        let page = PagePlace { leaf: 1, rows: 262_144..300_000, start: last.start, bytes: last.bytes };
+        assert_eq!(layout.locate(last.start + 100), Place::Page(page));
+    }
+
+    #[test]
+    fn small_files_have_no_gap() {
+        let groups = Groups { rows: 10, per_group: 131_072 };
+        let layout = Layout::new(groups, vec![cells(&groups, 8), cells(&groups, 4)]).unwrap();
+        assert_eq!(layout.chunk(0, 0).unwrap().start, 4);
+        assert_eq!(layout.chunk(0, 1).unwrap().start, 4 + 45 + 80);
+        assert_eq!(layout.end(), 4 + 45 + 80 + 45 + 40);
+        let empty = Layout::new(Groups { rows: 0, per_group: 131_072 }, vec![cells(&groups, 8)]).unwrap();
+        assert_eq!((empty.end(), empty.locate(4)), (4, Place::Footer));
+    }
+
+    #[test]
+    fn slots_hold_at_most_a_mebibyte() {
+        let groups = Groups { rows: 1_000_000, per_group: 131_072 };
+        // Nullable 8-byte values: validity bits and values.
+        let most = |rows: u64| Some(4 + 5 + rows.div_ceil(8) + rows * 8);
+        let slots = padded(&groups, most).unwrap();
+        assert_eq!((slots.rows, slots.bytes), (65_536, 51 + 9 + 8192 + 524_288));
+        assert_eq!(slots.rest, 51 + most(1_000_000 % 65_536).unwrap());
+        // A value of 2 MiB at most is measured, one of exactly 2 MiB has a page of its own.
+        assert_eq!(padded(&groups, |rows| Some(rows << 21)), None);
+        assert_eq!(exact(&groups, |rows| Some(rows << 21)).unwrap().rows, 1);
+        assert_eq!(exact(&groups, |_| None), None);
+        // Wide cells are cut into pages that a header can describe.
+        let Pages::Slots(slots) = cells(&groups, 1 << 20).pages else { panic!() };
+        assert_eq!(slots.rows, 128);
+    }
+
+    #[test]
+    fn measured_pages_must_cover_the_rows() {
+        let groups = Groups { rows: 131_080, per_group: 131_072 };
+        let page = |rows| Page { rows, bytes: 10, entries: rows };
+        assert!(Measured::new(&groups, [page(65_536), page(65_536), page(8)]).is_some());
+        assert!(Measured::new(&groups, [page(65_536), page(65_540), page(4)]).is_none());
+        assert!(Measured::new(&groups, [page(131_072)]).is_none());
+        assert!(Measured::new(&groups, [page(131_072), page(8), page(1)]).is_none());
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_has_no_layout() {
+        let groups = Groups::choose(u64::MAX / 8, 1);
+        assert!(Layout::new(groups, vec![cells(&groups, 8)]).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn places_follow_each_other(
+            rows in 1..600_000u64,
+            columns in proptest::collection::vec((0..4usize, 0..3000u64), 1..6),
+            measured_rows in 1..50_000u32,
+        ) {
+            let groups = Groups { rows, per_group: 131_072 };
+            let leaves: Vec<LeafSize> = columns
+                .iter()
+                .map(|&(kind, dictionary)| match kind {
+                    0 => cells(&groups, 8),
+                    1 => LeafSize { dictionary, ..cells(&groups, 1) },
+                    2 => {
+                        let slots = padded(&groups, |rows| Some(rows * 30 + 9)).unwrap();
+                        LeafSize { dictionary: 0, pages: Pages::Slots(slots) }
+                    }
+                    _ => {
+                        let pages = (0..groups.count()).flat_map(|group| {
+                            let range = groups.rows_of(group);
+                            let mut left = (range.end - range.start) as u32;
+                            std::iter::from_fn(move || {
+                                let rows = left.min(measured_rows);
+                                left -= rows;
+                                (rows > 0).then_some(Page { rows, bytes: rows * 3, entries: rows })
+                            })
+                        });
+                        let measured = Measured::new(&groups, pages).unwrap();
+                        LeafSize { dictionary, pages: Pages::Measured(Arc::new(measured)) }
+                    }
+                })
+                .collect();
+            let layout = Layout::new(groups, leaves.clone()).unwrap();
+            let mut at = 0;
+            let mut seen = vec![0; leaves.len()];
+            loop {
+                let next = match layout.locate(at) {
+                    Place::Magic => 4,
+                    Place::Gap(end) => end,
+                    Place::Dictionary { leaf, start } => {
+                        prop_assert_eq!(start, at);
+                        at + leaves[leaf].dictionary
+                    }
+                    Place::Page(page) => {
+                        prop_assert_eq!((page.start, page.rows.start), (at, seen[page.leaf]));
+                        seen[page.leaf] = page.rows.end;
+                        prop_assert_eq!(layout.locate(at + page.bytes - 1), Place::Page(page.clone()));
+                        at + page.bytes
+                    }
+                    Place::Footer => break,
+                };
+                prop_assert!(next > at);
+                at = next;
+            }
+            prop_assert_eq!(at, layout.end());
+            prop_assert!(seen.iter().all(|&end| end == rows));
+        }
+    }
+}

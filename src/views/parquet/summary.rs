@@ -1,0 +1,82 @@
+//! What is known of the values of a column chunk, as its statistics say it.
+
+use std::collections::HashMap;
+
+use super::layout::Groups;
+use super::leaf::Physical;
+use crate::store::statistics::{self, Scalar, Statistics};
+
+/// What is known of the values of a leaf column in a row group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Summary {
+    /// Missing values.
+    pub nulls: u64,
+    /// The least and the largest value, PLAIN without a length; none where there is no value, or one is NaN, or too long.
+    pub bounds: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+/// The summaries of row groups of which something is known.
+pub(super) fn summaries(statistics: &Statistics, groups: &Groups, physical: Physical) -> HashMap<u64, Summary> {
+    let of_group = |group| {
+        let known = statistics.over(groups.rows_of(group))?;
+        Some((group, Summary::new(&known, physical)))
+    };
+    (0..groups.count()).filter_map(of_group).collect()
+}
+
+impl Summary {
+    /// Engines differ in where NaN stands among numbers, so nothing is said of the order of values with one among them.
+    fn new(known: &statistics::Summary, physical: Physical) -> Self {
+        let bounds = match (&known.min, &known.max) {
+            (Some(least), Some(largest)) if known.nans == 0 => plain(least, physical).zip(plain(largest, physical)),
+            _ => None,
+        };
+        Self { nulls: known.nulls, bounds }
+    }
+}
+
+/// A value as it stands in a page; `None` where the leaf has no such values.
+fn plain(value: &Scalar, physical: Physical) -> Option<Vec<u8>> {
+    Some(match (value, physical) {
+        (Scalar::Bool(value), Physical::Boolean) => vec![u8::from(*value)],
+        (Scalar::Int(value), Physical::Int32) => i32::try_from(*value).ok()?.to_le_bytes().into(),
+        (Scalar::Int(value), Physical::Int64) => value.to_le_bytes().into(),
+        (Scalar::UInt(value), Physical::Int32) => u32::try_from(*value).ok()?.to_le_bytes().into(),
+        (Scalar::UInt(value), Physical::Int64) => value.to_le_bytes().into(),
+        // Exact: the column's values have this width.
+        (Scalar::Float(value), Physical::Float) => (*value as f32).to_le_bytes().into(),
+        (Scalar::Float(value), Physical::Double) => value.to_le_bytes().into(),
+        (Scalar::Text(text), Physical::ByteArray) => text.clone(),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(nans: u64, min: Scalar, max: Scalar) -> statistics::Summary {
+        statistics::Summary { rows: 10, nulls: 2, nans, min: Some(min), max: Some(max) }
+    }
+
+    #[test]
+    fn bounds_have_the_width_of_the_leaf() {
+        let narrow = Summary::new(&known(0, Scalar::Int(-2), Scalar::Int(3)), Physical::Int32);
+        assert_eq!(narrow.bounds, Some((vec![0xfe, 0xff, 0xff, 0xff], vec![3, 0, 0, 0])));
+        let unsigned = Summary::new(&known(0, Scalar::UInt(1), Scalar::UInt(u64::from(u32::MAX))), Physical::Int32);
+        assert_eq!(unsigned.bounds, Some((vec![1, 0, 0, 0], vec![0xff; 4])));
+        let single = Summary::new(&known(0, Scalar::Float(-0.0), Scalar::Float(1.5)), Physical::Float);
+        assert_eq!(single.bounds, Some((vec![0, 0, 0, 0x80], vec![0, 0, 0xc0, 0x3f])));
+        let text = Summary::new(&known(0, Scalar::Text(b"a".into()), Scalar::Text(b"b".into())), Physical::ByteArray);
+        assert_eq!((text.nulls, text.bounds), (2, Some((b"a".to_vec(), b"b".to_vec()))));
+    }
+
+    #[test]
+    fn nan_and_values_of_another_kind_have_no_bounds() {
+        let nan = Summary::new(&known(1, Scalar::Float(0.0), Scalar::Float(1.0)), Physical::Double);
+        assert_eq!((nan.nulls, nan.bounds), (2, None));
+        assert_eq!(Summary::new(&known(0, Scalar::Int(0), Scalar::Int(1 << 40)), Physical::Int32).bounds, None);
+        let bytes = known(0, Scalar::Text(vec![0]), Scalar::Text(vec![1]));
+        assert_eq!(Summary::new(&bytes, Physical::FixedLenByteArray(1)).bounds, None);
+    }
+}

@@ -1,0 +1,382 @@
+//! The file: `energy.parquet`, `table.parquet`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+
+use super::columns::{ParquetColumn, Prepared, PreparedLeaf};
+use super::footer::{Footer, LONGEST, LeafEntry};
+use super::keys::CREATED_BY;
+use super::layout::{Layout, LeafSize, PagePlace, Pages, Place};
+use super::page::{DATA_HEADER, DICTIONARY_HEADER, PADDED_HEADER, data_header, dictionary_header};
+use super::sizes::Sizes;
+use super::summary::{Summary, summaries};
+use super::wanted::Wanted;
+use crate::source::Interrupt;
+use crate::store::{Error, Lent, RowRange};
+use crate::views::pass::{self, Progress};
+use crate::views::rendered::{Block, BlockCache, next_view};
+use crate::views::text::streams::Streams;
+use crate::views::{Access, Effort, Size, View};
+
+/// What is stated where nothing better is known: far from overflow in any sum.
+const LARGEST_SIZE: u64 = 1 << 62;
+
+/// A page longer than this, of a single value, is not rendered ahead.
+const LONGEST_AHEAD: u64 = 2 << 20;
+
+/// The first and the last bytes.
+const MAGIC: &[u8] = b"PAR1";
+
+/// A Parquet file over columns of equal length.
+pub struct ParquetView {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    id: u64,
+    columns: Vec<ParquetColumn>,
+    cache: Arc<BlockCache>,
+    prepared: OnceLock<Arc<Started>>,
+    preparing: Mutex<()>,
+    frame: OnceLock<Arc<Frame>>,
+    streams: Mutex<Streams>,
+}
+
+/// What is known before values are read.
+struct Started {
+    prepared: Prepared,
+    /// What has no fixed length.
+    sizes: Sizes,
+}
+
+/// Everything but the values.
+struct Frame {
+    started: Arc<Started>,
+    layout: Arc<Layout>,
+    footer: Footer,
+}
+
+impl ParquetView {
+    /// A file over `columns`, which have equal lengths (the shortest counts). Rendered pages are kept in `cache`. Reads
+    /// nothing.
+    pub fn new(columns: Vec<ParquetColumn>, cache: Arc<BlockCache>) -> Self {
+        let shared = Shared {
+            id: next_view(),
+            columns,
+            cache,
+            prepared: OnceLock::new(),
+            preparing: Mutex::new(()),
+            frame: OnceLock::new(),
+            streams: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Why there is no such file, as far as types and numbers of rows tell.
+    ///
+    /// # Errors
+    /// The reason.
+    pub fn check(columns: &[ParquetColumn]) -> Result<(), String> {
+        let prepared = Prepared::new(columns, false, &Interrupt::new()).map_err(|error| error.to_string())?;
+        let groups = prepared.groups;
+        let sizes = prepared
+            .leaves
+            .iter()
+            .filter_map(|leaf| Some(LeafSize { dictionary: 0, pages: Pages::Slots(leaf.slots?) }));
+        let layout = Layout::new(groups, sizes.collect());
+        layout.ok_or_else(|| format!("{} rows pass 2^62 bytes", groups.rows))?;
+        let entries: u64 = prepared.leaves.iter().map(Footer::most_entry).sum();
+        let footer = groups.count().checked_mul(entries).filter(|bytes| *bytes <= LONGEST);
+        footer.map(drop).ok_or_else(|| {
+            let leaves = prepared.leaves.len();
+            format!("{} row groups of {leaves} columns need a footer of more than 256 MiB", groups.count())
+        })
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.cache.forget(self.id);
+    }
+}
+
+impl View for ParquetView {
+    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
+        let shared = &self.shared;
+        if effort == Effort::Free && shared.is_costly(interrupt)? {
+            return Ok(Size::AtMost(LARGEST_SIZE));
+        }
+        // Spark finds the footer by what `stat` says, so a quick size is exact too.
+        Ok(Size::Exact(shared.frame(interrupt)?.bytes()))
+    }
+
+    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        let frame = self.shared.frame(interrupt)?;
+        let end = frame.layout.end();
+        let mut wanted = Wanted::new(offset, length, out);
+        while let Some(at) = wanted.next() {
+            match frame.layout.locate(at) {
+                Place::Magic => {
+                    wanted.take(0, MAGIC);
+                }
+                Place::Gap(end) => wanted.zeros(at, end.saturating_sub(at).max(1)),
+                Place::Dictionary { leaf, start } => frame.dictionary(leaf, start, &mut wanted)?,
+                Place::Page(page) => self.shared.page(&frame, &page, &mut wanted, interrupt)?,
+                Place::Footer => {
+                    frame.footer.read(end, &mut wanted);
+                    break;
+                }
+            }
+            if wanted.next() == Some(at) {
+                return Err(broken(format!("nothing lies at byte {at}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn access(&self) -> Access {
+        // Engines fetch column chunks whole. Through the page cache the kernel would read as much again behind each.
+        Access::Stretches
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        let Some(started) = self.shared.prepared.get() else {
+            // Labels may have to be read before anything is known.
+            return Some(Progress::default());
+        };
+        (!started.sizes.is_empty()).then(|| started.sizes.progress())
+    }
+
+    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let frame = self.shared.frame(interrupt)?;
+        let Place::Page(page) = frame.layout.locate(offset) else { return Ok(None) };
+        let Some((leaf, column)) = self.shared.leaf(&frame, page.leaf) else { return Ok(None) };
+        let Some(cells) = leaf.cells(page.rows.end - page.rows.start).filter(|_| stored(leaf, column)) else {
+            return Ok(None);
+        };
+        let start = page.start + DATA_HEADER + cells.before.len() as u64;
+        let bytes = cells.width.saturating_mul(page.rows.end - page.rows.start);
+        match offset.checked_sub(start) {
+            Some(at) if at.saturating_add(length as u64) <= bytes => {
+                column.rows.lend_stored(page.rows.start * cells.width + at, length, interrupt)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Whether the file's own bytes are a leaf's cells.
+fn stored(leaf: &PreparedLeaf, column: &ParquetColumn) -> bool {
+    let width = leaf.cells.as_ref().map(|[full, _]| full.width);
+    leaf.leaf.stored && width.is_some() && column.rows.stored_width() == width && !column.rows.nullable()
+}
+
+fn broken(reason: String) -> Error {
+    Error::Unsupported { path: "parquet".into(), reason }
+}
+
+impl Shared {
+    fn start(&self, interrupt: &Interrupt) -> Result<Arc<Started>, Error> {
+        if let Some(started) = self.prepared.get() {
+            return Ok(started.clone());
+        }
+        let _one = self.preparing.lock();
+        if let Some(started) = self.prepared.get() {
+            return Ok(started.clone());
+        }
+        let prepared = Prepared::new(&self.columns, true, interrupt)?;
+        let sizes = Sizes::new(&self.columns, &prepared);
+        Ok(self.prepared.get_or_init(|| Arc::new(Started { prepared, sizes })).clone())
+    }
+
+    /// Whether the size takes reading.
+    fn is_costly(&self, interrupt: &Interrupt) -> Result<bool, Error> {
+        if self.frame.get().is_some() {
+            return Ok(false);
+        }
+        if self.prepared.get().is_none() && self.columns.iter().any(ParquetColumn::has_labels) {
+            return Ok(true);
+        }
+        Ok(!self.start(interrupt)?.sizes.is_known())
+    }
+
+    /// Everything but the values; needs a pass over lengths where some have none that is fixed.
+    fn frame(&self, interrupt: &Interrupt) -> Result<Arc<Frame>, Error> {
+        if let Some(frame) = self.frame.get() {
+            return Ok(frame.clone());
+        }
+        let started = self.start(interrupt)?;
+        let pages = started.sizes.pages(interrupt)?;
+        let leaves = started.prepared.leaves.iter().enumerate().map(|(position, leaf)| {
+            let dictionary = leaf.leaf.dictionary().map_or(0, |(body, _)| DICTIONARY_HEADER + body.len() as u64);
+            let pages = match (leaf.slots, pages.get(&position)) {
+                (Some(slots), _) => Pages::Slots(slots),
+                (None, Some(measured)) => Pages::Measured(Arc::clone(measured)),
+                // There are no rows.
+                (None, None) => Pages::Measured(Arc::default()),
+            };
+            LeafSize { dictionary, pages }
+        });
+        let layout = Layout::new(started.prepared.groups, leaves.collect());
+        let layout = Arc::new(layout.ok_or_else(|| broken("the file would pass 2^62 bytes".into()))?);
+        let entries = started.prepared.leaves.iter();
+        let entries = entries
+            .map(|leaf| LeafEntry { values: leaf.values(), summaries: self.summaries(&started, leaf) })
+            .collect();
+        let prepared = &started.prepared;
+        let footer = Footer::new(layout.clone(), &prepared.schema, entries, &prepared.key_values, CREATED_BY);
+        let footer = footer.ok_or_else(|| broken("the footer would pass 256 MiB".into()))?;
+        let frame = Arc::new(Frame { started: started.clone(), layout, footer });
+        Ok(self.frame.get_or_init(|| frame).clone())
+    }
+
+    /// What is known of the values of a leaf now.
+    fn summaries(&self, started: &Started, leaf: &PreparedLeaf) -> HashMap<u64, Summary> {
+        let learner = self.columns.get(leaf.column).and_then(|column| column.learner.as_ref());
+        // Statistics are of rows: those of a compound or a list say nothing of its parts.
+        let learner = learner.filter(|_| leaf.leaf.path.len() == 1);
+        let known = learner.and_then(|learner| learner.shown());
+        known.map(|known| summaries(&known, &started.prepared.groups, leaf.leaf.physical)).unwrap_or_default()
+    }
+
+    fn leaf<'a>(&'a self, frame: &'a Frame, leaf: usize) -> Option<(&'a PreparedLeaf, &'a ParquetColumn)> {
+        let leaf = frame.started.prepared.leaves.get(leaf)?;
+        Some((leaf, self.columns.get(leaf.column)?))
+    }
+
+    /// Takes what is wanted of a data page.
+    fn page(
+        self: &Arc<Self>,
+        frame: &Arc<Frame>,
+        page: &PagePlace,
+        wanted: &mut Wanted<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let Some((leaf, column)) = self.leaf(frame, page.leaf) else { return Err(broken("no such leaf".into())) };
+        let rows = page.rows.end - page.rows.start;
+        let Some(cells) = leaf.cells(rows) else {
+            let block = self.rendered(leaf, column, page, interrupt)?;
+            wanted.take(page.start, &block);
+            self.read_ahead(frame, page);
+            return Ok(());
+        };
+        let entries = rows.saturating_mul(leaf.slots.map_or(1, |slots| slots.entries));
+        let mut head = Vec::with_capacity(DATA_HEADER as usize + cells.before.len());
+        data_header(entries as u32, leaf.values(), (page.bytes - DATA_HEADER) as u32, None, &mut head);
+        head.extend_from_slice(&cells.before);
+        wanted.take(page.start, &head);
+        let start = page.start + head.len() as u64;
+        if let Some(part) = wanted.part(start, rows * cells.width) {
+            let first = page.rows.start;
+            if stored(leaf, column) {
+                let from = first * cells.width + part.start;
+                column.rows.append_stored(from, (part.end - part.start) as usize, wanted.out, interrupt)?;
+            } else {
+                let under = first + part.start / cells.width..first + part.end.div_ceil(cells.width);
+                let skip = (part.start % cells.width) as usize;
+                let values = cells_of(leaf, column, under, interrupt)?;
+                let taken = values.get(skip..skip + (part.end - part.start) as usize);
+                wanted.out.extend_from_slice(taken.ok_or_else(|| broken("cells are too short".into()))?);
+            }
+        }
+        wanted.zeros(start + rows * cells.width, cells.after);
+        Ok(())
+    }
+
+    /// Renders what a sequential reader will want next, on other cores.
+    fn read_ahead(self: &Arc<Self>, frame: &Arc<Frame>, page: &PagePlace) {
+        let Some(count) = self.streams.lock().touch(page.start, page.bytes) else { return };
+        let mut next = page.start + page.bytes;
+        // A core that is alone renders one.
+        for _ in 0..count.min(pass::cores().saturating_sub(1).max(1)) {
+            let Place::Page(page) = frame.layout.locate(next) else { return };
+            next += page.bytes;
+            let key = (self.id, page.leaf as u64, page.rows.start);
+            if page.bytes > LONGEST_AHEAD || self.cache.expects(&key) {
+                continue;
+            }
+            let (shared, frame) = (Arc::downgrade(self), Arc::clone(frame));
+            pass::spawn(move || {
+                if let Some(shared) = shared.upgrade()
+                    && !shared.cache.expects(&key)
+                    && let Some((leaf, column)) = shared.leaf(&frame, page.leaf)
+                    && leaf.cells.is_none()
+                {
+                    // Whoever wants the page meets the error by itself.
+                    drop(shared.rendered(leaf, column, &page, &Interrupt::new()));
+                }
+            });
+        }
+    }
+
+    /// A page rendered whole, by whoever needs it first.
+    fn rendered(
+        &self,
+        leaf: &PreparedLeaf,
+        column: &ParquetColumn,
+        page: &PagePlace,
+        interrupt: &Interrupt,
+    ) -> Result<Block, Error> {
+        let position = page.leaf as u64;
+        self.cache.get_or_render((self.id, position, page.rows.start), interrupt, |mut out| {
+            let array = column.rows.array(page.rows.clone(), interrupt)?;
+            let failed = |reason| Error::Unsupported { path: column.path.clone(), reason };
+            let whole = usize::try_from(page.bytes).map_err(|error| failed(error.to_string()))?;
+            let padded = leaf.slots.is_some_and(|slots| slots.padded);
+            let header = if padded { PADDED_HEADER } else { DATA_HEADER } as usize;
+            // The body first, since the header tells its length; it goes where it would be without padding.
+            out.clear();
+            out.reserve(whole);
+            out.resize(header, 0);
+            let body = leaf.leaf.append(&array, &mut out).map_err(failed)?;
+            let rest = whole.checked_sub(out.len()).filter(|rest| padded || *rest == 0);
+            let rest = rest.ok_or_else(|| {
+                let rows = &page.rows;
+                failed(format!("rows {}..{} take {} bytes and not {whole}", rows.start, rows.end, out.len()))
+            })?;
+            let mut start = Vec::with_capacity(header + rest);
+            data_header(body.entries, leaf.values(), body.bytes as u32, padded.then_some(rest), &mut start);
+            if rest == 0 {
+                out[..header].copy_from_slice(&start);
+            } else {
+                out.splice(..header, start);
+            }
+            Ok(out)
+        })
+    }
+}
+
+/// The cells of some rows, which are not as stored.
+fn cells_of(
+    leaf: &PreparedLeaf,
+    column: &ParquetColumn,
+    rows: RowRange,
+    interrupt: &Interrupt,
+) -> Result<Vec<u8>, Error> {
+    let failed = |reason: String| Error::Unsupported { path: column.path.clone(), reason };
+    let place = leaf.leaf.cells(rows.end - rows.start).ok_or_else(|| failed("rows have no places".into()))?;
+    let array = column.rows.array(rows, interrupt)?;
+    let mut page = Vec::new();
+    leaf.leaf.append(&array, &mut page).map_err(failed)?;
+    page.drain(..place.before.len().min(page.len()));
+    Ok(page)
+}
+
+impl Frame {
+    fn bytes(&self) -> u64 {
+        self.layout.end() + self.footer.bytes()
+    }
+
+    fn dictionary(&self, leaf: usize, start: u64, wanted: &mut Wanted<'_>) -> Result<(), Error> {
+        let leaf = self.started.prepared.leaves.get(leaf);
+        let (body, entries) =
+            leaf.and_then(|leaf| leaf.leaf.dictionary()).ok_or_else(|| broken("no dictionary".into()))?;
+        let mut header = Vec::with_capacity(DICTIONARY_HEADER as usize);
+        dictionary_header(entries, u32::try_from(body.len()).unwrap_or(u32::MAX), &mut header);
+        wanted.take(start, &header);
+        wanted.take(start + DICTIONARY_HEADER, body);
+        Ok(())
+    }
+}
