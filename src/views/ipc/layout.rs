@@ -1,0 +1,207 @@
+//! Where buffers lie in the body of a batch, and pieces of rows in a buffer.
+
+use super::lengths::Lengths;
+use super::message::{self, Batch, Count, Extent, up};
+use super::plan::{Domain, Kind, Plan, Role, Stream};
+use super::table::{ALIGNMENT, PAGE, PAGED, Table};
+
+/// A data buffer of string views has at most about this many bytes: positions in it have 32 bits.
+const MOST_SLOTS: u64 = 1 << 30;
+
+/// A batch of rows.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// Number of the batch.
+    pub batch: u64,
+    /// Its buffers in the order of the schema.
+    pub buffers: Vec<Placed>,
+    /// Rows of each node.
+    pub node_rows: Vec<u64>,
+    /// Data buffers of each node of string views.
+    pub data_buffers: Vec<i64>,
+    /// Bytes of the body.
+    pub body: u64,
+}
+
+/// A buffer in the body of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placed {
+    /// Number of the column.
+    pub column: usize,
+    /// Number of the stream in the column.
+    pub stream: usize,
+    /// First byte of the stream: a long one is cut into several buffers.
+    pub start: u64,
+    /// Where it lies.
+    pub extent: Extent,
+}
+
+/// Bytes of each buffer that slots of `width` bytes are cut into, but of the last.
+pub(super) fn bytes_of_slots(width: u64) -> u64 {
+    MOST_SLOTS / width.max(1) * width
+}
+
+impl Layout {
+    /// Lays a batch out. `lengths` must know it where sizes depend on the values.
+    pub fn new(table: &Table, lengths: Option<&Lengths>, batch: u64) -> Self {
+        let mut layout = Self { batch, buffers: Vec::new(), node_rows: Vec::new(), data_buffers: Vec::new(), body: 0 };
+        for (column, plan) in table.plans.iter().enumerate() {
+            let place = Position { table, lengths, batch, column, plan };
+            let end = place.pieces();
+            layout.node_rows.extend(plan.nodes.iter().map(|node| place.rows_before(node.domain, end)));
+            for (number, stream) in plan.streams.iter().enumerate() {
+                layout.place(table, &place, number, stream);
+            }
+        }
+        layout
+    }
+
+    fn place(&mut self, table: &Table, place: &Position<'_>, number: usize, stream: &Stream) {
+        let column = place.column;
+        let node = place.plan.nodes.get(stream.node);
+        let views = matches!((node.map(|node| &node.kind), stream.role), (Some(Kind::Views(_)), Role::Cells(_)));
+        if views {
+            self.data_buffers.push(0);
+        }
+        let mut add = |start, length| {
+            let paged = table.alignment == PAGE && matches!(stream.role, Role::Cells(_)) && length >= PAGED;
+            let offset = up(self.body, if paged { PAGE } else { ALIGNMENT });
+            self.buffers.push(Placed { column, stream: number, start, extent: Extent { offset, length } });
+            self.body = up(offset.saturating_add(length).min(u64::MAX / 2), ALIGNMENT);
+        };
+        let total = place.bytes(stream);
+        match stream.role {
+            Role::Slots(width) => {
+                let most = bytes_of_slots(width);
+                let parts = total.div_ceil(most);
+                for part in 0..parts {
+                    add(part * most, most.min(total - part * most));
+                }
+                self.count_data_buffers(parts as i64);
+            }
+            Role::Shared => {
+                add(0, total);
+                self.count_data_buffers(1);
+            }
+            _ => add(0, total),
+        }
+    }
+
+    fn count_data_buffers(&mut self, more: i64) {
+        if let Some(count) = self.data_buffers.last_mut() {
+            *count += more;
+        }
+    }
+
+    /// Bytes of the body with what fills it up to the next batch.
+    pub fn filled(&self, table: &Table) -> u64 {
+        up(self.body, table.alignment)
+    }
+
+    /// The bytes before the body, at least `length` of them. `nulls` are those of each node.
+    pub fn header(&self, table: &Table, nulls: &[u64], length: usize) -> Vec<u8> {
+        let nodes: Vec<Count> = self.node_rows.iter().zip(nulls).map(|(&rows, &nulls)| Count { rows, nulls }).collect();
+        let buffers: Vec<Extent> = self.buffers.iter().map(|buffer| buffer.extent).collect();
+        let batch = Batch {
+            rows: table.rows_of(self.batch).1,
+            nodes: &nodes,
+            buffers: &buffers,
+            data_buffers: &self.data_buffers,
+            body: self.filled(table),
+        };
+        message::batch(&batch, length)
+    }
+
+    /// The buffer that byte `offset` of the body is in, or the last one before it.
+    pub fn buffer_at(&self, offset: u64) -> Option<usize> {
+        self.buffers.partition_point(|buffer| buffer.extent.offset <= offset).checked_sub(1)
+    }
+}
+
+/// Places of a column in a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Position<'a> {
+    /// The table.
+    pub table: &'a Table,
+    /// What a pass has learnt, where it is needed.
+    pub lengths: Option<&'a Lengths>,
+    /// The batch.
+    pub batch: u64,
+    /// The column.
+    pub column: usize,
+    /// Its plan.
+    pub plan: &'a Plan,
+}
+
+impl Position<'_> {
+    fn piece(&self) -> u64 {
+        self.table.pieces.get(self.column).copied().unwrap_or(1).max(1)
+    }
+
+    /// Number of pieces in the batch.
+    pub fn pieces(&self) -> u64 {
+        self.table.rows_of(self.batch).1.div_ceil(self.piece())
+    }
+
+    /// Rows of a piece.
+    pub fn rows_of(&self, piece: u64) -> std::ops::Range<u64> {
+        let (start, count) = self.table.rows_of(self.batch);
+        let first = piece.saturating_mul(self.piece()).min(count);
+        let last = first.saturating_add(self.piece()).min(count);
+        start + first..start + last
+    }
+
+    /// Rows of a node before a piece; of the piece past the last one, all.
+    pub fn rows_before(&self, domain: Domain, piece: u64) -> u64 {
+        match domain {
+            Domain::Rows(per) => {
+                let (start, _) = self.table.rows_of(self.batch);
+                (self.rows_of(piece).start - start).saturating_mul(per)
+            }
+            Domain::Items { length, per } => self.length_before(length, piece).saturating_mul(per),
+        }
+    }
+
+    /// A length summed over the rows before a piece.
+    pub fn length_before(&self, length: usize, piece: u64) -> u64 {
+        let first = self.rows_of(0).start / self.piece();
+        self.lengths.map_or(0, |lengths| lengths.sum(self.column, length, first, first.saturating_add(piece)))
+    }
+
+    /// First unit of a stream that a piece takes: a bit in bitmaps, a byte in others.
+    pub fn start(&self, stream: &Stream, piece: u64) -> u64 {
+        let Some(node) = self.plan.nodes.get(stream.node) else { return 0 };
+        let rows = self.rows_before(node.domain, piece);
+        match stream.role {
+            Role::Validity if node.nulls.is_none() => 0,
+            Role::Validity | Role::Bits => rows,
+            Role::Cells(width) | Role::Slots(width) => rows.saturating_mul(width),
+            // One more than rows, which the last piece has.
+            Role::Offsets if piece >= self.pieces() => rows.saturating_mul(8).saturating_add(8),
+            Role::Offsets => rows.saturating_mul(8),
+            Role::Bytes => node.length.map_or(0, |length| self.length_before(length, piece)),
+            Role::Shared => 0,
+        }
+    }
+
+    /// Bytes of a stream.
+    pub fn bytes(&self, stream: &Stream) -> u64 {
+        match (stream.role, self.plan.nodes.get(stream.node).map(|node| &node.kind)) {
+            (Role::Shared, Some(Kind::Views(views))) => {
+                views.shared.as_ref().map_or(0, |shared| shared.bytes.len() as u64)
+            }
+            (Role::Validity | Role::Bits, _) => self.start(stream, self.pieces()).div_ceil(8),
+            _ => self.start(stream, self.pieces()),
+        }
+    }
+
+    /// The bytes of a stream that a piece has a share in.
+    pub fn share(&self, stream: &Stream, piece: u64) -> std::ops::Range<u64> {
+        let (start, end) = (self.start(stream, piece), self.start(stream, piece.saturating_add(1)));
+        match stream.role {
+            // Also of a piece without a bit, so that neither start nor end ever goes back from piece to piece.
+            Role::Validity | Role::Bits => start / 8..end.div_ceil(8),
+            _ => start..end,
+        }
+    }
+}

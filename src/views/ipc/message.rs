@@ -1,0 +1,180 @@
+//! Messages of the Arrow IPC format, each behind its length (`Message.fbs`, `File.fbs`).
+
+use arrow::datatypes::Schema;
+use arrow_ipc::convert::IpcSchemaEncoder;
+use arrow_ipc::writer::DictionaryTracker;
+use arrow_ipc::{
+    Block, Buffer, DictionaryBatch, DictionaryBatchArgs, FieldNode, Footer, FooterArgs, Message, MessageArgs,
+    MessageHeader, MetadataVersion, RecordBatch, RecordBatchArgs,
+};
+use flatbuffers::{FlatBufferBuilder, UnionWIPOffset, WIPOffset};
+
+/// First bytes of a file, and its last six.
+pub(super) const MAGIC: &[u8; 8] = b"ARROW1\0\0";
+
+/// Before a message: a marker and the length of its metadata.
+const PREFIX: usize = 8;
+
+/// After the last message.
+const END_OF_STREAM: [u8; PREFIX] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+
+/// Rows and nulls of a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Count {
+    /// Rows.
+    pub rows: u64,
+    /// Nulls among them.
+    pub nulls: u64,
+}
+
+/// Where a buffer lies in the body.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+}
+
+/// What the metadata of a batch of rows says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Batch<'a> {
+    /// Rows.
+    pub rows: u64,
+    /// Nodes in the order of the schema.
+    pub nodes: &'a [Count],
+    /// Buffers in the order of the schema.
+    pub buffers: &'a [Extent],
+    /// Data buffers of each node of string views.
+    pub data_buffers: &'a [i64],
+    /// Bytes of the body.
+    pub body: u64,
+}
+
+/// Where a message lies in the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// First byte.
+    pub offset: u64,
+    /// Bytes before the body.
+    pub metadata: u32,
+    /// Bytes of the body.
+    pub body: u64,
+}
+
+/// A schema as a message, filled up to `multiple` bytes from the start of the file on, the magic before it included.
+pub(super) fn schema(schema: &Schema, multiple: u64) -> Vec<u8> {
+    let mut builder = FlatBufferBuilder::new();
+    let schema = encode_schema(&mut builder, schema).as_union_value();
+    let message = finish(builder, MessageHeader::Schema, schema, 0);
+    let mut out = MAGIC.to_vec();
+    let length = up((MAGIC.len() + PREFIX + message.len()) as u64, multiple) - MAGIC.len() as u64;
+    out.extend(framed(&message, length as usize));
+    out
+}
+
+/// A batch of rows without its body, filled up to `length` bytes; longer where it needs more.
+pub(super) fn batch(batch: &Batch<'_>, length: usize) -> Vec<u8> {
+    let mut builder = FlatBufferBuilder::new();
+    let header = encode_batch(&mut builder, batch).as_union_value();
+    framed(&finish(builder, MessageHeader::RecordBatch, header, batch.body), length)
+}
+
+/// Labels without their body, filled up to a multiple of 64 bytes.
+pub(super) fn dictionary(id: i64, batch: &Batch<'_>) -> Vec<u8> {
+    let mut builder = FlatBufferBuilder::new();
+    let data = Some(encode_batch(&mut builder, batch));
+    let header = DictionaryBatch::create(&mut builder, &DictionaryBatchArgs { id, data, isDelta: false });
+    let message = finish(builder, MessageHeader::DictionaryBatch, header.as_union_value(), batch.body);
+    let length = up((PREFIX + message.len()) as u64, 64);
+    framed(&message, length as usize)
+}
+
+/// What comes after the last batch: where all messages lie, how long that is, the magic.
+pub(super) fn tail(schema: &Schema, dictionaries: &[Place], batches: &[Place]) -> Vec<u8> {
+    let mut builder = FlatBufferBuilder::new();
+    let blocks = |places: &[Place]| -> Vec<Block> {
+        let block = |place: &Place| Block::new(signed(place.offset), place.metadata as i32, signed(place.body));
+        places.iter().map(block).collect()
+    };
+    let batches = Some(builder.create_vector(&blocks(batches)));
+    let dictionaries = Some(builder.create_vector(&blocks(dictionaries)));
+    let schema = Some(encode_schema(&mut builder, schema));
+    let footer = FooterArgs {
+        version: MetadataVersion::V5,
+        schema,
+        dictionaries,
+        recordBatches: batches,
+        custom_metadata: None,
+    };
+    let footer = Footer::create(&mut builder, &footer);
+    builder.finish(footer, None);
+    let footer = builder.finished_data();
+    let mut out = END_OF_STREAM.to_vec();
+    out.extend_from_slice(footer);
+    out.extend((footer.len() as u32).to_le_bytes());
+    out.extend_from_slice(&MAGIC[..6]);
+    out
+}
+
+/// The next multiple of a power of two.
+pub(super) fn up(bytes: u64, multiple: u64) -> u64 {
+    bytes.next_multiple_of(multiple)
+}
+
+/// Sizes are checked to lie within the positive half before anything is laid out.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn encode_schema<'a>(builder: &mut FlatBufferBuilder<'a>, schema: &Schema) -> WIPOffset<arrow_ipc::Schema<'a>> {
+    // Numbers dictionaries in the order of the fields, from 0 on.
+    let mut tracker = DictionaryTracker::new(false);
+    IpcSchemaEncoder::new().with_dictionary_tracker(&mut tracker).schema_to_fb_offset(builder, schema)
+}
+
+fn encode_batch<'a>(builder: &mut FlatBufferBuilder<'a>, batch: &Batch<'_>) -> WIPOffset<RecordBatch<'a>> {
+    let nodes: Vec<FieldNode> =
+        batch.nodes.iter().map(|node| FieldNode::new(signed(node.rows), signed(node.nulls))).collect();
+    let buffers: Vec<Buffer> =
+        batch.buffers.iter().map(|buffer| Buffer::new(signed(buffer.offset), signed(buffer.length))).collect();
+    let data_buffers = (!batch.data_buffers.is_empty()).then(|| builder.create_vector(batch.data_buffers));
+    let buffers = Some(builder.create_vector(&buffers));
+    let nodes = Some(builder.create_vector(&nodes));
+    let batch = RecordBatchArgs {
+        length: signed(batch.rows),
+        nodes,
+        buffers,
+        compression: None,
+        variadicBufferCounts: data_buffers,
+    };
+    RecordBatch::create(builder, &batch)
+}
+
+fn finish(
+    mut builder: FlatBufferBuilder<'_>,
+    header_type: MessageHeader,
+    header: WIPOffset<UnionWIPOffset>,
+    body: u64,
+) -> Vec<u8> {
+    let message = MessageArgs {
+        version: MetadataVersion::V5,
+        header_type,
+        header: Some(header),
+        bodyLength: signed(body),
+        custom_metadata: None,
+    };
+    let message = Message::create(&mut builder, &message);
+    builder.finish(message, None);
+    builder.finished_data().to_vec()
+}
+
+/// A message behind the marker and its length, filled up to `length` bytes, and at least to a multiple of 8.
+fn framed(message: &[u8], length: usize) -> Vec<u8> {
+    let length = length.max((PREFIX + message.len()).next_multiple_of(8));
+    let mut out = vec![0xff; 4];
+    out.extend(((length - PREFIX) as u32).to_le_bytes());
+    out.extend_from_slice(message);
+    out.resize(length, 0);
+    out
+}

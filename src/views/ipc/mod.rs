@@ -1,0 +1,129 @@
+//! `.arrow`: an Arrow IPC file (Feather V2, uncompressed) that is not there until somebody reads it.
+//!
+//! ```text
+//! ARROW1..                            magic
+//! schema                              fields, units and descriptions, row labels for pandas
+//! labels of categories …              dictionary batches: read once, kept in memory
+//! ┌ header of batch 0                 metadata: rows, nulls and buffers of every node; the same length in every batch
+//! │ body                              a validity bitmap, values, offsets, … for every node
+//! ├ header of batch 1
+//! ┊
+//! └
+//! end of stream, footer, ARROW1       where every batch lies
+//! ```
+//!
+//! | column | nodes and buffers |
+//! | --- | --- |
+//! | numbers, opaque bytes, arrays of them | values; those stored in little-endian order are the stored bytes, never copied or looked at |
+//! | float16 | widened to float |
+//! | boolean | bits |
+//! | categories, enumerations of one byte | keys into a dictionary, 0 under a null |
+//! | fixed-length strings | string views: up to 12 bytes in the view, longer ones in a slot of the stored width in a data buffer, and in a slot of three times the width in another should U+FFFD make them longer than stored |
+//! | other enumerations | string views into a data buffer with each name once |
+//! | compounds, complex numbers | a struct of its fields |
+//! | variable-length strings, references | 64-bit offsets, bytes |
+//! | lists, sequences | 64-bit offsets, and the nodes of an item |
+//!
+//! Every batch has the same power of two of rows, the last one fewer. Where no list and no variable-length string is among
+//! the columns, every position is arithmetic; otherwise a pass learns their lengths, for each piece of rows (`lengths`).
+//! Buffers begin at multiples of 64 bytes; values of 64 KiB or more at a multiple of 4 KiB of the file, so that pages of a
+//! memory map are pages of the stored bytes.
+//!
+//! The header of a batch says how many nulls each node has, and readers trust it: a wrong one drops nulls silently. So the
+//! first read of a header counts them, in that batch alone (`nulls`); the size of the file does not depend on it.
+//!
+//! | part | what it does |
+//! | --- | --- |
+//! | `plan`, `builder` | from the type of a column to nodes and buffers |
+//! | `dictionary`, `schema`, `message` | labels; schema; messages |
+//! | `table`, `layout` | batches; where buffers lie in them |
+//! | `lengths`, `nulls` | what must be learnt from values, and kept |
+//! | `render` | rows to bytes |
+//! | `file`, `view` | where batches lie; the file |
+
+mod builder;
+mod dictionary;
+mod file;
+mod layout;
+mod lengths;
+mod message;
+mod nulls;
+mod plan;
+mod render;
+mod schema;
+mod table;
+#[cfg(test)]
+mod tests;
+mod view;
+mod work;
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use crate::catalogue::Datatype;
+use crate::store::Rows;
+use crate::store::statistics::Learner;
+use crate::table::{Column, Table};
+
+pub use view::IpcView;
+
+/// A column of an Arrow file.
+#[derive(Clone, Debug)]
+pub struct IpcColumn {
+    /// Its name; what is no UTF-8 in it is replaced.
+    pub name: BString,
+    /// Its rows.
+    pub rows: Arc<dyn Rows>,
+    /// The stored type; `None` for a list column.
+    pub datatype: Option<Datatype>,
+    /// Whether the order of its categories means something.
+    pub ordered: bool,
+    /// It labels rows: pandas makes it the index.
+    pub is_label: bool,
+    /// Physical units.
+    pub units: Option<String>,
+    /// Vocabulary of `units`.
+    pub units_vocabulary: Option<String>,
+    /// Plain-text description.
+    pub description: Option<String>,
+    /// What is known of its values already.
+    pub learner: Option<Arc<Learner>>,
+}
+
+impl IpcColumn {
+    /// A column of a table.
+    ///
+    /// # Errors
+    /// Why it cannot be shown.
+    pub fn new(table: &Table, column: &Column) -> Result<Self, String> {
+        let ordered = column.categories.and_then(|set| table.categories.get(set)).and_then(|set| set.ordered);
+        let column = Self {
+            name: column.name.clone(),
+            rows: column.rows.as_ref().map_err(Clone::clone)?.clone(),
+            datatype: column.storage.as_ref().map(|storage| storage.datatype.clone()),
+            ordered: ordered.unwrap_or(false),
+            is_label: column.is_label,
+            units: column.units.clone(),
+            units_vocabulary: column.units_vocabulary.clone(),
+            description: column.description.clone(),
+            learner: column.learner.clone(),
+        };
+        check(std::slice::from_ref(&column))?;
+        Ok(column)
+    }
+
+    /// The columns of the whole table that can be shown.
+    pub fn of_table(table: &Table) -> Vec<Self> {
+        let columns = table.columns.iter().filter(|column| column.in_table);
+        columns.filter_map(|column| Self::new(table, column).ok()).collect()
+    }
+}
+
+/// Whether these columns can have an Arrow file together.
+///
+/// # Errors
+/// Why they cannot.
+pub fn check(columns: &[IpcColumn]) -> Result<(), String> {
+    table::check(columns)
+}

@@ -1,0 +1,178 @@
+//! Any part of a file is what the whole has there, and the whole is what the rows say, however it is cut.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Int32Array, Int64Array, LargeListArray,
+    LargeStringArray, StructArray,
+};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::datatypes::{Field, Fields, Int32Type, Int64Type};
+use proptest::prelude::*;
+
+use super::*;
+
+/// A column with what it is to be read as.
+type Case = (IpcColumn, ArrayRef);
+
+fn words(seed: &[u8]) -> Vec<Option<String>> {
+    let word = |byte: &u8| {
+        (!byte.is_multiple_of(7)).then(|| "ÿwörd ".repeat(usize::from(*byte % 5))[..].to_owned() + &byte.to_string())
+    };
+    seed.iter().map(word).collect()
+}
+
+fn lists(seed: &[u8], values: &dyn Fn(usize) -> ArrayRef) -> ArrayRef {
+    let lengths: Vec<usize> = seed.iter().map(|byte| usize::from(*byte % 4)).collect();
+    let values = values(lengths.iter().sum());
+    let nulls = NullBuffer::from_iter(seed.iter().map(|byte| *byte % 5 != 0));
+    let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
+    Arc::new(LargeListArray::new(field, OffsetBuffer::from_lengths(lengths), values, Some(nulls)))
+}
+
+/// A column of one of the kinds, with values from `seed`.
+fn case(kind: u8, seed: &[u8]) -> Case {
+    let name = format!("column {kind}");
+    let numbers = || Int64Array::from_iter(seed.iter().map(|byte| (*byte % 3 != 0).then_some(i64::from(*byte) << 40)));
+    match kind % 9 {
+        0 => {
+            let array: ArrayRef = Arc::new(Int64Array::from_iter_values(seed.iter().map(|byte| i64::from(*byte))));
+            (column(&name, Arc::new(Memory::stored(array.clone())), Some(integer(8, true))), array)
+        }
+        1 => {
+            let array: ArrayRef = Arc::new(numbers());
+            let rows = Memory { nullable: true, ..Memory::stored(array.clone()) };
+            (column(&name, Arc::new(rows), Some(integer(8, true))), array)
+        }
+        2 => {
+            let bits = seed.iter().map(|byte| (*byte % 3 != 0).then_some(*byte % 2 == 0));
+            let array: ArrayRef = Arc::new(BooleanArray::from_iter(bits));
+            let rows = Memory { nullable: true, ..Memory::new(array.clone()) };
+            (column(&name, Arc::new(rows), None), array)
+        }
+        3 => {
+            let array: ArrayRef = Arc::new(LargeStringArray::from(words(seed)));
+            let rows = Memory { nullable: true, ..Memory::new(array.clone()) };
+            (column(&name, Arc::new(rows), Some(fixed_string(20))), array)
+        }
+        4 => {
+            let array: ArrayRef = Arc::new(LargeStringArray::from(words(seed)));
+            let rows = Memory { nullable: true, ..Memory::new(array.clone()) };
+            (column(&name, Arc::new(rows), None), array)
+        }
+        5 => {
+            let keys = Int64Array::from_iter(seed.iter().map(|byte| (*byte % 3 != 0).then_some(i64::from(*byte % 4))));
+            let labels = Arc::new(LargeStringArray::from(vec!["a", "a longer label", "", "d"]));
+            let array: ArrayRef = Arc::new(DictionaryArray::<Int64Type>::try_new(keys, labels).unwrap());
+            let rows = Memory { nullable: true, ..Memory::new(array.clone()) };
+            (column(&name, Arc::new(rows), Some(integer(1, true))), array)
+        }
+        6 => {
+            let inner = |count: usize| {
+                let seed: Vec<u8> = (0..count).map(|at| (at * 37 % 251) as u8).collect();
+                lists(&seed, &|count| {
+                    let bytes: Vec<u8> = (0..count).map(|at| (at * 101 % 241) as u8).collect();
+                    Arc::new(LargeStringArray::from(words(&bytes)))
+                })
+            };
+            let array = lists(seed, &inner);
+            let rows = Memory { nullable: true, ..Memory::new(array.clone()) };
+            (column(&name, Arc::new(rows), None), array)
+        }
+        7 => {
+            let keys = Int32Array::from_iter_values(seed.iter().map(|byte| i32::from(*byte % 3)));
+            let labels =
+                Arc::new(LargeStringArray::from(vec!["a name that is rather long", "b", "-1234567890123456789"]));
+            let array: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, labels).unwrap());
+            let datatype = enumeration(8, &[("a name that is rather long", 0), ("b", 1)]);
+            (memory(&name, array.clone(), Some(datatype)), array)
+        }
+        _ => {
+            let triples = FixedSizeListArray::new(
+                Arc::new(Field::new_list_field(DataType::Boolean, true)),
+                3,
+                Arc::new(BooleanArray::from_iter(
+                    seed.iter().flat_map(|byte| [Some(byte & 1 != 0), None, Some(byte & 2 != 0)]),
+                )),
+                None,
+            );
+            let fields = Fields::from(vec![
+                Field::new("n", DataType::Int64, true),
+                Field::new("triples", triples.data_type().clone(), true),
+            ]);
+            let plain = Int64Array::from_iter_values(seed.iter().map(|byte| i64::from(*byte) * 3));
+            let nulls = NullBuffer::from_iter(seed.iter().map(|byte| *byte % 6 != 0));
+            let array: ArrayRef =
+                Arc::new(StructArray::new(fields, vec![Arc::new(plain), Arc::new(triples)], Some(nulls)));
+            let rows = Memory { nullable: true, ..Memory::new(array.clone()) };
+            (column(&name, Arc::new(rows), None), array)
+        }
+    }
+}
+
+/// Rows as text, so that types that mean the same compare.
+fn shown(array: &ArrayRef) -> Vec<String> {
+    use arrow::util::display::{ArrayFormatter, FormatOptions};
+    let options = FormatOptions::default().with_null("null");
+    let plain = match array.data_type() {
+        DataType::Dictionary(..) | DataType::Utf8View => arrow::compute::cast(array, &DataType::LargeUtf8).unwrap(),
+        _ => array.clone(),
+    };
+    let formatter = ArrayFormatter::try_new(plain.as_ref(), &options).unwrap();
+    (0..plain.len()).map(|row| formatter.value(row).to_string()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 64 } else { 256 }))]
+
+    #[test]
+    fn a_file_is_its_rows_and_a_read_is_a_part_of_it(
+        kinds in proptest::collection::vec(any::<u8>(), 1..4),
+        seed in proptest::collection::vec(any::<u8>(), 0..90),
+        batch in 3..7_u32,
+        piece in 0..10_u32,
+        variable in 0..4_u32,
+        reads in proptest::collection::vec((any::<prop::sample::Index>(), 0..700_usize), 30),
+    ) {
+        let grain = Grain { batch: 1 << batch, piece: 1 << piece, variable: 1 << variable };
+        let cases: Vec<Case> = kinds.iter().map(|kind| case(*kind, &seed)).collect();
+        let columns = || cases.iter().map(|(column, _)| column.clone()).collect();
+        let bytes = whole(&view(columns()).cut(grain));
+        let (schema, batches) = read(bytes.clone());
+        prop_assert_eq!(batches.len(), seed.len().div_ceil(1 << batch));
+        let all = arrow::compute::concat_batches(&schema, &batches).unwrap();
+        for ((_, expected), column) in cases.iter().zip(all.columns()) {
+            prop_assert_eq!(shown(column), shown(expected));
+        }
+        // Without what was rendered before.
+        let fresh = view(columns()).cut(grain);
+        for (index, length) in reads {
+            let offset = index.index(bytes.len());
+            let mut out = vec![1, 2, 3];
+            fresh.read(offset as u64, length, &mut out, &Interrupt::new()).unwrap();
+            prop_assert_eq!(&out[3..], &bytes[offset..(offset + length).min(bytes.len())]);
+        }
+    }
+}
+
+#[test]
+fn pieces_without_items_lie_between_others() {
+    // Lists of lists of texts, one row a piece: many pieces share the bytes of the inner bitmaps, some with no bit in them.
+    let (column, expected) = case(6, &[83, 30, 31, 54, 83, 110, 246, 218, 94, 220, 52, 112]);
+    let grain = Grain { batch: 8, piece: 1, variable: 1 };
+    let (schema, batches) = read(whole(&view(vec![column]).cut(grain)));
+    let all = arrow::compute::concat_batches(&schema, &batches).unwrap();
+    assert_eq!(shown(all.column(0)), shown(&expected));
+}
+
+#[test]
+fn nothing_lies_past_the_end() {
+    let (column, _) = case(0, &[1, 2, 3]);
+    let view = view(vec![column]);
+    let size = size(&view) as u64;
+    for offset in [size, size + 1, u64::MAX] {
+        let mut out = Vec::new();
+        view.read(offset, 100, &mut out, &Interrupt::new()).unwrap();
+        assert!(out.is_empty());
+    }
+}

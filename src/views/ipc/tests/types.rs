@@ -1,0 +1,232 @@
+//! What each type becomes.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, Float16Array,
+    Float64Array, Int16Array, Int32Array, Int64Array, LargeListArray, LargeStringArray, StructArray, UInt8Array,
+};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::datatypes::{DataType, Field, Fields, Float32Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type};
+use half::f16;
+
+use super::*;
+
+fn texts(array: &ArrayRef) -> Vec<Option<String>> {
+    let plain = arrow::compute::cast(array, &DataType::LargeUtf8).unwrap();
+    plain.as_string::<i64>().iter().map(|text| text.map(str::to_owned)).collect()
+}
+
+fn some(texts: &[&str]) -> Vec<Option<String>> {
+    texts.iter().map(|text| Some((*text).to_owned())).collect()
+}
+
+#[test]
+fn numbers_are_the_stored_bytes() {
+    // The values under a null are those stored: nobody looks at them.
+    let values = Int16Array::new(vec![1, -2, 300].into(), Some(NullBuffer::from(vec![true, false, true])));
+    let rows = Memory::stored(Arc::new(values));
+    let array = only(column("x", Arc::new(rows), Some(integer(2, true))));
+    assert_eq!(array.as_primitive::<Int16Type>().iter().collect::<Vec<_>>(), [Some(1), None, Some(300)]);
+    assert_eq!(array.as_primitive::<Int16Type>().values(), &[1, -2, 300]);
+}
+
+#[test]
+fn integers_in_another_order_are_decoded() {
+    // Stored big-endian: the bytes must not be copied.
+    let rows = Memory { stored: Some((vec![0, 1, 0, 2], 2)), ..Memory::new(Arc::new(Int16Array::from(vec![1, 2]))) };
+    let class = Class::Integer { signed: true, order: ByteOrder::Big, precision: 16, offset: 0 };
+    let array = only(column("x", Arc::new(rows), Some(Datatype { size: 2, class })));
+    assert_eq!(array.as_primitive::<Int16Type>().values(), &[1, 2]);
+}
+
+#[test]
+fn halves_are_widened_and_booleans_are_bits() {
+    let halves = Float16Array::from(vec![Some(f16::from_f32(1.5)), None]);
+    let array = only(memory("x", Arc::new(halves), None));
+    assert_eq!(array.as_primitive::<Float32Type>().iter().collect::<Vec<_>>(), [Some(1.5), None]);
+    let bits = BooleanArray::from(vec![Some(true), None, Some(false), Some(true)]);
+    let array = only(memory("x", Arc::new(bits.clone()), None));
+    assert_eq!(array.as_boolean(), &bits);
+}
+
+#[test]
+fn bytes_that_nobody_interprets_have_their_width() {
+    let values = FixedSizeBinaryArray::try_from_iter([[1, 2, 3], [4, 5, 6]].into_iter()).unwrap();
+    let datatype = Datatype { size: 3, class: Class::Opaque { tag: "t".into() } };
+    let rows = Memory { stored: Some((vec![1, 2, 3, 4, 5, 6], 3)), ..Memory::new(Arc::new(values)) };
+    let array = only(column("x", Arc::new(rows), Some(datatype)));
+    assert_eq!(array.as_fixed_size_binary().value(1), [4, 5, 6]);
+}
+
+fn categories(keys: Vec<Option<i64>>, labels: ArrayRef) -> ArrayRef {
+    Arc::new(DictionaryArray::<Int64Type>::try_new(Int64Array::from(keys), labels).unwrap())
+}
+
+#[test]
+fn categories_are_a_dictionary_with_keys_of_one_byte() {
+    let labels = Arc::new(LargeStringArray::from(vec!["a", "b"]));
+    // Stored as codes, of which −1 is missing: they must not be copied.
+    let rows =
+        Memory { stored: Some((vec![1, 0xff, 0], 1)), ..Memory::new(categories(vec![Some(1), None, Some(0)], labels)) };
+    let view = view(vec![IpcColumn { ordered: true, ..column("x", Arc::new(rows), Some(integer(1, true))) }]);
+    let (schema, batches) = read(whole(&view));
+    assert_eq!(schema.field(0).dict_is_ordered(), Some(true));
+    let array = batches[0].column(0).as_dictionary::<Int8Type>();
+    assert_eq!(array.keys().iter().collect::<Vec<_>>(), [Some(1), None, Some(0)]);
+    // Some readers look up what is under a null as well.
+    assert_eq!(array.keys().values(), &[1, 0, 0]);
+    assert_eq!(array.values().as_string::<i64>().iter().flatten().collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn equal_labels_are_one_and_missing_ones_none() {
+    let labels = Arc::new(LargeStringArray::from(vec![Some("a"), None, Some("b"), Some("a")]));
+    let array = only(memory("x", categories(vec![Some(0), Some(1), Some(2), Some(3), None], labels), None));
+    let array = array.as_dictionary::<Int8Type>();
+    assert_eq!(array.keys().iter().collect::<Vec<_>>(), [Some(0), None, Some(1), Some(0), None]);
+    assert_eq!(array.values().len(), 2);
+}
+
+#[test]
+fn labels_of_numbers_and_none_at_all() {
+    let numbers = Arc::new(Int32Array::from(vec![7, 9]));
+    let array = only(memory("x", categories(vec![Some(1), Some(0)], numbers), None));
+    assert_eq!(array.as_dictionary::<Int8Type>().values().as_primitive::<Int32Type>().values(), &[7, 9]);
+    // A set with a NaN is refused by pandas: each value for itself.
+    let numbers = Arc::new(Float64Array::from(vec![0.5, f64::NAN]));
+    let array = only(memory("x", categories(vec![Some(0), None], numbers), None));
+    let array = array.as_primitive::<arrow::datatypes::Float64Type>();
+    assert_eq!(array.iter().collect::<Vec<_>>(), [Some(0.5), None]);
+    let nothing = Arc::new(LargeStringArray::from(Vec::<&str>::new()));
+    assert_eq!(texts(&only(memory("x", categories(vec![None, None], nothing), None))), [None, None]);
+}
+
+fn labels(keys: Vec<i32>, labels: Vec<&str>) -> ArrayRef {
+    let labels = Arc::new(LargeStringArray::from(labels));
+    Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), labels).unwrap())
+}
+
+#[test]
+fn enumerations_of_one_byte_have_a_key_for_every_code() {
+    let datatype = enumeration(1, &[("on", 1), ("7", 3)]);
+    let array = only(memory("x", labels(vec![0, 2, 1, 3], vec!["on", "7", "-128", "7"]), Some(datatype)));
+    assert_eq!(texts(&array), some(&["on", "-128", "7", "7"]));
+    let array = array.as_dictionary::<Int16Type>();
+    // 254 numbers without a name, one of which reads as a name does.
+    assert_eq!(array.values().len(), 255);
+    assert_eq!(array.keys().values(), &[0, 2, 1, 1]);
+}
+
+#[test]
+fn other_enumerations_share_their_names() {
+    let long = "a name of more than twelve bytes";
+    let members = [(long, 1), ("short", 2)];
+    let found = vec![long, "short", "-9223372036854775808", "5"];
+    let array = only(memory("x", labels(vec![0, 1, 2, 3, 0], found), Some(enumeration(8, &members))));
+    assert_eq!(array.data_type(), &DataType::Utf8View);
+    assert_eq!(texts(&array), some(&[long, "short", "-9223372036854775808", "5", long]));
+    // Numbers of two bytes stand in their views: the names are the only data.
+    let array = only(memory("x", labels(vec![0, 2, 0], vec![long, "short", "-32768"]), Some(enumeration(2, &members))));
+    assert_eq!(texts(&array), some(&[long, "-32768", long]));
+    assert_eq!(array.as_string_view().data_buffers().len(), 1);
+    assert_eq!(array.as_string_view().data_buffers()[0].as_slice(), format!("{long}short").as_bytes());
+}
+
+#[test]
+fn strings_of_any_width_are_views() {
+    for width in [1, 4, 5, 12, 13, 40] {
+        let full = "x".repeat(width as usize);
+        // Every byte invalid: three times as long as stored.
+        let odd = "\u{fffd}".repeat(width as usize);
+        let shown = vec![Some(""), Some(full.as_str()), None, Some(odd.as_str()), Some("é"), Some(full.as_str())];
+        let array = only(memory("x", Arc::new(LargeStringArray::from(shown.clone())), Some(fixed_string(width))));
+        assert_eq!(array.data_type(), &DataType::Utf8View);
+        let shown: Vec<_> = shown.into_iter().map(|text| text.map(str::to_owned)).collect();
+        assert_eq!(texts(&array), shown, "{width} bytes");
+    }
+}
+
+#[test]
+fn texts_and_lists_have_offsets() {
+    let strings = LargeStringArray::from(vec![Some("a"), None, Some(""), Some("long enough for anybody")]);
+    let array = only(memory("x", Arc::new(strings.clone()), None));
+    assert_eq!(array.as_string::<i64>(), &strings);
+
+    let words = LargeStringArray::from(vec![Some("p"), None, Some("qr"), Some("never seen"), Some("s")]);
+    let field = Arc::new(Field::new_list_field(DataType::LargeUtf8, true));
+    let nulls = NullBuffer::from(vec![true, false, true, true]);
+    let lists = LargeListArray::new(field, OffsetBuffer::new(vec![0, 2, 2, 3, 5].into()), Arc::new(words), Some(nulls));
+    // A slice, so that offsets do not begin at 0.
+    let lists: ArrayRef = Arc::new(lists.slice(1, 3));
+    let array = only(memory("x", lists.clone(), None));
+    assert_eq!(&array, &lists);
+}
+
+#[test]
+fn compounds_and_arrays_of_all_sorts() {
+    let flag = BooleanArray::from(vec![Some(true), None, Some(false)]);
+    let name = LargeStringArray::from(vec!["short", "longer than twelve", ""]);
+    let grid = FixedSizeListArray::new(
+        Arc::new(Field::new_list_field(DataType::UInt8, true)),
+        2,
+        Arc::new(UInt8Array::from(vec![1, 2, 3, 4, 5, 6])),
+        None,
+    );
+    let codes = FixedSizeListArray::new(
+        Arc::new(Field::new_list_field(labels(vec![], vec![]).data_type().clone(), true)),
+        1,
+        labels(vec![1, 0, 1], vec!["one", "two"]),
+        None,
+    );
+    let fields = Fields::from(vec![
+        Field::new("flag", DataType::Boolean, true),
+        Field::new("name", DataType::LargeUtf8, true),
+        Field::new("grid", grid.data_type().clone(), true),
+        Field::new("codes", codes.data_type().clone(), true),
+    ]);
+    let columns: Vec<ArrayRef> = vec![Arc::new(flag.clone()), Arc::new(name), Arc::new(grid), Arc::new(codes)];
+    let rows = StructArray::new(fields, columns, Some(NullBuffer::from(vec![true, true, false])));
+    let array_of = |size, base| Datatype { size, class: Class::Array { dims: vec![size], base: Box::new(base) } };
+    let boolean = enumeration(1, &[("FALSE", 0), ("TRUE", 1)]);
+    let datatype = compound(
+        30,
+        &[
+            ("flag", 0, boolean),
+            ("name", 1, fixed_string(20)),
+            ("grid", 21, array_of(2, integer(1, false))),
+            ("codes", 23, array_of(1, enumeration(1, &[("one", 1), ("two", 2)]))),
+        ],
+    );
+    let array = only(memory("x", Arc::new(rows), Some(datatype)));
+    let array = array.as_struct();
+    assert_eq!((0..3).map(|row| array.is_null(row)).collect::<Vec<_>>(), [false, false, true]);
+    assert_eq!(array.column(0).as_boolean(), &flag);
+    assert_eq!(texts(array.column(1)), some(&["short", "longer than twelve", ""]));
+    let grid = array.column(2).as_fixed_size_list();
+    assert_eq!(grid.values().as_primitive::<UInt8Type>().values(), &[1, 2, 3, 4, 5, 6]);
+    assert_eq!(texts(array.column(3).as_fixed_size_list().values()), some(&["two", "one", "two"]));
+}
+
+#[test]
+fn columns_are_described_and_labels_are_the_index() {
+    let numbers = || Arc::new(Int64Array::from(vec![1, 2]));
+    let mut columns = vec![memory("id", numbers(), None), memory("x", numbers(), None)];
+    columns[0].is_label = true;
+    columns[1].units = Some("MeV".into());
+    columns[1].units_vocabulary = Some("UDUNITS-2".into());
+    columns[1].description = Some("Energy.".into());
+    // Two names that read the same, since neither is UTF-8.
+    columns.push(IpcColumn { name: b"\xff".into(), ..memory("", numbers(), None) });
+    columns.push(IpcColumn { name: b"\xfe".into(), ..memory("", numbers(), None) });
+    let (schema, batches) = read(whole(&view(columns)));
+    let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    assert_eq!(names, ["id", "x", "\u{fffd}", "\u{fffd}"]);
+    let x = schema.field(1).metadata();
+    assert_eq!(x.get("units").map(String::as_str), Some("MeV"));
+    assert_eq!(x.get("units_vocabulary").map(String::as_str), Some("UDUNITS-2"));
+    assert_eq!(x.get("description").map(String::as_str), Some("Energy."));
+    let pandas: serde_json::Value = serde_json::from_str(&schema.metadata()["pandas"]).unwrap();
+    assert_eq!(pandas["index_columns"], serde_json::json!(["id"]));
+    assert_eq!(batches[0].num_columns(), 4);
+}

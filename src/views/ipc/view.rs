@@ -1,0 +1,332 @@
+//! The file.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::Array;
+use parking_lot::Mutex;
+
+use super::IpcColumn;
+use super::file::{File, LARGEST_SIZE};
+use super::layout::{Placed, Position};
+use super::lengths::Pass;
+use super::plan::{Kind, Role};
+use super::render::Piece;
+use super::table::{Grain, Head, Table, has_labels};
+use crate::source::Interrupt;
+use crate::store::{Error, Lent};
+use crate::views::pass::{Keeper, Progress};
+use crate::views::rendered::{BlockCache, next_view};
+use crate::views::{Effort, Size, View};
+
+/// In the keys of rendered blocks, the column of what belongs to none.
+const HEADERS: u64 = u64::MAX;
+
+/// An Arrow IPC file over columns of equal length.
+#[derive(Debug)]
+pub struct IpcView {
+    id: u64,
+    columns: Vec<IpcColumn>,
+    rendered: Arc<BlockCache>,
+    keeper: Option<Keeper>,
+    grain: Grain,
+    opened: OnceLock<File>,
+    opening: Mutex<()>,
+}
+
+impl IpcView {
+    /// A file of `columns`, for which [`super::check`] found no reason against it. Rendered bytes are kept in `rendered`.
+    /// Reads nothing.
+    pub fn new(columns: Vec<IpcColumn>, rendered: Arc<BlockCache>, keeper: Option<Keeper>) -> Self {
+        Self {
+            id: next_view(),
+            columns,
+            rendered,
+            keeper,
+            grain: Grain::default(),
+            opened: OnceLock::new(),
+            opening: Mutex::default(),
+        }
+    }
+
+    /// The same, cut in another way.
+    #[cfg(test)]
+    pub(super) fn cut(mut self, grain: Grain) -> Self {
+        self.grain = grain;
+        self
+    }
+
+    fn open(&self, interrupt: &Interrupt) -> Result<&File, Error> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let _one = self.opening.lock();
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let source = self.keeper.as_ref().map(|keeper| keeper.file.source().identity().size);
+        let table = Table::new(self.columns.clone(), self.grain, source, interrupt)?;
+        let file = File::new(table, self.keeper.clone());
+        Ok(self.opened.get_or_init(|| file))
+    }
+}
+
+impl Drop for IpcView {
+    fn drop(&mut self) {
+        self.rendered.forget(self.id);
+    }
+}
+
+impl View for IpcView {
+    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
+        if effort == Effort::Free {
+            // Without labels there is nothing to read.
+            let opened = match self.opened.get() {
+                None if !self.columns.iter().any(has_labels) => self.open(interrupt).ok(),
+                opened => opened,
+            };
+            let known = opened.and_then(File::known);
+            return Ok(known.map_or(Size::AtMost(LARGEST_SIZE), |placed| Size::Exact(placed.size())));
+        }
+        Ok(Size::Exact(self.open(interrupt)?.placement(interrupt)?.size()))
+    }
+
+    fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {
+        self.open(interrupt)?.nulls.count_all(interrupt)?;
+        self.size(Effort::Exact, interrupt)
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        let Some(file) = self.opened.get() else {
+            // Labels may have to be read before anything is known.
+            return Some(Progress::default());
+        };
+        let passes = [file.pass.as_ref().map(Pass::progress), file.nulls.progress()];
+        passes.into_iter().flatten().reduce(|sum, next| Progress {
+            done: sum.done + next.done,
+            all: sum.all + next.all,
+            kept: sum.kept.zip(next.kept).map(|(sum, next)| sum && next),
+        })
+    }
+
+    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        let file = self.open(interrupt)?;
+        let placed = file.placement(interrupt)?;
+        let before = out.len();
+        let left = usize::try_from(placed.size().saturating_sub(offset)).unwrap_or(usize::MAX);
+        let wanted = before.saturating_add(length.min(left));
+        while out.len() < wanted {
+            let at = offset.saturating_add((out.len() - before) as u64);
+            let count = wanted - out.len();
+            let head = file.table.head.length;
+            if at < head {
+                append_head(&file.table.head, at, count, out);
+            } else if let Some(tail) = at.checked_sub(placed.end) {
+                append(&placed.tail, tail, count, out);
+            } else {
+                let (batch, start) = placed.batch_at(file, at);
+                self.read_batch(file, batch, at - start, count, out, interrupt)?;
+            }
+            if out.len() as u64 - before as u64 == at - offset {
+                let reason = format!("nothing lies at byte {at}");
+                return Err(Error::Unsupported { path: "arrow".into(), reason });
+            }
+        }
+        Ok(())
+    }
+
+    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let file = self.open(interrupt)?;
+        let placed = file.placement(interrupt)?;
+        if offset < file.table.head.length || offset >= placed.end {
+            return Ok(None);
+        }
+        let (batch, start) = placed.batch_at(file, offset);
+        let Some(at) = (offset - start).checked_sub(file.header) else { return Ok(None) };
+        let layout = file.layout(batch, interrupt)?;
+        let Some(buffer) = layout.buffer_at(at).and_then(|number| layout.buffers.get(number)) else { return Ok(None) };
+        let within = at - buffer.extent.offset;
+        if within.saturating_add(length as u64) > buffer.extent.length {
+            return Ok(None);
+        }
+        match file.stored(batch, buffer) {
+            Some((column, stored)) => column.rows.lend_stored(stored + buffer.start + within, length, interrupt),
+            None => Ok(None),
+        }
+    }
+}
+
+impl IpcView {
+    /// Appends at least one and at most `count` bytes of a batch.
+    fn read_batch(
+        &self,
+        file: &File,
+        batch: u64,
+        at: u64,
+        count: usize,
+        out: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        if at < file.header {
+            let header = self
+                .rendered
+                .get_or_render((self.id, HEADERS, batch), interrupt, |_| file.header_of(batch, interrupt))?;
+            append(&header, at, count, out);
+            return Ok(());
+        }
+        let at = at - file.header;
+        let layout = file.layout(batch, interrupt)?;
+        let number = layout.buffer_at(at);
+        let buffer = number.and_then(|number| layout.buffers.get(number));
+        let next = number.map_or(0, |number| number + 1);
+        // What is before the next buffer, or fills the body up.
+        let next = layout.buffers.get(next).map_or(layout.filled(&file.table), |next| next.extent.offset);
+        let within = buffer.map(|buffer| (buffer, at - buffer.extent.offset));
+        match within.filter(|(buffer, within)| *within < buffer.extent.length) {
+            Some((buffer, within)) => {
+                let left = usize::try_from(buffer.extent.length - within).unwrap_or(usize::MAX);
+                self.read_buffer(file, batch, buffer, within, count.min(left), out, interrupt)
+            }
+            None => {
+                let left = usize::try_from(next.saturating_sub(at)).unwrap_or(usize::MAX);
+                out.resize(out.len() + count.min(left.max(1)), 0);
+                Ok(())
+            }
+        }
+    }
+
+    /// Appends `count` bytes from byte `within` of a buffer on, which has as many.
+    #[expect(clippy::too_many_arguments, reason = "a place and what it is for")]
+    fn read_buffer(
+        &self,
+        file: &File,
+        batch: u64,
+        buffer: &Placed,
+        within: u64,
+        count: usize,
+        out: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let from = buffer.start + within;
+        if let Some((column, stored)) = file.stored(batch, buffer) {
+            return column.rows.append_stored(stored + from, count, out, interrupt);
+        }
+        let Some(position) = file.position(batch, buffer.column) else { return Ok(()) };
+        let Some(stream) = position.plan.streams.get(buffer.stream) else { return Ok(()) };
+        if let (Role::Shared, Some(Kind::Views(views))) =
+            (stream.role, position.plan.nodes.get(stream.node).map(|node| &node.kind))
+        {
+            append(views.shared.as_ref().map_or(&[], |shared| &shared.bytes), from, count, out);
+            return Ok(());
+        }
+        let base = out.len();
+        out.resize(base + count, 0);
+        let to = from + count as u64;
+        let mut piece = first_with(position.pieces(), |piece| position.share(stream, piece).end > from);
+        while piece < position.pieces() && position.share(stream, piece).start < to {
+            let share = position.share(stream, piece);
+            if share.end > from && share.start < share.end {
+                let block = self.piece(&position, piece, interrupt)?;
+                let bytes = stream_of(&block, buffer.stream, position.plan.streams.len());
+                if let Some(target) = out.get_mut(base..) {
+                    merge(bytes, share, from, target);
+                }
+            }
+            piece += 1;
+        }
+        Ok(())
+    }
+
+    /// All streams of a piece of rows, behind where each ends.
+    fn piece(&self, position: &Position<'_>, piece: u64, interrupt: &Interrupt) -> Result<Arc<Vec<u8>>, Error> {
+        let rows = position.rows_of(piece);
+        self.rendered.get_or_render((self.id, position.column as u64, rows.start), interrupt, |mut block| {
+            let Some(column) = position.table.columns.get(position.column) else { return Ok(block) };
+            let refuse = |reason| Error::Unsupported { path: column.name.to_string(), reason };
+            let array = column.rows.array(rows.clone(), interrupt)?;
+            if array.len() as u64 != rows.end - rows.start {
+                return Err(refuse(format!("rows {}..{} came as {} values", rows.start, rows.end, array.len())));
+            }
+            let streams = Piece { position: *position, number: piece }.render(&array).map_err(refuse)?;
+            check(position, piece, &streams).map_err(refuse)?;
+            let mut end = 8 * streams.len() as u64;
+            for stream in &streams {
+                end += stream.len() as u64;
+                block.extend(end.to_le_bytes());
+            }
+            for stream in streams {
+                block.extend(stream);
+            }
+            Ok(block)
+        })
+    }
+}
+
+/// Streams that depend on lengths must have those that were learnt.
+fn check(position: &Position<'_>, piece: u64, streams: &[Vec<u8>]) -> Result<(), String> {
+    for (stream, bytes) in position.plan.streams.iter().zip(streams) {
+        let share = position.share(stream, piece);
+        let exact = matches!(stream.role, Role::Bytes | Role::Offsets);
+        let (now, before) = (bytes.len() as u64, share.end - share.start);
+        if now > before || (exact && now != before) {
+            return Err(format!(
+                "a buffer of rows {:?} took {before} bytes before and {now} now",
+                position.rows_of(piece)
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of a stream in a rendered piece of so many streams.
+fn stream_of(block: &[u8], stream: usize, streams: usize) -> &[u8] {
+    let end = |number: usize| {
+        let bytes = block.get(number * 8..number * 8 + 8)?;
+        usize::try_from(u64::from_le_bytes(bytes.try_into().ok()?)).ok()
+    };
+    let start = if stream == 0 { Some(streams * 8) } else { end(stream - 1) };
+    start.zip(end(stream)).and_then(|(start, end)| block.get(start..end)).unwrap_or_default()
+}
+
+/// Sets `target`, which begins at byte `from` of a stream, where `bytes` lie at `share`. Pieces may share a byte of a
+/// bitmap.
+fn merge(bytes: &[u8], share: std::ops::Range<u64>, from: u64, target: &mut [u8]) {
+    let skipped = usize::try_from(from.saturating_sub(share.start)).unwrap_or(usize::MAX);
+    let ahead = usize::try_from(share.start.saturating_sub(from)).unwrap_or(usize::MAX);
+    let bytes = bytes.get(skipped..).unwrap_or_default();
+    if let Some(target) = target.get_mut(ahead..) {
+        for (to, byte) in target.iter_mut().zip(bytes) {
+            *to |= byte;
+        }
+    }
+}
+
+/// The first number below `count` for which `holds`, which holds for all after it.
+fn first_with(count: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
+
+fn append(from: &[u8], at: u64, count: usize, out: &mut Vec<u8>) {
+    let rest = usize::try_from(at).ok().and_then(|at| from.get(at..)).unwrap_or_default();
+    out.extend_from_slice(rest.get(..count).unwrap_or(rest));
+}
+
+fn append_head(head: &Head, at: u64, count: usize, out: &mut Vec<u8>) {
+    let part = head.parts.partition_point(|(start, _)| *start <= at).checked_sub(1);
+    let next = part.map_or(0, |part| part + 1);
+    let end = head.parts.get(next).map_or(head.length, |(start, _)| *start);
+    let count = count.min(usize::try_from(end - at).unwrap_or(usize::MAX));
+    let base = out.len();
+    if let Some((start, bytes)) = part.and_then(|part| head.parts.get(part)) {
+        append(bytes, at - start, count, out);
+    }
+    out.resize(base + count, 0);
+}
