@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bstr::{BString, ByteSlice};
+use crossbeam_channel::Sender;
 use fuser::{
     AccessFlags, BsdFileFlags, CopyFileRangeFlags, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
     INodeNo, InitFlags, IoctlFlags, KernelConfig, LockOwner, OpenAccMode, OpenFlags, PollEvents, PollFlags,
@@ -56,8 +57,8 @@ struct Shared {
     session: session::Connection,
 }
 
-/// The handlers.
-struct Adapter(Arc<Shared>);
+/// The handlers, and who is told when the session is over.
+struct Adapter(Arc<Shared>, Sender<()>);
 
 impl Shared {
     fn attr(&self, stat: &Stat) -> FileAttr {
@@ -103,7 +104,7 @@ impl Shared {
     }
 
     fn send_open(&self, reply: ReplyOpen, file: OpenFile) {
-        let direct = self.direct_io || file.kind() == Kind::LiveFile;
+        let direct = self.direct_io || file.is_direct();
         let flags = if direct { FopenFlags::FOPEN_DIRECT_IO } else { FopenFlags::FOPEN_KEEP_CACHE };
         let handle = self.service.opened(file);
         reply.opened(FileHandle(handle), flags | FopenFlags::FOPEN_NOFLUSH);
@@ -247,18 +248,16 @@ impl Adapter {
 
 impl Filesystem for Adapter {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        let mut wanted = InitFlags::FUSE_ASYNC_READ
+        let wanted = InitFlags::FUSE_ASYNC_READ
             | InitFlags::FUSE_PARALLEL_DIROPS
             | InitFlags::FUSE_DO_READDIRPLUS
-            | InitFlags::FUSE_READDIRPLUS_AUTO
             | InitFlags::FUSE_ASYNC_DIO
             | InitFlags::FUSE_MAX_PAGES
             | InitFlags::FUSE_CACHE_SYMLINKS
+            // Some files bypass the page cache, and some readers map them all the same.
+            | InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP
             // A size that goes from a bound to the exact one is no reason to drop pages.
             | InitFlags::FUSE_EXPLICIT_INVAL_DATA;
-        if self.0.direct_io {
-            wanted |= InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP;
-        }
         // Older kernels lack some; each is an improvement and none a condition.
         if let Err(missing) = config.add_capabilities(wanted) {
             tracing::debug!("this kernel lacks {missing:?}");
@@ -275,6 +274,7 @@ impl Filesystem for Adapter {
 
     fn destroy(&mut self) {
         self.0.pool.cancel_all();
+        self.1.try_send(()).ok();
     }
 
     fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {

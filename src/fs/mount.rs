@@ -147,11 +147,8 @@ impl Mount {
     /// Where it cannot be unmounted.
     pub fn serve_until(mut self, stop: &StopSignals) -> Result<Ended, MountError> {
         select! {
-            recv(self.server.ended()) -> outcome => {
+            recv(self.server.ended()) -> _ => {
                 self.over = true;
-                if let Ok(Err(error)) = outcome {
-                    tracing::warn!("the session ended with an error: {error}");
-                }
                 Ok(Ended::Outside)
             }
             recv(stop.received) -> signal => {

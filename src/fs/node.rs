@@ -8,7 +8,9 @@ use bstr::BString;
 use super::Error;
 use crate::source::Interrupt;
 use crate::store::Lent;
-use crate::views::{Effort, Size};
+use crate::table::Table;
+use crate::views::pass::Progress;
+use crate::views::{Access, Effort, Size};
 
 /// A shared node.
 pub type NodeRef = Arc<dyn Node>;
@@ -102,6 +104,34 @@ pub trait Node: Send + Sync {
     fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let _ = (offset, length, interrupt);
         Ok(None)
+    }
+
+    /// Does ahead whatever passes over values the size and reads of a file take.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {
+        self.size(Effort::Exact, interrupt)
+    }
+
+    /// How far the passes over values are that [`Node::prepare`] does; `None` where there are none. Never slow.
+    fn progress(&self) -> Option<Progress> {
+        None
+    }
+
+    /// The table of a directory that shows one, once it was listed. Never slow.
+    fn table(&self) -> Option<Arc<Table>> {
+        None
+    }
+
+    /// Why what such passes learn is not kept for later mounts; `None` where nothing about the file is in the way.
+    fn why_not_kept(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// How the readers of a file go about it.
+    fn access(&self) -> Access {
+        Access::Any
     }
 
     /// Extended attributes: name (`user.units`) and value.

@@ -17,7 +17,7 @@ use super::node::{Attributes, Children, Kind, NodeRef};
 use super::placeholder::Placeholder;
 use crate::source::Interrupt;
 use crate::store::Lent;
-use crate::views::{Effort, Size};
+use crate::views::{Access, Effort, Size};
 
 /// What a live file may hold: it is kept in memory while open.
 const LIVE_LIMIT: usize = 64 << 20;
@@ -407,9 +407,9 @@ impl OpenFile {
         Ok(lent.filter(|lent| lent.len() == wanted))
     }
 
-    /// The file's kind.
-    pub fn kind(&self) -> Kind {
-        if self.content.is_some() { Kind::LiveFile } else { Kind::File }
+    /// Whether the kernel should pass reads on as they are, without its page cache.
+    pub fn is_direct(&self) -> bool {
+        self.content.is_some() || self.node.access() == Access::Stretches
     }
 }
 

@@ -122,7 +122,7 @@ fn forget_inode(notifier: &Notifier, number: u64, offset: i64, length: i64) {
 /// A running session.
 pub struct Server {
     shared: Arc<Shared>,
-    ended: Receiver<io::Result<()>>,
+    ended: Receiver<()>,
 }
 
 impl Server {
@@ -137,18 +137,17 @@ impl Server {
             owner: (geteuid().as_raw(), getegid().as_raw()),
             session: Connection::new(options.known_names),
         });
-        let session = Session::new(Adapter(shared.clone()), mountpoint, &config(options))?;
-        shared.session.notifier.set(session.notifier()).ok();
         let (sender, ended) = bounded(1);
-        // Not `Session::spawn`: we unmount by ourselves, and want to hear when the session ends.
-        thread::Builder::new().name("hepfs-session".to_owned()).spawn(move || {
-            sender.send(session.run()).ok();
-        })?;
+        let session = Session::new(Adapter(shared.clone(), sender), mountpoint, &config(options))?;
+        shared.session.notifier.set(session.notifier()).ok();
+        // We unmount by ourselves. Dropped, what this gives would unmount once more, by path, whatever is mounted there by
+        // then: `fuser` 0.18.0 takes a mount that is gone for one that is there.
+        std::mem::forget(session.spawn()?);
         Ok(Self { shared, ended })
     }
 
     /// Gets one message when the session ends.
-    pub fn ended(&self) -> &Receiver<io::Result<()>> {
+    pub fn ended(&self) -> &Receiver<()> {
         &self.ended
     }
 

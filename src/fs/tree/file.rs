@@ -7,8 +7,9 @@ use bstr::BString;
 use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Opened, Size, no_directory};
 use crate::catalogue::Attribute;
 use crate::store::Lent;
-use crate::views::View;
 use crate::views::metadata::attribute_text;
+use crate::views::pass::Progress;
+use crate::views::{Access, View};
 
 /// The kernel's limit on one extended attribute.
 const MOST_XATTR: usize = 65_536;
@@ -77,6 +78,22 @@ impl Node for FileNode {
 
     fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         self.view.lend(offset, length, interrupt).map_err(|error| self.log(error))
+    }
+
+    fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {
+        self.view.prepare(interrupt).map_err(|error| self.log(error))
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        self.view.progress()
+    }
+
+    fn why_not_kept(&self) -> Option<&'static str> {
+        self.opened.file().why_not_kept()
+    }
+
+    fn access(&self) -> Access {
+        self.view.access()
     }
 
     fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {

@@ -16,6 +16,7 @@ use super::{SourceFile, directory_only, plain_attributes, signature};
 use crate::fs::node::DirEntry;
 use crate::fs::{mount, names};
 use crate::source::{self, Source};
+use crate::table::Table;
 
 /// Names looked at before a mount to find out whether a folder holds an HDF5 file: some tenths of a second.
 const MOST_LOOKED_AT: usize = 10_000;
@@ -115,6 +116,14 @@ impl Node for FileRoot {
 
     fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
         GroupDirectory(self.group(interrupt)?).children(interrupt)
+    }
+
+    fn table(&self) -> Option<Arc<Table>> {
+        GroupDirectory(self.group.lock().clone()?).table()
+    }
+
+    fn why_not_kept(&self) -> Option<&'static str> {
+        GroupDirectory(self.group.lock().clone()?).why_not_kept()
     }
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {

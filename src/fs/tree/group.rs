@@ -17,8 +17,11 @@ use crate::store;
 use crate::table::{Column, Finding, Table};
 use crate::views::View;
 use crate::views::constant::ConstantView;
+use crate::views::ipc::{IpcColumn, IpcView};
 use crate::views::metadata::{self, Member};
 use crate::views::npy::{NpyType, NpyView, RawView, RowsBytes};
+use crate::views::parquet::{ParquetColumn, ParquetView};
+use crate::views::pass::Keeper;
 use crate::views::text::{Format, TextColumn, TextView};
 
 /// A group, shown as a directory.
@@ -193,13 +196,23 @@ impl GroupNode {
                 let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
                 let columns = table.columns.iter().filter(|column| column.in_table);
                 let columns = columns.filter_map(|column| self.text_column(table, column)).collect();
-                (self.text(columns, *format, *limit), of_group())
+                (self.text("table", columns, *format, *limit), of_group())
+            }
+            Child::Parquet => {
+                let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
+                let columns = table.columns.iter().enumerate().filter(|(_, column)| column.in_table);
+                let columns = columns.filter_map(|(at, column)| self.parquet_column(table, at, column)).collect();
+                (self.parquet(columns), of_group())
+            }
+            Child::Arrow => {
+                let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
+                (self.arrow("table", IpcColumn::of_table(table)), of_group())
             }
             Child::Column(position, view) => {
                 let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
                 let column = table.columns.get(*position).ok_or(Error::NotFound)?;
                 let xattrs = Xattrs { name: column.name.clone(), attributes: column.attributes.clone() };
-                (self.column(table, column, *view)?, xattrs)
+                (self.column(table, column, *position, *view)?, xattrs)
             }
             Child::Raw(array) | Child::Npy(array) => {
                 let dataset =
@@ -225,29 +238,71 @@ impl GroupNode {
         Some(TextColumn { name: column.name.clone(), rows, longest: listing::longest_text(table, column, file_size) })
     }
 
-    fn text(&self, columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Arc<dyn View> {
-        Arc::new(TextView::new(columns, format, limit, self.opened.context().blocks.clone()))
+    fn text(&self, what: &str, columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Arc<dyn View> {
+        let context = self.opened.context();
+        let keeper = Some(self.keeper(what));
+        Arc::new(TextView::new(columns, format, &context.csv, limit, context.blocks.clone(), keeper))
     }
 
-    fn column(&self, table: &Table, column: &Column, view: ColumnView) -> Result<Arc<dyn View>, Error> {
+    /// A column of a Parquet file; none where it has no place in one.
+    fn parquet_column(&self, table: &Table, position: usize, column: &Column) -> Option<ParquetColumn> {
+        let parquet = ParquetColumn::new(table, column).ok()?;
+        let learner = column.learner.clone().filter(|_| self.opened.context().parquet_statistics);
+        Some(parquet.told_by(learner).kept_by(self.keeper(&column_what(position, column))))
+    }
+
+    fn parquet(&self, columns: Vec<ParquetColumn>) -> Arc<dyn View> {
+        Arc::new(ParquetView::new(columns, self.opened.context().blocks.clone()))
+    }
+
+    fn arrow(&self, what: &str, columns: Vec<IpcColumn>) -> Arc<dyn View> {
+        let rendered = self.opened.context().blocks.clone();
+        Arc::new(IpcView::new(columns, rendered, Some(self.keeper(what))))
+    }
+
+    /// Where what is learnt of `what` in this group is kept. Two paths that are no UTF-8 may read the same: the object's
+    /// number in the file tells them apart.
+    fn keeper(&self, what: &str) -> Keeper {
+        Keeper { file: self.opened.file().clone(), what: format!("{} {:?} {what}", self.path, self.id) }
+    }
+
+    fn column(
+        &self,
+        table: &Table,
+        column: &Column,
+        position: usize,
+        view: ColumnView,
+    ) -> Result<Arc<dyn View>, Error> {
+        let what = column_what(position, column);
         let rows = column.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?;
         let storage = || column.storage.as_ref().ok_or(Error::NotFound);
         let stored = || RowsBytes::new(rows.clone()).ok_or(Error::NotFound);
         Ok(match view {
-            ColumnView::Text(format) => self.text(self.text_column(table, column).into_iter().collect(), format, None),
+            ColumnView::Arrow => self.arrow(&what, vec![IpcColumn::new(table, column).map_err(Error::Io)?]),
+            ColumnView::Text(format) => {
+                self.text(&what, self.text_column(table, column).into_iter().collect(), format, None)
+            }
             ColumnView::Raw => match &column.stored_strings {
                 Some(strings) => {
                     let column = TextColumn { name: column.name.clone(), rows: strings.clone(), longest: None };
-                    self.text(vec![column], Format::NulTerminated, None)
+                    self.text(&what, vec![column], Format::NulTerminated, None)
                 }
                 None => Arc::new(RawView::new(stored()?)),
             },
+            ColumnView::Parquet => {
+                self.parquet(vec![self.parquet_column(table, position, column).ok_or(Error::NotFound)?])
+            }
             ColumnView::Npy => {
                 let dtype = NpyType::of(&storage()?.datatype).map_err(|error| Error::Io(error.to_string()))?;
                 Arc::new(NpyView::new(&dtype, &[rows.len()], stored()?).ok_or(Error::TooLarge)?)
             }
         })
     }
+}
+
+/// What is learnt of a column, for a [`Keeper`].
+fn column_what(position: usize, column: &Column) -> String {
+    format!("column {position} {:?}", column.name)
 }
 
 /// The bytes of a dataset of any rank.
@@ -289,6 +344,14 @@ impl Node for GroupDirectory {
         Ok(children(&self.0.load(interrupt)?.listing))
     }
 
+    fn table(&self) -> Option<Arc<Table>> {
+        self.0.loaded.get()?.table.clone()
+    }
+
+    fn why_not_kept(&self) -> Option<&'static str> {
+        self.0.opened.file().why_not_kept()
+    }
+
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
         let loaded = self.0.load(interrupt)?;
         Ok(Xattrs { name: self.0.name.clone(), attributes: loaded.group.attributes.clone() }.list())
@@ -319,6 +382,14 @@ impl Node for ColumnsDirectory {
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
         Ok(children(&self.loaded.columns))
+    }
+
+    fn table(&self) -> Option<Arc<Table>> {
+        self.loaded.table.clone()
+    }
+
+    fn why_not_kept(&self) -> Option<&'static str> {
+        self.group.opened.file().why_not_kept()
     }
 
     fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {

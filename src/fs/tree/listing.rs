@@ -10,8 +10,10 @@ use crate::fs::names;
 use crate::fs::node::Kind;
 use crate::store::{codec::unavailable, elsewhere_only};
 use crate::table::{Column, Table};
+use crate::views::ipc::{self, IpcColumn};
 use crate::views::metadata::{Member, array_details};
 use crate::views::npy::NpyType;
+use crate::views::parquet::{ParquetColumn, ParquetView};
 use crate::views::text::Format;
 
 /// Files of a directory of a group, beside its children.
@@ -19,6 +21,8 @@ pub(super) const METADATA: &str = "metadata.json";
 pub(super) const INDEXES: &str = "indexes.json";
 pub(super) const HEAD: &str = "head.csv";
 pub(super) const COLUMNS: &str = "columns";
+const TABLE_PARQUET: &str = "table.parquet";
+const TABLE_ARROW: &str = "table.arrow";
 
 /// Names in a table's directory that no child may take: those above, views still to come among them, so that a name
 /// stays what it is when they come.
@@ -30,8 +34,8 @@ const RESERVED_IN_TABLES: [&str; 10] = [
     "where",
     "table.csv",
     "table.ndjson",
-    "table.parquet",
-    "table.arrow",
+    TABLE_PARQUET,
+    TABLE_ARROW,
     super::live::DIRECTORY,
 ];
 
@@ -55,6 +59,10 @@ pub(super) enum Child {
     Columns,
     /// A text view of the whole table, or of its first rows.
     Table(Format, Option<u64>),
+    /// The whole table as Parquet.
+    Parquet,
+    /// The whole table as an Arrow file.
+    Arrow,
     /// A view of the column at this position.
     Column(usize, ColumnView),
     /// An array's elements as stored.
@@ -72,7 +80,9 @@ pub(super) enum Child {
 pub(super) enum ColumnView {
     Raw,
     Npy,
+    Parquet,
     Text(Format),
+    Arrow,
 }
 
 /// A dataset that is no column.
@@ -145,6 +155,7 @@ pub(super) fn list(
 ) -> (Listing, Vec<Member>) {
     let mut listing = Listing::default();
     let reserved: &[&str] = if table.is_some() { &RESERVED_IN_TABLES } else { &RESERVED_IN_GROUPS };
+    let mut members = Vec::new();
     listing.add(METADATA.into(), Child::Metadata);
     if let Some(table) = table {
         listing.add(INDEXES.into(), Child::Indexes);
@@ -155,13 +166,37 @@ pub(super) fn list(
                     listing.add(format!("table.{suffix}").into(), Child::Table(format, None));
                 }
             }
+            match ParquetView::check(&parquet_columns(table)) {
+                Ok(()) => listing.add(TABLE_PARQUET.into(), Child::Parquet),
+                Err(reason) => members.push(Member {
+                    name: TABLE_PARQUET.into(),
+                    kind: "view",
+                    shown_as: Vec::new(),
+                    not_shown: vec![reason],
+                    details: Default::default(),
+                }),
+            }
         }
         listing.add(COLUMNS.into(), Child::Columns);
+    }
+    let mut members = Vec::new();
+    if let Some(table) = table.filter(|table| table.columns.iter().any(|column| column.in_table)) {
+        let columns = IpcColumn::of_table(table);
+        let shown = if columns.is_empty() { Err("no column can be shown".into()) } else { ipc::check(&columns) };
+        match shown {
+            Ok(()) => listing.add(TABLE_ARROW.into(), Child::Arrow),
+            Err(reason) => members.push(Member {
+                name: TABLE_ARROW.into(),
+                kind: "view",
+                shown_as: Vec::new(),
+                not_shown: vec![reason],
+                details: Default::default(),
+            }),
+        }
     }
     let columns: HashSet<&BString> = table.iter().flat_map(|table| &table.columns).map(|column| &column.name).collect();
     let servants: HashSet<&BString> = table.iter().flat_map(|table| &table.servants).collect();
     let mut taken: HashSet<BString> = reserved.iter().map(|name| BString::from(*name)).collect();
-    let mut members = Vec::new();
     let links = || group.links.iter().filter(|link| !columns.contains(&link.name) && !servants.contains(&link.name));
     // Files first: a group named `x.npy` gives way to the view of a dataset `x`.
     for link in links() {
@@ -373,7 +408,7 @@ pub(super) fn list_columns(table: &Table) -> (Listing, Vec<Member>) {
             details: Default::default(),
         };
         for (suffix, view) in COLUMN_VIEWS {
-            match column_view(column, view) {
+            match column_view(table, column, view) {
                 Ok(()) => {
                     let name = with_suffix(&stem, suffix);
                     member.shown_as.push(name.clone());
@@ -387,21 +422,31 @@ pub(super) fn list_columns(table: &Table) -> (Listing, Vec<Member>) {
     (listing, members)
 }
 
-const COLUMN_VIEWS: [(&str, ColumnView); 5] = [
+const COLUMN_VIEWS: [(&str, ColumnView); 7] = [
+    (".arrow", ColumnView::Arrow),
     (".csv", ColumnView::Text(Format::Csv)),
     (".ndjson", ColumnView::Text(Format::Ndjson)),
     (".npy", ColumnView::Npy),
+    (".parquet", ColumnView::Parquet),
     (".raw", ColumnView::Raw),
     (".txt", ColumnView::Text(Format::Txt)),
 ];
 
+/// The columns of `table.parquet`: those of `table.csv` that have a place in a Parquet file.
+fn parquet_columns(table: &Table) -> Vec<ParquetColumn> {
+    let columns = table.columns.iter().filter(|column| column.in_table);
+    columns.filter_map(|column| ParquetColumn::new(table, column).ok()).collect()
+}
+
 /// Whether a column can have a view.
-fn column_view(column: &Column, view: ColumnView) -> Result<(), String> {
+fn column_view(table: &Table, column: &Column, view: ColumnView) -> Result<(), String> {
     let rows = column.rows.as_ref().map_err(Clone::clone)?;
     let too_large = || format!("{} rows pass 2^63 bytes", rows.len());
     match view {
         ColumnView::Text(_) if text_fits(rows.len()) => Ok(()),
         ColumnView::Text(_) => Err(too_large()),
+        ColumnView::Parquet => ParquetView::check(&[ParquetColumn::new(table, column)?]),
+        ColumnView::Arrow => IpcColumn::new(table, column).map(drop),
         ColumnView::Raw | ColumnView::Npy => {
             let storage = column.storage.as_ref().ok_or("a list column has no elements of its own")?;
             if view == ColumnView::Raw && column.stored_strings.is_some() {

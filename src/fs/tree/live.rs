@@ -12,6 +12,7 @@ use super::{Attributes, Children, Context, Effort, Error, Interrupt, Kind, Node,
 use super::{directory_only, no_directory, plain_attributes};
 use crate::fs::node::DirEntry;
 use crate::store::arrow::Oddity;
+use crate::table::Table;
 
 /// Name of the directory, at the root of the mount.
 pub(super) const DIRECTORY: &str = ".hepfs";
@@ -91,6 +92,14 @@ impl Node for RootNode {
         Ok(children.into())
     }
 
+    fn table(&self) -> Option<Arc<Table>> {
+        self.shown.table()
+    }
+
+    fn why_not_kept(&self) -> Option<&'static str> {
+        self.shown.why_not_kept()
+    }
+
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
         self.shown.xattrs(interrupt)
     }
@@ -107,8 +116,8 @@ struct LiveDirectory {
 type Make = fn(&Context) -> String;
 
 /// The files, with what makes them.
-const FILES: [(&str, Make); 3] =
-    [("errors", |context| context.errors.text()), ("findings", findings), ("stats", stats)];
+const FILES: [(&str, Make); 4] =
+    [("errors", |context| context.errors.text()), ("findings", findings), ("statistics", statistics), ("stats", stats)];
 
 impl Node for LiveDirectory {
     fn attributes(&self) -> Attributes {
@@ -174,8 +183,7 @@ impl Node for LiveFile {
 /// One JSON object a line: rules that files break, and rows met with values that break one.
 fn findings(context: &Context) -> String {
     let mut lines = String::new();
-    let openings: Vec<_> = context.openings.lock().iter().filter_map(std::sync::Weak::upgrade).collect();
-    for opened in openings {
+    for opened in context.opened() {
         let source = opened.path().display().to_string();
         let (found, counted) = opened.findings();
         for finding in found {
@@ -205,6 +213,27 @@ fn rule(oddity: Oddity) -> &'static str {
         Oddity::CategoryOutOfRange => "a category code is less than the number of categories; shown as missing",
         Oddity::InvalidOffsets => "offsets of a list go forward and stay within its values; shown as missing",
     }
+}
+
+/// One JSON object a line: each column looked at so far that can have statistics, and how far they are known.
+fn statistics(context: &Context) -> String {
+    let mut lines = String::new();
+    for opened in context.opened() {
+        let source = opened.path().display().to_string();
+        for learner in opened.file().learners() {
+            let (known, blocks) = learner.progress();
+            let line = json!({
+                "source": source,
+                "path": learner.path(),
+                "rows": learner.rows(),
+                "blocks": blocks,
+                "blocks_known": known,
+                "known": known == blocks,
+            });
+            lines.push_str(&format!("{line}\n"));
+        }
+    }
+    lines
 }
 
 /// `name value` a line.

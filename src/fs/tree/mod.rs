@@ -24,7 +24,7 @@ use super::watch::Watch;
 use crate::h5;
 use crate::source::Interrupt;
 use crate::store::{Reservation, Store};
-use crate::views::text::BlockCache;
+use crate::views::text::{BlockCache, CsvOptions};
 use crate::views::{Effort, Size};
 
 pub use group::GroupNode;
@@ -33,6 +33,22 @@ pub use opened::{OpenError, Opened, SourceFile};
 
 /// Most rendered text kept, in bytes.
 const MOST_RENDERED: u64 = 64 << 20;
+
+/// What users may choose of views.
+#[derive(Clone, Debug)]
+pub struct ViewOptions {
+    /// How CSV is written.
+    pub csv: CsvOptions,
+    /// Whether Parquet files tell what is known of their values when they are opened (`--parquet-stats`). Without it a
+    /// file has the same bytes at each mount, on each machine.
+    pub parquet_statistics: bool,
+}
+
+impl Default for ViewOptions {
+    fn default() -> Self {
+        Self { csv: CsvOptions::default(), parquet_statistics: true }
+    }
+}
 
 /// What all nodes of a mount share.
 #[derive(Debug)]
@@ -43,6 +59,10 @@ pub struct Context {
     pub blocks: Arc<BlockCache>,
     /// The part of the store's budget that rendered text may take.
     _blocks_share: Option<Reservation>,
+    /// How CSV is written.
+    pub csv: Arc<CsvOptions>,
+    /// Whether Parquet files tell statistics.
+    pub parquet_statistics: bool,
     /// Settings of the HDF5 workers.
     pub workers: h5::Options,
     /// What went wrong while serving, for `.hepfs/errors`.
@@ -54,8 +74,13 @@ pub struct Context {
 }
 
 impl Context {
-    /// A context over a store.
+    /// A context over a store; views are the usual.
     pub fn new(store: Arc<Store>, workers: h5::Options) -> Arc<Self> {
+        Self::with_views(store, workers, ViewOptions::default())
+    }
+
+    /// A context over a store.
+    pub fn with_views(store: Arc<Store>, workers: h5::Options, views: ViewOptions) -> Arc<Self> {
         // Blocks of about 1 MiB that one reader or a few go through in order: a small part of the budget serves them.
         let share = (store.budget().limit() / 8).min(MOST_RENDERED);
         let blocks = Arc::new(BlockCache::new(usize::try_from(share).unwrap_or(usize::MAX)));
@@ -64,6 +89,8 @@ impl Context {
             store,
             blocks,
             _blocks_share: blocks_share,
+            csv: Arc::new(views.csv),
+            parquet_statistics: views.parquet_statistics,
             workers,
             errors: live::ErrorLog::default(),
             openings: Default::default(),
@@ -74,8 +101,12 @@ impl Context {
     /// Has every folder that is listed and every file that is opened from now on watched, and those open already.
     pub fn watch_with(&self, watch: &Arc<Watch>) {
         self.watch.set(Arc::downgrade(watch)).ok();
-        let openings: Vec<_> = self.openings.lock().iter().filter_map(Weak::upgrade).collect();
-        openings.iter().for_each(|opened| self.watch_file(opened.path()));
+        self.opened().iter().for_each(|opened| self.watch_file(opened.path()));
+    }
+
+    /// Sources that are open.
+    fn opened(&self) -> Vec<Arc<Opened>> {
+        self.openings.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
     fn watch_file(&self, path: &Path) {
