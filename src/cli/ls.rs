@@ -22,7 +22,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "SOURCE[:PATH]")]
     place: String,
 
-    /// Sizes as well; `<=` before one that takes a pass over the values to know
+    /// Sizes as well; `<=` before one that takes a pass over the values to know (`hepfs prepare` does it ahead)
     #[arg(short, long)]
     long: bool,
 
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                 Kind::File => place
                     .node
                     .lookup(&entry.name, &interrupt)
-                    .and_then(|node| node.size(Effort::Free, &interrupt))
+                    .and_then(|node| node.size(Effort::Quick, &interrupt))
                     .map_or_else(|error| error.to_string(), size_text),
                 _ => "-".into(),
             };

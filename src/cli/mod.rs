@@ -7,6 +7,7 @@ mod ls;
 mod mount;
 mod options;
 mod place;
+mod prepare;
 mod umount;
 
 use std::io;
@@ -40,6 +41,7 @@ enum Command {
     Umount(umount::Arguments),
     Ls(ls::Arguments),
     Info(info::Arguments),
+    Prepare(prepare::Arguments),
     Demo(demo::Arguments),
 }
 
@@ -110,6 +112,10 @@ pub fn run() -> ExitCode {
         Command::Info(arguments) => {
             logging::to_terminal(verbose);
             info::run(&arguments)
+        }
+        Command::Prepare(arguments) => {
+            logging::to_terminal(verbose);
+            prepare::run(&arguments)
         }
         Command::Demo(arguments) => demo::run(&arguments, verbose),
     };

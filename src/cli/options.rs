@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::Error;
-use crate::fs::tree::Context;
+use crate::fs::tree::{Context, ViewOptions};
 use crate::h5;
 use crate::store::{self, Store};
+use crate::views::text::CsvOptions;
 
 /// How sources are read.
 #[derive(Clone, Debug, Args)]
@@ -36,13 +37,56 @@ pub(super) struct Reading {
     /// Seconds that the HDF5 library may take for one request before it is ended
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub deadline: u64,
+
+    /// Folder where what takes a pass over values (sizes of text, statistics) is kept for later mounts, or `none`; deleting
+    /// it loses nothing [default: ~/.cache/hepfs]
+    #[arg(long, value_name = "FOLDER|none", help_heading = "Keeping")]
+    pub cache_folder: Option<PathBuf>,
+
+    /// How large that folder may become; what was used least recently goes first
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G", help_heading = "Keeping")]
+    pub cache_folder_size: u64,
+
+    /// What a missing value is in CSV; a value that reads the same is quoted [default: nothing between separators, and `""`
+    /// in files of one column]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true,
+        help_heading = "CSV"
+    )]
+    pub csv_null: String,
+
+    /// What separates the fields of CSV: one character, or `tab`
+    #[arg(long, value_name = "CHAR", value_parser = separator, default_value = ",", help_heading = "CSV")]
+    pub csv_separator: char,
+
+    /// CSV without the line of names
+    #[arg(long, help_heading = "CSV")]
+    pub no_header: bool,
+
+    /// Whether Parquet files tell the least and largest values and the missing ones of row groups, as far as they are known
+    /// when a file is first opened. `off` gives a file the same bytes on every machine, so that several can share one
+    #[arg(long, value_name = "on|off", value_enum, default_value_t = Switch::On, help_heading = "Parquet")]
+    pub parquet_stats: Switch,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Switch {
+    /// Yes.
+    On,
+    /// No.
+    Off,
 }
 
 impl Reading {
     /// What all nodes of a tree over sources share.
     ///
     /// # Errors
-    /// [`Error::Usage`] where the plugin folder is none.
+    /// [`Error::Usage`] where the plugin folder is none, or CSV could not be read back.
     pub fn context(&self) -> Result<Arc<Context>, Error> {
         if let Some(folder) = self.plugins.as_ref().filter(|folder| !folder.is_dir()) {
             return Err(Error::Usage(format!("--plugins {}: not a folder", folder.display())));
@@ -51,6 +95,8 @@ impl Reading {
         let store = Store::new(store::Options {
             cache_size: self.cache_size.unwrap_or(defaults.cache_size),
             max_chunk: self.max_chunk,
+            kept_folder: self.kept_folder(),
+            kept_size: self.cache_folder_size,
             ..defaults
         });
         let workers = h5::Options {
@@ -59,7 +105,25 @@ impl Reading {
             deadline: Duration::from_secs(self.deadline),
             ..h5::Options::default()
         };
-        Ok(Context::new(store, workers))
+        let csv = CsvOptions::new(self.csv_separator, &self.csv_null, !self.no_header);
+        let csv = csv.map_err(|error| Error::Usage(error.to_string()))?;
+        let views = ViewOptions { csv, parquet_statistics: self.parquet_stats == Switch::On };
+        Ok(Context::with_views(store, workers, views))
+    }
+
+    /// Whether there is no folder to keep anything in.
+    pub fn keeps_nothing(&self) -> bool {
+        self.kept_folder().is_none()
+    }
+
+    /// Where to keep what was computed of sources.
+    fn kept_folder(&self) -> Option<PathBuf> {
+        match &self.cache_folder {
+            Some(folder) if folder.as_os_str() == "none" => None,
+            // The background process works elsewhere.
+            Some(folder) => std::path::absolute(folder).ok(),
+            None => Some(dirs::cache_dir()?.join("hepfs")),
+        }
     }
 
     /// The same options as arguments, for the background process.
@@ -77,7 +141,28 @@ impl Reading {
         if self.follow_external {
             arguments.push("--follow-external".into());
         }
+        arguments.push("--cache-folder".into());
+        arguments.push(self.kept_folder().map_or_else(|| "none".into(), Into::into));
+        arguments.push(format!("--cache-folder-size={}", self.cache_folder_size).into());
+        arguments.push(format!("--csv-null={}", self.csv_null).into());
+        arguments.push(format!("--csv-separator={}", self.csv_separator).into());
+        if self.no_header {
+            arguments.push("--no-header".into());
+        }
+        if self.parquet_stats == Switch::Off {
+            arguments.push("--parquet-stats=off".into());
+        }
         arguments
+    }
+}
+
+/// A character, or the name of one that is hard to type.
+fn separator(text: &str) -> Result<char, String> {
+    let mut characters = text.chars();
+    match (text, characters.next(), characters.next()) {
+        ("tab" | "\\t", ..) => Ok('\t'),
+        (_, Some(only), None) => Ok(only),
+        _ => Err(format!("{text:?} is not one character, nor `tab`")),
     }
 }
 
@@ -94,7 +179,7 @@ fn size(text: &str) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::size;
+    use super::{separator, size};
 
     #[test]
     fn sizes_have_units() {
@@ -103,5 +188,15 @@ mod tests {
         assert_eq!(size("2GiB"), Ok(2 << 30));
         assert!(size("much").is_err());
         assert!(size("99999999999T").is_err());
+    }
+
+    #[test]
+    fn a_separator_is_a_character() {
+        assert_eq!(separator(";"), Ok(';'));
+        assert_eq!(separator("\t"), Ok('\t'));
+        assert_eq!(separator("\\t"), Ok('\t'));
+        assert_eq!(separator("tab"), Ok('\t'));
+        assert!(separator("").is_err());
+        assert!(separator(", ").is_err());
     }
 }

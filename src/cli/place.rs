@@ -1,15 +1,22 @@
 //! `SOURCE[:path]`: a place in a source, as a mount would show it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 use super::Error;
 use super::options::Reading;
-use crate::fs::tree;
+use crate::fs::tree::{self, Context};
 use crate::fs::{Kind, NodeRef};
-use crate::source::Interrupt;
+use crate::source::{Identity, Interrupt};
+
+/// How long to wait for a file that is written to: for file systems that count time in whole seconds.
+const LONGEST_SETTLING: Duration = Duration::from_secs(4);
 
 /// A node found without mounting.
 pub(super) struct Place {
+    /// What all nodes of the source share.
+    pub context: Arc<Context>,
     /// The node.
     pub node: NodeRef,
     /// Its name for messages.
@@ -36,13 +43,40 @@ impl Place {
     pub fn find(text: &str, reading: &Reading) -> Result<Self, Error> {
         let (source, path) = split(text);
         let context = reading.context()?;
-        let interrupt = Interrupt::new();
-        let mut node = tree::root(&context, std::slice::from_ref(&source), &interrupt)?;
+        Self::open(text, source, &path, context, &Interrupt::new())
+    }
+
+    /// As [`Place::find`], once the file has not been written to for a moment, so that what is learnt of it can be kept.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn find_settled(text: &str, reading: &Reading, interrupt: &Interrupt) -> Result<Self, Error> {
+        let (source, path) = split(text);
+        let context = reading.context()?;
+        let end = Instant::now() + LONGEST_SETTLING;
+        let settled = || {
+            let metadata = std::fs::metadata(&source);
+            metadata.is_ok_and(|metadata| Identity::of(&metadata).is_settled_at(SystemTime::now()))
+        };
+        while source.is_file() && !settled() && Instant::now() < end && !interrupt.is_raised() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Self::open(text, source, &path, context, interrupt)
+    }
+
+    fn open(
+        text: &str,
+        source: PathBuf,
+        path: &str,
+        context: Arc<Context>,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Error> {
+        let mut node = tree::root(&context, std::slice::from_ref(&source), interrupt)?;
         let failed = |error| Error::Tree { path: text.to_owned(), error };
         for part in path.split('/').filter(|part| !part.is_empty()) {
-            node = node.lookup(part.as_bytes(), &interrupt).map_err(failed)?;
+            node = node.lookup(part.as_bytes(), interrupt).map_err(failed)?;
         }
-        Ok(Self { node, name: text.to_owned() })
+        Ok(Self { context, node, name: text.to_owned() })
     }
 
     /// Whether it is a directory.
