@@ -240,3 +240,22 @@ fn a_mount_that_would_hide_its_source_is_refused() {
     fs::copy(data("units.h5"), &source).unwrap();
     refused(&mount(&source, folder.path()), &["run.h5", "would be hidden"]);
 }
+
+#[test]
+fn a_mount_that_was_ended_leaves_the_next_one_alone() {
+    let first = Mounted::new(&[&data("units.h5")], &[]);
+    let daemon = first.daemon();
+    // It learns of its end only when another hepfs is mounted in its place.
+    signal(daemon, libc::SIGSTOP);
+    assert!(hepfs(["umount".as_ref(), first.path().as_os_str()]).status.success());
+    let next = hepfs([
+        "mount".as_ref(),
+        "--cache-folder=none".as_ref(),
+        data("units.h5").as_os_str(),
+        first.path().as_os_str(),
+    ]);
+    signal(daemon, libc::SIGCONT);
+    assert!(next.status.success(), "{}", String::from_utf8_lossy(&next.stderr));
+    until("the first daemon's end", || !lives(daemon));
+    assert!(first.join(".hepfs/stats").exists(), "the next mount is gone");
+}

@@ -272,6 +272,33 @@ fn dangling_references_are_findings() {
 }
 
 #[test]
+fn broken_references_inside_elements_are_missing_alone() {
+    let (mounted, _) = survive("broken_references", &[]);
+    let parse = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    let rows: Vec<_> = mounted.text("t/columns/compound.ndjson").lines().map(parse).collect();
+    assert_eq!(rows.len(), 416);
+    for (n, row) in rows.iter().enumerate() {
+        let mut expected = serde_json::json!({
+            "n": n, "object": "/image", "region": "/image[1:3,2:5]", "standard": "/image@units"
+        });
+        match n {
+            1 | 15..415 => {
+                expected = serde_json::json!({ "n": n, "object": null, "region": null, "standard": null });
+            }
+            2..5 => expected["object"] = serde_json::Value::Null,
+            5..8 => expected["region"] = serde_json::Value::Null,
+            8..11 => expected["region"] = "/image[?]".into(),
+            11..15 => expected["standard"] = serde_json::Value::Null,
+            _ => {}
+        }
+        assert_eq!(row["compound"], expected, "row {n}");
+    }
+    let sequences = mounted.text("t/columns/sequence.ndjson");
+    assert_eq!(parse(sequences.lines().next().unwrap())["sequence"], serde_json::json!(["/image", null, "/image"]));
+    assert_eq!(mounted.read("t/columns/compound.raw").len(), 416 * 42);
+}
+
+#[test]
 fn columns_of_unequal_length_are_shown_alone() {
     let (mounted, _) = survive("unequal_columns", &[]);
     assert_eq!(mounted.text("t/table.csv"), "a,d\n0,0\n1,1\n2,2\n3,3\n4,4\n");

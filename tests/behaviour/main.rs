@@ -9,10 +9,12 @@ mod changes;
 mod commands;
 mod daemon;
 mod hostile;
+mod kept;
 mod outside;
 mod plugins;
 mod slow;
 mod sources;
+mod statistics;
 mod user;
 
 use std::path::{Path, PathBuf};

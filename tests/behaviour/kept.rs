@@ -1,0 +1,305 @@
+//! What is kept in the cache folder: used by later mounts, never wrong, by `hepfs prepare` ahead.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hepfs::h5::write_sample;
+
+use crate::data;
+use crate::support::{HEPFS, Mounted, end_of, hepfs, signal, start, until};
+
+/// More values than a lookup measures by itself.
+const ROWS: u64 = 150_000;
+
+/// A file that had not been written to for a while when it was opened, and a cache folder.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self { folder: tempfile::tempdir().unwrap() };
+        place.write(ROWS);
+        place
+    }
+
+    fn write(&self, rows: u64) {
+        let _ = fs::remove_file(self.source());
+        write_sample(&self.source(), rows).unwrap();
+        // Values are kept of files only whose times would show a change.
+        std::thread::sleep(Duration::from_millis(60));
+    }
+
+    fn source(&self) -> PathBuf {
+        self.folder.path().join("sample.h5")
+    }
+
+    fn cache(&self) -> String {
+        self.folder.path().join("cache").display().to_string()
+    }
+
+    fn entries(&self) -> Vec<PathBuf> {
+        let mut entries: Vec<_> =
+            fs::read_dir(self.cache()).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+        entries.sort();
+        entries
+    }
+
+    fn mount(&self, arguments: &[&str]) -> Mounted {
+        let cache = self.cache();
+        Mounted::new(&[&self.source()], &[&["--cache-folder", cache.as_str()], arguments].concat())
+    }
+
+    /// `hepfs prepare` of a place in the source: what it said, and whether it was content.
+    fn prepare(&self, place: &str, arguments: &[&str]) -> (String, bool) {
+        let (place, cache) = (format!("{}{place}", self.source().display()), self.cache());
+        let output = hepfs([&["prepare", "--cache-folder", &cache, &place], arguments].concat());
+        (String::from_utf8(output.stdout).unwrap(), output.status.success())
+    }
+}
+
+fn stats(mounted: &Mounted) -> HashMap<String, u64> {
+    let line = |line: &str| {
+        let (name, value) = line.split_once(' ')?;
+        Some((name.to_owned(), value.parse().ok()?))
+    };
+    mounted.text(".hepfs/stats").lines().filter_map(line).collect()
+}
+
+fn size(mounted: &Mounted, path: &str) -> u64 {
+    fs::metadata(mounted.join(path)).unwrap().size()
+}
+
+const FILES: [&str; 4] =
+    ["run_042/table.csv", "run_042/columns/energy.txt", "run_042/columns/readings.ndjson", "run_042/columns/ts.csv"];
+
+#[test]
+fn the_next_mount_needs_no_pass() {
+    let place = Place::new();
+    let first = place.mount(&[]);
+    let texts: Vec<_> = FILES.iter().map(|file| first.read(file)).collect();
+    let counted = stats(&first);
+    assert_eq!((counted["passes"], counted["kept_found"]), (4, 0));
+    // Statistics, which are learnt in passing, as well.
+    until("kept", || stats(&first)["kept_written"] == 4 + stats(&first)["statistics_kept"]);
+    drop(first);
+
+    let second = place.mount(&[]);
+    // Exact by `stat`, before anything is opened.
+    for (file, text) in FILES.iter().zip(&texts) {
+        assert_eq!(size(&second, file), text.len() as u64, "{file}");
+    }
+    let counted = stats(&second);
+    let indexes = counted["kept_found"] - counted["statistics_loaded"];
+    assert_eq!((counted["passes"], indexes, counted["chunks_decoded"]), (0, 4, 0));
+    let opened = fs::File::open(second.join(FILES[0])).unwrap();
+    assert_eq!(stats(&second)["chunks_decoded"], 0, "an open decodes nothing");
+    drop(opened);
+    for (file, text) in FILES.iter().zip(&texts) {
+        assert!(second.read(file) == *text, "{file}");
+    }
+    assert_eq!(stats(&second)["passes"], 0);
+}
+
+#[test]
+fn other_ways_to_write_csv_are_kept_apart() {
+    let place = Place::new();
+    place.prepare(":run_042/columns", &["--csv"]);
+    let entries = place.entries().len();
+    let plain = place.mount(&["--csv-null", "missing"]);
+    let text = plain.text("run_042/columns/energy.csv");
+    assert!(text.contains("\nmissing\n") && !text.contains("\"\""));
+    assert_eq!(stats(&plain)["passes"], 1);
+    until("kept", || place.entries().len() == entries + 1);
+}
+
+#[test]
+fn a_changed_file_is_measured_anew() {
+    let place = Place::new();
+    assert!(place.prepare(":run_042/columns", &["--csv"]).1);
+    let time = fs::metadata(place.source()).unwrap().modified().unwrap();
+    place.write(ROWS + 1);
+    // A program that hides that it wrote.
+    fs::File::options().append(true).open(place.source()).unwrap().set_modified(time).unwrap();
+    std::thread::sleep(Duration::from_millis(60));
+    let mounted = place.mount(&[]);
+    let cold = Mounted::new(&[&place.source()], &[]);
+    for (file, lines) in [("energy.csv", ROWS + 2), ("ts.csv", ROWS + 2)] {
+        let text = mounted.text(format!("run_042/columns/{file}"));
+        assert_eq!(text.lines().count() as u64, lines);
+        assert!(text == cold.text(format!("run_042/columns/{file}")), "{file}");
+    }
+    assert_eq!(stats(&mounted)["kept_found"], 0);
+}
+
+#[test]
+fn a_damaged_cache_folder_costs_time_and_no_byte() {
+    let place = Place::new();
+    assert!(place.prepare(":april", &["--csv"]).1 && place.prepare(":run_042/columns", &["--csv"]).1);
+    let cold = Mounted::new(&[&place.source()], &[]);
+    let files = ["april/events/table.csv", "run_042/columns/energy.csv", "run_042/columns/comment.csv"];
+    let texts: Vec<_> = files.iter().map(|file| cold.read(file)).collect();
+    let whole: Vec<_> = place.entries().into_iter().map(|entry| (fs::read(&entry).unwrap(), entry)).collect();
+    assert!(whole.len() >= 16, "{}", whole.len());
+    let damages: [fn(&Path, &[u8]); 6] = [
+        |path, bytes| {
+            let mut bytes = bytes.to_vec();
+            let middle = bytes.len() - 12;
+            bytes[middle] ^= 1;
+            fs::write(path, bytes).unwrap();
+        },
+        |path, bytes| fs::write(path, &bytes[..bytes.len() / 2]).unwrap(),
+        |path, _| fs::write(path, "").unwrap(),
+        |path, _| fs::write(path, vec![0xff; 100_000]).unwrap(),
+        |path, _| fs::remove_file(path).unwrap(),
+        |path, _| {
+            let _ = fs::remove_file(path);
+            fs::create_dir(path).unwrap();
+        },
+    ];
+    for (number, damage) in damages.iter().enumerate() {
+        for (bytes, path) in &whole {
+            damage(path, bytes);
+        }
+        let mounted = place.mount(&[]);
+        for (file, text) in files.iter().zip(&texts) {
+            assert!(mounted.read(file) == *text, "damage {number}, {file}");
+        }
+        assert_eq!(stats(&mounted)["kept_found"], 0, "damage {number}");
+        assert_eq!(mounted.text(".hepfs/errors"), "");
+    }
+    // Each entry in the place of another: whole, but of something else.
+    for (bytes, path) in &whole {
+        let _ = fs::remove_dir(path);
+        fs::write(path, bytes).unwrap();
+    }
+    for pair in whole.windows(2) {
+        fs::write(&pair[0].1, &pair[1].0).unwrap();
+    }
+    let mounted = place.mount(&[]);
+    for (file, text) in files.iter().zip(&texts) {
+        assert!(mounted.read(file) == *text, "{file}");
+    }
+}
+
+#[test]
+fn prepare_says_what_it_did() {
+    let place = Place::new();
+    let (said, fine) = place.prepare(":run_042", &["--csv"]);
+    assert!(fine, "{said}");
+    let line = |name: &str| {
+        let line = said.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name} in {said}"));
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mounted = place.mount(&[]);
+    for file in ["table.csv", "columns/energy.csv", "head.csv"] {
+        let words = line(&format!("{file} "));
+        assert_eq!(words[1].parse::<u64>().unwrap(), size(&mounted, &format!("run_042/{file}")), "{said}");
+        assert_eq!(words.last().unwrap(), "kept");
+    }
+    assert!(!said.contains(".txt") && !said.contains(".ndjson"), "{said}");
+    assert!(said.lines().last().unwrap().contains(&place.cache()), "{said}");
+    assert_eq!(stats(&mounted)["passes"], 0);
+
+    let (said, fine) = place.prepare(":run_042", &["--csv"]);
+    assert!(fine);
+    assert!(said.lines().rev().skip(1).all(|line| line.ends_with("was kept")), "{said}");
+    // One file, by name.
+    let (said, fine) = place.prepare(":run_042/columns/energy.txt", &[]);
+    assert!(fine && said.starts_with("energy.txt ") && said.contains("1 of 1 items"), "{said}");
+    // Every format, and statistics.
+    let (said, fine) = place.prepare(":april", &[]);
+    assert!(fine && said.contains("events/columns/label.txt "), "{said}");
+    assert!(said.contains("events/energy (statistics) "), "{said}");
+}
+
+#[test]
+fn prepare_learns_statistics() {
+    let place = Place::new();
+    let (said, fine) = place.prepare("", &["--stats"]);
+    assert!(fine && said.lines().rev().skip(1).all(|line| line.contains(" (statistics) ")), "{said}");
+    let energy = said.lines().find(|line| line.starts_with("run_042/energy ")).unwrap();
+    assert!(energy.contains(&format!(" {ROWS} rows ")) && energy.ends_with(" kept"), "{energy}");
+    let mounted = place.mount(&[]);
+    mounted.names("run_042/columns");
+    let known = mounted.text(".hepfs/statistics");
+    assert!(known.lines().any(|line| line.contains("run_042/energy") && line.contains("\"known\":true")), "{known}");
+    assert_eq!(stats(&mounted)["chunks_decoded"], 0);
+    // Both, and nothing twice.
+    let (said, fine) = place.prepare(":april", &["--stats", "--csv"]);
+    assert!(fine && said.contains(".csv ") && said.contains(" (statistics) ") && !said.contains(".txt "), "{said}");
+    let again = said.lines().filter(|line| line.contains(" (statistics) "));
+    assert!(again.clone().count() > 0 && again.into_iter().all(|line| line.ends_with("was kept")), "{said}");
+}
+
+#[test]
+fn prepare_goes_on_after_a_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    // A chunk of one column cannot be decoded.
+    let source = data("hostile/corrupt_chunks.h5");
+    let output = hepfs(["prepare".as_ref(), "--cache-folder".as_ref(), cache.as_os_str(), source.as_os_str()]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.lines().any(|line| line.contains("FAILED: ")), "{said}");
+    assert!(said.lines().any(|line| line.ends_with(" kept")), "{said}");
+}
+
+#[test]
+fn prepare_says_why_nothing_can_be_kept() {
+    let place = Place::new();
+    let source = place.source().display().to_string();
+    let nowhere = hepfs(["prepare", "--cache-folder", "none", &source]);
+    assert!(!nowhere.status.success());
+    assert!(String::from_utf8(nowhere.stderr).unwrap().contains("--cache-folder"));
+    let (said, fine) = place.prepare("", &["--csv", "--follow-external"]);
+    assert!(!fine && said.contains("FAILED: would not be kept: with --follow-external"), "{said}");
+    // A file where the folder should be.
+    fs::write(place.cache(), "x").unwrap();
+    let (said, fine) = place.prepare(":april", &["--csv"]);
+    assert!(!fine && said.contains("FAILED: not kept: the cache folder"), "{said}");
+    assert_eq!(fs::read(place.cache()).unwrap(), b"x");
+}
+
+#[test]
+fn ctrl_c_ends_prepare_and_keeps_what_is_done() {
+    let place = Place::new();
+    place.write(1_000_000);
+    let (source, cache) = (place.source().display().to_string(), place.cache());
+    let mut preparing = start(HEPFS, ["prepare", "--cache-folder", &cache, &source]);
+    until("the first entry", || !place.entries().is_empty());
+    signal(preparing.id(), libc::SIGINT);
+    let status = end_of(&mut preparing, Duration::from_secs(5)).expect("it went on after Ctrl-C");
+    assert_eq!(status.code(), Some(130));
+    let kept = place.entries().len();
+    let (said, fine) = place.prepare(":april", &["--csv"]);
+    assert!(fine && said.lines().next().unwrap().ends_with("was kept"), "{kept} entries, {said}");
+}
+
+#[test]
+fn csv_options_reach_the_background_process() {
+    let place = Place::new();
+    let mounted = place.mount(&["--csv-null=-", "--csv-separator", "tab", "--no-header"]);
+    let plain = place.mount(&[]);
+    let fields = |text: &str, separator: char| -> Vec<Vec<String>> {
+        text.lines().map(|line| line.split(separator).map(str::to_owned).collect()).collect()
+    };
+    let (changed, usual) = (mounted.text("april/events/table.csv"), plain.text("april/events/table.csv"));
+    assert!(!usual.contains('"') && !usual.contains('\t'));
+    let mut expected = fields(&usual, ',');
+    expected.remove(0);
+    let mut missing = 0;
+    for field in expected.iter_mut().flatten().filter(|field| field.is_empty()) {
+        *field = "-".to_owned();
+        missing += 1;
+    }
+    assert!(missing > 0);
+    assert_eq!(fields(&changed, '\t'), expected);
+    let refused = hepfs(["ls", "--csv-separator", "é", &data("missing.h5").display().to_string()]);
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("cannot separate CSV fields"));
+    let refused = hepfs(["ls", "--csv-null", "a,b", &data("missing.h5").display().to_string()]);
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("cannot stand for missing values"));
+}
