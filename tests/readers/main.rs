@@ -1,0 +1,123 @@
+//! Other software against real mounts: every value that pyarrow, DuckDB, polars, pandas, fastparquet, NumPy and the
+//! commands of a shell find must be the one that h5py stored.
+//!
+//! `scripts/reading/fixture.py` writes the files and the expected values, `scripts/reading/check.py` runs a reader; the
+//! Python packages come from `scripts/setup --tests`. `HEPFS_TEST_READER=DuckDB` runs that reader alone. All readers share a mount:
+//! what one has asked for, others find in the page cache, as on a user's machine.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod push_down;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use support::{Mounted, run_within};
+
+/// All of a reader's files take some seconds; a busy machine may take much longer.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// The readers that must be there; `scripts/readers` knows more.
+const READERS: [&str; 18] = [
+    "fastparquet",
+    "DuckDB",
+    "pyarrow dataset",
+    "polars",
+    "pyarrow memory map",
+    "polars Arrow",
+    "pyarrow",
+    "pyarrow in batches",
+    "polars in memory",
+    "pandas",
+    "pyarrow dataset of Arrow",
+    "RFC 4180",
+    "pyarrow csv",
+    "DuckDB csv",
+    "polars csv",
+    "pandas csv",
+    "numpy mmap",
+    "coreutils",
+];
+
+/// Other ways into the code of a reader that is there already, which read the long tables of all types no more, only those
+/// of some: all of Parquet is rendered anew for each reader.
+const OTHER_WAYS: [&str; 5] =
+    ["pyarrow", "pyarrow in batches", "polars in memory", "pandas", "pyarrow dataset of Arrow"];
+const FEWER_ROWS: [&str; 7] = ["0", "1", "1000", "65536", "131072", "300001", "big"];
+
+/// A path in this checkout.
+fn checkout(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// The Python that `scripts/setup --tests` made or found to have everything.
+pub fn python() -> PathBuf {
+    let own = checkout(".tools/venv/bin/python3");
+    if own.exists() { own } else { "python3".into() }
+}
+
+/// Runs a script of `scripts/reading` that must succeed; what it wrote.
+pub fn script<S: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = S>) -> Result<String, String> {
+    let mut line = vec![checkout("scripts/reading").join(name).into_os_string()];
+    line.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+    let output = run_within(LIMIT, Command::new(python()).args(line));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() { Ok(said) } else { Err(format!("{said}{}", String::from_utf8_lossy(&output.stderr))) }
+}
+
+/// The folder of fixtures, written once for each state of the scripts that write it.
+pub fn fixtures() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let mut digest = Sha256::new();
+        for name in ["reading/fixture.py", "reading/columns.py", "reading/nested.py", "fixtures/write.py"] {
+            digest.update(std::fs::read(checkout("scripts").join(name)).unwrap());
+        }
+        let hash: String = digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let parent = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readers");
+        let folder = parent.join(hash);
+        if !folder.join("complete").exists() {
+            // Those of older scripts, and what an interrupted run left, are of no more use.
+            std::fs::remove_dir_all(&parent).ok();
+            script("fixture.py", [&folder]).unwrap_or_else(|said| panic!("{said}\nrun `scripts/setup --tests` first"));
+        }
+        folder
+    })
+}
+
+#[test]
+fn every_reader_finds_every_value() {
+    let fixtures = fixtures();
+    let mounted = Mounted::new(&[fixtures], &[]);
+    let only = std::env::var("HEPFS_TEST_READER").ok();
+    let wanted = READERS.iter().filter(|reader| only.as_ref().is_none_or(|only| only == *reader));
+    let queue = Mutex::new(wanted.collect::<Vec<_>>().into_iter());
+    let wrong = Mutex::new(Vec::new());
+    let check = || {
+        loop {
+            let Some(reader) = queue.lock().unwrap().next() else { return };
+            let paths = [("--fixtures", fixtures), ("--mount", mounted.path())];
+            let mut arguments = vec![OsStr::new("--reader"), OsStr::new(reader)];
+            arguments.extend(paths.iter().flat_map(|(name, path)| [OsStr::new(name), path.as_os_str()]));
+            if OTHER_WAYS.contains(reader) && only.is_none() {
+                arguments.push(OsStr::new("--rows"));
+                arguments.extend(FEWER_ROWS.map(OsStr::new));
+            }
+            match script("check.py", arguments) {
+                Ok(said) => print!("{said}"),
+                Err(said) => wrong.lock().unwrap().push(format!("{reader}:\n{said}")),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(check);
+        check();
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{}\nerrors: {}", wrong.join("\n"), mounted.text(".hepfs/errors"));
+}
