@@ -256,8 +256,9 @@ impl Filesystem for Adapter {
             | InitFlags::FUSE_CACHE_SYMLINKS
             // Some files bypass the page cache, and some readers map them all the same.
             | InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP
-            // A size that goes from a bound to the exact one is no reason to drop pages.
-            | InitFlags::FUSE_EXPLICIT_INVAL_DATA;
+            // Reads ask for attributes that have run out: a bound of the size is one that `open` made out of date. With
+            // it the kernel would take whichever answer past the end comes first for the end, and zeros up to there.
+            | InitFlags::FUSE_AUTO_INVAL_DATA;
         // Older kernels lack some; each is an improvement and none a condition.
         if let Err(missing) = config.add_capabilities(wanted) {
             tracing::debug!("this kernel lacks {missing:?}");

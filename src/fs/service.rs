@@ -166,7 +166,9 @@ impl Service {
             None => measure(&inode.node, Effort::Quick, interrupt)?,
         };
         self.learn(&inode, size);
-        Ok(self.stat(&inode, size))
+        // Whoever opened the file meanwhile was told the exact size, which a bound must not follow.
+        let exact = self.inodes.get(number).and_then(|inode| inode.exact);
+        Ok(self.stat(&inode, exact.map_or(size, Size::Exact)))
     }
 
     /// The inode, if it is current or somebody has it open: `fstat` carries no handle, and whoever opened a file that

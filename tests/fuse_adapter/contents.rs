@@ -162,3 +162,23 @@ fn holes_polls_and_controls_are_those_of_a_plain_file() {
     let said = must("python3", ["-c".into(), script.into(), mounted.path("a").into_os_string()]);
     assert_eq!(String::from_utf8(said).unwrap(), "False 10000 5 True\n");
 }
+
+/// `mawk` opens and reads, and never asks for the size. The kernel must have the exact one all the same: where it takes
+/// answers past the end before the one that ends the file, it believes that the file ends there, and shows zeros.
+#[test]
+fn whoever_never_asks_for_the_size_meets_the_end_all_the_same() {
+    let bytes = pattern(LENGTH);
+    let mounted = Mounted::new(directory([("a", file(bytes.clone(), Manner::LateEnd))]));
+    assert!(fs::metadata(mounted.path("a")).unwrap().len() > 2 * LENGTH as u64, "not a bound before the open");
+    let mut a = File::open(mounted.path("a")).unwrap();
+    let mut read = Vec::new();
+    let mut piece = [0; 4095];
+    loop {
+        match a.read(&mut piece).unwrap() {
+            0 => break,
+            count => read.extend_from_slice(&piece[..count]),
+        }
+    }
+    assert_eq!(read.len(), LENGTH);
+    assert!(read == bytes);
+}

@@ -17,6 +17,8 @@ pub enum Manner {
     Plain,
     /// `stat` shows a bound until the file is opened.
     Bound,
+    /// As `Bound`, and the last byte comes later than an answer past the end.
+    LateEnd,
     /// Opening takes until the gate opens; looks at the interrupt.
     Gated(Arc<Gate>),
     /// As `Gated`, but never looks at the interrupt.
@@ -224,6 +226,9 @@ impl Node for File {
         match &self.manner {
             Manner::PanicsOnRead => panic!("on purpose"),
             Manner::GatedRead(gate) => gate.pass(Some(interrupt))?,
+            Manner::LateEnd if offset + length as u64 >= self.bytes.len() as u64 => {
+                std::thread::sleep(Duration::from_millis(200));
+            }
             Manner::Live(opens) => {
                 let text = format!("opened {} times\n", opens.fetch_add(1, Ordering::SeqCst) + 1);
                 out.extend_from_slice(text.as_bytes());
