@@ -78,8 +78,8 @@ struct Task {
 
 #[derive(Clone)]
 enum Work {
-    /// The size of a file.
-    Size(NodeRef),
+    /// What a file cannot tell by arithmetic: its size, its counts of missing values.
+    File(NodeRef),
     /// The statistics of a column.
     Statistics { learner: Arc<Learner>, rows: Arc<dyn Rows>, why_not_kept: Option<&'static str>, were_known: bool },
 }
@@ -106,13 +106,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         collected.directory(&place.node, "", 0, &interrupt)?;
     } else {
         let name = place.name.rsplit(['/', ':']).next().unwrap_or_default().to_owned();
-        collected.tasks.push(Task { name, work: Work::Size(place.node.clone()) });
+        collected.tasks.push(Task { name, work: Work::File(place.node.clone()) });
     }
     let Collected { mut tasks, statistics, mut failures, .. } = collected;
     // What needs no pass is not worth a line.
     tasks.retain(|task| {
         let wanted = if arguments.csv { task.name.ends_with(".csv") } else { !arguments.stats };
-        wanted && !task.is_arithmetic(&interrupt)
+        wanted && !task.is_free(&interrupt)
     });
     if arguments.stats || !arguments.csv {
         // Last: whoever goes through a column for another reason learns them in passing.
@@ -129,7 +129,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         watched.begin(task);
         let begun = Instant::now();
         let outcome = match &task.work {
-            Work::Size(node) => prepare(node, &place, &interrupt),
+            Work::File(node) => prepare(node, &place, &interrupt),
             Work::Statistics { .. } => learn(&task.work, &place, &interrupt),
         };
         let seconds = begun.elapsed().as_secs_f64();
@@ -213,7 +213,7 @@ impl Collected {
             }
             let name = below(path, &entry.name.to_str_lossy());
             match directory.lookup(&entry.name, interrupt) {
-                Ok(node) if entry.kind == Kind::File => self.tasks.push(Task { name, work: Work::Size(node) }),
+                Ok(node) if entry.kind == Kind::File => self.tasks.push(Task { name, work: Work::File(node) }),
                 Ok(node) => self.directory(&node, &name, depth + 1, interrupt)?,
                 Err(_) if interrupt.is_raised() => {}
                 Err(error) => self.failed(&name, &error)?,
@@ -254,9 +254,11 @@ fn below(path: &str, name: &str) -> String {
 }
 
 impl Task {
-    /// Whether a size is known without a pass.
-    fn is_arithmetic(&self, interrupt: &Interrupt) -> bool {
-        matches!(&self.work, Work::Size(node) if matches!(node.size(Effort::Free, interrupt), Ok(Size::Exact(_))))
+    /// Whether it is a file that no pass tells more about.
+    fn is_free(&self, interrupt: &Interrupt) -> bool {
+        let Work::File(node) = &self.work else { return false };
+        let is_exact = matches!(node.size(Effort::Free, interrupt), Ok(Size::Exact(_)));
+        is_exact && node.progress().is_none_or(|progress| progress.all == 0)
     }
 }
 
@@ -264,13 +266,13 @@ impl Work {
     /// Blocks that are known, and that there are.
     fn progress(&self) -> (u64, u64) {
         match self {
-            Work::Size(node) => node.progress().map_or((0, 1), |progress| (progress.done, progress.all)),
+            Work::File(node) => node.progress().map_or((0, 1), |progress| (progress.done, progress.all)),
             Work::Statistics { learner, .. } => learner.progress(),
         }
     }
 }
 
-/// Does what the exact size of a file takes; `None` where it was interrupted.
+/// Does the passes of a file; `None` where it was interrupted.
 fn prepare(node: &NodeRef, place: &Place, interrupt: &Interrupt) -> Option<Outcome> {
     if let Some(reason) = node.why_not_kept() {
         return Some(Outcome::Failed(format!("would not be kept: {reason}")));

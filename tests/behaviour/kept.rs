@@ -104,6 +104,17 @@ fn the_next_mount_needs_no_pass() {
     assert_eq!(stats(&second)["passes"], 0);
 }
 
+/// The size of such a file is arithmetic, and its headers are not.
+#[test]
+fn null_counts_of_arrow_files_are_counted_ahead() {
+    let place = Place::new();
+    let (said, content) = place.prepare(":run_042/columns/energy.arrow", &[]);
+    assert!(content && said.contains("kept"), "{said}");
+    let (said, content) = place.prepare(":run_042/columns", &[]);
+    let line = said.lines().find(|line| line.starts_with("energy.arrow ")).unwrap();
+    assert!(content && line.ends_with("was kept"), "{line}");
+}
+
 #[test]
 fn other_ways_to_write_csv_are_kept_apart() {
     let place = Place::new();
