@@ -27,6 +27,9 @@ use crate::source::{Interrupt, Interrupted};
 /// How long a waiter sleeps before it looks at its interrupt: short against the second in which Ctrl-C must work.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
+/// Buffers, and the lease they stand for.
+pub(super) type Leased<const N: usize> = (Lease, [Buffer; N]);
+
 /// How long a reservation waits without anything being released before it is given up.
 const STALLED: Duration = Duration::from_secs(10);
 
@@ -193,7 +196,7 @@ impl Budget {
         &self,
         sizes: [usize; N],
         interrupt: &Interrupt,
-    ) -> Result<(Lease, [Buffer; N]), Interrupted> {
+    ) -> Result<Leased<N>, Interrupted> {
         let mut patience = Patience::new();
         loop {
             if let Some(lease) = self.try_lease(sizes) {
@@ -210,7 +213,7 @@ impl Budget {
     }
 
     /// Buffers of these sizes for decoding, if that takes no waiting.
-    pub(super) fn try_lease<const N: usize>(&self, sizes: [usize; N]) -> Option<(Lease, [Buffer; N])> {
+    pub(super) fn try_lease<const N: usize>(&self, sizes: [usize; N]) -> Option<Leased<N>> {
         loop {
             let mut state = self.0.state.lock();
             let fresh = state.idle.missing(&sizes);

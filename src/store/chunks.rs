@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::ahead::Streams;
-use super::budget::{Buffer, Reservation};
+use super::budget::{Buffer, Leased, Reservation};
 use super::codec::{Missing, Pipeline, Scratch};
 use super::fill::Fill;
 use super::geometry::{Grid, Run};
@@ -311,16 +311,20 @@ impl Chunks {
             Place::Missing => Err(self.outside()),
             Place::Plain(chunk) | Place::Filtered(chunk, _) => {
                 let sizes = self.sizes(&chunk, place)?;
-                let (lease, [mut bytes, mut stored, mut first, mut second]) =
-                    self.file.store().budget().lease(sizes, interrupt)?;
-                let decoded = self.decode(&chunk, place, &mut bytes, [&mut stored, &mut first, &mut second]);
-                // Before the result is believed, an error too: the file may have changed under it.
-                self.file.check()?;
-                decoded?;
-                drop((stored, first, second, lease));
-                Ok(Block { bytes, heap: None })
+                self.decode_block(&chunk, place, self.file.store().budget().lease(sizes, interrupt)?)
             }
         }
+    }
+
+    /// Decodes a chunk in buffers of the lengths that [`Chunks::sizes`] says.
+    pub fn decode_block(&self, chunk: &Chunk, place: Place, leased: Leased<4>) -> Result<Block, Error> {
+        let (lease, [mut bytes, mut stored, mut first, mut second]) = leased;
+        let decoded = self.decode(chunk, place, &mut bytes, [&mut stored, &mut first, &mut second]);
+        // Before the result is believed, an error too: the file may have changed under it.
+        self.file.check()?;
+        decoded?;
+        drop((stored, first, second, lease));
+        Ok(Block { bytes, heap: None })
     }
 
     /// Lengths of the buffers that decoding takes: the chunk, its stored bytes, scratch space.

@@ -101,12 +101,8 @@ impl Chunks {
         }
         store.chunks().get_or_make(&key, interrupt, || {
             let sizes = self.sizes(&chunk, place).map_err(|_| Skipped)?;
-            let (lease, [mut bytes, mut stored, mut first, mut second]) =
-                store.budget().try_lease(sizes).ok_or(Skipped)?;
-            let decoded = self.decode(&chunk, place, &mut bytes, [&mut stored, &mut first, &mut second]);
-            decoded.and(self.file.check()).map_err(|_| Skipped)?;
-            drop((stored, first, second, lease));
-            Ok::<_, Skipped>(Block { bytes, heap: None })
+            let leased = store.budget().try_lease(sizes).ok_or(Skipped)?;
+            self.decode_block(&chunk, place, leased).map_err(|_| Skipped)
         })?;
         store.stats().read_ahead.add(1);
         Ok(())

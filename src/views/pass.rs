@@ -53,6 +53,17 @@ pub struct Progress {
     pub kept: Option<bool>,
 }
 
+impl Progress {
+    /// How far several passes are together; `None` of none.
+    pub fn sum(passes: impl IntoIterator<Item = Self>) -> Option<Self> {
+        passes.into_iter().reduce(|sum, next| Self {
+            done: sum.done + next.done,
+            all: sum.all + next.all,
+            kept: sum.kept.zip(next.kept).map(|(sum, next)| sum && next),
+        })
+    }
+}
+
 /// What is known of the blocks of a file, and the pass that learns it.
 pub struct Pass<T> {
     blocks: usize,

@@ -101,11 +101,7 @@ impl View for IpcView {
             return Some(Progress::default());
         };
         let passes = [file.pass.as_ref().map(Pass::progress), file.nulls.progress()];
-        passes.into_iter().flatten().reduce(|sum, next| Progress {
-            done: sum.done + next.done,
-            all: sum.all + next.all,
-            kept: sum.kept.zip(next.kept).map(|(sum, next)| sum && next),
-        })
+        Progress::sum(passes.into_iter().flatten())
     }
 
     fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {

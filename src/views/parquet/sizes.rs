@@ -60,11 +60,6 @@ impl Sizes {
         Self { groups: prepared.groups, columns: columns.collect() }
     }
 
-    /// Whether there is nothing to measure.
-    pub fn is_empty(&self) -> bool {
-        self.columns.is_empty()
-    }
-
     /// The pages of each leaf, by its position among all leaves: waits for passes over what is not known.
     pub fn pages(&self, interrupt: &Interrupt) -> Result<BTreeMap<usize, Arc<Measured>>, Error> {
         let mut pages = BTreeMap::new();
@@ -87,13 +82,9 @@ impl Sizes {
         self.columns.iter().all(|(_, pass)| pass.known().is_some())
     }
 
-    /// How far the passes are.
-    pub fn progress(&self) -> Progress {
-        self.columns.iter().fold(Progress { kept: Some(true), ..Progress::default() }, |sum, (_, pass)| {
-            let one = pass.progress();
-            let kept = sum.kept.zip(one.kept).map(|(sum, one)| sum && one);
-            Progress { done: sum.done + one.done, all: sum.all + one.all, kept }
-        })
+    /// How far the passes are; `None` where there is nothing to measure.
+    pub fn progress(&self) -> Option<Progress> {
+        Progress::sum(self.columns.iter().map(|(_, pass)| pass.progress()))
     }
 }
 

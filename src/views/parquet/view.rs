@@ -146,7 +146,7 @@ impl View for ParquetView {
             // Labels may have to be read before anything is known.
             return Some(Progress::default());
         };
-        (!started.sizes.is_empty()).then(|| started.sizes.progress())
+        started.sizes.progress()
     }
 
     fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
