@@ -261,7 +261,10 @@ def categories(kind, labels, fill=None, missing=None, out_of_range=False):
             codes[nulls(random, rows)] = missing
         if out_of_range:
             codes[nulls(random, rows)] = len(labels) + 3
-        dataset = store_numpy(group, name, codes.astype(kind), storage, fill=fill)
+        stored_codes = codes.astype(kind)
+        # Those past 127 turn negative in 8 bits.
+        codes = stored_codes.astype("i8")
+        dataset = store_numpy(group, name, stored_codes, storage, fill=fill)
         dataset.attrs.create("CATEGORIES", shared[stored].ref, dtype=h5py.ref_dtype)
         absent = (codes < 0) | (codes >= len(labels))
         if fill is not None:
@@ -452,6 +455,8 @@ def flat_columns():
     add("categories", "category_null", categories("i1", SITES, fill=-127, missing=-127))
     add("categories", "category_minus", categories("<i2", SITES, missing=-1))
     add("categories", "category_bad", categories("u1", SITES, out_of_range=True))
+    add("categories", "category_fill_label", categories("u1", SITES, fill=2))
+    add("categories", "category_narrow", categories("i1", [f"name {i:03}" for i in range(200)]))
     add("categories", "category_300", categories("<u2", [f"name {i:03}" for i in range(300)], fill=9999, missing=9999))
     add("categories", "category_be", categories(">i4", SITES, missing=-1))
     add("categories", "category_integers", categories("i1", [10, -20, 30], missing=-1))

@@ -56,6 +56,16 @@ pub trait Rows: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// Appends the keys of the dictionary array that [`Rows::array`] gives, a byte each, and says `true`. Where it gives
+    /// none, a row is missing, or the labels are too many, it may say `false` and append nothing.
+    ///
+    /// # Errors
+    /// As [`Rows::array`].
+    fn append_byte_keys(&self, range: RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<bool, Error> {
+        let _ = (range, out, interrupt);
+        Ok(false)
+    }
+
     /// Rows in a chunk: the natural grain of reading. `None` where rows lie in one run.
     fn natural_rows(&self) -> Option<u64>;
 }

@@ -57,6 +57,10 @@ impl Rows for Observed {
         self.rows.lend_stored(offset, length, interrupt)
     }
 
+    fn append_byte_keys(&self, range: RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<bool, Error> {
+        self.rows.append_byte_keys(range, out, interrupt)
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         self.rows.natural_rows()
     }

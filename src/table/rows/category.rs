@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int64Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
-use arrow::datatypes::{DataType, Int64Type, UInt64Type};
+use arrow::datatypes::{DataType, Int8Type, Int64Type, UInt8Type, UInt64Type};
 use parking_lot::Mutex;
 
 use crate::source::Interrupt;
@@ -116,6 +116,24 @@ impl Rows for CategoryRows {
 
     fn lend_stored(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         self.codes.lend_stored(offset, length, interrupt)
+    }
+
+    fn append_byte_keys(&self, range: RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<bool, Error> {
+        let codes = self.codes.array(range, interrupt)?;
+        let bytes = match codes.data_type() {
+            _ if codes.null_count() > 0 => return Ok(false),
+            DataType::Int8 => codes.as_primitive::<Int8Type>().values().inner().as_slice(),
+            DataType::UInt8 => codes.as_primitive::<UInt8Type>().values().inner().as_slice(),
+            _ => return Ok(false),
+        };
+        // Negative codes are bytes from 128 on.
+        let codes_of_labels = if codes.data_type().is_signed_integer() { 128 } else { 256 };
+        let labels = self.labels.len().min(codes_of_labels);
+        let are_labels = bytes.iter().max().is_none_or(|most| u64::from(*most) < labels);
+        if are_labels {
+            out.extend_from_slice(bytes);
+        }
+        Ok(are_labels)
     }
 
     fn natural_rows(&self) -> Option<u64> {

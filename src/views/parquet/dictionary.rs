@@ -134,6 +134,11 @@ impl Dictionary {
         matches!(self.index, Index::Byte)
     }
 
+    /// Whether the index of a value is its key, in one byte.
+    pub fn is_by_byte_key(&self) -> bool {
+        matches!(self.index, Index::Key { .. }) && self.width == Width::One
+    }
+
     /// Bytes of the indices of a page of so many entries; `None` where they overflow.
     pub fn bytes(&self, entries: u64) -> Option<u64> {
         if entries == 0 { Some(1) } else { packed_bytes(entries, self.width.bytes() * 8)?.checked_add(1) }

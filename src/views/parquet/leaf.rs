@@ -209,6 +209,30 @@ impl Leaf {
         result
     }
 
+    /// Whether the values of a page of rows none of which is null are the keys of those rows, a byte each.
+    pub fn takes_byte_keys(&self) -> bool {
+        let by_key = matches!(&self.values, Values::Indices(dictionary) if dictionary.is_by_byte_key());
+        by_key && matches!(self.nodes.as_slice(), [Node { step: Step::Value, .. }])
+    }
+
+    /// As [`Leaf::append`], of a leaf that [`Leaf::takes_byte_keys`] and of rows none of which is null.
+    ///
+    /// # Errors
+    /// More than a page can hold, or another leaf.
+    pub fn append_byte_keys(&self, keys: &[u8], out: &mut Vec<u8>) -> Result<Body, String> {
+        let Values::Indices(dictionary) = &self.values else { return Err("keys of a leaf without indices".into()) };
+        let from = out.len();
+        let levels = (self.max_definition > 0).then(|| Levels::of_nulls(None, keys.len()));
+        self.append_levels(None, levels.as_ref(), out)?;
+        let end =
+            dictionary.bytes(keys.len() as u64).and_then(|bytes| usize::try_from(bytes).ok()?.checked_add(out.len()));
+        dictionary.append_lead(keys.len(), out);
+        out.extend_from_slice(keys);
+        out.resize(end.ok_or("a page of too many indices")?, 0);
+        let entries = u32::try_from(keys.len()).map_err(|error| error.to_string())?;
+        Ok(Body { bytes: (out.len() - from) as u64, entries, nulls: 0 })
+    }
+
     fn append_body(&self, column: &ArrayRef, out: &mut Vec<u8>) -> Result<Body, String> {
         let from = out.len();
         let shredded = self.shred(column)?;
@@ -263,4 +287,31 @@ fn body(bytes: Option<u64>, shredded: &Shredded) -> Result<Body, String> {
     let bytes = bytes.ok_or_else(|| format!("{} entries take more bytes than a page can have", shredded.entries))?;
     // Shredding keeps entries below 2^31.
     Ok(Body { bytes, entries: shredded.entries as u32, nulls: shredded.nulls as u32 })
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{DictionaryArray, Int64Array, LargeStringArray};
+
+    use super::super::hints::Hints;
+    use super::super::shape::Shape;
+    use super::*;
+
+    #[test]
+    fn keys_as_bytes_make_the_same_page() {
+        let labels: ArrayRef = Arc::new(LargeStringArray::from_iter_values((0..256).map(|label| label.to_string())));
+        let hints = Hints { labels: Some(labels.clone()), ..Hints::default() };
+        for (count, nullable) in [(0, true), (1, true), (1000, true), (1003, false)] {
+            let bytes: Vec<u8> = (0..count).map(|row: u32| (row * 7) as u8).collect();
+            let keys = Int64Array::from_iter_values(bytes.iter().map(|key| i64::from(*key)));
+            let array: ArrayRef = Arc::new(DictionaryArray::new(keys, labels.clone()));
+            let shape = Shape::new("x", array.data_type(), nullable, &hints).unwrap();
+            let [leaf] = shape.leaves() else { panic!("one leaf") };
+            assert!(leaf.takes_byte_keys());
+            let (mut by_array, mut by_bytes) = (vec![1], vec![1]);
+            let bodies = (leaf.append(&array, &mut by_array), leaf.append_byte_keys(&bytes, &mut by_bytes));
+            assert_eq!(bodies.0, bodies.1);
+            assert_eq!(by_array, by_bytes);
+        }
+    }
 }

@@ -9,6 +9,7 @@ use super::columns::{ParquetColumn, Prepared, PreparedLeaf};
 use super::footer::{Footer, LONGEST, LeafEntry};
 use super::keys::CREATED_BY;
 use super::layout::{Layout, LeafSize, PagePlace, Pages, Place};
+use super::leaf::Body;
 use super::page::{DATA_HEADER, DICTIONARY_HEADER, PADDED_HEADER, data_header, dictionary_header};
 use super::sizes::Sizes;
 use super::summary::{Summary, summaries};
@@ -321,7 +322,6 @@ impl Shared {
     ) -> Result<Block, Error> {
         let position = page.leaf as u64;
         self.cache.get_or_render((self.id, position, page.rows.start), interrupt, |mut out| {
-            let array = column.rows.array(page.rows.clone(), interrupt)?;
             let failed = |reason| Error::Unsupported { path: column.path.clone(), reason };
             let whole = usize::try_from(page.bytes).map_err(|error| failed(error.to_string()))?;
             let padded = leaf.slots.is_some_and(|slots| slots.padded);
@@ -330,7 +330,7 @@ impl Shared {
             out.clear();
             out.reserve(whole);
             out.resize(header, 0);
-            let body = leaf.leaf.append(&array, &mut out).map_err(failed)?;
+            let body = append_body(leaf, column, page.rows.clone(), &mut out, interrupt)?;
             let rest = whole.checked_sub(out.len()).filter(|rest| padded || *rest == 0);
             let rest = rest.ok_or_else(|| {
                 let rows = &page.rows;
@@ -346,6 +346,26 @@ impl Shared {
             Ok(out)
         })
     }
+}
+
+/// Appends the body of a page of some rows.
+fn append_body(
+    leaf: &PreparedLeaf,
+    column: &ParquetColumn,
+    rows: RowRange,
+    out: &mut Vec<u8>,
+    interrupt: &Interrupt,
+) -> Result<Body, Error> {
+    let failed = |reason| Error::Unsupported { path: column.path.clone(), reason };
+    if leaf.leaf.takes_byte_keys() {
+        // Nearly always all codes are labels. An array of them would be eight times as large, and looked at more often.
+        let mut keys = Vec::new();
+        if column.rows.append_byte_keys(rows.clone(), &mut keys, interrupt)? {
+            return leaf.leaf.append_byte_keys(&keys, out).map_err(failed);
+        }
+    }
+    let array = column.rows.array(rows, interrupt)?;
+    leaf.leaf.append(&array, out).map_err(failed)
 }
 
 /// The cells of some rows, which are not as stored.
