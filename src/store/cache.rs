@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Weak};
 
 use lru::LruCache;
@@ -54,7 +55,16 @@ where
 {
     /// An empty cache whose entries are evicted when `budget` runs short.
     pub fn new(budget: &Budget) -> Self {
-        let entries = Entries { values: LruCache::unbounded(), makers: HashMap::new() };
+        Self::of(budget, LruCache::unbounded())
+    }
+
+    /// As [`Cache::new`], with at most so many entries.
+    pub fn bounded(budget: &Budget, most: NonZeroUsize) -> Self {
+        Self::of(budget, LruCache::new(most))
+    }
+
+    fn of(budget: &Budget, values: LruCache<K, (Arc<V>, u64)>) -> Self {
+        let entries = Entries { values, makers: HashMap::new() };
         let inner = Arc::new(Inner { budget: budget.clone(), entries: Mutex::new(entries) });
         let weak: Weak<Inner<K, V>> = Arc::downgrade(&inner);
         budget.register(weak);
@@ -126,9 +136,16 @@ where
         let _end = End { inner: &*self.inner, key, making };
         let value = Arc::new(make()?);
         let now = self.inner.budget.tick();
-        // The old value, if any, must be dropped outside the lock: it gives its memory back.
-        let _old = self.inner.entries.lock().values.put(key.clone(), (value.clone(), now));
+        // The old value, if any, or the one that makes room, must be dropped outside the lock: it gives its memory back.
+        let _old = self.inner.entries.lock().values.push(key.clone(), (value.clone(), now));
         Ok(value)
+    }
+
+    /// Keeps a value that was made elsewhere.
+    pub fn insert(&self, key: K, value: Arc<V>) {
+        let now = self.inner.budget.tick();
+        // As above.
+        let _old = self.inner.entries.lock().values.push(key, (value, now));
     }
 
     /// Drops the entry of `key`.

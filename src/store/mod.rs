@@ -43,7 +43,7 @@ use std::sync::Arc;
 
 use ahead::Threads;
 use chunks::{Block, ChunkKey, HeldMap};
-use heap::Collection;
+use heap::Collections;
 
 pub use budget::{Budget, Buffer, Reservation, Shortage};
 pub use cache::Cache;
@@ -106,7 +106,7 @@ pub struct Store {
     /// Chunks decoded together, ahead of their readers.
     stretches: Cache<ChunkKey, Block>,
     maps: Cache<(u64, ObjectId), HeldMap>,
-    collections: Cache<(u64, u64), Collection>,
+    collections: Collections,
     threads: Threads,
     kept: Kept,
     decisions: statistics::Decisions,
@@ -121,7 +121,7 @@ impl Store {
             chunks: Cache::new(&budget),
             stretches: Cache::new(&budget),
             maps: Cache::new(&budget),
-            collections: Cache::new(&budget),
+            collections: Collections::new(&budget),
             threads: Threads::new(options.threads),
             kept: options.kept_folder.clone().map_or_else(Kept::none, |folder| Kept::new(folder, options.kept_size)),
             decisions: statistics::Decisions::default(),
@@ -167,7 +167,7 @@ impl Store {
         &self.maps
     }
 
-    fn collections(&self) -> &Cache<(u64, u64), Collection> {
+    fn collections(&self) -> &Collections {
         &self.collections
     }
 
@@ -180,6 +180,6 @@ impl Store {
         self.chunks.retain(|key| key.file != file);
         self.stretches.retain(|key| key.file != file);
         self.maps.retain(|key| key.0 != file);
-        self.collections.retain(|key| key.0 != file);
+        self.collections.forget(file);
     }
 }

@@ -47,6 +47,13 @@ impl Collection {
         })
     }
 
+    /// One without objects.
+    #[cfg(test)]
+    pub(super) fn empty(budget: &super::super::budget::Budget) -> Self {
+        let (_, [buffer]) = budget.try_lease([64]).unwrap();
+        Self { buffer, objects: Vec::new(), _objects_held: budget.charge(0) }
+    }
+
     fn read(file: &File, address: u64, interrupt: &Interrupt) -> Result<Self, Unresolved> {
         let invalid = |reason: String| Unresolved::Invalid(format!("global heap collection at {address}: {reason}"));
         let size = file.size()?;
@@ -76,7 +83,9 @@ impl Collection {
             file.read_at(start + known as u64, &mut buffer[known..])?;
         }
         let mut objects = sizes.objects(&buffer).map_err(invalid)?;
-        objects.sort_by_key(|object| object.index);
+        if !objects.is_sorted_by_key(|object| object.index) {
+            objects.sort_by_key(|object| object.index);
+        }
         objects.shrink_to_fit();
         file.check()?;
         let held = file.store().budget().charge((objects.capacity() * size_of::<Object>()) as u64);
@@ -143,7 +152,8 @@ impl Sizes {
 
     /// The objects of a collection. Every step goes forward by an object's header at least.
     fn objects(&self, collection: &[u8]) -> Result<Vec<Object>, String> {
-        let mut objects = Vec::new();
+        // Grown from here, it is copied a few times at most; it is shrunk in the end.
+        let mut objects = Vec::with_capacity(collection.len() / (4 * self.object));
         let mut at = self.header;
         while let Some(header) = collection.get(at..at + self.object) {
             let index = u16::from_le_bytes([header[0], header[1]]);

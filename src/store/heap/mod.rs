@@ -12,6 +12,7 @@
 //! Bytes resolved from a sequence of sequences hold descriptors again.
 
 mod collection;
+mod collections;
 mod relocate;
 
 use std::ops::Range;
@@ -20,7 +21,8 @@ use std::sync::Arc;
 use super::{Error, File};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
-pub(super) use collection::Collection;
+use collection::Collection;
+pub(super) use collections::Collections;
 pub(super) use relocate::{Move, relocate};
 
 /// Marks the index of a descriptor whose address is a position in memory.
@@ -116,6 +118,7 @@ struct Parsed {
     index: u32,
 }
 
+#[inline]
 fn parse(descriptor: &[u8], address_size: usize) -> Option<Parsed> {
     let (length, rest) = descriptor.split_first_chunk::<4>()?;
     let (address, rest) = rest.split_at_checked(address_size)?;
@@ -128,7 +131,12 @@ fn parse(descriptor: &[u8], address_size: usize) -> Option<Parsed> {
 }
 
 /// An unsigned number of up to 8 bytes; wider ones do not occur.
+#[inline]
 pub(super) fn little_endian(bytes: &[u8]) -> u64 {
+    // Nearly all files have numbers of 8 bytes.
+    if let Ok(bytes) = bytes.try_into() {
+        return u64::from_le_bytes(bytes);
+    }
     bytes.iter().take(8).rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 

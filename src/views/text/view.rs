@@ -330,8 +330,8 @@ impl Shared {
     /// Renders what a sequential reader will want next, on other cores.
     fn read_ahead(self: &Arc<Self>, unit: &Unit) {
         let Some(count) = self.streams.lock().touch(unit.start, unit.length) else { return };
-        // A view that is gone, or a core that is alone, needs none.
-        let count = count.min(pass::cores().saturating_sub(1).max(1));
+        // One block for each core: the reader itself computes nothing.
+        let count = count.min(pass::cores());
         let mut next = unit.start + unit.length;
         for _ in 0..count {
             let Some(located) = self.index.locate(next) else { return };

@@ -1,0 +1,83 @@
+//! Global heap collections in memory.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use super::super::budget::Budget;
+use super::super::cache::Cache;
+use super::Collection;
+use crate::source::{Interrupt, Interrupted};
+
+/// Collections kept that were asked for once. Nearly all strings are read in the order in which they were written, and a
+/// collection is stored as it is: to keep those left behind would only fill memory, which costs more than reading them.
+const FRESH: NonZeroUsize = NonZeroUsize::new(256).unwrap();
+
+/// A file's serial number, and an address in it.
+type Key = (u64, u64);
+
+/// Collections under the common memory budget: all that were asked for again while they were there, and the latest of the
+/// others.
+#[derive(Debug)]
+pub struct Collections {
+    fresh: Cache<Key, Collection>,
+    used_again: Cache<Key, Collection>,
+}
+
+impl Collections {
+    /// None yet.
+    pub fn new(budget: &Budget) -> Self {
+        Self { fresh: Cache::bounded(budget, FRESH), used_again: Cache::new(budget) }
+    }
+
+    /// As [`Cache::get_or_make`].
+    ///
+    /// # Errors
+    /// Those of `make`, and [`Interrupted`] while waiting for another.
+    pub(super) fn get_or_make<E: From<Interrupted>>(
+        &self,
+        key: &Key,
+        interrupt: &Interrupt,
+        make: impl FnOnce() -> Result<Collection, E>,
+    ) -> Result<Arc<Collection>, E> {
+        if let Some(collection) = self.used_again.get(key) {
+            return Ok(collection);
+        }
+        if let Some(collection) = self.fresh.get(key) {
+            self.used_again.insert(*key, collection.clone());
+            self.fresh.remove(key);
+            return Ok(collection);
+        }
+        self.fresh.get_or_make(key, interrupt, make)
+    }
+
+    /// Drops those of a file.
+    pub fn forget(&self, file: u64) {
+        self.fresh.retain(|key| key.0 != file);
+        self.used_again.retain(|key| key.0 != file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_for_once_makes_room_and_what_was_asked_for_again_stays() {
+        let budget = Budget::new(1 << 30);
+        let collections = Collections::new(&budget);
+        let mut made = Vec::new();
+        let mut ask = |address: u64| {
+            let make = || {
+                made.push(address);
+                Ok::<_, Interrupted>(Collection::empty(&budget))
+            };
+            collections.get_or_make(&(1, address), &Interrupt::new(), make).unwrap();
+        };
+        for address in [0, 0, 1].into_iter().chain(2..600).chain([0, 1, 599]) {
+            ask(address);
+        }
+        assert_eq!(made, (0..600).chain([1]).collect::<Vec<_>>());
+        collections.forget(1);
+        assert!(collections.fresh.is_empty() && collections.used_again.is_empty());
+    }
+}
