@@ -347,4 +347,7 @@ fn two_to_the_62_rows_are_listed_and_read_at_both_ends() {
     assert_eq!(file.read_at(&mut [1; 10], (1 << 62) - 10).unwrap(), 10);
     let metadata = mounted.text("t/metadata.json");
     assert!(metadata.contains("pass 2^63 bytes"), "{metadata}");
+    for absent in ["table.parquet", "table.arrow"] {
+        assert!(metadata.contains(&format!("\"{absent}\"")), "why there is no {absent}: {metadata}");
+    }
 }

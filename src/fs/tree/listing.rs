@@ -166,33 +166,26 @@ pub(super) fn list(
                     listing.add(format!("table.{suffix}").into(), Child::Table(format, None));
                 }
             }
-            match ParquetView::check(&parquet_columns(table)) {
-                Ok(()) => listing.add(TABLE_PARQUET.into(), Child::Parquet),
-                Err(reason) => members.push(Member {
-                    name: TABLE_PARQUET.into(),
-                    kind: "view",
-                    shown_as: Vec::new(),
-                    not_shown: vec![reason],
-                    details: Default::default(),
-                }),
+            let arrow_columns = IpcColumn::of_table(table);
+            let arrow = match arrow_columns.as_slice() {
+                [] => Err("no column can be shown".into()),
+                columns => ipc::check(columns),
+            };
+            let parquet = ParquetView::check(&parquet_columns(table));
+            for (name, child, shown) in [(TABLE_PARQUET, Child::Parquet, parquet), (TABLE_ARROW, Child::Arrow, arrow)] {
+                match shown {
+                    Ok(()) => listing.add(name.into(), child),
+                    Err(reason) => members.push(Member {
+                        name: name.into(),
+                        kind: "view",
+                        shown_as: Vec::new(),
+                        not_shown: vec![reason],
+                        details: Default::default(),
+                    }),
+                }
             }
         }
         listing.add(COLUMNS.into(), Child::Columns);
-    }
-    let mut members = Vec::new();
-    if let Some(table) = table.filter(|table| table.columns.iter().any(|column| column.in_table)) {
-        let columns = IpcColumn::of_table(table);
-        let shown = if columns.is_empty() { Err("no column can be shown".into()) } else { ipc::check(&columns) };
-        match shown {
-            Ok(()) => listing.add(TABLE_ARROW.into(), Child::Arrow),
-            Err(reason) => members.push(Member {
-                name: TABLE_ARROW.into(),
-                kind: "view",
-                shown_as: Vec::new(),
-                not_shown: vec![reason],
-                details: Default::default(),
-            }),
-        }
     }
     let columns: HashSet<&BString> = table.iter().flat_map(|table| &table.columns).map(|column| &column.name).collect();
     let servants: HashSet<&BString> = table.iter().flat_map(|table| &table.servants).collect();
