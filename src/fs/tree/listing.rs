@@ -166,12 +166,15 @@ pub(super) fn list(
                     listing.add(format!("table.{suffix}").into(), Child::Table(format, None));
                 }
             }
-            let arrow_columns = IpcColumn::of_table(table);
-            let arrow = match arrow_columns.as_slice() {
-                [] => Err("no column can be shown".into()),
+            let nothing = || Err("no column can be shown".into());
+            let arrow = match IpcColumn::of_table(table).as_slice() {
+                [] => nothing(),
                 columns => ipc::check(columns),
             };
-            let parquet = ParquetView::check(&parquet_columns(table));
+            let parquet = match parquet_columns(table).as_slice() {
+                [] => nothing(),
+                columns => ParquetView::check(columns),
+            };
             for (name, child, shown) in [(TABLE_PARQUET, Child::Parquet, parquet), (TABLE_ARROW, Child::Arrow, arrow)] {
                 match shown {
                     Ok(()) => listing.add(name.into(), child),
