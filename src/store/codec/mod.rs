@@ -4,6 +4,7 @@
 //! before it runs: the chunk's size is known, shuffle keeps it and fletcher32 adds four bytes. Only below a second
 //! compressor is a size unknown, and there it is bounded. So a bomb meets the end of a buffer, never an allocation.
 
+mod bzip2;
 mod deflate;
 mod fletcher32;
 mod lz4;
@@ -27,6 +28,7 @@ enum Codec {
     Lzf,
     Lz4,
     Zstd,
+    Bzip2,
 }
 
 /// A filter that has no codec here.
@@ -179,6 +181,7 @@ impl Codec {
             1 => Codec::Deflate,
             2 => Codec::Shuffle(filter.parameters.first().map_or(0, |size| *size as usize)),
             3 => Codec::Fletcher32,
+            307 => Codec::Bzip2,
             32000 => Codec::Lzf,
             32004 => Codec::Lz4,
             32015 => Codec::Zstd,
@@ -197,6 +200,7 @@ impl Codec {
             Codec::Lzf => "lzf",
             Codec::Lz4 => "lz4",
             Codec::Zstd => "zstd",
+            Codec::Bzip2 => "bzip2",
         }
     }
 
@@ -209,6 +213,7 @@ impl Codec {
             Codec::Lzf => lzf::decode(data, out),
             Codec::Lz4 => lz4::decode(data, out),
             Codec::Zstd => zstd::decode(data, out),
+            Codec::Bzip2 => bzip2::decode(data, out),
         }
         .map_err(|reason| format!("{}: {reason}", self.name()))?;
         match expected {
@@ -251,7 +256,6 @@ fn registered(id: i32) -> &'static str {
         4 => "szip",
         5 => "nbit",
         6 => "scaleoffset",
-        307 => "bzip2",
         32001 => "blosc",
         32008 => "bitshuffle",
         32013 => "zfp",
