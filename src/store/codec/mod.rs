@@ -4,12 +4,18 @@
 //! before it runs: the chunk's size is known, shuffle keeps it and fletcher32 adds four bytes. Only below a second
 //! compressor is a size unknown, and there it is bounded. So a bomb meets the end of a buffer, never an allocation.
 
+mod bits;
+mod bitshuffle;
+mod blosc;
+mod blosc2;
 mod bzip2;
 mod deflate;
 mod fletcher32;
 mod lz4;
 mod lzf;
+mod matches;
 mod shuffle;
+mod space;
 mod zstd;
 
 use crate::catalogue::Filter;
@@ -29,6 +35,9 @@ enum Codec {
     Lz4,
     Zstd,
     Bzip2,
+    Bitshuffle(bitshuffle::Parameters),
+    Blosc,
+    Blosc2,
 }
 
 /// A filter that has no codec here.
@@ -118,6 +127,7 @@ impl Pipeline {
             }
             bytes = match codec {
                 Codec::Shuffle(_) => bytes,
+                Codec::Bitshuffle(parameters) if parameters.keeps_size() => bytes,
                 Codec::Fletcher32 => bytes.plus(4),
                 _ => Size::AtMost(bytes.most().saturating_mul(2).saturating_add(SLACK)),
             };
@@ -183,8 +193,11 @@ impl Codec {
             3 => Codec::Fletcher32,
             307 => Codec::Bzip2,
             32000 => Codec::Lzf,
+            32001 => Codec::Blosc,
             32004 => Codec::Lz4,
+            32008 => Codec::Bitshuffle(bitshuffle::Parameters::new(&filter.parameters)),
             32015 => Codec::Zstd,
+            32026 => Codec::Blosc2,
             id => {
                 let name = if filter.name.is_empty() { registered(id).to_owned() } else { filter.name.clone() };
                 return Err(Missing { id, name });
@@ -201,6 +214,9 @@ impl Codec {
             Codec::Lz4 => "lz4",
             Codec::Zstd => "zstd",
             Codec::Bzip2 => "bzip2",
+            Codec::Bitshuffle(_) => "bitshuffle",
+            Codec::Blosc => "blosc",
+            Codec::Blosc2 => "blosc2",
         }
     }
 
@@ -214,6 +230,9 @@ impl Codec {
             Codec::Lz4 => lz4::decode(data, out),
             Codec::Zstd => zstd::decode(data, out),
             Codec::Bzip2 => bzip2::decode(data, out),
+            Codec::Bitshuffle(parameters) => bitshuffle::decode(data, out, parameters),
+            Codec::Blosc => blosc::decode(data, out),
+            Codec::Blosc2 => blosc2::decode(data, out),
         }
         .map_err(|reason| format!("{}: {reason}", self.name()))?;
         match expected {
@@ -250,19 +269,21 @@ fn masked(mask: u32, i: usize) -> bool {
     i < 32 && mask >> i & 1 == 1
 }
 
+/// An error where a block of a chunk gave another number of bytes than it has.
+fn filled(n: usize, expected: usize) -> Result<(), String> {
+    if n == expected { Ok(()) } else { Err(format!("a block gave {n} bytes, {expected} expected")) }
+}
+
 /// Names of registered filters, for files that store none.
 fn registered(id: i32) -> &'static str {
     match id {
         4 => "szip",
         5 => "nbit",
         6 => "scaleoffset",
-        32001 => "blosc",
-        32008 => "bitshuffle",
         32013 => "zfp",
         32017 => "sz",
         32018 => "fcidecomp",
         32024 => "sz3",
-        32026 => "blosc2",
         32028 => "sperr",
         _ => "unknown",
     }
