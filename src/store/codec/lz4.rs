@@ -113,6 +113,17 @@ mod tests {
         }
 
         #[test]
+        fn any_block_gives_what_lz4_flex_gives(data in prop::collection::vec(0u8..40, 0..200), room in 0usize..300) {
+            let (mut out, mut expected) = (vec![0; room], vec![0; room]);
+            if let Ok(n) = lz4_flex::block::decompress_into(&data, &mut expected) {
+                prop_assert_eq!(decompress(&data, &mut out), Some(n));
+                prop_assert_eq!(&out[..n], &expected[..n]);
+            } else {
+                prop_assert_eq!(decompress(&data, &mut out), None);
+            }
+        }
+
+        #[test]
         fn no_bytes_make_it_panic(tail in prop::collection::vec(any::<u8>(), 0..200), size in 0u64..300, block in 0u32..300) {
             let mut data = size.to_be_bytes().to_vec();
             data.extend(block.to_be_bytes());

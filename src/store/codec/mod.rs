@@ -295,6 +295,8 @@ mod tests {
 
     use super::*;
 
+    const OWN: [i32; 10] = [1, 2, 3, 307, 32000, 32001, 32004, 32008, 32015, 32026];
+
     fn filter(id: i32, parameters: &[u32]) -> Filter {
         Filter { id, optional: false, parameters: parameters.into(), name: String::new(), available: false }
     }
@@ -363,11 +365,11 @@ mod tests {
         #[test]
         fn no_bytes_make_a_pipeline_panic(
             stored in prop::collection::vec(any::<u8>(), 0..300),
-            ids in prop::collection::vec(prop::sample::select(vec![1, 2, 3, 32000, 32004, 32015]), 0..5),
+            ids in prop::collection::vec(prop::sample::select(OWN.to_vec()), 0..5),
             size in 0usize..400,
             parameter in 0u32..20,
         ) {
-            let filters: Vec<_> = ids.iter().map(|id| filter(*id, &[parameter])).collect();
+            let filters: Vec<_> = ids.iter().map(|id| filter(*id, &[parameter; 5])).collect();
             let _ = decode(&filters, 0, &stored, size);
         }
     }

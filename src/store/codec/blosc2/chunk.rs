@@ -63,7 +63,7 @@ pub(super) struct Chunk<'a> {
 impl<'a> Chunk<'a> {
     pub(super) fn read(data: &'a [u8]) -> Result<Self, String> {
         let header = Header::read(data)?;
-        let extension = data.get(..BODY).ok_or("the header is cut short")?;
+        let extension = data.first_chunk::<BODY>().ok_or("the header is cut short")?;
         if header.flags & EXTENDED != EXTENDED {
             return Err("a chunk of Blosc 1 in a frame".into());
         }
@@ -94,7 +94,7 @@ impl<'a> Chunk<'a> {
         Ok(Self { data, size: header.size, block, element: header.element, is_split, content })
     }
 
-    fn compressed(header: Header, extension: &[u8]) -> Result<Content<'a>, String> {
+    fn compressed(header: Header, extension: &[u8; BODY]) -> Result<Content<'a>, String> {
         let compressor = match header.flags >> 5 {
             6 => return Err(format!("compressor {} of Blosc2 is not known", extension[22])),
             number => Compressor::new(number)?,
