@@ -1,6 +1,6 @@
 """Writes the files of tests/store.rs and what h5py reads of them: python3 scripts/store_fixtures.py tests/data
 
-Needs h5py and hdf5plugin. store_expected.json holds the elements of every dataset as h5py shows them: bytes as
+Needs h5py, hdf5plugin and blosc2. store_expected.json holds the elements of every dataset as h5py shows them: bytes as
 hexadecimal digits where they are of fixed size, texts and lists otherwise.
 """
 
@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 
+import blosc2
 import h5py
 import hdf5plugin
 import numpy as np
@@ -181,6 +182,103 @@ for name, sizes in (("store_variable.h5", None), ("store_variable_narrow.h5", (4
     with f:
         variable(f)
     record(path)
+
+def compressors(f):
+    """Bitshuffle, Blosc and Blosc2 in every way that chunks of a few hundred elements show."""
+    rng = np.random.default_rng(5)
+    data = np.cumsum(rng.integers(-3, 9, 500)).astype("<i4")
+    noise = rng.integers(0, 256, 500).astype("u1")
+    odd = np.frombuffer(np.repeat(rng.integers(0, 9, 70), 50).astype("u1").tobytes(), "V7")
+
+    def filtered(name, option, data=data, chunks=(250,), **more):
+        f.create_dataset(name, data=data, chunks=chunks, **option, **more)
+
+    filtered("bzip2", hdf5plugin.BZip2())
+    filtered("bzip2_noise", hdf5plugin.BZip2(blocksize=1), noise)
+    for compressor in ("none", "lz4", "zstd"):
+        filtered(f"bitshuffle_{compressor}", hdf5plugin.Bitshuffle(cname=compressor))
+        filtered(f"bitshuffle_{compressor}_blocks", hdf5plugin.Bitshuffle(nelems=24, cname=compressor))
+        filtered(f"bitshuffle_{compressor}_odd", hdf5plugin.Bitshuffle(nelems=64, cname=compressor), odd)
+    filtered("bitshuffle_noise", hdf5plugin.Bitshuffle(cname="lz4"), noise, fletcher32=True)
+    for compressor in ("blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"):
+        for i, order in enumerate(("plain", "bytes", "bits")):
+            filtered(f"blosc_{compressor}_{order}", hdf5plugin.Blosc(cname=compressor, clevel=3 * i + 1, shuffle=i))
+    filtered("blosc_copied", hdf5plugin.Blosc(clevel=0))
+    filtered("blosc_noise", hdf5plugin.Blosc(), noise)
+    filtered("blosc_odd", hdf5plugin.Blosc(cname="blosclz"), odd)
+    filtered("blosc_odd_bits", hdf5plugin.Blosc(shuffle=hdf5plugin.Blosc.BITSHUFFLE), odd)
+    filtered("shuffle_blosc", hdf5plugin.Blosc(shuffle=0), shuffle=True)
+    # Read from the environment by the compressor: 540 bytes are 135 elements, split, and a shorter block at the end.
+    os.environ["BLOSC_BLOCKSIZE"] = "540"
+    filtered("blosc_blocks", hdf5plugin.Blosc(cname="lz4"))
+    filtered("blosc_blocks_fletcher32", hdf5plugin.Blosc(cname="zstd", shuffle=2), fletcher32=True)
+    del os.environ["BLOSC_BLOCKSIZE"]
+    masked = f.create_dataset("blosc_masked", shape=(500,), dtype="<i4", chunks=(250,), **hdf5plugin.Blosc())
+    masked[:] = data
+    masked.id.write_direct_chunk((250,), data[:250].tobytes(), filter_mask=1)
+
+    def blosc2_options(block=0, compressor="lz4", filters=1, level=5):
+        """Bytes of a block stand where hdf5plugin has no option for them."""
+        codes = {"blosclz": 0, "lz4": 1, "lz4hc": 2, "zlib": 4, "zstd": 5}
+        return {"compression": 32026, "compression_opts": (0, block, 0, 0, level, filters, codes[compressor])}
+
+    for compressor in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"):
+        for i, order in enumerate(("plain", "bytes", "bits", "delta")):
+            filtered(f"blosc2_{compressor}_{order}", blosc2_options(540, compressor, i, 2 * i + 1))
+    filtered("blosc2_copied", blosc2_options(level=0))
+    filtered("blosc2_noise", blosc2_options(), noise)
+    filtered("blosc2_zeros", blosc2_options(), data * 0)
+    filtered("blosc2_same", blosc2_options(), data * 0 + 0x01020304)
+    filtered("blosc2_runs", blosc2_options(540), np.repeat(np.arange(4, dtype="<i4") * 0x00070000, 125))
+    filtered("blosc2_odd", blosc2_options(70), odd)
+    filtered("blosc2_odd_bits", blosc2_options(filters=2), odd)
+    filtered("blosc2_fletcher32", blosc2_options(filters=2), fletcher32=True)
+    square, cube = data[:460].reshape(23, 20), data[:468].reshape(13, 6, 6)
+    filtered("blosc2_square", blosc2_options(128), square, (11, 7))
+    filtered("blosc2_square_delta", blosc2_options(64, filters=3), square, (23, 20))
+    filtered("blosc2_square_zeros", blosc2_options(128), square * 0, (11, 7))
+    filtered("blosc2_square_copied", blosc2_options(128, level=0), square, (11, 7))
+    filtered("blosc2_cube", blosc2_options(160, "zstd"), cube, (13, 5, 3))
+    filtered("blosc2_cube_rows", blosc2_options(288), cube, (13, 6, 6))
+    filtered("blosc2_square_fletcher32", blosc2_options(128), square, (11, 7), fletcher32=True)
+
+    # Frames by Blosc2 itself, of kinds that its HDF5 filter reads and does not write.
+    def frames(name, dtype, *chunks):
+        d = f.create_dataset(name, shape=(100 * len(chunks),), dtype=dtype, chunks=(100,), **blosc2_options())
+        for i, chunk in enumerate(chunks):
+            d.id.write_direct_chunk((100 * i,), chunk.to_cframe())
+
+    def special(dtype, kind, **more):
+        size = np.dtype(dtype).itemsize
+        chunk = blosc2.SChunk(chunksize=100 * size, cparams={"typesize": size})
+        chunk.fill_special(100, kind, **more)
+        return chunk
+
+    for dtype in ("<f4", "<f8"):
+        constant = special(dtype, blosc2.SpecialValue.VALUE, value=np.dtype(dtype).type(2.5))
+        special_values = [special(dtype, getattr(blosc2.SpecialValue, kind)) for kind in ("NAN", "ZERO")]
+        frames(f"blosc2_special_{dtype[1:]}", dtype, *special_values, constant)
+
+    def piped(*filters, meta=(0, 0)):
+        meta = [*meta, 0][: len(filters)]
+        cparams = {"typesize": 4, "filters": list(filters), "filters_meta": meta, "blocksize": 160}
+        return blosc2.SChunk(chunksize=400, data=np.sqrt(np.arange(100, dtype="<f4")), cparams=cparams)
+
+    kind = blosc2.Filter
+    frames(
+        "blosc2_pipelines",
+        "<f4",
+        piped(kind.TRUNC_PREC, kind.NOFILTER, kind.SHUFFLE, meta=(9, 0)),
+        # Of three filters at once Blosc2 3.3 does not give back what was put in.
+        piped(kind.DELTA, kind.SHUFFLE),
+        piped(kind.SHUFFLE, kind.DELTA),
+        piped(kind.SHUFFLE, kind.BITSHUFFLE, meta=(2, 0)),
+    )
+
+
+with create("store_codecs.h5") as f:
+    compressors(f)
+record(os.path.join(folder, "store_codecs.h5"))
 
 # Long enough to be read ahead; the test knows its values.
 with create("store_long.h5") as f:

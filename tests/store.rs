@@ -93,6 +93,7 @@ fn every_layout_gives_what_h5py_shows() {
 #[test]
 fn every_filter_gives_what_h5py_shows() {
     fixed_datasets_of("store_filters.h5", small());
+    fixed_datasets_of("store_codecs.h5", small());
 }
 
 /// Of 2,000 bytes no buffer for decoding can be had but beyond the budget.

@@ -10,6 +10,8 @@
 //!
 //! A block whose stored length is its own length is stored uncompressed.
 
+use super::matches::{byte, damaged, lengthened, literal, repeat};
+
 /// Decompresses `data` into `out`; returns the bytes written.
 pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
     let mut rest = data;
@@ -30,16 +32,44 @@ pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
         if stored == piece.len() {
             piece.copy_from_slice(input);
         } else {
-            let n = lz4_flex::block::decompress_into(input, piece).map_err(|error| error.to_string())?;
-            if n != piece.len() {
-                return Err(format!("a block gave {n} bytes, {} expected", piece.len()));
-            }
+            decode_block(input, piece)?;
         }
     }
     Ok(out.len())
 }
 
-fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], String> {
+/// Decompresses one block of the format itself, which must fill `out`.
+///
+/// A token's high half is how many literal bytes follow, its low half the length of a copy minus four; 15 announces
+/// bytes that add to it, the last of them below 255. The distance of the copy is the two bytes (little-endian) behind
+/// the literals. The last token has literals only.
+// The crate lz4_flex copies what overlaps byte by byte: 1.5 GB/s on the blocks of Bitshuffle, where this gives 12.
+pub(super) fn decode_block(data: &[u8], out: &mut [u8]) -> Result<(), String> {
+    let n = decompress(data, out).ok_or_else(|| damaged(out.len()))?;
+    super::filled(n, out.len())
+}
+
+fn decompress(data: &[u8], out: &mut [u8]) -> Option<usize> {
+    let mut input = data;
+    let mut at = 0;
+    loop {
+        let token = byte(&mut input)?;
+        let length = if token >> 4 == 15 { lengthened(&mut input, 15)? } else { token >> 4 };
+        literal(&mut input, length, out, at)?;
+        at += length;
+        if input.is_empty() {
+            return Some(at);
+        }
+        let (distance, rest) = input.split_first_chunk()?;
+        input = rest;
+        let length = if token & 15 == 15 { lengthened(&mut input, 19)? } else { (token & 15) + 4 };
+        repeat(out, at, usize::from(u16::from_le_bytes(*distance)), length)?;
+        at += length;
+    }
+}
+
+/// Takes the next bytes of a header.
+pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], String> {
     let (head, tail) = rest.split_first_chunk().ok_or("a header is cut short")?;
     *rest = tail;
     Ok(*head)
@@ -79,6 +109,17 @@ mod tests {
             if !data.is_empty() {
                 prop_assert!(decode(&stream, &mut out[1..]).is_err());
                 prop_assert!(decode(&stream[..stream.len() - 1], &mut out).is_err());
+            }
+        }
+
+        #[test]
+        fn any_block_gives_what_lz4_flex_gives(data in prop::collection::vec(0u8..40, 0..200), room in 0usize..300) {
+            let (mut out, mut expected) = (vec![0; room], vec![0; room]);
+            if let Ok(n) = lz4_flex::block::decompress_into(&data, &mut expected) {
+                prop_assert_eq!(decompress(&data, &mut out), Some(n));
+                prop_assert_eq!(&out[..n], &expected[..n]);
+            } else {
+                prop_assert_eq!(decompress(&data, &mut out), None);
             }
         }
 

@@ -19,3 +19,8 @@ pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
         context.decompress(out, data).map_err(|code| get_error_name(code).to_owned())
     })
 }
+
+/// Decompresses one block of a format over Zstandard, which must fill `out`.
+pub(super) fn decode_block(data: &[u8], out: &mut [u8]) -> Result<(), String> {
+    super::filled(decode(data, out)?, out.len())
+}

@@ -1,0 +1,25 @@
+//! What the fuzz targets share: bytes become a filter with its parameters and a stored chunk.
+
+#[path = "../../src/catalogue/mod.rs"]
+pub mod catalogue;
+#[path = "../../src/store/codec/mod.rs"]
+pub mod codec;
+
+use catalogue::Filter;
+use codec::{Pipeline, Scratch};
+
+/// Decodes a chunk behind one filter. The first two bytes of `input` are the chunk's size (little-endian), the next
+/// `parameters` bytes one parameter of the filter each, the rest is the chunk as stored.
+pub fn decode(id: i32, parameters: usize, input: &[u8]) {
+    let Some((size, rest)) = input.split_first_chunk() else { return };
+    let Some((parameters, stored)) = rest.split_at_checked(parameters) else { return };
+    run(id, parameters.iter().map(|byte| u32::from(*byte)).collect(), usize::from(u16::from_le_bytes(*size)), stored);
+}
+
+/// Decodes a chunk of `size` bytes; whatever comes of it, it must not panic.
+pub fn run(id: i32, parameters: Vec<u32>, size: usize, stored: &[u8]) {
+    let filter = Filter { id, optional: false, parameters, name: String::new(), available: false };
+    let pipeline = Pipeline::new(&[filter]).expect("a filter with a codec");
+    let Scratch { first, second } = pipeline.scratch(0, size);
+    let _ = pipeline.decode(0, stored, &mut vec![0; size], &mut vec![0; first], &mut vec![0; second]);
+}

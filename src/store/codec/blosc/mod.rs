@@ -1,0 +1,149 @@
+//! Filter 32001: Blosc 1.
+//!
+//! ```text
+//! 0         1      2       3          4        8            12       16                16 + 4 n
+//! +---------+------+-------+----------+--------+------------+--------+-----------------+---------+-----
+//! | version | …    | flags | typesize | nbytes | block size | cbytes | n block starts  | block 0 | …
+//! | 2       |      |       |          | u32    | u32        | u32    | u32 each        |         |
+//! +---------+------+-------+----------+--------+------------+--------+-----------------+---------+-----
+//! ```
+//!
+//! Numbers are little-endian. A block is one stream, or one for each byte of an element ("split"); before each stands
+//! its length (u32), and a stream as long as what it stands for is stored as it is. A filter puts the bytes or bits of
+//! a block's elements in order before it is compressed.
+
+mod blosclz;
+mod streams;
+
+pub(super) use streams::{Compressor, Streams, decompress};
+
+use super::space::{Space, lend};
+use super::{bits, shuffle};
+
+/// The elements' bytes were sorted.
+const SHUFFLED: u8 = 0x01;
+/// Blocks are stored as they are, without starts.
+const COPIED: u8 = 0x02;
+/// The elements' bits were sorted.
+const BIT_SHUFFLED: u8 = 0x04;
+/// Of a version to come.
+const RESERVED: u8 = 0x08;
+/// Every block is one stream.
+const UNSPLIT: u8 = 0x10;
+
+/// Largest elements whose blocks are split.
+const MOST_STREAMS: usize = 16;
+/// Fewest elements of a block that is split.
+const FEWEST_ELEMENTS: usize = 128;
+
+thread_local! {
+    static BLOCK: Space = const { Space::new(Vec::new()) };
+}
+
+/// The first 16 bytes of a chunk, of Blosc 2 as well.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    pub version: u8,
+    pub flags: u8,
+    /// Bytes of an element.
+    pub element: usize,
+    /// Bytes of all elements.
+    pub size: usize,
+    /// Bytes of a block; the last may be shorter.
+    pub block: usize,
+    /// Bytes of the chunk as stored.
+    pub stored: usize,
+}
+
+impl Header {
+    pub(super) const SIZE: usize = 16;
+
+    pub(super) fn read(data: &[u8]) -> Result<Self, String> {
+        let header = data.first_chunk::<{ Self::SIZE }>().ok_or("the header is cut short")?;
+        let number =
+            |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]) as usize;
+        let [version, _, flags, element, ..] = *header;
+        let header = Self {
+            version,
+            flags,
+            element: usize::from(element),
+            size: number(4),
+            block: number(8),
+            stored: number(12),
+        };
+        if header.element == 0 || header.block == 0 {
+            return Err(format!("elements of {} bytes in blocks of {}", header.element, header.block));
+        }
+        Ok(header)
+    }
+}
+
+/// Decompresses `data` into `out`; returns the bytes written.
+pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
+    let header = Header::read(data)?;
+    if header.version != 2 || header.flags & RESERVED != 0 {
+        return Err(format!("version {} with flags {:#04x} of the format", header.version, header.flags));
+    }
+    let stored = header.stored;
+    let data =
+        data.get(..stored).ok_or_else(|| format!("the header says {stored} bytes, {} are stored", data.len()))?;
+    let room = out.len();
+    let out = out.get_mut(..header.size).ok_or_else(|| too_large(header.size, room))?;
+    if header.flags & COPIED != 0 {
+        let bytes = data.get(Header::SIZE..).filter(|bytes| bytes.len() == out.len());
+        out.copy_from_slice(bytes.ok_or("a copied chunk has another size than its elements")?);
+        return Ok(header.size);
+    }
+    let compressor = Compressor::new(header.flags >> 5)?;
+    lend(&BLOCK, header.block.min(header.size), |space| {
+        for (i, target) in out.chunks_mut(header.block).enumerate() {
+            let input = from_start(data, Header::SIZE + 4 * i)?;
+            block(header, compressor, input, target, space)?;
+        }
+        Ok(header.size)
+    })
+}
+
+/// The error of a chunk that says it is larger than it can be.
+pub(super) fn too_large(size: usize, room: usize) -> String {
+    format!("the header says {size} bytes, more than the {room} expected")
+}
+
+/// What begins where the start at byte `at` says.
+pub(super) fn from_start(data: &[u8], at: usize) -> Result<&[u8], String> {
+    let start = data.get(at..).and_then(|bytes| bytes.first_chunk()).ok_or("the starts of blocks are cut short")?;
+    let start = u32::from_le_bytes(*start) as usize;
+    data.get(start..).ok_or_else(|| format!("a block starts at byte {start} of {}", data.len()))
+}
+
+/// Undoes one block, whose streams begin with `input`.
+fn block(header: Header, compressor: Compressor, input: &[u8], out: &mut [u8], space: &mut [u8]) -> Result<(), String> {
+    let (element, length) = (header.element, out.len());
+    let is_split = header.flags & UNSPLIT == 0
+        && element <= MOST_STREAMS
+        && header.block / element >= FEWEST_ELEMENTS
+        && length == header.block;
+    let streams = if is_split { element } else { 1 };
+    if header.flags & SHUFFLED != 0 && element > 1 {
+        let space = &mut space[..length];
+        decompress(compressor, input, streams, Streams::Only, space)?;
+        shuffle::decode(space, out, element).map(|_| ())
+    } else if header.flags & BIT_SHUFFLED != 0 && (length / element).is_multiple_of(8) {
+        let space = &mut space[..length];
+        decompress(compressor, input, streams, Streams::Only, space)?;
+        unshuffle_bits(space, out, element)
+    } else {
+        decompress(compressor, input, streams, Streams::Only, out)
+    }
+}
+
+/// Puts bits together in as many elements as are a multiple of eight; what is left over was not touched.
+pub(super) fn unshuffle_bits(data: &[u8], out: &mut [u8], element: usize) -> Result<(), String> {
+    let whole = data.len() / element / 8 * 8 * element;
+    let ((data, tail), (out, rest)) = (data.split_at(whole), out.split_at_mut(whole));
+    rest.copy_from_slice(tail);
+    bits::decode(data, out, element)
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,137 @@
+//! The metalayer `b2nd`: the blocks of a chunk tile an array.
+//!
+//! Blocks have the same shape, at the far edges with padding, and stand in row-major order, as the elements in each do.
+//! The array becomes one of row-major order.
+
+use super::super::blosc::too_large;
+use super::super::space::{Space, lend};
+use super::chunk::Chunk;
+use super::{number, size};
+
+/// Most dimensions that Blosc2 knows.
+const MOST_DIMENSIONS: usize = 16;
+
+thread_local! {
+    static BLOCK: Space = const { Space::new(Vec::new()) };
+}
+
+/// An array and its blocks. Dimensions that a block spans, from the last on, count as part of an element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Array {
+    dimensions: Vec<Dimension>,
+    /// Bytes of an element.
+    element: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Dimension {
+    length: usize,
+    /// Length of a block.
+    block: usize,
+}
+
+impl Array {
+    /// Reads the metalayer: MessagePack of fixed places, three lists of numbers behind the count of dimensions.
+    pub(super) fn read(metalayer: &[u8], element: usize) -> Result<Self, String> {
+        if element == 0 {
+            return Err("elements of 0 bytes".into());
+        }
+        let count = usize::from(*metalayer.get(2).ok_or("the shape is cut short")?);
+        if count > MOST_DIMENSIONS {
+            return Err(format!("an array of {count} dimensions"));
+        }
+        let (chunks, blocks) = (4 + 9 * count, 5 + 14 * count);
+        let mut dimensions = Vec::with_capacity(count);
+        for i in 0..count {
+            let length = size(number::<8>(metalayer, 4 + 9 * i + 1)?)?;
+            let chunk = size(number::<4>(metalayer, chunks + 1 + 5 * i + 1)?)?;
+            let block = size(number::<4>(metalayer, blocks + 1 + 5 * i + 1)?)?;
+            if length != chunk || block == 0 || block > length {
+                return Err(format!("an array of {length} elements in chunks of {chunk}, blocks of {block}"));
+            }
+            dimensions.push(Dimension { length, block });
+        }
+        let mut array = Self { dimensions, element };
+        while let Some(Dimension { length, block }) = array.dimensions.last().copied() {
+            if length != block {
+                break;
+            }
+            array.element = array.element.checked_mul(length).ok_or("an array larger than memory")?;
+            array.dimensions.pop();
+        }
+        Ok(array)
+    }
+
+    /// Decompresses the chunk that the array is into `out`; returns the bytes written.
+    pub(super) fn decode(&self, chunk: &Chunk, out: &mut [u8]) -> Result<usize, String> {
+        let bytes = |length: fn(&Dimension) -> usize| {
+            let product = self.dimensions.iter().map(length).try_fold(self.element, usize::checked_mul);
+            product.ok_or("an array larger than memory")
+        };
+        let total = bytes(|dimension| dimension.length)?;
+        let room = out.len();
+        let out = out.get_mut(..total).ok_or_else(|| too_large(total, room))?;
+        if chunk.fill(out)? {
+            return Ok(total);
+        }
+        let block = bytes(|dimension| dimension.block)?;
+        let padded = bytes(|dimension| dimension.length.next_multiple_of(dimension.block))?;
+        if chunk.block_size() != block || chunk.size() != padded {
+            let (size, blocks) = (chunk.size(), chunk.block_size());
+            return Err(format!("{size} bytes in blocks of {blocks}, {padded} in blocks of {block} expected"));
+        }
+        let mut blocks = chunk.blocks();
+        // In one dimension blocks are pieces of the array; only the last may have padding.
+        if self.dimensions.len() < 2 {
+            for target in out.chunks_mut(block) {
+                if target.len() == block {
+                    blocks.next(target)?;
+                } else {
+                    lend(&BLOCK, block, |space| {
+                        blocks.next(space)?;
+                        target.copy_from_slice(&space[..target.len()]);
+                        Ok::<_, String>(())
+                    })?;
+                }
+            }
+            return Ok(total);
+        }
+        let mut origin = vec![0; self.dimensions.len()];
+        lend(&BLOCK, block, |space| {
+            loop {
+                blocks.next(space)?;
+                place(&self.dimensions, &origin, self.element, space, out);
+                if !self.advance(&mut origin) {
+                    return Ok(total);
+                }
+            }
+        })
+    }
+
+    /// Moves to where the next block begins; `false` behind the last one.
+    fn advance(&self, origin: &mut [usize]) -> bool {
+        for (start, dimension) in origin.iter_mut().zip(&self.dimensions).rev() {
+            *start += dimension.block;
+            if *start < dimension.length {
+                return true;
+            }
+            *start = 0;
+        }
+        false
+    }
+}
+
+/// Copies a block to where it begins in the array, without its padding: what lies beyond the array's end.
+fn place(dimensions: &[Dimension], origin: &[usize], element: usize, block: &[u8], out: &mut [u8]) {
+    let ([dimension, inner @ ..], [start, origin @ ..]) = (dimensions, origin) else { return };
+    if inner.is_empty() {
+        let target = &mut out[start * element..];
+        let n = block.len().min(target.len());
+        target[..n].copy_from_slice(&block[..n]);
+        return;
+    }
+    let (from, to) = (block.len() / dimension.block, out.len() / dimension.length);
+    for (block, out) in block.chunks(from).zip(out.chunks_mut(to).skip(*start)) {
+        place(inner, origin, element, block, out);
+    }
+}

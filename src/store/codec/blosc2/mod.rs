@@ -1,0 +1,114 @@
+//! Filter 32026: Blosc 2, a frame with one chunk.
+//!
+//! ```text
+//! 0          11              16            25                                   header length
+//! +----------+---------------+-------------+---------------------+-------------+-------+-------+---------+
+//! | "b2frame"| header length | frame length| flags, sizes, …     | metalayers  | chunk | index | trailer |
+//! +----------+---------------+-------------+---------------------+-------------+-------+-------+---------+
+//! ```
+//!
+//! The header is MessagePack of fixed places, its numbers big-endian; chunk and index are [`Chunk`]s, and the index
+//! holds the offset of the chunk behind the header. A negative offset stands for a chunk of one repeated value. The
+//! metalayer `b2nd` says that the blocks of the chunk tile an array of several dimensions ([`Array`]).
+
+mod array;
+mod chunk;
+
+use array::Array;
+use chunk::Chunk;
+
+/// Where the metalayers begin.
+const METALAYERS: usize = 87;
+
+/// Decompresses `data` into `out`; returns the bytes written.
+pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
+    let frame = Frame::read(data)?;
+    match frame.array {
+        Some(metalayer) => Array::read(metalayer, frame.element)?.decode(&frame.chunk, out),
+        None => frame.chunk.decode(out),
+    }
+}
+
+/// What a frame says of its chunk.
+struct Frame<'a> {
+    chunk: Chunk<'a>,
+    /// Bytes of an element.
+    element: usize,
+    /// The metalayer with the shape of an array.
+    array: Option<&'a [u8]>,
+}
+
+impl<'a> Frame<'a> {
+    fn read(data: &'a [u8]) -> Result<Self, String> {
+        if data.get(2..10) != Some(b"b2frame\0") {
+            return Err("this is no frame of Blosc2".into());
+        }
+        let header_length = size(number::<4>(data, 11)?)?;
+        let length = size(number::<8>(data, 16)?)?;
+        let data = data.get(..length).ok_or_else(|| format!("a frame of {length} bytes is cut short"))?;
+        let header = data.get(..header_length).ok_or("the frame's header is cut short")?;
+        if header.get(26) != Some(&0) {
+            return Err("the frame is not contiguous".into());
+        }
+        let bytes = size(number::<8>(header, 30)?)?;
+        let stored = size(number::<8>(header, 39)?)?;
+        let element = size(number::<4>(header, 48)?)?;
+        let rest = &data[header_length..];
+        let offset = Self::offset(rest.get(stored..).ok_or("the frame's index is cut off")?)?;
+        let chunk = if offset < 0 {
+            Chunk::special((offset >> 56 & 7) as u8, element, bytes)?
+        } else {
+            Chunk::read(rest.get(size(offset)?..).ok_or("the frame's chunk is cut off")?)?
+        };
+        let array = match metalayer(header, b"b2nd")? {
+            Some(array) => Some(array),
+            // The name of the same before Blosc2 took it over.
+            None => metalayer(header, b"caterva")?,
+        };
+        Ok(Self { chunk, element, array })
+    }
+
+    /// The one offset that the index of a frame with one chunk holds.
+    fn offset(index: &[u8]) -> Result<i64, String> {
+        let index = Chunk::read(index)?;
+        let mut offset = [0; 8];
+        if index.size() != offset.len() {
+            return Err(format!("a frame with an index of {} bytes, which has not one chunk", index.size()));
+        }
+        index.decode(&mut offset)?;
+        Ok(i64::from_le_bytes(offset))
+    }
+}
+
+/// A big-endian number of `N` bytes.
+fn number<const N: usize>(data: &[u8], at: usize) -> Result<i64, String> {
+    let bytes = data.get(at..).and_then(|bytes| bytes.first_chunk::<N>()).ok_or("the frame's header is cut short")?;
+    Ok(bytes.iter().fold(0, |number, byte| number << 8 | i64::from(*byte)))
+}
+
+fn size(number: i64) -> Result<usize, String> {
+    usize::try_from(number).map_err(|_| format!("a size of {number}"))
+}
+
+/// The content of a metalayer, where the frame has it.
+fn metalayer<'a>(header: &'a [u8], wanted: &[u8]) -> Result<Option<&'a [u8]>, String> {
+    const SHORT: &str = "the frame's metalayers are cut short";
+    // An array, the size of the index, a map: one, three and one bytes.
+    let layers = number::<2>(header, METALAYERS + 5)?;
+    let mut rest = header.get(METALAYERS + 7..).ok_or(SHORT)?;
+    for _ in 0..layers {
+        let (mark, after) = rest.split_first().ok_or(SHORT)?;
+        let (name, after) = after.split_at_checked(usize::from(mark & 0x1f)).ok_or(SHORT)?;
+        let offset = size(number::<4>(after, 1)?)?;
+        if name == wanted {
+            let content = header.get(offset..).ok_or(SHORT)?;
+            let length = size(number::<4>(content, 1)?)?;
+            return Ok(Some(content.get(5..).and_then(|content| content.get(..length)).ok_or(SHORT)?));
+        }
+        rest = after.get(5..).ok_or(SHORT)?;
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! The two things that decompressors of the LZ77 family do: copy bytes from the input, and from what was written.
+//!
+//! Both give `None` where the input ends, where a copy begins before the output does, and where the output is full.
+//! They must be inlined: of most streams a call copies about ten bytes. Up to 32 bytes are copied by registers of 16 or
+//! two of them, where both sides have room; what is too much is overwritten by the next call.
+
+/// The error of a stream for which one of these gave `None`.
+pub(super) fn damaged(room: usize) -> String {
+    format!("the stream is damaged, or gives more than {room} bytes")
+}
+
+/// Takes the next byte.
+#[inline(always)]
+pub(super) fn byte(input: &mut &[u8]) -> Option<usize> {
+    let (byte, rest) = input.split_first()?;
+    *input = rest;
+    Some(usize::from(*byte))
+}
+
+/// A number and all bytes that follow up to one below 255.
+#[inline(always)]
+pub(super) fn lengthened(input: &mut &[u8], start: usize) -> Option<usize> {
+    let mut number = start;
+    loop {
+        let more = byte(input)?;
+        number += more;
+        if more < 255 {
+            return Some(number);
+        }
+    }
+}
+
+/// Copies the next `length` bytes of the input to place `at`.
+#[inline(always)]
+pub(super) fn literal(input: &mut &[u8], length: usize, out: &mut [u8], at: usize) -> Option<()> {
+    let target = out.get_mut(at..)?;
+    if length <= 16 && wide::<16>(input, target) || length <= 32 && wide::<32>(input, target) {
+        *input = &input[length..];
+        return Some(());
+    }
+    let (source, rest) = input.split_at_checked(length)?;
+    target.get_mut(..length)?.copy_from_slice(source);
+    *input = rest;
+    Some(())
+}
+
+#[inline(always)]
+fn wide<const N: usize>(source: &[u8], target: &mut [u8]) -> bool {
+    let (Some(source), Some(target)) = (source.first_chunk::<N>(), target.first_chunk_mut::<N>()) else { return false };
+    *target = *source;
+    true
+}
+
+/// Repeats, at place `at`, the `length` bytes from `distance` bytes back; they may reach into what is being written.
+#[inline(always)]
+pub(super) fn repeat(out: &mut [u8], at: usize, distance: usize, length: usize) -> Option<()> {
+    let from = at.checked_sub(distance).filter(|from| *from < at)?;
+    if length > out.len().checked_sub(at)? {
+        return None;
+    }
+    if distance < length {
+        overlap(out, at, from, length);
+    } else if !(length <= 16 && wide_within::<16>(out, from, at) || length <= 32 && wide_within::<32>(out, from, at)) {
+        out.copy_within(from..from + length, at);
+    }
+    Some(())
+}
+
+/// All bytes are read before any is written, so those that the stream asks for may stand close by.
+#[inline(always)]
+fn wide_within<const N: usize>(out: &mut [u8], from: usize, at: usize) -> bool {
+    let Some(bytes) = out[from..].first_chunk::<N>().copied() else { return false };
+    let Some(target) = out[at..].first_chunk_mut::<N>() else { return false };
+    *target = bytes;
+    true
+}
+
+/// Repeats what stands between `from` and `at` as often as `length` asks for.
+#[inline(never)]
+fn overlap(out: &mut [u8], at: usize, from: usize, length: usize) {
+    if at - from == 1 {
+        let byte = out[from];
+        out[at..at + length].fill(byte);
+        return;
+    }
+    let mut done = 0;
+    while done < length {
+        // What was written doubles with every step.
+        let step = (at - from + done).min(length - done);
+        out.copy_within(from..from + step, at + done);
+        done += step;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn copies_of_any_distance_are_those_of_single_bytes(
+            data in prop::collection::vec(any::<u8>(), 120..200),
+            at in 0usize..210,
+            distance in 0usize..210,
+            length in 0usize..210,
+        ) {
+            let mut out = data.clone();
+            let done = repeat(&mut out, at, distance, length);
+            if distance == 0 || distance > at || at + length > data.len() {
+                prop_assert!(done.is_none());
+                prop_assert_eq!(&out, &data);
+            } else {
+                prop_assert!(done.is_some());
+                let mut expected = data;
+                for i in at..at + length {
+                    expected[i] = expected[i - distance];
+                }
+                prop_assert_eq!(&out[..at + length], &expected[..at + length]);
+            }
+        }
+
+        #[test]
+        fn literals_are_taken_from_the_input(
+            data in prop::collection::vec(any::<u8>(), 0..80),
+            length in 0usize..90,
+            at in 0usize..90,
+        ) {
+            let (mut input, mut out) = (&data[..], [0; 80]);
+            let done = literal(&mut input, length, &mut out, at);
+            if length > data.len() || at + length > out.len() {
+                prop_assert!(done.is_none());
+            } else {
+                prop_assert!(done.is_some());
+                prop_assert_eq!(&out[at..at + length], &data[..length]);
+                prop_assert_eq!(input, &data[length..]);
+            }
+        }
+    }
+}
