@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::columns::{ParquetColumn, Prepared, PreparedLeaf};
+use super::columns::{Leaves, ParquetColumn, Prepared, PreparedLeaf};
 use super::footer::{Footer, LONGEST, LeafEntry};
 use super::keys::CREATED_BY;
 use super::layout::{Layout, LeafSize, PagePlace, Pages, Place};
@@ -79,20 +79,19 @@ impl ParquetView {
     /// # Errors
     /// The reason.
     pub fn check(columns: &[ParquetColumn]) -> Result<(), String> {
-        let prepared = Prepared::new(columns, false, &Interrupt::new()).map_err(|error| error.to_string())?;
-        let groups = prepared.groups;
-        let sizes = prepared
-            .leaves
-            .iter()
-            .filter_map(|leaf| Some(LeafSize { dictionary: 0, pages: Pages::Slots(leaf.slots?) }));
-        let layout = Layout::new(groups, sizes.collect());
-        layout.ok_or_else(|| format!("{} rows pass 2^62 bytes", groups.rows))?;
-        let entries: u64 = prepared.leaves.iter().map(Footer::most_entry).sum();
-        let footer = groups.count().checked_mul(entries).filter(|bytes| *bytes <= LONGEST);
-        footer.map(drop).ok_or_else(|| {
-            let leaves = prepared.leaves.len();
-            format!("{} row groups of {leaves} columns need a footer of more than 256 MiB", groups.count())
-        })
+        let Leaves { groups, leaves, .. } =
+            Leaves::new(columns, false, &Interrupt::new()).map_err(|error| error.to_string())?;
+        let sizes = leaves.iter().filter_map(|leaf| leaf.slots);
+        let sizes = sizes.map(|slots| LeafSize { dictionary: 0, pages: Pages::Slots(slots) });
+        if Layout::new(groups, sizes.collect()).is_none() {
+            return Err(format!("{} rows pass 2^62 bytes", groups.rows));
+        }
+        let entries: u64 = leaves.iter().map(Footer::most_entry).sum();
+        if groups.count().checked_mul(entries).is_none_or(|bytes| bytes > LONGEST) {
+            let (groups, leaves) = (groups.count(), leaves.len());
+            return Err(format!("{groups} row groups of {leaves} columns need a footer of more than 256 MiB"));
+        }
+        Ok(())
     }
 }
 
@@ -186,7 +185,7 @@ impl Shared {
         if let Some(started) = self.prepared.get() {
             return Ok(started.clone());
         }
-        let prepared = Prepared::new(&self.columns, true, interrupt)?;
+        let prepared = Prepared::new(&self.columns, interrupt)?;
         let sizes = Sizes::new(&self.columns, &prepared);
         Ok(self.prepared.get_or_init(|| Arc::new(Started { prepared, sizes })).clone())
     }
