@@ -3,8 +3,25 @@
 use std::collections::HashMap;
 
 use super::layout::Groups;
-use super::leaf::Physical;
+use super::leaf::{Leaf, Physical};
 use crate::store::statistics::{self, Scalar, Statistics};
+
+/// Bytes of a text that may be its column's least or largest value; a longer one is left out.
+pub(super) const LONGEST_TEXT: usize = 64;
+
+/// Bytes of a bound of a leaf's values, at most; 0 for leaves that have none.
+pub(super) fn bound(leaf: &Leaf) -> usize {
+    match leaf.physical {
+        // Statistics are of rows: those of a compound or a list say nothing of its parts.
+        _ if leaf.path.len() > 1 => 0,
+        Physical::Boolean => 1,
+        Physical::Int32 | Physical::Float => 4,
+        Physical::Int64 | Physical::Double => 8,
+        Physical::ByteArray => LONGEST_TEXT,
+        // No engine reads bounds of uninterpreted bytes.
+        Physical::FixedLenByteArray(_) => 0,
+    }
+}
 
 /// What is known of the values of a leaf column in a row group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +53,7 @@ impl Summary {
 }
 
 /// A value as it stands in a page; `None` where the leaf has no such values.
-fn plain(value: &Scalar, physical: Physical) -> Option<Vec<u8>> {
+pub(super) fn plain(value: &Scalar, physical: Physical) -> Option<Vec<u8>> {
     Some(match (value, physical) {
         (Scalar::Bool(value), Physical::Boolean) => vec![u8::from(*value)],
         (Scalar::Int(value), Physical::Int32) => i32::try_from(*value).ok()?.to_le_bytes().into(),
