@@ -160,6 +160,29 @@ pub fn arrow_type(datatype: &Datatype) -> DataType {
     }
 }
 
+/// Whether the bytes as stored are those of the values that [`decode`] makes of them, where numbers are little-endian.
+pub fn is_shown_as_stored(datatype: &Datatype) -> bool {
+    match &datatype.class {
+        _ if datatype.complex_part().is_some() => false,
+        Class::Integer { order, precision, offset, .. } | Class::Bitfield { order, precision, offset }
+            if number::is_ordered(*order) && datatype.size <= 8 =>
+        {
+            let ordered = *order == ByteOrder::Little || datatype.size == 1;
+            ordered && datatype.size.is_power_of_two() && *offset == 0 && u64::from(*precision) == datatype.size * 8
+        }
+        Class::Float { order: ByteOrder::Big, format } => matches!(format, FloatFormat::Other { .. }),
+        Class::Array { base, .. } => is_shown_as_stored(base),
+        // Uninterpreted bytes, floats as they are.
+        Class::Integer { .. }
+        | Class::Bitfield { .. }
+        | Class::Float { .. }
+        | Class::Time { .. }
+        | Class::Opaque { .. }
+        | Class::Unknown(_) => true,
+        _ => false,
+    }
+}
+
 /// Bytes that nobody interprets; an element wider than Arrow can say is cut short there and refused on reading.
 fn binary_type(datatype: &Datatype) -> DataType {
     DataType::FixedSizeBinary(i32::try_from(datatype.size).unwrap_or(i32::MAX))
@@ -254,6 +277,46 @@ mod tests {
     fn three_byte_big_endian_integers_keep_their_sign() {
         let (array, _) = run(&integer(3, true, ByteOrder::Big), &[0xff, 0xff, 0xfe, 0x00, 0x01, 0x00], 2, &[]);
         assert_eq!(array.as_primitive::<Int32Type>().values(), &[-2, 256]);
+    }
+
+    #[test]
+    fn what_is_shown_as_stored_decodes_to_its_own_bytes() {
+        use ByteOrder::{Big, Little, Vax};
+        let float = |size, order, format| Datatype { size, class: Class::Float { order, format } };
+        let partial = Class::Integer { signed: true, order: Little, precision: 31, offset: 0 };
+        let array = |base: Datatype| Datatype {
+            size: base.size * 2,
+            class: Class::Array { dims: vec![2], base: Box::new(base) },
+        };
+        let as_stored = [
+            integer(1, true, Big),
+            integer(8, false, Little),
+            integer(4, true, Vax),
+            integer(16, true, Big),
+            float(2, Little, FloatFormat::Half),
+            float(8, Little, FloatFormat::Double),
+            float(4, Vax, FloatFormat::Single),
+            Datatype { size: 5, class: Class::Opaque { tag: "x".into() } },
+            array(integer(2, true, Little)),
+        ];
+        for datatype in as_stored {
+            assert!(is_shown_as_stored(&datatype), "{datatype:?}");
+            let bytes: Vec<u8> = (1..=2 * datatype.size as u8).collect();
+            let (mut array, _) = run(&datatype, &bytes, 2, &[]);
+            if let Some(list) = array.as_fixed_size_list_opt() {
+                array = list.values().clone();
+            }
+            assert_eq!(array.to_data().buffers()[0].as_slice(), bytes, "{datatype:?}");
+        }
+        let not = [
+            integer(2, true, Big),
+            integer(3, true, Little),
+            Datatype { size: 4, class: partial },
+            float(4, Big, FloatFormat::Single),
+            Datatype { size: 4, class: Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 } },
+            array(integer(2, true, Big)),
+        ];
+        assert!(!not.iter().any(is_shown_as_stored));
     }
 
     #[test]

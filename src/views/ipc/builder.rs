@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Fields};
 
 use super::dictionary::Dictionary;
 use super::plan::{Domain, INLINE, Kind, Node, Role, Shared, Stream, VIEW, Views};
-use crate::catalogue::{ByteOrder, Class, Datatype, FloatFormat};
+use crate::catalogue::{Class, Datatype};
 
 /// Widest fixed-length string shown: three times as much must be far from Arrow's 2^31.
 const WIDEST_STRING: u64 = 1 << 28;
@@ -211,35 +211,6 @@ fn may_be_null(data_type: &DataType, datatype: Option<&Datatype>) -> bool {
         (DataType::LargeUtf8, _) => true,
         (DataType::Dictionary(..), Some(Class::Enum { .. })) => false,
         (DataType::Dictionary(..) | DataType::LargeList(_), None) => true,
-        _ => false,
-    }
-}
-
-/// Whether the elements as stored are the values as Arrow has them.
-pub(super) fn is_direct(datatype: &Datatype) -> bool {
-    let full = |precision: u32, offset: u32| offset == 0 && u64::from(precision) == datatype.size * 8;
-    let in_order = |order: ByteOrder| order == ByteOrder::Little || (order == ByteOrder::Big && datatype.size == 1);
-    let is_number = matches!(datatype.size, 1 | 2 | 4 | 8);
-    if datatype.complex_part().is_some() {
-        return false;
-    }
-    match &datatype.class {
-        Class::Integer { order, precision, offset, .. } | Class::Bitfield { order, precision, offset }
-            if datatype.size <= 8 && *order != ByteOrder::Vax =>
-        {
-            is_number && in_order(*order) && full(*precision, *offset)
-        }
-        Class::Float { order: ByteOrder::Little | ByteOrder::Big, format: FloatFormat::Half } => false,
-        Class::Float { order, format: FloatFormat::Single | FloatFormat::Double } if *order != ByteOrder::Vax => {
-            in_order(*order)
-        }
-        Class::Array { base, .. } => is_direct(base),
-        Class::Integer { .. }
-        | Class::Bitfield { .. }
-        | Class::Float { .. }
-        | Class::Time { .. }
-        | Class::Opaque { .. }
-        | Class::Unknown(_) => true,
         _ => false,
     }
 }

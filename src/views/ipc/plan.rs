@@ -10,9 +10,10 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, Field};
 
-use super::builder::{Builder, is_direct};
+use super::builder::Builder;
 use super::dictionary::Dictionary;
 use crate::catalogue::Datatype;
+use crate::store::arrow::is_shown_as_stored;
 
 /// Longest text that a string view holds by itself.
 pub(super) const INLINE: usize = 12;
@@ -185,7 +186,8 @@ impl Plan {
             let cell = cell.checked_mul(per).and_then(|cell| row_bytes.checked_add(cell));
             row_bytes = cell.ok_or("a row of more than 2^64 bytes")?;
         }
-        let is_stored = !matches!(shape.data_type, DataType::Dictionary(..)) && shape.datatype.is_some_and(is_direct);
+        let is_stored =
+            !matches!(shape.data_type, DataType::Dictionary(..)) && shape.datatype.is_some_and(is_shown_as_stored);
         let direct = shape.stored_width.filter(|_| is_stored);
         let direct = direct.filter(|stored| match (nodes.last(), streams.last()) {
             (Some(Node { kind: Kind::Values(width), domain: Domain::Rows(per), .. }), Some(stream)) => {

@@ -1,6 +1,6 @@
 //! The columns of a Parquet file, and what their types make of it before a value is read.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
@@ -140,11 +140,19 @@ pub(super) struct Prepared {
     pub key_values: Vec<(String, String)>,
 }
 
-impl Prepared {
+/// Row groups and leaves: what places and sizes follow from.
+#[derive(Debug)]
+pub(super) struct Leaves {
+    pub groups: Groups,
+    pub leaves: Vec<PreparedLeaf>,
+    fields: Vec<Field>,
+}
+
+impl Leaves {
     /// Reads labels, and nothing else. With `labels` off not even those: what comes is good for an estimate then.
     ///
     /// # Errors
-    /// Where labels cannot be read, or the columns have no schema.
+    /// Where labels cannot be read, or a column has no leaves.
     pub fn new(columns: &[ParquetColumn], labels: bool, interrupt: &Interrupt) -> Result<Self, Error> {
         let rows = columns.iter().map(|column| column.rows.len()).min().unwrap_or(0);
         let groups = Groups::choose(rows, columns.iter().map(ParquetColumn::leaves).sum());
@@ -157,13 +165,25 @@ impl Prepared {
                 hints.labels = Some(read_labels(rows, interrupt)?);
             }
             let shape = column.shape(name, &hints).map_err(|reason| column.unsupported(reason))?;
-            for leaf in shape.leaves() {
-                leaves.push(PreparedLeaf::new(&groups, position, leaf.clone()));
-            }
-            let notes = column.notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone()));
-            fields.push(shape.field().clone().with_metadata(notes.collect::<std::collections::HashMap<_, _>>()));
+            leaves.extend(shape.leaves().iter().map(|leaf| PreparedLeaf::new(&groups, position, leaf.clone())));
+            fields.push(shape.field().clone());
         }
-        let fields: Vec<Field> = fields;
+        Ok(Self { groups, leaves, fields })
+    }
+}
+
+impl Prepared {
+    /// Reads labels, and nothing else.
+    ///
+    /// # Errors
+    /// Where labels cannot be read, or the columns have no schema.
+    pub fn new(columns: &[ParquetColumn], interrupt: &Interrupt) -> Result<Self, Error> {
+        let Leaves { groups, leaves, fields } = Leaves::new(columns, true, interrupt)?;
+        let noted = |(column, field): (&ParquetColumn, Field)| {
+            let notes = column.notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone()));
+            field.with_metadata(notes.collect::<HashMap<_, _>>())
+        };
+        let fields: Vec<Field> = columns.iter().zip(fields).map(noted).collect();
         let key_values = keys::key_values(columns, &fields);
         let physical = |leaf: &PreparedLeaf| physical_of(leaf.leaf.physical);
         let schema = schema::convert(&Schema::new(fields));

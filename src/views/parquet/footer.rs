@@ -12,20 +12,21 @@ use parquet::schema::types::SchemaDescriptor;
 use super::columns::PreparedLeaf;
 use super::layout::{Chunk, Layout};
 use super::page::Values;
+use super::page_index::{ChunkIndex, PageIndex};
 use super::schema;
-use super::summary::Summary;
+use super::summary::{LONGEST_TEXT, Summary};
 use super::thrift::{self, Element, LARGEST, Struct, list_header, small_i32, structure};
 use super::wanted::Wanted;
 
 /// The longest footer that is shown: readers hold it in memory several times over.
 pub(super) const LONGEST: u64 = 256 << 20;
 
-/// Bytes of a text that may be its column's least or largest value in statistics; a longer one is left out.
-const STATISTICS_TEXT: usize = 64;
-
 /// The field of a column chunk's metadata that holds padding. Parquet knows fields up to 17; Thrift's short form reaches
 /// this one from the last field before the statistics too.
 const PADDING: u8 = 24;
+
+/// Bytes of the two fields that tell where a column index lies.
+const COLUMN_INDEX_FIELDS: usize = 16;
 
 /// The file's last bytes: length of the footer and `PAR1`.
 const TRAILER: u64 = 8;
@@ -35,6 +36,8 @@ const TRAILER: u64 = 8;
 pub(super) struct LeafEntry {
     /// How values are encoded.
     pub values: Values,
+    /// Bytes of a value in statistics, at most; 0 where there are none.
+    pub bound: usize,
     /// Summaries by row group.
     pub summaries: HashMap<u64, Summary>,
 }
@@ -43,6 +46,7 @@ pub(super) struct LeafEntry {
 #[derive(Debug)]
 pub(super) struct Footer {
     layout: Arc<Layout>,
+    index: Option<Arc<PageIndex>>,
     leaves: Vec<Leaf>,
     head: Vec<u8>,
     tail: Vec<u8>,
@@ -76,6 +80,7 @@ impl Footer {
     /// [`LONGEST`].
     pub fn new(
         layout: Arc<Layout>,
+        index: Option<Arc<PageIndex>>,
         schema: &SchemaDescriptor,
         leaves: Vec<LeafEntry>,
         key_values: &[(String, String)],
@@ -112,10 +117,9 @@ impl Footer {
             .enumerate()
             .map(|(position, entry)| {
                 let column = schema.column(position);
-                let physical = column.physical_type();
                 let mut opening = Vec::new();
                 let mut opened = Struct::resume(&mut opening, 0);
-                opened.i32(1, physical as i32);
+                opened.i32(1, column.physical_type() as i32);
                 let encodings = entry.values.encodings();
                 opened.list(2, Element::I32, encodings.len(), |out| {
                     encodings.iter().for_each(|&encoding| small_i32(encoding, out));
@@ -126,13 +130,13 @@ impl Footer {
                 });
                 Leaf {
                     opening,
-                    bound: if path.len() > 1 { 0 } else { bound(physical) },
+                    bound: entry.bound,
                     has_dictionary: layout.leaves().get(position).is_some_and(|leaf| leaf.dictionary > 0),
                     summaries: entry.summaries,
                 }
             })
             .collect();
-        let mut footer = Self { layout, leaves, head, tail, entries: Vec::new(), group: 0 };
+        let mut footer = Self { layout, index, leaves, head, tail, entries: Vec::new(), group: 0 };
         footer.measure();
         (footer.length()? <= LONGEST).then_some(footer)
     }
@@ -144,7 +148,7 @@ impl Footer {
         let mut entries = vec![out.len() as u64];
         let chunk = Chunk { start: 0, data: 0, bytes: 0, entries: 0 };
         for leaf in &self.leaves {
-            Self::entry(leaf, chunk, None, &mut out);
+            Self::entry(leaf, chunk, None, self.index.as_ref().map(|_| ChunkIndex::default()), &mut out);
             entries.push(out.len() as u64);
         }
         self.group_end(0, &mut out);
@@ -182,7 +186,7 @@ impl Footer {
     }
 
     /// The entry of a column chunk.
-    fn entry(leaf: &Leaf, chunk: Chunk, summary: Option<&Summary>, out: &mut Vec<u8>) {
+    fn entry(leaf: &Leaf, chunk: Chunk, summary: Option<&Summary>, index: Option<ChunkIndex>, out: &mut Vec<u8>) {
         structure(out, |column| {
             // Deprecated and required; writers of today put 0.
             column.i64(2, 0);
@@ -202,9 +206,19 @@ impl Footer {
                     statistics(leaf, summary, &mut metadata);
                 }
                 let used = metadata.len() - before;
-                metadata.padding(PADDING, leaf.room().saturating_sub(used));
+                // A column index that is not there leaves its fields' room too.
+                let absent = index.filter(|index| index.columns.is_none()).map_or(0, |_| COLUMN_INDEX_FIELDS);
+                metadata.padding(PADDING, (leaf.room() + absent).saturating_sub(used));
                 metadata.end();
             });
+            if let Some(ChunkIndex { offsets: (start, length), columns }) = index {
+                column.i64(4, start);
+                column.i32(5, length as i32);
+                if let Some((start, length)) = columns {
+                    column.i64(6, start);
+                    column.i32(7, length as i32);
+                }
+            }
         });
     }
 
@@ -212,7 +226,7 @@ impl Footer {
     pub fn most_entry(leaf: &PreparedLeaf) -> u64 {
         let path: usize = leaf.leaf.path.iter().map(|part| part.len() + 3).sum();
         // Everything else but the two bounds, rounded up.
-        (path + 128 + 2 * STATISTICS_TEXT) as u64
+        (path + 160 + 2 * LONGEST_TEXT) as u64
     }
 
     /// Takes what is wanted of the footer, which begins at byte `start` of the file.
@@ -236,7 +250,10 @@ impl Footer {
                 after => {
                     let leaf = after - 1;
                     match self.leaves.get(leaf).zip(self.layout.chunk(group, leaf)) {
-                        Some((leaf, chunk)) => Self::entry(leaf, chunk, leaf.summaries.get(&group), &mut scratch),
+                        Some((known, chunk)) => {
+                            let index = self.index.as_ref().and_then(|index| index.chunk(group, leaf));
+                            Self::entry(known, chunk, known.summaries.get(&group), index, &mut scratch);
+                        }
                         None => self.group_end(group, &mut scratch),
                     }
                     self.entries.get(leaf).copied().unwrap_or(0)
@@ -252,19 +269,6 @@ impl Footer {
             self.length().and_then(|length| u32::try_from(length).ok()).unwrap_or(0).to_le_bytes().to_vec();
         trailer.extend_from_slice(b"PAR1");
         wanted.take(end + self.tail.len() as u64, &trailer);
-    }
-}
-
-/// Bytes of a value in statistics, at most; 0 for types that have none.
-fn bound(physical: parquet::basic::Type) -> usize {
-    use parquet::basic::Type;
-    match physical {
-        Type::BOOLEAN => 1,
-        Type::INT32 | Type::FLOAT => 4,
-        Type::INT64 | Type::DOUBLE => 8,
-        Type::BYTE_ARRAY => STATISTICS_TEXT,
-        // No engine reads bounds of uninterpreted bytes.
-        Type::FIXED_LEN_BYTE_ARRAY | Type::INT96 => 0,
     }
 }
 
@@ -302,12 +306,14 @@ mod tests {
             Field::new("l", DataType::List(Arc::new(Field::new("element", DataType::Boolean, true))), false),
         ];
         let schema = schema::convert(&Schema::new(fields)).unwrap();
-        let entry = |known: Option<Summary>| LeafEntry {
+        let entry = |(known, bound): (Option<Summary>, usize)| LeafEntry {
             values: Values::Plain,
+            bound,
             summaries: known.into_iter().map(|known| (1, known)).collect(),
         };
         let keys = [("k".to_owned(), "v".to_owned())];
-        Footer::new(Arc::new(layout), &schema, known.map(entry).into(), &keys, "hepfs version 1").unwrap()
+        let entries = known.into_iter().zip([8, 64, 0]).map(entry).collect();
+        Footer::new(Arc::new(layout), None, &schema, entries, &keys, "hepfs version 1").unwrap()
     }
 
     fn read(footer: &Footer) -> Vec<u8> {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, LargeStringArray};
 
-use crate::catalogue::{ByteOrder, Class, Datatype, FloatFormat, Member};
+use crate::catalogue::{Class, Datatype, Member};
+use crate::store::arrow::is_shown_as_stored;
 
 /// What is known of a column before a value is read. Nothing need be; what is, makes pages smaller or their sizes
 /// arithmetic. An array or a sequence has the hints of its elements.
@@ -15,7 +16,7 @@ pub(super) struct Hints {
     pub longest_text: Option<u64>,
     /// The labels of categories; or all that an enumeration of 8 bits can show, in the order of its codes' bytes.
     pub labels: Option<ArrayRef>,
-    /// A stored element is a little-endian number that uses all its bits, or uninterpreted bytes.
+    /// A stored element is the very bytes of what it is shown as.
     pub stored: bool,
     /// Rows of a row group, each of which repeats the dictionary.
     pub row_group: Option<u64>,
@@ -28,16 +29,12 @@ pub(super) struct Hints {
 impl Hints {
     /// What a stored datatype tells. Labels of categories, their order and the size of row groups are the caller's.
     pub fn of(datatype: &Datatype) -> Self {
-        let mut hints = Self::default();
+        let mut hints = Self { stored: is_shown_as_stored(datatype), ..Self::default() };
         if let Some(part) = datatype.complex_part() {
             hints.fields = vec![Self::of(part), Self::of(part)];
             return hints;
         }
         match &datatype.class {
-            Class::Integer { .. } | Class::Bitfield { .. } => hints.stored = is_as_shown(datatype),
-            Class::Float { order, format } => {
-                hints.stored = *order == ByteOrder::Little || matches!(format, FloatFormat::Other { .. });
-            }
             Class::FixedString { .. } => hints.longest_text = datatype.size.checked_mul(3),
             Class::Enum { .. } if datatype.is_boolean() => {}
             // Codes are decoded even where they are the indices of a page: one without a name is to be counted.
@@ -47,21 +44,9 @@ impl Hints {
             }
             Class::Compound { fields } => hints.fields = fields.iter().map(|field| Self::of(&field.datatype)).collect(),
             Class::Array { base, .. } | Class::Sequence { base } => return Self::of(base),
-            Class::Opaque { .. } | Class::Time { .. } => hints.stored = true,
             _ => {}
         }
         hints
-    }
-}
-
-/// Whether a stored integer is the very bytes that a little-endian one of its size has.
-fn is_as_shown(datatype: &Datatype) -> bool {
-    match datatype.class {
-        Class::Integer { order, precision, offset, .. } | Class::Bitfield { order, precision, offset } => {
-            let ordered = order == ByteOrder::Little || (order == ByteOrder::Big && datatype.size == 1);
-            ordered && offset == 0 && u64::from(precision) == datatype.size.saturating_mul(8)
-        }
-        _ => false,
     }
 }
 

@@ -87,6 +87,16 @@ pub(super) enum Pages {
     Measured(Arc<Measured>),
 }
 
+impl Pages {
+    /// Bytes of the longest, its header among them.
+    pub fn longest(&self) -> u64 {
+        match self {
+            Pages::Slots(slots) => slots.bytes.max(slots.rest),
+            Pages::Measured(measured) => measured.longest,
+        }
+    }
+}
+
 /// Pages of equal length; the last one of the file may be shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slots {
@@ -172,6 +182,8 @@ pub(super) struct Measured {
     first: Vec<usize>,
     /// For each group its values.
     entries: Vec<u64>,
+    /// Bytes of the longest page with its header.
+    longest: u64,
 }
 
 impl Measured {
@@ -186,7 +198,9 @@ impl Measured {
             while u64::from(rows) < range.end - range.start {
                 let page = pages.next().filter(|page| page.rows > 0)?;
                 rows = rows.checked_add(page.rows)?;
-                bytes += DATA_HEADER + u64::from(page.bytes);
+                let page_bytes = DATA_HEADER + u64::from(page.bytes);
+                bytes += page_bytes;
+                measured.longest = measured.longest.max(page_bytes);
                 entries += u64::from(page.entries);
                 measured.ends.push((rows, bytes));
             }
@@ -311,7 +325,7 @@ impl Layout {
         &self.leaves
     }
 
-    /// Where the last page ends and the footer begins.
+    /// Where the last page ends.
     pub fn end(&self) -> u64 {
         self.end
     }
@@ -382,29 +396,46 @@ impl Layout {
         let Some(at) = offset.checked_sub(chunk.data) else {
             return Place::Dictionary { leaf, start: chunk.start };
         };
+        let number = match &size.pages {
+            Pages::Slots(slots) => at / slots.bytes,
+            Pages::Measured(measured) => measured.pages(group).partition_point(|&(_, end)| end <= at) as u64,
+        };
+        self.page(group, leaf, number).map_or(Place::Gap(self.end), Place::Page)
+    }
+
+    /// Data pages of a column chunk.
+    pub fn pages(&self, group: u64, leaf: usize) -> u64 {
         let rows = self.groups.rows_of(group);
-        Place::Page(match &size.pages {
+        match self.leaves.get(leaf).map(|leaf| &leaf.pages) {
+            Some(Pages::Slots(slots)) => (rows.end - rows.start).div_ceil(slots.rows),
+            Some(Pages::Measured(measured)) => measured.pages(group).len() as u64,
+            None => 0,
+        }
+    }
+
+    /// A data page of a column chunk, by its number among them.
+    pub fn page(&self, group: u64, leaf: usize, number: u64) -> Option<PagePlace> {
+        let (chunk, size) = self.chunk(group, leaf).zip(self.leaves.get(leaf))?;
+        let rows = self.groups.rows_of(group);
+        match &size.pages {
             Pages::Slots(slots) => {
-                let page = at / slots.bytes;
-                let first = rows.start + page * slots.rows;
+                let first =
+                    rows.start.checked_add(number.checked_mul(slots.rows)?).filter(|&first| first < rows.end)?;
                 let end = first.saturating_add(slots.rows).min(rows.end);
                 let bytes = if end - first == slots.rows { slots.bytes } else { slots.rest };
-                PagePlace { leaf, rows: first..end, start: chunk.data + page * slots.bytes, bytes }
+                Some(PagePlace { leaf, rows: first..end, start: chunk.data + number * slots.bytes, bytes })
             }
             Pages::Measured(measured) => {
-                let pages = measured.pages(group);
-                let page = pages.partition_point(|&(_, end)| end <= at);
-                let end_of = |page: usize| pages.get(page).map_or((0, 0), |&(row, byte)| (u64::from(row), byte));
-                let (first, start) = page.checked_sub(1).map_or((0, 0), end_of);
-                let (last, end) = end_of(page);
-                PagePlace {
-                    leaf,
-                    rows: rows.start + first..rows.start + last.max(first),
-                    start: chunk.data + start,
-                    bytes: end.saturating_sub(start),
-                }
+                let (pages, number) = (measured.pages(group), usize::try_from(number).ok()?);
+                let (first, start) = match number.checked_sub(1) {
+                    Some(before) => *pages.get(before)?,
+                    None => (0, 0),
+                };
+                let (last, end) = *pages.get(number)?;
+                let rows = rows.start + u64::from(first)..rows.start + u64::from(last);
+                Some(PagePlace { leaf, rows, start: chunk.data + start, bytes: end - start })
             }
-        })
+        }
     }
 }
 
@@ -596,6 +627,7 @@ mod tests {
             let layout = Layout::new(groups, leaves.clone()).unwrap();
             let mut at = 0;
             let mut seen = vec![0; leaves.len()];
+            let mut numbers = vec![0; leaves.len()];
             loop {
                 let next = match layout.locate(at) {
                     Place::Magic => 4,
@@ -608,6 +640,15 @@ mod tests {
                         prop_assert_eq!((page.start, page.rows.start), (at, seen[page.leaf]));
                         seen[page.leaf] = page.rows.end;
                         prop_assert_eq!(layout.locate(at + page.bytes - 1), Place::Page(page.clone()));
+                        prop_assert!(page.bytes <= leaves[page.leaf].pages.longest());
+                        let (group, number) = (page.rows.start / groups.per_group, &mut numbers[page.leaf]);
+                        prop_assert_eq!(layout.page(group, page.leaf, *number), Some(page.clone()));
+                        *number += 1;
+                        if page.rows.end == groups.rows_of(group).end {
+                            prop_assert_eq!(layout.pages(group, page.leaf), *number);
+                            prop_assert_eq!(layout.page(group, page.leaf, *number), None);
+                            *number = 0;
+                        }
                         at + page.bytes
                     }
                     Place::Footer => break,

@@ -10,6 +10,7 @@
 //!     …
 //!   gap                        up to 4 KiB, so that cells of 64 KiB and more begin on a page of memory
 //!   …
+//! page index                   bounds of the pages of each column chunk; their places; where chunks have several
 //! footer                       schema; an entry of constant length for each chunk; key-values
 //! length of the footer, PAR1
 //! ```
@@ -26,21 +27,25 @@
 //! | --- | --- |
 //! | `hints`, `shape`, `leaf` | how a column becomes leaf columns |
 //! | `shred`, `levels`, `plain`, `dictionary` | bodies of pages |
-//! | `thrift`, `page`, `schema`, `keys`, `summary`, `footer` | metadata, of lengths that do not depend on values |
+//! | `thrift`, `page`, `schema`, `keys`, `summary`, `column_index`, `page_index`, `footer` | metadata, of lengths that do not depend on values |
 //! | `columns`, `sizes`, `layout` | what is known before values are read, what takes a pass, where everything lies |
 //! | `wanted`, `view` | the file |
 
 #[cfg(test)]
 mod body_tests;
+mod column_index;
 mod columns;
 mod dictionary;
 mod footer;
 mod hints;
+#[cfg(test)]
+mod index_tests;
 mod keys;
 mod layout;
 mod leaf;
 mod levels;
 mod page;
+mod page_index;
 mod plain;
 mod schema;
 mod shape;

@@ -3,8 +3,25 @@
 use std::collections::HashMap;
 
 use super::layout::Groups;
-use super::leaf::Physical;
+use super::leaf::{Leaf, Physical};
 use crate::store::statistics::{self, Scalar, Statistics};
+
+/// Bytes of a text that may be its column's least or largest value; a longer one is left out.
+pub(super) const LONGEST_TEXT: usize = 64;
+
+/// Bytes of a bound of a leaf's values, at most; 0 for leaves that have none.
+pub(super) fn bound(leaf: &Leaf) -> usize {
+    match leaf.physical {
+        // Statistics are of rows: those of a compound or a list say nothing of its parts.
+        _ if leaf.path.len() > 1 => 0,
+        Physical::Boolean => 1,
+        Physical::Int32 | Physical::Float => 4,
+        Physical::Int64 | Physical::Double => 8,
+        Physical::ByteArray => LONGEST_TEXT,
+        // No engine reads bounds of uninterpreted bytes.
+        Physical::FixedLenByteArray(_) => 0,
+    }
+}
 
 /// What is known of the values of a leaf column in a row group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,13 +32,21 @@ pub(super) struct Summary {
     pub bounds: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// The summaries of row groups of which something is known.
+/// The summaries of row groups. Where one of them has values without bounds, none has bounds: DataFusion takes the greatest
+/// of those it finds for the greatest of the column, and a column whose bounds are all one value for a constant.
 pub(super) fn summaries(statistics: &Statistics, groups: &Groups, physical: Physical) -> HashMap<u64, Summary> {
-    let of_group = |group| {
-        let known = statistics.over(groups.rows_of(group))?;
-        Some((group, Summary::new(&known, physical)))
-    };
-    (0..groups.count()).filter_map(of_group).collect()
+    let (mut summaries, mut is_bounded) = (HashMap::new(), true);
+    for group in 0..groups.count() {
+        let known = statistics.over(groups.rows_of(group));
+        let summary = known.as_ref().map(|known| Summary::new(known, physical));
+        let is_empty = known.is_some_and(|known| known.nulls == known.rows);
+        is_bounded &= is_empty || summary.as_ref().is_some_and(|summary| summary.bounds.is_some());
+        summaries.extend(summary.map(|summary| (group, summary)));
+    }
+    if !is_bounded {
+        summaries.values_mut().for_each(|summary| summary.bounds = None);
+    }
+    summaries
 }
 
 impl Summary {
@@ -36,7 +61,7 @@ impl Summary {
 }
 
 /// A value as it stands in a page; `None` where the leaf has no such values.
-fn plain(value: &Scalar, physical: Physical) -> Option<Vec<u8>> {
+pub(super) fn plain(value: &Scalar, physical: Physical) -> Option<Vec<u8>> {
     Some(match (value, physical) {
         (Scalar::Bool(value), Physical::Boolean) => vec![u8::from(*value)],
         (Scalar::Int(value), Physical::Int32) => i32::try_from(*value).ok()?.to_le_bytes().into(),
@@ -69,6 +94,21 @@ mod tests {
         assert_eq!(single.bounds, Some((vec![0, 0, 0, 0x80], vec![0, 0, 0xc0, 0x3f])));
         let text = Summary::new(&known(0, Scalar::Text(b"a".into()), Scalar::Text(b"b".into())), Physical::ByteArray);
         assert_eq!((text.nulls, text.bounds), (2, Some((b"a".to_vec(), b"b".to_vec()))));
+    }
+
+    #[test]
+    fn all_row_groups_have_bounds_or_none() {
+        let groups = Groups { rows: 300_000, per_group: 131_072 };
+        let bounds = |odd: Option<f64>| {
+            let values = (0..300_000).map(|row| if row / 131_072 == 1 { odd } else { Some(row as f64) });
+            let learner = super::super::tests::learnt(values.collect::<arrow::array::Float64Array>());
+            let summaries = summaries(&learner.shown().unwrap(), &groups, Physical::Double);
+            [0, 1, 2].map(|group| summaries[&group].bounds.is_some())
+        };
+        assert_eq!(bounds(Some(1.0)), [true; 3]);
+        assert_eq!(bounds(Some(f64::NAN)), [false; 3]);
+        // A row group without values needs none.
+        assert_eq!(bounds(None), [true, false, true]);
     }
 
     #[test]

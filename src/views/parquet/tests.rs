@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use arrow::array::{
     Array, ArrayRef, AsArray, DictionaryArray, FixedSizeListArray, Float16Array, Float64Array, Int8Array, Int16Array,
@@ -20,7 +20,9 @@ use proptest::prelude::*;
 use super::columns::ParquetColumn;
 use super::hints::Hints;
 use super::view::ParquetView;
+use crate::catalogue::ObjectId;
 use crate::source::{Interrupt, Interrupted};
+use crate::store::statistics::Learner;
 use crate::store::{Error, RowRange, Rows};
 use crate::views::rendered::BlockCache;
 use crate::views::{Effort, Size, View};
@@ -72,7 +74,7 @@ impl Rows for Memory {
     }
 }
 
-fn column(name: &str, array: impl Array + 'static, hints: Hints) -> ParquetColumn {
+pub(super) fn column(name: &str, array: impl Array + 'static, hints: Hints) -> ParquetColumn {
     let nullable = array.nulls().is_some();
     rows(name, Memory { array: Some(Arc::new(array)), nullable, ..Memory::default() }, hints)
 }
@@ -81,12 +83,21 @@ fn rows(name: &str, memory: Memory, hints: Hints) -> ParquetColumn {
     ParquetColumn::of(name, Arc::new(memory), hints)
 }
 
-fn view(columns: Vec<ParquetColumn>) -> ParquetView {
+/// A learner that has seen an array of a column.
+pub(super) fn learnt(array: impl Array + 'static) -> Arc<Learner> {
+    let rows = Memory { array: Some(Arc::new(array)), ..Memory::default() };
+    let id = ObjectId { file: 0, address: 96 };
+    let learner = Learner::new(&Weak::new(), "/t/x", id, &rows).unwrap();
+    learner.observe(0, rows.array.as_ref().unwrap());
+    Arc::new(learner)
+}
+
+pub(super) fn view(columns: Vec<ParquetColumn>) -> ParquetView {
     ParquetView::new(columns, Arc::new(BlockCache::new(16 << 20)))
 }
 
 /// The whole file, read in blocks of 1 MiB.
-fn bytes(view: &ParquetView) -> Vec<u8> {
+pub(super) fn bytes(view: &ParquetView) -> Vec<u8> {
     let interrupt = Interrupt::new();
     let Size::Exact(size) = view.size(Effort::Quick, &interrupt).unwrap() else { panic!("no exact size") };
     let mut all = Vec::new();
@@ -108,14 +119,14 @@ fn opened(bytes: &[u8]) -> ParquetRecordBatchReaderBuilder<std::fs::File> {
     ParquetRecordBatchReaderBuilder::try_new(file).unwrap()
 }
 
-fn read(bytes: &[u8]) -> RecordBatch {
+pub(super) fn read(bytes: &[u8]) -> RecordBatch {
     let builder = opened(bytes).with_batch_size(1 << 20);
     let schema = builder.schema().clone();
     let batches = builder.build().unwrap().collect::<Result<Vec<_>, _>>().unwrap();
     concat_batches(&schema, &batches).unwrap()
 }
 
-fn assert_ranges(view: &ParquetView, all: &[u8], ranges: impl Iterator<Item = (usize, usize)>) {
+pub(super) fn assert_ranges(view: &ParquetView, all: &[u8], ranges: impl Iterator<Item = (usize, usize)>) {
     for (offset, length) in ranges {
         let mut out = vec![7];
         view.read(offset as u64, length, &mut out, &Interrupt::new()).unwrap();
@@ -362,11 +373,14 @@ fn names_and_notes_reach_readers() {
 
 /// As many rows as one likes, none of which is there.
 #[derive(Debug)]
-struct Endless(u64);
+struct Endless {
+    rows: u64,
+    nullable: bool,
+}
 
 impl Rows for Endless {
     fn len(&self) -> u64 {
-        self.0
+        self.rows
     }
 
     fn data_type(&self) -> &DataType {
@@ -374,7 +388,7 @@ impl Rows for Endless {
     }
 
     fn nullable(&self) -> bool {
-        false
+        self.nullable
     }
 
     fn array(&self, _: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
@@ -396,25 +410,32 @@ impl Rows for Endless {
 
 #[test]
 fn sizes_of_huge_tables_are_arithmetic() {
-    let wide = |columns: usize, rows: u64| -> Vec<_> {
-        let rows = Arc::new(Endless(rows));
+    let wide = |columns: usize, rows: u64, nullable: bool| -> Vec<_> {
+        let rows = Arc::new(Endless { rows, nullable });
         (0..columns).map(|at| ParquetColumn::of(&format!("c{at}"), rows.clone(), Hints::default())).collect()
     };
-    let columns = wide(1000, 1_000_000_000);
-    assert_eq!(ParquetView::check(&columns), Ok(()));
-    let view = view(columns);
-    let Size::Exact(size) = view.size(Effort::Free, &Interrupt::new()).unwrap() else { panic!() };
+    let opened = |columns: Vec<ParquetColumn>| {
+        assert_eq!(ParquetView::check(&columns), Ok(()));
+        let view = view(columns);
+        let Size::Exact(size) = view.size(Effort::Free, &Interrupt::new()).unwrap() else { panic!() };
+        let mut tail = Vec::new();
+        view.read(size - 8, 8, &mut tail, &Interrupt::new()).unwrap();
+        let footer = u32::from_le_bytes(tail[..4].try_into().unwrap()) as u64;
+        let mut whole = Vec::new();
+        view.read(size - 8 - footer, footer as usize, &mut whole, &Interrupt::new()).unwrap();
+        (size, parquet::file::metadata::ParquetMetaDataReader::decode_metadata(&whole).unwrap())
+    };
+    let (size, metadata) = opened(wide(1000, 1_000_000_000, false));
     assert!(size > 8_000_000_000_000 && size < 8_001_000_000_000, "{size}");
-    let mut tail = Vec::new();
-    view.read(size - 8, 8, &mut tail, &Interrupt::new()).unwrap();
-    let footer = u32::from_le_bytes(tail[..4].try_into().unwrap()) as u64;
-    let mut whole = Vec::new();
-    view.read(size - 8 - footer, footer as usize, &mut whole, &Interrupt::new()).unwrap();
-    let metadata = parquet::file::metadata::ParquetMetaDataReader::decode_metadata(&whole).unwrap();
     assert_eq!((metadata.num_row_groups(), metadata.file_metadata().num_rows()), (60, 1_000_000_000));
+    // A page index of 6 MB is there, one of 840 MB is not.
+    for (columns, has_index) in [(5, true), (1000, false)] {
+        let (_, metadata) = opened(wide(columns, 1_000_000_000, true));
+        assert_eq!(metadata.row_group(0).column(0).offset_index_range().is_some(), has_index, "{columns}");
+    }
     // A footer of more than 256 MiB, and a file of more than 2^62 bytes.
-    assert!(ParquetView::check(&wide(30_000, 1_000_000_000)).unwrap_err().contains("256 MiB"));
-    assert!(ParquetView::check(&wide(1, 1 << 61)).unwrap_err().contains("2^62"));
+    assert!(ParquetView::check(&wide(30_000, 1_000_000_000, false)).unwrap_err().contains("256 MiB"));
+    assert!(ParquetView::check(&wide(1, 1 << 61, false)).unwrap_err().contains("2^62"));
 }
 
 proptest! {

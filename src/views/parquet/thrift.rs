@@ -11,7 +11,7 @@ pub(super) const LARGEST: u64 = (1 << 62) - 1;
 const WIDTH_32: usize = 5;
 
 /// Bytes of a 64-bit number.
-const WIDTH_64: usize = 9;
+pub(super) const WIDTH_64: usize = 9;
 
 /// Bytes of the length of padding in a [`Struct::padding`]: 21 bits would do for most, five groups hold any.
 const WIDTH_PADDING: usize = 5;
@@ -19,7 +19,9 @@ const WIDTH_PADDING: usize = 5;
 /// Types of elements and fields.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Element {
+    Bool = 1,
     I32 = 5,
+    I64 = 6,
     Binary = 8,
     Struct = 12,
 }
@@ -59,6 +61,17 @@ pub(super) fn small_i32(value: i32, out: &mut Vec<u8>) {
     varint(u64::from(((value << 1) ^ (value >> 31)) as u32), out);
 }
 
+/// Appends a flag of a list.
+pub(super) fn bool(value: bool, out: &mut Vec<u8>) {
+    out.push(if value { TRUE } else { FALSE });
+}
+
+/// Appends a number up to [`LARGEST`] of a list.
+pub(super) fn wide_i64(value: u64, out: &mut Vec<u8>) {
+    debug_assert!(value <= LARGEST);
+    wide_varint(value << 1, WIDTH_64, out);
+}
+
 /// Appends bytes behind their number.
 pub(super) fn binary(bytes: &[u8], out: &mut Vec<u8>) {
     varint(bytes.len() as u64, out);
@@ -73,6 +86,11 @@ pub(super) fn list_header(element: Element, count: usize, out: &mut Vec<u8>) {
         out.push(0xf0 | element as u8);
         varint(count as u64, out);
     }
+}
+
+/// Bytes of what [`list_header`] appends.
+pub(super) fn list_header_length(count: u64) -> u64 {
+    if count < 15 { 1 } else { 1 + u64::from(count.ilog2() / 7 + 1) }
 }
 
 /// Appends a struct whose fields `fields` writes.
@@ -122,9 +140,8 @@ impl<'a> Struct<'a> {
 
     /// A number up to [`LARGEST`].
     pub fn i64(&mut self, id: u8, value: u64) {
-        debug_assert!(value <= LARGEST);
         self.field(id, I64);
-        wide_varint(value << 1, WIDTH_64, self.out);
+        wide_i64(value, self.out);
     }
 
     pub fn binary(&mut self, id: u8, value: &[u8]) {
@@ -210,5 +227,10 @@ mod tests {
         out.clear();
         list_header(Element::Struct, 300, &mut out);
         assert_eq!(out, [0xfc, 0xac, 0x02]);
+        for count in [0, 1, 14, 15, 127, 128, 16_383, 16_384, 1 << 24] {
+            out.clear();
+            list_header(Element::I64, count, &mut out);
+            assert_eq!(out.len() as u64, list_header_length(count as u64), "{count}");
+        }
     }
 }

@@ -1,20 +1,22 @@
 //! The file: `energy.parquet`, `table.parquet`.
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::columns::{ParquetColumn, Prepared, PreparedLeaf};
+use super::column_index::KnownLeaf;
+use super::columns::{Leaves, ParquetColumn, Prepared, PreparedLeaf};
 use super::footer::{Footer, LONGEST, LeafEntry};
 use super::keys::CREATED_BY;
 use super::layout::{Layout, LeafSize, PagePlace, Pages, Place};
 use super::leaf::Body;
 use super::page::{DATA_HEADER, DICTIONARY_HEADER, PADDED_HEADER, data_header, dictionary_header};
+use super::page_index::PageIndex;
 use super::sizes::Sizes;
-use super::summary::{Summary, summaries};
+use super::summary::{bound, summaries};
 use super::wanted::Wanted;
 use crate::source::Interrupt;
+use crate::store::statistics::Statistics;
 use crate::store::{Error, Lent, RowRange};
 use crate::views::pass::{self, Progress};
 use crate::views::rendered::{Block, BlockCache, next_view};
@@ -56,6 +58,7 @@ struct Started {
 struct Frame {
     started: Arc<Started>,
     layout: Arc<Layout>,
+    index: Option<Arc<PageIndex>>,
     footer: Footer,
 }
 
@@ -80,20 +83,19 @@ impl ParquetView {
     /// # Errors
     /// The reason.
     pub fn check(columns: &[ParquetColumn]) -> Result<(), String> {
-        let prepared = Prepared::new(columns, false, &Interrupt::new()).map_err(|error| error.to_string())?;
-        let groups = prepared.groups;
-        let sizes = prepared
-            .leaves
-            .iter()
-            .filter_map(|leaf| Some(LeafSize { dictionary: 0, pages: Pages::Slots(leaf.slots?) }));
-        let layout = Layout::new(groups, sizes.collect());
-        layout.ok_or_else(|| format!("{} rows pass 2^62 bytes", groups.rows))?;
-        let entries: u64 = prepared.leaves.iter().map(Footer::most_entry).sum();
-        let footer = groups.count().checked_mul(entries).filter(|bytes| *bytes <= LONGEST);
-        footer.map(drop).ok_or_else(|| {
-            let leaves = prepared.leaves.len();
-            format!("{} row groups of {leaves} columns need a footer of more than 256 MiB", groups.count())
-        })
+        let Leaves { groups, leaves, .. } =
+            Leaves::new(columns, false, &Interrupt::new()).map_err(|error| error.to_string())?;
+        let sizes = leaves.iter().filter_map(|leaf| leaf.slots);
+        let sizes = sizes.map(|slots| LeafSize { dictionary: 0, pages: Pages::Slots(slots) });
+        if Layout::new(groups, sizes.collect()).is_none() {
+            return Err(format!("{} rows pass 2^62 bytes", groups.rows));
+        }
+        let entries: u64 = leaves.iter().map(Footer::most_entry).sum();
+        if groups.count().checked_mul(entries).is_none_or(|bytes| bytes > LONGEST) {
+            let (groups, leaves) = (groups.count(), leaves.len());
+            return Err(format!("{groups} row groups of {leaves} columns need a footer of more than 256 MiB"));
+        }
+        Ok(())
     }
 }
 
@@ -115,7 +117,6 @@ impl View for ParquetView {
 
     fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         let frame = self.shared.frame(interrupt)?;
-        let end = frame.layout.end();
         let mut wanted = Wanted::new(offset, length, out);
         while let Some(at) = wanted.next() {
             match frame.layout.locate(at) {
@@ -126,7 +127,10 @@ impl View for ParquetView {
                 Place::Dictionary { leaf, start } => frame.dictionary(leaf, start, &mut wanted)?,
                 Place::Page(page) => self.shared.page(&frame, &page, &mut wanted, interrupt)?,
                 Place::Footer => {
-                    frame.footer.read(end, &mut wanted);
+                    if let Some(index) = &frame.index {
+                        index.read(&mut wanted);
+                    }
+                    frame.footer.read(frame.footer_start(), &mut wanted);
                     break;
                 }
             }
@@ -187,7 +191,7 @@ impl Shared {
         if let Some(started) = self.prepared.get() {
             return Ok(started.clone());
         }
-        let prepared = Prepared::new(&self.columns, true, interrupt)?;
+        let prepared = Prepared::new(&self.columns, interrupt)?;
         let sizes = Sizes::new(&self.columns, &prepared);
         Ok(self.prepared.get_or_init(|| Arc::new(Started { prepared, sizes })).clone())
     }
@@ -222,24 +226,32 @@ impl Shared {
         });
         let layout = Layout::new(started.prepared.groups, leaves.collect());
         let layout = Arc::new(layout.ok_or_else(|| broken("the file would pass 2^62 bytes".into()))?);
-        let entries = started.prepared.leaves.iter();
-        let entries = entries
-            .map(|leaf| LeafEntry { values: leaf.values(), summaries: self.summaries(&started, leaf) })
-            .collect();
         let prepared = &started.prepared;
-        let footer = Footer::new(layout.clone(), &prepared.schema, entries, &prepared.key_values, CREATED_BY);
+        let known = |leaf: &PreparedLeaf| KnownLeaf {
+            physical: leaf.leaf.physical,
+            bound: bound(&leaf.leaf),
+            statistics: self.statistics(leaf),
+        };
+        let known: Vec<KnownLeaf> = prepared.leaves.iter().map(known).collect();
+        let entries = prepared.leaves.iter().zip(&known).map(|(leaf, known)| {
+            let of_groups = known.statistics.as_ref();
+            let of_groups = of_groups.map(|statistics| summaries(statistics, &prepared.groups, known.physical));
+            LeafEntry { values: leaf.values(), bound: known.bound, summaries: of_groups.unwrap_or_default() }
+        });
+        let entries = entries.collect();
+        let index = PageIndex::new(layout.clone(), known).map(Arc::new);
+        let key_values = &prepared.key_values;
+        let footer = Footer::new(layout.clone(), index.clone(), &prepared.schema, entries, key_values, CREATED_BY);
         let footer = footer.ok_or_else(|| broken("the footer would pass 256 MiB".into()))?;
-        let frame = Arc::new(Frame { started: started.clone(), layout, footer });
+        let frame = Arc::new(Frame { started: started.clone(), layout, index, footer });
         Ok(self.frame.get_or_init(|| frame).clone())
     }
 
     /// What is known of the values of a leaf now.
-    fn summaries(&self, started: &Started, leaf: &PreparedLeaf) -> HashMap<u64, Summary> {
-        let learner = self.columns.get(leaf.column).and_then(|column| column.learner.as_ref());
+    fn statistics(&self, leaf: &PreparedLeaf) -> Option<Arc<Statistics>> {
         // Statistics are of rows: those of a compound or a list say nothing of its parts.
-        let learner = learner.filter(|_| leaf.leaf.path.len() == 1);
-        let known = learner.and_then(|learner| learner.shown());
-        known.map(|known| summaries(&known, &started.prepared.groups, leaf.leaf.physical)).unwrap_or_default()
+        let of_rows = leaf.leaf.path.len() == 1;
+        self.columns.get(leaf.column)?.learner.as_ref().filter(|_| of_rows)?.shown()
     }
 
     fn leaf<'a>(&'a self, frame: &'a Frame, leaf: usize) -> Option<(&'a PreparedLeaf, &'a ParquetColumn)> {
@@ -386,7 +398,11 @@ fn cells_of(
 
 impl Frame {
     fn bytes(&self) -> u64 {
-        self.layout.end() + self.footer.bytes()
+        self.footer_start() + self.footer.bytes()
+    }
+
+    fn footer_start(&self) -> u64 {
+        self.layout.end() + self.index.as_ref().map_or(0, |index| index.bytes())
     }
 
     fn dictionary(&self, leaf: usize, start: u64, wanted: &mut Wanted<'_>) -> Result<(), Error> {
