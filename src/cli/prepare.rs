@@ -105,6 +105,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if place.is_directory() {
         collected.directory(&place.node, "", 0, &interrupt)?;
     } else {
+        if arguments.stats && !arguments.csv {
+            return Err(Error::Usage("statistics are of columns: name their table, or its folder columns/".into()));
+        }
         let name = place.name.rsplit(['/', ':']).next().unwrap_or_default().to_owned();
         collected.tasks.push(Task { name, work: Work::File(place.node.clone()) });
     }

@@ -116,6 +116,15 @@ fn null_counts_of_arrow_files_are_counted_ahead() {
 }
 
 #[test]
+fn statistics_of_a_file_are_refused_with_what_to_name_instead() {
+    let place = Place::new();
+    let source = format!("{}:run_042/columns/energy.npy", place.source().display());
+    let output = hepfs(["prepare", "--stats", "--cache-folder", &place.cache(), &source]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("name their table"), "{said}");
+}
+
+#[test]
 fn other_ways_to_write_csv_are_kept_apart() {
     let place = Place::new();
     place.prepare(":run_042/columns", &["--csv"]);
