@@ -96,6 +96,23 @@ fn every_filter_gives_what_h5py_shows() {
     fixed_datasets_of("store_codecs.h5", small());
 }
 
+#[test]
+fn packed_elements_give_what_h5py_reads() {
+    fixed_datasets_of("store_packed.h5", small());
+    let (_file, datasets) = open(&data("store_packed.h5"), small());
+    let through: Vec<&String> =
+        datasets.iter().filter(|(_, dataset)| dataset.through_worker()).map(|(name, _)| name).collect();
+    // Of its more than 256 parameters, the worker alone knows all.
+    assert_eq!(through, ["nbit_many_members"]);
+}
+
+#[test]
+fn random_pipelines_give_what_h5py_reads() {
+    fixed_datasets_of("store_pipelines.h5", small());
+    let (_file, datasets) = open(&data("store_pipelines.h5"), small());
+    assert!(datasets.values().all(|dataset| !dataset.through_worker()));
+}
+
 /// Of 2,000 bytes no buffer for decoding can be had but beyond the budget.
 #[test]
 fn a_budget_too_small_for_any_chunk_is_slow_but_right() {

@@ -299,7 +299,7 @@ pub struct Filter {
     pub id: i32,
     /// `H5Z_FLAG_OPTIONAL`: left out for a chunk it fails on.
     pub optional: bool,
-    /// Client data.
+    /// Client data; no more than the first 256 numbers, which is all that libhdf5 tells.
     pub parameters: Vec<u32>,
     /// Name as stored.
     pub name: String,

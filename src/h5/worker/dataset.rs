@@ -20,7 +20,7 @@ const MAX_FILL: usize = 1 << 20;
 /// Mappings of a virtual dataset that are listed (equal neighbours count once).
 const MAX_MAPPINGS: usize = 65_536;
 
-/// Numbers of client data a filter may have: more cannot be asked for (libhdf5 takes it for a forgotten initialisation).
+/// Numbers of client data asked for: libhdf5 takes it for a forgotten initialisation if there is room for more.
 const MAX_PARAMETERS: usize = 256;
 
 /// A chunk's encoding is at most this long: three numbers of 10 bytes and one of 5.
@@ -229,9 +229,7 @@ fn filters(dcpl: &Id) -> Result<Vec<Filter>, Reason> {
                     &mut config,
                 )
             })?;
-            if length > MAX_PARAMETERS {
-                return Err(Reason::new(format!("filter {id} with {length} parameters")));
-            }
+            // Of a longer list the length is told, and the rest is not.
             parameters.truncate(length);
             parameters.shrink_to_fit();
             let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());

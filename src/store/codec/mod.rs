@@ -4,6 +4,7 @@
 //! before it runs: the chunk's size is known, shuffle keeps it and fletcher32 adds four bytes. Only below a second
 //! compressor is a size unknown, and there it is bounded. So a bomb meets the end of a buffer, never an allocation.
 
+mod bit_reader;
 mod bits;
 mod bitshuffle;
 mod blosc;
@@ -14,8 +15,11 @@ mod fletcher32;
 mod lz4;
 mod lzf;
 mod matches;
+mod nbit;
+mod scaleoffset;
 mod shuffle;
 mod space;
+mod szip;
 mod zstd;
 
 use crate::catalogue::Filter;
@@ -25,12 +29,16 @@ use crate::catalogue::Filter;
 const SLACK: usize = 64 << 10;
 
 /// A filter that this program undoes itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Codec {
     Deflate,
     /// Bytes of an element.
     Shuffle(usize),
     Fletcher32,
+    /// The parameters in the file (so below).
+    Szip(Box<[u32]>),
+    Nbit(Box<[u32]>),
+    ScaleOffset(Box<[u32]>),
     Lzf,
     Lz4,
     Zstd,
@@ -187,10 +195,15 @@ impl Pipeline {
 
 impl Codec {
     fn new(filter: &Filter) -> Result<Self, Missing> {
+        let parameters = || filter.parameters.clone().into_boxed_slice();
         Ok(match filter.id {
             1 => Codec::Deflate,
             2 => Codec::Shuffle(filter.parameters.first().map_or(0, |size| *size as usize)),
             3 => Codec::Fletcher32,
+            4 => Codec::Szip(parameters()),
+            // Its first parameter is their number: a list too long for the catalogue is left to libhdf5.
+            5 if filter.parameters.first() == Some(&(filter.parameters.len() as u32)) => Codec::Nbit(parameters()),
+            6 => Codec::ScaleOffset(parameters()),
             307 => Codec::Bzip2,
             32000 => Codec::Lzf,
             32001 => Codec::Blosc,
@@ -205,11 +218,14 @@ impl Codec {
         })
     }
 
-    fn name(self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self {
             Codec::Deflate => "deflate",
             Codec::Shuffle(_) => "shuffle",
             Codec::Fletcher32 => "fletcher32",
+            Codec::Szip(_) => "szip",
+            Codec::Nbit(_) => "nbit",
+            Codec::ScaleOffset(_) => "scaleoffset",
             Codec::Lzf => "lzf",
             Codec::Lz4 => "lz4",
             Codec::Zstd => "zstd",
@@ -221,16 +237,19 @@ impl Codec {
     }
 
     /// Undoes one filter; returns how many bytes of `out` it filled.
-    fn decode(self, data: &[u8], out: &mut [u8], expected: Size) -> Result<usize, String> {
+    fn decode(&self, data: &[u8], out: &mut [u8], expected: Size) -> Result<usize, String> {
         let n = match self {
             Codec::Deflate => deflate::decode(data, out),
-            Codec::Shuffle(size) => shuffle::decode(data, out, size),
+            Codec::Shuffle(size) => shuffle::decode(data, out, *size),
             Codec::Fletcher32 => Err("not a moving stage".into()),
+            Codec::Szip(parameters) => szip::decode(data, out, parameters),
+            Codec::Nbit(parameters) => nbit::decode(data, out, parameters),
+            Codec::ScaleOffset(parameters) => scaleoffset::decode(data, out, parameters),
             Codec::Lzf => lzf::decode(data, out),
             Codec::Lz4 => lz4::decode(data, out),
             Codec::Zstd => zstd::decode(data, out),
             Codec::Bzip2 => bzip2::decode(data, out),
-            Codec::Bitshuffle(parameters) => bitshuffle::decode(data, out, parameters),
+            Codec::Bitshuffle(parameters) => bitshuffle::decode(data, out, *parameters),
             Codec::Blosc => blosc::decode(data, out),
             Codec::Blosc2 => blosc2::decode(data, out),
         }
@@ -277,9 +296,7 @@ fn filled(n: usize, expected: usize) -> Result<(), String> {
 /// Names of registered filters, for files that store none.
 fn registered(id: i32) -> &'static str {
     match id {
-        4 => "szip",
         5 => "nbit",
-        6 => "scaleoffset",
         32013 => "zfp",
         32017 => "sz",
         32018 => "fcidecomp",
@@ -295,7 +312,7 @@ mod tests {
 
     use super::*;
 
-    const OWN: [i32; 10] = [1, 2, 3, 307, 32000, 32001, 32004, 32008, 32015, 32026];
+    const OWN: [i32; 12] = [1, 2, 3, 4, 6, 307, 32000, 32001, 32004, 32008, 32015, 32026];
 
     fn filter(id: i32, parameters: &[u32]) -> Filter {
         Filter { id, optional: false, parameters: parameters.into(), name: String::new(), available: false }

@@ -1,0 +1,156 @@
+//! Numbers of any number of bits, the most significant bit first, without a gap between them.
+
+/// The `width` bits (1 to 64) from bit `at` on. Bits past the end of `data` are 0: the caller has checked the length.
+#[inline]
+pub(super) fn field(data: &[u8], at: usize, width: u32) -> u64 {
+    let rest = data.get(at / 8..).unwrap_or_default();
+    let window = match rest.first_chunk::<9>() {
+        Some(window) => *window,
+        None => {
+            let mut window = [0; 9];
+            window.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            window
+        }
+    };
+    let [a, b, c, d, e, f, g, h, last] = window;
+    let skipped = at % 8;
+    let top = u64::from_be_bytes([a, b, c, d, e, f, g, h]) << skipped | u64::from(last) << skipped >> 8;
+    top >> (64 - width)
+}
+
+/// Reads such numbers one after the other.
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+    /// Bits to come, from the top. Below `count` of them there may be more, as they are in `rest`.
+    bits: u64,
+    /// How many of `bits` have left `rest`.
+    count: u32,
+}
+
+/// The stream ended before a number did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ended;
+
+impl From<Ended> for String {
+    fn from(_: Ended) -> Self {
+        "the stream is cut short".into()
+    }
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(data: &'a [u8]) -> Self {
+        Self { rest: data, bits: 0, count: 0 }
+    }
+
+    /// Takes bits from `rest`: at least 56 are there afterwards, fewer only at its end.
+    #[inline]
+    fn refill(&mut self) {
+        if let Some(next) = self.rest.first_chunk::<8>() {
+            self.bits |= u64::from_be_bytes(*next) >> self.count;
+            let bytes = (63 - self.count) / 8;
+            self.rest = self.rest.get(bytes as usize..).unwrap_or_default();
+            self.count += bytes * 8;
+        } else {
+            while self.count <= 56
+                && let Some((byte, rest)) = self.rest.split_first()
+            {
+                self.bits |= u64::from(*byte) << (56 - self.count);
+                self.count += 8;
+                self.rest = rest;
+            }
+        }
+    }
+
+    /// Drops bits that are there, at most 63.
+    #[inline]
+    fn drop(&mut self, bits: u32) {
+        self.bits <<= bits;
+        self.count -= bits;
+    }
+
+    /// The next `width` bits, at most 32.
+    #[inline]
+    pub fn take(&mut self, width: u32) -> Result<u32, Ended> {
+        if self.count < width {
+            self.refill();
+            if self.count < width {
+                return Err(Ended);
+            }
+        }
+        // In two steps, as `width` may be 0.
+        let value = (self.bits >> 1 >> (63 - width)) as u32;
+        self.drop(width);
+        Ok(value)
+    }
+
+    /// How many 0 bits come before the next 1 bit; all of them are passed. Beyond 2^32 the number saturates.
+    #[inline]
+    pub fn zeros(&mut self) -> Result<u32, Ended> {
+        let mut zeros = 0u32;
+        loop {
+            let run = self.bits.leading_zeros();
+            if run < self.count {
+                self.drop(run);
+                self.drop(1);
+                return Ok(zeros.saturating_add(run));
+            }
+            zeros = zeros.saturating_add(self.count);
+            (self.bits, self.count) = (0, 0);
+            self.refill();
+            if self.count == 0 {
+                return Err(Ended);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Bit by bit, from the definition.
+    fn bit(data: &[u8], at: usize) -> u64 {
+        u64::from(data.get(at / 8).copied().unwrap_or(0) >> (7 - at % 8) & 1)
+    }
+
+    fn value(data: &[u8], at: usize, width: u32) -> u64 {
+        (at..at + width as usize).fold(0, |value, at| value << 1 | bit(data, at))
+    }
+
+    proptest! {
+        #[test]
+        fn fields_are_read_from_any_bit(
+            data in prop::collection::vec(any::<u8>(), 0..30),
+            at in 0usize..260,
+            width in 1u32..=64,
+        ) {
+            prop_assert_eq!(field(&data, at, width), value(&data, at, width));
+        }
+
+        #[test]
+        fn numbers_follow_each_other(
+            data in prop::collection::vec(prop::sample::select(vec![0u8, 0, 0, 1, 0x80, 0xff, 0x35]), 0..60),
+            widths in prop::collection::vec(0u32..=33, 0..60),
+        ) {
+            let mut reader = Reader::new(&data);
+            let (mut at, end) = (0, data.len() * 8);
+            for width in widths {
+                // 33 stands for a run of zeros.
+                let (found, expected, length) = if width == 33 {
+                    let run = (at..end).position(|at| bit(&data, at) == 1);
+                    (reader.zeros(), run.map(|run| run as u32), run.unwrap_or(0) + 1)
+                } else {
+                    let fits = at + width as usize <= end;
+                    (reader.take(width), fits.then(|| value(&data, at, width) as u32), width as usize)
+                };
+                prop_assert_eq!(found, expected.ok_or(Ended));
+                if expected.is_none() {
+                    break;
+                }
+                at += length;
+            }
+        }
+    }
+}
