@@ -4,18 +4,17 @@
 #[inline]
 pub(super) fn field(data: &[u8], at: usize, width: u32) -> u64 {
     let rest = data.get(at / 8..).unwrap_or_default();
-    let window = match rest.first_chunk::<9>() {
-        Some(window) => *window,
-        None => {
-            let mut window = [0; 9];
-            window.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-            window
-        }
-    };
-    let [a, b, c, d, e, f, g, h, last] = window;
-    let skipped = at % 8;
-    let top = u64::from_be_bytes([a, b, c, d, e, f, g, h]) << skipped | u64::from(last) << skipped >> 8;
-    top >> (64 - width)
+    match rest.first_chunk() {
+        Some(window) if width <= 57 => u64::from_be_bytes(*window) << (at % 8) >> (64 - width),
+        _ => field_at_end(rest, at % 8, width),
+    }
+}
+
+/// As [`field`], of bits that may lie in nine bytes or in fewer than eight; `skipped` is below 8.
+fn field_at_end(data: &[u8], skipped: usize, width: u32) -> u64 {
+    let mut window = [0; 16];
+    window.iter_mut().zip(data.iter().take(9)).for_each(|(to, from)| *to = *from);
+    (u128::from_be_bytes(window) << skipped >> (128 - width)) as u64
 }
 
 /// Reads such numbers one after the other.

@@ -232,10 +232,9 @@ impl Decoder<'_> {
             let mirror = if previous & middle == 0 { 0 } else { largest };
             previous = if distance.div_ceil(2) > previous ^ mirror {
                 distance ^ mirror
-            } else if distance & 1 == 1 {
-                previous.wrapping_sub(distance.div_ceil(2))
             } else {
-                previous.wrapping_add(distance / 2)
+                // Odd ones lead down, even ones up.
+                previous.wrapping_add(distance >> 1 ^ (distance & 1).wrapping_neg())
             };
             *number = previous;
         }
@@ -260,15 +259,18 @@ impl Decoder<'_> {
 
     /// As [`Decoder::store`], where each sample is a byte of a pixel of `planes` bytes.
     fn store_planes(&mut self, count: usize, planes: usize) {
-        for sample in self.block.iter().take(count) {
-            if let Some(place) = self.out.get_mut(self.at) {
-                *place = *sample as u8;
+        let mut samples = self.block.get(..count).unwrap_or_default();
+        while !samples.is_empty() {
+            let places = self.out.get_mut(self.at..).unwrap_or_default().iter_mut().step_by(planes);
+            let (now, later) = samples.split_at(samples.len().min(places.len()));
+            places.zip(now).for_each(|(place, sample)| *place = *sample as u8);
+            self.at += now.len() * planes;
+            if self.at < self.out.len() || now.is_empty() {
+                break;
             }
-            self.at += planes;
             // Behind the last pixel come the next bytes of all pixels.
-            if self.at >= self.out.len() {
-                self.at = self.at + 1 - self.out.len();
-            }
+            self.at = self.at + 1 - self.out.len();
+            samples = later;
         }
     }
 }
