@@ -103,6 +103,13 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Bits written as they are read, with spaces anywhere, and 0 bits behind them.
+#[cfg(test)]
+pub(super) fn bits(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text.bytes().filter(|digit| *digit != b' ').map(|digit| digit - b'0').collect();
+    digits.chunks(8).map(|byte| byte.iter().enumerate().map(|(i, bit)| bit << (7 - i)).sum()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

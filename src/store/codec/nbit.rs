@@ -199,6 +199,7 @@ fn integers<const N: usize>(
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::bit_reader::bits;
     use super::*;
 
     fn unpacked(data: &[u8], size: usize, tree: &[u32], elements: u32) -> Result<Vec<u8>, String> {
@@ -209,15 +210,15 @@ mod tests {
 
     #[test]
     fn bits_go_to_their_places() {
-        // 5 bits from bit 2 of two bytes, in both orders.
-        assert_eq!(unpacked(&[0b10110_000, 0b11_000000], 4, &[1, 2, 0, 5, 2], 2), Ok(vec![0b1011000, 0, 0b1100, 0]));
-        assert_eq!(unpacked(&[0b10110_000, 0b11_000000], 4, &[1, 2, 1, 5, 2], 2), Ok(vec![0, 0b1011000, 0, 0b1100]));
-        // 9 bits from bit 7 of three bytes.
-        assert_eq!(unpacked(&[0b10000001, 0b1_0000000], 3, &[1, 3, 0, 9, 7], 1), Ok(vec![0x80, 0x81, 0]));
+        // 5 bits from bit 2 of two bytes, in both orders; 9 bits from bit 7 of three.
+        let data = bits("10110 00011");
+        assert_eq!(unpacked(&data, 4, &[1, 2, 0, 5, 2], 2), Ok(vec![0x58, 0, 0x0c, 0]));
+        assert_eq!(unpacked(&data, 4, &[1, 2, 1, 5, 2], 2), Ok(vec![0, 0x58, 0, 0x0c]));
+        assert_eq!(unpacked(&bits("100000011"), 3, &[1, 3, 0, 9, 7], 1), Ok(vec![0x80, 0x81, 0]));
         // A compound: 4 bits, a byte that is nothing, two bytes, and an array of three times 2 bits from bit 1.
         let tree = [3, 7, 3, 0, 1, 1, 0, 4, 0, 2, 4, 2, 4, 2, 3, 1, 1, 0, 2, 1];
-        let bytes = [0x5, 0, 0xab, 0xcd, 0b010, 0b100, 0b110];
-        assert_eq!(unpacked(&[0x5a, 0xbc, 0xd6, 0xc0], 7, &tree, 1), Ok(bytes.to_vec()));
+        let data = bits("0101 10101011 11001101 01 10 11");
+        assert_eq!(unpacked(&data, 7, &tree, 1), Ok(vec![5, 0, 0xab, 0xcd, 2, 4, 6]));
     }
 
     #[test]

@@ -122,6 +122,7 @@ impl Scale {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::bit_reader::bits;
     use super::*;
 
     /// Parameters of numbers of `size` bytes, little-endian.
@@ -141,7 +142,7 @@ mod tests {
 
     #[test]
     fn distances_are_added_to_the_smallest_and_all_bits_are_the_fill_value() {
-        let data = stored(3, &(-2i64).to_le_bytes(), &[0b000_101_11, 0b1_0000000]);
+        let data = stored(3, &(-2i64).to_le_bytes(), &bits("000 101 111"));
         let mut out = [0; 6];
         assert_eq!(decode(&data, &mut out, &parameters(0, 3, 2, None)), Ok(6));
         assert_eq!(out, [0xfe, 0xff, 3, 0, 5, 0]);

@@ -44,7 +44,7 @@ pub(super) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) -> Result<
     let room = out.len();
     let out = out.get_mut(..size).ok_or_else(|| format!("the header says {size} bytes, more than {room}"))?;
     let planes = coding.planes();
-    if size % planes != 0 {
+    if !size.is_multiple_of(planes) {
         return Err(format!("the header says {size} bytes, which are no whole pixels of {planes} bytes"));
     }
     let mut left = size.div_ceil(coding.pixel_bytes) * planes;
@@ -308,6 +308,7 @@ fn pair(code: u32) -> Result<(u32, u32), String> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::bit_reader::bits;
     use super::*;
 
     #[test]
@@ -320,12 +321,13 @@ mod tests {
 
     #[test]
     fn a_chunk_by_hand() {
-        // NN, 8 bits, blocks of 2 in scanlines of 4: option 1 (k = 0), reference 5, distance 2 up (1); a zero block.
-        let stream = [4, 0, 0, 0, 0b001_00000, 0b101_001_00, 0b0_0_1_00000];
+        // NN, 8 bits, blocks of 2 in scanlines of 4: option 1 (k = 0) with reference 5 and distance 1, which is 1 down;
+        // then one block of zeros.
+        let stream = [vec![4, 0, 0, 0], bits("001 00000101 01 000 0 1")].concat();
         let mut out = [0; 4];
         assert_eq!(decode(&stream, &mut out, &[NN, 2, 8, 4]), Ok(4));
-        assert_eq!(out, [5, 6, 6, 6]);
-        assert!(decode(&stream[..6], &mut out, &[NN, 2, 8, 4]).is_err());
+        assert_eq!(out, [5, 4, 4, 4]);
+        assert!(decode(&stream[..5], &mut out, &[NN, 2, 8, 4]).is_err());
         assert!(decode(&stream, &mut out[..3], &[NN, 2, 8, 4]).is_err());
     }
 
