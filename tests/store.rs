@@ -376,7 +376,7 @@ fn a_chunk_damaged_on_disk_is_named() {
     let path = folder.path().join("run.h5");
     let (file, datasets) = open(&data("store_filters.h5"), small());
     let map = file.client().chunks(datasets["fletcher32"].description().id, 100, &Interrupt::new()).unwrap();
-    let chunk = *map.get(2).unwrap();
+    let chunk = map.get(2).unwrap();
     let mut bytes = std::fs::read(data("store_filters.h5")).unwrap();
     bytes[chunk.address as usize + 5] ^= 1;
     std::fs::write(&path, bytes).unwrap();

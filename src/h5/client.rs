@@ -12,7 +12,7 @@ use super::options::{Options, Region};
 use super::pool::{self, GLANCE};
 use super::process::{Gone, Worker};
 use super::protocol::{Answer, Fault, Reply, Request};
-use crate::catalogue::{ChunkMap, Elements, FileInfo, Group, Link, Object, ObjectId};
+use crate::catalogue::{ChunkMap, ChunkMapBuilder, Elements, FileInfo, Group, Link, Object, ObjectId};
 use crate::source::{Interrupt, Source};
 
 /// Deaths and hangs after which a request is refused for good.
@@ -173,16 +173,21 @@ impl Client {
     /// # Errors
     /// See [`Error`]; [`Error::TooLarge`] past `limit` chunks.
     pub fn chunks(&self, id: ObjectId, limit: u64, interrupt: &Interrupt) -> Result<ChunkMap, Error> {
-        let mut all = Vec::new();
+        let mut map = ChunkMapBuilder::default();
+        let mut start = 0u64;
         loop {
-            let start = all.len() as u64;
             let answer = self.inner.call(Request::Chunks { id, limit, start }, interrupt)?.0;
-            let Answer::Chunks { mut chunks, next } = answer else { return Err(nonsense()) };
-            all.append(&mut chunks);
+            let Answer::Chunks { chunks, next } = answer else { return Err(nonsense()) };
+            let end = start.saturating_add(chunks.len() as u64);
+            if end > limit {
+                return Err(nonsense());
+            }
+            for chunk in chunks {
+                map.push(chunk).map_err(|_| nonsense())?;
+            }
             match next {
-                _ if all.len() as u64 > limit => return Err(nonsense()),
-                None => return Ok(ChunkMap::new(all)),
-                Some(next) if next > start && next == all.len() as u64 => {}
+                None => return Ok(map.finish()),
+                Some(next) if next > start && next == end => start = next,
                 Some(_) => return Err(nonsense()),
             }
         }
