@@ -8,6 +8,8 @@ mod chunk_map;
 mod datatype;
 mod elements;
 
+use std::sync::Arc;
+
 use bstr::BString;
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +51,7 @@ pub struct Group {
     /// The group itself.
     pub id: ObjectId,
     /// Its attributes, in the file's order.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Arc<[Attribute]>,
     /// Its links: in creation order where the file tracks it, else bytewise by name.
     pub links: Vec<Link>,
     /// Whether `links` is in creation order.
@@ -121,7 +123,7 @@ pub enum Object {
         /// Hard links that lead to it (`H5O_info2_t.rc`).
         link_count: u32,
         /// Its attributes.
-        attributes: Vec<Attribute>,
+        attributes: Arc<[Attribute]>,
     },
     /// A dataset.
     Dataset(Box<Dataset>),
@@ -132,7 +134,7 @@ pub enum Object {
         /// The type.
         datatype: Datatype,
         /// Its attributes.
-        attributes: Vec<Attribute>,
+        attributes: Arc<[Attribute]>,
     },
     /// libhdf5 could not open or describe the object.
     Unreadable {
@@ -226,7 +228,7 @@ pub struct Dataset {
     /// Filter pipeline in the order applied on writing.
     pub filters: Vec<Filter>,
     /// Its attributes.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Arc<[Attribute]>,
 }
 
 impl Dataset {

@@ -132,13 +132,15 @@ impl Client {
     /// # Errors
     /// See [`Error`]. A link or object that cannot be read is described as such and fails nothing else.
     pub fn group(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Group, Error> {
-        let mut group = Group { id, attributes: Vec::new(), links: Vec::new(), creation_order: false };
+        let mut group = Group { id, attributes: Arc::default(), links: Vec::new(), creation_order: false };
         let mut start = 0;
         loop {
-            let Answer::Group(mut page) = self.inner.call(Request::Group { id, start }, interrupt)?.0 else {
+            let Answer::Group(page) = self.inner.call(Request::Group { id, start }, interrupt)?.0 else {
                 return Err(nonsense());
             };
-            group.attributes.append(&mut page.attributes);
+            if start == 0 {
+                group.attributes = page.attributes.into();
+            }
             group.creation_order = page.creation_order;
             let mut rest = page.links.as_slice();
             for _ in 0..page.count {

@@ -269,7 +269,7 @@ fn column(
     let tally = Arc::default();
     let declared = attribute(&parts.group.attributes, "NROWS").and(rows);
     let opened = columns::rows(parts, candidate, declared, &tally);
-    let attributes = candidate.attributes().to_vec();
+    let attributes = candidate.attributes().clone();
     let mut label_set = None;
     let content = opened.map(|content| {
         let Some((name, target)) = any(&attributes, &CATEGORIES) else { return content };

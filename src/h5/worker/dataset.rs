@@ -80,7 +80,7 @@ impl Session {
             shape: extent.shape,
             max_shape: extent.max_shape,
             null: extent.null,
-            attributes,
+            attributes: attributes.into(),
         })
     }
 
