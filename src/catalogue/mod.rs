@@ -7,6 +7,7 @@
 mod chunk_map;
 mod datatype;
 mod elements;
+mod whole;
 
 use std::sync::Arc;
 

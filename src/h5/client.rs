@@ -1,10 +1,11 @@
 //! What the rest of the program may ask of libhdf5.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use hdf5_metno_sys::HDF5_VERSION;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::error::Error;
@@ -115,6 +116,17 @@ impl Client {
     /// Whether external links, storage and virtual sources are followed ([`Options::follow_external`]).
     pub fn follows_external(&self) -> bool {
         self.inner.options.follow_external
+    }
+
+    /// Whether filter plugins may be loaded ([`Options::plugins`]).
+    pub fn has_plugins(&self) -> bool {
+        self.inner.options.plugins.is_some()
+    }
+
+    /// Everything beside the file that answers depend on: the version of libhdf5, and which plugins there are.
+    pub fn settings(&self) -> String {
+        let plugins = self.inner.options.plugins.as_deref().map(plugins_in);
+        format!("libhdf5 {HDF5_VERSION:?} plugins {plugins:?}")
     }
 
     /// Facts about the file.
@@ -258,6 +270,19 @@ impl Client {
     pub fn worker_id(&self) -> Option<u32> {
         self.inner.state.lock().worker.as_ref().map(|running| running.worker.id())
     }
+}
+
+/// The files of a folder: names, sizes, times of last change.
+fn plugins_in(folder: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
+    let found = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let described = found.filter_map(|entry| {
+        // What a link leads to counts.
+        let metadata = std::fs::metadata(entry.path()).ok()?;
+        Some((entry.path(), metadata.len(), metadata.modified().ok()))
+    });
+    let mut files: Vec<_> = described.collect();
+    files.sort();
+    files
 }
 
 fn nonsense() -> Error {

@@ -394,7 +394,7 @@ impl Chunks {
         let map = store.maps().get_or_make(&key, interrupt, || {
             // Half the budget: the chunks themselves must find room beside their map.
             let limit = store.budget().limit() / 2 / PACKED_CHUNK;
-            let map = self.file.client().chunks(self.id, limit, interrupt).map_err(|error| self.map_error(error));
+            let map = self.file.chunks(self.id, limit, interrupt).map_err(|error| self.map_error(error));
             self.file.check()?;
             let map = map?;
             let reserved = store.budget().reserve(map.memory() as u64, interrupt);

@@ -106,7 +106,7 @@ impl GroupNode {
     fn list(&self, interrupt: &Interrupt) -> Result<Loaded, Error> {
         let file = self.opened.file();
         let failed = |error| Error::from(store::Error::Hdf5 { path: self.path.clone(), error });
-        let group = file.client().group(self.id, interrupt).map_err(failed)?;
+        let group = file.group(self.id, interrupt).map_err(failed)?;
         file.check()?;
         let mut findings = Vec::new();
         let table = match hep001::recognise(&self.path, &group.attributes) {
