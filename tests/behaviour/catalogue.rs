@@ -246,7 +246,7 @@ fn nothing_is_kept_of_a_file_that_a_writer_has_open() {
         let (_, asked) = place.look(&[]);
         assert!(asked.asked > 1 && asked.known == 0, "{asked:?}");
     }
-    assert_eq!(place.entries(), [PathBuf::new(); 0]);
+    assert!(place.entries().is_empty());
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn what_may_depend_on_other_files_is_not_kept() {
         let asked = place.look(&["--follow-external"]).1;
         assert_eq!((asked.asked, asked.known), (7, 0));
     }
-    assert_eq!(place.entries(), [PathBuf::new(); 0]);
+    assert!(place.entries().is_empty());
 }
 
 #[test]

@@ -90,11 +90,11 @@ impl Answers {
         let what = format!("catalogue {FORM} {}", client.settings());
         let entry = store.kept().get(&source.identity(), &what);
         let answers = Self { what: Some(what), ..Self::default() };
-        let Some((info, kept)) = entry.as_deref().and_then(decode) else { return (answers, None) };
-        for (asked, answer) in kept {
+        let Some(entry) = entry.as_deref().and_then(decode) else { return (answers, None) };
+        for (asked, answer) in entry.answers {
             answers.remember(store, asked, answer);
         }
-        (answers, Some(info))
+        (answers, Some(entry.info))
     }
 
     /// Remembers an answer while there is room; says whether it is.
@@ -127,8 +127,14 @@ fn encode(info: &FileInfo, answers: &BTreeMap<Asked, &[u8]>) -> Option<Vec<u8>> 
     Some(entry)
 }
 
-/// What [`encode`] made an entry of. The entry is whole, but it need not be ours.
-fn decode(entry: &[u8]) -> Option<(FileInfo, Vec<(Asked, &[u8])>)> {
+/// What [`encode`] made an entry of.
+struct Entry<'a> {
+    info: FileInfo,
+    answers: Vec<(Asked, &'a [u8])>,
+}
+
+/// Takes an entry apart. It is whole, but it need not be ours.
+fn decode(entry: &[u8]) -> Option<Entry<'_>> {
     let ((info, lengths), mut rest) = postcard::take_from_bytes::<(FileInfo, Vec<(Asked, u64)>)>(entry).ok()?;
     let mut answers = Vec::with_capacity(lengths.len());
     for (asked, length) in lengths {
@@ -136,7 +142,7 @@ fn decode(entry: &[u8]) -> Option<(FileInfo, Vec<(Asked, &[u8])>)> {
         answers.push((asked, answer));
         rest = behind;
     }
-    (rest.is_empty() && !info.swmr).then_some((info, answers))
+    (rest.is_empty() && !info.swmr).then_some(Entry { info, answers })
 }
 
 impl File {
@@ -187,11 +193,9 @@ impl File {
         self.store().stats().catalogue_asked.add(1);
         match postcard::to_stdvec(&map) {
             Ok(bytes) if bytes.len() <= LARGE_MAP => self.remember(Asked::Chunks(id), &bytes),
+            // At once: it takes a part of the time that asking took, and a process that ends soon would leave it half done.
             Ok(bytes) if bytes.len() <= LARGEST_MAP => {
-                let file = self.clone();
-                self.store().threads().submit(move || {
-                    file.put(&what, &bytes);
-                });
+                self.put(&what, &bytes);
             }
             _ => {}
         }
@@ -238,15 +242,16 @@ impl File {
         }
         let Some(what) = &self.answers.what else { return };
         let others = self.store().kept().get(&self.source().identity(), what);
-        let others = others.as_deref().and_then(decode).map(|(_, answers)| answers).unwrap_or_default();
+        let others = others.as_deref().and_then(decode).map(|entry| entry.answers).unwrap_or_default();
         let known: Vec<_> =
             self.answers.known.lock().answers.iter().map(|(asked, (answer, _))| (*asked, answer.clone())).collect();
         let mut all: BTreeMap<Asked, &[u8]> = known.iter().map(|(asked, answer)| (*asked, &**answer)).collect();
         let mut bytes = all.values().map(|answer| answer.len() as u64).sum::<u64>();
         for (asked, answer) in others {
-            bytes = bytes.saturating_add(answer.len() as u64);
-            if bytes <= MOST_REMEMBERED {
-                all.entry(asked).or_insert(answer);
+            let more = bytes.saturating_add(answer.len() as u64);
+            if more <= MOST_REMEMBERED && !all.contains_key(&asked) {
+                all.insert(asked, answer);
+                bytes = more;
             }
         }
         if let Some(entry) = encode(self.info(), &all) {

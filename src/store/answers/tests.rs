@@ -138,9 +138,9 @@ fn the_form_is_the_one_that_is_counted() {
 #[test]
 fn an_entry_holds_what_was_put() {
     let entry = entry();
-    let (found, answers) = decode(&entry).unwrap();
-    assert_eq!((found, answers.len()), (info(), 3));
-    for (asked, answer) in answers {
+    let found = decode(&entry).unwrap();
+    assert_eq!((found.info, found.answers.len()), (info(), 3));
+    for (asked, answer) in found.answers {
         match asked {
             Asked::Group(_) => assert_eq!(postcard::from_bytes::<Group>(answer).unwrap(), group()),
             Asked::Object(_) => assert_eq!(&postcard::from_bytes::<Object>(answer).unwrap(), group_object()),
@@ -197,7 +197,7 @@ proptest! {
         let at = at.index(entry.len());
         entry[at] ^= flip;
         for bytes in [&entry[..], &entry[..cut.index(entry.len())]] {
-            for (asked, answer) in decode(bytes).map(|(_, answers)| answers).unwrap_or_default() {
+            for (asked, answer) in decode(bytes).map(|entry| entry.answers).unwrap_or_default() {
                 match asked {
                     Asked::Group(_) => drop(postcard::from_bytes::<Group>(answer)),
                     Asked::Object(_) => drop(postcard::from_bytes::<Object>(answer)),
