@@ -389,12 +389,44 @@ fn growth_of_a_file_that_a_writer_has_open_is_no_change() {
 }
 
 #[test]
+fn what_a_worker_said_is_known_without_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.h5");
+    let name = "store_filters.h5";
+    std::fs::copy(data(name), &path).unwrap();
+    // Nothing is remembered of a file that has just changed.
+    std::thread::sleep(std::time::Duration::from_millis(60));
+    let interrupt = Interrupt::new();
+    let open = |program: &str| {
+        let source = Arc::new(Source::open(&path).unwrap());
+        let options = h5::Options { program: program.into(), ..h5::Options::default() };
+        let client = Arc::new(Client::new(source.clone(), options));
+        let store = Store::new(Options { kept_folder: Some(folder.path().join("cache")), ..small() });
+        File::open(store, source, client, &interrupt).map(Arc::new)
+    };
+    let look = |file: &Arc<File>| {
+        let root = file.group(file.info().root, &interrupt).unwrap();
+        let Some(Object::Dataset(gzip)) = root.link(b"gzip").and_then(|link| link.target.object()) else { panic!() };
+        let dataset = Dataset::new(file.clone(), "gzip".into(), Arc::new((**gzip).clone())).unwrap();
+        assert_bytes("gzip", &dataset, &hex(&expected(name)["gzip"]));
+        (file.info().clone(), root)
+    };
+    assert!(open("/nonexistent").is_err());
+    let first = look(&open(env!("CARGO_BIN_EXE_hepfs")).unwrap());
+    let file = open("/nonexistent").unwrap();
+    assert_eq!(look(&file), first);
+    assert_eq!(file.store().stats().catalogue_asked.get(), 0);
+    // And what was not asked before takes a worker.
+    assert!(file.object(file.info().root, &interrupt).is_err());
+}
+
+#[test]
 fn a_chunk_damaged_on_disk_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.h5");
     let (file, datasets) = open(&data("store_filters.h5"), small());
     let map = file.client().chunks(datasets["fletcher32"].description().id, 100, &Interrupt::new()).unwrap();
-    let chunk = *map.get(2).unwrap();
+    let chunk = map.get(2).unwrap();
     let mut bytes = std::fs::read(data("store_filters.h5")).unwrap();
     bytes[chunk.address as usize + 5] ^= 1;
     std::fs::write(&path, bytes).unwrap();

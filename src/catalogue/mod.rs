@@ -4,12 +4,17 @@
 //! This is the seam between libhdf5 and everything else. The worker process fills these types in, sends them over a
 //! socket, and nobody above knows that libhdf5 exists. They are data only: no file, no call.
 
+mod chunk_map;
 mod datatype;
 mod elements;
+mod whole;
+
+use std::sync::Arc;
 
 use bstr::BString;
 use serde::{Deserialize, Serialize};
 
+pub use chunk_map::{Chunk, ChunkMap, ChunkMapBuilder, OutOfOrder, PACKED_CHUNK};
 pub use datatype::{ByteOrder, Charset, Class, Datatype, Field, FloatFormat, Member, Padding, ReferenceKind};
 pub use elements::{DESCRIPTOR_SIZE, Descriptor, Elements};
 
@@ -47,7 +52,7 @@ pub struct Group {
     /// The group itself.
     pub id: ObjectId,
     /// Its attributes, in the file's order.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Arc<[Attribute]>,
     /// Its links: in creation order where the file tracks it, else bytewise by name.
     pub links: Vec<Link>,
     /// Whether `links` is in creation order.
@@ -119,7 +124,7 @@ pub enum Object {
         /// Hard links that lead to it (`H5O_info2_t.rc`).
         link_count: u32,
         /// Its attributes.
-        attributes: Vec<Attribute>,
+        attributes: Arc<[Attribute]>,
     },
     /// A dataset.
     Dataset(Box<Dataset>),
@@ -130,7 +135,7 @@ pub enum Object {
         /// The type.
         datatype: Datatype,
         /// Its attributes.
-        attributes: Vec<Attribute>,
+        attributes: Arc<[Attribute]>,
     },
     /// libhdf5 could not open or describe the object.
     Unreadable {
@@ -224,7 +229,7 @@ pub struct Dataset {
     /// Filter pipeline in the order applied on writing.
     pub filters: Vec<Filter>,
     /// Its attributes.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Arc<[Attribute]>,
 }
 
 impl Dataset {
@@ -307,66 +312,6 @@ pub struct Filter {
     pub available: bool,
 }
 
-/// A chunk as stored (`H5Dchunk_iter`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Chunk {
-    /// Position in the grid of chunks, row-major.
-    pub index: u64,
-    /// First byte in the file, the user block included.
-    pub address: u64,
-    /// Stored length in bytes.
-    pub size: u64,
-    /// Bit i set: filter i of the pipeline was not applied to this chunk.
-    pub mask: u32,
-}
-
-/// The chunks of a dataset that have been written, by ascending index.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChunkMap {
-    chunks: Vec<Chunk>,
-}
-
-impl ChunkMap {
-    /// Builds a map; of two chunks at one index the first given stays.
-    pub fn new(mut chunks: Vec<Chunk>) -> Self {
-        chunks.sort_by_key(|chunk| chunk.index);
-        chunks.dedup_by_key(|chunk| chunk.index);
-        chunks.shrink_to_fit();
-        Self { chunks }
-    }
-
-    /// The chunk at this position of the grid, `None` where it was never written.
-    pub fn get(&self, index: u64) -> Option<&Chunk> {
-        // Most maps are dense: try the place the chunk would then have before searching.
-        if let Some(chunk) = usize::try_from(index).ok().and_then(|i| self.chunks.get(i))
-            && chunk.index == index
-        {
-            return Some(chunk);
-        }
-        self.chunks.binary_search_by_key(&index, |chunk| chunk.index).ok().map(|i| &self.chunks[i])
-    }
-
-    /// All chunks by ascending index.
-    pub fn iter(&self) -> impl Iterator<Item = &Chunk> {
-        self.chunks.iter()
-    }
-
-    /// Number of chunks written.
-    pub fn len(&self) -> usize {
-        self.chunks.len()
-    }
-
-    /// Whether no chunk was ever written.
-    pub fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
-    }
-
-    /// Bytes of memory held.
-    pub fn memory(&self) -> usize {
-        self.chunks.capacity() * size_of::<Chunk>()
-    }
-}
-
 /// HDF5 path of the member `name` of the group at `path`; bytes that are no UTF-8 are written `\\xNN`.
 pub fn join(path: &str, name: &[u8]) -> String {
     let slash = if path == "/" { "" } else { "/" };
@@ -392,14 +337,5 @@ mod tests {
     fn an_extent_of_zero_never_overflows() {
         assert_eq!(product(&[u64::MAX, 0, u64::MAX]), Some(0));
         assert_eq!(product(&[u64::MAX, 2]), None);
-    }
-
-    #[test]
-    fn sparse_chunk_maps_find_what_was_written() {
-        let chunk = |index| Chunk { index, address: index * 10, size: 1, mask: 0 };
-        let map = ChunkMap::new(vec![chunk(7), chunk(2), chunk(0)]);
-        assert_eq!(map.get(2).map(|chunk| chunk.address), Some(20));
-        assert_eq!(map.get(7).map(|chunk| chunk.address), Some(70));
-        assert_eq!(map.get(1), None);
     }
 }

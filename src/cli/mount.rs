@@ -81,6 +81,7 @@ pub(super) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error>
 /// A mount with what belongs to it.
 pub(super) struct Served {
     mount: Mount,
+    context: Arc<Context>,
     stop: StopSignals,
     _watch: Option<Arc<Watch>>,
 }
@@ -116,12 +117,14 @@ impl Served {
         let mount = Mount::new(root, mountpoint, &options)?;
         let watch = watch(&mount, &sources, context);
         tracing::info!("mounted {} on {}", options.source_name, mountpoint.display());
-        Ok(Self { mount, stop, _watch: watch })
+        Ok(Self { mount, context: context.clone(), stop, _watch: watch })
     }
 
     /// Serves until a signal or an unmount ends it.
     pub fn serve(self) -> Result<ExitCode, Error> {
         let ended = self.mount.serve_until(&self.stop)?;
+        // The process may end while somebody still holds an opening.
+        self.context.save();
         tracing::info!("unmounted: {ended:?}");
         Ok(ExitCode::SUCCESS)
     }

@@ -38,8 +38,8 @@ pub(super) struct Reading {
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub deadline: u64,
 
-    /// Folder where what takes a pass over values (sizes of text, statistics) is kept for later mounts, or `none`; deleting
-    /// it loses nothing [default: ~/.cache/hepfs]
+    /// Folder where what takes a pass over values (sizes of text, statistics) and what the HDF5 library says of files is
+    /// kept for later mounts, or `none`; deleting it loses nothing [default: ~/.cache/hepfs]
     #[arg(long, value_name = "FOLDER|none", help_heading = "Keeping")]
     pub cache_folder: Option<PathBuf>,
 

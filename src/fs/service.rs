@@ -312,7 +312,7 @@ impl Service {
             Some(inode) => Ok(inode.node),
             None => directory.node.lookup(name, interrupt),
         };
-        let measured = node.and_then(|node| Ok((measure(&node, Effort::Free, interrupt)?, node)));
+        let measured = node.and_then(|node| Ok((measure(&node, Effort::Known, interrupt)?, node)));
         match measured {
             Ok((size, node)) => Found { node, size },
             Err(error) => {

@@ -1,10 +1,11 @@
 //! What the rest of the program may ask of libhdf5.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use hdf5_metno_sys::HDF5_VERSION;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::error::Error;
@@ -12,7 +13,7 @@ use super::options::{Options, Region};
 use super::pool::{self, GLANCE};
 use super::process::{Gone, Worker};
 use super::protocol::{Answer, Fault, Reply, Request};
-use crate::catalogue::{ChunkMap, Elements, FileInfo, Group, Link, Object, ObjectId};
+use crate::catalogue::{ChunkMap, ChunkMapBuilder, Elements, FileInfo, Group, Link, Object, ObjectId};
 use crate::source::{Interrupt, Source};
 
 /// Deaths and hangs after which a request is refused for good.
@@ -117,6 +118,17 @@ impl Client {
         self.inner.options.follow_external
     }
 
+    /// Whether filter plugins may be loaded ([`Options::plugins`]).
+    pub fn has_plugins(&self) -> bool {
+        self.inner.options.plugins.is_some()
+    }
+
+    /// Everything beside the file that answers depend on: the version of libhdf5, and which plugins there are.
+    pub fn settings(&self) -> String {
+        let plugins = self.inner.options.plugins.as_deref().map(plugins_in);
+        format!("libhdf5 {HDF5_VERSION:?} plugins {plugins:?}")
+    }
+
     /// Facts about the file.
     ///
     /// # Errors
@@ -132,13 +144,15 @@ impl Client {
     /// # Errors
     /// See [`Error`]. A link or object that cannot be read is described as such and fails nothing else.
     pub fn group(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Group, Error> {
-        let mut group = Group { id, attributes: Vec::new(), links: Vec::new(), creation_order: false };
+        let mut group = Group { id, attributes: Arc::default(), links: Vec::new(), creation_order: false };
         let mut start = 0;
         loop {
-            let Answer::Group(mut page) = self.inner.call(Request::Group { id, start }, interrupt)?.0 else {
+            let Answer::Group(page) = self.inner.call(Request::Group { id, start }, interrupt)?.0 else {
                 return Err(nonsense());
             };
-            group.attributes.append(&mut page.attributes);
+            if start == 0 {
+                group.attributes = page.attributes.into();
+            }
             group.creation_order = page.creation_order;
             let mut rest = page.links.as_slice();
             for _ in 0..page.count {
@@ -173,16 +187,21 @@ impl Client {
     /// # Errors
     /// See [`Error`]; [`Error::TooLarge`] past `limit` chunks.
     pub fn chunks(&self, id: ObjectId, limit: u64, interrupt: &Interrupt) -> Result<ChunkMap, Error> {
-        let mut all = Vec::new();
+        let mut map = ChunkMapBuilder::default();
+        let mut start = 0u64;
         loop {
-            let start = all.len() as u64;
             let answer = self.inner.call(Request::Chunks { id, limit, start }, interrupt)?.0;
-            let Answer::Chunks { mut chunks, next } = answer else { return Err(nonsense()) };
-            all.append(&mut chunks);
+            let Answer::Chunks { chunks, next } = answer else { return Err(nonsense()) };
+            let end = start.saturating_add(chunks.len() as u64);
+            if end > limit {
+                return Err(nonsense());
+            }
+            for chunk in chunks {
+                map.push(chunk).map_err(|_| nonsense())?;
+            }
             match next {
-                _ if all.len() as u64 > limit => return Err(nonsense()),
-                None => return Ok(ChunkMap::new(all)),
-                Some(next) if next > start && next == all.len() as u64 => {}
+                None => return Ok(map.finish()),
+                Some(next) if next > start && next == end => start = next,
                 Some(_) => return Err(nonsense()),
             }
         }
@@ -251,6 +270,19 @@ impl Client {
     pub fn worker_id(&self) -> Option<u32> {
         self.inner.state.lock().worker.as_ref().map(|running| running.worker.id())
     }
+}
+
+/// The files of a folder: names, sizes, times of last change.
+fn plugins_in(folder: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
+    let found = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let described = found.filter_map(|entry| {
+        // What a link leads to counts.
+        let metadata = std::fs::metadata(entry.path()).ok()?;
+        Some((entry.path(), metadata.len(), metadata.modified().ok()))
+    });
+    let mut files: Vec<_> = described.collect();
+    files.sort();
+    files
 }
 
 fn nonsense() -> Error {

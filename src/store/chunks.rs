@@ -11,7 +11,7 @@ use super::geometry::{Grid, Run};
 use super::lent::Lent;
 use super::prefetch::Ahead;
 use super::{Error, File, worker};
-use crate::catalogue::{Chunk, ChunkMap, Datatype, ObjectId};
+use crate::catalogue::{Chunk, ChunkMap, Datatype, ObjectId, PACKED_CHUNK};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
 
@@ -379,9 +379,9 @@ impl Chunks {
         let (How::Stored { pipeline, partial_unfiltered }, Some(map)) = (&self.how, map) else { return Place::Worker };
         match map.get(index) {
             None => Place::Missing,
-            Some(chunk) if *partial_unfiltered && self.grid.overhangs(index) => Place::Plain(*chunk),
-            Some(chunk) if pipeline.is_identity(chunk.mask) => Place::Plain(*chunk),
-            Some(chunk) => Place::Filtered(*chunk, chunk.mask),
+            Some(chunk) if *partial_unfiltered && self.grid.overhangs(index) => Place::Plain(chunk),
+            Some(chunk) if pipeline.is_identity(chunk.mask) => Place::Plain(chunk),
+            Some(chunk) => Place::Filtered(chunk, chunk.mask),
         }
     }
 
@@ -397,8 +397,8 @@ impl Chunks {
         let key = (self.file.serial(), self.id);
         let map = store.maps().get_or_make(&key, interrupt, || {
             // Half the budget: the chunks themselves must find room beside their map.
-            let limit = store.budget().limit() / 2 / size_of::<Chunk>() as u64;
-            let map = self.file.client().chunks(self.id, limit, interrupt).map_err(|error| self.map_error(error));
+            let limit = store.budget().limit() / 2 / PACKED_CHUNK;
+            let map = self.file.chunks(self.id, limit, interrupt).map_err(|error| self.map_error(error));
             self.file.check()?;
             let map = map?;
             let reserved = store.budget().reserve(map.memory() as u64, interrupt);

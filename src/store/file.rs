@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
+use super::answers::Answers;
 use super::statistics::Learner;
 use super::{Error, Rows, Store};
 use crate::catalogue::{FileInfo, ObjectId};
-use crate::h5::Client;
-use crate::source::Source;
+use crate::h5::{self, Client};
+use crate::source::{Interrupt, Source};
 
 /// An opened HDF5 file: its bytes, the worker that speaks libhdf5 about it, and the store that keeps what was decoded.
 ///
@@ -22,15 +23,44 @@ pub struct File {
     client: Arc<Client>,
     info: FileInfo,
     store: Arc<Store>,
+    pub(super) answers: Answers,
     /// By HDF5 path and what tells columns of one path apart. They stay as long as the file is open, so that what is shown of a column stays what it was.
     learners: Mutex<BTreeMap<(String, ObjectId, u64), Arc<Learner>>>,
 }
 
 impl File {
-    /// A file whose facts are known.
+    /// A file: facts about it, and what its worker says of it, come from the cache folder where they are kept.
+    ///
+    /// # Errors
+    /// Where they are not, and the worker cannot open it.
+    pub fn open(
+        store: Arc<Store>,
+        source: Arc<Source>,
+        client: Arc<Client>,
+        interrupt: &Interrupt,
+    ) -> Result<Self, h5::Error> {
+        let (answers, known) = Answers::of(&store, &source, &client);
+        let info = match known {
+            Some(info) => info,
+            None => {
+                store.stats().catalogue_asked.add(1);
+                client.file(interrupt)?
+            }
+        };
+        // What a writer has open is asked for anew each time.
+        let answers = if info.swmr { Answers::none() } else { answers };
+        Ok(Self::with(store, source, client, info, answers))
+    }
+
+    /// A file whose facts are known; nothing that its worker says is remembered.
     pub fn new(store: Arc<Store>, source: Arc<Source>, client: Arc<Client>, info: FileInfo) -> Self {
+        Self::with(store, source, client, info, Answers::none())
+    }
+
+    fn with(store: Arc<Store>, source: Arc<Source>, client: Arc<Client>, info: FileInfo, answers: Answers) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self { serial: NEXT.fetch_add(1, Ordering::Relaxed), source, client, info, store, learners: Mutex::default() }
+        let serial = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { serial, source, client, info, store, answers, learners: Mutex::default() }
     }
 
     /// Number of this opening, unique in the process: what is cached of the file is cached under it.
@@ -107,12 +137,14 @@ impl File {
     /// Keeps what was computed from this file as `what`; says whether it is kept. See [`Kept::put`](super::Kept::put).
     /// Nothing is kept where the file may have changed since it was opened.
     pub fn keep(&self, what: &str, bytes: &[u8]) -> bool {
-        if self.why_not_kept().is_some() {
-            return false;
-        }
-        let kept = self.store.kept().put(&self.source.identity(), what, bytes);
+        let kept = self.put(what, bytes);
         self.store.stats().kept_written.add(u64::from(kept));
         kept
+    }
+
+    /// As [`File::keep`], uncounted.
+    pub(super) fn put(&self, what: &str, bytes: &[u8]) -> bool {
+        self.why_not_kept().is_none() && self.store.kept().put(&self.source.identity(), what, bytes)
     }
 
     /// What learns the statistics of the column at `path`, which is object `id`, always the same one; `None` where there
@@ -160,6 +192,7 @@ impl File {
 
 impl Drop for File {
     fn drop(&mut self) {
+        self.save_answers();
         self.store.forget(self.serial);
     }
 }

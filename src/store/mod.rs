@@ -13,6 +13,7 @@
 //! [`codec`]s on our own threads.
 
 mod ahead;
+mod answers;
 pub mod arrow;
 mod budget;
 mod cache;
@@ -42,6 +43,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ahead::Threads;
+use answers::Saver;
 use chunks::{Block, ChunkKey, HeldMap};
 use heap::Collections;
 
@@ -109,6 +111,7 @@ pub struct Store {
     collections: Collections,
     threads: Threads,
     kept: Kept,
+    saver: Saver,
     decisions: statistics::Decisions,
     stats: Stats,
 }
@@ -124,6 +127,7 @@ impl Store {
             collections: Collections::new(&budget),
             threads: Threads::new(options.threads),
             kept: options.kept_folder.clone().map_or_else(Kept::none, |folder| Kept::new(folder, options.kept_size)),
+            saver: Saver::default(),
             decisions: statistics::Decisions::default(),
             stats: Stats::default(),
             budget,
@@ -149,6 +153,10 @@ impl Store {
     /// What is kept of sources in the user's cache folder. [`File::kept`] and [`File::keep`] go with a file's identity.
     pub fn kept(&self) -> &Kept {
         &self.kept
+    }
+
+    fn saver(&self) -> &Saver {
+        &self.saver
     }
 
     fn decisions(&self) -> &statistics::Decisions {

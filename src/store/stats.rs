@@ -37,6 +37,10 @@ pub struct Stats {
     pub worker_reads: Counter,
     /// Bytes that workers gave.
     pub worker_bytes: Counter,
+    /// Groups, objects, chunk maps and files that workers were asked to describe.
+    pub catalogue_asked: Counter,
+    /// Descriptions that were known: asked for before, or found in the cache folder.
+    pub catalogue_found: Counter,
     /// Global heap collections parsed.
     pub collections: Counter,
     /// Passes over all values of a view, for its exact size, begun.
@@ -57,7 +61,7 @@ pub struct Stats {
 
 impl Stats {
     /// Every count with its name, as `.hepfs/stats` shows them.
-    pub fn table(&self) -> [(&'static str, u64); 16] {
+    pub fn table(&self) -> [(&'static str, u64); 18] {
         [
             ("chunks_decoded", self.chunks_decoded.get()),
             ("bytes_decoded", self.bytes_decoded.get()),
@@ -67,6 +71,8 @@ impl Stats {
             ("chunks_read_ahead", self.read_ahead.get()),
             ("worker_reads", self.worker_reads.get()),
             ("worker_bytes", self.worker_bytes.get()),
+            ("catalogue_asked", self.catalogue_asked.get()),
+            ("catalogue_found", self.catalogue_found.get()),
             ("heap_collections", self.collections.get()),
             ("passes", self.passes.get()),
             ("rows_observed", self.rows_observed.get()),

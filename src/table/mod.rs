@@ -26,7 +26,7 @@ pub struct Table {
     /// Rows of `table.*`.
     pub rows: u64,
     /// Attributes of the table group.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Arc<[Attribute]>,
     /// Row labels, then columns.
     pub columns: Vec<Column>,
     /// Label sets of categorical columns.
@@ -68,7 +68,7 @@ pub struct Column {
     /// Position of its label set in [`Table::categories`].
     pub categories: Option<usize>,
     /// Attributes of the dataset or group.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Arc<[Attribute]>,
     /// The dataset's storage; `None` for a list column.
     pub storage: Option<Storage>,
 }
@@ -117,5 +117,5 @@ pub struct SearchIndex {
     /// `SOURCE_NROWS`, the rows it was built over (July).
     pub source_rows: Option<u64>,
     /// Its other attributes.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Arc<[Attribute]>,
 }

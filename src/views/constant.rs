@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::{Effort, Size, View};
+use super::{Effort, LARGEST_SIZE, Size, View};
 use crate::source::Interrupt;
 use crate::store::Error;
 
@@ -24,7 +24,10 @@ impl ConstantView {
 }
 
 impl View for ConstantView {
-    fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
+    fn size(&self, effort: Effort, _: &Interrupt) -> Result<Size, Error> {
+        if effort == Effort::Known && self.bytes.get().is_none() {
+            return Ok(Size::AtMost(LARGEST_SIZE));
+        }
         Ok(Size::Exact(self.bytes().len() as u64))
     }
 

@@ -32,10 +32,16 @@ impl Size {
     }
 }
 
+/// The largest size that is ever stated: where no bound is known, or it is larger. Far from overflow in any sum.
+const LARGEST_SIZE: u64 = 1 << 62;
+
 /// How much work a caller allows for a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// None: what is known or arithmetic.
+    /// None: what is known already, or arithmetic of a few numbers. For listings, which meet very many files and want the
+    /// size of none.
+    Known,
+    /// What reads nothing: arithmetic over all columns, too.
     Free,
     /// What fits in about 5 ms.
     Quick,

@@ -233,6 +233,8 @@ fn prepare_says_what_it_did() {
     // Every format, and statistics.
     let (said, fine) = place.prepare(":april", &[]);
     assert!(fine && said.contains("events/columns/label.txt "), "{said}");
+    // What is arithmetic needs no line.
+    assert!(!said.contains("events/columns/energy.parquet "), "{said}");
     assert!(said.contains("events/energy (statistics) "), "{said}");
 }
 

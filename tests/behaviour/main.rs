@@ -5,6 +5,7 @@ mod support;
 mod writer;
 
 mod attributes;
+mod catalogue;
 mod changes;
 mod commands;
 mod daemon;

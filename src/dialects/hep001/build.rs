@@ -233,7 +233,7 @@ impl CategorySets {
         if let Some(at) = self.by_id.get(&id) {
             return Ok(*at);
         }
-        let object = parts.file.client().object(id, interrupt).map_err(|error| error.to_string())?;
+        let object = parts.file.object(id, interrupt).map_err(|error| error.to_string())?;
         let Object::Dataset(dataset) = object else { return Err("no dataset".into()) };
         if dataset.shape.len() != 1 || dataset.null {
             return Err(format!("a dataset of rank {}, not 1", dataset.shape.len()));
@@ -269,7 +269,7 @@ fn column(
     let tally = Arc::default();
     let declared = attribute(&parts.group.attributes, "NROWS").and(rows);
     let opened = columns::rows(parts, candidate, declared, &tally);
-    let attributes = candidate.attributes().to_vec();
+    let attributes = candidate.attributes().clone();
     let mut label_set = None;
     let content = opened.map(|content| {
         let Some((name, target)) = any(&attributes, &CATEGORIES) else { return content };

@@ -34,13 +34,13 @@ pub(super) struct Candidate<'a> {
     pub dataset: Option<&'a Dataset>,
     /// Elements of the dataset, reserved ones included; of a list column, entries that its offsets allow.
     pub extent: Option<u64>,
-    attributes: &'a [Attribute],
+    attributes: &'a Arc<[Attribute]>,
     /// A list column opened, or why it cannot be.
     list: Option<Result<lists::List, String>>,
 }
 
 impl Candidate<'_> {
-    pub fn attributes(&self) -> &[Attribute] {
+    pub fn attributes(&self) -> &Arc<[Attribute]> {
         self.attributes
     }
 

@@ -17,7 +17,7 @@ pub(super) fn find(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], interrup
             continue;
         };
         let path = parts.path_of(BStr::new(name));
-        let group = match parts.file.client().group(*id, interrupt) {
+        let group = match parts.file.group(*id, interrupt) {
             Ok(group) => group,
             Err(error) => {
                 parts.findings.push(Finding::new(path, "HEP001 §8.1: search indexes can be listed", error.to_string()));

@@ -74,7 +74,7 @@ fn level(
         Some(other) => return Err(format!("KIND {other:?} is not known")),
         None => return Err("no KIND attribute".into()),
     }
-    let group = parts.file.client().group(id, interrupt).map_err(|error| error.to_string())?;
+    let group = parts.file.group(id, interrupt).map_err(|error| error.to_string())?;
     let offsets = offsets(parts, path, &group)?;
     let mask = mask(parts, path, &group)?;
     let member = join(path, b"VALUES");
@@ -136,7 +136,7 @@ fn leaf(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) -> Result<Arc<dyn 
 }
 
 fn strings(parts: &Parts<'_>, path: &str, id: ObjectId, interrupt: &Interrupt) -> Result<Arc<dyn Rows>, String> {
-    let group = parts.file.client().group(id, interrupt).map_err(|error| error.to_string())?;
+    let group = parts.file.group(id, interrupt).map_err(|error| error.to_string())?;
     let offsets = offsets(parts, path, &group)?;
     let mask = mask(parts, path, &group)?;
     let dataset = member(&group, "CHARS")?;

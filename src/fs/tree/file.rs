@@ -28,14 +28,14 @@ pub(super) struct Xattrs {
     /// True link name.
     pub name: BString,
     /// Attributes of the object.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Arc<[Attribute]>,
 }
 
 impl Xattrs {
     /// `user.hepfs.name`, then `user.ATTRIBUTE` for each attribute that fits the kernel's limits.
     pub fn list(&self) -> Vec<(BString, Vec<u8>)> {
         let mut list = vec![("user.hepfs.name".into(), self.name.to_vec())];
-        for attribute in &self.attributes {
+        for attribute in self.attributes.iter() {
             let mut name = BString::from("user.");
             name.extend_from_slice(&attribute.name);
             let Some(value) = attribute_text(attribute) else { continue };

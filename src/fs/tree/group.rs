@@ -10,7 +10,7 @@ use super::file::{FileNode, Xattrs};
 use super::listing::{self, Child, ColumnView, Listing};
 use super::{Attributes, Children, Effort, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, Size};
 use super::{directory_only, links};
-use crate::catalogue::{Group, ObjectId};
+use crate::catalogue::{Attribute, ObjectId};
 use crate::dialects::hep001::{self, Recognised};
 use crate::fs::node::DirEntry;
 use crate::store;
@@ -44,7 +44,7 @@ pub struct GroupNode {
 /// A group after its first listing.
 #[derive(Debug)]
 pub struct Loaded {
-    group: Group,
+    attributes: Arc<[Attribute]>,
     /// The table, where the group is one.
     pub table: Option<Arc<Table>>,
     listing: Listing,
@@ -106,7 +106,7 @@ impl GroupNode {
     fn list(&self, interrupt: &Interrupt) -> Result<Loaded, Error> {
         let file = self.opened.file();
         let failed = |error| Error::from(store::Error::Hdf5 { path: self.path.clone(), error });
-        let group = file.client().group(self.id, interrupt).map_err(failed)?;
+        let group = file.group(self.id, interrupt).map_err(failed)?;
         file.check()?;
         let mut findings = Vec::new();
         let table = match hep001::recognise(&self.path, &group.attributes) {
@@ -131,7 +131,7 @@ impl GroupNode {
         }
         self.opened.report(&self.path, findings.clone());
         Ok(Loaded {
-            group,
+            attributes: group.attributes,
             table,
             listing,
             columns,
@@ -177,14 +177,14 @@ impl GroupNode {
 
     /// The node of a file.
     fn file(&self, loaded: &Arc<Loaded>, child: &Child) -> Result<NodeRef, Error> {
-        let of_group = || Xattrs { name: self.name.clone(), attributes: loaded.group.attributes.clone() };
+        let of_group = || Xattrs { name: self.name.clone(), attributes: loaded.attributes.clone() };
         let (view, xattrs): (Arc<dyn View>, Xattrs) = match child {
             Child::Metadata => {
                 let loaded = loaded.clone();
                 let path = self.path.clone();
                 let make = move || match &loaded.table {
                     Some(table) => metadata::table(table, &loaded.column_members, &loaded.members),
-                    None => metadata::group(&path, &loaded.group.attributes, &loaded.members, &loaded.findings),
+                    None => metadata::group(&path, &loaded.attributes, &loaded.members, &loaded.findings),
                 };
                 (Arc::new(ConstantView::new(make)), of_group())
             }
@@ -354,7 +354,7 @@ impl Node for GroupDirectory {
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
         let loaded = self.0.load(interrupt)?;
-        Ok(Xattrs { name: self.0.name.clone(), attributes: loaded.group.attributes.clone() }.list())
+        Ok(Xattrs { name: self.0.name.clone(), attributes: loaded.attributes.clone() }.list())
     }
 
     directory_only!();

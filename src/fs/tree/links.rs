@@ -103,7 +103,7 @@ impl<'a> Resolver<'a> {
         let mut visited = self.visited.borrow_mut();
         let known = visited
             .entry(path.to_owned())
-            .or_insert_with(|| self.opened.file().client().group(id, self.interrupt).ok().map(Arc::new));
+            .or_insert_with(|| self.opened.file().group(id, self.interrupt).ok().map(Arc::new));
         known.clone()
     }
 

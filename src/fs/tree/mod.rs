@@ -104,6 +104,12 @@ impl Context {
         self.opened().iter().for_each(|opened| self.watch_file(opened.path()));
     }
 
+    /// Writes to the cache folder what the HDF5 workers said of the sources that are open, as far as that was not done in
+    /// passing.
+    pub fn save(&self) {
+        self.opened().iter().for_each(|opened| opened.file().save_answers());
+    }
+
     /// Sources that are open.
     fn opened(&self) -> Vec<Arc<Opened>> {
         self.openings.lock().iter().filter_map(Weak::upgrade).collect()

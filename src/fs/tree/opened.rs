@@ -159,15 +159,16 @@ impl Opened {
             return Err(OpenError::NotHdf5(path.to_owned()));
         }
         let client = Arc::new(Client::new(source.clone(), context.workers.clone()));
-        let info = client.file(interrupt).map_err(|error| OpenError::Hdf5 { path: path.to_owned(), error })?;
+        let file = File::open(context.store.clone(), source.clone(), client, interrupt);
+        let file = file.map_err(|error| OpenError::Hdf5 { path: path.to_owned(), error })?;
         // What libhdf5 saw belongs to the identity taken before it looked.
-        if !info.swmr {
+        if !file.info().swmr {
             source.check()?;
         }
         let metadata = source.metadata()?;
         let opened = Arc::new(Self {
             context: context.clone(),
-            file: Arc::new(File::new(context.store.clone(), source, client, info)),
+            file: Arc::new(file),
             shown: Shown::of(&metadata),
             first_paths: OnceLock::new(),
             findings: Mutex::default(),
@@ -255,7 +256,7 @@ impl Opened {
         let mut queue = std::collections::VecDeque::from([root]);
         while let Some(group) = queue.pop_front() {
             interrupt.check()?;
-            let Ok(listed) = self.file.client().group(group, interrupt) else { continue };
+            let Ok(listed) = self.file.group(group, interrupt) else { continue };
             let path = paths.get(&group).cloned().unwrap_or_default();
             for link in &listed.links {
                 if let crate::catalogue::Target::Hard(Object::Group { id, .. }) = &link.target

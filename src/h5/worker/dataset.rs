@@ -11,7 +11,9 @@ use super::ffi;
 use super::grid::Grid;
 use super::read::reclaim;
 use super::session::Session;
-use crate::catalogue::{Attribute, Chunk, Dataset, Elements, Fill, Filter, Layout, ObjectId, VirtualSource};
+use crate::catalogue::{
+    Attribute, Chunk, Dataset, Elements, Fill, Filter, Layout, ObjectId, PACKED_CHUNK, VirtualSource,
+};
 use crate::h5::protocol::{Answer, PAGE, Refusal, printable};
 
 /// A fill value longer than this is not shown.
@@ -78,7 +80,7 @@ impl Session {
             shape: extent.shape,
             max_shape: extent.max_shape,
             null: extent.null,
-            attributes,
+            attributes: attributes.into(),
         })
     }
 
@@ -124,11 +126,10 @@ impl Session {
 }
 
 fn too_many(id: ObjectId, count: u64, limit: u64) -> Refusal {
-    let size = size_of::<Chunk>() as u64;
     Refusal::TooLarge {
         what: format!("the list of the chunks of the dataset at address {}", id.address),
-        bytes: count.saturating_mul(size),
-        limit: limit.saturating_mul(size),
+        bytes: count.saturating_mul(PACKED_CHUNK),
+        limit: limit.saturating_mul(PACKED_CHUNK),
     }
 }
 

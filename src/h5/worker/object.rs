@@ -19,12 +19,12 @@ impl Session {
             ffi::I_GROUP => Ok(Object::Group {
                 id,
                 link_count: info_of(object.raw())?.references,
-                attributes: self.attributes(&object, id.file)?,
+                attributes: self.attributes(&object, id.file)?.into(),
             }),
             ffi::I_DATASET => Ok(Object::Dataset(Box::new(self.dataset(&object, id)?))),
             ffi::I_DATATYPE => {
                 let (datatype, _) = describe(&object, self.file(id.file)?.address_size)?;
-                Ok(Object::Datatype { id, datatype, attributes: self.attributes(&object, id.file)? })
+                Ok(Object::Datatype { id, datatype, attributes: self.attributes(&object, id.file)?.into() })
             }
             other => Err(Reason::new(format!("an object of the unknown kind {other}"))),
         }

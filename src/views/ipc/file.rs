@@ -15,10 +15,8 @@ use super::plan::{Plan, Role};
 use super::table::Table;
 use crate::source::Interrupt;
 use crate::store::Error;
+use crate::views::LARGEST_SIZE;
 use crate::views::pass::Keeper;
-
-/// The largest size that is ever stated, where none is known yet.
-pub(super) const LARGEST_SIZE: u64 = 1 << 62;
 
 /// Room that a header of a batch without bytes would need less.
 const HEADER_MARGIN: u64 = 64;

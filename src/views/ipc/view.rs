@@ -6,7 +6,7 @@ use arrow::array::Array;
 use parking_lot::Mutex;
 
 use super::IpcColumn;
-use super::file::{File, LARGEST_SIZE};
+use super::file::File;
 use super::layout::{Placed, Position};
 use super::lengths::Pass;
 use super::plan::{Kind, Role};
@@ -16,7 +16,7 @@ use crate::source::Interrupt;
 use crate::store::{Error, Lent};
 use crate::views::pass::{Keeper, Progress};
 use crate::views::rendered::{BlockCache, next_view};
-use crate::views::{Effort, Size, View};
+use crate::views::{Effort, LARGEST_SIZE, Size, View};
 
 /// In the keys of rendered blocks, the column of what belongs to none.
 const HEADERS: u64 = u64::MAX;
@@ -78,10 +78,10 @@ impl Drop for IpcView {
 
 impl View for IpcView {
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
-        if effort == Effort::Free {
-            // Without labels there is nothing to read.
+        if matches!(effort, Effort::Known | Effort::Free) {
+            // Without labels there is nothing to read; but what is made takes some kilobytes for each column.
             let opened = match self.opened.get() {
-                None if !self.columns.iter().any(has_labels) => self.open(interrupt).ok(),
+                None if effort == Effort::Free && !self.columns.iter().any(has_labels) => self.open(interrupt).ok(),
                 opened => opened,
             };
             let known = opened.and_then(File::known);

@@ -5,6 +5,7 @@ mod datatype;
 mod value;
 
 use bstr::{BStr, BString};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::{Attribute, Dataset, Fill, Filter, Layout};
@@ -30,23 +31,59 @@ pub struct Member {
     pub details: Map<String, Value>,
 }
 
+/// A list whose elements are made one by one: all of them together, as [`Value`]s, would take twenty times the memory of
+/// their text, and a table may have very many columns.
+struct Each<F>(F);
+
+impl<F: Fn() -> I, I: Iterator<Item = Value>> Serialize for Each<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
+/// What `metadata.json` of a group that is no table says.
+#[derive(Serialize)]
+struct GroupDocument<'a, M> {
+    schema: u32,
+    kind: &'static str,
+    path: &'a str,
+    attributes: Value,
+    members: M,
+    findings: &'a [Finding],
+}
+
+/// What `metadata.json` of a table says.
+#[derive(Serialize)]
+struct TableDocument<'a, C, M> {
+    schema: u32,
+    kind: &'static str,
+    path: &'a str,
+    dialect: &'static str,
+    revision: &'a str,
+    rows: u64,
+    attributes: Value,
+    columns: C,
+    categories: Vec<Value>,
+    members: M,
+    not_shown: Vec<String>,
+    findings: &'a [Finding],
+}
+
 /// `metadata.json` of a group that is no table.
 pub fn group(path: &str, attributes: &[Attribute], members: &[Member], findings: &[Finding]) -> Vec<u8> {
-    pretty(&json!({
-        "schema": SCHEMA,
-        "kind": "group",
-        "path": path,
-        "attributes": attributes_value(attributes),
-        "members": members.iter().map(member_value).collect::<Vec<_>>(),
-        "findings": findings,
-    }))
+    pretty(&GroupDocument {
+        schema: SCHEMA,
+        kind: "group",
+        path,
+        attributes: attributes_value(attributes),
+        members: Each(|| members.iter().map(member_value)),
+        findings,
+    })
 }
 
 /// `metadata.json` of a table. `views` says for each column under which names it is shown and which views it cannot have.
 pub fn table(table: &Table, views: &[Member], members: &[Member]) -> Vec<u8> {
-    let columns: Vec<Value> =
-        table.columns.iter().zip(views).map(|(column, views)| column_value(table, column, views)).collect();
-    let categories: Vec<Value> = table
+    let categories = table
         .categories
         .iter()
         .map(|set| {
@@ -59,20 +96,20 @@ pub fn table(table: &Table, views: &[Member], members: &[Member]) -> Vec<u8> {
             })
         })
         .collect();
-    pretty(&json!({
-        "schema": SCHEMA,
-        "kind": "table",
-        "path": table.path,
-        "dialect": table.dialect,
-        "revision": table.revision,
-        "rows": table.rows,
-        "attributes": attributes_value(&table.attributes),
-        "columns": columns,
-        "categories": categories,
-        "members": members.iter().map(member_value).collect::<Vec<_>>(),
-        "not_shown": table.servants.iter().map(|name| name.to_string()).collect::<Vec<_>>(),
-        "findings": table.findings,
-    }))
+    pretty(&TableDocument {
+        schema: SCHEMA,
+        kind: "table",
+        path: &table.path,
+        dialect: table.dialect,
+        revision: &table.revision,
+        rows: table.rows,
+        attributes: attributes_value(&table.attributes),
+        columns: Each(|| table.columns.iter().zip(views).map(|(column, views)| column_value(table, column, views))),
+        categories,
+        members: Each(|| members.iter().map(member_value)),
+        not_shown: table.servants.iter().map(|name| name.to_string()).collect(),
+        findings: &table.findings,
+    })
 }
 
 /// `indexes.json`: row labels and search indexes of a table.
@@ -237,8 +274,8 @@ fn filters_value(filters: &[Filter]) -> Value {
         .into()
 }
 
-fn pretty(value: &Value) -> Vec<u8> {
-    // A `Value` has string keys only, so this cannot fail.
+fn pretty(value: &impl Serialize) -> Vec<u8> {
+    // All keys are strings, so this cannot fail.
     let mut bytes = serde_json::to_vec_pretty(value).unwrap_or_default();
     bytes.push(b'\n');
     bytes

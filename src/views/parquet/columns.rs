@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{Field, Fields, Schema};
 use parquet::basic::Type;
 use parquet::schema::types::SchemaDescriptor;
 
@@ -12,9 +12,9 @@ use super::hints::Hints;
 use super::layout::{Bodies, Groups, Slots};
 use super::leaf::{Cells, Encoding, Leaf, Physical};
 use super::page::Values;
+use super::schema;
 use super::shape::Shape;
 use super::shred::Step;
-use super::{keys, schema};
 use crate::source::Interrupt;
 use crate::store::statistics::Learner;
 use crate::store::{Error, Rows};
@@ -137,7 +137,8 @@ pub(super) struct Prepared {
     pub groups: Groups,
     pub leaves: Vec<PreparedLeaf>,
     pub schema: SchemaDescriptor,
-    pub key_values: Vec<(String, String)>,
+    /// The Arrow fields of the columns.
+    pub fields: Fields,
 }
 
 /// Row groups and leaves: what places and sizes follow from.
@@ -183,10 +184,9 @@ impl Prepared {
             let notes = column.notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone()));
             field.with_metadata(notes.collect::<HashMap<_, _>>())
         };
-        let fields: Vec<Field> = columns.iter().zip(fields).map(noted).collect();
-        let key_values = keys::key_values(columns, &fields);
+        let fields: Fields = columns.iter().zip(fields).map(noted).collect();
         let physical = |leaf: &PreparedLeaf| physical_of(leaf.leaf.physical);
-        let schema = schema::convert(&Schema::new(fields));
+        let schema = schema::convert(&Schema::new(fields.clone()));
         let schema = schema.map_err(|reason| Error::Unsupported { path: "parquet".into(), reason })?;
         // The schema is made by `parquet`, the pages by us: they must agree.
         let columns = schema.columns().iter().map(|column| (column.path().parts(), column.physical_type()));
@@ -194,7 +194,7 @@ impl Prepared {
             let reason = "schema and data have different leaf columns".into();
             return Err(Error::Unsupported { path: "parquet".into(), reason });
         }
-        Ok(Self { groups, leaves, schema, key_values })
+        Ok(Self { groups, leaves, schema, fields })
     }
 }
 

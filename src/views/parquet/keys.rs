@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{Fields, Schema};
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
 
 use super::columns::ParquetColumn;
@@ -13,11 +13,11 @@ use crate::views::pandas;
 pub(super) const CREATED_BY: &str = concat!("hepfs version ", env!("CARGO_PKG_VERSION"), " (build layout-1)");
 
 /// The Arrow schema, row labels for pandas, and what is known of columns: `energy.units`.
-pub(super) fn key_values(columns: &[ParquetColumn], fields: &[Field]) -> Vec<(String, String)> {
+pub(super) fn key_values(columns: &[ParquetColumn], fields: &Fields) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     let labels = columns.iter().zip(fields).filter(|(column, _)| column.is_label);
     let labels: Vec<&str> = labels.map(|(_, field)| field.name().as_str()).collect();
-    if let Some(index) = pandas::metadata(fields.iter(), &labels) {
+    if let Some(index) = pandas::metadata(fields.iter().map(AsRef::as_ref), &labels) {
         pairs.push((pandas::KEY.into(), index));
     }
     for (column, field) in columns.iter().zip(fields) {
@@ -26,7 +26,7 @@ pub(super) fn key_values(columns: &[ParquetColumn], fields: &[Field]) -> Vec<(St
     }
     // pyarrow takes what is said of the file from the Arrow schema where there is one, and overlooks the rest.
     let said = pairs.iter().cloned().collect::<HashMap<_, _>>();
-    let schema = Schema::new_with_metadata(fields.to_vec(), said);
+    let schema = Schema::new_with_metadata(fields.clone(), said);
     pairs.push((ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(&schema)));
     pairs
 }

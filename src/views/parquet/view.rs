@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use super::column_index::KnownLeaf;
 use super::columns::{Leaves, ParquetColumn, Prepared, PreparedLeaf};
 use super::footer::{Footer, LONGEST, LeafEntry};
-use super::keys::CREATED_BY;
+use super::keys::{CREATED_BY, key_values};
 use super::layout::{Layout, LeafSize, PagePlace, Pages, Place};
 use super::leaf::Body;
 use super::page::{DATA_HEADER, DICTIONARY_HEADER, PADDED_HEADER, data_header, dictionary_header};
@@ -21,10 +21,7 @@ use crate::store::{Error, Lent, RowRange};
 use crate::views::pass::{self, Progress};
 use crate::views::rendered::{Block, BlockCache, next_view};
 use crate::views::text::streams::Streams;
-use crate::views::{Access, Effort, Size, View};
-
-/// What is stated where nothing better is known: far from overflow in any sum.
-const LARGEST_SIZE: u64 = 1 << 62;
+use crate::views::{Access, Effort, LARGEST_SIZE, Size, View};
 
 /// A page longer than this, of a single value, is not rendered ahead.
 const LONGEST_AHEAD: u64 = 2 << 20;
@@ -108,7 +105,13 @@ impl Drop for Shared {
 impl View for ParquetView {
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
         let shared = &self.shared;
-        if effort == Effort::Free && shared.is_costly(interrupt)? {
+        let known = match effort {
+            // A frame takes some kilobytes for each column.
+            Effort::Known => shared.frame.get().is_some(),
+            Effort::Free => !shared.is_costly(interrupt)?,
+            Effort::Quick | Effort::Exact => true,
+        };
+        if !known {
             return Ok(Size::AtMost(LARGEST_SIZE));
         }
         // Spark finds the footer by what `stat` says, so a quick size is exact too.
@@ -240,8 +243,8 @@ impl Shared {
         });
         let entries = entries.collect();
         let index = PageIndex::new(layout.clone(), known).map(Arc::new);
-        let key_values = &prepared.key_values;
-        let footer = Footer::new(layout.clone(), index.clone(), &prepared.schema, entries, key_values, CREATED_BY);
+        let key_values = key_values(&self.columns, &prepared.fields);
+        let footer = Footer::new(layout.clone(), index.clone(), &prepared.schema, entries, &key_values, CREATED_BY);
         let footer = footer.ok_or_else(|| broken("the footer would pass 256 MiB".into()))?;
         let frame = Arc::new(Frame { started: started.clone(), layout, index, footer });
         Ok(self.frame.get_or_init(|| frame).clone())

@@ -17,13 +17,10 @@ use crate::source::Interrupt;
 use crate::store::{Error, RowRange};
 use crate::views::pass::{self, Keeper, Measure, Progress};
 use crate::views::rendered::{Block, BlockCache, Key, next_view};
-use crate::views::{Effort, Size, View};
+use crate::views::{Effort, LARGEST_SIZE, Size, View};
 
 /// Counts changes of how values are written or measured: what was kept before one is not used after it.
 const VERSION: u32 = 1;
-
-/// The largest size that is ever stated: where no bound is known, or it is larger. Far from overflow in any sum.
-const LARGEST_SIZE: u64 = 1 << 62;
 
 /// A block longer than this is divided before it is rendered: the estimate of its rows' width was wrong, or there are so
 /// many rows that blocks had to be longer.
@@ -175,7 +172,7 @@ impl View for TextView {
             return Ok(Size::Exact(header.saturating_add(known)));
         }
         let known = match effort {
-            Effort::Free => None,
+            Effort::Known | Effort::Free => None,
             Effort::Quick => match shared.index.found() {
                 None if shared.is_quick() => {
                     let lengths = shared.body.measure(0..shared.body.grid.blocks(), interrupt)?;

@@ -1,0 +1,62 @@
+//! What could be read in full. Anything else may be readable the next time it is asked for (after an input error, in a
+//! worker with more memory), so nobody should remember it.
+
+use super::{Attribute, Dataset, Fill, Group, Link, Object, Target};
+
+impl Group {
+    /// Whether everything in it could be read: no attribute, link or object is described as unreadable, and no soft link
+    /// or reference leads nowhere, which is how one looks whose way could not be read.
+    pub fn is_whole(&self) -> bool {
+        self.attributes.iter().all(Attribute::is_whole) && self.links.iter().all(Link::is_whole)
+    }
+
+    /// Whether libhdf5 can undo every filter of every dataset in it.
+    pub fn has_all_filters(&self) -> bool {
+        self.links.iter().filter_map(|link| link.target.object()).all(Object::has_all_filters)
+    }
+}
+
+impl Link {
+    fn is_whole(&self) -> bool {
+        match &self.target {
+            Target::Hard(object) => object.is_whole(),
+            Target::Soft { object, .. } => object.as_ref().is_some_and(Object::is_whole),
+            // Not followed, as a rule.
+            Target::External { object, .. } => object.as_ref().is_none_or(Object::is_whole),
+            Target::UserDefined(_) => true,
+            Target::Unreadable(_) => false,
+        }
+    }
+}
+
+impl Object {
+    /// Whether everything about it could be read; see [`Group::is_whole`].
+    pub fn is_whole(&self) -> bool {
+        let fill = match self {
+            Object::Unreadable { .. } => return false,
+            Object::Dataset(dataset) => !matches!(dataset.fill, Fill::Unreadable(_)),
+            Object::Group { .. } | Object::Datatype { .. } => true,
+        };
+        fill && self.attributes().iter().all(Attribute::is_whole)
+    }
+
+    /// Whether libhdf5 can undo every filter of it, if it is a dataset.
+    pub fn has_all_filters(&self) -> bool {
+        match self {
+            Object::Dataset(dataset) => dataset.has_all_filters(),
+            _ => true,
+        }
+    }
+}
+
+impl Dataset {
+    fn has_all_filters(&self) -> bool {
+        self.filters.iter().all(|filter| filter.available)
+    }
+}
+
+impl Attribute {
+    fn is_whole(&self) -> bool {
+        self.value.is_ok() && self.references.iter().all(Option::is_some)
+    }
+}
