@@ -2,17 +2,18 @@
 //! FUSE adds.
 //!
 //! ```text
-//! HEPFS_BENCH=run.h5:other.h5 cargo bench --bench engine      # criterion, `t/columns/x.raw` of each
-//! engine --plain FILE NAME READERS DECODERS [PLUGINS]         # one read of NAME, as a line of JSON
+//! HEPFS_BENCH=run.h5:other.h5 cargo bench --bench engine     # criterion, `t/columns/x.raw` of each
+//! engine --plain FILE NAME one|all [PLUGINS]                 # one read of NAME, as a line of JSON
 //! ```
 //!
 //! The files are read as the adapter reads them for the kernel: in requests of 1 MiB, lent where the bytes lie together
-//! already, by READERS threads that take the next request each, while DECODERS threads decode ahead. "One thread" is one
-//! reader and nobody who decodes ahead.
+//! already, by a reader for each core that takes the next request, while as many threads decode ahead. "One core" is
+//! what a machine with one core would do.
 
 use std::hint::black_box;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, available_parallelism};
 use std::time::{Duration, Instant};
@@ -38,7 +39,7 @@ type Failure = Box<dyn std::error::Error>;
 
 /// A file of a tree, opened anew so that nothing of it is warm.
 struct Cold {
-    context: std::sync::Arc<Context>,
+    context: Arc<Context>,
     node: NodeRef,
     readers: usize,
 }
@@ -52,11 +53,12 @@ struct Taken {
 }
 
 impl Cold {
-    fn open(file: PathBuf, name: &str, readers: usize, decoders: usize, plugins: Option<PathBuf>) -> Result<Self, Failure> {
-        let store = Store::new(store::Options { threads: decoders, ..store::Options::default() });
+    fn open(file: &Path, name: &str, plugins: Option<PathBuf>) -> Result<Self, Failure> {
+        let readers = available_parallelism()?.get();
+        let store = Store::new(store::Options { threads: readers, ..store::Options::default() });
         let context = Context::new(store, h5::Options { plugins, ..h5::Options::default() });
         let interrupt = Interrupt::new();
-        let mut node = tree::root(&context, &[file], &interrupt)?;
+        let mut node = tree::root(&context, &[file.to_owned()], &interrupt)?;
         for part in name.split('/') {
             node = node.lookup(part.as_bytes(), &interrupt)?;
         }
@@ -95,37 +97,51 @@ impl Cold {
     }
 }
 
-/// One read, told in JSON.
-fn plain(arguments: &[String]) -> Result<(), Failure> {
-    let [file, name, readers, decoders, plugins @ ..] = arguments else {
-        return Err("usage: engine --plain FILE NAME READERS DECODERS [PLUGINS]".into());
+/// Does something on one core, with all threads that it starts.
+fn on_one_core<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let pinned = || {
+        let core = core_affinity::get_core_ids().and_then(|cores| cores.first().copied());
+        assert!(core.is_some_and(core_affinity::set_for_current), "threads cannot be kept to one core here");
+        work()
     };
-    let cold = Cold::open(file.into(), name, readers.parse()?, decoders.parse()?, plugins.first().map(PathBuf::from))?;
-    let taken = cold.read()?;
-    let told = json!({
-        "bytes": taken.bytes,
-        "seconds": taken.wall.as_secs_f64(),
-        "core_seconds": taken.processor.as_secs_f64(),
-        "worker_bytes": cold.context.store.stats().worker_bytes.get(),
-    });
-    println!("{told}");
+    thread::scope(|scope| scope.spawn(pinned).join().expect("the measurement panicked"))
+}
+
+/// One read, as JSON.
+fn told(file: &Path, name: &str, plugins: Option<PathBuf>) -> Result<String, String> {
+    let read = || {
+        let cold = Cold::open(file, name, plugins)?;
+        let taken = cold.read()?;
+        Ok::<_, Failure>(json!({
+            "bytes": taken.bytes,
+            "seconds": taken.wall.as_secs_f64(),
+            "core_seconds": taken.processor.as_secs_f64(),
+            "worker_bytes": cold.context.store.stats().worker_bytes.get(),
+        }))
+    };
+    read().map(|json| json.to_string()).map_err(|error| error.to_string())
+}
+
+/// `--plain`.
+fn plain(arguments: &[String]) -> Result<(), Failure> {
+    let [file, name, cores, plugins @ ..] = arguments else {
+        return Err("usage: engine --plain FILE NAME one|all [PLUGINS]".into());
+    };
+    let read = || told(Path::new(file), name, plugins.first().map(PathBuf::from));
+    println!("{}", if cores == "one" { on_one_core(read) } else { read() }?);
     Ok(())
 }
 
-/// Each file on one thread and on all of them.
+/// Each file on one core and on all of them.
 fn measure(criterion: &mut Criterion, files: Vec<PathBuf>) -> Result<(), Failure> {
-    let cores = available_parallelism()?.get();
     for file in files {
-        let open = |readers, decoders| Cold::open(file.clone(), NAME, readers, decoders, None);
+        let read = || Cold::open(&file, NAME, None)?.read();
         let mut group = criterion.benchmark_group(file.display().to_string());
-        group.sample_size(10).throughput(Throughput::Bytes(open(1, 0)?.read()?.bytes));
-        for (name, readers, decoders) in [("one thread", 1, 0), ("all threads", cores, cores)] {
-            // A fault of the file shows in the read above.
-            let cold_read = || Ok::<_, Failure>(open(readers, decoders)?.read()?.wall);
-            group.bench_function(name, |bencher| {
-                bencher.iter_custom(|times| (0..times).map(|_| cold_read().expect("it was readable before")).sum());
-            });
-        }
+        group.sample_size(10).throughput(Throughput::Bytes(read()?.bytes));
+        // A fault of the file shows in the read above.
+        let reads = |times: u64| (0..times).map(|_| read().expect("it was readable before").wall).sum::<Duration>();
+        group.bench_function("one core", |bencher| bencher.iter_custom(|times| on_one_core(|| reads(times))));
+        group.bench_function("all cores", |bencher| bencher.iter_custom(reads));
         group.finish();
     }
     Ok(())
@@ -137,7 +153,7 @@ fn main() -> ExitCode {
         // The library starts the running program as its worker.
         Some("hdf5-worker") => return h5::worker_main(),
         Some("--plain") => plain(&arguments[1..]),
-        _ => match std::env::var_os("HEPFS_BENCH") {
+        _ => match std::env::var_os("HEPFS_BENCH").filter(|files| !files.is_empty()) {
             Some(files) => {
                 let mut criterion = Criterion::default().configure_from_args();
                 let measured = measure(&mut criterion, std::env::split_paths(&files).collect());

@@ -71,7 +71,7 @@ def together_mounted(programs, path, readers):
 
 def reader_h5py(path, rows, ready, done):
     """One of several processes."""
-    buffer = np.zeros(rows, KIND)
+    buffer = np.ones(rows, KIND)
     with h5py.File(path) as file:
         ready.wait(PATIENCE)
         file["t/x"].read_direct(buffer)
@@ -111,10 +111,11 @@ def cold(path, read):
 def measure(programs, path, arguments):
     """All of them in turn, ours and theirs."""
     size = arguments.rows * KIND.itemsize
-    buffer = np.zeros(arguments.rows, KIND)
+    # Ones, unlike zeros, touch their memory.
+    buffer = np.ones(arguments.rows, KIND)
     at_random, strided = places(size), range(0, size - BLOCK + 1, STRIDE)
     measures = {
-        "decoding": lambda: programs.read_engine(path, RAW, 1, 0),
+        "decoding": lambda: programs.read_engine(path, RAW, "one"),
         "random": lambda: blocks_mounted(programs, path, at_random),
         "random, h5py": lambda: blocks_h5py(path, at_random),
         "strided": lambda: blocks_mounted(programs, path, strided),

@@ -18,7 +18,6 @@ class Taken:
 
     seconds: float
     core_seconds: float = 0.0
-    bytes: int = 0
     memory: int = 0
     latencies: list = field(default_factory=list)
     through_worker: bool = False
@@ -95,6 +94,8 @@ class Rounds:
 def pairs(repeats, ours, peer):
     """Medians of the seconds of both, and of the ratio peer/ours pair by pair."""
     rounds = Rounds(repeats, {"ours": lambda: Taken(ours()), "peer": lambda: Taken(peer())})
+    if rounds.failed:
+        raise Unmeasurable(*rounds.failed.values())
     return *(rounds.median(name, lambda taken: taken.seconds) for name in ("ours", "peer")), rounds.ratio("ours", "peer")
 
 
@@ -123,7 +124,7 @@ class Table:
 
     def end(self):
         """Prints the notes."""
-        print("".join(f"\n{note}" for note in self.notes), flush=True)
+        print("".join(f"\n{note}" for note in self.notes) + "\n" * bool(self.notes), flush=True)
 
 
 def comparison():

@@ -123,16 +123,15 @@ class Programs:
         with self.null(size) as (mountpoint, daemon):
             return cat_served(mountpoint / "zeros", daemon)
 
-    def read_engine(self, path, name, readers, decoders):
-        """The same bytes without FUSE."""
+    def read_engine(self, path, name, cores):
+        """The same bytes without FUSE, on "one" or on "all" cores."""
         plugins = [self.arguments.plugins] if self.arguments.plugins else []
-        command = [self.engine, "--plain", path, name, str(readers), str(decoders), *plugins]
+        command = [self.engine, "--plain", path, name, cores, *plugins]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode:
             raise Unmeasurable((done.stderr.strip().splitlines() or ["no word"])[-1].removeprefix("engine: "))
         told = json.loads(done.stdout)
-        through_worker = told["worker_bytes"] > 0
-        return Taken(told["seconds"], told["core_seconds"], told["bytes"], through_worker=through_worker)
+        return Taken(told["seconds"], told["core_seconds"], through_worker=told["worker_bytes"] > 0)
 
 
 def cat_served(file, daemon):
