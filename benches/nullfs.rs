@@ -1,31 +1,74 @@
-//! A file system of one file of zeros, behind the same adapter: the ceiling that FUSE sets for everything else.
+//! A file system of files that are in memory already, behind the same adapter: the ceiling that FUSE sets for everything
+//! else.
 //!
-//! `cargo bench --bench nullfs -- MOUNTPOINT BYTES` serves `MOUNTPOINT/zeros` until a signal or an unmount ends it;
-//! `scripts/bench` starts it beside hepfs.
+//! `cargo bench --bench nullfs -- MOUNTPOINT BYTES [FILE]` serves `MOUNTPOINT/zeros`, and `MOUNTPOINT/copy` with the bytes
+//! of FILE, until a signal or an unmount ends it; `scripts/bench` starts it beside hepfs. Answers are lent as hepfs lends
+//! decoded chunks: no byte is touched on their way to the kernel.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bstr::BString;
+use clap::Parser;
 use hepfs::fs::mount::{Mount, MountOptions, StopSignals};
 use hepfs::fs::{Attributes, Children, DirEntry, Error, Kind, Node, NodeRef};
 use hepfs::source::Interrupt;
+use hepfs::store::{Budget, Lent};
 use hepfs::views::{Effort, Size};
 
-const NAME: &str = "zeros";
+/// The longest answer.
+const LONGEST: usize = 1 << 20;
 
-/// The directory, or the file in it.
-struct Null {
-    kind: Kind,
+/// Files in memory, served as fast as FUSE can.
+#[derive(Parser)]
+struct Arguments {
+    /// An existing directory
+    mountpoint: PathBuf,
+    /// Length of `zeros`
     bytes: u64,
+    /// A file to show as `copy`
+    file: Option<PathBuf>,
+    /// Bypass the page cache
+    #[arg(long)]
+    direct_io: bool,
+    /// Session threads instead of one per core
+    #[arg(long)]
+    threads: Option<usize>,
+    /// All of them share one channel to the kernel
+    #[arg(long)]
+    one_channel: bool,
+    /// Longest read that the kernel may ask for, in bytes
+    #[arg(long, default_value_t = LONGEST as u32)]
+    max_read: u32,
+    /// Write each answer into a buffer first, as hepfs does where bytes do not lie together
+    #[arg(long)]
+    copied: bool,
+    /// Cargo adds it
+    #[arg(long, hide = true)]
+    bench: bool,
 }
 
-impl Node for Null {
+/// The directory.
+struct Folder(Vec<(&'static str, NodeRef)>);
+
+/// One of its files: the same bytes over and over.
+struct File {
+    bytes: u64,
+    content: Lent,
+    copied: bool,
+}
+
+fn attributes(kind: Kind) -> Attributes {
+    let time = SystemTime::UNIX_EPOCH;
+    Attributes { kind, mode: 0o555, mtime: time, ctime: time, atime: time }
+}
+
+impl Node for Folder {
     fn attributes(&self) -> Attributes {
-        let time = SystemTime::UNIX_EPOCH;
-        Attributes { kind: self.kind, mode: 0o555, mtime: time, ctime: time, atime: time }
+        attributes(Kind::Directory)
     }
 
     fn is_current(&self) -> bool {
@@ -33,14 +76,54 @@ impl Node for Null {
     }
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-        if name != NAME.as_bytes() {
-            return Err(Error::NotFound);
-        }
-        Ok(Arc::new(Null { kind: Kind::File, bytes: self.bytes }))
+        let found = self.0.iter().find(|(known, _)| known.as_bytes() == name);
+        found.map(|(_, node)| node.clone()).ok_or(Error::NotFound)
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Ok([DirEntry { name: NAME.into(), kind: Kind::File }].into())
+        Ok(self.0.iter().map(|(name, _)| DirEntry { name: (*name).into(), kind: Kind::File }).collect())
+    }
+
+    fn readlink(&self) -> Result<BString, Error> {
+        Err(Error::NotAFile)
+    }
+
+    fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
+        Ok(Size::Exact(0))
+    }
+
+    fn read(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        Err(Error::NotAFile)
+    }
+
+    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        Ok(Vec::new())
+    }
+}
+
+impl File {
+    /// The bytes from `offset` on; zeros are the same wherever they are taken from.
+    fn part(&self, offset: u64, length: usize) -> Option<Lent> {
+        let start = if self.bytes == self.content.len() as u64 { usize::try_from(offset).ok()? } else { 0 };
+        self.content.part(start..start.checked_add(length)?)
+    }
+}
+
+impl Node for File {
+    fn attributes(&self) -> Attributes {
+        attributes(Kind::File)
+    }
+
+    fn is_current(&self) -> bool {
+        true
+    }
+
+    fn lookup(&self, _: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
+        Err(Error::NotADirectory)
+    }
+
+    fn children(&self, _: &Interrupt) -> Result<Children, Error> {
+        Err(Error::NotADirectory)
     }
 
     fn readlink(&self) -> Result<BString, Error> {
@@ -52,9 +135,14 @@ impl Node for Null {
     }
 
     fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        let length = self.bytes.saturating_sub(offset).min(length as u64) as usize;
-        out.resize(out.len() + length, 0);
+        let left = self.bytes.saturating_sub(offset);
+        let part = self.part(offset, usize::try_from(left).map_or(length, |left| left.min(length)));
+        out.extend_from_slice(&part.ok_or(Error::NotFound)?);
         Ok(())
+    }
+
+    fn lend(&self, offset: u64, length: usize, _: &Interrupt) -> Result<Option<Lent>, Error> {
+        Ok(if self.copied { None } else { self.part(offset, length) })
     }
 
     fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
@@ -62,23 +150,46 @@ impl Node for Null {
     }
 }
 
+/// The files that were asked for.
+fn files(arguments: &Arguments) -> std::io::Result<Folder> {
+    let lent = |bytes: &[u8]| {
+        let budget = Budget::new(u64::MAX);
+        let made = Lent::made(&budget, bytes.len(), |out| {
+            out.copy_from_slice(bytes);
+            Ok::<_, std::io::Error>(())
+        });
+        made?.ok_or_else(|| std::io::Error::other("no memory"))
+    };
+    let file = |bytes, content| Arc::new(File { bytes, content, copied: arguments.copied }) as NodeRef;
+    let mut files = vec![("zeros", file(arguments.bytes, lent(&[0; LONGEST])?))];
+    if let Some(path) = &arguments.file {
+        let content = fs::read(path)?;
+        files.push(("copy", file(content.len() as u64, lent(&content)?)));
+    }
+    Ok(Folder(files))
+}
+
+fn serve(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    let options = MountOptions {
+        direct_io: arguments.direct_io,
+        threads: arguments.threads,
+        clone_fd: !arguments.one_channel,
+        max_read: arguments.max_read,
+        ..MountOptions::default()
+    };
+    let stop = StopSignals::catch()?;
+    Mount::new(Arc::new(files(arguments)?), &arguments.mountpoint, &options)?.serve_until(&stop)?;
+    Ok(())
+}
+
 fn main() -> ExitCode {
-    // Cargo adds `--bench`.
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let [mountpoint, bytes] = arguments.as_slice() else {
-        eprintln!("usage: nullfs MOUNTPOINT BYTES");
+    if std::env::args().skip(1).all(|argument| argument == "--bench") {
         // `cargo test --benches` runs this without arguments: nothing to measure, nothing wrong.
+        eprintln!("nullfs: no MOUNTPOINT, nothing to serve");
         return ExitCode::SUCCESS;
-    };
-    let Ok(bytes) = bytes.parse() else {
-        eprintln!("nullfs: {bytes:?} is no number of bytes");
-        return ExitCode::FAILURE;
-    };
-    let root: NodeRef = Arc::new(Null { kind: Kind::Directory, bytes });
-    let served = StopSignals::catch()
-        .and_then(|stop| Mount::new(root, &PathBuf::from(mountpoint), &MountOptions::default())?.serve_until(&stop));
-    match served {
-        Ok(_) => ExitCode::SUCCESS,
+    }
+    match serve(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("nullfs: {error}");
             ExitCode::FAILURE

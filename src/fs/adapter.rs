@@ -37,9 +37,6 @@ use crate::views::Effort;
 /// Requests that the kernel sends without anybody waiting for them (read-ahead), at most.
 const MAX_BACKGROUND: u16 = 64;
 
-/// The longest read that we ask for. The kernel's own limit is `fs.fuse.max_pages_limit`, 1 MiB by default.
-const MAX_READ: u32 = 1 << 20;
-
 /// Block size in `stat` and `statfs`.
 const BLOCK: u32 = 4096;
 
@@ -52,6 +49,7 @@ struct Shared {
     pool: Pool,
     buffers: Buffers,
     direct_io: bool,
+    max_read: u32,
     total_bytes: u64,
     owner: (u32, u32),
     session: session::Connection,
@@ -265,9 +263,9 @@ impl Filesystem for Adapter {
             config.add_capabilities(wanted & !missing).ok();
         }
         config.set_max_background(MAX_BACKGROUND).ok();
-        config.set_max_write(MAX_READ).ok();
+        config.set_max_write(self.0.max_read).ok();
         // The kernel offers 128 KiB and takes no more here; `mount` raises it afterwards where it may.
-        if let Err(offered) = config.set_max_readahead(MAX_READ) {
+        if let Err(offered) = config.set_max_readahead(self.0.max_read) {
             config.set_max_readahead(offered).ok();
         }
         Ok(())

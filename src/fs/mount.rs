@@ -53,6 +53,10 @@ pub struct MountOptions {
     pub total_bytes: u64,
     /// Session threads; one per core unless given.
     pub threads: Option<usize>,
+    /// Whether each of them has a channel of its own to the kernel.
+    pub clone_fd: bool,
+    /// The longest read that we ask for. The kernel's own limit is `fs.fuse.max_pages_limit`, 1 MiB by default.
+    pub max_read: u32,
     /// Names the kernel may know at a time, about; beyond, it is asked to let go of old ones. Each takes some 300 bytes
     /// here and 1 KiB there.
     pub known_names: usize,
@@ -68,6 +72,8 @@ impl Default for MountOptions {
             ttl: Duration::from_secs(60),
             total_bytes: 0,
             threads: None,
+            clone_fd: true,
+            max_read: 1 << 20,
             known_names: 200_000,
         }
     }

@@ -182,16 +182,13 @@ impl Chunks {
     /// their buffers serve the next ones, which is much cheaper than touching fresh memory.
     pub fn release_behind(&self, end: u64) {
         let store = self.file.store();
-        match self.stretch() {
-            Some(chunks) => {
-                for stretch in self.streams.left_behind(end, chunks.saturating_mul(self.grid.chunk_bytes())) {
-                    store.stretches().remove(&self.key(stretch));
-                }
-            }
-            None => {
-                for index in self.streams.left_behind(end, self.grid.chunk_bytes()) {
-                    store.chunks().remove(&self.key(index));
-                }
+        // A chunk whose reader came before its stretch was decoded lies by itself.
+        let chunks = self.stretch().unwrap_or(1);
+        for left in self.streams.left_behind(end, chunks.saturating_mul(self.grid.chunk_bytes())) {
+            store.stretches().remove(&self.key(left));
+            let first = left.saturating_mul(chunks);
+            for index in first..first.saturating_add(chunks) {
+                store.chunks().remove(&self.key(index));
             }
         }
     }

@@ -4,7 +4,7 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use super::chunks::Block;
-use super::{Error, File};
+use super::{Budget, Error, File};
 
 /// Fewer bytes than this are copied: a buffer of their own is not worth while.
 const WORTH_A_BUFFER: usize = 64 << 10;
@@ -23,19 +23,31 @@ impl Lent {
         Some(Self { block, range })
     }
 
-    /// Bytes of the file as they are, in a buffer that was used before and need not be cleared; `None` where there is
-    /// none to be had, or the bytes are few.
+    /// `length` bytes that `fill` writes, in a buffer that was used before and need not be cleared; `None` where there is
+    /// none to be had.
+    ///
+    /// # Errors
+    /// Those of `fill`.
+    pub fn made<E>(
+        budget: &Budget,
+        length: usize,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<Option<Self>, E> {
+        let Some((_lease, [mut bytes])) = budget.try_lease([length]) else { return Ok(None) };
+        fill(&mut bytes)?;
+        Ok(Self::new(Arc::new(Block { bytes, heap: None }), 0..length))
+    }
+
+    /// Bytes of the file as they are; `None` where there is no buffer to be had, or the bytes are few.
     pub(super) fn read(file: &File, address: u64, length: usize) -> Result<Option<Self>, Error> {
         if length < WORTH_A_BUFFER {
             return Ok(None);
         }
-        let Some((_lease, [mut bytes])) = file.store().budget().try_lease([length]) else { return Ok(None) };
-        file.read_at(address, &mut bytes)?;
-        Ok(Self::new(Arc::new(Block { bytes, heap: None }), 0..length))
+        Self::made(file.store().budget(), length, |bytes| file.read_at(address, bytes))
     }
 
     /// A part of it; `None` where the range passes its end.
-    pub(super) fn part(&self, range: Range<usize>) -> Option<Self> {
+    pub fn part(&self, range: Range<usize>) -> Option<Self> {
         self.get(range.clone())?;
         Self::new(self.block.clone(), self.range.start + range.start..self.range.start + range.end)
     }

@@ -133,6 +133,7 @@ impl Server {
             pool: Pool::new(),
             buffers: Buffers::default(),
             direct_io: options.direct_io,
+            max_read: options.max_read,
             total_bytes: options.total_bytes,
             owner: (geteuid().as_raw(), getegid().as_raw()),
             session: Connection::new(options.known_names),
@@ -177,6 +178,6 @@ fn config(options: &MountOptions) -> Config {
         config.acl = SessionACL::All;
     }
     config.n_threads = Some(options.threads.unwrap_or_else(|| thread::available_parallelism().map_or(2, usize::from)));
-    config.clone_fd = true;
+    config.clone_fd = options.clone_fd;
     config
 }
