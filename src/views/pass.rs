@@ -254,6 +254,12 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         }
     }
 
+    /// How many wait for it.
+    #[cfg(test)]
+    pub fn waiting(&self) -> usize {
+        self.state.lock().waiting
+    }
+
     /// How far it is.
     pub fn progress(&self) -> Progress {
         let done = match self.complete.get() {

@@ -111,6 +111,12 @@ impl Index {
     pub fn progress(&self) -> Progress {
         self.pass.progress()
     }
+
+    /// How many wait for its pass.
+    #[cfg(test)]
+    pub fn waiting(&self) -> usize {
+        self.pass.waiting()
+    }
 }
 
 /// Goes on with `offsets` to the end of blocks of these lengths.

@@ -146,6 +146,12 @@ impl TextView {
         Self { shared: Arc::new(shared) }
     }
 
+    /// How many wait for the pass that finds the size.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.shared.index.waiting()
+    }
+
     /// Rows shown.
     pub fn rows(&self) -> u64 {
         self.shared.body.content.rows

@@ -51,6 +51,17 @@ fn one_pass_serves_all_who_wait() {
     assert_eq!(rows.calls(), 3);
 }
 
+/// Opens a gate where a test fails: behind a closed one, steps of a pass would hold the pool, and all other tests, for ever.
+struct OpensInPanic(Arc<AtomicBool>);
+
+impl Drop for OpensInPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 #[test]
 fn an_interrupted_pass_stops_and_the_next_goes_on() {
     // Rows past the first chunk are not to be had before the gate opens.
@@ -84,7 +95,8 @@ fn an_interrupted_pass_stops_and_the_next_goes_on() {
                 scope.spawn(move || view.size(Effort::Exact, interrupt))
             })
             .collect();
-        wait_until(|| first.load(Ordering::Relaxed) == 1);
+        let _opens = OpensInPanic(gate.clone());
+        wait_until(|| first.load(Ordering::Relaxed) == 1 && view.waiting() == 2);
         interrupts[0].raise();
         wait_until(|| waiting[0].is_finished());
         // One still waits: the pass goes on.
