@@ -4,6 +4,8 @@
 pub mod catalogue;
 #[path = "../../src/store/codec/mod.rs"]
 pub mod codec;
+#[path = "../../src/store/heap/layout.rs"]
+pub mod heap;
 
 use catalogue::Filter;
 use codec::{Pipeline, Scratch};

@@ -13,6 +13,7 @@
 
 mod collection;
 mod collections;
+mod layout;
 mod relocate;
 
 use std::ops::Range;
@@ -23,6 +24,7 @@ use crate::h5;
 use crate::source::{Interrupt, Interrupted};
 use collection::Collection;
 pub(super) use collections::Collections;
+pub(super) use layout::little_endian;
 pub(super) use relocate::{Move, relocate};
 
 /// Marks the index of a descriptor whose address is a position in memory.
@@ -128,16 +130,6 @@ fn parse(descriptor: &[u8], address_size: usize) -> Option<Parsed> {
         address: little_endian(address),
         index: u32::from_le_bytes(*index),
     })
-}
-
-/// An unsigned number of up to 8 bytes; wider ones do not occur.
-#[inline]
-pub(super) fn little_endian(bytes: &[u8]) -> u64 {
-    // Nearly all files have numbers of 8 bytes.
-    if let Ok(bytes) = bytes.try_into() {
-        return u64::from_le_bytes(bytes);
-    }
-    bytes.iter().take(8).rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 enum Target {
