@@ -6,12 +6,14 @@
 
 mod datatype;
 mod elements;
+mod mapping;
 
 use bstr::BString;
 use serde::{Deserialize, Serialize};
 
 pub use datatype::{ByteOrder, Charset, Class, Datatype, Field, FloatFormat, Member, Padding, ReferenceKind};
 pub use elements::{DESCRIPTOR_SIZE, Descriptor, Elements};
+pub use mapping::{MappedSource, Mapping, Mappings};
 
 /// An object: a file and the address of the object's header in it (the native connector's object token).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -269,7 +271,7 @@ pub enum Layout {
         /// `H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS`: chunks that overhang the extent are stored without filters.
         partial_unfiltered: bool,
     },
-    /// Mapped from other datasets; read by the worker.
+    /// Mapped from other datasets. See [`Mappings`] for those whose elements need not come from the worker.
     Virtual {
         /// The mapped files and datasets.
         sources: Vec<VirtualSource>,
@@ -286,7 +288,7 @@ pub enum Layout {
 /// One mapping of a virtual dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VirtualSource {
-    /// The file as stored; `.` is this file.
+    /// The file as stored; `.` is this file, by whatever name.
     pub file: BString,
     /// Path of the dataset in it.
     pub dataset: BString,

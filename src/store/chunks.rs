@@ -410,11 +410,18 @@ impl Chunks {
 
     fn map_error(&self, error: h5::Error) -> Error {
         match error {
-            h5::Error::Interrupted => Interrupted.into(),
             h5::Error::TooLarge { bytes, limit, .. } => {
                 let (path, what) = (self.path.clone(), "the list of its chunks".into());
                 Error::TooLarge { path, what, bytes, limit, option: "--cache-size" }
             }
+            error => self.worker_error(error),
+        }
+    }
+
+    /// What the worker could not do for this dataset.
+    pub fn worker_error(&self, error: h5::Error) -> Error {
+        match error {
+            h5::Error::Interrupted => Interrupted.into(),
             error => Error::Hdf5 { path: self.path.clone(), error },
         }
     }

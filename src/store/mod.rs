@@ -28,6 +28,7 @@ mod heap;
 mod idle;
 mod kept;
 mod lent;
+mod mapped;
 mod prefetch;
 mod references;
 mod rows;
@@ -44,6 +45,7 @@ use std::sync::Arc;
 use ahead::Threads;
 use chunks::{Block, ChunkKey, HeldMap};
 use heap::Collection;
+use mapped::HeldMappings;
 
 pub use budget::{Budget, Buffer, Reservation, Shortage};
 pub use cache::Cache;
@@ -106,6 +108,7 @@ pub struct Store {
     /// Chunks decoded together, ahead of their readers.
     stretches: Cache<ChunkKey, Block>,
     maps: Cache<(u64, ObjectId), HeldMap>,
+    mappings: Cache<(u64, ObjectId), HeldMappings>,
     collections: Cache<(u64, u64), Collection>,
     threads: Threads,
     kept: Kept,
@@ -121,6 +124,7 @@ impl Store {
             chunks: Cache::new(&budget),
             stretches: Cache::new(&budget),
             maps: Cache::new(&budget),
+            mappings: Cache::new(&budget),
             collections: Cache::new(&budget),
             threads: Threads::new(options.threads),
             kept: options.kept_folder.clone().map_or_else(Kept::none, |folder| Kept::new(folder, options.kept_size)),
@@ -167,6 +171,10 @@ impl Store {
         &self.maps
     }
 
+    fn mappings(&self) -> &Cache<(u64, ObjectId), HeldMappings> {
+        &self.mappings
+    }
+
     fn collections(&self) -> &Cache<(u64, u64), Collection> {
         &self.collections
     }
@@ -180,6 +188,7 @@ impl Store {
         self.chunks.retain(|key| key.file != file);
         self.stretches.retain(|key| key.file != file);
         self.maps.retain(|key| key.0 != file);
+        self.mappings.retain(|key| key.0 != file);
         self.collections.retain(|key| key.0 != file);
     }
 }
