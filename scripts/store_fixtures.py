@@ -277,6 +277,19 @@ with create("store_long.h5") as f:
     values = (np.arange(49_152, dtype="<u4") * 7) % 10_007
     f.create_dataset("long", data=values, chunks=(4096,), shuffle=True, compression="gzip")
 
+# Chunks of 16 MiB, of which a reader may want the beginning alone; the test knows their values.
+with create("store_large.h5") as f:
+    values = (np.arange(1 << 24) % 251).astype("u1")
+    filters = {
+        "gzip": {"compression": "gzip", "compression_opts": 9},
+        "zstd": hdf5plugin.Zstd(clevel=19),
+        "lz4": hdf5plugin.LZ4(nbytes=1 << 20),
+        "shuffle_gzip": {"shuffle": True, "compression": "gzip", "compression_opts": 9},
+    }
+    for name, options in filters.items():
+        data = values.view("<i8") if name == "shuffle_gzip" else values
+        f.create_dataset(name, data=data, chunks=data.shape, **options)
+
 with open(os.path.join(folder, "store_raw.bin"), "wb") as f:
     f.write(b"\1\2\3\4")
 with open(os.path.join(folder, "store_expected.json"), "w") as f:

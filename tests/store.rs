@@ -152,6 +152,51 @@ fn a_sequential_reader_is_read_ahead_of() {
     assert_eq!(out[..], hex(&expected("store_filters.h5")["zstd"])[1920..]);
 }
 
+/// Byte `i` of every dataset of store_large.h5 is this.
+fn large(range: std::ops::Range<usize>) -> Vec<u8> {
+    range.map(|i| (i % 251) as u8).collect()
+}
+
+#[test]
+fn the_beginning_of_a_large_chunk_is_decoded_alone() {
+    let interrupt = Interrupt::new();
+    for (name, alone) in [("gzip", true), ("zstd", true), ("lz4", true), ("shuffle_gzip", false)] {
+        let (file, datasets) = open(&data("store_large.h5"), Options::default());
+        let dataset = &datasets[name];
+        let mut out = vec![0; 4096];
+        dataset.read_bytes(0, &mut out, &interrupt).unwrap();
+        assert_eq!(out, large(0..4096), "{name}");
+        let lent = dataset.lend(1_500_000, 70_000, &interrupt).unwrap().unwrap();
+        assert_eq!(lent[..], large(1_500_000..1_570_000), "{name}");
+        let mut appended = Vec::new();
+        dataset.append_once(9, 100, &mut appended, &interrupt).unwrap();
+        assert_eq!(appended, large(9..109), "{name}");
+        let stats = file.store().stats();
+        assert_eq!(stats.bytes_decoded.get(), if alone { 4096 + 1_570_000 + 109 } else { 1 << 24 }, "{name}");
+        assert_eq!(stats.chunks_decoded.get(), u64::from(!alone), "{name}");
+        // What lies far behind takes the whole.
+        dataset.read_bytes((1 << 24) - 4096, &mut out, &interrupt).unwrap();
+        assert_eq!(out, large((1 << 24) - 4096..1 << 24), "{name}");
+        assert_eq!(stats.chunks_decoded.get(), 1, "{name}");
+    }
+}
+
+#[test]
+fn who_goes_on_or_comes_again_gets_the_whole_chunk() {
+    let interrupt = Interrupt::new();
+    let mut out = vec![0; 100_000];
+    let (file, datasets) = open(&data("store_large.h5"), Options::default());
+    for i in 0..4 {
+        datasets["gzip"].read_bytes(i * 100_000, &mut out, &interrupt).unwrap();
+    }
+    assert_eq!(file.store().stats().bytes_decoded.get(), 100_000 + 200_000 + (1 << 24));
+    let (file, datasets) = open(&data("store_large.h5"), Options::default());
+    for _ in 0..20 {
+        datasets["gzip"].read_bytes(1_900_000, &mut out, &interrupt).unwrap();
+    }
+    assert_eq!(file.store().stats().bytes_decoded.get(), 8 * 2_000_000 + (1 << 24));
+}
+
 #[test]
 fn edge_chunks_are_stored_as_the_layout_says() {
     let (_file, datasets) = open(&data("store_layouts.h5"), small());

@@ -9,7 +9,8 @@
 //! - A **lease** of buffers is what decoding takes. Whoever holds one waits for nothing else, so it ends soon; others
 //!   wait for it. Where nothing can be evicted and no lease is under way, everything is held by someone who may be
 //!   waiting for this very lease: it is then granted beyond the budget. What is larger than the whole budget is
-//!   granted the same way, one at a time.
+//!   granted the same way, one at a time; as long as it lives, all others have half of the budget beside it, so that
+//!   a chunk which takes seconds to decode stalls nobody who wants another.
 //! - A **reservation** may be held while waiting. It is never granted beyond the budget, and given up as too large
 //!   when nothing was released for [`STALLED`].
 
@@ -57,8 +58,21 @@ struct State {
     leases: usize,
     /// Buffers alive that were granted because they are larger than the budget.
     oversized: usize,
+    /// Bytes of those.
+    oversized_bytes: u64,
     /// Moves whenever something is released.
     releases: u64,
+}
+
+impl State {
+    /// Whether `bytes` more are within a budget of `limit`.
+    fn has_room(&self, bytes: u64, limit: u64) -> bool {
+        let (held, limit) = match self.oversized {
+            0 => (self.held, limit),
+            _ => (self.held.saturating_sub(self.oversized_bytes), limit / 2),
+        };
+        held.checked_add(bytes).is_some_and(|held| held <= limit)
+    }
 }
 
 /// Something that can give memory back.
@@ -166,7 +180,7 @@ impl Budget {
     pub fn try_reserve(&self, bytes: u64) -> Option<Reservation> {
         loop {
             let mut state = self.0.state.lock();
-            if state.held.checked_add(bytes).is_some_and(|held| held <= self.0.limit) {
+            if state.has_room(bytes, self.0.limit) {
                 state.held += bytes;
                 return Some(Reservation { budget: self.clone(), bytes });
             }
@@ -217,7 +231,7 @@ impl Budget {
         loop {
             let mut state = self.0.state.lock();
             let fresh = state.idle.missing(&sizes);
-            if state.held.saturating_add(fresh) <= self.0.limit {
+            if state.has_room(fresh, self.0.limit) {
                 return Some(self.grant(&mut state, sizes));
             }
             drop(state);
@@ -243,6 +257,7 @@ impl Budget {
             };
             if oversized {
                 state.oversized += 1;
+                state.oversized_bytes += bytes.len() as u64;
             }
             Buffer { budget: self.clone(), bytes, length, oversized }
         });
@@ -376,9 +391,10 @@ impl Drop for Buffer {
         self.budget.release(|state| {
             if oversized {
                 state.oversized -= 1;
+                state.oversized_bytes -= length;
             }
             // A quarter of the budget may lie idle; more would only be evicted later at a worse moment.
-            if oversized || length == 0 || state.held > limit || state.idle.bytes() + length > limit / 4 {
+            if oversized || length == 0 || !state.has_room(0, limit) || state.idle.bytes() + length > limit / 4 {
                 state.held -= length;
                 unwanted = Some(bytes);
             } else {
@@ -469,6 +485,19 @@ mod tests {
         assert!(budget.try_lease([5000]).is_none());
         let (_lease, [buffer]) = budget.lease([5000], &Interrupt::new()).unwrap();
         assert_eq!(buffer.len(), 5000);
+    }
+
+    #[test]
+    fn what_is_larger_than_the_budget_leaves_half_of_it_to_others() {
+        let budget = Budget::new(1 << 20);
+        let (huge, buffers) = budget.lease([1 << 20, 1 << 20], &Interrupt::new()).unwrap();
+        let small = budget.try_lease([400 << 10]).unwrap();
+        assert!(budget.try_lease([200 << 10]).is_none() && budget.try_reserve(200 << 10).is_none());
+        drop(small);
+        // An idle buffer of another length goes for it.
+        assert!(budget.try_reserve(200 << 10).is_some());
+        drop((huge, buffers));
+        assert!(budget.try_reserve(1 << 20).is_some());
     }
 
     #[test]

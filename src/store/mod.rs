@@ -14,6 +14,7 @@
 
 mod ahead;
 pub mod arrow;
+mod beginning;
 mod budget;
 mod cache;
 mod chunks;
