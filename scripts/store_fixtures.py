@@ -246,6 +246,7 @@ with create("store_virtual.h5", libver="v110") as f:
     line_of("w_overlap", [*chunks(range(3)), (box((10,), (20,)), "raw", (500,), box((400,), (20,)))], 60)
     line_of("w_converted", [(box((0,), (100,)), "narrow", (100,), None)], 100)
     line_of("w_strided", [(((1,), (50,), (2,), (1,)), "raw", (500,), box((0,), (50,)))], 101, fill=3)
+    line_of("w_own_name", [(((0,), (50,), (2,), (1,)), "raw", (500,), box((0,), (50,)), "store_virtual.h5")], 100)
     line_of("w_missing", [(box((0,), (10,)), "nothing", (10,), None)], 20, fill=8)
     line_of("w_shrunk", [(box((0,), (100,)), "shrunk", (100,), box((0,), (100,)))], 100, fill=8)
     line_of("w_nested", [(box((0,), (100,)), "v_chunks", (500,), box((0,), (100,)))], 100)

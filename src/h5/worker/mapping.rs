@@ -15,7 +15,8 @@ use super::session::{Session, address_of};
 use crate::catalogue::{MappedSource, Mapping, ObjectId, product};
 use crate::h5::protocol::{Answer, PAGE, Refusal};
 
-/// Mappings that are looked at: each takes some microseconds.
+/// Mappings that are looked at: each takes ten microseconds. (And libhdf5 some 10 KiB of memory: what a worker may have bounds them
+/// earlier.)
 const MAX_MAPPINGS: usize = 1 << 20;
 
 /// Datasets that one may map: the daemon asks for a description of each.
