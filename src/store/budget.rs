@@ -9,8 +9,9 @@
 //! - A **lease** of buffers is what decoding takes. Whoever holds one waits for nothing else, so it ends soon; others
 //!   wait for it. Where nothing can be evicted and no lease is under way, everything is held by someone who may be
 //!   waiting for this very lease: it is then granted beyond the budget. What is larger than the whole budget is
-//!   granted the same way, one at a time; as long as it lives, all others have half of the budget beside it, so that
-//!   a chunk which takes seconds to decode stalls nobody who wants another.
+//!   granted the same way, one at a time. A chunk that takes seconds to decode must stall nobody who wants another: a
+//!   lease of more than a quarter of the budget leaves an eighth of it free, or else, granted beyond it, half of it to
+//!   all others as long as its buffers live.
 //! - A **reservation** may be held while waiting. It is never granted beyond the budget, and given up as too large
 //!   when nothing was released for [`STALLED`].
 
@@ -56,7 +57,7 @@ struct State {
     idle: Idle,
     /// Leases under way.
     leases: usize,
-    /// Buffers alive that were granted because they are larger than the budget.
+    /// Buffers alive, of large leases that were granted beyond the budget.
     oversized: usize,
     /// Bytes of those.
     oversized_bytes: u64,
@@ -218,7 +219,8 @@ impl Budget {
             }
             let mut state = self.0.state.lock();
             if state.leases == 0 && (total(&sizes) <= self.0.limit || state.oversized == 0) {
-                return Ok(self.grant(&mut state, sizes));
+                let large = self.is_large(total(&sizes));
+                return Ok(self.grant(&mut state, sizes, large));
             }
             drop(state);
             interrupt.check()?;
@@ -231,8 +233,10 @@ impl Budget {
         loop {
             let mut state = self.0.state.lock();
             let fresh = state.idle.missing(&sizes);
-            if state.has_room(fresh, self.0.limit) {
-                return Some(self.grant(&mut state, sizes));
+            // What takes long leaves room for what does not.
+            let spare = if self.is_large(fresh) { self.0.limit / 8 } else { 0 };
+            if state.has_room(fresh.saturating_add(spare), self.0.limit) {
+                return Some(self.grant(&mut state, sizes, false));
             }
             drop(state);
             if !self.free_something(&sizes) {
@@ -241,9 +245,13 @@ impl Budget {
         }
     }
 
-    /// Hands out buffers, from the pool where they fit.
-    fn grant<const N: usize>(&self, state: &mut State, sizes: [usize; N]) -> (Lease, [Buffer; N]) {
-        let oversized = total(&sizes) > self.0.limit;
+    /// Whether so many bytes are a large part of the budget.
+    fn is_large(&self, bytes: u64) -> bool {
+        bytes > self.0.limit / 4
+    }
+
+    /// Hands out buffers, from the pool where they fit; those that are `oversized` stand beside the budget.
+    fn grant<const N: usize>(&self, state: &mut State, sizes: [usize; N], oversized: bool) -> (Lease, [Buffer; N]) {
         state.leases += 1;
         let buffers = sizes.map(|length| {
             let bytes = match state.idle.take(length) {
@@ -491,12 +499,27 @@ mod tests {
     fn what_is_larger_than_the_budget_leaves_half_of_it_to_others() {
         let budget = Budget::new(1 << 20);
         let (huge, buffers) = budget.lease([1 << 20, 1 << 20], &Interrupt::new()).unwrap();
-        let small = budget.try_lease([400 << 10]).unwrap();
-        assert!(budget.try_lease([200 << 10]).is_none() && budget.try_reserve(200 << 10).is_none());
+        let small = budget.try_lease([250 << 10]).unwrap();
+        let _other = budget.try_lease([200 << 10]).unwrap();
+        assert!(budget.try_lease([100 << 10]).is_none() && budget.try_reserve(100 << 10).is_none());
         drop(small);
         // An idle buffer of another length goes for it.
         assert!(budget.try_reserve(200 << 10).is_some());
         drop((huge, buffers));
+        assert!(budget.try_reserve(700 << 10).is_some());
+    }
+
+    #[test]
+    fn what_nearly_fills_the_budget_leaves_room_for_others() {
+        let budget = Budget::new(1 << 20);
+        let half = budget.try_lease([448 << 10]).unwrap();
+        assert!(budget.try_lease([512 << 10]).is_none(), "an eighth stays free");
+        assert!(budget.try_lease([100 << 10]).is_some());
+        drop(half);
+        let held = budget.reserve(200 << 10, &Interrupt::new()).unwrap();
+        let nearly = budget.lease([896 << 10], &Interrupt::new()).unwrap();
+        assert!(budget.try_lease([100 << 10]).is_some());
+        drop((held, nearly));
         assert!(budget.try_reserve(1 << 20).is_some());
     }
 
