@@ -235,7 +235,7 @@ with create("store_virtual.h5", libver="v110") as f:
     line_of("v_gaps_zero", chunks(range(25))[:20:7])
     line_of("v_nothing", [], 30, fill=4)
     line_of("v_two_sources", chunks([1, 2]) + [(box((40,), (100,)), "/holes", (100,), None)], 150, fill=6)
-    line_of("v_everything", [(None, "raw", (500,), None)])
+    line_of("v_everything", [(None, "whole", (500,), None)])
     line_of("v_soft", [(box((5,), (10,)), "soft", (10,), None)], 20)
     line_of("v_blocks", [(((0,), (3,), (20,), (20,)), "raw", (500,), ((40,), (6,), (10,), (10,)))], 60)
     line_of("v_own_name", [(box((0,), (500,)), "raw", (500,), None, "store_virtual.h5")])
