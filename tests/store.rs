@@ -170,6 +170,51 @@ fn a_sequential_reader_is_read_ahead_of() {
     assert_eq!(out[..], hex(&expected("store_filters.h5")["zstd"])[1920..]);
 }
 
+/// Byte `i` of every dataset of store_large.h5 is this.
+fn large(range: std::ops::Range<usize>) -> Vec<u8> {
+    range.map(|i| (i % 251) as u8).collect()
+}
+
+#[test]
+fn the_beginning_of_a_large_chunk_is_decoded_alone() {
+    let interrupt = Interrupt::new();
+    for (name, alone) in [("gzip", true), ("zstd", true), ("lz4", true), ("shuffle_gzip", false)] {
+        let (file, datasets) = open(&data("store_large.h5"), Options::default());
+        let dataset = &datasets[name];
+        let mut out = vec![0; 4096];
+        dataset.read_bytes(0, &mut out, &interrupt).unwrap();
+        assert_eq!(out, large(0..4096), "{name}");
+        let lent = dataset.lend(1_500_000, 70_000, &interrupt).unwrap().unwrap();
+        assert_eq!(lent[..], large(1_500_000..1_570_000), "{name}");
+        let mut appended = Vec::new();
+        dataset.append_once(9, 100, &mut appended, &interrupt).unwrap();
+        assert_eq!(appended, large(9..109), "{name}");
+        let stats = file.store().stats();
+        assert_eq!(stats.bytes_decoded.get(), if alone { 4096 + 1_570_000 + 109 } else { 1 << 24 }, "{name}");
+        assert_eq!(stats.chunks_decoded.get(), u64::from(!alone), "{name}");
+        // What lies far behind takes the whole.
+        dataset.read_bytes((1 << 24) - 4096, &mut out, &interrupt).unwrap();
+        assert_eq!(out, large((1 << 24) - 4096..1 << 24), "{name}");
+        assert_eq!(stats.chunks_decoded.get(), 1, "{name}");
+    }
+}
+
+#[test]
+fn who_goes_on_or_comes_again_gets_the_whole_chunk() {
+    let interrupt = Interrupt::new();
+    let mut out = vec![0; 100_000];
+    let (file, datasets) = open(&data("store_large.h5"), Options::default());
+    for i in 0..4 {
+        datasets["gzip"].read_bytes(i * 100_000, &mut out, &interrupt).unwrap();
+    }
+    assert_eq!(file.store().stats().bytes_decoded.get(), 100_000 + 200_000 + (1 << 24));
+    let (file, datasets) = open(&data("store_large.h5"), Options::default());
+    for _ in 0..20 {
+        datasets["gzip"].read_bytes(1_900_000, &mut out, &interrupt).unwrap();
+    }
+    assert_eq!(file.store().stats().bytes_decoded.get(), 8 * 2_000_000 + (1 << 24));
+}
+
 #[test]
 fn edge_chunks_are_stored_as_the_layout_says() {
     let (_file, datasets) = open(&data("store_layouts.h5"), small());
@@ -182,11 +227,77 @@ fn only_what_needs_it_goes_through_the_worker() {
     let (file, datasets) = open(&data("store_layouts.h5"), small());
     let through: Vec<&str> =
         datasets.iter().filter(|(_, dataset)| dataset.through_worker()).map(|(name, _)| name.as_str()).collect();
-    assert_eq!(through, ["compact", "virtual"]);
+    assert_eq!(through, ["compact"]);
     let mut out = vec![0; 2000];
     datasets["contiguous"].read_bytes(0, &mut out, &Interrupt::new()).unwrap();
     assert_eq!(file.store().stats().worker_reads.get(), 0);
     assert_eq!(file.store().stats().bytes_read.get(), 2000);
+}
+
+#[test]
+fn virtual_datasets_are_ranges_of_their_sources() {
+    for options in [small(), Options { threads: 0, ..Options::default() }, Options { cache_size: 2000, ..small() }] {
+        fixed_datasets_of("store_virtual.h5", options);
+    }
+    let (file, datasets) = open(&data("store_virtual.h5"), small());
+    for (name, dataset) in &datasets {
+        let before = file.store().stats().worker_reads.get();
+        dataset.read_bytes(0, &mut vec![0; dataset.byte_len() as usize], &Interrupt::new()).unwrap();
+        let through_worker = file.store().stats().worker_reads.get() > before;
+        assert_eq!(
+            (through_worker, dataset.through_worker()),
+            (name.starts_with("w_"), name.starts_with("w_")),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn virtual_datasets_share_the_chunks_of_their_sources() {
+    let (file, datasets) = open(&data("store_virtual.h5"), small());
+    for name in ["v_chunks", "v_permuted", "v_own_name"] {
+        datasets[name].read_bytes(0, &mut [0; 4000], &Interrupt::new()).unwrap();
+    }
+    assert_eq!(file.store().stats().chunks_decoded.get(), 25);
+}
+
+#[test]
+fn virtual_datasets_are_appended_and_lent_as_they_are_read() {
+    let (_file, datasets) = open(&data("store_virtual.h5"), small());
+    for (name, value) in expected("store_virtual.h5").as_object().unwrap() {
+        let (dataset, bytes) = (&datasets[name], hex(value));
+        for step in [17, 160, 400] {
+            let mut out = Vec::new();
+            for offset in (0..bytes.len()).step_by(step) {
+                let length = step.min(bytes.len() - offset);
+                if let Some(lent) = dataset.lend(offset as u64, length, &Interrupt::new()).unwrap() {
+                    assert_eq!(lent[..], bytes[offset..offset + length], "{name}: lent from {offset} on");
+                }
+                dataset.append_once(offset as u64, length, &mut out, &Interrupt::new()).unwrap();
+            }
+            assert_eq!(out, bytes, "{name}: appended by {step}");
+        }
+    }
+    assert!(datasets["v_permuted"].lend(160, 160, &Interrupt::new()).unwrap().is_some());
+}
+
+#[test]
+fn versions_of_columns_give_what_h5py_shows() {
+    let name = "store_versioned.h5";
+    let (file, datasets) = open(&data(name), small());
+    for (path, value) in expected(name).as_object().unwrap() {
+        if !path.starts_with('s') {
+            assert_bytes(path, &datasets[path], &hex(value));
+            continue;
+        }
+        let rows = value.as_array().unwrap();
+        let batch = datasets[path].read_elements(0..rows.len() as u64, &Interrupt::new()).unwrap();
+        let datatype = &datasets[path].description().datatype;
+        let shown: Vec<Value> =
+            batch.bytes.chunks(datatype.size as usize).map(|bytes| json(datatype, bytes, &batch.heap)).collect();
+        assert_eq!(shown, *rows, "{path}");
+    }
+    assert_eq!(file.store().stats().worker_reads.get(), 0);
 }
 
 #[test]

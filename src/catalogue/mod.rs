@@ -7,6 +7,7 @@
 mod chunk_map;
 mod datatype;
 mod elements;
+mod mapping;
 mod whole;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use chunk_map::{Chunk, ChunkMap, ChunkMapBuilder, OutOfOrder, PACKED_CHUNK};
 pub use datatype::{ByteOrder, Charset, Class, Datatype, Field, FloatFormat, Member, Padding, ReferenceKind};
 pub use elements::{DESCRIPTOR_SIZE, Descriptor, Elements};
+pub use mapping::{MappedSource, Mapping, Mappings};
 
 /// An object: a file and the address of the object's header in it (the native connector's object token).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -274,7 +276,7 @@ pub enum Layout {
         /// `H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS`: chunks that overhang the extent are stored without filters.
         partial_unfiltered: bool,
     },
-    /// Mapped from other datasets; read by the worker.
+    /// Mapped from other datasets. See [`Mappings`] for those whose elements need not come from the worker.
     Virtual {
         /// The mapped files and datasets.
         sources: Vec<VirtualSource>,
@@ -291,7 +293,7 @@ pub enum Layout {
 /// One mapping of a virtual dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VirtualSource {
-    /// The file as stored; `.` is this file.
+    /// The file as stored; `.` is this file, by whatever name.
     pub file: BString,
     /// Path of the dataset in it.
     pub dataset: BString,

@@ -13,7 +13,9 @@ use super::options::{Options, Region};
 use super::pool::{self, GLANCE};
 use super::process::{Gone, Worker};
 use super::protocol::{Answer, Fault, Reply, Request};
-use crate::catalogue::{ChunkMap, ChunkMapBuilder, Elements, FileInfo, Group, Link, Object, ObjectId};
+use crate::catalogue::{
+    ChunkMap, ChunkMapBuilder, Elements, FileInfo, Group, Link, Mapping, Mappings, Object, ObjectId,
+};
 use crate::source::{Interrupt, Source};
 
 /// Deaths and hangs after which a request is refused for good.
@@ -202,6 +204,32 @@ impl Client {
             match next {
                 None => return Ok(map.finish()),
                 Some(next) if next > start && next == end => start = next,
+                Some(_) => return Err(nonsense()),
+            }
+        }
+    }
+
+    /// The mappings of a virtual dataset of `len` elements (asked for in pages), where each is one run of elements of a
+    /// dataset in the same file.
+    ///
+    /// # Errors
+    /// See [`Error`]; [`Error::Hdf5`] where the mappings are of another kind, [`Error::TooLarge`] past `limit` runs.
+    pub fn mappings(&self, id: ObjectId, len: u64, limit: u64, interrupt: &Interrupt) -> Result<Mappings, Error> {
+        let (mut all_sources, mut all) = (Vec::new(), Vec::new());
+        let mut start = 0;
+        loop {
+            let answer = self.inner.call(Request::Mappings { id, start }, interrupt)?.0;
+            let Answer::Mappings { mut sources, mut runs, next } = answer else { return Err(nonsense()) };
+            all_sources.append(&mut sources);
+            all.append(&mut runs);
+            if all.len() as u64 > limit {
+                let what = format!("the list of the mappings of the dataset at address {}", id.address);
+                let bytes = |runs: u64| runs.saturating_mul(size_of::<Mapping>() as u64);
+                return Err(Error::TooLarge { what, bytes: bytes(all.len() as u64), limit: bytes(limit) });
+            }
+            match next {
+                None => return Mappings::new(all_sources, all, len).map_err(Error::Hdf5),
+                Some(next) if next > start => start = next,
                 Some(_) => return Err(nonsense()),
             }
         }

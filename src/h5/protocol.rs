@@ -7,7 +7,7 @@ use bstr::BString;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{Attribute, Chunk, FileInfo, Object, ObjectId};
+use crate::catalogue::{Attribute, Chunk, FileInfo, MappedSource, Mapping, Object, ObjectId};
 
 /// Longest answer that the daemon accepts; a longer one ends the worker.
 pub(super) const MAX_FRAME: usize = 16 << 20;
@@ -58,6 +58,8 @@ pub(super) enum Request {
     Object { id: ObjectId },
     /// Chunks `start..` of a dataset with at most `limit`, as many as fit.
     Chunks { id: ObjectId, limit: u64, start: u64 },
+    /// Mappings `start..` of a virtual dataset, as many as fit.
+    Mappings { id: ObjectId, start: u64 },
     /// Elements, into the shared memory.
     Read { id: ObjectId, start: Vec<u64>, count: Vec<u64> },
     /// Paths of the objects at these addresses of a file, as many as fit.
@@ -111,6 +113,13 @@ pub(super) enum Answer {
     Object(Object),
     Chunks {
         chunks: Vec<Chunk>,
+        next: Option<u64>,
+    },
+    Mappings {
+        /// Those not met on earlier pages; they are numbered on.
+        sources: Vec<MappedSource>,
+        /// Neighbours that continue each other are one.
+        runs: Vec<Mapping>,
         next: Option<u64>,
     },
     /// Lengths of the two parts in the shared memory; the heap lies behind the elements.
@@ -169,6 +178,7 @@ impl Request {
             Request::Group { id, .. } => format!("listing the group {}", at(id)),
             Request::Object { id } => format!("describing the object {}", at(id)),
             Request::Chunks { id, .. } => format!("listing the chunks of the dataset {}", at(id)),
+            Request::Mappings { id, .. } => format!("listing the mappings of the dataset {}", at(id)),
             Request::Read { id, start, count } => {
                 format!("reading {count:?} elements from {start:?} of the dataset {}", at(id))
             }

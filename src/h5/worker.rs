@@ -8,6 +8,7 @@ pub(super) mod error;
 mod ffi;
 mod grid;
 mod link;
+mod mapping;
 mod object;
 mod read;
 mod reference;
@@ -74,6 +75,7 @@ fn answer(session: &mut Session, request: &Request) -> Result<Answer, Refusal> {
         Request::Group { id, start } => session.group(*id, *start),
         Request::Object { id } => Ok(Answer::Object(session.object(*id))),
         Request::Chunks { id, limit, start } => session.chunks(*id, *limit, *start),
+        Request::Mappings { id, start } => session.mappings(*id, *start),
         Request::Read { id, start, count } => session.read(*id, start, count),
         Request::Paths { file, addresses } => session.paths(*file, addresses),
         Request::Probe => Ok(Answer::Probe(sandbox::probe())),

@@ -82,6 +82,12 @@ impl Streams {
         next
     }
 
+    /// Whether a request that ended at `end`, and was noted, is one of a sequential reader.
+    pub fn is_sequential(&self, end: u64) -> bool {
+        let near = |stream: &Stream| stream.requests >= SEQUENTIAL && end.abs_diff(stream.end) <= NEAR;
+        self.0.lock().iter().any(near)
+    }
+
     /// The chunks of `chunk_bytes` bytes that a sequential reader whose request ended at `end` has left behind since the
     /// last time: requests that are late do not reach back so far.
     pub fn left_behind(&self, end: u64, chunk_bytes: u64) -> Range<u64> {

@@ -9,7 +9,9 @@
 //! - A **lease** of buffers is what decoding takes. Whoever holds one waits for nothing else, so it ends soon; others
 //!   wait for it. Where nothing can be evicted and no lease is under way, everything is held by someone who may be
 //!   waiting for this very lease: it is then granted beyond the budget. What is larger than the whole budget is
-//!   granted the same way, one at a time.
+//!   granted the same way, one at a time. A chunk that takes seconds to decode must stall nobody who wants another: a
+//!   lease of more than a quarter of the budget leaves an eighth of it free, or else, granted beyond it, half of it to
+//!   all others as long as its buffers live.
 //! - A **reservation** may be held while waiting. It is never granted beyond the budget, and given up as too large
 //!   when nothing was released for [`STALLED`].
 
@@ -55,10 +57,23 @@ struct State {
     idle: Idle,
     /// Leases under way.
     leases: usize,
-    /// Buffers alive that were granted because they are larger than the budget.
+    /// Buffers alive, of large leases that were granted beyond the budget.
     oversized: usize,
+    /// Bytes of those.
+    oversized_bytes: u64,
     /// Moves whenever something is released.
     releases: u64,
+}
+
+impl State {
+    /// Whether `bytes` more are within a budget of `limit`.
+    fn has_room(&self, bytes: u64, limit: u64) -> bool {
+        let (held, limit) = match self.oversized {
+            0 => (self.held, limit),
+            _ => (self.held.saturating_sub(self.oversized_bytes), limit / 2),
+        };
+        held.checked_add(bytes).is_some_and(|held| held <= limit)
+    }
 }
 
 /// Something that can give memory back.
@@ -166,7 +181,7 @@ impl Budget {
     pub fn try_reserve(&self, bytes: u64) -> Option<Reservation> {
         loop {
             let mut state = self.0.state.lock();
-            if state.held.checked_add(bytes).is_some_and(|held| held <= self.0.limit) {
+            if state.has_room(bytes, self.0.limit) {
                 state.held += bytes;
                 return Some(Reservation { budget: self.clone(), bytes });
             }
@@ -204,7 +219,8 @@ impl Budget {
             }
             let mut state = self.0.state.lock();
             if state.leases == 0 && (total(&sizes) <= self.0.limit || state.oversized == 0) {
-                return Ok(self.grant(&mut state, sizes));
+                let large = self.is_large(total(&sizes));
+                return Ok(self.grant(&mut state, sizes, large));
             }
             drop(state);
             interrupt.check()?;
@@ -217,8 +233,10 @@ impl Budget {
         loop {
             let mut state = self.0.state.lock();
             let fresh = state.idle.missing(&sizes);
-            if state.held.saturating_add(fresh) <= self.0.limit {
-                return Some(self.grant(&mut state, sizes));
+            // What takes long leaves room for what does not.
+            let spare = if self.is_large(fresh) { self.0.limit / 8 } else { 0 };
+            if state.has_room(fresh.saturating_add(spare), self.0.limit) {
+                return Some(self.grant(&mut state, sizes, false));
             }
             drop(state);
             if !self.free_something(&sizes) {
@@ -227,9 +245,13 @@ impl Budget {
         }
     }
 
-    /// Hands out buffers, from the pool where they fit.
-    fn grant<const N: usize>(&self, state: &mut State, sizes: [usize; N]) -> (Lease, [Buffer; N]) {
-        let oversized = total(&sizes) > self.0.limit;
+    /// Whether so many bytes are a large part of the budget.
+    fn is_large(&self, bytes: u64) -> bool {
+        bytes > self.0.limit / 4
+    }
+
+    /// Hands out buffers, from the pool where they fit; those that are `oversized` stand beside the budget.
+    fn grant<const N: usize>(&self, state: &mut State, sizes: [usize; N], oversized: bool) -> (Lease, [Buffer; N]) {
         state.leases += 1;
         let buffers = sizes.map(|length| {
             let bytes = match state.idle.take(length) {
@@ -243,6 +265,7 @@ impl Budget {
             };
             if oversized {
                 state.oversized += 1;
+                state.oversized_bytes += bytes.len() as u64;
             }
             Buffer { budget: self.clone(), bytes, length, oversized }
         });
@@ -376,9 +399,10 @@ impl Drop for Buffer {
         self.budget.release(|state| {
             if oversized {
                 state.oversized -= 1;
+                state.oversized_bytes -= length;
             }
             // A quarter of the budget may lie idle; more would only be evicted later at a worse moment.
-            if oversized || length == 0 || state.held > limit || state.idle.bytes() + length > limit / 4 {
+            if oversized || length == 0 || !state.has_room(0, limit) || state.idle.bytes() + length > limit / 4 {
                 state.held -= length;
                 unwanted = Some(bytes);
             } else {
@@ -469,6 +493,34 @@ mod tests {
         assert!(budget.try_lease([5000]).is_none());
         let (_lease, [buffer]) = budget.lease([5000], &Interrupt::new()).unwrap();
         assert_eq!(buffer.len(), 5000);
+    }
+
+    #[test]
+    fn what_is_larger_than_the_budget_leaves_half_of_it_to_others() {
+        let budget = Budget::new(1 << 20);
+        let (huge, buffers) = budget.lease([1 << 20, 1 << 20], &Interrupt::new()).unwrap();
+        let small = budget.try_lease([250 << 10]).unwrap();
+        let _other = budget.try_lease([200 << 10]).unwrap();
+        assert!(budget.try_lease([100 << 10]).is_none() && budget.try_reserve(100 << 10).is_none());
+        drop(small);
+        // An idle buffer of another length goes for it.
+        assert!(budget.try_reserve(200 << 10).is_some());
+        drop((huge, buffers));
+        assert!(budget.try_reserve(700 << 10).is_some());
+    }
+
+    #[test]
+    fn what_nearly_fills_the_budget_leaves_room_for_others() {
+        let budget = Budget::new(1 << 20);
+        let half = budget.try_lease([448 << 10]).unwrap();
+        assert!(budget.try_lease([512 << 10]).is_none(), "an eighth stays free");
+        assert!(budget.try_lease([100 << 10]).is_some());
+        drop(half);
+        let held = budget.reserve(200 << 10, &Interrupt::new()).unwrap();
+        let nearly = budget.lease([896 << 10], &Interrupt::new()).unwrap();
+        assert!(budget.try_lease([100 << 10]).is_some());
+        drop((held, nearly));
+        assert!(budget.try_reserve(1 << 20).is_some());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A dataset cut into chunks: found, decoded once, copied from.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::ahead::Streams;
@@ -67,6 +68,8 @@ pub(super) struct Chunks {
     pub how: How,
     pub fill: Arc<Result<Fill, String>>,
     pub streams: Streams,
+    /// Bytes of beginnings decoded since a whole chunk was.
+    pub begun: AtomicU64,
     /// The chunk map of a file that a writer has open: what was seen first stays.
     snapshot: OnceLock<Arc<HeldMap>>,
 }
@@ -91,8 +94,8 @@ impl Chunks {
         how: How,
         fill: Arc<Result<Fill, String>>,
     ) -> Self {
-        let (streams, snapshot) = (Streams::default(), OnceLock::new());
-        Self { file, path, id, datatype, grid, how, fill, streams, snapshot }
+        let (streams, begun, snapshot) = (Streams::default(), AtomicU64::new(0), OnceLock::new());
+        Self { file, path, id, datatype, grid, how, fill, streams, begun, snapshot }
     }
 
     /// Fills `out` from byte `offset` of all elements on.
@@ -126,7 +129,7 @@ impl Chunks {
             let count = (size - within).min(end - at);
             let place = self.place(index, map);
             if matches!(place, Place::Filtered(..) | Place::Worker) {
-                let chunk = self.decoded(index, place, &mut ahead, interrupt)?;
+                let chunk = self.decoded(index, place, within + count, &mut ahead, interrupt)?;
                 let bytes = chunk.get(within as usize..(within + count) as usize);
                 out.extend_from_slice(bytes.ok_or_else(|| self.outside())?);
             } else if let Place::Plain(chunk) = place
@@ -170,7 +173,7 @@ impl Chunks {
         }
         let mut ahead = self.plan_ahead(map, offset, length as u64)?;
         let Some((stretch, within)) = stretch else {
-            let chunk = self.decoded(index, place, &mut ahead, interrupt)?;
+            let chunk = self.decoded(index, place, within + length as u64, &mut ahead, interrupt)?;
             return Ok(chunk.part(within as usize..within as usize + length));
         };
         ahead.start(self, (offset + length as u64 - 1) / size);
@@ -224,7 +227,12 @@ impl Chunks {
                 }
             }
             Place::Plain(_) | Place::Filtered(..) | Place::Worker => {
-                let chunk = self.decoded(index, place, ahead, interrupt)?;
+                // In a line a chunk has one run.
+                let end = match runs.peek() {
+                    Some(run) if self.grid.is_line() => run.chunk + run.length,
+                    _ => self.grid.chunk_bytes(),
+                };
+                let chunk = self.decoded(index, place, end, ahead, interrupt)?;
                 for run in runs {
                     let (start, length) = (run.chunk as usize, run.length as usize);
                     let bytes = chunk.get(start..start + length).ok_or_else(|| self.outside())?;
@@ -241,11 +249,12 @@ impl Chunks {
         self.grid.chunk_bytes() <= (store.budget().limit() / 4).min(store.max_chunk())
     }
 
-    /// The bytes of a chunk, from a stretch decoded ahead, from the cache or made now.
+    /// The bytes of a chunk, at least those before `end`, from a stretch decoded ahead, from the cache or made now.
     fn decoded(
         self: &Arc<Self>,
         index: u64,
         place: Place,
+        end: u64,
         ahead: &mut Ahead,
         interrupt: &Interrupt,
     ) -> Result<Lent, Error> {
@@ -261,6 +270,11 @@ impl Chunks {
                     return Lent::new(block, start..start + size).ok_or_else(|| self.outside());
                 }
             }
+        }
+        if !ahead.sequential
+            && let Some(beginning) = self.beginning(place, end, interrupt)?
+        {
+            return Ok(beginning);
         }
         let block = self.block(index, place, ahead, interrupt)?;
         let whole = 0..block.bytes.len();
@@ -308,6 +322,7 @@ impl Chunks {
             Place::Missing => Err(self.outside()),
             Place::Plain(chunk) | Place::Filtered(chunk, _) => {
                 let sizes = self.sizes(&chunk, place)?;
+                self.begun.store(0, Ordering::Relaxed);
                 self.decode_block(&chunk, place, self.file.store().budget().lease(sizes, interrupt)?)
             }
         }
@@ -407,11 +422,18 @@ impl Chunks {
 
     fn map_error(&self, error: h5::Error) -> Error {
         match error {
-            h5::Error::Interrupted => Interrupted.into(),
             h5::Error::TooLarge { bytes, limit, .. } => {
                 let (path, what) = (self.path.clone(), "the list of its chunks".into());
                 Error::TooLarge { path, what, bytes, limit, option: "--cache-size" }
             }
+            error => self.worker_error(error),
+        }
+    }
+
+    /// What the worker could not do for this dataset.
+    pub fn worker_error(&self, error: h5::Error) -> Error {
+        match error {
+            h5::Error::Interrupted => Interrupted.into(),
             error => Error::Hdf5 { path: self.path.clone(), error },
         }
     }

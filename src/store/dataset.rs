@@ -8,6 +8,7 @@ use super::codec::{Pipeline, unavailable};
 use super::fill::Fill;
 use super::geometry::Grid;
 use super::heap::{ElementBatch, Heap, IN_MEMORY, Move, relocate};
+use super::mapped::{Mapped, Virtual};
 use super::{Error, File, Lent, worker};
 use crate::catalogue::{self, Elements, Layout};
 use crate::source::Interrupt;
@@ -34,6 +35,15 @@ enum Access {
     /// In one run from this byte of the file on.
     Run(u64),
     Chunks(Arc<Chunks>),
+    Virtual(Virtual),
+}
+
+/// The same, once it is known what a virtual dataset is made of.
+enum Way<'a> {
+    Unwritten,
+    Run(u64),
+    Chunks(&'a Arc<Chunks>),
+    Mapped(Mapped<'a>),
 }
 
 impl Dataset {
@@ -99,13 +109,32 @@ impl Dataset {
     pub fn natural_rows(&self) -> Option<u64> {
         match &self.access {
             Access::Chunks(chunks) => chunks.grid.first_extent(),
+            // Its sources' chunks are not known before it is read, nor do they begin where its rows do.
+            Access::Virtual(access) => access.worker.grid.first_extent(),
             Access::Unwritten | Access::Run(_) => None,
         }
     }
 
-    /// Whether elements come through the HDF5 worker: slowly, and one read at a time.
+    /// Whether elements come through the HDF5 worker: slowly, and one read at a time. Of a virtual dataset that is not
+    /// known before it is read.
     pub fn through_worker(&self) -> bool {
-        matches!(&self.access, Access::Chunks(chunks) if matches!(chunks.how, How::Worker { .. }))
+        match &self.access {
+            Access::Chunks(chunks) => matches!(chunks.how, How::Worker { .. }),
+            Access::Virtual(access) => access.is_through_worker(),
+            Access::Unwritten | Access::Run(_) => false,
+        }
+    }
+
+    fn way(&self, interrupt: &Interrupt) -> Result<Way<'_>, Error> {
+        Ok(match &self.access {
+            Access::Unwritten => Way::Unwritten,
+            Access::Run(address) => Way::Run(*address),
+            Access::Chunks(chunks) => Way::Chunks(chunks),
+            Access::Virtual(access) => match access.mapped(&self.description, &self.fill, interrupt)? {
+                Some(mapped) => Way::Mapped(mapped),
+                None => Way::Chunks(&access.worker),
+            },
+        })
     }
 
     /// Fills `out` from byte `offset` of all elements back to back, in the type and byte order of the file.
@@ -140,19 +169,23 @@ impl Dataset {
         out: &mut Vec<u8>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
+        if offset.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
+            return Err(self.past_the_end(offset, length as u64, "byte", self.bytes));
+        }
         let start = out.len();
-        let result = match (&self.access, self.description.shape.as_slice()) {
+        let result = match (self.way(interrupt)?, self.description.shape.as_slice()) {
             // Of an array of higher rank, bytes to come may lie in chunks that were touched already.
-            (Access::Chunks(chunks), [_]) => {
-                if offset.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
-                    return Err(self.past_the_end(offset, length as u64, "byte", self.bytes));
-                }
+            (Way::Chunks(chunks), [_]) => {
                 let result = chunks.append(offset, length, out, interrupt);
                 chunks.release_behind(offset.saturating_add(length as u64));
                 self.file.check().and(result)
             }
-            (Access::Run(address), _) if offset.checked_add(length as u64).is_some_and(|end| end <= self.bytes) => {
-                let result = self.append_run(*address, offset, length, out, interrupt);
+            (Way::Run(address), _) => {
+                let result = self.append_run(address, offset, length, out, interrupt);
+                self.file.check().and(result)
+            }
+            (Way::Mapped(mapped), _) => {
+                let result = mapped.append(offset, length, out, self.fill()?, interrupt);
                 self.file.check().and(result)
             }
             _ => {
@@ -200,12 +233,13 @@ impl Dataset {
     /// As [`Dataset::read_bytes`].
     pub fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let Some(end) = offset.checked_add(length as u64).filter(|end| *end <= self.bytes) else { return Ok(None) };
-        let lent = match (&self.access, self.description.shape.as_slice()) {
-            (Access::Run(address), _) => match address.checked_add(offset) {
+        let lent = match (self.way(interrupt)?, self.description.shape.as_slice()) {
+            (Way::Run(address), _) => match address.checked_add(offset) {
                 Some(address) => Lent::read(&self.file, address, length),
                 None => return Ok(None),
             },
-            (Access::Chunks(chunks), [_]) => {
+            (Way::Mapped(mapped), _) => return mapped.lend(offset, length, interrupt),
+            (Way::Chunks(chunks), [_]) => {
                 let lent = chunks.lend(offset, length, interrupt);
                 chunks.release_behind(end);
                 lent
@@ -216,14 +250,14 @@ impl Dataset {
     }
 
     fn read_unchecked(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
-        match &self.access {
-            Access::Unwritten => {
+        match self.way(interrupt)? {
+            Way::Unwritten => {
                 let phase = (offset % self.element_size()) as usize;
                 self.fill()?.write(phase, out);
                 Ok(())
             }
-            Access::Run(address) => {
-                let mut at = self.place(*address, offset)?;
+            Way::Run(address) => {
+                let mut at = self.place(address, offset)?;
                 for part in out.chunks_mut(READ) {
                     interrupt.check()?;
                     self.file.read_at(at, part)?;
@@ -231,7 +265,8 @@ impl Dataset {
                 }
                 Ok(())
             }
-            Access::Chunks(chunks) => chunks.read(offset, out, interrupt),
+            Way::Chunks(chunks) => chunks.read(offset, out, interrupt),
+            Way::Mapped(mapped) => mapped.read(offset, out, self.fill()?, interrupt),
         }
     }
 
@@ -247,8 +282,8 @@ impl Dataset {
         // Cannot overflow: all elements together are below 2^63 bytes.
         let (offset, length) = (range.start * self.element_size(), count * self.element_size());
         let mut bytes = vec![0; length as usize];
-        let memory = match &self.access {
-            Access::Chunks(chunks) if self.through_worker() && self.description.datatype.has_descriptors() => {
+        let memory = match self.way(interrupt)? {
+            Way::Chunks(chunks) if self.through_worker() && self.description.datatype.has_descriptors() => {
                 self.gather_variable(chunks, offset, &mut bytes, interrupt)?.into()
             }
             _ => {
@@ -303,6 +338,10 @@ impl Dataset {
         Ok(memory)
     }
 
+    pub(super) fn fill_value(&self) -> &Result<Fill, String> {
+        &self.fill
+    }
+
     fn fill(&self) -> Result<&Fill, Error> {
         let unsupported = |reason: &String| Error::Unsupported { path: self.path.clone(), reason: reason.clone() };
         self.fill.as_ref().as_ref().map_err(unsupported)
@@ -326,7 +365,7 @@ fn access(
     let (shape, size) = (&description.shape, description.datatype.size);
     let chunks = |grid: Grid, how: How| {
         let object = (description.id, description.datatype.clone());
-        Access::Chunks(Arc::new(Chunks::new(file.clone(), path.into(), object, grid, how, fill.clone())))
+        Arc::new(Chunks::new(file.clone(), path.into(), object, grid, how, fill.clone()))
     };
     let pieces = || {
         let bytes = if description.datatype.has_descriptors() {
@@ -352,15 +391,15 @@ fn access(
                 Ok(pipeline) => How::Stored { pipeline, partial_unfiltered: *partial_unfiltered },
                 Err(filter) => How::Worker { filter: Some(filter) },
             };
-            Ok(chunks(grid, how))
+            Ok(Access::Chunks(chunks(grid, how)))
         }
-        Layout::Contiguous { .. } if elsewhere => pieces(),
+        Layout::Contiguous { .. } | Layout::Virtual { .. } if elsewhere => Ok(Access::Chunks(pieces()?)),
         // `H5Dget_offset` adds the user block to the address that means "not allocated", which then wraps around.
         Layout::Contiguous { address: Some(address) } if *address < file.info().user_block => Ok(Access::Unwritten),
         Layout::Contiguous { address: Some(address) } => Ok(Access::Run(*address)),
         Layout::Contiguous { address: None } => Ok(Access::Unwritten),
-        Layout::Compact => pieces(),
-        Layout::External { .. } | Layout::Virtual { .. } => pieces(),
+        Layout::Compact | Layout::External { .. } => Ok(Access::Chunks(pieces()?)),
+        Layout::Virtual { .. } => Ok(Access::Virtual(Virtual::new(pieces()?))),
         Layout::Unknown(class) => Err(format!("storage layout {class} is not known")),
     }
 }

@@ -15,6 +15,7 @@
 mod ahead;
 mod answers;
 pub mod arrow;
+mod beginning;
 mod budget;
 mod cache;
 mod chunks;
@@ -29,6 +30,7 @@ mod heap;
 mod idle;
 mod kept;
 mod lent;
+mod mapped;
 mod prefetch;
 mod references;
 mod rows;
@@ -46,6 +48,7 @@ use ahead::Threads;
 use answers::Saver;
 use chunks::{Block, ChunkKey, HeldMap};
 use heap::Collections;
+use mapped::HeldMappings;
 
 pub use budget::{Budget, Buffer, Reservation, Shortage};
 pub use cache::Cache;
@@ -108,6 +111,7 @@ pub struct Store {
     /// Chunks decoded together, ahead of their readers.
     stretches: Cache<ChunkKey, Block>,
     maps: Cache<(u64, ObjectId), HeldMap>,
+    mappings: Cache<(u64, ObjectId), HeldMappings>,
     collections: Collections,
     threads: Threads,
     kept: Kept,
@@ -124,6 +128,7 @@ impl Store {
             chunks: Cache::new(&budget),
             stretches: Cache::new(&budget),
             maps: Cache::new(&budget),
+            mappings: Cache::new(&budget),
             collections: Collections::new(&budget),
             threads: Threads::new(options.threads),
             kept: options.kept_folder.clone().map_or_else(Kept::none, |folder| Kept::new(folder, options.kept_size)),
@@ -175,6 +180,10 @@ impl Store {
         &self.maps
     }
 
+    fn mappings(&self) -> &Cache<(u64, ObjectId), HeldMappings> {
+        &self.mappings
+    }
+
     fn collections(&self) -> &Collections {
         &self.collections
     }
@@ -188,6 +197,7 @@ impl Store {
         self.chunks.retain(|key| key.file != file);
         self.stretches.retain(|key| key.file != file);
         self.maps.retain(|key| key.0 != file);
+        self.mappings.retain(|key| key.0 != file);
         self.collections.forget(file);
     }
 }

@@ -56,14 +56,15 @@ impl Chunks {
         let threads = store.threads().count() as u64;
         // Enough to keep all threads busy, and never so much that it evicts itself.
         let bytes = AHEAD.max(size.saturating_mul(threads).saturating_mul(2)).min(store.budget().limit() / 4);
-        let window = bytes / size;
-        if window == 0 || threads == 0 {
-            return Ok(Ahead::default());
-        }
+        let window = if threads == 0 { 0 } else { bytes / size };
         let end = offset + length;
         let last = self.grid.chunk_at(end - 1);
         let stretch = self.stretch().unwrap_or(1);
         let next = self.streams.note(offset..end, last, window, stretch);
+        let sequential = self.streams.is_sequential(end);
+        if window == 0 {
+            return Ok(Ahead { sequential, ..Ahead::default() });
+        }
         let mut chunks = Vec::new();
         if length > size && self.grid.chunk_at(offset) != last {
             // A long request: its own chunks first. (Counted twice in an array whose chunks several boxes meet.)
@@ -74,7 +75,7 @@ impl Chunks {
         }
         chunks.extend(next.start..next.end.min(self.grid.chunks()));
         chunks.retain(|index| map.get(*index).is_some());
-        Ok(Ahead { chunks, at: 0, next: 0, window: window.saturating_add(stretch) as usize })
+        Ok(Ahead { chunks, at: 0, next: 0, window: window.saturating_add(stretch) as usize, sequential })
     }
 
     /// Decodes chunks that a reader will want, while memory allows.
@@ -159,6 +160,8 @@ pub(super) struct Ahead {
     next: usize,
     /// How many may be handed over beyond the chunk read now.
     window: usize,
+    /// Whether the request is one of a sequential reader.
+    pub sequential: bool,
 }
 
 impl Ahead {

@@ -71,10 +71,12 @@ impl Session {
         let (described, plan) = describe(&datatype, address_size)?;
         let extent = Extent::of(&space)?;
         let attributes: Vec<Attribute> = self.attributes(dataset, id.file)?;
+        let mut layout = layout(dataset, &dcpl, &extent, user_block)?;
+        self.recognise_own(&mut layout, id.file);
         Ok(Dataset {
             id,
             fill: fill(&dcpl, &datatype, &plan, Heap::new(MAX_FILL, address_size, file_number)),
-            layout: layout(dataset, &dcpl, &extent, user_block)?,
+            layout,
             filters: filters(&dcpl)?,
             datatype: described,
             shape: extent.shape,
@@ -82,6 +84,14 @@ impl Session {
             null: extent.null,
             attributes: attributes.into(),
         })
+    }
+
+    /// A file that a virtual dataset maps is "." where it is its own, by whatever name.
+    pub fn recognise_own(&self, layout: &mut Layout, file: u32) {
+        let Layout::Virtual { sources } = layout else { return };
+        for source in sources.iter_mut().filter(|source| self.is_own(file, &source.file)) {
+            source.file = ".".into();
+        }
     }
 
     /// A page of the chunks of a dataset.

@@ -47,6 +47,10 @@ pub const CREATION_ORDER_INDEXED: c_uint = 2;
 pub const S_NULL: c_int = 2;
 pub const SELECT_SET: c_int = 0;
 
+// H5S_sel_type
+pub const SELECTION_HYPERSLABS: c_int = 2;
+pub const SELECTION_ALL: c_int = 3;
+
 // H5D_layout_t
 pub const LAYOUT_COMPACT: c_int = 0;
 pub const LAYOUT_CONTIGUOUS: c_int = 1;
@@ -309,6 +313,8 @@ unsafe extern "C" {
     pub fn H5Pget_virtual_count(dcpl: Hid, count: *mut usize) -> Herr;
     pub fn H5Pget_virtual_filename(dcpl: Hid, index: usize, name: *mut c_char, size: usize) -> isize;
     pub fn H5Pget_virtual_dsetname(dcpl: Hid, index: usize, name: *mut c_char, size: usize) -> isize;
+    pub fn H5Pget_virtual_vspace(dcpl: Hid, index: usize) -> Hid;
+    pub fn H5Pget_virtual_srcspace(dcpl: Hid, index: usize) -> Hid;
     pub fn H5Pget_external_count(dcpl: Hid) -> c_int;
     pub fn H5Pget_external(
         dcpl: Hid,
@@ -388,6 +394,15 @@ unsafe extern "C" {
         stride: *const u64,
         count: *const u64,
         block: *const u64,
+    ) -> Herr;
+    pub fn H5Sget_select_type(space: Hid) -> c_int;
+    pub fn H5Sis_regular_hyperslab(space: Hid) -> Htri;
+    pub fn H5Sget_regular_hyperslab(
+        space: Hid,
+        start: *mut u64,
+        stride: *mut u64,
+        count: *mut u64,
+        block: *mut u64,
     ) -> Herr;
     pub fn H5Sencode2(space: Hid, buffer: *mut c_void, size: *mut usize, fapl: Hid) -> Herr;
 

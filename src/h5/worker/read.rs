@@ -86,7 +86,9 @@ impl Session {
         // SAFETY: an open dataset.
         let dcpl = Id::own(unsafe { ffi::H5Dget_create_plist(dataset.raw()) })?;
         let mut chunks = Vec::new();
-        match layout(&dataset, &dcpl, &extent, 0)? {
+        let mut layout = layout(&dataset, &dcpl, &extent, 0)?;
+        self.recognise_own(&mut layout, id.file);
+        match layout {
             Layout::Chunked { chunk, .. } => chunks = chunk,
             Layout::External { files } => {
                 let names: Vec<&[u8]> = files.iter().map(|file| file.as_slice()).collect();

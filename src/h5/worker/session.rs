@@ -8,6 +8,7 @@ use super::driver::{self, Access, Source, c_string};
 use super::error::{Id, Reason, check};
 use super::ffi::{self, Hid, Token};
 use super::link::Listing;
+use super::mapping::Walk;
 use super::read::{Opened, SharedMemory};
 use super::reference::Paths;
 use crate::catalogue::{Chunk, FileInfo, ObjectId};
@@ -46,6 +47,8 @@ pub(super) struct Session {
     pub listing: Option<Listing>,
     /// The chunks of the dataset asked for last.
     pub chunk_map: Option<(ObjectId, Vec<Chunk>)>,
+    /// How far the mappings of the virtual dataset asked for last were told.
+    pub mapping_walk: Option<Walk>,
     /// The dataset read last.
     pub opened: Option<Opened>,
     /// Where objects are found.
@@ -76,6 +79,7 @@ impl Session {
             shared,
             listing: None,
             chunk_map: None,
+            mapping_walk: None,
             opened: None,
             object_paths: None,
         }
@@ -94,6 +98,13 @@ impl Session {
     /// The folder of a file, for relative names in it.
     pub fn folder_of(&self, file: u32) -> Option<&Path> {
         self.paths.get(file as usize)?.parent()
+    }
+
+    /// Whether a virtual dataset in `file` that maps the file called `name` maps its own.
+    pub fn is_own(&self, file: u32, name: &[u8]) -> bool {
+        let own = self.paths.get(file as usize);
+        name == b"."
+            || own.is_some_and(|own| own.parent().is_some_and(|folder| folder.join(OsStr::from_bytes(name)) == *own))
     }
 
     /// Starts libhdf5 and opens the source.

@@ -10,13 +10,16 @@
 //!
 //! A block whose stored length is its own length is stored uncompressed.
 
+use super::Prefix;
 use super::matches::{byte, damaged, lengthened, literal, repeat};
+
+/// Bytes of a block that is decoded for a part of it.
+const MAX_BLOCK: usize = 8 << 20;
 
 /// Decompresses `data` into `out`; returns the bytes written.
 pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
     let mut rest = data;
-    let size = u64::from_be_bytes(take(&mut rest)?);
-    let block = u32::from_be_bytes(take(&mut rest)?) as usize;
+    let (size, block) = header(&mut rest)?;
     let room = out.len();
     let out = usize::try_from(size)
         .ok()
@@ -29,13 +32,52 @@ pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
         let stored = u32::from_be_bytes(take(&mut rest)?) as usize;
         let (input, tail) = rest.split_at_checked(stored).ok_or("a block ends after the chunk does")?;
         rest = tail;
-        if stored == piece.len() {
-            piece.copy_from_slice(input);
-        } else {
-            decode_block(input, piece)?;
-        }
+        decode_stored(input, piece)?;
     }
     Ok(out.len())
+}
+
+/// Fills `out` with the first bytes, given the first bytes of the stream.
+pub(super) fn prefix(data: &[u8], out: &mut [u8]) -> Prefix {
+    let mut rest = data;
+    let Ok((size, block)) = header(&mut rest) else { return Prefix::MoreInput };
+    if block == 0 || block > MAX_BLOCK || size < out.len() as u64 {
+        return Prefix::Unavailable;
+    }
+    let mut left = size;
+    for piece in out.chunks_mut(block) {
+        let Ok(stored) = take(&mut rest).map(|stored| u32::from_be_bytes(stored) as usize) else {
+            return Prefix::MoreInput;
+        };
+        let Some((input, tail)) = rest.split_at_checked(stored) else { return Prefix::MoreInput };
+        rest = tail;
+        let whole = left.min(block as u64) as usize;
+        left -= whole as u64;
+        let decoded = if piece.len() == whole {
+            decode_stored(input, piece)
+        } else {
+            let mut last = vec![0; whole];
+            decode_stored(input, &mut last).map(|()| piece.copy_from_slice(&last[..piece.len()]))
+        };
+        if decoded.is_err() {
+            return Prefix::Unavailable;
+        }
+    }
+    Prefix::Done
+}
+
+/// Bytes of the chunk and of a block.
+fn header(rest: &mut &[u8]) -> Result<(u64, usize), String> {
+    Ok((u64::from_be_bytes(take(rest)?), u32::from_be_bytes(take(rest)?) as usize))
+}
+
+/// A block as it is stored: as it is where that takes as many bytes.
+fn decode_stored(stored: &[u8], out: &mut [u8]) -> Result<(), String> {
+    if stored.len() == out.len() {
+        out.copy_from_slice(stored);
+        return Ok(());
+    }
+    decode_block(stored, out)
 }
 
 /// Decompresses one block of the format itself, which must fill `out`.
@@ -76,13 +118,13 @@ pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], String> 
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
     /// The framing around blocks by `lz4_flex`, written from the format's description.
-    fn encode(data: &[u8], block: usize) -> Vec<u8> {
+    pub(in super::super) fn encode(data: &[u8], block: usize) -> Vec<u8> {
         let mut stream = (data.len() as u64).to_be_bytes().to_vec();
         stream.extend((block as u32).to_be_bytes());
         for piece in data.chunks(block) {

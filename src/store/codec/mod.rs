@@ -16,6 +16,7 @@ mod lz4;
 mod lzf;
 mod matches;
 mod nbit;
+mod prefix;
 mod scaleoffset;
 mod shuffle;
 mod space;
@@ -23,6 +24,8 @@ mod szip;
 mod zstd;
 
 use crate::catalogue::Filter;
+
+pub use prefix::Prefix;
 
 /// Most bytes a compressor may have added to what it was given: filters that grow data beyond this do not exist, and
 /// without a bound a stored size would be believed on the file's word alone.
@@ -314,7 +317,7 @@ mod tests {
 
     const OWN: [i32; 12] = [1, 2, 3, 4, 6, 307, 32000, 32001, 32004, 32008, 32015, 32026];
 
-    fn filter(id: i32, parameters: &[u32]) -> Filter {
+    pub(super) fn filter(id: i32, parameters: &[u32]) -> Filter {
         Filter { id, optional: false, parameters: parameters.into(), name: String::new(), available: false }
     }
 
@@ -327,7 +330,7 @@ mod tests {
     }
 
     /// One filter applied on writing, by the codec's own library.
-    fn encode(id: i32, data: Vec<u8>) -> Vec<u8> {
+    pub(super) fn encode(id: i32, data: Vec<u8>) -> Vec<u8> {
         match id {
             1 => {
                 let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::fastest());
@@ -352,6 +355,7 @@ mod tests {
                 let modulo = |sum: u64| if sum == 0 { 0 } else { ((sum - 1) % 65535 + 1) as u32 };
                 [data, (modulo(high) << 16 | modulo(low)).to_le_bytes().to_vec()].concat()
             }
+            32004 => super::lz4::tests::encode(&data, 300),
             32015 => {
                 let mut out = vec![0; zstd_safe::compress_bound(data.len())];
                 let n = zstd_safe::compress(&mut out[..], &data, 1).unwrap();
