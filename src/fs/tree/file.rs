@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Opened, Size, no_directory};
+use super::{Attributes, Effort, Error, Interrupt, Kind, Node, Opened, Size};
 use crate::catalogue::Attribute;
 use crate::store::Lent;
 use crate::views::metadata::attribute_text;
@@ -64,10 +64,6 @@ impl Node for FileNode {
         self.opened.is_current()
     }
 
-    fn readlink(&self) -> Result<BString, Error> {
-        Err(Error::NotAFile)
-    }
-
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
         self.view.size(effort, interrupt).map_err(|error| self.log(error))
     }
@@ -99,6 +95,4 @@ impl Node for FileNode {
     fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
         Ok(self.xattrs.list())
     }
-
-    no_directory!();
 }

@@ -11,8 +11,8 @@ use bstr::BString;
 use parking_lot::Mutex;
 
 use super::group::GroupDirectory;
-use super::{Attributes, Children, Context, Effort, Error, GroupNode, Interrupt, Kind, Node, NodeRef, OpenError, Size};
-use super::{SourceFile, directory_only, plain_attributes, signature};
+use super::{Attributes, Children, Context, Error, GroupNode, Interrupt, Kind, Node, NodeRef, OpenError};
+use super::{SourceFile, plain_attributes, signature};
 use crate::fs::node::DirEntry;
 use crate::fs::{mount, names};
 use crate::source::{self, Source};
@@ -129,8 +129,6 @@ impl Node for FileRoot {
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
         GroupDirectory(self.group(interrupt)?).xattrs(interrupt)
     }
-
-    directory_only!();
 }
 
 /// A folder on disk: folders and HDF5 files in it, as they are when it is listed.
@@ -203,12 +201,6 @@ impl Node for FolderNode {
         let directory = |name| DirEntry { name, kind: Kind::Directory };
         Ok(self.scan()?.into_keys().map(directory).collect())
     }
-
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(Vec::new())
-    }
-
-    directory_only!();
 }
 
 /// Several sources given by name.
@@ -255,10 +247,4 @@ impl Node for SeveralNode {
         let directory = |name: &BString| DirEntry { name: name.clone(), kind: Kind::Directory };
         Ok(self.sources.keys().map(directory).collect())
     }
-
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(Vec::new())
-    }
-
-    directory_only!();
 }

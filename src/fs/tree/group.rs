@@ -8,8 +8,7 @@ use parking_lot::Mutex;
 
 use super::file::{FileNode, Xattrs};
 use super::listing::{self, Child, ColumnView, Listing};
-use super::{Attributes, Children, Effort, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, Size};
-use super::{directory_only, links};
+use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, links};
 use crate::catalogue::{Attribute, ObjectId};
 use crate::dialects::hep001::{self, Recognised};
 use crate::fs::node::DirEntry;
@@ -356,8 +355,6 @@ impl Node for GroupDirectory {
         let loaded = self.0.load(interrupt)?;
         Ok(Xattrs { name: self.0.name.clone(), attributes: loaded.attributes.clone() }.list())
     }
-
-    directory_only!();
 }
 
 /// The directory `columns/` of a table.
@@ -391,10 +388,4 @@ impl Node for ColumnsDirectory {
     fn why_not_kept(&self) -> Option<&'static str> {
         self.group.opened.file().why_not_kept()
     }
-
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(Vec::new())
-    }
-
-    directory_only!();
 }
