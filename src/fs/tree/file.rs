@@ -11,12 +11,6 @@ use crate::views::metadata::attribute_text;
 use crate::views::pass::Progress;
 use crate::views::{Access, View};
 
-/// The kernel's limit on one extended attribute.
-const MOST_XATTR: usize = 65_536;
-
-/// The kernel's limit on the name of an extended attribute.
-const MOST_XATTR_NAME: usize = 255;
-
 pub(super) struct FileNode {
     pub opened: Arc<Opened>,
     pub view: Arc<dyn View>,
@@ -32,14 +26,14 @@ pub(super) struct Xattrs {
 }
 
 impl Xattrs {
-    /// `user.hepfs.name`, then `user.ATTRIBUTE` for each attribute that fits the kernel's limits.
+    /// `user.hepfs.name`, then `user.ATTRIBUTE` for each attribute that has a text.
     pub fn list(&self) -> Vec<(BString, Vec<u8>)> {
         let mut list = vec![("user.hepfs.name".into(), self.name.to_vec())];
         for attribute in self.attributes.iter() {
             let mut name = BString::from("user.");
             name.extend_from_slice(&attribute.name);
             let Some(value) = attribute_text(attribute) else { continue };
-            if name.len() <= MOST_XATTR_NAME && value.len() <= MOST_XATTR && name != "user.hepfs.name" {
+            if name != "user.hepfs.name" {
                 list.push((name, value));
             }
         }
