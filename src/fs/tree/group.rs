@@ -122,6 +122,8 @@ impl GroupNode {
                 leads.shown(target, name)
             });
         let (columns, column_members) = table.as_deref().map(listing::list_columns).unwrap_or_default();
+        // What it cut short looks broken, and a listing stays for as long as its group is known.
+        interrupt.check()?;
         if let Some(table) = &table {
             findings.extend(table.findings.iter().cloned());
             for column in &table.columns {

@@ -268,6 +268,8 @@ impl Opened {
                 }
             }
         }
+        // The last group may be the one that was not listed for it.
+        interrupt.check()?;
         Ok(self.first_paths.get_or_init(|| paths).get(&id).cloned())
     }
 }
