@@ -114,7 +114,7 @@ impl GroupNode {
                 findings.push(finding);
                 None
             }
-            Recognised::Table => Some(Arc::new(hep001::build(file, &self.path, &group, interrupt)?)),
+            Recognised::Table => Some(Arc::new(hep001::build(file, &self.path, &group, interrupt))),
         };
         let leads = links::Resolver::new(&self.opened, &group, &self.path, &self.line, interrupt);
         let (listing, members) =
