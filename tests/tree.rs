@@ -27,6 +27,25 @@ fn bytes(directory: &NodeRef, name: &str) -> Vec<u8> {
     bytes
 }
 
+fn names(directory: &NodeRef) -> Vec<String> {
+    directory.children(&Interrupt::new()).unwrap().iter().map(|entry| entry.name.to_string()).collect()
+}
+
+#[test]
+fn what_is_called_as_the_live_folder_is_shown_under_another_name() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(data("units.h5"), folder.path().join(".hepfs")).unwrap();
+    std::fs::copy(data("units.h5"), folder.path().join("units.h5")).unwrap();
+    let interrupt = Interrupt::new();
+    let whole = root(&[folder.path().to_owned()]);
+    let several = root(&[folder.path().join(".hepfs"), folder.path().join("units.h5")]);
+    for root in [whole, several] {
+        assert_eq!(names(&root), [".hepfs", "%2Ehepfs", "units.h5"]);
+        assert!(names(&root.lookup(b".hepfs", &interrupt).unwrap()).contains(&"stats".to_owned()));
+        assert_eq!(names(&root.lookup(b"%2Ehepfs", &interrupt).unwrap()), ["metadata.json", "t"]);
+    }
+}
+
 #[test]
 fn a_listing_that_was_interrupted_is_made_anew() {
     let (calm, raised) = (Interrupt::new(), Interrupt::new());
