@@ -105,7 +105,7 @@ impl GroupNode {
     fn list(&self, interrupt: &Interrupt) -> Result<Loaded, Error> {
         let file = self.opened.file();
         let failed = |error| Error::from(store::Error::Hdf5 { path: self.path.clone(), error });
-        let group = file.group(self.id, interrupt).map_err(failed)?;
+        let group = Arc::new(file.group(self.id, interrupt).map_err(failed)?);
         file.check()?;
         let mut findings = Vec::new();
         let table = match hep001::recognise(&self.path, &group.attributes) {
@@ -132,7 +132,7 @@ impl GroupNode {
         }
         self.opened.report(&self.path, findings.clone());
         Ok(Loaded {
-            attributes: group.attributes,
+            attributes: group.attributes.clone(),
             table,
             listing,
             columns,
