@@ -38,6 +38,16 @@ fn ls_lists_what_a_mount_shows() {
 }
 
 #[test]
+fn ls_with_sizes_of_one_file() {
+    assert_eq!(said(&["ls"], "units.h5:t/columns/mass.raw").lines().count(), 1);
+    let line = said(&["ls", "-l"], "units.h5:t/columns/mass.raw");
+    assert!(
+        line.starts_with("                    16  /") && line.ends_with("units.h5:t/columns/mass.raw\n"),
+        "{line:?}"
+    );
+}
+
+#[test]
 fn info_says_what_a_file_holds() {
     assert_eq!(
         said(&["info"], "seed_11_1.h5"),
