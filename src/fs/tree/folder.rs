@@ -5,13 +5,14 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use bstr::BString;
 use parking_lot::Mutex;
 
 use super::group::GroupDirectory;
+use super::in_use::InUse;
 use super::live::DIRECTORY;
 use super::{Attributes, Children, Context, Error, GroupNode, Interrupt, Kind, Node, NodeRef, OpenError};
 use super::{SourceFile, plain_attributes, signature};
@@ -143,7 +144,7 @@ impl Node for FileRoot {
 pub(super) struct FolderNode {
     context: Arc<Context>,
     path: PathBuf,
-    known: Mutex<BTreeMap<BString, Weak<dyn Node>>>,
+    known: Mutex<InUse<BString, dyn Node>>,
 }
 
 impl FolderNode {
@@ -177,8 +178,7 @@ impl FolderNode {
 
     fn node(&self, name: BString, path: PathBuf) -> NodeRef {
         let mut known = self.known.lock();
-        known.retain(|_, node| node.strong_count() > 0);
-        if let Some(node) = known.get(&name).and_then(Weak::upgrade).filter(|node| node.is_current()) {
+        if let Some(node) = known.get(&name).filter(|node| node.is_current()) {
             return node;
         }
         let node: NodeRef = if path.is_dir() {
@@ -186,7 +186,7 @@ impl FolderNode {
         } else {
             Arc::new(FileRoot::found(SourceFile::new(self.context.clone(), path)))
         };
-        known.insert(name, Arc::downgrade(&node));
+        known.insert(name, &node);
         node
     }
 }

@@ -1,12 +1,13 @@
 //! A group's directory.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
 use parking_lot::Mutex;
 
 use super::file::{FileNode, Xattrs};
+use super::in_use::InUse;
 use super::listing::{self, Child, ColumnView, Listing};
 use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, links};
 use crate::catalogue::{Attribute, ObjectId};
@@ -37,7 +38,7 @@ pub struct GroupNode {
     files: Mutex<HashMap<usize, NodeRef>>,
     column_files: Mutex<HashMap<usize, NodeRef>>,
     /// Groups below, only while somebody uses them: a file may have millions.
-    groups: Mutex<HashMap<usize, Weak<GroupNode>>>,
+    groups: Mutex<InUse<usize, GroupNode>>,
 }
 
 /// A group after its first listing.
@@ -146,11 +147,12 @@ impl GroupNode {
         match child {
             Child::Group { id, path, link } => {
                 let mut groups = self.groups.lock();
-                let known = groups.get(&position).and_then(Weak::upgrade);
-                let group = known.unwrap_or_else(|| {
-                    Arc::new(GroupNode::new(self.opened.clone(), *id, path.clone(), link.clone(), &self.line))
+                let group = groups.get(&position).unwrap_or_else(|| {
+                    let opened = self.opened.clone();
+                    let group = Arc::new(GroupNode::new(opened, *id, path.clone(), link.clone(), &self.line));
+                    groups.insert(position, &group);
+                    group
                 });
-                groups.insert(position, Arc::downgrade(&group));
                 Ok(Arc::new(GroupDirectory(group)))
             }
             Child::Columns => Ok(Arc::new(ColumnsDirectory { group: self.clone(), loaded: loaded.clone() })),

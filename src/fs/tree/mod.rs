@@ -6,6 +6,7 @@
 mod file;
 mod folder;
 mod group;
+mod in_use;
 mod links;
 mod listing;
 mod live;
