@@ -11,7 +11,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use bstr::BString;
 use clap::Parser;
 use hepfs::fs::mount::{Mount, MountOptions, StopSignals};
 use hepfs::fs::{Attributes, Children, DirEntry, Error, Kind, Node, NodeRef};
@@ -83,22 +82,6 @@ impl Node for Folder {
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
         Ok(self.0.iter().map(|(name, _)| DirEntry { name: (*name).into(), kind: Kind::File }).collect())
     }
-
-    fn readlink(&self) -> Result<BString, Error> {
-        Err(Error::NotAFile)
-    }
-
-    fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
-        Ok(Size::Exact(0))
-    }
-
-    fn read(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::NotAFile)
-    }
-
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(Vec::new())
-    }
 }
 
 impl File {
@@ -118,18 +101,6 @@ impl Node for File {
         true
     }
 
-    fn lookup(&self, _: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-        Err(Error::NotADirectory)
-    }
-
-    fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Err(Error::NotADirectory)
-    }
-
-    fn readlink(&self) -> Result<BString, Error> {
-        Err(Error::NotAFile)
-    }
-
     fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
         Ok(Size::Exact(self.bytes))
     }
@@ -143,10 +114,6 @@ impl Node for File {
 
     fn lend(&self, offset: u64, length: usize, _: &Interrupt) -> Result<Option<Lent>, Error> {
         Ok(if self.copied { None } else { self.part(offset, length) })
-    }
-
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(Vec::new())
     }
 }
 

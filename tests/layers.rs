@@ -9,7 +9,7 @@ const LAYERS: [&str; 9] = ["source", "catalogue", "h5", "store", "table", "diale
 /// Where `unsafe` may be: around libhdf5, and in the one measured loop of a codec.
 const UNSAFE: [&str; 3] = ["src/h5/", "src/source/mod.rs", "src/store/codec/shuffle.rs"];
 
-/// Code without its tests: up to a `mod tests` in the file, and no file of a `tests` folder.
+/// Code without its tests: up to a module of them in the file, and no file of a `tests` folder.
 struct File {
     path: PathBuf,
     layer: String,
@@ -34,14 +34,22 @@ fn files() -> Vec<File> {
                 let first = below.components().next().unwrap().as_os_str().to_string_lossy();
                 let layer = first.trim_end_matches(".rs").to_owned();
                 let text = fs::read_to_string(&path).unwrap();
-                let code = text.lines().enumerate().take_while(|(_, line)| line.trim() != "#[cfg(test)]");
-                let lines = code.filter(|(_, line)| !line.trim_start().starts_with("//"));
+                let below = text.lines().skip(1).chain([""]);
+                let code =
+                    text.lines().zip(below).enumerate().take_while(|(_, (line, below))| !begins_tests(line, below));
+                let lines =
+                    code.map(|(at, (line, _))| (at, line)).filter(|(_, line)| !line.trim_start().starts_with("//"));
                 files.push(File { layer, lines: lines.map(|(at, line)| (at + 1, line.to_owned())).collect(), path });
             }
         }
     }
     assert!(files.len() > 100, "only {} files found", files.len());
     files
+}
+
+/// Whether a module of tests begins here; one in a file of its own, or a function for tests, has code behind it.
+fn begins_tests(line: &str, below: &str) -> bool {
+    line.trim() == "#[cfg(test)]" && below.trim().starts_with("mod ") && below.trim().ends_with('{')
 }
 
 fn rank(layer: &str) -> Option<usize> {

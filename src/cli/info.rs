@@ -42,7 +42,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if !place.is_directory() {
         return Err(Error::Usage(format!("{} is no directory; give a group, a table or a file", place.name)));
     }
-    describe(&place.node, &mut out, 0).map_err(Error::io("standard output"))?;
+    place.node.children(&Interrupt::new()).map_err(|error| place.failed(error))?;
+    describe(&place.node, &place.name, &mut out, 0).map_err(Error::io("standard output"))?;
     out.flush().map_err(Error::io("standard output"))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -57,8 +58,13 @@ fn metadata_of(directory: &NodeRef) -> Result<Vec<u8>, crate::fs::Error> {
     Ok(bytes)
 }
 
-/// Describes a directory and those below it.
-fn describe(directory: &NodeRef, out: &mut impl Write, depth: usize) -> std::io::Result<()> {
+/// Describes a directory and those below it; `name` is for one that cannot be listed.
+fn describe(directory: &NodeRef, name: &str, out: &mut impl Write, depth: usize) -> std::io::Result<()> {
+    let interrupt = Interrupt::new();
+    let children = match directory.children(&interrupt) {
+        Ok(children) => children,
+        Err(error) => return unlisted(name, &error, out),
+    };
     if let Ok(bytes) = metadata_of(directory)
         && let Ok(metadata) = serde_json::from_slice::<Value>(&bytes)
     {
@@ -69,19 +75,21 @@ fn describe(directory: &NodeRef, out: &mut impl Write, depth: usize) -> std::io:
         }
         findings(&metadata, out)?;
     }
-    let interrupt = Interrupt::new();
-    let Ok(children) = directory.children(&interrupt) else { return Ok(()) };
     for entry in children.iter().filter(|entry| entry.kind == Kind::Directory) {
         if depth < DEEPEST && entry.name != ".hepfs" {
+            let name = entry.name.to_string();
             match directory.lookup(&entry.name, &interrupt) {
-                Ok(child) => describe(&child, out, depth + 1)?,
-                Err(error) => {
-                    writeln!(out, "{}: {}", printable(&entry.name.to_string()), printable(&error.to_string()))?
-                }
+                Ok(child) => describe(&child, &name, out, depth + 1)?,
+                Err(error) => unlisted(&name, &error, out)?,
             }
         }
     }
     Ok(())
+}
+
+/// A directory that cannot be listed.
+fn unlisted(name: &str, error: &crate::fs::Error, out: &mut impl Write) -> std::io::Result<()> {
+    writeln!(out, "{}: {}", printable(name), printable(&error.to_string()))
 }
 
 fn text(value: &Value) -> String {

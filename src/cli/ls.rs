@@ -9,8 +9,8 @@ use clap::Args;
 use super::Error;
 use super::options::Reading;
 use super::place::Place;
-use crate::fs::Kind;
 use crate::fs::tree::printable;
+use crate::fs::{self, Kind, NodeRef};
 use crate::source::Interrupt;
 use crate::views::{Effort, Size};
 
@@ -34,38 +34,42 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let place = Place::find(&arguments.place, &arguments.reading)?;
     let interrupt = Interrupt::new();
     let mut out = BufWriter::new(std::io::stdout().lock());
-    if !place.is_directory() {
-        writeln!(out, "{}", printable(&place.name)).map_err(Error::io("standard output"))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    for entry in place.node.children(&interrupt).map_err(|error| place.failed(error))?.iter() {
-        let name = printable(&entry.name.to_str_lossy());
-        let mark = match entry.kind {
-            Kind::Directory => "/",
-            Kind::Symlink => "@",
-            Kind::File | Kind::LiveFile => "",
-        };
-        if arguments.long {
-            let size = match entry.kind {
-                Kind::File => place
-                    .node
-                    .lookup(&entry.name, &interrupt)
-                    .and_then(|node| node.size(Effort::Quick, &interrupt))
-                    .map_or_else(|error| error.to_string(), size_text),
-                _ => "-".into(),
-            };
-            writeln!(out, "{size:>22}  {name}{mark}").map_err(Error::io("standard output"))?;
-        } else {
-            writeln!(out, "{name}{mark}").map_err(Error::io("standard output"))?;
+    let mut list = |name: &str, kind: Kind, node: &dyn Fn() -> Result<NodeRef, fs::Error>| {
+        let size = arguments.long.then(|| size_text(kind, node, &interrupt));
+        writeln!(out, "{}", line(name, kind, size.as_deref())).map_err(Error::io("standard output"))
+    };
+    if place.is_directory() {
+        for entry in place.node.children(&interrupt).map_err(|error| place.failed(error))?.iter() {
+            list(&entry.name.to_str_lossy(), entry.kind, &|| place.node.lookup(&entry.name, &interrupt))?;
         }
+    } else {
+        list(&place.name, place.node.attributes().kind, &|| Ok(place.node.clone()))?;
     }
     out.flush().map_err(Error::io("standard output"))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn size_text(size: Size) -> String {
+/// The line for a name. Names, and reasons why there is no size, may come from a hostile file.
+fn line(name: &str, kind: Kind, size: Option<&str>) -> String {
+    let mark = match kind {
+        Kind::Directory => "/",
+        Kind::Symlink => "@",
+        Kind::File | Kind::LiveFile => "",
+    };
+    let name = printable(name);
     match size {
-        Size::Exact(bytes) => bytes.to_string(),
-        Size::AtMost(bytes) => format!("<={bytes}"),
+        Some(size) => format!("{:>22}  {name}{mark}", printable(size)),
+        None => format!("{name}{mark}"),
+    }
+}
+
+fn size_text(kind: Kind, node: &dyn Fn() -> Result<NodeRef, fs::Error>, interrupt: &Interrupt) -> String {
+    if kind != Kind::File {
+        return "-".into();
+    }
+    match node().and_then(|node| node.size(Effort::Quick, interrupt)) {
+        Ok(Size::Exact(bytes)) => bytes.to_string(),
+        Ok(Size::AtMost(bytes)) => format!("<={bytes}"),
+        Err(error) => error.to_string(),
     }
 }

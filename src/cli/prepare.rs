@@ -291,7 +291,8 @@ fn prepare(node: &NodeRef, place: &Place, interrupt: &Interrupt) -> Option<Outco
     let end = Instant::now() + LONGEST_WRITE;
     let kept = loop {
         match node.progress().map(|progress| progress.kept) {
-            Some(None) if Instant::now() < end && !interrupt.is_raised() => std::thread::sleep(LOOK / 25),
+            Some(None) if interrupt.is_raised() => return None,
+            Some(None) if Instant::now() < end => std::thread::sleep(LOOK / 25),
             // Arithmetic after all, once some labels were looked at.
             None => return Some(Outcome::Arithmetic(format!("{bytes:>16} bytes"))),
             Some(kept) => break kept.unwrap_or(false),

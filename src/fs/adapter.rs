@@ -222,6 +222,18 @@ impl Adapter {
         }
     }
 
+    /// Does a job on the pool, which answers from there.
+    fn run<R: Answer>(
+        &self,
+        lane: Lane,
+        request: &Request,
+        reply: R,
+        job: impl FnOnce(Arc<Shared>, Ticket<R>) + Send + 'static,
+    ) {
+        let shared = self.0.clone();
+        self.0.pool.run(lane, self.0.pool.ticket(request.pid(), reply), move |ticket| job(shared, ticket));
+    }
+
     /// Computes an answer on the pool and sends it from there.
     fn later<R: Answer, T>(
         &self,
@@ -231,9 +243,7 @@ impl Adapter {
         compute: impl FnOnce(&Service, &Interrupt) -> Result<T, Error> + Send + 'static,
         send: impl FnOnce(&Shared, R, T) + Send + 'static,
     ) {
-        let shared = self.0.clone();
-        let ticket = self.0.pool.ticket(request.pid(), reply);
-        self.0.pool.run(lane, ticket, move |ticket| match compute(&shared.service, ticket.interrupt()) {
+        self.run(lane, request, reply, move |shared, ticket| match compute(&shared.service, ticket.interrupt()) {
             Ok(answer) => {
                 if let Some(reply) = ticket.claim() {
                     send(&shared, reply, answer);
@@ -330,9 +340,7 @@ impl Filesystem for Adapter {
             reply.fail(&Error::ReadOnly);
             return;
         }
-        let shared = self.0.clone();
-        let ticket = self.0.pool.ticket(request.pid(), reply);
-        self.0.pool.run(Lane::Names, ticket, move |ticket| shared.open(number.0, Effort::Free, ticket));
+        self.run(Lane::Names, request, reply, move |shared, ticket| shared.open(number.0, Effort::Free, ticket));
     }
 
     fn read(
@@ -347,13 +355,9 @@ impl Filesystem for Adapter {
         reply: ReplyData,
     ) {
         match self.0.service.file(handle.0) {
-            Ok(file) => {
-                let shared = self.0.clone();
-                let ticket = self.0.pool.ticket(request.pid(), reply);
-                self.0
-                    .pool
-                    .run(Lane::Reads, ticket, move |ticket| shared.read(&file, offset, length as usize, &ticket));
-            }
+            Ok(file) => self.run(Lane::Reads, request, reply, move |shared, ticket| {
+                shared.read(&file, offset, length as usize, &ticket);
+            }),
             Err(error) => reply.fail(&error),
         }
     }
@@ -397,9 +401,7 @@ impl Filesystem for Adapter {
     }
 
     fn readdir(&self, request: &Request, _: INodeNo, handle: FileHandle, offset: u64, reply: ReplyDirectory) {
-        let shared = self.0.clone();
-        let ticket = self.0.pool.ticket(request.pid(), reply);
-        self.0.pool.run(Lane::Names, ticket, move |ticket| {
+        self.run(Lane::Names, request, reply, move |shared, ticket| {
             if let Err(error) = shared.list(handle.0, offset, &ticket) {
                 ticket.fail(&error);
             }
@@ -407,9 +409,7 @@ impl Filesystem for Adapter {
     }
 
     fn readdirplus(&self, request: &Request, _: INodeNo, handle: FileHandle, offset: u64, reply: ReplyDirectoryPlus) {
-        let shared = self.0.clone();
-        let ticket = self.0.pool.ticket(request.pid(), reply);
-        self.0.pool.run(Lane::Names, ticket, move |ticket| {
+        self.run(Lane::Names, request, reply, move |shared, ticket| {
             if let Err(error) = shared.list_plus(handle.0, offset, &ticket) {
                 ticket.fail(&error);
             }

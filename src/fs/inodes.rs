@@ -246,11 +246,8 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::SystemTime;
 
-    use super::super::Error;
-    use super::super::node::{Attributes, Children, Node};
+    use super::super::node::{Attributes, Node};
     use super::*;
-    use crate::source::Interrupt;
-    use crate::views::{Effort, Size};
 
     struct Toy(AtomicBool);
 
@@ -261,24 +258,6 @@ mod tests {
         }
         fn is_current(&self) -> bool {
             self.0.load(Ordering::Relaxed)
-        }
-        fn lookup(&self, _: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-            Err(Error::NotADirectory)
-        }
-        fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-            Err(Error::NotADirectory)
-        }
-        fn readlink(&self) -> Result<BString, Error> {
-            Err(Error::NotAFile)
-        }
-        fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
-            Ok(Size::Exact(0))
-        }
-        fn read(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-            Ok(())
-        }
-        fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-            Ok(Vec::new())
         }
     }
 

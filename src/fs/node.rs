@@ -57,7 +57,7 @@ pub type Children = Arc<[DirEntry]>;
 
 /// A directory, a file or a link. Every call may be slow unless it says otherwise; slow calls look at `interrupt`.
 ///
-/// Calls that make no sense for a kind answer [`Error::NotADirectory`] or [`Error::NotAFile`].
+/// Calls that make no sense for a kind answer [`Error::NotADirectory`] or [`Error::NotAFile`]; those are provided.
 pub trait Node: Send + Sync {
     /// What `stat` shows; never slow.
     fn attributes(&self) -> Attributes;
@@ -70,31 +70,45 @@ pub trait Node: Send + Sync {
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is none.
-    fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error>;
+    fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
+        let _ = (name, interrupt);
+        Err(Error::NotADirectory)
+    }
 
     /// The names in a directory.
     ///
     /// # Errors
     /// See [`Error`].
-    fn children(&self, interrupt: &Interrupt) -> Result<Children, Error>;
+    fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
+        let _ = interrupt;
+        Err(Error::NotADirectory)
+    }
 
     /// The target of a symbolic link; never slow.
     ///
     /// # Errors
     /// [`Error::NotAFile`] for anything else.
-    fn readlink(&self) -> Result<BString, Error>;
+    fn readlink(&self) -> Result<BString, Error> {
+        Err(Error::NotAFile)
+    }
 
-    /// The size of a file.
+    /// The size of a file; 0 for what has none, directories and live files.
     ///
     /// # Errors
     /// See [`Error`].
-    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error>;
+    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
+        let _ = (effort, interrupt);
+        Ok(Size::Exact(0))
+    }
 
     /// Appends at most `length` bytes from `offset` on to `out`; fewer only at the end.
     ///
     /// # Errors
     /// See [`Error`].
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error>;
+    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        let _ = (offset, length, out, interrupt);
+        Err(Error::NotAFile)
+    }
 
     /// The `length` bytes from `offset` on where they lie together in memory already, so that nobody needs to copy them;
     /// `None` where they do not.
@@ -138,5 +152,8 @@ pub trait Node: Send + Sync {
     ///
     /// # Errors
     /// See [`Error`].
-    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error>;
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        let _ = interrupt;
+        Ok(Vec::new())
+    }
 }

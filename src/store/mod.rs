@@ -201,3 +201,6 @@ impl Store {
         self.collections.forget(file);
     }
 }
+
+#[cfg(test)]
+pub(crate) mod memory;

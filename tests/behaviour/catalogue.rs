@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use crate::data;
+use crate::place::{Place, settle};
 use crate::support::{Mounted, family, hepfs, until};
 use crate::writer::{self, INVERTING, Writer};
 
@@ -27,40 +27,13 @@ fn write(path: &Path, unit: &str, first: i64) {
     settle();
 }
 
-/// Values are kept of files only whose times would show a change.
-fn settle() {
-    std::thread::sleep(Duration::from_millis(60));
+fn written() -> Place {
+    let place = Place::empty();
+    write(&place.source(), "first", 5);
+    place
 }
 
-struct Place(tempfile::TempDir);
-
 impl Place {
-    fn new() -> Self {
-        let place = Self(tempfile::tempdir().unwrap());
-        write(&place.source(), "first", 5);
-        place
-    }
-
-    fn source(&self) -> PathBuf {
-        self.0.path().join("run.h5")
-    }
-
-    fn cache(&self) -> String {
-        self.0.path().join("cache").display().to_string()
-    }
-
-    fn entries(&self) -> Vec<PathBuf> {
-        let mut entries: Vec<_> =
-            fs::read_dir(self.cache()).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
-        entries.sort();
-        entries
-    }
-
-    fn mount(&self, arguments: &[&str]) -> Mounted {
-        let cache = self.cache();
-        Mounted::new(&[&self.source()], &[&["--cache-folder", cache.as_str()], arguments].concat())
-    }
-
     /// Mounts, looks at everything, and unmounts.
     fn look(&self, arguments: &[&str]) -> (Seen, Asked) {
         let mounted = self.mount(arguments);
@@ -119,7 +92,7 @@ impl Asked {
 
 #[test]
 fn a_second_mount_starts_no_worker() {
-    let place = Place::new();
+    let place = written();
     let (first, asked) = place.look(&[]);
     // The file, three groups, three chunk maps.
     assert_eq!((asked.asked, asked.processes), (7, 2), "{asked:?}");
@@ -132,7 +105,7 @@ fn a_second_mount_starts_no_worker() {
     assert_eq!(*few, (5..1005_i64).flat_map(i64::to_le_bytes).collect::<Vec<_>>());
     assert_eq!(*many, (5..5 + MANY).flat_map(i64::to_le_bytes).collect::<Vec<_>>());
     // Programs that do not mount use it as well, and add to it.
-    let place = Place::new();
+    let place = written();
     for _ in 0..2 {
         let output = hepfs(["info", "--cache-folder", &place.cache(), &place.source().display().to_string()]);
         assert!(output.status.success() && String::from_utf8(output.stdout).unwrap().contains("table /t: 1000 rows"));
@@ -148,7 +121,7 @@ fn a_second_mount_starts_no_worker() {
 
 #[test]
 fn a_mount_writes_in_passing_what_it_was_told() {
-    let place = Place::new();
+    let place = written();
     let mounted = place.mount(&[]);
     mounted.names("t/columns");
     until("an entry", || place.entries().len() == 1);
@@ -160,7 +133,7 @@ fn a_mount_writes_in_passing_what_it_was_told() {
 
 #[test]
 fn a_changed_file_is_read_anew() {
-    let place = Place::new();
+    let place = written();
     place.look(&[]);
     let bytes = fs::read(place.source()).unwrap();
     let time = fs::metadata(place.source()).unwrap().modified().unwrap();
@@ -178,7 +151,7 @@ fn a_changed_file_is_read_anew() {
     let hide = || fs::File::options().append(true).open(place.source()).unwrap().set_modified(time).unwrap();
 
     // Rewritten in place, to a file of the same size, by a program that hides it.
-    let other = place.0.path().join("other.h5");
+    let other = place.folder().join("other.h5");
     write(&other, "other", 70);
     let others = fs::read(&other).unwrap();
     assert_eq!(others.len(), bytes.len());
@@ -198,10 +171,10 @@ fn a_changed_file_is_read_anew() {
 
 #[test]
 fn a_file_that_changes_while_it_is_mounted_leaves_nothing_stale() {
-    let place = Place::new();
+    let place = written();
     let mounted = place.mount(&[]);
     mounted.names("t/columns");
-    let other = place.0.path().join("other.h5");
+    let other = place.folder().join("other.h5");
     write(&other, "other", 70);
     fs::write(place.source(), fs::read(&other).unwrap()).unwrap();
     settle();
@@ -214,7 +187,7 @@ fn a_file_that_changes_while_it_is_mounted_leaves_nothing_stale() {
 
 #[test]
 fn a_damaged_entry_costs_time_and_no_byte() {
-    let place = Place::new();
+    let place = written();
     let expected = place.look(&[]).0;
     let entries = place.entries();
     // The catalogue, the large chunk map; sizes of text and statistics have their own.
@@ -239,7 +212,7 @@ fn a_damaged_entry_costs_time_and_no_byte() {
 /// Text files and statistics are kept for files that are written to by nobody, and so is the catalogue.
 #[test]
 fn nothing_is_kept_of_a_file_that_a_writer_has_open() {
-    let place = Place(tempfile::tempdir().unwrap());
+    let place = Place::empty();
     fs::copy(data("h5_swmr.h5"), place.source()).unwrap();
     settle();
     for _ in 0..2 {
@@ -251,7 +224,7 @@ fn nothing_is_kept_of_a_file_that_a_writer_has_open() {
 
 #[test]
 fn what_may_depend_on_other_files_is_not_kept() {
-    let place = Place::new();
+    let place = written();
     for _ in 0..2 {
         let asked = place.look(&["--follow-external"]).1;
         assert_eq!((asked.asked, asked.known), (7, 0));
@@ -261,7 +234,7 @@ fn what_may_depend_on_other_files_is_not_kept() {
 
 #[test]
 fn other_plugins_are_asked_again() {
-    let place = Place(tempfile::tempdir().unwrap());
+    let place = Place::empty();
     writer::register_inverting_filter();
     let writer = Writer::create(&place.source());
     let table = writer.table("t");
@@ -270,7 +243,7 @@ fn other_plugins_are_asked_again() {
     writer.table("strange").filtered("x", &[1, 2, 3], 100, INVERTING);
     writer.close();
     settle();
-    let plugins = place.0.path().join("plugins");
+    let plugins = place.folder().join("plugins");
     fs::create_dir(&plugins).unwrap();
     let option = ["--plugins", &plugins.display().to_string()];
     let asked = |arguments: &[&str]| {

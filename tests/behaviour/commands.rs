@@ -38,6 +38,30 @@ fn ls_lists_what_a_mount_shows() {
 }
 
 #[test]
+fn ls_with_sizes_of_one_file() {
+    assert_eq!(said(&["ls"], "units.h5:t/columns/mass.raw").lines().count(), 1);
+    let line = said(&["ls", "-l"], "units.h5:t/columns/mass.raw");
+    assert!(
+        line.starts_with("                    16  /") && line.ends_with("units.h5:t/columns/mass.raw\n"),
+        "{line:?}"
+    );
+}
+
+/// A file in a folder, like a group in a file.
+#[test]
+fn info_names_what_it_cannot_look_into() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(data("hostile/root_unlistable.h5"), folder.path().join("bad.h5")).unwrap();
+    std::fs::copy(data("units.h5"), folder.path().join("good.h5")).unwrap();
+    let output = hepfs(["info".as_ref(), folder.path().as_os_str()]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && said.contains("table /t: "), "{said}");
+    assert!(said.lines().any(|line| line.starts_with("bad.h5: ") && line.contains("symbol table")), "{said}");
+    let output = hepfs(["info".to_owned(), format!("{}:bad.h5", folder.path().display())]);
+    assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
+}
+
+#[test]
 fn info_says_what_a_file_holds() {
     assert_eq!(
         said(&["info"], "seed_11_1.h5"),

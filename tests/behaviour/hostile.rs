@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::data;
 use crate::support::{Mounted, hepfs, lives, status};
+use crate::writer::Writer;
 
 /// The most that one file may take to be read, in any state of the machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -180,6 +181,15 @@ fn no_hostile_text_reaches_a_terminal_raw() {
             }
         }
     }
+    // A reason instead of a size.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.h5");
+    let writer = Writer::create(&path);
+    writer.table("t").column("x\x1b[2J", &[1, 2], 2);
+    writer.close();
+    let listed = hepfs(["ls", "-l", "--max-chunk=1", &format!("{}:t/columns", path.display())]);
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(listed.contains("--max-chunk") && !listed.contains('\x1b'), "{listed:?}");
     let (mounted, _) = survive("terminal_escapes", &[]);
     for name in mounted.names("") {
         assert!(!name.contains(|c: char| c < ' ' || c == '\x7f'), "{name:?}");

@@ -3,54 +3,30 @@
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use hepfs::h5::write_sample;
 
 use crate::data;
+use crate::place::{Place, settle};
 use crate::support::{HEPFS, Mounted, end_of, hepfs, signal, start, until};
 
 /// More values than a lookup measures by itself.
 const ROWS: u64 = 150_000;
 
 /// A file that had not been written to for a while when it was opened, and a cache folder.
-struct Place {
-    folder: tempfile::TempDir,
+fn sample() -> Place {
+    let place = Place::empty();
+    place.write(ROWS);
+    place
 }
 
 impl Place {
-    fn new() -> Self {
-        let place = Self { folder: tempfile::tempdir().unwrap() };
-        place.write(ROWS);
-        place
-    }
-
     fn write(&self, rows: u64) {
         let _ = fs::remove_file(self.source());
         write_sample(&self.source(), rows).unwrap();
-        // Values are kept of files only whose times would show a change.
-        std::thread::sleep(Duration::from_millis(60));
-    }
-
-    fn source(&self) -> PathBuf {
-        self.folder.path().join("sample.h5")
-    }
-
-    fn cache(&self) -> String {
-        self.folder.path().join("cache").display().to_string()
-    }
-
-    fn entries(&self) -> Vec<PathBuf> {
-        let mut entries: Vec<_> =
-            fs::read_dir(self.cache()).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
-        entries.sort();
-        entries
-    }
-
-    fn mount(&self, arguments: &[&str]) -> Mounted {
-        let cache = self.cache();
-        Mounted::new(&[&self.source()], &[&["--cache-folder", cache.as_str()], arguments].concat())
+        settle();
     }
 
     /// `hepfs prepare` of a place in the source: what it said, and whether it was content.
@@ -78,7 +54,7 @@ const FILES: [&str; 4] =
 
 #[test]
 fn the_next_mount_needs_no_pass() {
-    let place = Place::new();
+    let place = sample();
     let first = place.mount(&[]);
     let texts: Vec<_> = FILES.iter().map(|file| first.read(file)).collect();
     let counted = stats(&first);
@@ -107,7 +83,7 @@ fn the_next_mount_needs_no_pass() {
 /// The size of such a file is arithmetic, and its headers are not.
 #[test]
 fn null_counts_of_arrow_files_are_counted_ahead() {
-    let place = Place::new();
+    let place = sample();
     let (said, content) = place.prepare(":run_042/columns/energy.arrow", &[]);
     assert!(content && said.contains("kept"), "{said}");
     let (said, content) = place.prepare(":run_042/columns", &[]);
@@ -117,7 +93,7 @@ fn null_counts_of_arrow_files_are_counted_ahead() {
 
 #[test]
 fn statistics_of_a_file_are_refused_with_what_to_name_instead() {
-    let place = Place::new();
+    let place = sample();
     let source = format!("{}:run_042/columns/energy.npy", place.source().display());
     let output = hepfs(["prepare", "--stats", "--cache-folder", &place.cache(), &source]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -126,7 +102,7 @@ fn statistics_of_a_file_are_refused_with_what_to_name_instead() {
 
 #[test]
 fn other_ways_to_write_csv_are_kept_apart() {
-    let place = Place::new();
+    let place = sample();
     place.prepare(":run_042/columns", &["--csv"]);
     let entries = place.entries().len();
     let plain = place.mount(&["--csv-null", "missing"]);
@@ -138,7 +114,7 @@ fn other_ways_to_write_csv_are_kept_apart() {
 
 #[test]
 fn a_changed_file_is_measured_anew() {
-    let place = Place::new();
+    let place = sample();
     assert!(place.prepare(":run_042/columns", &["--csv"]).1);
     let time = fs::metadata(place.source()).unwrap().modified().unwrap();
     place.write(ROWS + 1);
@@ -157,7 +133,7 @@ fn a_changed_file_is_measured_anew() {
 
 #[test]
 fn a_damaged_cache_folder_costs_time_and_no_byte() {
-    let place = Place::new();
+    let place = sample();
     assert!(place.prepare(":april", &["--csv"]).1 && place.prepare(":run_042/columns", &["--csv"]).1);
     let cold = Mounted::new(&[&place.source()], &[]);
     let files = ["april/events/table.csv", "run_042/columns/energy.csv", "run_042/columns/comment.csv"];
@@ -207,7 +183,7 @@ fn a_damaged_cache_folder_costs_time_and_no_byte() {
 
 #[test]
 fn prepare_says_what_it_did() {
-    let place = Place::new();
+    let place = sample();
     let (said, fine) = place.prepare(":run_042", &["--csv"]);
     assert!(fine, "{said}");
     let line = |name: &str| {
@@ -240,7 +216,7 @@ fn prepare_says_what_it_did() {
 
 #[test]
 fn prepare_learns_statistics() {
-    let place = Place::new();
+    let place = sample();
     let (said, fine) = place.prepare("", &["--stats"]);
     assert!(fine && said.lines().rev().skip(1).all(|line| line.contains(" (statistics) ")), "{said}");
     let energy = said.lines().find(|line| line.starts_with("run_042/energy ")).unwrap();
@@ -272,7 +248,7 @@ fn prepare_goes_on_after_a_failure() {
 
 #[test]
 fn prepare_says_why_nothing_can_be_kept() {
-    let place = Place::new();
+    let place = sample();
     let source = place.source().display().to_string();
     let nowhere = hepfs(["prepare", "--cache-folder", "none", &source]);
     assert!(!nowhere.status.success());
@@ -288,7 +264,7 @@ fn prepare_says_why_nothing_can_be_kept() {
 
 #[test]
 fn ctrl_c_ends_prepare_and_keeps_what_is_done() {
-    let place = Place::new();
+    let place = sample();
     place.write(1_000_000);
     let (source, cache) = (place.source().display().to_string(), place.cache());
     let mut preparing = start(HEPFS, ["prepare", "--cache-folder", &cache, &source]);
@@ -303,7 +279,7 @@ fn ctrl_c_ends_prepare_and_keeps_what_is_done() {
 
 #[test]
 fn csv_options_reach_the_background_process() {
-    let place = Place::new();
+    let place = sample();
     let mounted = place.mount(&["--csv-null=-", "--csv-separator", "tab", "--no-header"]);
     let plain = place.mount(&[]);
     let fields = |text: &str, separator: char| -> Vec<Vec<String>> {

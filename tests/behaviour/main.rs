@@ -1,5 +1,6 @@
 //! The promises of `docs/SEMANTICS.md` as black-box tests: the real program, real mounts, real HDF5 files.
 
+mod place;
 #[path = "../support/mod.rs"]
 mod support;
 mod writer;

@@ -9,7 +9,8 @@ use std::sync::atomic::AtomicU64;
 
 use hepfs::fs::mount::MountOptions;
 
-use crate::mounted::{Mounted, must};
+use crate::mounted::Mounted;
+use crate::programs::must;
 use crate::toy::{Manner, directory, file, pattern};
 
 /// No multiple of a page, more than one read-ahead.

@@ -12,7 +12,8 @@ use std::time::Duration;
 use hepfs::fs::mount::{Ended, Mount, MountError, MountOptions, StopSignals, unmount};
 use hepfs::fs::watch::Watch;
 
-use crate::mounted::{LONG, Mounted, clear, end_of, is_mounted, must, run, signal, until};
+use crate::mounted::{Mounted, clear, is_mounted};
+use crate::programs::{LONG, end_of, must, run, signal, until};
 use crate::toy::{Manner, directory, file, pattern};
 
 const ROLE: &str = "HEPFS_TOY";
@@ -83,7 +84,7 @@ fn a_signal_unmounts_and_ends_the_process() {
     for number in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
         let mut daemon = Daemon::start();
         assert_eq!(fs::read(daemon.mountpoint().join("f")).unwrap(), b"abc");
-        signal(&daemon.child, number);
+        signal(daemon.child.id(), number);
         daemon.expect("ended Unmounted");
         assert!(end_of(&mut daemon.child, LONG).unwrap().success());
         assert!(!is_mounted(&daemon.mountpoint()));
@@ -124,7 +125,7 @@ fn a_busy_mount_says_so_unless_detached() {
 fn a_signal_ends_also_a_daemon_in_use() {
     let mut daemon = Daemon::start();
     let held = fs::File::open(daemon.mountpoint().join("f")).unwrap();
-    signal(&daemon.child, libc::SIGTERM);
+    signal(daemon.child.id(), libc::SIGTERM);
     daemon.expect("ended Detached");
     assert!(end_of(&mut daemon.child, LONG).unwrap().success());
     assert!(!is_mounted(&daemon.mountpoint()));
@@ -219,7 +220,7 @@ fn toy_user() {
     // The daemon of an ordinary user.
     let mut daemon = Daemon::start();
     assert_eq!(fs::read(daemon.mountpoint().join("f")).unwrap(), b"abc");
-    signal(&daemon.child, libc::SIGTERM);
+    signal(daemon.child.id(), libc::SIGTERM);
     daemon.expect("ended Unmounted");
     assert!(end_of(&mut daemon.child, LONG).unwrap().success());
     let mut daemon = Daemon::start();

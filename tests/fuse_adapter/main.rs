@@ -4,5 +4,7 @@ mod contents;
 mod daemon;
 mod mounted;
 mod names;
+#[path = "../support/programs.rs"]
+mod programs;
 mod slow;
 mod toy;

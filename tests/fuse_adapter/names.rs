@@ -15,7 +15,8 @@ use std::time::Duration;
 use bstr::BString;
 use hepfs::fs::mount::MountOptions;
 
-use crate::mounted::{Mounted, must, run};
+use crate::mounted::Mounted;
+use crate::programs::{must, run};
 use crate::toy::{Manner, current, directory, directory_of, file, file_of, link, time};
 
 #[test]
@@ -229,7 +230,7 @@ fn too_many_names_make_the_kernel_let_go_of_old_ones() {
         assert_eq!(fs::metadata(mounted.path(format!("f{n}"))).unwrap().len(), 3);
     }
     let next = Cell::new(0);
-    crate::mounted::until("most names are gone", || {
+    crate::programs::until("most names are gone", || {
         // A lookup that reaches us may start another round; those of names that were let go of do.
         next.set((next.get() + 1) % 3_000);
         fs::metadata(mounted.path(format!("f{}", next.get()))).unwrap();

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use hepfs::fs::NodeRef;
 
-use crate::mounted::{LONG, Mounted, end_of, must, run, signal, start, until};
+use crate::mounted::Mounted;
+use crate::programs::{LONG, end_of, must, run, signal, start, until};
 use crate::toy::{Gate, Manner, directory, file};
 
 fn slow_and_quick(manner: impl Fn(Arc<Gate>) -> Manner) -> (Mounted, Arc<Gate>) {
@@ -66,7 +67,7 @@ fn time_to_end(number: libc::c_int, deaf: bool) -> Duration {
     let mut reader = start("head", [mounted.path("slow")]);
     until("it waits", || gate.waiting.load(Ordering::SeqCst) == 1);
     let start = Instant::now();
-    signal(&reader, number);
+    signal(reader.id(), number);
     let status = end_of(&mut reader, LONG).expect("still waits after the signal");
     let took = start.elapsed();
     assert_eq!(status.signal(), Some(number));
@@ -84,7 +85,7 @@ fn a_signal_ends_a_slow_read() {
     let (mounted, gate) = slow_and_quick(Manner::GatedRead);
     let mut reader = start("cat", [mounted.path("slow")]);
     until("it waits", || gate.waiting.load(Ordering::SeqCst) >= 1);
-    signal(&reader, libc::SIGINT);
+    signal(reader.id(), libc::SIGINT);
     assert_eq!(end_of(&mut reader, LONG).unwrap().signal(), Some(libc::SIGINT));
     gate.open();
     assert_eq!(must("cat", [mounted.path("slow")]), b"slow");

@@ -142,17 +142,8 @@ impl Node for Directory {
         let entries = self.entries.lock();
         Ok(entries.iter().map(|(name, node)| DirEntry { name: name.clone(), kind: node.attributes().kind }).collect())
     }
-    fn readlink(&self) -> Result<BString, Error> {
-        Err(Error::NotAFile)
-    }
     fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
         Err(Error::NotAFile)
-    }
-    fn read(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::NotAFile)
-    }
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(Vec::new())
     }
 }
 
@@ -163,23 +154,11 @@ impl Node for Link {
     fn is_current(&self) -> bool {
         true
     }
-    fn lookup(&self, _: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-        Err(Error::NotADirectory)
-    }
-    fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Err(Error::NotADirectory)
-    }
     fn readlink(&self) -> Result<BString, Error> {
         Ok(self.0.clone())
     }
     fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
         Err(Error::NotAFile)
-    }
-    fn read(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::NotAFile)
-    }
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(Vec::new())
     }
 }
 
@@ -193,15 +172,6 @@ impl Node for File {
     }
     fn is_current(&self) -> bool {
         self.current.load(Ordering::SeqCst)
-    }
-    fn lookup(&self, _: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-        Err(Error::NotADirectory)
-    }
-    fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Err(Error::NotADirectory)
-    }
-    fn readlink(&self) -> Result<BString, Error> {
-        Err(Error::NotAFile)
     }
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
         let length = self.bytes.len() as u64;

@@ -11,7 +11,7 @@ use super::{consistency, indexes};
 use crate::catalogue::{self, Group, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
 use crate::store::statistics::Observed;
-use crate::store::{DatasetRows, Error, File};
+use crate::store::{DatasetRows, File};
 use crate::table::{Categories, Column, Finding, Table};
 
 /// Names of a group or attribute over the drafts: April, then the capitals of May and later.
@@ -45,11 +45,9 @@ impl Parts<'_> {
     }
 }
 
-/// Builds the table of a group that [`super::recognise`] took for one.
-///
-/// # Errors
-/// Only where the worker cannot list a servant group of the table; whatever is wrong with one column is kept with it.
-pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt) -> Result<Table, Error> {
+/// Builds the table of a group that [`super::recognise`] took for one. Whatever is wrong with a column is kept with it: an
+/// interrupt, too, so whoever raised one must not keep the table.
+pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt) -> Table {
     let mut parts = Parts { file, path, group, findings: Vec::new() };
     let candidates = columns::discover(&mut parts, interrupt);
     let labels = row_labels(&mut parts, &candidates);
@@ -77,7 +75,7 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
             .filter(|name| columns::is_servant_group(group, name.as_bstr()))
             .cloned(),
     );
-    Ok(Table {
+    Table {
         path: path.to_owned(),
         dialect: "HEP001",
         revision: revision(group, &candidates).to_owned(),
@@ -88,7 +86,7 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
         indexes: search_indexes,
         servants,
         findings: parts.findings,
-    })
+    }
 }
 
 /// Which draft the group follows, by the features met.

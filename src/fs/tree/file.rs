@@ -4,18 +4,12 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Opened, Size, no_directory};
+use super::{Attributes, Effort, Error, Interrupt, Kind, Node, Opened, Size};
 use crate::catalogue::Attribute;
 use crate::store::Lent;
 use crate::views::metadata::attribute_text;
 use crate::views::pass::Progress;
 use crate::views::{Access, View};
-
-/// The kernel's limit on one extended attribute.
-const MOST_XATTR: usize = 65_536;
-
-/// The kernel's limit on the name of an extended attribute.
-const MOST_XATTR_NAME: usize = 255;
 
 pub(super) struct FileNode {
     pub opened: Arc<Opened>,
@@ -32,14 +26,14 @@ pub(super) struct Xattrs {
 }
 
 impl Xattrs {
-    /// `user.hepfs.name`, then `user.ATTRIBUTE` for each attribute that fits the kernel's limits.
+    /// `user.hepfs.name`, then `user.ATTRIBUTE` for each attribute that has a text.
     pub fn list(&self) -> Vec<(BString, Vec<u8>)> {
         let mut list = vec![("user.hepfs.name".into(), self.name.to_vec())];
         for attribute in self.attributes.iter() {
             let mut name = BString::from("user.");
             name.extend_from_slice(&attribute.name);
             let Some(value) = attribute_text(attribute) else { continue };
-            if name.len() <= MOST_XATTR_NAME && value.len() <= MOST_XATTR && name != "user.hepfs.name" {
+            if name != "user.hepfs.name" {
                 list.push((name, value));
             }
         }
@@ -62,10 +56,6 @@ impl Node for FileNode {
 
     fn is_current(&self) -> bool {
         self.opened.is_current()
-    }
-
-    fn readlink(&self) -> Result<BString, Error> {
-        Err(Error::NotAFile)
     }
 
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
@@ -99,6 +89,4 @@ impl Node for FileNode {
     fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
         Ok(self.xattrs.list())
     }
-
-    no_directory!();
 }

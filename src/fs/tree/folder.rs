@@ -1,18 +1,21 @@
 //! Roots and folders: which HDF5 files a mount shows, and under which names.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use bstr::BString;
 use parking_lot::Mutex;
 
 use super::group::GroupDirectory;
-use super::{Attributes, Children, Context, Effort, Error, GroupNode, Interrupt, Kind, Node, NodeRef, OpenError, Size};
-use super::{SourceFile, directory_only, plain_attributes, signature};
+use super::in_use::InUse;
+use super::live::DIRECTORY;
+use super::{Attributes, Children, Context, Error, GroupNode, Interrupt, Kind, Node, NodeRef, OpenError};
+use super::{SourceFile, plain_attributes, signature};
 use crate::fs::node::DirEntry;
 use crate::fs::{mount, names};
 use crate::source::{self, Source};
@@ -20,6 +23,12 @@ use crate::table::Table;
 
 /// Names looked at before a mount to find out whether a folder holds an HDF5 file: some tenths of a second.
 const MOST_LOOKED_AT: usize = 10_000;
+
+/// The name under which a folder or a file is shown: one of them may lie beside `.hepfs` in the root.
+fn shown_name(name: &OsStr) -> BString {
+    let plain = names::encode_directory(name.as_bytes());
+    if plain == DIRECTORY { names::encode_reserved(name.as_bytes()) } else { plain }
+}
 
 /// Whether a path leads to a regular file with the HDF5 signature.
 fn is_hdf5(path: &Path) -> bool {
@@ -129,15 +138,13 @@ impl Node for FileRoot {
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
         GroupDirectory(self.group(interrupt)?).xattrs(interrupt)
     }
-
-    directory_only!();
 }
 
 /// A folder on disk: folders and HDF5 files in it, as they are when it is listed.
 pub(super) struct FolderNode {
     context: Arc<Context>,
     path: PathBuf,
-    known: Mutex<BTreeMap<BString, Weak<dyn Node>>>,
+    known: Mutex<InUse<BString, dyn Node>>,
 }
 
 impl FolderNode {
@@ -158,19 +165,20 @@ impl FolderNode {
         Ok(Self::new(context.clone(), path.to_owned()))
     }
 
-    /// File names as shown, with the paths behind them.
-    fn scan(&self) -> Result<BTreeMap<BString, PathBuf>, Error> {
+    /// Names as shown of the folders and HDF5 files that `choose` picks by their names, with the paths behind them. Others
+    /// are not opened.
+    fn scan(&self, choose: impl Fn(&BString) -> bool) -> Result<BTreeMap<BString, PathBuf>, Error> {
         // Before it is read, so that no change comes in between.
         self.context.watch_folder(&self.path);
         let listed = contents(&self.path).map_err(|error| Error::Io(format!("{}: {error}", self.path.display())))?;
-        let shown = listed.filter(|(path, is_folder)| *is_folder || is_hdf5(path));
-        Ok(shown.filter_map(|(path, _)| Some((names::encode_directory(path.file_name()?.as_bytes()), path))).collect())
+        let named = listed.filter_map(|(path, is_folder)| Some((shown_name(path.file_name()?), path, is_folder)));
+        let chosen = named.filter(|(name, path, is_folder)| choose(name) && (*is_folder || is_hdf5(path)));
+        Ok(chosen.map(|(name, path, _)| (name, path)).collect())
     }
 
     fn node(&self, name: BString, path: PathBuf) -> NodeRef {
         let mut known = self.known.lock();
-        known.retain(|_, node| node.strong_count() > 0);
-        if let Some(node) = known.get(&name).and_then(Weak::upgrade).filter(|node| node.is_current()) {
+        if let Some(node) = known.get(&name).filter(|node| node.is_current()) {
             return node;
         }
         let node: NodeRef = if path.is_dir() {
@@ -178,7 +186,7 @@ impl FolderNode {
         } else {
             Arc::new(FileRoot::found(SourceFile::new(self.context.clone(), path)))
         };
-        known.insert(name, Arc::downgrade(&node));
+        known.insert(name, &node);
         node
     }
 }
@@ -194,21 +202,14 @@ impl Node for FolderNode {
     }
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-        let mut shown = self.scan()?;
-        let path = shown.remove(&BString::from(name)).ok_or(Error::NotFound)?;
-        Ok(self.node(name.into(), path))
+        let (name, path) = self.scan(|shown| shown == name)?.pop_last().ok_or(Error::NotFound)?;
+        Ok(self.node(name, path))
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
         let directory = |name| DirEntry { name, kind: Kind::Directory };
-        Ok(self.scan()?.into_keys().map(directory).collect())
+        Ok(self.scan(|_| true)?.into_keys().map(directory).collect())
     }
-
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(Vec::new())
-    }
-
-    directory_only!();
 }
 
 /// Several sources given by name.
@@ -223,7 +224,7 @@ impl SeveralNode {
         let mut first: BTreeMap<BString, PathBuf> = BTreeMap::new();
         for path in paths {
             let base = path.canonicalize().ok().and_then(|path| path.file_name().map(ToOwned::to_owned));
-            let name = names::encode_directory(base.unwrap_or_else(|| path.as_os_str().to_owned()).as_bytes());
+            let name = shown_name(&base.unwrap_or_else(|| path.as_os_str().to_owned()));
             let node: NodeRef = if path.is_dir() {
                 Arc::new(FolderNode::open(&context, path)?)
             } else {
@@ -255,10 +256,4 @@ impl Node for SeveralNode {
         let directory = |name: &BString| DirEntry { name: name.clone(), kind: Kind::Directory };
         Ok(self.sources.keys().map(directory).collect())
     }
-
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(Vec::new())
-    }
-
-    directory_only!();
 }

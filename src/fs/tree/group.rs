@@ -1,15 +1,15 @@
 //! A group's directory.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
 use parking_lot::Mutex;
 
 use super::file::{FileNode, Xattrs};
+use super::in_use::InUse;
 use super::listing::{self, Child, ColumnView, Listing};
-use super::{Attributes, Children, Effort, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, Size};
-use super::{directory_only, links};
+use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, links};
 use crate::catalogue::{Attribute, ObjectId};
 use crate::dialects::hep001::{self, Recognised};
 use crate::fs::node::DirEntry;
@@ -38,7 +38,7 @@ pub struct GroupNode {
     files: Mutex<HashMap<usize, NodeRef>>,
     column_files: Mutex<HashMap<usize, NodeRef>>,
     /// Groups below, only while somebody uses them: a file may have millions.
-    groups: Mutex<HashMap<usize, Weak<GroupNode>>>,
+    groups: Mutex<InUse<usize, GroupNode>>,
 }
 
 /// A group after its first listing.
@@ -106,7 +106,7 @@ impl GroupNode {
     fn list(&self, interrupt: &Interrupt) -> Result<Loaded, Error> {
         let file = self.opened.file();
         let failed = |error| Error::from(store::Error::Hdf5 { path: self.path.clone(), error });
-        let group = file.group(self.id, interrupt).map_err(failed)?;
+        let group = Arc::new(file.group(self.id, interrupt).map_err(failed)?);
         file.check()?;
         let mut findings = Vec::new();
         let table = match hep001::recognise(&self.path, &group.attributes) {
@@ -115,7 +115,7 @@ impl GroupNode {
                 findings.push(finding);
                 None
             }
-            Recognised::Table => Some(Arc::new(hep001::build(file, &self.path, &group, interrupt)?)),
+            Recognised::Table => Some(Arc::new(hep001::build(file, &self.path, &group, interrupt))),
         };
         let leads = links::Resolver::new(&self.opened, &group, &self.path, &self.line, interrupt);
         let (listing, members) =
@@ -123,6 +123,8 @@ impl GroupNode {
                 leads.shown(target, name)
             });
         let (columns, column_members) = table.as_deref().map(listing::list_columns).unwrap_or_default();
+        // What it cut short looks broken, and a listing stays for as long as its group is known.
+        interrupt.check()?;
         if let Some(table) = &table {
             findings.extend(table.findings.iter().cloned());
             for column in &table.columns {
@@ -131,7 +133,7 @@ impl GroupNode {
         }
         self.opened.report(&self.path, findings.clone());
         Ok(Loaded {
-            attributes: group.attributes,
+            attributes: group.attributes.clone(),
             table,
             listing,
             columns,
@@ -145,11 +147,12 @@ impl GroupNode {
         match child {
             Child::Group { id, path, link } => {
                 let mut groups = self.groups.lock();
-                let known = groups.get(&position).and_then(Weak::upgrade);
-                let group = known.unwrap_or_else(|| {
-                    Arc::new(GroupNode::new(self.opened.clone(), *id, path.clone(), link.clone(), &self.line))
+                let group = groups.get(&position).unwrap_or_else(|| {
+                    let opened = self.opened.clone();
+                    let group = Arc::new(GroupNode::new(opened, *id, path.clone(), link.clone(), &self.line));
+                    groups.insert(position, &group);
+                    group
                 });
-                groups.insert(position, Arc::downgrade(&group));
                 Ok(Arc::new(GroupDirectory(group)))
             }
             Child::Columns => Ok(Arc::new(ColumnsDirectory { group: self.clone(), loaded: loaded.clone() })),
@@ -356,8 +359,6 @@ impl Node for GroupDirectory {
         let loaded = self.0.load(interrupt)?;
         Ok(Xattrs { name: self.0.name.clone(), attributes: loaded.attributes.clone() }.list())
     }
-
-    directory_only!();
 }
 
 /// The directory `columns/` of a table.
@@ -391,10 +392,4 @@ impl Node for ColumnsDirectory {
     fn why_not_kept(&self) -> Option<&'static str> {
         self.group.opened.file().why_not_kept()
     }
-
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(Vec::new())
-    }
-
-    directory_only!();
 }

@@ -14,7 +14,7 @@ use crate::dialects::hep001::{self, Recognised};
 /// Finds the targets of the links of one group.
 pub(super) struct Resolver<'a> {
     opened: &'a Opened,
-    group: &'a Group,
+    group: &'a Arc<Group>,
     path: &'a str,
     /// The groups from the root down to this one.
     line: &'a [ObjectId],
@@ -26,7 +26,7 @@ pub(super) struct Resolver<'a> {
 impl<'a> Resolver<'a> {
     pub fn new(
         opened: &'a Opened,
-        group: &'a Group,
+        group: &'a Arc<Group>,
         path: &'a str,
         line: &'a [ObjectId],
         interrupt: &'a Interrupt,
@@ -35,8 +35,11 @@ impl<'a> Resolver<'a> {
     }
 
     /// How the target of a link is shown, relative to the directory of the group; `None` where it is shown under the
-    /// link's own name, or not at all.
+    /// link's own name, or not at all. An interrupt ends the search with any answer.
     pub fn shown(&self, target: &Target, name: &[u8]) -> Option<Shown> {
+        if self.interrupt.is_raised() {
+            return None;
+        }
         match target {
             // Whatever the link count says, which is the file's word: a group inside itself has no end. Files may lead to each other as well.
             Target::Hard(Object::Group { id, .. })
@@ -98,7 +101,7 @@ impl<'a> Resolver<'a> {
 
     fn visit(&self, path: &str, id: ObjectId) -> Option<Arc<Group>> {
         if path == self.path {
-            return Some(Arc::new(self.group.clone()));
+            return Some(self.group.clone());
         }
         let mut visited = self.visited.borrow_mut();
         let known = visited

@@ -8,8 +8,7 @@ use bstr::BString;
 use parking_lot::Mutex;
 use serde_json::json;
 
-use super::{Attributes, Children, Context, Effort, Error, Interrupt, Kind, Node, NodeRef, Size};
-use super::{directory_only, no_directory, plain_attributes};
+use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, plain_attributes};
 use crate::fs::node::DirEntry;
 use crate::store::arrow::Oddity;
 use crate::table::Table;
@@ -103,8 +102,6 @@ impl Node for RootNode {
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
         self.shown.xattrs(interrupt)
     }
-
-    directory_only!();
 }
 
 struct LiveDirectory {
@@ -136,12 +133,6 @@ impl Node for LiveDirectory {
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
         Ok(FILES.iter().map(|(name, _)| DirEntry { name: (*name).into(), kind: Kind::LiveFile }).collect())
     }
-
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(Vec::new())
-    }
-
-    directory_only!();
 }
 
 struct LiveFile {
@@ -158,26 +149,12 @@ impl Node for LiveFile {
         true
     }
 
-    fn readlink(&self) -> Result<BString, Error> {
-        Err(Error::NotAFile)
-    }
-
-    fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
-        Ok(Size::Exact(0))
-    }
-
     fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         let text = (self.make)(&self.context);
         let rest = usize::try_from(offset).ok().and_then(|offset| text.as_bytes().get(offset..)).unwrap_or_default();
         out.extend_from_slice(&rest[..length.min(rest.len())]);
         Ok(())
     }
-
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(Vec::new())
-    }
-
-    no_directory!();
 }
 
 /// One JSON object a line: rules that files break, and rows met with values that break one.

@@ -6,6 +6,7 @@
 mod file;
 mod folder;
 mod group;
+mod in_use;
 mod links;
 mod listing;
 mod live;
@@ -152,38 +153,6 @@ fn plain_attributes(kind: Kind, time: SystemTime) -> Attributes {
     Attributes { kind, mode, mtime: time, ctime: time, atime: time }
 }
 
-/// The calls that make no sense for a directory.
-macro_rules! directory_only {
-    () => {
-        fn readlink(&self) -> Result<BString, Error> {
-            Err(Error::NotAFile)
-        }
-
-        fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
-            Ok(Size::Exact(0))
-        }
-
-        fn read(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-            Err(Error::NotAFile)
-        }
-    };
-}
-use directory_only;
-
-/// The calls that make no sense for a file or a link.
-macro_rules! no_directory {
-    () => {
-        fn lookup(&self, _: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-            Err(Error::NotADirectory)
-        }
-
-        fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-            Err(Error::NotADirectory)
-        }
-    };
-}
-use no_directory;
-
 /// A symbolic link.
 struct LinkNode {
     opened: Arc<Opened>,
@@ -206,14 +175,4 @@ impl Node for LinkNode {
     fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
         Ok(Size::Exact(self.target.len() as u64))
     }
-
-    fn read(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::NotAFile)
-    }
-
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(Vec::new())
-    }
-
-    no_directory!();
 }

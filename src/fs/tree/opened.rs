@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
+use super::in_use::InUse;
 use super::{Context, signature};
 use crate::catalogue::{Object, ObjectId, join};
 use crate::fs::Error;
@@ -133,8 +134,8 @@ pub struct Opened {
     first_paths: OnceLock<HashMap<ObjectId, String>>,
     /// Findings of the groups looked at so far, by HDF5 path.
     findings: Mutex<std::collections::BTreeMap<String, Vec<Finding>>>,
-    /// Columns opened so far.
-    tallies: Mutex<HashMap<String, Weak<Tally>>>,
+    /// Columns opened so far, of groups that somebody uses.
+    tallies: Mutex<InUse<String, Tally>>,
 }
 
 impl Opened {
@@ -230,14 +231,13 @@ impl Opened {
 
     /// Remembers where a column's oddities are counted.
     pub fn watch(&self, path: &str, tally: &Arc<Tally>) {
-        self.tallies.lock().insert(path.to_owned(), Arc::downgrade(tally));
+        self.tallies.lock().insert(path.to_owned(), tally);
     }
 
     /// Findings so far, static ones first.
     pub fn findings(&self) -> (Vec<Finding>, Vec<(String, Arc<Tally>)>) {
         let found = self.findings.lock().values().flatten().cloned().collect();
-        let mut counted: Vec<_> =
-            self.tallies.lock().iter().filter_map(|(path, tally)| Some((path.clone(), tally.upgrade()?))).collect();
+        let mut counted: Vec<_> = self.tallies.lock().iter().map(|(path, tally)| (path.clone(), tally)).collect();
         counted.sort_by(|a, b| a.0.cmp(&b.0));
         (found, counted)
     }
@@ -268,6 +268,8 @@ impl Opened {
                 }
             }
         }
+        // The last group may be the one that was not listed for it.
+        interrupt.check()?;
         Ok(self.first_paths.get_or_init(|| paths).get(&id).cloned())
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use arrow::array::{
@@ -22,61 +21,15 @@ use super::hints::Hints;
 use super::view::ParquetView;
 use crate::catalogue::ObjectId;
 use crate::source::{Interrupt, Interrupted};
+use crate::store::Error;
+use crate::store::memory::{Endless, Memory};
 use crate::store::statistics::Learner;
-use crate::store::{Error, RowRange, Rows};
 use crate::views::rendered::BlockCache;
 use crate::views::{Effort, Size, View};
 
-/// Rows of an array in memory; stored as `stored` where that is given.
-#[derive(Debug, Default)]
-struct Memory {
-    array: Option<ArrayRef>,
-    nullable: bool,
-    stored: Option<(u64, Vec<u8>)>,
-    /// A row that cannot be read.
-    damaged: Option<u64>,
-    arrays: AtomicUsize,
-}
-
-impl Rows for Memory {
-    fn len(&self) -> u64 {
-        self.array.as_ref().unwrap().len() as u64
-    }
-
-    fn data_type(&self) -> &DataType {
-        self.array.as_ref().unwrap().data_type()
-    }
-
-    fn nullable(&self) -> bool {
-        self.nullable
-    }
-
-    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        interrupt.check()?;
-        self.arrays.fetch_add(1, Ordering::Relaxed);
-        if self.damaged.is_some_and(|row| range.contains(&row)) {
-            return Err(Error::Chunk { path: "/x".into(), chunk: 0, address: 0, reason: "damaged".into() });
-        }
-        Ok(self.array.as_ref().unwrap().slice(range.start as usize, (range.end - range.start) as usize))
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        self.stored.as_ref().map(|(width, _)| *width)
-    }
-
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        out.extend_from_slice(&self.stored.as_ref().unwrap().1[offset as usize..offset as usize + length]);
-        Ok(())
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        None
-    }
-}
-
 pub(super) fn column(name: &str, array: impl Array + 'static, hints: Hints) -> ParquetColumn {
     let nullable = array.nulls().is_some();
-    rows(name, Memory { array: Some(Arc::new(array)), nullable, ..Memory::default() }, hints)
+    rows(name, Memory::new(Arc::new(array)).nullable(nullable), hints)
 }
 
 fn rows(name: &str, memory: Memory, hints: Hints) -> ParquetColumn {
@@ -85,10 +38,10 @@ fn rows(name: &str, memory: Memory, hints: Hints) -> ParquetColumn {
 
 /// A learner that has seen an array of a column.
 pub(super) fn learnt(array: impl Array + 'static) -> Arc<Learner> {
-    let rows = Memory { array: Some(Arc::new(array)), ..Memory::default() };
     let id = ObjectId { file: 0, address: 96 };
-    let learner = Learner::new(&Weak::new(), "/t/x", id, &rows).unwrap();
-    learner.observe(0, rows.array.as_ref().unwrap());
+    let array: ArrayRef = Arc::new(array);
+    let learner = Learner::new(&Weak::new(), "/t/x", id, &Memory::new(array.clone())).unwrap();
+    learner.observe(0, &array);
     Arc::new(learner)
 }
 
@@ -215,13 +168,8 @@ fn no_row_is_a_file_without_row_groups() {
 fn rows_around_pages_and_groups() {
     for count in [1usize, 65_535, 65_536, 65_537, 131_071, 131_072, 131_073, 262_145] {
         let numbers: Vec<i64> = (0..count as i64).map(|row| row * row).collect();
-        let stored = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         let words: Vec<Option<String>> = (0..count).map(|row| (row % 3 > 0).then(|| "w".repeat(row % 40))).collect();
-        let memory = Memory {
-            array: Some(Arc::new(Int64Array::from(numbers.clone()))),
-            stored: Some((8, stored)),
-            ..Memory::default()
-        };
+        let memory = Memory::new(Arc::new(Int64Array::from(numbers.clone()))).stored_as_values();
         let halves: Vec<Option<f64>> = (0..count).map(|row| (row % 7 > 0).then_some(row as f64 / 2.0)).collect();
         let view = view(vec![
             rows("n", memory, Hints { stored: true, ..Hints::default() }),
@@ -247,10 +195,7 @@ fn rows_around_pages_and_groups() {
 #[test]
 fn cells_lie_on_boundaries_and_come_as_stored() {
     let numbers: Vec<i64> = (0..20_000).collect();
-    let stored: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    let memory =
-        Memory { array: Some(Arc::new(Int64Array::from(numbers))), stored: Some((8, stored)), ..Memory::default() };
-    let rows = Arc::new(memory);
+    let rows = Arc::new(Memory::new(Arc::new(Int64Array::from(numbers))).stored_as_values());
     let hints = Hints { stored: true, ..Hints::default() };
     let view = view(vec![
         column("a", Int8Array::from(vec![1; 20_000]), Hints::default()),
@@ -263,7 +208,7 @@ fn cells_lie_on_boundaries_and_come_as_stored() {
     assert_eq!(start % 4096, 0);
     assert_eq!(all[start + 8 * 19_999..][..8], 19_999_i64.to_le_bytes());
     // Nothing was decoded into an array for it.
-    assert_eq!(rows.arrays.load(Ordering::Relaxed), 0);
+    assert_eq!(rows.calls(), 0);
 }
 
 #[test]
@@ -279,12 +224,11 @@ fn a_long_value_has_a_page_of_its_own() {
 #[test]
 fn a_damaged_chunk_costs_its_rows_alone() {
     let words: Vec<String> = (0..10_000).map(|row| row.to_string()).collect();
-    let memory =
-        |damaged| Memory { array: Some(Arc::new(LargeStringArray::from(words.clone()))), damaged, ..Memory::default() };
-    let view = view(vec![rows("w", memory(Some(5000)), Hints::default())]);
+    let memory = || Memory::new(Arc::new(LargeStringArray::from(words.clone())));
+    let view = view(vec![rows("w", memory().broken(5000..5001), Hints::default())]);
     let interrupt = Interrupt::new();
     let Size::Exact(size) = view.size(Effort::Exact, &interrupt).unwrap() else { panic!() };
-    let sound = self::view(vec![rows("w", memory(None), Hints::default())]);
+    let sound = self::view(vec![rows("w", memory(), Hints::default())]);
     let (mut good, mut bad) = (0, 0);
     for at in (0..size).step_by(512) {
         match view.read(at, 512, &mut Vec::new(), &interrupt) {
@@ -303,11 +247,11 @@ fn a_damaged_chunk_costs_its_rows_alone() {
 
 #[test]
 fn a_free_size_reads_nothing_and_a_quick_one_is_exact() {
-    let text = Arc::new(Memory { array: Some(Arc::new(LargeStringArray::from(vec!["a", "bc"]))), ..Memory::default() });
+    let text = Arc::new(Memory::new(Arc::new(LargeStringArray::from(vec!["a", "bc"]))));
     let view = self::view(vec![ParquetColumn::of("t", text.clone(), Hints::default())]);
     let interrupt = Interrupt::new();
     assert!(matches!(view.size(Effort::Free, &interrupt).unwrap(), Size::AtMost(_)));
-    assert_eq!(text.arrays.load(Ordering::Relaxed), 0);
+    assert_eq!(text.calls(), 0);
     let size = view.size(Effort::Quick, &interrupt).unwrap();
     assert!(matches!(size, Size::Exact(_)));
     assert_eq!(view.size(Effort::Free, &interrupt).unwrap(), size);
@@ -371,47 +315,10 @@ fn names_and_notes_reach_readers() {
     assert!(keys.iter().all(|pair| pair.key == "ARROW:schema"));
 }
 
-/// As many rows as one likes, none of which is there.
-#[derive(Debug)]
-struct Endless {
-    rows: u64,
-    nullable: bool,
-}
-
-impl Rows for Endless {
-    fn len(&self) -> u64 {
-        self.rows
-    }
-
-    fn data_type(&self) -> &DataType {
-        &DataType::Int64
-    }
-
-    fn nullable(&self) -> bool {
-        self.nullable
-    }
-
-    fn array(&self, _: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
-        panic!("nothing is to be read")
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        None
-    }
-
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        panic!("nothing is to be read")
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        None
-    }
-}
-
 #[test]
 fn sizes_of_huge_tables_are_arithmetic() {
     let wide = |columns: usize, rows: u64, nullable: bool| -> Vec<_> {
-        let rows = Arc::new(Endless { rows, nullable });
+        let rows = Arc::new(Endless { rows, data_type: DataType::Int64, nullable });
         (0..columns).map(|at| ParquetColumn::of(&format!("c{at}"), rows.clone(), Hints::default())).collect()
     };
     let opened = |columns: Vec<ParquetColumn>| {
@@ -452,7 +359,7 @@ proptest! {
         let texts: Vec<Option<String>> = values.iter().map(|(text, _, _)| text.clone()).collect();
         let numbers: Vec<Option<i64>> = values.iter().map(|(_, number, _)| *number).collect();
         let flags: Vec<bool> = values.iter().map(|(_, _, flag)| *flag).collect();
-        let nullable = |array: ArrayRef| Memory { array: Some(array), nullable: true, ..Memory::default() };
+        let nullable = |array: ArrayRef| Memory::new(array).nullable(true);
         let bounded = Hints { longest_text: Some(36), ..Hints::default() };
         let view = view(vec![
             rows("t", nullable(Arc::new(LargeStringArray::from(texts.clone()))), bounded),

@@ -39,11 +39,18 @@ pub(super) trait Style: 'static {
         if length == 0 { Self::EMPTY.len() } else { length + 2 * Self::AROUND.len() }
     }
 
-    /// The text of a number that is none: (not a number, positive infinity, negative infinity).
-    const NON_FINITE: [&'static str; 3];
+    /// The text of a number that is none (not a number, positive infinity, negative infinity): what `float(…)` of Python,
+    /// `strtod` of C (awk) and DuckDB read.
+    const NON_FINITE: [&'static str; 3] = ["NaN", "inf", "-inf"];
 
-    /// Appends what `write` writes as JSON, as one value of this style.
-    fn nested(scratch: &RefCell<Vec<u8>>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>));
+    /// Appends what `write` writes as JSON, as one value of this style; `scratch` holds it meanwhile.
+    fn nested(scratch: &RefCell<Vec<u8>>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut json = scratch.take();
+        json.clear();
+        write(&mut json);
+        Self::string(&json, out);
+        scratch.replace(json);
+    }
 }
 
 /// A field of RFC 4180.
@@ -57,23 +64,6 @@ pub(super) enum Json {}
 
 /// A value as it is.
 pub(super) enum Plain {}
-
-/// What `float(…)` of Python, `strtod` of C (awk) and DuckDB read.
-const C_NON_FINITE: [&str; 3] = ["NaN", "inf", "-inf"];
-
-/// Writes JSON into `scratch` and hands it to `quote`.
-fn through(
-    scratch: &RefCell<Vec<u8>>,
-    out: &mut Vec<u8>,
-    write: impl FnOnce(&mut Vec<u8>),
-    quote: fn(&[u8], &mut Vec<u8>),
-) {
-    let mut json = scratch.take();
-    json.clear();
-    write(&mut json);
-    quote(&json, out);
-    scratch.replace(json);
-}
 
 impl Style for Csv {
     #[inline]
@@ -111,12 +101,6 @@ impl Style for Csv {
     const EMPTY: &'static [u8] = b"\"\"";
 
     const AROUND: &'static [u8] = b"";
-
-    const NON_FINITE: [&'static str; 3] = C_NON_FINITE;
-
-    fn nested(scratch: &RefCell<Vec<u8>>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
-        through(scratch, out, write, Self::string);
-    }
 }
 
 impl Style for Txt {
@@ -148,12 +132,6 @@ impl Style for Txt {
     const EMPTY: &'static [u8] = b"";
 
     const AROUND: &'static [u8] = b"";
-
-    const NON_FINITE: [&'static str; 3] = C_NON_FINITE;
-
-    fn nested(scratch: &RefCell<Vec<u8>>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
-        through(scratch, out, write, Self::string);
-    }
 }
 
 impl Style for Plain {
@@ -173,12 +151,6 @@ impl Style for Plain {
     const EMPTY: &'static [u8] = b"";
 
     const AROUND: &'static [u8] = b"";
-
-    const NON_FINITE: [&'static str; 3] = C_NON_FINITE;
-
-    fn nested(scratch: &RefCell<Vec<u8>>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
-        through(scratch, out, write, Self::string);
-    }
 }
 
 impl Style for Json {

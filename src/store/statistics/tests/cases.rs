@@ -1,7 +1,6 @@
 //! Cases worked by hand.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use arrow::array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Float32Array, Float64Array, Int32Array, Int64Array,
@@ -13,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::format::{decode, encode};
 use super::super::{GRAIN, Kind, Learner, Observed, Scalar, Summary};
-use super::{ID, Memory, learn, learner};
+use super::{ID, learn, learner, memory};
 use crate::source::Interrupt;
 use crate::store::{Error, Rows};
 
@@ -146,7 +145,7 @@ fn booleans_and_labels() {
 fn types_without_order_have_no_statistics() {
     let array = StructArray::new_empty_fields(3, None);
     let none = std::sync::Weak::new();
-    assert!(Learner::new(&none, "/t/x", ID, &Memory::new(Arc::new(array))).is_none());
+    assert!(Learner::new(&none, "/t/x", ID, &memory(Arc::new(array))).is_none());
 }
 
 /// The bytes, so that nobody changes them without a new version: a learner of another version would take them for its own.
@@ -192,7 +191,7 @@ fn what_passes_by_is_learnt_once() {
     let rows = GRAIN * 3 + 5;
     let array: ArrayRef = Arc::new((0..rows as i64).collect::<Int64Array>());
     let learner = Arc::new(learner(&array));
-    let observed = Observed::new(Arc::new(Memory::new(array)), learner.clone());
+    let observed = Observed::new(Arc::new(memory(array)), learner.clone());
     let read = |start, end| observed.array(start..end, &Interrupt::new()).unwrap();
     read(0, 10);
     read(GRAIN - 5, GRAIN + 5);
@@ -236,7 +235,7 @@ fn reading_single_rows_all_over_takes_bounded_memory() {
     // 4,096 of them were taken: the first even rows.
     assert!(learner.has_seen(&(8190..8191)) && !learner.has_seen(&(8192..8193)));
     // Whoever reads everything is heard all the same.
-    let seen = learner.learn(&Memory::new(array), &Interrupt::new(), &|_| {}).unwrap();
+    let seen = learner.learn(&memory(array), &Interrupt::new(), &|_| {}).unwrap();
     assert_eq!(seen.over(0..rows).unwrap().max, Some(Scalar::Int(rows as i64 - 1)));
 }
 
@@ -248,19 +247,19 @@ fn a_pass_learns_what_is_left() {
     let learner = learner(&array);
     // Of the first step, whole.
     learner.observe(0, array.slice(0, 260_000).as_ref());
-    let memory = Memory { most: 50_000, ..Memory::new(array) };
+    let memory = memory(array).most(50_000);
     let done = Mutex::new(Vec::new());
     let progress = |rows| done.lock().push(rows);
     let found = learner.learn(&memory, &Interrupt::new(), &progress).unwrap();
     assert_eq!(done.lock().iter().sum::<u64>(), rows);
-    assert_eq!(memory.read.load(Ordering::Relaxed), rows - 260_000);
+    assert_eq!(memory.handed_out(), rows - 260_000);
     for block in 0..41 {
         let range = block * GRAIN..((block + 1) * GRAIN).min(rows);
         assert_eq!(found.over(range.clone()), expected.over(range));
     }
     // Nothing is left for another.
     learner.learn(&memory, &Interrupt::new(), &|rows_done| assert_eq!(rows_done, rows)).unwrap();
-    assert_eq!(memory.read.load(Ordering::Relaxed), rows - 260_000);
+    assert_eq!(memory.handed_out(), rows - 260_000);
 }
 
 #[test]
@@ -268,12 +267,12 @@ fn a_pass_can_be_interrupted_and_goes_on_later() {
     let rows = GRAIN * 40;
     let array: ArrayRef = Arc::new((0..rows as i64).collect::<Int64Array>());
     let learner = learner(&array);
-    let memory = Memory::new(array);
+    let memory = memory(array);
     let interrupt = Interrupt::new();
     let raise = |_| interrupt.raise();
     let found = learner.learn(&memory, &interrupt, &raise);
     assert!(matches!(found, Err(Error::Interrupted(_))), "{found:?}");
-    assert!(memory.read.load(Ordering::Relaxed) < rows);
+    assert!(memory.handed_out() < rows);
     learner.learn(&memory, &Interrupt::new(), &|_| {}).unwrap();
-    assert_eq!(memory.read.load(Ordering::Relaxed), rows);
+    assert_eq!(memory.handed_out(), rows);
 }

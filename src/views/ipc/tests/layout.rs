@@ -6,6 +6,7 @@ use arrow::array::{Int64Array, LargeStringArray};
 use arrow_ipc::{root_as_footer, root_as_message};
 
 use super::*;
+use crate::store::memory::Endless;
 use crate::views::Size;
 
 /// Buffers of each batch: position in the file and length.
@@ -37,7 +38,7 @@ fn buffers(bytes: &[u8]) -> Vec<Vec<(u64, u64)>> {
 fn long_values_begin_on_pages_and_all_else_on_lines() {
     let numbers = Arc::new(Int64Array::from_iter_values(0..300_000));
     let words = LargeStringArray::from_iter_values((0..300_000).map(|row| row.to_string()));
-    let rows = Arc::new(Memory { nullable: true, ..Memory::stored(numbers) });
+    let rows = Arc::new(Memory::new(numbers).stored_as_values().nullable(true));
     let columns =
         vec![memory("s", Arc::new(words), Some(fixed_string(6))), column("x", rows.clone(), Some(integer(8, true)))];
     let view = view(columns);
@@ -68,43 +69,9 @@ fn no_rows_are_a_file_without_batches() {
     assert_eq!((schema.fields().len(), batches.len()), (2, 0));
 }
 
-/// As many rows as anybody asks for, none of which can be read.
-#[derive(Debug)]
-struct Endless(u64, DataType);
-
-impl Rows for Endless {
-    fn len(&self) -> u64 {
-        self.0
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.1
-    }
-
-    fn nullable(&self) -> bool {
-        true
-    }
-
-    fn array(&self, _: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
-        panic!("nobody needs to read")
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        Some(8)
-    }
-
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        panic!("nobody needs to read")
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        None
-    }
-}
-
 #[test]
 fn a_thousand_columns_of_a_billion_rows_are_laid_out_without_reading() {
-    let rows: Arc<dyn Rows> = Arc::new(Endless(1_000_000_000, DataType::Float64));
+    let rows: Arc<dyn Rows> = Arc::new(Endless { rows: 1_000_000_000, data_type: DataType::Float64, nullable: true });
     let columns = (0..1000).map(|number| column(&format!("c{number}"), rows.clone(), Some(double()))).collect();
     let view = view(columns);
     let size = view.size(Effort::Free, &Interrupt::new()).unwrap().bytes() as usize;
@@ -122,7 +89,7 @@ fn a_thousand_columns_of_a_billion_rows_are_laid_out_without_reading() {
 #[test]
 fn what_cannot_be_shown_says_why() {
     let check = |rows: u64, data_type, datatype| {
-        super::super::check(&[column("x", Arc::new(Endless(rows, data_type)), Some(datatype))])
+        super::super::check(&[column("x", Arc::new(Endless { rows, data_type, nullable: true }), Some(datatype))])
     };
     assert!(check(u64::MAX / 8, DataType::Float64, double()).unwrap_err().contains("2^60"));
     assert!(check(1, DataType::LargeUtf8, fixed_string(1 << 40)).unwrap_err().contains("strings of"));

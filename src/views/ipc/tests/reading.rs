@@ -37,34 +37,34 @@ fn case(kind: u8, seed: &[u8]) -> Case {
     match kind % 9 {
         0 => {
             let array: ArrayRef = Arc::new(Int64Array::from_iter_values(seed.iter().map(|byte| i64::from(*byte))));
-            (column(&name, Arc::new(Memory::stored(array.clone())), Some(integer(8, true))), array)
+            (column(&name, Arc::new(Memory::new(array.clone()).stored_as_values()), Some(integer(8, true))), array)
         }
         1 => {
             let array: ArrayRef = Arc::new(numbers());
-            let rows = Memory { nullable: true, ..Memory::stored(array.clone()) };
+            let rows = Memory::new(array.clone()).stored_as_values().nullable(true);
             (column(&name, Arc::new(rows), Some(integer(8, true))), array)
         }
         2 => {
             let bits = seed.iter().map(|byte| (*byte % 3 != 0).then_some(*byte % 2 == 0));
             let array: ArrayRef = Arc::new(BooleanArray::from_iter(bits));
-            let rows = Memory { nullable: true, ..Memory::new(array.clone()) };
+            let rows = Memory::new(array.clone()).nullable(true);
             (column(&name, Arc::new(rows), None), array)
         }
         3 => {
             let array: ArrayRef = Arc::new(LargeStringArray::from(words(seed)));
-            let rows = Memory { nullable: true, ..Memory::new(array.clone()) };
+            let rows = Memory::new(array.clone()).nullable(true);
             (column(&name, Arc::new(rows), Some(fixed_string(20))), array)
         }
         4 => {
             let array: ArrayRef = Arc::new(LargeStringArray::from(words(seed)));
-            let rows = Memory { nullable: true, ..Memory::new(array.clone()) };
+            let rows = Memory::new(array.clone()).nullable(true);
             (column(&name, Arc::new(rows), None), array)
         }
         5 => {
             let keys = Int64Array::from_iter(seed.iter().map(|byte| (*byte % 3 != 0).then_some(i64::from(*byte % 4))));
             let labels = Arc::new(LargeStringArray::from(vec!["a", "a longer label", "", "d"]));
             let array: ArrayRef = Arc::new(DictionaryArray::<Int64Type>::try_new(keys, labels).unwrap());
-            let rows = Memory { nullable: true, ..Memory::new(array.clone()) };
+            let rows = Memory::new(array.clone()).nullable(true);
             (column(&name, Arc::new(rows), Some(integer(1, true))), array)
         }
         6 => {
@@ -76,7 +76,7 @@ fn case(kind: u8, seed: &[u8]) -> Case {
                 })
             };
             let array = lists(seed, &inner);
-            let rows = Memory { nullable: true, ..Memory::new(array.clone()) };
+            let rows = Memory::new(array.clone()).nullable(true);
             (column(&name, Arc::new(rows), None), array)
         }
         7 => {
@@ -104,7 +104,7 @@ fn case(kind: u8, seed: &[u8]) -> Case {
             let nulls = NullBuffer::from_iter(seed.iter().map(|byte| *byte % 6 != 0));
             let array: ArrayRef =
                 Arc::new(StructArray::new(fields, vec![Arc::new(plain), Arc::new(triples)], Some(nulls)));
-            let rows = Memory { nullable: true, ..Memory::new(array.clone()) };
+            let rows = Memory::new(array.clone()).nullable(true);
             (column(&name, Arc::new(rows), None), array)
         }
     }

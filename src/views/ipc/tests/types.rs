@@ -25,7 +25,7 @@ fn some(texts: &[&str]) -> Vec<Option<String>> {
 fn numbers_are_the_stored_bytes() {
     // The values under a null are those stored: nobody looks at them.
     let values = Int16Array::new(vec![1, -2, 300].into(), Some(NullBuffer::from(vec![true, false, true])));
-    let rows = Memory::stored(Arc::new(values));
+    let rows = Memory::new(Arc::new(values)).stored_as_values();
     let array = only(column("x", Arc::new(rows), Some(integer(2, true))));
     assert_eq!(array.as_primitive::<Int16Type>().iter().collect::<Vec<_>>(), [Some(1), None, Some(300)]);
     assert_eq!(array.as_primitive::<Int16Type>().values(), &[1, -2, 300]);
@@ -34,7 +34,7 @@ fn numbers_are_the_stored_bytes() {
 #[test]
 fn integers_in_another_order_are_decoded() {
     // Stored big-endian: the bytes must not be copied.
-    let rows = Memory { stored: Some((vec![0, 1, 0, 2], 2)), ..Memory::new(Arc::new(Int16Array::from(vec![1, 2]))) };
+    let rows = Memory::new(Arc::new(Int16Array::from(vec![1, 2]))).stored(vec![0, 1, 0, 2], 2);
     let class = Class::Integer { signed: true, order: ByteOrder::Big, precision: 16, offset: 0 };
     let array = only(column("x", Arc::new(rows), Some(Datatype { size: 2, class })));
     assert_eq!(array.as_primitive::<Int16Type>().values(), &[1, 2]);
@@ -54,7 +54,7 @@ fn halves_are_widened_and_booleans_are_bits() {
 fn bytes_that_nobody_interprets_have_their_width() {
     let values = FixedSizeBinaryArray::try_from_iter([[1, 2, 3], [4, 5, 6]].into_iter()).unwrap();
     let datatype = Datatype { size: 3, class: Class::Opaque { tag: "t".into() } };
-    let rows = Memory { stored: Some((vec![1, 2, 3, 4, 5, 6], 3)), ..Memory::new(Arc::new(values)) };
+    let rows = Memory::new(Arc::new(values)).stored(vec![1, 2, 3, 4, 5, 6], 3);
     let array = only(column("x", Arc::new(rows), Some(datatype)));
     assert_eq!(array.as_fixed_size_binary().value(1), [4, 5, 6]);
 }
@@ -67,8 +67,7 @@ fn categories(keys: Vec<Option<i64>>, labels: ArrayRef) -> ArrayRef {
 fn categories_are_a_dictionary_with_keys_of_one_byte() {
     let labels = Arc::new(LargeStringArray::from(vec!["a", "b"]));
     // Stored as codes, of which −1 is missing: they must not be copied.
-    let rows =
-        Memory { stored: Some((vec![1, 0xff, 0], 1)), ..Memory::new(categories(vec![Some(1), None, Some(0)], labels)) };
+    let rows = Memory::new(categories(vec![Some(1), None, Some(0)], labels)).stored(vec![1, 0xff, 0], 1);
     let view = view(vec![IpcColumn { ordered: true, ..column("x", Arc::new(rows), Some(integer(1, true))) }]);
     let (schema, batches) = read(whole(&view));
     assert_eq!(schema.field(0).dict_is_ordered(), Some(true));

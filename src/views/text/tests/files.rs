@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, FixedSizeBinaryArray, Float64Array, Int64Array, StringArray};
 
 use super::super::{BlockCache, Format, TextView};
-use super::{Memory, cache, column, usual, whole};
+use super::{cache, column, usual, whole};
 use crate::source::Interrupt;
-use crate::store::Error;
+use crate::store::memory::Memory;
 use crate::views::{Effort, Size, View};
 
 /// Pseudo-random numbers (xorshift), so that tests need no seed.
@@ -180,13 +180,7 @@ fn rows_much_wider_than_expected_are_divided() {
 fn what_the_store_finds_too_large_is_asked_for_in_halves() {
     let values = numbers(100_000);
     let expected = expected(&values, "");
-    let rows = Memory::new(Arc::new(Int64Array::from(values))).hook(|range, _| {
-        if range.end - range.start <= 5000 {
-            return Ok(());
-        }
-        let what = "rows".to_owned();
-        Err(Error::TooLarge { path: "/a".into(), what, bytes: 2, limit: 1, option: "--max-chunk" })
-    });
+    let rows = Memory::new(Arc::new(Int64Array::from(values))).most(5000);
     let (view, _) = view_of(rows, Format::Txt);
     assert_eq!(size(&view, Effort::Exact).bytes(), expected.len() as u64);
     assert!(whole(&view) == expected);

@@ -9,9 +9,10 @@ use arrow::array::{ArrayRef, Int64Array};
 use parking_lot::Mutex;
 
 use super::super::{Format, TextView};
-use super::{Memory, cache, column, usual, whole};
+use super::{cache, column, usual, whole};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Error;
+use crate::store::memory::Memory;
 use crate::views::{Effort, View};
 
 /// 12 blocks of 65,536 rows, 4 to a step: the chunk is a step.

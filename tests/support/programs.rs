@@ -1,0 +1,78 @@
+//! Programs that never run for ever.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::ffi::OsStr;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// A busy machine may take this long for what should take a moment; nothing waits longer.
+pub const LONG: Duration = Duration::from_secs(60);
+
+/// Runs a program with a time limit and gives back what it wrote.
+pub fn run<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> Output {
+    run_within(LONG, Command::new(program).args(arguments))
+}
+
+/// Runs a command, which ends when the time limit is over, and gives back what it wrote.
+pub fn run_within(limit: Duration, command: &mut Command) -> Output {
+    let program = command.get_program().to_string_lossy().into_owned();
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap_or_else(|error| panic!("{program}: {error}"));
+    let id = child.id();
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    match receiver.recv_timeout(limit) {
+        Ok(output) => output.unwrap(),
+        Err(_) => {
+            Command::new("kill").args(["-9", &id.to_string()]).status().ok();
+            panic!("{program} did not end");
+        }
+    }
+}
+
+/// Runs a program that must succeed.
+pub fn must<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> Vec<u8> {
+    let output = run(program, arguments);
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// Starts a program whose output nobody reads.
+pub fn start<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> Child {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap_or_else(|error| panic!("{program}: {error}"))
+}
+
+/// Waits for a program's end; `None` after the time limit.
+pub fn end_of(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let start = Instant::now();
+    while start.elapsed() < limit {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    None
+}
+
+/// Sends a signal to a process.
+pub fn signal(process: u32, number: i32) {
+    let output = run("kill", [format!("-{number}"), process.to_string()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Waits until something holds.
+pub fn until(what: &str, holds: impl FnMut() -> bool) {
+    within(LONG, what, holds);
+}
+
+/// Waits until something holds, up to a limit.
+pub fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < limit, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

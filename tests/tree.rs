@@ -1,0 +1,70 @@
+//! The tree of names, without a mount.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hepfs::fs::tree::{self, Context};
+use hepfs::fs::{DirEntry, Error, NodeRef};
+use hepfs::h5;
+use hepfs::source::Interrupt;
+use hepfs::store::{self, Store};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// The root of a mount of these sources.
+fn root(sources: &[PathBuf]) -> NodeRef {
+    let workers = h5::Options { program: env!("CARGO_BIN_EXE_hepfs").into(), ..Default::default() };
+    let context: Arc<Context> = Context::new(Store::new(store::Options::default()), workers);
+    tree::root(&context, sources, &Interrupt::new()).unwrap()
+}
+
+fn bytes(directory: &NodeRef, name: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let interrupt = Interrupt::new();
+    directory.lookup(name.as_bytes(), &interrupt).unwrap().read(0, usize::MAX, &mut bytes, &interrupt).unwrap();
+    bytes
+}
+
+fn names(directory: &NodeRef) -> Vec<String> {
+    directory.children(&Interrupt::new()).unwrap().iter().map(|entry| entry.name.to_string()).collect()
+}
+
+#[test]
+fn what_is_called_as_the_live_folder_is_shown_under_another_name() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(data("units.h5"), folder.path().join(".hepfs")).unwrap();
+    std::fs::copy(data("units.h5"), folder.path().join("units.h5")).unwrap();
+    let interrupt = Interrupt::new();
+    let whole = root(&[folder.path().to_owned()]);
+    let several = root(&[folder.path().join(".hepfs"), folder.path().join("units.h5")]);
+    for root in [whole, several] {
+        assert_eq!(names(&root), [".hepfs", "%2Ehepfs", "units.h5"]);
+        assert!(names(&root.lookup(b".hepfs", &interrupt).unwrap()).contains(&"stats".to_owned()));
+        assert_eq!(names(&root.lookup(b"%2Ehepfs", &interrupt).unwrap()), ["metadata.json", "t"]);
+    }
+}
+
+#[test]
+fn a_listing_that_was_interrupted_is_made_anew() {
+    let (calm, raised) = (Interrupt::new(), Interrupt::new());
+    raised.raise();
+    // Lists open other groups, and links look for where they lead.
+    for name in ["july_lists.h5", "links.h5"] {
+        let root = root(&[data(name)]);
+        let groups: Vec<DirEntry> = root.children(&calm).unwrap().to_vec();
+        for DirEntry { name, kind } in groups {
+            if kind != hepfs::fs::Kind::Directory || name == ".hepfs" {
+                continue;
+            }
+            let listed = |group: &NodeRef| (group.children(&calm).unwrap(), bytes(group, "metadata.json"));
+            let expected = listed(&root.lookup(&name, &calm).unwrap());
+            // Another node of the same group: what the worker said is known by now, and no wait for it is interrupted.
+            let group = root.lookup(&name, &calm).unwrap();
+            let outcome = group.children(&raised);
+            assert!(matches!(outcome, Err(Error::Interrupted)), "{name}: {outcome:?}");
+            assert_eq!(listed(&group), expected, "{name}");
+        }
+    }
+}
