@@ -28,6 +28,7 @@ mod heap;
 mod idle;
 mod kept;
 mod lent;
+pub mod pass;
 mod prefetch;
 mod references;
 mod rows;

@@ -7,8 +7,8 @@ use bstr::BString;
 use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Opened, Size, no_directory};
 use crate::catalogue::Attribute;
 use crate::store::Lent;
+use crate::store::pass::Progress;
 use crate::views::metadata::attribute_text;
-use crate::views::pass::Progress;
 use crate::views::{Access, View};
 
 /// The kernel's limit on one extended attribute.

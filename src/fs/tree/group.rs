@@ -14,6 +14,7 @@ use crate::catalogue::{Group, ObjectId};
 use crate::dialects::hep001::{self, Recognised};
 use crate::fs::node::DirEntry;
 use crate::store;
+use crate::store::pass::Keeper;
 use crate::table::{Column, Finding, Table};
 use crate::views::View;
 use crate::views::constant::ConstantView;
@@ -21,7 +22,6 @@ use crate::views::ipc::{IpcColumn, IpcView};
 use crate::views::metadata::{self, Member};
 use crate::views::npy::{NpyType, NpyView, RawView, RowsBytes};
 use crate::views::parquet::{ParquetColumn, ParquetView};
-use crate::views::pass::Keeper;
 use crate::views::text::{Format, TextColumn, TextView};
 
 /// A group, shown as a directory.

@@ -15,7 +15,7 @@ use super::plan::{Plan, Role};
 use super::table::Table;
 use crate::source::Interrupt;
 use crate::store::Error;
-use crate::views::pass::Keeper;
+use crate::store::pass::Keeper;
 
 /// The largest size that is ever stated, where none is known yet.
 pub(super) const LARGEST_SIZE: u64 = 1 << 62;

@@ -59,7 +59,7 @@ pub fn table(table: &Table, views: &[Member], members: &[Member]) -> Vec<u8> {
             })
         })
         .collect();
-    pretty(&json!({
+    let mut value = json!({
         "schema": SCHEMA,
         "kind": "table",
         "path": table.path,
@@ -72,7 +72,11 @@ pub fn table(table: &Table, views: &[Member], members: &[Member]) -> Vec<u8> {
         "members": members.iter().map(member_value).collect::<Vec<_>>(),
         "not_shown": table.servants.iter().map(|name| name.to_string()).collect::<Vec<_>>(),
         "findings": table.findings,
-    }))
+    });
+    if let Some(selection) = &table.selection {
+        value["selection"] = selection.clone().into();
+    }
+    pretty(&value)
 }
 
 /// `indexes.json`: row labels and search indexes of a table.
