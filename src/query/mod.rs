@@ -32,5 +32,5 @@ pub use bind::Bound;
 pub use model::{Condition, Error, Literal, Operator, Predicate};
 pub use rows::SelectedRows;
 pub use selection::{Explained, Selected, Selection};
-pub use table::filtered;
+pub use table::{filtered, selectable};
 pub use values::values_text;

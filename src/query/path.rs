@@ -77,6 +77,16 @@ fn decode(text: &[u8], at: usize) -> Result<BString, Error> {
     Ok(decoded)
 }
 
+/// A segment as text, which means the same: bytes that are no UTF-8 are encoded.
+pub fn readable(segment: &[u8]) -> String {
+    let mut text = String::new();
+    for part in segment.utf8_chunks() {
+        text.push_str(part.valid());
+        push_escapes(part.invalid(), &mut text);
+    }
+    text
+}
+
 /// A name or a value as it stands in a path.
 pub fn encode(text: &[u8]) -> String {
     let mut encoded = String::new();

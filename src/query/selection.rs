@@ -114,12 +114,18 @@ impl Selection {
         Ok(self.place(counts))
     }
 
-    /// The rows found, if they are, or if the cache folder knows how many there are; does nothing else for it.
-    pub fn found(&self) -> Option<Arc<Selected>> {
+    /// The rows found, if they are; does nothing else for it.
+    pub fn known(&self) -> Option<Arc<Selected>> {
         match self.selected.get() {
             Some(selected) => Some(selected.clone()),
-            None => Some(self.place(self.counts.found()?)),
+            None => Some(self.place(self.counts.known()?)),
         }
+    }
+
+    /// The rows found, if they are, or if the cache folder knows how many there are.
+    pub fn found(&self) -> Option<Arc<Selected>> {
+        self.counts.found()?;
+        self.known()
     }
 
     /// How far finding them is.

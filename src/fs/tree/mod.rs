@@ -4,12 +4,14 @@
 //! nodes stop being current, the kernel asks again from the top, and a new opening answers.
 
 mod file;
+mod files;
 mod folder;
 mod group;
 mod links;
 mod listing;
 mod live;
 mod opened;
+mod selections;
 mod signature;
 
 use std::path::{Path, PathBuf};
