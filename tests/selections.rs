@@ -4,8 +4,9 @@
 mod check;
 mod support;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use support::{LONG, Mounted, hepfs, run_within};
@@ -65,6 +66,65 @@ fn a_selection_has_what_its_table_has() {
     assert_eq!(further["where"], "row:between:10,19/row:ge:15/row:lt:17+row:eq:19");
     assert_eq!((&further["rows_matched"], &further["blocks_decoded"]), (&3.into(), &1.into()));
     assert_eq!(mounted.text(".hepfs/errors"), "");
+}
+
+/// The directories of tables below a directory.
+fn tables(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut queue = vec![root.to_owned()];
+    while let Some(directory) = queue.pop() {
+        if directory.join("where/values.txt").is_file() {
+            found.push(directory.clone());
+        }
+        for entry in std::fs::read_dir(&directory).unwrap().map(Result::unwrap) {
+            let is_view = [".hepfs", "columns", "where"].iter().any(|view| entry.file_name() == *view);
+            if entry.file_type().unwrap().is_dir() && !is_view {
+                queue.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+/// Every type of every committed file, in every view whose bytes do not tell where rows come from.
+#[test]
+fn a_selection_of_all_rows_has_the_bytes_of_the_table() {
+    let mut compared = 0;
+    for entry in std::fs::read_dir(data()).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        if !name.ends_with(".h5") || !data().join(name.replace(".h5", ".expected.json")).exists() {
+            continue;
+        }
+        let mounted = Mounted::new(&[&entry.path()], &["--parquet-stats=off"]);
+        for table in tables(mounted.path()) {
+            let values = std::fs::read_to_string(table.join("where/values.txt")).unwrap();
+            let line = values.lines().skip_while(|line| *line != "Columns:").nth(1).unwrap();
+            let column = line.trim_start().rsplit_once("  ").unwrap().0.split("  ").next().unwrap();
+            let segment = format!("{column}:valid+{column}:null");
+            if segment.len() > 255 {
+                continue;
+            }
+            let all = table.join("where").join(segment);
+            for part in ["", "columns"] {
+                for name in support::names(&all.join(part)) {
+                    let path = all.join(part).join(&name);
+                    let is_same =
+                        [".csv", ".ndjson", ".txt", ".raw", ".npy", ".arrow"].iter().any(|end| name.ends_with(end));
+                    if !is_same || path.is_dir() {
+                        continue;
+                    }
+                    let (selected, whole) = (std::fs::read(&path), std::fs::read(table.join(part).join(&name)));
+                    // What is damaged there is damaged here.
+                    match whole {
+                        Ok(whole) => assert!(selected.unwrap() == whole, "{}", path.display()),
+                        Err(_) => assert!(selected.is_err(), "{}", path.display()),
+                    }
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(compared > 500, "only {compared} files were compared");
 }
 
 #[test]
@@ -170,4 +230,19 @@ fn a_query_ends_with_its_reader() {
     let output = run_within(LONG, Command::new("bash").args(["-o", "pipefail", "-c", &line]));
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     assert_eq!(output.stdout.iter().filter(|byte| **byte == b'\n').count(), 2);
+}
+
+#[test]
+fn ctrl_c_ends_a_query_that_nobody_reads() {
+    let place = format!("{}:t5", source().display());
+    let mut command = Command::new(support::HEPFS);
+    command.args(["query", &place, "row >= 0", "--cache-folder", "none"]).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // It has written all that a pipe holds.
+    let mut first = [0; 1];
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    support::signal(child.id(), 2);
+    let ended = support::end_of(&mut child, LONG).map(|status| status.code());
+    child.kill().ok();
+    assert_eq!(ended, Some(Some(130)));
 }

@@ -24,6 +24,9 @@ use crate::views::text::{self, TextColumn, TextView};
 /// How often the bar moves and signals are looked for.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Looks after a signal before the program ends however it stands: whoever reads its output may have stopped reading.
+const MOST_LOOKS: u32 = 10;
+
 /// Bytes written at once.
 const PIECE: usize = 1 << 20;
 
@@ -193,9 +196,14 @@ impl Watched {
         let over = Arc::new(AtomicBool::new(false));
         let (is_over, its_bar, its_selection) = (over.clone(), bar.clone(), selection.clone());
         let watch = move || {
+            let mut looks = 0;
             while !is_over.load(Ordering::Relaxed) {
                 if signalled.load(Ordering::Relaxed) {
                     interrupt.raise();
+                    looks += 1;
+                }
+                if looks > MOST_LOOKS {
+                    std::process::exit(INTERRUPTED.into());
                 }
                 // What takes a moment needs no bar.
                 std::thread::park_timeout(LOOK);
