@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use arrow::array::ArrayRef;
+use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::DataType;
 use bstr::ByteSlice;
+use parking_lot::Mutex;
 
 use super::literal::{self, Point, Width};
 use super::model::{Condition, Error, Literal, Operator, Predicate, Written};
@@ -42,6 +45,8 @@ pub(super) enum Tree {
 pub(super) struct Leaf {
     pub column: usize,
     pub test: Test,
+    /// Which of the labels met last satisfy the comparison: those of a column are nearly always the same, and may be many.
+    pub labels: Mutex<Option<(ArrayRef, BooleanBuffer)>>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -147,7 +152,7 @@ impl<'a> Binder<'a> {
             self.columns.push(Source { rows: rows.clone(), learner: column.learner.clone() });
             self.columns.len() - 1
         });
-        Ok(Leaf { column, test })
+        Ok(Leaf { column, test, labels: Mutex::default() })
     }
 
     fn find(&self, condition: &Condition) -> Result<(&'a Column, &'a Arc<dyn Rows>), Error> {

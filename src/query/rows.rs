@@ -188,8 +188,9 @@ fn dictionaries<K: ArrowDictionaryKeyType>(parts: &[ArrayRef]) -> Result<ArrayRe
         let common =
             (0..shared).find(|at| own.slice(*at, 1).to_data() != labels.slice(*at, 1).to_data()).unwrap_or(shared);
         let shift = labels.len() - common;
-        let moved =
-            |key: K::Native| if key.as_usize() < common { key } else { K::Native::usize_as(key.as_usize() + shift) };
+        let moved = |key: K::Native| {
+            if key.as_usize() < common { key } else { K::Native::usize_as(key.as_usize().wrapping_add(shift)) }
+        };
         keys.push(Arc::new(part.keys().unary::<_, K>(moved)));
         if own.len() > common {
             labels = arrow::compute::concat(&[labels.as_ref(), own.slice(common, own.len() - common).as_ref()])?;

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use super::bind::{Bound, Leaf, Source, Test, Tree};
 use super::prune::{Pruner, Verdict};
-use super::ranges::of_labels;
+use super::ranges::{Ranges, of_labels};
 use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Measure, Pass, Progress};
 use crate::store::statistics::GRAIN;
@@ -406,13 +406,7 @@ impl Look<'_> {
         };
         let matching = match array.as_any_dictionary_opt() {
             Some(dictionary) => {
-                let labels = dictionary.values();
-                // A label that is missing is no value.
-                let mut labels_match = ranges.matching(labels.as_ref());
-                if let (Some(matching), Some(nulls)) = (&mut labels_match, labels.nulls()) {
-                    *matching = &*matching & nulls.inner();
-                }
-                labels_match.and_then(|matching| of_labels(array.as_ref(), &matching))
+                labels(leaf, ranges, dictionary.values()).and_then(|matching| of_labels(array.as_ref(), &matching))
             }
             None => ranges.matching(array.as_ref()),
         };
@@ -451,4 +445,18 @@ impl Look<'_> {
         self.arrays.lock().insert(column, array.clone());
         Ok(array)
     }
+}
+
+/// Which labels lie in the ranges. One that is missing is no value.
+fn labels(leaf: &Leaf, ranges: &Ranges, labels: &ArrayRef) -> Option<BooleanBuffer> {
+    let mut known = leaf.labels.lock();
+    if let Some((_, matching)) = known.as_ref().filter(|(known, _)| Arc::ptr_eq(known, labels)) {
+        return Some(matching.clone());
+    }
+    let mut matching = ranges.matching(labels.as_ref())?;
+    if let Some(nulls) = labels.nulls() {
+        matching = &matching & nulls.inner();
+    }
+    *known = Some((labels.clone(), matching.clone()));
+    Some(matching)
 }

@@ -4,7 +4,7 @@
 //! looked for when somebody opens a file below, or asks for a size that takes knowing them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
@@ -115,8 +115,8 @@ struct Chosen {
     all: Arc<Loaded>,
     /// The chosen rows, once they are known.
     loaded: OnceLock<Arc<Loaded>>,
-    /// Nodes of files by position, in the directory and in `columns/`.
-    nodes: Mutex<HashMap<(bool, usize), NodeRef>>,
+    /// Nodes of files by position, in the directory and in `columns/`, while somebody uses them: they own this.
+    nodes: Mutex<HashMap<(bool, usize), Weak<SelectionFile>>>,
 }
 
 impl Chosen {
@@ -148,12 +148,13 @@ impl Chosen {
     }
 
     fn file(self: &Arc<Self>, in_columns: bool, position: usize, child: &Child) -> NodeRef {
-        let make = || {
-            let node: NodeRef =
-                Arc::new(SelectionFile { chosen: self.clone(), child: child.clone(), file: OnceLock::new() });
-            node
-        };
-        self.nodes.lock().entry((in_columns, position)).or_insert_with(make).clone()
+        let mut nodes = self.nodes.lock();
+        let known = nodes.get(&(in_columns, position)).and_then(Weak::upgrade);
+        let node = known.unwrap_or_else(|| {
+            Arc::new(SelectionFile { chosen: self.clone(), child: child.clone(), file: OnceLock::new() })
+        });
+        nodes.insert((in_columns, position), Arc::downgrade(&node));
+        node
     }
 }
 
