@@ -15,6 +15,7 @@
 //! a condition and its opposite are both false where the value is missing.
 
 mod bind;
+mod evaluation;
 pub mod expression;
 mod literal;
 mod model;
