@@ -11,6 +11,7 @@
 //! | [`store`] | rows of a column: chunk cache, codecs, Arrow |
 //! | [`table`] | the model: table, column, missing values, categories |
 //! | [`dialects`] | ways of keeping a table: recognises one in a catalogue and builds a [`table::Table`] |
+//! | [`query`] | which rows satisfy a predicate, and the table of those rows |
 //! | [`views`] | the files shown: size and bytes of each |
 //! | [`fs`] | tree of names, inodes, the FUSE adapter |
 //! | [`cli`] | one file per command |
@@ -21,6 +22,7 @@ pub mod cli;
 pub mod dialects;
 pub mod fs;
 pub mod h5;
+pub mod query;
 pub mod source;
 pub mod store;
 pub mod table;

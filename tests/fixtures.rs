@@ -62,7 +62,8 @@ fn directories(root: &Path) -> HashMap<String, (PathBuf, Value)> {
         for entry in fs::read_dir(&directory).unwrap() {
             let entry = entry.unwrap();
             let name = entry.file_name();
-            let is_view = name == ".hepfs" || (name == "columns" && metadata["kind"] == "table");
+            let is_table = metadata["kind"] == "table";
+            let is_view = name == ".hepfs" || is_table && (name == "columns" || name == "where");
             if entry.file_type().unwrap().is_dir() && !is_view {
                 queue.push(entry.path());
             }

@@ -8,6 +8,8 @@ mod mount;
 mod options;
 mod place;
 mod prepare;
+mod query;
+mod signals;
 mod umount;
 
 use std::io;
@@ -42,6 +44,7 @@ enum Command {
     Ls(ls::Arguments),
     Info(info::Arguments),
     Prepare(prepare::Arguments),
+    Query(query::Arguments),
     Demo(demo::Arguments),
 }
 
@@ -116,6 +119,10 @@ pub fn run() -> ExitCode {
         Command::Prepare(arguments) => {
             logging::to_terminal(verbose);
             prepare::run(&arguments)
+        }
+        Command::Query(arguments) => {
+            logging::to_terminal(verbose);
+            query::run(&arguments)
         }
         Command::Demo(arguments) => demo::run(&arguments, verbose),
     };

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use super::Error;
 use super::options::Reading;
 use super::place::Place;
+use super::signals::{self, INTERRUPTED};
 use crate::fs::tree::printable;
 use crate::fs::{Kind, NodeRef};
 use crate::source::Interrupt;
@@ -33,9 +34,6 @@ const LONGEST_WRITE: Duration = Duration::from_secs(30);
 
 /// Deepest directory looked into.
 const DEEPEST: usize = 64;
-
-/// What a shell shows of a program that Ctrl-C ended.
-const INTERRUPTED: u8 = 130;
 
 /// Do ahead what takes a pass over values, and keep it
 ///
@@ -348,12 +346,7 @@ struct Shared {
 impl Watched {
     /// Raises `interrupt` when a signal says to end; a second one ends the program.
     fn new(interrupt: Interrupt) -> Result<Self, Error> {
-        let signalled = Arc::new(AtomicBool::new(false));
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED.into(), signalled.clone())
-                .and_then(|_| signal_hook::flag::register(signal, signalled.clone()))
-                .map_err(Error::io("catching signals"))?;
-        }
+        let signalled = signals::caught()?;
         let bar = ProgressBar::new(0);
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} % {eta:>4}  {wide_msg}") {
             bar.set_style(style);

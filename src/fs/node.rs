@@ -8,8 +8,8 @@ use bstr::BString;
 use super::Error;
 use crate::source::Interrupt;
 use crate::store::Lent;
+use crate::store::pass::Progress;
 use crate::table::Table;
-use crate::views::pass::Progress;
 use crate::views::{Access, Effort, Size};
 
 /// A shared node.

@@ -315,7 +315,9 @@ impl Budget {
 
     /// Registers a cache that can give memory back.
     pub(super) fn register(&self, cache: Weak<dyn Evict>) {
-        self.0.caches.lock().push(cache);
+        let mut caches = self.0.caches.lock();
+        caches.retain(|cache| cache.strong_count() > 0);
+        caches.push(cache);
     }
 
     /// The next moment on the clock of uses.

@@ -19,6 +19,8 @@ pub use rows::{CategoryRows, ListRows, StringRows};
 pub struct Table {
     /// HDF5 path of the table group.
     pub path: String,
+    /// The selection that its rows are, as it was asked for; `None` of a table with all of its rows.
+    pub selection: Option<String>,
     /// What kind of table: `HEP001`.
     pub dialect: &'static str,
     /// The revision's features met, such as `April 2026` or `July 2026`.
@@ -40,7 +42,7 @@ pub struct Table {
 }
 
 /// A column, readable or not.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Column {
     /// Name of the link.
     pub name: BString,
@@ -89,7 +91,7 @@ pub struct Storage {
 }
 
 /// A label set of categorical columns.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Categories {
     /// HDF5 path of the dataset.
     pub path: String,

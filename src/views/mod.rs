@@ -7,7 +7,6 @@ pub mod metadata;
 pub mod npy;
 mod pandas;
 pub mod parquet;
-pub mod pass;
 pub mod rendered;
 pub mod text;
 
@@ -97,7 +96,7 @@ pub trait View: Send + Sync {
     }
 
     /// How far the passes over values are that [`View::prepare`] does; `None` where there are none.
-    fn progress(&self) -> Option<pass::Progress> {
+    fn progress(&self) -> Option<store::pass::Progress> {
         None
     }
 }

@@ -9,6 +9,7 @@
 mod support;
 
 mod push_down;
+mod selections;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -77,6 +77,7 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
     );
     Table {
         path: path.to_owned(),
+        selection: None,
         dialect: "HEP001",
         revision: revision(group, &candidates).to_owned(),
         rows: rows.unwrap_or(0),

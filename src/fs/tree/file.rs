@@ -7,8 +7,8 @@ use bstr::BString;
 use super::{Attributes, Effort, Error, Interrupt, Kind, Node, Opened, Size};
 use crate::catalogue::Attribute;
 use crate::store::Lent;
+use crate::store::pass::Progress;
 use crate::views::metadata::attribute_text;
-use crate::views::pass::Progress;
 use crate::views::{Access, View};
 
 pub(super) struct FileNode {

@@ -21,6 +21,7 @@ pub(super) const METADATA: &str = "metadata.json";
 pub(super) const INDEXES: &str = "indexes.json";
 pub(super) const HEAD: &str = "head.csv";
 pub(super) const COLUMNS: &str = "columns";
+const WHERE: &str = "where";
 const TABLE_PARQUET: &str = "table.parquet";
 const TABLE_ARROW: &str = "table.arrow";
 
@@ -31,7 +32,7 @@ const RESERVED_IN_TABLES: [&str; 10] = [
     INDEXES,
     HEAD,
     COLUMNS,
-    "where",
+    WHERE,
     "table.csv",
     "table.ndjson",
     TABLE_PARQUET,
@@ -57,6 +58,8 @@ pub(super) enum Child {
     Indexes,
     /// `columns/`.
     Columns,
+    /// `where/`.
+    Where,
     /// A text view of the whole table, or of its first rows.
     Table(Format, Option<u64>),
     /// The whole table as Parquet.
@@ -97,7 +100,7 @@ impl Child {
     /// What kind of node it is.
     pub fn kind(&self) -> Kind {
         match self {
-            Child::Columns | Child::Group { .. } => Kind::Directory,
+            Child::Columns | Child::Where | Child::Group { .. } => Kind::Directory,
             Child::Link(_) => Kind::Symlink,
             _ => Kind::File,
         }
@@ -189,6 +192,9 @@ pub(super) fn list(
             }
         }
         listing.add(COLUMNS.into(), Child::Columns);
+        if table.columns.iter().any(|column| column.in_table) {
+            listing.add(WHERE.into(), Child::Where);
+        }
     }
     let columns: HashSet<&BString> = table.iter().flat_map(|table| &table.columns).map(|column| &column.name).collect();
     let servants: HashSet<&BString> = table.iter().flat_map(|table| &table.servants).collect();

@@ -113,8 +113,13 @@ struct LiveDirectory {
 type Make = fn(&Context) -> String;
 
 /// The files, with what makes them.
-const FILES: [(&str, Make); 4] =
-    [("errors", |context| context.errors.text()), ("findings", findings), ("statistics", statistics), ("stats", stats)];
+const FILES: [(&str, Make); 5] = [
+    ("errors", |context| context.errors.text()),
+    ("explain", explain),
+    ("findings", findings),
+    ("statistics", statistics),
+    ("stats", stats),
+];
 
 impl Node for LiveDirectory {
     fn attributes(&self) -> Attributes {
@@ -155,6 +160,33 @@ impl Node for LiveFile {
         out.extend_from_slice(&rest[..length.min(rest.len())]);
         Ok(())
     }
+}
+
+/// One JSON object a line: what was done for each selection that somebody read from, the last one first.
+fn explain(context: &Context) -> String {
+    let mut lines = String::new();
+    for opened in context.opened() {
+        let source = opened.path().display().to_string();
+        for asked in opened.selections() {
+            let Some(explained) = asked.selection.explained() else { continue };
+            let line = json!({
+                "source": source,
+                "table": asked.table,
+                "where": asked.path,
+                "rows": explained.rows,
+                "rows_matched": explained.matched,
+                "blocks": explained.blocks,
+                "blocks_skipped": explained.blocks_without,
+                "blocks_taken_whole": explained.blocks_within,
+                "blocks_decoded": explained.blocks_decoded,
+                "bytes_decoded": explained.bytes_decoded,
+                "seconds": explained.took.map(|took| took.as_secs_f64()),
+                "kept": explained.kept,
+            });
+            lines.push_str(&format!("{line}\n"));
+        }
+    }
+    lines
 }
 
 /// One JSON object a line: rules that files break, and rows met with values that break one.

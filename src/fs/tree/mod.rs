@@ -4,6 +4,7 @@
 //! nodes stop being current, the kernel asks again from the top, and a new opening answers.
 
 mod file;
+mod files;
 mod folder;
 mod group;
 mod in_use;
@@ -11,6 +12,7 @@ mod links;
 mod listing;
 mod live;
 mod opened;
+mod selections;
 mod signature;
 
 use std::path::{Path, PathBuf};

@@ -1,11 +1,13 @@
 //! Openings of a source: one for each state of the file.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
+use lru::LruCache;
 use parking_lot::Mutex;
 
 use super::in_use::InUse;
@@ -14,12 +16,16 @@ use crate::catalogue::{Object, ObjectId, join};
 use crate::fs::Error;
 use crate::fs::node::{Attributes, Kind};
 use crate::h5::{self, Client};
+use crate::query::Selection;
 use crate::source::{self, Interrupt, Source};
 use crate::store::{File, Tally};
 use crate::table::Finding;
 
 /// Groups visited at most when the file has groups with several names.
 const MOST_GROUPS: usize = 1 << 20;
+
+/// Selections kept of a source: each holds four bytes for 65,536 rows of its table, and its bits as long as there is room.
+const MOST_SELECTIONS: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
 /// Attempts to open a file that is rewritten meanwhile.
 const MOST_ATTEMPTS: u32 = 3;
@@ -136,6 +142,19 @@ pub struct Opened {
     findings: Mutex<std::collections::BTreeMap<String, Vec<Finding>>>,
     /// Columns opened so far, of groups that somebody uses.
     tallies: Mutex<InUse<String, Tally>>,
+    /// Selections asked for last, by what tells them apart, with the path of the table and below `where/`.
+    selections: Mutex<LruCache<String, Asked>>,
+}
+
+/// A selection that somebody asked for.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// HDF5 path of the table.
+    pub table: String,
+    /// The path below `where/`.
+    pub path: String,
+    /// The rows.
+    pub selection: Arc<Selection>,
 }
 
 impl Opened {
@@ -174,6 +193,7 @@ impl Opened {
             first_paths: OnceLock::new(),
             findings: Mutex::default(),
             tallies: Mutex::default(),
+            selections: Mutex::new(LruCache::new(MOST_SELECTIONS)),
         });
         let mut openings = context.openings.lock();
         openings.retain(|opening| opening.strong_count() > 0);
@@ -232,6 +252,28 @@ impl Opened {
     /// Remembers where a column's oddities are counted.
     pub fn watch(&self, path: &str, tally: &Arc<Tally>) {
         self.tallies.lock().insert(path.to_owned(), tally);
+    }
+
+    /// The selection of this key, always the same one while somebody asks for it now and then.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn selection(&self, key: &str, make: impl FnOnce() -> Result<Asked, Error>) -> Result<Arc<Selection>, Error> {
+        let mut selections = self.selections.lock();
+        if let Some(known) = selections.get(key) {
+            return Ok(known.selection.clone());
+        }
+        let asked = make()?;
+        let selection = asked.selection.clone();
+        // What it pushes out gives its memory back outside the lock.
+        let _old = selections.push(key.to_owned(), asked);
+        drop(selections);
+        Ok(selection)
+    }
+
+    /// Selections asked for last, the last one first.
+    pub fn selections(&self) -> Vec<Asked> {
+        self.selections.lock().iter().map(|(_, asked)| asked.clone()).collect()
     }
 
     /// Findings so far, static ones first.

@@ -15,8 +15,8 @@ use super::plan::{Plan, Role};
 use super::table::Table;
 use crate::source::Interrupt;
 use crate::store::Error;
+use crate::store::pass::Keeper;
 use crate::views::LARGEST_SIZE;
-use crate::views::pass::Keeper;
 
 /// Room that a header of a batch without bytes would need less.
 const HEADER_MARGIN: u64 = 64;

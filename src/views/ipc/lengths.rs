@@ -13,8 +13,8 @@ use super::IpcColumn;
 use super::plan::{self, Plan, walk};
 use super::table::{Table, lengths_of};
 use crate::source::Interrupt;
+use crate::store::pass::{self, Keeper, Measure};
 use crate::store::{Error, RowRange};
-use crate::views::pass::{self, Keeper, Measure};
 
 /// What a change of what is learnt of a piece must raise, so that nothing kept before is believed.
 const VERSION: u32 = 2;

@@ -12,8 +12,8 @@ use super::plan::{self, Kind, Plan, walk};
 use super::table::Table;
 use super::work::{Part, in_parallel};
 use crate::source::Interrupt;
+use crate::store::pass::{self, Keeper, Measure};
 use crate::store::{Error, RowRange};
-use crate::views::pass::{self, Keeper, Measure};
 
 /// What a change of what is counted must raise, so that nothing kept before is believed.
 const VERSION: u32 = 1;

@@ -13,8 +13,8 @@ use super::plan::{Kind, Role};
 use super::render::Piece;
 use super::table::{Grain, Head, Table, has_labels};
 use crate::source::Interrupt;
+use crate::store::pass::{Keeper, Progress};
 use crate::store::{Error, Lent};
-use crate::views::pass::{Keeper, Progress};
 use crate::views::rendered::{BlockCache, next_view};
 use crate::views::{Effort, LARGEST_SIZE, Size, View};
 

@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::source::Interrupt;
 use crate::store::Error;
-use crate::views::pass::{cores, spawn};
+use crate::store::pass::{cores, spawn};
 
 /// How often the reader looks whether it is still wanted.
 const PATIENCE: Duration = Duration::from_millis(20);

@@ -67,6 +67,8 @@ struct TableDocument<'a, C, M> {
     members: M,
     not_shown: Vec<String>,
     findings: &'a [Finding],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selection: Option<&'a str>,
 }
 
 /// `metadata.json` of a group that is no table.
@@ -109,6 +111,7 @@ pub fn table(table: &Table, views: &[Member], members: &[Member]) -> Vec<u8> {
         members: Each(|| members.iter().map(member_value)),
         not_shown: table.servants.iter().map(|name| name.to_string()).collect(),
         findings: &table.findings,
+        selection: table.selection.as_deref(),
     })
 }
 

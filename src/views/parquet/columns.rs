@@ -16,10 +16,10 @@ use super::schema;
 use super::shape::Shape;
 use super::shred::Step;
 use crate::source::Interrupt;
+use crate::store::pass::Keeper;
 use crate::store::statistics::Learner;
 use crate::store::{Error, Rows};
 use crate::table::{Column, Table};
-use crate::views::pass::Keeper;
 
 /// Labels of categories that become a dictionary at most; beyond, they are looked up and stand as they are.
 const MOST_LABELS: u64 = 1 << 24;

@@ -10,8 +10,8 @@ use super::columns::{ParquetColumn, Prepared};
 use super::layout::{Groups, Measured, PAGE_BYTES, Page};
 use super::leaf::Leaf;
 use crate::source::Interrupt;
+use crate::store::pass::{Keeper, Measure, Pass, Progress};
 use crate::store::{Error, RowRange};
-use crate::views::pass::{Keeper, Measure, Pass, Progress};
 
 /// Counts changes of how pages are cut or written: what was kept before one is not used after it.
 const VERSION: u32 = 1;

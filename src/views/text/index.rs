@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::source::Interrupt;
 use crate::store::Error;
-use crate::views::pass::{Keeper, Measure, Pass, Progress};
+use crate::store::pass::{Keeper, Measure, Pass, Progress};
 
 /// A block: its number, where it begins, its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@
 //! | `block` | rows of all columns, headers |
 //! | `width` | bounds from types alone |
 //! | `grid`, `content` | blocks of rows; reads columns |
-//! | `index` | where blocks begin, by a [pass](super::pass) |
+//! | `index` | where blocks begin, by a [pass](crate::store::pass) |
 //! | `streams` | rendering ahead |
 //! | `view` | the file |
 

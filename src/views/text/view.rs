@@ -14,8 +14,8 @@ use super::grid::Grid;
 use super::index::{self, Index};
 use super::streams::Streams;
 use crate::source::Interrupt;
+use crate::store::pass::{self, Keeper, Measure, Progress};
 use crate::store::{Error, RowRange};
-use crate::views::pass::{self, Keeper, Measure, Progress};
 use crate::views::rendered::{Block, BlockCache, Key, next_view};
 use crate::views::{Effort, LARGEST_SIZE, Size, View};
 

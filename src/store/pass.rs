@@ -17,8 +17,8 @@ use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::{Error, File};
 use crate::source::{Interrupt, Interrupted};
-use crate::store::{Error, File};
 
 /// How often a waiting thread looks whether it is still wanted.
 const PATIENCE: Duration = Duration::from_millis(20);

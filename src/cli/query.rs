@@ -1,0 +1,234 @@
+//! `hepfs query SOURCE:table EXPRESSION`: the rows of a table that satisfy an expression, without a mount.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::Error;
+use super::options::Reading;
+use super::place::Place;
+use super::signals::{self, INTERRUPTED};
+use crate::query::{self, Bound, Selection, expression};
+use crate::source::Interrupt;
+use crate::table::Table;
+use crate::views::View;
+use crate::views::ipc::{IpcColumn, IpcView};
+use crate::views::parquet::{ParquetColumn, ParquetView};
+use crate::views::text::{self, TextColumn, TextView};
+
+/// How often the bar moves and signals are looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Looks after a signal before the program ends however it stands: whoever reads its output may have stopped reading.
+const MOST_LOOKS: u32 = 10;
+
+/// Bytes written at once.
+const PIECE: usize = 1 << 20;
+
+/// Write the rows of a table that satisfy an expression, without mounting
+///
+/// Conditions are = != < <= > >=, between, in, like 'abc%' and is null, joined by and, or, not and parentheses. Texts stand in
+/// quotes; names of columns that are no words stand in backquotes. A missing value satisfies `is null` alone, as in SQL; labels
+/// and names of enumerations are texts.
+///
+/// Stretches of 65,536 rows in which no row can match are skipped where the least and largest values are known: `hepfs prepare
+/// --stats` learns them, and so does a query that reads a column in full. The exit code is 130 where Ctrl-C ended it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hepfs query run.h5:run_042 'energy > 5 and label = \"electron\"'\n  \
+    hepfs query run.h5:run_042 'ts between 100 and 200' --columns ts,energy --format parquet > part.parquet")]
+pub(super) struct Arguments {
+    /// An HDF5 file or a folder, and the path of a table in it as a mount would show it
+    #[arg(value_name = "SOURCE[:PATH]")]
+    place: String,
+
+    /// What rows must satisfy
+    #[arg(value_name = "EXPRESSION")]
+    expression: String,
+
+    /// Only these columns, in this order [default: all]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    columns: Vec<String>,
+
+    /// How rows are written
+    #[arg(long, value_enum, default_value_t = Format::Csv)]
+    format: Format,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Text with a line of names
+    Csv,
+    /// A JSON object a line
+    Ndjson,
+    /// A Parquet file
+    Parquet,
+    /// An Arrow IPC file
+    Arrow,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let is_binary = matches!(arguments.format, Format::Parquet | Format::Arrow);
+    if is_binary && std::io::stdout().is_terminal() {
+        return Err(Error::Usage("this format is none for a terminal: send it to a file with `>`".into()));
+    }
+    let place = Place::find(&arguments.place, &arguments.reading)?;
+    let interrupt = Interrupt::new();
+    if !place.is_directory() {
+        return Err(Error::Usage(format!("{}: not a table", place.name)));
+    }
+    // Lists the group, which is when its table is known.
+    place.node.children(&interrupt).map_err(|error| place.failed(error))?;
+    let table = place.node.table().ok_or_else(|| Error::Usage(format!("{}: not a table", place.name)))?;
+    let explained = |error: query::Error| Error::Usage(explained(&arguments.expression, &error));
+    let predicate = expression::parse(&arguments.expression).map_err(explained)?;
+    let bound = Bound::new(&table, &predicate).map_err(explained)?;
+    let failed = |error: crate::store::Error| place.failed(error.into());
+    let selection = Selection::new(&table.path, table.rows, bound, &place.context.store, None).map_err(failed)?;
+    let wanted = wanted(&table, &arguments.columns)?;
+
+    let watched = Watched::new(interrupt.clone(), Arc::new(selection))?;
+    let outcome = watched.selection.selected(&interrupt).map_err(failed).and_then(|selected| {
+        let mut filtered = query::filtered(&table, &selected, &arguments.expression);
+        if let Some(wanted) = wanted {
+            let columns = wanted.iter().filter_map(|name| filtered.columns.iter().find(|column| column.name == *name));
+            filtered.columns = columns.cloned().collect();
+        }
+        let view = view(&filtered, arguments.format, &place)?;
+        // A bar beside the text of rows would be in the way.
+        watched.finish();
+        write(view.as_ref(), &interrupt, &place)
+    });
+    drop(watched);
+    if interrupt.is_raised() {
+        eprintln!("hepfs: interrupted");
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+/// Where in the expression something makes no sense, and what.
+fn explained(expression: &str, error: &query::Error) -> String {
+    let (before, rest) = expression.split_at_checked(error.position()).unwrap_or((expression, ""));
+    let place = if rest.is_empty() { "at the end".to_owned() } else { format!("at {rest:?}") };
+    format!("expression, character {} ({place}): {error}", before.chars().count() + 1)
+}
+
+/// The columns to write; `None` is all.
+fn wanted<'a>(table: &Table, names: &'a [String]) -> Result<Option<&'a [String]>, Error> {
+    let is_known = |name: &String| table.columns.iter().any(|column| column.name == *name && column.in_table);
+    match names.iter().find(|name| !is_known(name)) {
+        Some(unknown) => {
+            let known: Vec<_> =
+                table.columns.iter().filter(|column| column.in_table).map(|column| column.name.to_string()).collect();
+            Err(Error::Usage(format!("--columns: there is no column {unknown:?}; columns: {}", known.join(", "))))
+        }
+        None => Ok((!names.is_empty()).then_some(names)),
+    }
+}
+
+/// The file that a mount would show of the table.
+fn view(table: &Table, format: Format, place: &Place) -> Result<Box<dyn View>, Error> {
+    let refused = |reason: String| Error::Usage(format!("{}: {reason}", place.name));
+    let context = &place.context;
+    let text = |format| {
+        let columns = table.columns.iter().filter_map(|column| {
+            let rows = column.rows.as_ref().ok()?.clone();
+            Some(TextColumn { name: column.name.clone(), rows, longest: None })
+        });
+        TextView::new(columns.collect(), format, &context.csv, None, context.blocks.clone(), None)
+    };
+    Ok(match format {
+        Format::Csv => Box::new(text(text::Format::Csv)),
+        Format::Ndjson => Box::new(text(text::Format::Ndjson)),
+        Format::Parquet => {
+            let columns = table.columns.iter().filter_map(|column| ParquetColumn::new(table, column).ok());
+            let columns: Vec<_> = columns.collect();
+            ParquetView::check(&columns).map_err(refused)?;
+            Box::new(ParquetView::new(columns, context.blocks.clone()))
+        }
+        Format::Arrow => {
+            let columns = IpcColumn::of_table(table);
+            crate::views::ipc::check(&columns).map_err(refused)?;
+            Box::new(IpcView::new(columns, context.blocks.clone(), None))
+        }
+    })
+}
+
+fn write(view: &dyn View, interrupt: &Interrupt, place: &Place) -> Result<(), Error> {
+    let mut out = std::io::stdout().lock();
+    let mut offset = 0;
+    let mut piece = Vec::with_capacity(PIECE);
+    loop {
+        piece.clear();
+        view.read(offset, PIECE, &mut piece, interrupt).map_err(|error| place.failed(error.into()))?;
+        if piece.is_empty() {
+            return out.flush().map_err(Error::io("standard output"));
+        }
+        out.write_all(&piece).map_err(Error::io("standard output"))?;
+        offset += piece.len() as u64;
+    }
+}
+
+/// The bar and the signals, on a thread of their own.
+struct Watched {
+    selection: Arc<Selection>,
+    bar: ProgressBar,
+    over: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Watched {
+    /// Raises `interrupt` when a signal says to end.
+    fn new(interrupt: Interrupt, selection: Arc<Selection>) -> Result<Self, Error> {
+        let signalled = signals::caught()?;
+        let bar = ProgressBar::new(selection.progress().all);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} % {eta:>4}  {wide_msg}") {
+            bar.set_style(style);
+        }
+        let over = Arc::new(AtomicBool::new(false));
+        let (is_over, its_bar, its_selection) = (over.clone(), bar.clone(), selection.clone());
+        let watch = move || {
+            let mut looks = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                if signalled.load(Ordering::Relaxed) {
+                    interrupt.raise();
+                    looks += 1;
+                }
+                if looks > MOST_LOOKS {
+                    std::process::exit(INTERRUPTED.into());
+                }
+                // What takes a moment needs no bar.
+                std::thread::park_timeout(LOOK);
+                if !its_bar.is_finished() {
+                    its_bar.set_position(its_selection.progress().done);
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("hepfs-progress".to_owned()).spawn(watch);
+        Ok(Self { selection, bar, over, thread: Some(thread.map_err(Error::io("starting a thread"))?) })
+    }
+
+    fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It has nothing to say.
+            let _ = thread.join();
+        }
+        self.finish();
+    }
+}

@@ -1,0 +1,23 @@
+//! Signals that end a command which then says how far it came.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::Error;
+
+/// What a shell shows of a program that Ctrl-C ended.
+pub(super) const INTERRUPTED: u8 = 130;
+
+/// A flag that is raised when a signal says to end; a second one ends the program.
+///
+/// # Errors
+/// Where the system lets nobody catch them.
+pub(super) fn caught() -> Result<Arc<AtomicBool>, Error> {
+    let signalled = Arc::new(AtomicBool::new(false));
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED.into(), signalled.clone())
+            .and_then(|_| signal_hook::flag::register(signal, signalled.clone()))
+            .map_err(Error::io("catching signals"))?;
+    }
+    Ok(signalled)
+}

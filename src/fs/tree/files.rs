@@ -1,0 +1,179 @@
+//! Which view each file of a group is.
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::file::{FileNode, Xattrs};
+use super::group::Loaded;
+use super::listing::{self, Child, ColumnView};
+use super::{Error, Interrupt, Opened};
+use crate::catalogue::ObjectId;
+use crate::store;
+use crate::store::pass::Keeper;
+use crate::table::{Column, Table};
+use crate::views::View;
+use crate::views::constant::ConstantView;
+use crate::views::ipc::{IpcColumn, IpcView};
+use crate::views::metadata;
+use crate::views::npy::{NpyType, NpyView, RawView, RowsBytes};
+use crate::views::parquet::{ParquetColumn, ParquetView};
+use crate::views::text::{Format, TextColumn, TextView};
+
+/// Makes the files of a group, or of some rows of its table.
+#[derive(Clone)]
+pub(super) struct Files {
+    pub opened: Arc<Opened>,
+    pub id: ObjectId,
+    /// HDF5 path.
+    pub path: String,
+    /// Name of the link.
+    pub name: BString,
+    /// The rows, where they are not all: what passes learn of them is theirs alone.
+    pub selection: Option<String>,
+}
+
+impl Files {
+    /// The node of a file.
+    pub fn file(&self, loaded: &Arc<Loaded>, child: &Child) -> Result<FileNode, Error> {
+        let of_group = || Xattrs { name: self.name.clone(), attributes: loaded.attributes.clone() };
+        let (view, xattrs): (Arc<dyn View>, Xattrs) = match child {
+            Child::Metadata => {
+                let loaded = loaded.clone();
+                let path = self.path.clone();
+                let make = move || match &loaded.table {
+                    Some(table) => metadata::table(table, &loaded.column_members, &loaded.members),
+                    None => metadata::group(&path, &loaded.attributes, &loaded.members, &loaded.findings),
+                };
+                (Arc::new(ConstantView::new(make)), of_group())
+            }
+            Child::Indexes => {
+                let table = loaded.table.clone().ok_or(Error::NotFound)?;
+                (Arc::new(ConstantView::new(move || metadata::indexes(&table))), of_group())
+            }
+            Child::Table(format, limit) => {
+                let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
+                let columns = table.columns.iter().filter(|column| column.in_table);
+                let columns = columns.filter_map(|column| self.text_column(table, column)).collect();
+                (self.text("table", columns, *format, *limit), of_group())
+            }
+            Child::Parquet => {
+                let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
+                let columns = table.columns.iter().enumerate().filter(|(_, column)| column.in_table);
+                let columns = columns.filter_map(|(at, column)| self.parquet_column(table, at, column)).collect();
+                (self.parquet(columns), of_group())
+            }
+            Child::Arrow => {
+                let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
+                (self.arrow("table", IpcColumn::of_table(table)), of_group())
+            }
+            Child::Column(position, view) => {
+                let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
+                let column = table.columns.get(*position).ok_or(Error::NotFound)?;
+                let xattrs = Xattrs { name: column.name.clone(), attributes: column.attributes.clone() };
+                (self.column(table, column, *position, *view)?, xattrs)
+            }
+            Child::Raw(array) | Child::Npy(array) => {
+                let dataset =
+                    store::Dataset::new(self.opened.file().clone(), array.path.clone(), array.dataset.clone())?;
+                let stored = ArrayBytes(Arc::new(dataset));
+                let view: Arc<dyn View> = if matches!(child, Child::Raw(_)) {
+                    Arc::new(RawView::new(stored))
+                } else {
+                    let dtype = NpyType::of(&array.dataset.datatype).map_err(|error| Error::Io(error.to_string()))?;
+                    Arc::new(NpyView::new(&dtype, &array.dataset.shape, stored).ok_or(Error::TooLarge)?)
+                };
+                let xattrs = Xattrs { name: array.name.clone(), attributes: array.dataset.attributes.clone() };
+                (view, xattrs)
+            }
+            Child::Columns | Child::Where | Child::Group { .. } | Child::Link(_) => return Err(Error::NotAFile),
+        };
+        Ok(FileNode { opened: self.opened.clone(), view, xattrs: Arc::new(xattrs) })
+    }
+
+    fn text_column(&self, table: &Table, column: &Column) -> Option<TextColumn> {
+        let rows = column.rows.as_ref().ok()?.clone();
+        let file_size = self.opened.file().source().identity().size;
+        Some(TextColumn { name: column.name.clone(), rows, longest: listing::longest_text(table, column, file_size) })
+    }
+
+    fn text(&self, what: &str, columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Arc<dyn View> {
+        let context = self.opened.context();
+        let keeper = Some(self.keeper(what));
+        Arc::new(TextView::new(columns, format, &context.csv, limit, context.blocks.clone(), keeper))
+    }
+
+    /// A column of a Parquet file; none where it has no place in one.
+    fn parquet_column(&self, table: &Table, position: usize, column: &Column) -> Option<ParquetColumn> {
+        let parquet = ParquetColumn::new(table, column).ok()?;
+        let learner = column.learner.clone().filter(|_| self.opened.context().parquet_statistics);
+        Some(parquet.told_by(learner).kept_by(self.keeper(&column_what(position, column))))
+    }
+
+    fn parquet(&self, columns: Vec<ParquetColumn>) -> Arc<dyn View> {
+        Arc::new(ParquetView::new(columns, self.opened.context().blocks.clone()))
+    }
+
+    fn arrow(&self, what: &str, columns: Vec<IpcColumn>) -> Arc<dyn View> {
+        let rendered = self.opened.context().blocks.clone();
+        Arc::new(IpcView::new(columns, rendered, Some(self.keeper(what))))
+    }
+
+    /// Where what is learnt of `what` in this group is kept. Two paths that are no UTF-8 may read the same: the object's
+    /// number in the file tells them apart.
+    pub fn keeper(&self, what: &str) -> Keeper {
+        let rows = self.selection.as_ref().map(|selection| format!(" where/{selection}")).unwrap_or_default();
+        Keeper { file: self.opened.file().clone(), what: format!("{} {:?}{rows} {what}", self.path, self.id) }
+    }
+
+    fn column(
+        &self,
+        table: &Table,
+        column: &Column,
+        position: usize,
+        view: ColumnView,
+    ) -> Result<Arc<dyn View>, Error> {
+        let what = column_what(position, column);
+        let rows = column.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?;
+        let storage = || column.storage.as_ref().ok_or(Error::NotFound);
+        let stored = || RowsBytes::new(rows.clone()).ok_or(Error::NotFound);
+        Ok(match view {
+            ColumnView::Arrow => self.arrow(&what, vec![IpcColumn::new(table, column).map_err(Error::Io)?]),
+            ColumnView::Text(format) => {
+                self.text(&what, self.text_column(table, column).into_iter().collect(), format, None)
+            }
+            ColumnView::Raw => match &column.stored_strings {
+                Some(strings) => {
+                    let column = TextColumn { name: column.name.clone(), rows: strings.clone(), longest: None };
+                    self.text(&what, vec![column], Format::NulTerminated, None)
+                }
+                None => Arc::new(RawView::new(stored()?)),
+            },
+            ColumnView::Parquet => {
+                self.parquet(vec![self.parquet_column(table, position, column).ok_or(Error::NotFound)?])
+            }
+            ColumnView::Npy => {
+                let dtype = NpyType::of(&storage()?.datatype).map_err(|error| Error::Io(error.to_string()))?;
+                Arc::new(NpyView::new(&dtype, &[rows.len()], stored()?).ok_or(Error::TooLarge)?)
+            }
+        })
+    }
+}
+
+/// What is learnt of a column, for a [`Keeper`].
+fn column_what(position: usize, column: &Column) -> String {
+    format!("column {position} {:?}", column.name)
+}
+
+/// The bytes of a dataset of any rank.
+struct ArrayBytes(Arc<store::Dataset>);
+
+impl crate::views::npy::Stored for ArrayBytes {
+    fn len_bytes(&self) -> u64 {
+        self.0.len().saturating_mul(self.0.element_size())
+    }
+
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), store::Error> {
+        self.0.append_once(offset, length, out, interrupt)
+    }
+}

@@ -1,0 +1,312 @@
+//! `where/` in a table's directory: selections by name.
+//!
+//! A name is looked up by parsing it, which is free, and is never listed: whoever walks a tree would walk for ever. Rows are
+//! looked for when somebody opens a file below, or asks for a size that takes knowing them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, Weak};
+
+use bstr::{BString, ByteSlice};
+use parking_lot::Mutex;
+
+use super::file::{FileNode, Xattrs};
+use super::files::Files;
+use super::group::{Loaded, children};
+use super::listing::{self, Child, ColumnView};
+use super::opened::Asked;
+use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Size};
+use crate::catalogue::{Group, ObjectId};
+use crate::fs::node::DirEntry;
+use crate::query::{self, Bound, Predicate, Selection, path};
+use crate::store::Lent;
+use crate::store::pass::Progress;
+use crate::table::Table;
+use crate::views::Access;
+use crate::views::constant::ConstantView;
+
+/// The file that tells what can be asked.
+const VALUES: &str = "values.txt";
+
+/// A table, and the conditions on its rows so far.
+#[derive(Clone)]
+pub(super) struct Subject {
+    files: Arc<Files>,
+    table: Arc<Table>,
+    conditions: Vec<Predicate>,
+}
+
+impl Subject {
+    /// All rows of the table of a group.
+    pub fn new(files: &Files, table: &Arc<Table>) -> Self {
+        Self { files: Arc::new(files.clone()), table: table.clone(), conditions: Vec::new() }
+    }
+
+    /// Those of its rows that satisfy one more segment as well.
+    fn and(&self, segment: &[u8]) -> Result<(Self, Bound), query::Error> {
+        let mut conditions = self.conditions.clone();
+        conditions.push(path::parse(segment)?);
+        let bound = Bound::new(&self.table, &Predicate::All(conditions.clone()))?;
+        let above = self.files.selection.as_ref().map(|above| format!("{above}/")).unwrap_or_default();
+        let selection = Some(format!("{above}{}", path::readable(segment)));
+        let files = Files { selection, ..self.files.as_ref().clone() };
+        Ok((Self { files: Arc::new(files), table: self.table.clone(), conditions }, bound))
+    }
+
+    fn path(&self) -> String {
+        self.files.selection.clone().unwrap_or_default()
+    }
+}
+
+/// The directory `where/`.
+pub(super) struct WhereDirectory(Subject);
+
+impl WhereDirectory {
+    pub fn new(subject: Subject) -> Self {
+        Self(subject)
+    }
+
+    fn values(&self) -> FileNode {
+        let table = self.0.table.clone();
+        let make = move || query::values_text(&table, &Interrupt::new()).into_bytes();
+        let xattrs = Xattrs { name: VALUES.into(), attributes: [].into() };
+        let view = Arc::new(ConstantView::new(make));
+        FileNode { opened: self.0.files.opened.clone(), view, xattrs: Arc::new(xattrs) }
+    }
+}
+
+impl Node for WhereDirectory {
+    fn attributes(&self) -> Attributes {
+        self.0.files.opened.attributes(Kind::Directory)
+    }
+
+    fn is_current(&self) -> bool {
+        self.0.files.opened.is_current()
+    }
+
+    fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
+        if name == VALUES.as_bytes() {
+            return Ok(Arc::new(self.values()));
+        }
+        let files = &self.0.files;
+        let (subject, bound) = self.0.and(name).map_err(|error| {
+            let place = format!("{}: {}/where/{}", files.opened.path().display(), files.path, name.as_bstr());
+            files.opened.context().errors.add(&format!("{place}: character {}: {error}", error.position() + 1));
+            Error::NotFound
+        })?;
+        Ok(Arc::new(SelectionDirectory(Arc::new(Chosen::new(subject, bound)?))))
+    }
+
+    fn children(&self, _: &Interrupt) -> Result<Children, Error> {
+        Ok([DirEntry { name: VALUES.into(), kind: Kind::File }].into())
+    }
+}
+
+/// Rows that are chosen, and the files that show them.
+struct Chosen {
+    subject: Subject,
+    selection: Arc<Selection>,
+    /// The table with all rows, which has the same files under the same names.
+    all: Arc<Loaded>,
+    /// The chosen rows, once they are known.
+    loaded: OnceLock<Arc<Loaded>>,
+    /// Nodes of files by position, in the directory and in `columns/`, while somebody uses them: they own this.
+    nodes: Mutex<HashMap<(bool, usize), Weak<SelectionFile>>>,
+}
+
+impl Chosen {
+    fn new(subject: Subject, bound: Bound) -> Result<Self, Error> {
+        let Subject { files, table, .. } = &subject;
+        let keeper = files.keeper("rows");
+        let make = || {
+            let store = files.opened.file().store();
+            let selection = Selection::new(&table.path, table.rows, bound, store, Some(keeper.clone()))?;
+            Ok(Asked { table: table.path.clone(), path: subject.path(), selection: Arc::new(selection) })
+        };
+        let selection = files.opened.selection(&keeper.what, make)?;
+        let all = Arc::new(of_table(files.id, query::selectable(table, &subject.path())));
+        Ok(Self { selection, all, loaded: OnceLock::new(), nodes: Mutex::default(), subject })
+    }
+
+    /// The chosen rows: waits until they are known.
+    fn load(&self, interrupt: &Interrupt) -> Result<Arc<Loaded>, Error> {
+        if let Some(loaded) = self.loaded.get() {
+            return Ok(loaded.clone());
+        }
+        let selected = self.selection.selected(interrupt).map_err(|error| {
+            let error = Error::from(error);
+            self.subject.files.opened.log(&error);
+            error
+        })?;
+        let filtered = query::filtered(&self.subject.table, &selected, &self.subject.path());
+        Ok(self.loaded.get_or_init(|| Arc::new(of_table(self.subject.files.id, filtered))).clone())
+    }
+
+    fn file(self: &Arc<Self>, in_columns: bool, position: usize, child: &Child) -> NodeRef {
+        let mut nodes = self.nodes.lock();
+        let known = nodes.get(&(in_columns, position)).and_then(Weak::upgrade);
+        let node = known.unwrap_or_else(|| {
+            Arc::new(SelectionFile { chosen: self.clone(), child: child.clone(), file: OnceLock::new() })
+        });
+        nodes.insert((in_columns, position), Arc::downgrade(&node));
+        node
+    }
+}
+
+/// What a group that holds nothing but a table shows.
+fn of_table(id: ObjectId, table: Table) -> Loaded {
+    let group = Group { id, attributes: table.attributes.clone(), links: Vec::new(), creation_order: false };
+    let (listing, members) = listing::list(&group, &table.path, Some(&table), false, &|_, _| None);
+    let (columns, column_members) = listing::list_columns(&table);
+    Loaded {
+        attributes: group.attributes,
+        listing,
+        columns,
+        members: Arc::new(members),
+        column_members: Arc::new(column_members),
+        findings: Vec::new(),
+        table: Some(Arc::new(table)),
+    }
+}
+
+/// The directory of a selection.
+struct SelectionDirectory(Arc<Chosen>);
+
+impl Node for SelectionDirectory {
+    fn attributes(&self) -> Attributes {
+        self.0.subject.files.opened.attributes(Kind::Directory)
+    }
+
+    fn is_current(&self) -> bool {
+        self.0.subject.files.opened.is_current()
+    }
+
+    fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
+        let further = || WhereDirectory(self.0.subject.clone());
+        Ok(match self.0.all.listing.get(name) {
+            Some((_, Child::Columns)) => Arc::new(SelectionColumns(self.0.clone())),
+            Some((_, Child::Where)) => Arc::new(further()),
+            Some((position, child)) => self.0.file(false, position, child),
+            // No file of a table has a colon in its name.
+            None if name.contains(&b':') => further().lookup(name, interrupt)?,
+            None => return Err(Error::NotFound),
+        })
+    }
+
+    fn children(&self, _: &Interrupt) -> Result<Children, Error> {
+        Ok(children(&self.0.all.listing))
+    }
+
+    fn why_not_kept(&self) -> Option<&'static str> {
+        self.0.subject.files.opened.file().why_not_kept()
+    }
+
+    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        let Files { name, .. } = self.0.subject.files.as_ref();
+        Ok(Xattrs { name: name.clone(), attributes: self.0.subject.table.attributes.clone() }.list())
+    }
+}
+
+/// Its directory `columns/`.
+struct SelectionColumns(Arc<Chosen>);
+
+impl Node for SelectionColumns {
+    fn attributes(&self) -> Attributes {
+        self.0.subject.files.opened.attributes(Kind::Directory)
+    }
+
+    fn is_current(&self) -> bool {
+        self.0.subject.files.opened.is_current()
+    }
+
+    fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
+        let (position, child) = self.0.all.columns.get(name).ok_or(Error::NotFound)?;
+        Ok(self.0.file(true, position, child))
+    }
+
+    fn children(&self, _: &Interrupt) -> Result<Children, Error> {
+        Ok(children(&self.0.all.columns))
+    }
+}
+
+/// A file over chosen rows, which becomes a file like any other once they are known.
+struct SelectionFile {
+    chosen: Arc<Chosen>,
+    child: Child,
+    file: OnceLock<FileNode>,
+}
+
+impl SelectionFile {
+    fn file(&self, interrupt: &Interrupt) -> Result<&FileNode, Error> {
+        if let Some(file) = self.file.get() {
+            return Ok(file);
+        }
+        let file = self.chosen.subject.files.file(&self.chosen.load(interrupt)?, &self.child)?;
+        Ok(self.file.get_or_init(|| file))
+    }
+
+    /// The same file over all rows.
+    fn of_all(&self) -> Result<FileNode, Error> {
+        self.chosen.subject.files.file(&self.chosen.all, &self.child)
+    }
+
+    /// Whether a bound serves as its size until it is opened.
+    fn is_text(&self) -> bool {
+        matches!(self.child, Child::Table(..) | Child::Column(_, ColumnView::Text(_)))
+    }
+}
+
+impl Node for SelectionFile {
+    fn attributes(&self) -> Attributes {
+        self.chosen.subject.files.opened.attributes(Kind::File)
+    }
+
+    fn is_current(&self) -> bool {
+        self.chosen.subject.files.opened.is_current()
+    }
+
+    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
+        let is_known = self.file.get().is_some()
+            || match effort {
+                Effort::Known | Effort::Free => self.chosen.selection.known().is_some(),
+                Effort::Quick => !self.is_text() || self.chosen.selection.found().is_some(),
+                Effort::Exact => true,
+            };
+        if is_known {
+            return self.file(interrupt)?.size(effort, interrupt);
+        }
+        // Fewer rows take less.
+        let effort = if effort == Effort::Known { effort } else { Effort::Free };
+        Ok(Size::AtMost(self.of_all()?.view.size(effort, interrupt)?.bytes()))
+    }
+
+    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.file(interrupt)?.read(offset, length, out, interrupt)
+    }
+
+    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        self.file(interrupt)?.lend(offset, length, interrupt)
+    }
+
+    fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {
+        self.file(interrupt)?.prepare(interrupt)
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        match self.file.get() {
+            Some(file) => file.progress(),
+            None => Some(self.chosen.selection.progress()),
+        }
+    }
+
+    fn why_not_kept(&self) -> Option<&'static str> {
+        self.chosen.subject.files.opened.file().why_not_kept()
+    }
+
+    fn access(&self) -> Access {
+        self.file.get().map_or_else(|| self.of_all().map_or(Access::Any, |file| file.access()), |file| file.access())
+    }
+
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        self.of_all()?.xattrs(interrupt)
+    }
+}

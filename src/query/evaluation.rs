@@ -1,0 +1,240 @@
+//! Which rows of a block satisfy a predicate.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::buffer::BooleanBuffer;
+
+use super::bind::{Bound, Leaf, Source, Test, Tree};
+use super::prune::{Pruner, Verdict};
+use super::ranges::{Ranges, of_labels};
+use crate::source::Interrupt;
+use crate::store::pass::Measure;
+use crate::store::statistics::GRAIN;
+use crate::store::{Cache, Error, Reservation, Store};
+
+/// Which rows of a block match, where some do and some do not.
+#[derive(Debug)]
+struct Bits {
+    bits: BooleanBuffer,
+    _held: Reservation,
+}
+
+/// Finds the rows of one table that satisfy one predicate, block by block, and counts what that takes.
+#[derive(Debug)]
+pub(super) struct Evaluation {
+    pub path: String,
+    pub rows: u64,
+    bound: Bound,
+    /// Of blocks of which some rows match and some do not, as long as there is room.
+    bits: Cache<u64, Bits>,
+    store: Arc<Store>,
+    pub done: Done,
+}
+
+/// What was done so far.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    /// Blocks of which no row can match.
+    pub without: AtomicU64,
+    /// Blocks of which every row must match.
+    pub within: AtomicU64,
+    /// Blocks whose values were decoded.
+    pub decoded: AtomicU64,
+    /// Bytes of them.
+    pub bytes: AtomicU64,
+}
+
+impl Measure<u32> for Evaluation {
+    fn measure(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<u32>, Error> {
+        let pruner = Pruner::new(&self.bound);
+        let count = |block: usize| {
+            let block = block as u64;
+            let rows = self.rows_of(block);
+            let length = rows.end - rows.start;
+            // A block has 65,536 rows at most.
+            Ok(match pruner.verdict(&self.bound.tree, &rows) {
+                Verdict::Nothing => {
+                    self.done.without.fetch_add(1, Ordering::Relaxed);
+                    0
+                }
+                Verdict::Everything => {
+                    self.done.within.fetch_add(1, Ordering::Relaxed);
+                    length as u32
+                }
+                Verdict::Unknown => {
+                    let bits = self.look(&rows, &pruner, interrupt)?;
+                    let count = bits.count_set_bits() as u32;
+                    if count > 0 && u64::from(count) < length {
+                        self.hold(block, bits);
+                    }
+                    count
+                }
+            })
+        };
+        blocks.map(count).collect()
+    }
+}
+
+impl Evaluation {
+    pub fn new(path: &str, rows: u64, bound: Bound, store: &Arc<Store>) -> Self {
+        let bits = Cache::new(store.budget());
+        Self { path: path.to_owned(), rows, bound, bits, store: store.clone(), done: Done::default() }
+    }
+
+    /// The rows of a block.
+    pub fn rows_of(&self, block: u64) -> Range<u64> {
+        let start = block.saturating_mul(GRAIN).min(self.rows);
+        start..start.saturating_add(GRAIN).min(self.rows)
+    }
+
+    /// Which rows of a block match.
+    pub fn bits(&self, block: u64, interrupt: &Interrupt) -> Result<BooleanBuffer, Error> {
+        if let Some(known) = self.bits.get(&block) {
+            return Ok(known.bits.clone());
+        }
+        let bits = self.look(&self.rows_of(block), &Pruner::new(&self.bound), interrupt)?;
+        self.hold(block, bits.clone());
+        Ok(bits)
+    }
+
+    /// Keeps the bits of a block if there is room for them.
+    fn hold(&self, block: u64, bits: BooleanBuffer) {
+        let bytes = bits.inner().len() + size_of::<(u64, Bits)>();
+        if let Some(held) = self.store.budget().try_reserve(bytes as u64) {
+            self.bits.insert(block, Arc::new(Bits { bits, _held: held }));
+        }
+    }
+
+    /// Which of these rows match, by their values.
+    fn look(&self, rows: &Range<u64>, pruner: &Pruner, interrupt: &Interrupt) -> Result<BooleanBuffer, Error> {
+        interrupt.check()?;
+        let look = Look { evaluation: self, pruner, interrupt, arrays: RefCell::default() };
+        match look.tree(&self.bound.tree, rows) {
+            // More than the store hands out at once: in halves.
+            Err(Error::TooLarge { .. }) if rows.end - rows.start > 1 => {
+                let middle = rows.start + (rows.end - rows.start) / 2;
+                let first = self.look(&(rows.start..middle), pruner, interrupt)?;
+                let second = self.look(&(middle..rows.end), pruner, interrupt)?;
+                Ok(first.iter().chain(second.iter()).collect())
+            }
+            Ok(bits) => {
+                self.done.decoded.fetch_add(1, Ordering::Relaxed);
+                Ok(bits)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// One look at the values of some rows.
+struct Look<'a> {
+    evaluation: &'a Evaluation,
+    pruner: &'a Pruner,
+    interrupt: &'a Interrupt,
+    /// Columns decoded so far, by position.
+    arrays: RefCell<HashMap<usize, ArrayRef>>,
+}
+
+impl Look<'_> {
+    fn tree(&self, tree: &Tree, rows: &Range<u64>) -> Result<BooleanBuffer, Error> {
+        // A block has 65,536 rows at most.
+        let length = (rows.end - rows.start) as usize;
+        match self.pruner.verdict(tree, rows) {
+            Verdict::Nothing => return Ok(BooleanBuffer::new_unset(length)),
+            Verdict::Everything => return Ok(BooleanBuffer::new_set(length)),
+            Verdict::Unknown => {}
+        }
+        match tree {
+            Tree::Leaf(leaf) => self.leaf(leaf, rows),
+            Tree::All(parts) => {
+                let mut all = BooleanBuffer::new_set(length);
+                for part in parts {
+                    all = &all & &self.tree(part, rows)?;
+                    if all.count_set_bits() == 0 {
+                        break;
+                    }
+                }
+                Ok(all)
+            }
+            Tree::Any(parts) => {
+                let mut any = BooleanBuffer::new_unset(length);
+                for part in parts {
+                    any = &any | &self.tree(part, rows)?;
+                    if any.count_set_bits() == length {
+                        break;
+                    }
+                }
+                Ok(any)
+            }
+        }
+    }
+
+    fn leaf(&self, leaf: &Leaf, rows: &Range<u64>) -> Result<BooleanBuffer, Error> {
+        let array = self.array(leaf.column, rows)?;
+        let valid = array.nulls().map(|nulls| nulls.inner().clone());
+        let (ranges, negated) = match &leaf.test {
+            Test::Null => return Ok(valid.map_or_else(|| BooleanBuffer::new_unset(array.len()), |valid| !&valid)),
+            Test::Valid => return Ok(valid.unwrap_or_else(|| BooleanBuffer::new_set(array.len()))),
+            Test::Compare { ranges, negated } => (ranges, *negated),
+        };
+        let matching = match array.as_any_dictionary_opt() {
+            Some(dictionary) => {
+                labels(leaf, ranges, dictionary.values()).and_then(|matching| of_labels(array.as_ref(), &matching))
+            }
+            None => ranges.matching(array.as_ref()),
+        };
+        // The kind of the column was asked when the predicate was bound.
+        let Some(matching) = matching else {
+            return Err(Error::Unsupported {
+                path: self.evaluation.path.clone(),
+                reason: format!("values of type {} came unexpectedly", array.data_type()),
+            });
+        };
+        let matching = if negated { !&matching } else { matching };
+        Ok(match valid {
+            Some(valid) => &matching & &valid,
+            None => matching,
+        })
+    }
+
+    fn array(&self, column: usize, rows: &Range<u64>) -> Result<ArrayRef, Error> {
+        if let Some(known) = self.arrays.borrow().get(&column) {
+            return Ok(known.clone());
+        }
+        let missing = || Error::Unsupported {
+            path: self.evaluation.path.clone(),
+            reason: format!("rows {rows:?} of a column came short"),
+        };
+        let Source { rows: values, .. } = self.evaluation.bound.columns.get(column).ok_or_else(missing)?;
+        let array = values.array(rows.clone(), self.interrupt)?;
+        if array.len() as u64 != rows.end - rows.start {
+            return Err(missing());
+        }
+        let bytes = match values.stored_width() {
+            Some(width) => width.saturating_mul(array.len() as u64),
+            None => array.get_buffer_memory_size() as u64,
+        };
+        self.evaluation.done.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.arrays.borrow_mut().insert(column, array.clone());
+        Ok(array)
+    }
+}
+
+/// Which labels lie in the ranges. One that is missing is no value.
+fn labels(leaf: &Leaf, ranges: &Ranges, labels: &ArrayRef) -> Option<BooleanBuffer> {
+    let mut known = leaf.labels.lock();
+    if let Some((_, matching)) = known.as_ref().filter(|(known, _)| Arc::ptr_eq(known, labels)) {
+        return Some(matching.clone());
+    }
+    let mut matching = ranges.matching(labels.as_ref())?;
+    if let Some(nulls) = labels.nulls() {
+        matching = &matching & nulls.inner();
+    }
+    *known = Some((labels.clone(), matching.clone()));
+    Some(matching)
+}

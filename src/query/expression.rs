@@ -1,0 +1,378 @@
+//! Predicates as text: `energy > 5 and (label in ("electron", "muon") or not valid_hit = true)`.
+//!
+//! ```text
+//! any     = all { "or" all }
+//! all     = one { "and" one }
+//! one     = "not" one | "(" any ")" | column test
+//! test    = ( "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" ) value
+//!         | [ "not" ] ( "between" value "and" value | "in" "(" value { "," value } ")" | "like" text )
+//!         | "is" [ "not" ] "null"
+//! column  = name | `name` | "name"          value = number | 'text' | "text" | true | false | nan | inf
+//! ```
+//!
+//! Quotation marks are doubled within themselves. A text in double quotes is a column where one is expected, and a value
+//! where one is.
+
+use bstr::BString;
+
+use super::model::{Condition, Error, Literal, Operator, Predicate, Written};
+
+/// Deepest nesting: each level takes some of the stack.
+const DEEPEST: usize = 100;
+
+/// The predicate of a text.
+///
+/// # Errors
+/// [`Error::Syntax`], with the byte of the text.
+pub fn parse(text: &str) -> Result<Predicate, Error> {
+    let mut parser = Parser { tokens: tokens(text)?, next: 0, end: text.len(), depth: 0 };
+    let predicate = parser.any()?;
+    match parser.peek() {
+        None => Ok(predicate),
+        Some(_) => Err(parser.expected("`and`, `or` or the end")),
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Token {
+    /// A name or a keyword.
+    Word(String),
+    Number(String),
+    /// In `'`, `"` or `` ` ``, and which.
+    Quoted(String, char),
+    Symbol(&'static str),
+}
+
+impl std::fmt::Display for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Word(text) | Self::Number(text) => write!(f, "`{text}`"),
+            Self::Quoted(text, mark) => write!(f, "{mark}{}{mark}", text.escape_debug()),
+            Self::Symbol(text) => write!(f, "`{text}`"),
+        }
+    }
+}
+
+/// Longer ones first.
+const SYMBOLS: [&str; 13] = ["<=", ">=", "!=", "<>", "==", "=", "<", ">", "(", ")", ",", "+", "-"];
+
+fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Error> {
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(first) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let (token, length) = match first {
+            _ if first.is_whitespace() => {
+                at += first.len_utf8();
+                continue;
+            }
+            '\'' | '"' | '`' => {
+                let (content, length) = quoted(rest, first)
+                    .ok_or_else(|| Error::Syntax { at, what: format!("{first} is never closed") })?;
+                (Token::Quoted(content, first), length)
+            }
+            '0'..='9' | '.' => {
+                let length = number_length(rest);
+                (Token::Number(rest[..length].to_owned()), length)
+            }
+            _ if first.is_alphabetic() || first == '_' => {
+                let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+                let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+                (Token::Word(rest[..length].to_owned()), length)
+            }
+            _ => match SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
+                Some(symbol) => (Token::Symbol(symbol), symbol.len()),
+                None => {
+                    let what = format!("{first:?} means nothing here; operators: = != < <= > >= between in like is");
+                    return Err(Error::Syntax { at, what });
+                }
+            },
+        };
+        tokens.push((at, token));
+        at += length;
+    }
+    Ok(tokens)
+}
+
+/// What stands between the quotation marks that a text begins with, and the bytes that it takes.
+fn quoted(text: &str, mark: char) -> Option<(String, usize)> {
+    let mut content = String::new();
+    let mut at = 1;
+    loop {
+        let end = at + text[at..].find(mark)?;
+        content.push_str(&text[at..end]);
+        at = end + 1;
+        if !text[at..].starts_with(mark) {
+            return Some((content, at));
+        }
+        content.push(mark);
+        at += 1;
+    }
+}
+
+/// Bytes of the number that a text begins with, and of whatever is stuck to it.
+fn number_length(text: &str) -> usize {
+    let mut before = ' ';
+    let end = text.find(|c: char| {
+        let sign_of_exponent = matches!(c, '+' | '-') && matches!(before, 'e' | 'E');
+        before = c;
+        !(c.is_alphanumeric() || c == '.' || c == '_' || sign_of_exponent)
+    });
+    end.unwrap_or(text.len())
+}
+
+struct Parser {
+    tokens: Vec<(usize, Token)>,
+    next: usize,
+    /// Bytes of the text.
+    end: usize,
+    depth: usize,
+}
+
+impl Parser {
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.next).map(|(_, token)| token)
+    }
+
+    /// Byte of the next token.
+    fn at(&self) -> usize {
+        self.tokens.get(self.next).map_or(self.end, |(at, _)| *at)
+    }
+
+    fn expected(&self, what: &str) -> Error {
+        let found = self.peek().map_or_else(|| "the end".to_owned(), Token::to_string);
+        Error::Syntax { at: self.at(), what: format!("expected {what}, found {found}") }
+    }
+
+    /// Takes a keyword, in any case.
+    fn word(&mut self, word: &str) -> bool {
+        let is_next = matches!(self.peek(), Some(Token::Word(next)) if next.eq_ignore_ascii_case(word));
+        self.next += usize::from(is_next);
+        is_next
+    }
+
+    fn symbol(&mut self, symbol: &str) -> bool {
+        let is_next = matches!(self.peek(), Some(Token::Symbol(next)) if *next == symbol);
+        self.next += usize::from(is_next);
+        is_next
+    }
+
+    fn any(&mut self) -> Result<Predicate, Error> {
+        let mut parts = vec![self.all()?];
+        while self.word("or") {
+            parts.push(self.all()?);
+        }
+        Ok(joined(parts, Predicate::Any))
+    }
+
+    fn all(&mut self) -> Result<Predicate, Error> {
+        let mut parts = vec![self.one()?];
+        while self.word("and") {
+            parts.push(self.one()?);
+        }
+        Ok(joined(parts, Predicate::All))
+    }
+
+    fn one(&mut self) -> Result<Predicate, Error> {
+        if self.depth == DEEPEST {
+            return Err(Error::Syntax { at: self.at(), what: format!("nested deeper than {DEEPEST} levels") });
+        }
+        self.depth += 1;
+        let predicate = if self.word("not") {
+            Predicate::Not(Box::new(self.one()?))
+        } else if self.symbol("(") {
+            let inner = self.any()?;
+            if !self.symbol(")") {
+                return Err(self.expected("`)`"));
+            }
+            inner
+        } else {
+            self.test()?
+        };
+        self.depth -= 1;
+        Ok(predicate)
+    }
+
+    fn test(&mut self) -> Result<Predicate, Error> {
+        let at = self.at();
+        let column = match self.peek() {
+            Some(Token::Word(name) | Token::Quoted(name, '"' | '`')) => BString::from(name.as_str()),
+            _ => return Err(self.expected("a column")),
+        };
+        self.next += 1;
+        let condition = |operator, values| Predicate::Test(Condition { column, at, operator, values });
+        let comparisons = [
+            ("=", Operator::Eq),
+            ("==", Operator::Eq),
+            ("!=", Operator::Ne),
+            ("<>", Operator::Ne),
+            ("<", Operator::Lt),
+            ("<=", Operator::Le),
+            (">", Operator::Gt),
+            (">=", Operator::Ge),
+        ];
+        if let Some((_, operator)) = comparisons.into_iter().find(|(symbol, _)| self.symbol(symbol)) {
+            return Ok(condition(operator, vec![self.value()?]));
+        }
+        if self.word("is") {
+            let operator = if self.word("not") { Operator::Valid } else { Operator::Null };
+            return if self.word("null") { Ok(condition(operator, Vec::new())) } else { Err(self.expected("`null`")) };
+        }
+        let negated = self.word("not");
+        let predicate = if self.word("between") {
+            let least = self.value()?;
+            if !self.word("and") {
+                return Err(self.expected("`and`"));
+            }
+            condition(Operator::Between, vec![least, self.value()?])
+        } else if self.word("in") {
+            condition(Operator::In, self.list()?)
+        } else if self.word("like") {
+            let (operator, value) = self.pattern()?;
+            condition(operator, vec![value])
+        } else {
+            return Err(self.expected("an operator (= != < <= > >= between in like is)"));
+        };
+        Ok(if negated { Predicate::Not(Box::new(predicate)) } else { predicate })
+    }
+
+    fn list(&mut self) -> Result<Vec<Literal>, Error> {
+        if !self.symbol("(") {
+            return Err(self.expected("`(`"));
+        }
+        let mut values = vec![self.value()?];
+        while self.symbol(",") {
+            values.push(self.value()?);
+        }
+        if self.symbol(")") { Ok(values) } else { Err(self.expected("`,` or `)`")) }
+    }
+
+    /// `'abc%'`, or a text without wildcards.
+    fn pattern(&mut self) -> Result<(Operator, Literal), Error> {
+        let at = self.at();
+        let Some(Token::Quoted(pattern, _)) = self.peek() else { return Err(self.expected("a text")) };
+        let (operator, text) = match pattern.strip_suffix('%') {
+            Some(prefix) => (Operator::Prefix, prefix),
+            None => (Operator::Eq, pattern.as_str()),
+        };
+        if text.contains(['%', '_']) {
+            let what = "only patterns such as 'abc%' are known: one `%`, at the end, and no `_`".into();
+            return Err(Error::Syntax { at, what });
+        }
+        let literal = Literal { text: text.into(), written: Some(Written::Text), at };
+        self.next += 1;
+        Ok((operator, literal))
+    }
+
+    fn value(&mut self) -> Result<Literal, Error> {
+        let at = self.at();
+        let sign = if self.symbol("-") { "-" } else { "" };
+        if sign.is_empty() {
+            // A plus means nothing.
+            self.symbol("+");
+        }
+        let (text, written) = match self.peek() {
+            Some(Token::Number(text)) if text.parse::<f64>().is_ok() => (format!("{sign}{text}"), Written::Number),
+            Some(Token::Word(word)) if ["nan", "inf"].iter().any(|known| word.eq_ignore_ascii_case(known)) => {
+                (format!("{sign}{word}"), Written::Number)
+            }
+            Some(Token::Word(word)) if ["true", "false"].iter().any(|known| word.eq_ignore_ascii_case(known)) => {
+                (word.to_ascii_lowercase(), Written::Boolean)
+            }
+            Some(Token::Quoted(text, '\'' | '"')) if sign.is_empty() => (text.clone(), Written::Text),
+            Some(Token::Word(word)) => {
+                let what = format!("expected a value, found `{word}`; a text stands in quotes: '{word}'");
+                return Err(Error::Syntax { at: self.at(), what });
+            }
+            _ => return Err(self.expected("a value")),
+        };
+        self.next += 1;
+        Ok(Literal { text: text.into(), written: Some(written), at })
+    }
+}
+
+fn joined(mut parts: Vec<Predicate>, join: fn(Vec<Predicate>) -> Predicate) -> Predicate {
+    match parts.pop() {
+        Some(only) if parts.is_empty() => only,
+        last => {
+            parts.extend(last);
+            join(parts)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// `column operator values`, in brackets where they are joined.
+    fn shown(predicate: &Predicate) -> String {
+        let list =
+            |parts: &[Predicate], join: &str| format!("[{}]", parts.iter().map(shown).collect::<Vec<_>>().join(join));
+        match predicate {
+            Predicate::All(parts) => list(parts, " & "),
+            Predicate::Any(parts) => list(parts, " | "),
+            Predicate::Not(inner) => format!("!{}", shown(inner)),
+            Predicate::Test(test) => {
+                let values: Vec<_> = test.values.iter().map(|value| value.text.to_string()).collect();
+                format!("{} {} {}", test.column, test.operator.name(), values.join(",")).trim_end().to_owned()
+            }
+        }
+    }
+
+    fn read(text: &str) -> String {
+        shown(&parse(text).unwrap())
+    }
+
+    fn error(text: &str) -> String {
+        let error = parse(text).unwrap_err();
+        format!("{}: {error}", error.position())
+    }
+
+    #[test]
+    fn and_binds_closer_than_or() {
+        assert_eq!(read("energy > 5 and label = \"electron\""), "[energy gt 5 & label eq electron]");
+        assert_eq!(read("a=1 or b=2 AND c=3"), "[a eq 1 | [b eq 2 & c eq 3]]");
+        assert_eq!(read("(a=1 or b<>2) and not c==-3e-5"), "[[a eq 1 | b ne 2] & !c eq -3e-5]");
+        assert_eq!(read("not a = 1 and b = 2"), "[!a eq 1 & b eq 2]");
+    }
+
+    #[test]
+    fn every_operator_has_its_form() {
+        assert_eq!(read("a between -1 and +2.5 and b is null"), "[a between -1,2.5 & b null]");
+        assert_eq!(read("a not between 1 and 2 or b is not null"), "[!a between 1,2 | b valid]");
+        assert_eq!(read("a in ('x', \"it\"\"s\", 'it''s')"), "a in x,it\"s,it's");
+        assert_eq!(read("a not in (1)"), "!a in 1");
+        assert_eq!(read("a like 'abc%'"), "a prefix abc");
+        assert_eq!(read("a like 'abc'"), "a eq abc");
+        assert_eq!(read("`odd name` <= true and \"x y\" >= -inf"), "[odd name le true & x y ge -inf]");
+        assert_eq!(read("größe != NaN"), "größe ne NaN");
+    }
+
+    #[test]
+    fn nonsense_is_explained() {
+        assert_eq!(error(""), "0: expected a column, found the end");
+        assert_eq!(error("a > "), "4: expected a value, found the end");
+        assert_eq!(error("a = electron"), "4: expected a value, found `electron`; a text stands in quotes: 'electron'");
+        assert_eq!(error("a 5"), "2: expected an operator (= != < <= > >= between in like is), found `5`");
+        assert_eq!(error("a > 5 b"), "6: expected `and`, `or` or the end, found `b`");
+        assert_eq!(error("(a > 5"), "6: expected `)`, found the end");
+        assert_eq!(error("a = 'x"), "4: ' is never closed");
+        assert_eq!(error("a ~ 5").split(';').next(), Some("2: '~' means nothing here"));
+        assert_eq!(error("a = 5x"), "4: expected a value, found `5x`");
+        assert_eq!(error("a like '%b'").split(':').nth(1), Some(" only patterns such as 'abc%' are known"));
+        assert_eq!(error(&"(".repeat(1000)), "100: nested deeper than 100 levels");
+        assert_eq!(error("a between 1 or 2"), "12: expected `and`, found `or`");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_written_is_answered(text in "[ab=<>!'\"`()0-9.e+ -]{0,40}|.{0,20}") {
+            if let Err(error) = parse(&text) {
+                prop_assert!(error.position() <= text.len());
+            }
+        }
+    }
+}

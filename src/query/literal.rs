@@ -1,0 +1,166 @@
+//! Where a value, as written, lies among the values of a type: exactly, whatever its digits.
+
+/// Digits of the largest whole number told apart from others: no type of a column has more than 20.
+const MOST_DIGITS: i64 = 30;
+
+/// Where a literal lies among the values of a type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Point<T> {
+    /// The greatest value less than the literal.
+    pub below: Option<T>,
+    /// The value equal to it.
+    pub at: Option<T>,
+    /// The least value greater than it.
+    pub above: Option<T>,
+}
+
+/// The place of a decimal number, `inf` or `nan` among the integers; `None` where the text is no number.
+pub(super) fn integer(text: &str) -> Option<Point<i128>> {
+    // Whatever reads as a number, and nothing else.
+    let rough: f64 = text.parse().ok()?;
+    if rough.is_nan() {
+        return Some(Point { below: None, at: None, above: None });
+    }
+    let (negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let beyond = if negative {
+        Point { below: None, at: None, above: Some(i128::MIN) }
+    } else {
+        Point { below: Some(i128::MAX), at: None, above: None }
+    };
+    if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return Some(beyond);
+    }
+    let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
+    // An exponent that no i64 holds is as good as any other far out.
+    let exponent: i64 = exponent.parse().unwrap_or(if exponent.starts_with('-') { i64::MIN / 2 } else { i64::MAX / 2 });
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
+    let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
+    let digits = &digits[zeros..];
+    if digits.is_empty() {
+        return Some(whole_number(0));
+    }
+    // The number is 0.digits × 10^point.
+    let point = (whole.len() as i64).saturating_sub(zeros as i64).saturating_add(exponent);
+    if point > MOST_DIGITS {
+        return Some(beyond);
+    }
+    let of_whole = usize::try_from(point).unwrap_or(0);
+    let digit = |at: usize| i128::from(digits.get(at).map_or(0, |digit| digit - b'0'));
+    let magnitude = (0..of_whole).fold(0_i128, |sum, at| sum * 10 + digit(at));
+    let is_whole = digits.iter().skip(of_whole).all(|digit| *digit == b'0');
+    Some(match (is_whole, negative) {
+        (true, _) => whole_number(if negative { -magnitude } else { magnitude }),
+        (false, false) => Point { below: Some(magnitude), at: None, above: Some(magnitude + 1) },
+        (false, true) => Point { below: Some(-magnitude - 1), at: None, above: Some(-magnitude) },
+    })
+}
+
+fn whole_number(value: i128) -> Point<i128> {
+    Point { below: Some(value - 1), at: Some(value), above: Some(value + 1) }
+}
+
+/// Widths of floating-point numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Width {
+    Half,
+    Single,
+    Double,
+}
+
+/// The place of a decimal number, `inf` or `nan` among the floating-point numbers of a width, as doubles; `None` where the
+/// text is no number. A decimal is the nearest number of that width, so that what a view shows of a value equals it; one past the
+/// greatest number lies between that and infinity.
+pub(super) fn float(text: &str, width: Width) -> Option<Point<f64>> {
+    let double: f64 = text.parse().ok()?;
+    let value = match width {
+        Width::Half => half::f16::from_f64(double).to_f64(),
+        Width::Single => f64::from(text.parse::<f32>().ok()?),
+        Width::Double => double,
+    };
+    if value.is_nan() {
+        return Some(Point { below: None, at: None, above: None });
+    }
+    let is_infinity = text.trim_start_matches(['+', '-']).starts_with(['i', 'I']);
+    if value.is_finite() || is_infinity {
+        let below = (value != f64::NEG_INFINITY).then(|| value.next_down());
+        let above = (value != f64::INFINITY).then(|| value.next_up());
+        return Some(Point { below, at: Some(value), above });
+    }
+    let greatest = match width {
+        Width::Half => half::f16::MAX.to_f64(),
+        Width::Single => f64::from(f32::MAX),
+        Width::Double => f64::MAX,
+    };
+    Some(if value > 0.0 {
+        Point { below: Some(greatest), at: None, above: Some(f64::INFINITY) }
+    } else {
+        Point { below: Some(f64::NEG_INFINITY), at: None, above: Some(-greatest) }
+    })
+}
+
+/// The bytes that hexadecimal digits stand for.
+pub(super) fn hexadecimal(text: &[u8]) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> =
+        text.iter().map(|byte| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();
+    let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
+    Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn between(below: i128) -> Option<Point<i128>> {
+        Some(Point { below: Some(below), at: None, above: Some(below + 1) })
+    }
+
+    #[test]
+    fn decimals_lie_where_they_lie() {
+        assert_eq!(integer("5"), Some(whole_number(5)));
+        assert_eq!(integer("-5.000"), Some(whole_number(-5)));
+        assert_eq!(integer("1.5e1"), Some(whole_number(15)));
+        assert_eq!(integer("15000e-3"), Some(whole_number(15)));
+        assert_eq!(integer("0e99999999999999999999"), Some(whole_number(0)));
+        assert_eq!(integer("5.5"), between(5));
+        assert_eq!(integer("-5.5"), between(-6));
+        assert_eq!(integer("-.5"), between(-1));
+        assert_eq!(integer("1e-400"), between(0));
+        assert_eq!(integer("18446744073709551615"), Some(whole_number(u64::MAX.into())));
+        assert_eq!(integer("9007199254740993"), Some(whole_number(9_007_199_254_740_993)));
+        assert_eq!(integer("1e400").unwrap().below, Some(i128::MAX));
+        assert_eq!(integer("-inf").unwrap().above, Some(i128::MIN));
+        assert_eq!(integer("NaN").unwrap().at, None);
+        for text in ["", "-", "5x", "0x10", " 5", "1_000", "e5", "."] {
+            assert_eq!(integer(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn decimals_are_the_nearest_float_of_their_width() {
+        assert_eq!(float("0.1", Width::Single).unwrap().at, Some(f64::from(0.1_f32)));
+        assert_eq!(float("0.1", Width::Double).unwrap().at, Some(0.1));
+        assert_eq!(float("1e39", Width::Single).unwrap().below, Some(f64::from(f32::MAX)));
+        assert_eq!(float("1e39", Width::Single).unwrap().at, None);
+        assert_eq!(float("-1e400", Width::Double).unwrap().above, Some(f64::MIN));
+        assert_eq!(float("inf", Width::Half).unwrap().at, Some(f64::INFINITY));
+        assert_eq!(float("inf", Width::Half).unwrap().above, None);
+        assert_eq!(float("five", Width::Double), None);
+    }
+
+    proptest! {
+        #[test]
+        fn integers_and_floats_agree(whole in -(1_i64 << 50)..1 << 50, eighths in 0..8_u8) {
+            let exact = whole as f64 + f64::from(eighths) / 8.0;
+            let point = integer(&format!("{exact:?}")).unwrap();
+            prop_assert_eq!(point.at.is_some(), eighths == 0);
+            prop_assert_eq!(point.at.or(point.below), Some(i128::from(whole)));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Predicates before they meet a table.
+
+use bstr::BString;
+
+/// What a row must satisfy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Predicate {
+    /// All of these.
+    All(Vec<Predicate>),
+    /// One of these.
+    Any(Vec<Predicate>),
+    /// Not this; of a row of which this is unknown, that is unknown as well.
+    Not(Box<Predicate>),
+    /// A condition on one column.
+    Test(Condition),
+}
+
+/// A condition on one column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// Name of the column's link.
+    pub column: BString,
+    /// Where the name stands in an expression.
+    pub at: usize,
+    /// What is asked of its value.
+    pub operator: Operator,
+    /// What the value is compared with: as many as the operator takes.
+    pub values: Vec<Literal>,
+}
+
+/// A value as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Literal {
+    /// Its text.
+    pub text: BString,
+    /// How it was written; `None` in a path, where nothing tells numbers from text.
+    pub written: Option<Written>,
+    /// Where it stands in an expression.
+    pub at: usize,
+}
+
+/// How a value was written in an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// As digits, or `nan`, `inf`.
+    Number,
+    /// Between quotation marks.
+    Text,
+    /// `true` or `false`.
+    Boolean,
+}
+
+/// What is asked of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// It equals.
+    Eq,
+    /// It differs.
+    Ne,
+    /// It is less.
+    Lt,
+    /// It is less or equal.
+    Le,
+    /// It is greater.
+    Gt,
+    /// It is greater or equal.
+    Ge,
+    /// It lies between two values, or is one of them.
+    Between,
+    /// It is one of some values.
+    In,
+    /// It begins so.
+    Prefix,
+    /// It is missing.
+    Null,
+    /// It is not missing.
+    Valid,
+}
+
+impl Operator {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Eq,
+        Self::Ne,
+        Self::Lt,
+        Self::Le,
+        Self::Gt,
+        Self::Ge,
+        Self::Between,
+        Self::In,
+        Self::Prefix,
+        Self::Null,
+        Self::Valid,
+    ];
+
+    /// Its name in a path.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Eq => "eq",
+            Self::Ne => "ne",
+            Self::Lt => "lt",
+            Self::Le => "le",
+            Self::Gt => "gt",
+            Self::Ge => "ge",
+            Self::Between => "between",
+            Self::In => "in",
+            Self::Prefix => "prefix",
+            Self::Null => "null",
+            Self::Valid => "valid",
+        }
+    }
+
+    /// Whether it takes so many values.
+    pub fn takes(self, values: usize) -> bool {
+        match self {
+            Self::Null | Self::Valid => values == 0,
+            Self::Between => values == 2,
+            Self::In => values > 0,
+            _ => values == 1,
+        }
+    }
+}
+
+/// Why a predicate makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// It does not follow the grammar.
+    #[error("{what}")]
+    Syntax {
+        /// Byte of the text where it stops making sense.
+        at: usize,
+        /// What was expected and what was found.
+        what: String,
+    },
+    /// There is no such column, or it has no place in the table.
+    #[error("{what}; columns: {known}")]
+    Column {
+        /// Byte of the expression where its name begins.
+        at: usize,
+        /// What is wrong with it.
+        what: String,
+        /// Columns that can be asked about.
+        known: String,
+    },
+    /// A value or an operator that the column's type does not have.
+    #[error("{what}")]
+    Type {
+        /// Byte of the expression.
+        at: usize,
+        /// Column, rule, value.
+        what: String,
+    },
+}
+
+impl Error {
+    /// Byte of the text where it stops making sense.
+    pub fn position(&self) -> usize {
+        match self {
+            Self::Syntax { at, .. } | Self::Column { at, .. } | Self::Type { at, .. } => *at,
+        }
+    }
+}

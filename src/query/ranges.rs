@@ -1,0 +1,237 @@
+//! Values that satisfy a condition, as ranges of them.
+
+use arrow::array::{Array, AsArray};
+use arrow::buffer::{BooleanBuffer, Buffer};
+use arrow::datatypes::{
+    ArrowNativeType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+
+use crate::store::statistics::Scalar;
+
+/// Of so many ranges each is held against a value; of more, the one that may hold it is searched for.
+const FEW: usize = 8;
+
+/// A byte string and the byte string behind the last that lies in a range; none where nothing is behind it.
+pub(super) type TextRange = (Vec<u8>, Option<Vec<u8>>);
+
+/// Ranges of values, in order, without overlaps. Those of numbers hold both of their ends.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Ranges {
+    /// Integers and booleans.
+    Integers(Vec<[i128; 2]>),
+    /// Floating-point numbers of any width, as doubles; NaN lies in none.
+    Floats(Vec<[f64; 2]>),
+    /// Strings and bytes, bytewise.
+    Texts(Vec<TextRange>),
+}
+
+/// How all values between two bounds lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lie {
+    /// All in one range.
+    Inside,
+    /// All in none.
+    Outside,
+    /// Some here, some there, or nobody knows.
+    Unknown,
+}
+
+/// Sorts ranges and makes one of those that overlap.
+fn merged<T: Copy + PartialOrd>(mut ranges: Vec<[T; 2]>) -> Vec<[T; 2]> {
+    ranges.retain(|[least, greatest]| least <= greatest);
+    ranges.sort_by(|a, b| a[0].partial_cmp(&b[0]).unwrap_or(std::cmp::Ordering::Equal));
+    let mut out: Vec<[T; 2]> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match out.last_mut() {
+            Some(last) if range[0] <= last[1] => {
+                if range[1] > last[1] {
+                    last[1] = range[1];
+                }
+            }
+            _ => out.push(range),
+        }
+    }
+    out
+}
+
+impl Ranges {
+    pub fn integers(ranges: Vec<[i128; 2]>) -> Self {
+        Self::Integers(merged(ranges))
+    }
+
+    pub fn floats(ranges: Vec<[f64; 2]>) -> Self {
+        Self::Floats(merged(ranges))
+    }
+
+    pub fn texts(mut ranges: Vec<TextRange>) -> Self {
+        ranges.retain(|(least, behind)| behind.as_ref().is_none_or(|behind| least < behind));
+        ranges.sort();
+        let mut out: Vec<TextRange> = Vec::with_capacity(ranges.len());
+        for (least, behind) in ranges {
+            match out.last_mut() {
+                Some(last) if last.1.as_ref().is_none_or(|end| least <= *end) => {
+                    if let (Some(end), Some(new)) = (&last.1, &behind) {
+                        last.1 = Some(end.max(new).clone());
+                    } else {
+                        last.1 = None;
+                    }
+                }
+                _ => out.push((least, behind)),
+            }
+        }
+        Self::Texts(out)
+    }
+
+    /// How values from `least` to `greatest` lie.
+    pub fn lie(&self, least: &Scalar, greatest: &Scalar) -> Lie {
+        match (self, least, greatest) {
+            (Self::Floats(ranges), Scalar::Float(least), Scalar::Float(greatest)) => lie(ranges, least, greatest),
+            (Self::Texts(ranges), Scalar::Text(least), Scalar::Text(greatest)) => {
+                let is_behind = |range: &TextRange| range.1.as_ref().is_some_and(|behind| behind <= least);
+                if ranges.iter().all(|range| is_behind(range) || range.0 > *greatest) {
+                    return Lie::Outside;
+                }
+                let holds =
+                    |range: &TextRange| range.0 <= *least && range.1.as_ref().is_none_or(|behind| greatest < behind);
+                if ranges.iter().any(holds) { Lie::Inside } else { Lie::Unknown }
+            }
+            (Self::Integers(ranges), least, greatest) => match (wide(least), wide(greatest)) {
+                (Some(least), Some(greatest)) => lie(ranges, &least, &greatest),
+                _ => Lie::Unknown,
+            },
+            _ => Lie::Unknown,
+        }
+    }
+
+    /// Which values of an array lie in a range, whatever stands under its nulls; `None` where the ranges are of another kind.
+    pub fn matching(&self, array: &dyn Array) -> Option<BooleanBuffer> {
+        match self {
+            Self::Integers(ranges) => integers(ranges, array),
+            Self::Floats(ranges) => floats(ranges, array),
+            Self::Texts(ranges) => texts(ranges, array),
+        }
+    }
+}
+
+fn lie<T: PartialOrd>(ranges: &[[T; 2]], least: &T, greatest: &T) -> Lie {
+    if ranges.iter().all(|range| range[1] < *least || range[0] > *greatest) {
+        Lie::Outside
+    } else if ranges.iter().any(|range| range[0] <= *least && *greatest <= range[1]) {
+        Lie::Inside
+    } else {
+        Lie::Unknown
+    }
+}
+
+fn wide(scalar: &Scalar) -> Option<i128> {
+    match scalar {
+        Scalar::Bool(value) => Some(i128::from(*value)),
+        Scalar::Int(value) => Some(i128::from(*value)),
+        Scalar::UInt(value) => Some(i128::from(*value)),
+        Scalar::Float(_) | Scalar::Text(_) => None,
+    }
+}
+
+/// A bit for each value.
+fn collect<T>(values: &[T], holds: impl Fn(&T) -> bool) -> BooleanBuffer {
+    let word =
+        |values: &[T]| values.iter().enumerate().fold(0_u64, |word, (at, value)| word | u64::from(holds(value)) << at);
+    let words: Vec<u64> = values.chunks(64).map(word).collect();
+    BooleanBuffer::new(Buffer::from_vec(words), 0, values.len())
+}
+
+/// Which values lie in one of the ranges, compared as `W`.
+fn scan<T: Copy, W: PartialOrd + Copy>(values: &[T], ranges: &[[W; 2]], widen: impl Fn(T) -> W) -> BooleanBuffer {
+    match ranges {
+        [] => BooleanBuffer::new_unset(values.len()),
+        [[least, greatest]] => collect(values, |value| {
+            let value = widen(*value);
+            *least <= value && value <= *greatest
+        }),
+        few if few.len() <= FEW => collect(values, |value| {
+            let value = widen(*value);
+            few.iter().any(|[least, greatest]| *least <= value && value <= *greatest)
+        }),
+        many => collect(values, |value| {
+            let value = widen(*value);
+            let at = many.partition_point(|range| range[1] < value);
+            many.get(at).is_some_and(|[least, greatest]| *least <= value && value <= *greatest)
+        }),
+    }
+}
+
+fn integers(ranges: &[[i128; 2]], array: &dyn Array) -> Option<BooleanBuffer> {
+    macro_rules! native {
+        ($($arrow:ident $primitive:ident $type:ident),*) => {
+            match array.data_type() {
+                $(DataType::$arrow => {
+                    let within = ranges.iter().filter_map(|[least, greatest]| {
+                        let least = (*least).max($type::MIN.into());
+                        let greatest = (*greatest).min($type::MAX.into());
+                        Some([$type::try_from(least).ok()?, $type::try_from(greatest).ok()?])
+                    });
+                    let within: Vec<[$type; 2]> = within.filter(|[least, greatest]| least <= greatest).collect();
+                    Some(scan(array.as_primitive::<$primitive>().values(), &within, |value| value))
+                })*
+                DataType::Boolean => {
+                    let holds = |value: i128| ranges.iter().any(|[least, greatest]| *least <= value && value <= *greatest);
+                    let values = array.as_boolean().values();
+                    Some(match (holds(0), holds(1)) {
+                        (true, true) => BooleanBuffer::new_set(values.len()),
+                        (false, false) => BooleanBuffer::new_unset(values.len()),
+                        (false, true) => values.clone(),
+                        (true, false) => !values,
+                    })
+                }
+                _ => None,
+            }
+        };
+    }
+    native!(
+        Int8 Int8Type i8, Int16 Int16Type i16, Int32 Int32Type i32, Int64 Int64Type i64,
+        UInt8 UInt8Type u8, UInt16 UInt16Type u16, UInt32 UInt32Type u32, UInt64 UInt64Type u64
+    )
+}
+
+fn floats(ranges: &[[f64; 2]], array: &dyn Array) -> Option<BooleanBuffer> {
+    Some(match array.data_type() {
+        DataType::Float16 => scan(array.as_primitive::<Float16Type>().values(), ranges, |value| value.to_f64()),
+        DataType::Float32 => scan(array.as_primitive::<Float32Type>().values(), ranges, f64::from),
+        DataType::Float64 => scan(array.as_primitive::<Float64Type>().values(), ranges, |value| value),
+        _ => return None,
+    })
+}
+
+fn texts(ranges: &[TextRange], array: &dyn Array) -> Option<BooleanBuffer> {
+    let holds = |value: &[u8]| {
+        // The first range that ends behind the value.
+        let at = ranges.partition_point(|range| range.1.as_ref().is_some_and(|behind| behind.as_slice() <= value));
+        ranges.get(at).is_some_and(|range| range.0.as_slice() <= value)
+    };
+    Some(match array.data_type() {
+        DataType::LargeUtf8 => {
+            let strings = array.as_string::<i64>();
+            BooleanBuffer::collect_bool(strings.len(), |at| holds(strings.value(at).as_bytes()))
+        }
+        DataType::FixedSizeBinary(_) => {
+            let bytes = array.as_fixed_size_binary();
+            BooleanBuffer::collect_bool(bytes.len(), |at| holds(bytes.value(at)))
+        }
+        _ => return None,
+    })
+}
+
+/// Which keys of a dictionary array have a label that matches, whatever stands under its nulls.
+pub(super) fn of_labels(array: &dyn Array, matching: &BooleanBuffer) -> Option<BooleanBuffer> {
+    fn keys<T: ArrowNativeType>(keys: &[T], matching: &BooleanBuffer) -> BooleanBuffer {
+        // Under a null a key may be anything.
+        collect(keys, |key| key.to_usize().is_some_and(|key| key < matching.len() && matching.value(key)))
+    }
+    let DataType::Dictionary(key, _) = array.data_type() else { return None };
+    Some(match **key {
+        DataType::Int32 => keys(array.as_dictionary::<Int32Type>().keys().values(), matching),
+        DataType::Int64 => keys(array.as_dictionary::<Int64Type>().keys().values(), matching),
+        _ => return None,
+    })
+}

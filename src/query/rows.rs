@@ -1,0 +1,203 @@
+//! The rows of a column that were selected.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, PrimitiveArray};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::{ArrowDictionaryKeyType, ArrowNativeType, DataType, Int32Type, Int64Type};
+
+use super::selection::{Piece, Selected};
+use crate::source::Interrupt;
+use crate::store::{Error, RowRange, Rows};
+
+/// Bytes of values taken from the column at once.
+const AT_ONCE: u64 = 16 << 20;
+
+/// Rows not asked for that are decoded with their neighbours: values of any length cost much each, and asking anew costs
+/// about as much as these.
+const GAP: usize = 64;
+
+/// The rows of a column at the places of a selection. Only chunks in which one lies are decoded.
+#[derive(Debug)]
+pub struct SelectedRows {
+    rows: Arc<dyn Rows>,
+    selected: Arc<Selected>,
+}
+
+/// Rows of the column that are read together, and which of them are wanted; `None` is all.
+type Span = (Range<u64>, Option<BooleanBuffer>);
+
+impl SelectedRows {
+    /// `rows` must be as many as the table has that the selection is of.
+    pub fn new(rows: Arc<dyn Rows>, selected: Arc<Selected>) -> Self {
+        Self { rows, selected }
+    }
+
+    fn spans(&self, range: &RowRange, interrupt: &Interrupt) -> Result<Vec<Span>, Error> {
+        let most = (AT_ONCE / self.rows.stored_width().unwrap_or(1).max(1)).max(1);
+        let mut spans = Vec::new();
+        for piece in self.selected.pieces(range, interrupt)? {
+            let rows = match &piece.bits {
+                None => std::iter::once(piece.first..piece.first + piece.length).collect(),
+                Some(bits) => self.wanted(&piece, bits),
+            };
+            for rows in rows {
+                for start in (rows.start..rows.end).step_by(usize::try_from(most).unwrap_or(usize::MAX)) {
+                    let end = rows.end.min(start.saturating_add(most));
+                    // Within the piece, which lies within a block where it has bits.
+                    let at = (start - piece.first) as usize;
+                    let bits = piece.bits.as_ref().map(|bits| bits.slice(at, (end - start) as usize));
+                    spans.push((start..end, bits.filter(|bits| bits.count_set_bits() < bits.len())));
+                }
+            }
+        }
+        Ok(spans)
+    }
+
+    /// Stretches of a piece without what need not be read: whole chunks; of values of any length, longer gaps.
+    fn wanted(&self, piece: &Piece, bits: &BooleanBuffer) -> Vec<Range<u64>> {
+        let natural = self.rows.natural_rows().filter(|natural| *natural > 0);
+        let has_width = self.rows.stored_width().is_some();
+        let mut wanted: Vec<Range<u64>> = Vec::new();
+        for (start, end) in bits.set_slices() {
+            let run = piece.first + start as u64..piece.first + end as u64;
+            match wanted.last_mut() {
+                Some(last) => {
+                    let near = run.start - last.end <= GAP as u64;
+                    let same_chunk = natural.is_none_or(|natural| (last.end - 1) / natural == run.start / natural);
+                    if near || has_width && same_chunk {
+                        last.end = run.end;
+                    } else {
+                        wanted.push(run);
+                    }
+                }
+                None => wanted.push(run),
+            }
+        }
+        wanted
+    }
+
+    fn error(&self, reason: impl ToString) -> Error {
+        Error::Unsupported { path: self.selected.path().to_owned(), reason: reason.to_string() }
+    }
+}
+
+impl Rows for SelectedRows {
+    fn len(&self) -> u64 {
+        self.selected.len()
+    }
+
+    fn data_type(&self) -> &DataType {
+        self.rows.data_type()
+    }
+
+    fn nullable(&self) -> bool {
+        self.rows.nullable()
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let mut parts = Vec::new();
+        for (rows, bits) in self.spans(&range, interrupt)? {
+            interrupt.check()?;
+            let array = self.rows.array(rows, interrupt)?;
+            parts.push(match bits {
+                None => array,
+                Some(bits) => arrow::compute::filter(array.as_ref(), &BooleanArray::new(bits, None))
+                    .map_err(|error| self.error(error))?,
+            });
+        }
+        let array = match parts.as_slice() {
+            [] => return self.rows.array(0..0, interrupt),
+            [only] => only.clone(),
+            parts => joined(parts, self.rows.data_type()).map_err(|error| self.error(error))?,
+        };
+        if array.len() as u64 == range.end.saturating_sub(range.start) {
+            Ok(array)
+        } else {
+            Err(self.error(format!("rows {range:?} of {} selected", self.len())))
+        }
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        self.rows.stored_width()
+    }
+
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        let width = self.stored_width().filter(|width| *width > 0).ok_or_else(|| self.error("no fixed width"))?;
+        let end = offset.checked_add(length as u64).filter(|end| end.div_ceil(width) <= self.len());
+        let end = end.ok_or_else(|| self.error(format!("bytes from {offset} on pass the end")))?;
+        let range = offset / width..end.div_ceil(width);
+        let mut wanted = Vec::new();
+        for (rows, bits) in self.spans(&range, interrupt)? {
+            interrupt.check()?;
+            let bytes = (rows.end - rows.start).checked_mul(width).and_then(|bytes| usize::try_from(bytes).ok());
+            let (Some(bytes), Some(from)) = (bytes, rows.start.checked_mul(width)) else {
+                return Err(self.error(format!("rows {rows:?} of {width} bytes overflow")));
+            };
+            let Some(bits) = bits else {
+                self.rows.append_stored(from, bytes, &mut wanted, interrupt)?;
+                continue;
+            };
+            let mut stored = Vec::new();
+            self.rows.append_stored(from, bytes, &mut stored, interrupt)?;
+            // As wide as a part of what was just read.
+            let width = width as usize;
+            for (start, end) in bits.set_slices() {
+                wanted.extend_from_slice(stored.get(start * width..end * width).unwrap_or_default());
+            }
+        }
+        let skip = (offset % width) as usize;
+        let bytes = wanted.get(skip..).and_then(|bytes| bytes.get(..length));
+        out.extend_from_slice(bytes.ok_or_else(|| self.error("stored rows came short"))?);
+        Ok(())
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Parts of a column, one behind the other. Labels stay where they are in the dictionary of the first part, as in whatever
+/// the column itself gives; labels of later parts that differ come behind them.
+fn joined(parts: &[ArrayRef], data_type: &DataType) -> Result<ArrayRef, arrow::error::ArrowError> {
+    if let DataType::Dictionary(key, _) = data_type {
+        match **key {
+            DataType::Int32 => return dictionaries::<Int32Type>(parts),
+            DataType::Int64 => return dictionaries::<Int64Type>(parts),
+            _ => {}
+        }
+    }
+    let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+    arrow::compute::concat(&parts)
+}
+
+fn dictionaries<K: ArrowDictionaryKeyType>(parts: &[ArrayRef]) -> Result<ArrayRef, arrow::error::ArrowError> {
+    let Some(first) = parts.first() else { return Ok(arrow::array::new_empty_array(&K::DATA_TYPE)) };
+    let mut labels = first.as_dictionary::<K>().values().clone();
+    let mut keys: Vec<ArrayRef> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let part = part.as_dictionary::<K>();
+        let own = part.values();
+        let is_same = own.to_data().ptr_eq(&labels.to_data()) || own.to_data() == labels.to_data();
+        if is_same {
+            keys.push(Arc::new(part.keys().clone()));
+            continue;
+        }
+        let shared = own.len().min(labels.len());
+        let common =
+            (0..shared).find(|at| own.slice(*at, 1).to_data() != labels.slice(*at, 1).to_data()).unwrap_or(shared);
+        let shift = labels.len() - common;
+        let moved = |key: K::Native| {
+            if key.as_usize() < common { key } else { K::Native::usize_as(key.as_usize().wrapping_add(shift)) }
+        };
+        keys.push(Arc::new(part.keys().unary::<_, K>(moved)));
+        if own.len() > common {
+            labels = arrow::compute::concat(&[labels.as_ref(), own.slice(common, own.len() - common).as_ref()])?;
+        }
+    }
+    let keys: Vec<&dyn Array> = keys.iter().map(AsRef::as_ref).collect();
+    let keys = arrow::compute::concat(&keys)?;
+    let keys: &PrimitiveArray<K> = keys.as_primitive();
+    Ok(Arc::new(DictionaryArray::<K>::try_new(keys.clone(), labels)?))
+}

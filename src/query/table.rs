@@ -1,0 +1,39 @@
+//! A table of selected rows.
+
+use std::sync::Arc;
+
+use super::rows::SelectedRows;
+use super::selection::Selected;
+use crate::store::Rows;
+use crate::table::Table;
+
+/// A table as it is before any rows are chosen: without columns of another length, of which none can be, and without search
+/// indexes, which speak of other rows. `what` says how rows will be asked for.
+pub fn selectable(table: &Table, what: &str) -> Table {
+    Table {
+        path: table.path.clone(),
+        selection: Some(what.to_owned()),
+        dialect: table.dialect,
+        revision: table.revision.clone(),
+        rows: table.rows,
+        attributes: table.attributes.clone(),
+        columns: table.columns.iter().filter(|column| column.in_table).cloned().collect(),
+        categories: table.categories.clone(),
+        indexes: Vec::new(),
+        servants: Vec::new(),
+        findings: table.findings.clone(),
+    }
+}
+
+/// The rows of a table that were selected, without own statistics: those are of all rows.
+pub fn filtered(table: &Table, selected: &Arc<Selected>, what: &str) -> Table {
+    let rows_of = |rows: &Arc<dyn Rows>| Arc::new(SelectedRows::new(rows.clone(), selected.clone())) as Arc<dyn Rows>;
+    let mut filtered = selectable(table, what);
+    filtered.rows = selected.len();
+    for column in &mut filtered.columns {
+        column.rows = column.rows.as_ref().map(rows_of).map_err(Clone::clone);
+        column.stored_strings = column.stored_strings.as_ref().map(rows_of);
+        column.learner = None;
+    }
+    filtered
+}

@@ -1,0 +1,80 @@
+//! `values.txt`: what can be asked of a table, for people.
+
+use std::fmt::Write;
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::DataType;
+use bstr::BStr;
+
+use super::bind::{Kind, askable};
+use super::model::Operator;
+use super::path::encode;
+use crate::catalogue::Class;
+use crate::source::Interrupt;
+use crate::table::{Column, Table};
+
+/// Labels named at most for each column.
+const MOST_LABELS: u64 = 100;
+
+/// Columns and their types, operators, known values, an example.
+pub fn values_text(table: &Table, interrupt: &Interrupt) -> String {
+    let mut text = String::from("Rows of this table are selected by paths:\n\n  ");
+    text.push_str(&example(table));
+    text.push_str(
+        "\n\nwhere/COLUMN:OPERATOR[:VALUE[,VALUE...]]/... has all files of the table. Further directories select further;\n\
+         COLUMN:eq:1+COLUMN:gt:2 selects what satisfies either. In names and values % : , / + are written %25 %3A %2C %2F %2B.\n\
+         A missing value matches null alone.\n\nOperators: ",
+    );
+    text.push_str(&Operator::ALL.map(Operator::name).join(" "));
+    text.push_str("\n\nColumns:\n");
+    for (column, rows) in askable(table) {
+        let kind = Kind::of(rows.data_type());
+        let _ = write!(text, "  {}  {}", encode(&column.name), kind.map_or("null and valid only", Kind::name));
+        let labels = labels(table, column, rows.data_type(), interrupt);
+        if !labels.is_empty() {
+            let _ = write!(text, ": {}", labels.join(" "));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn example(table: &Table) -> String {
+    let numeric = |kind: &Kind| matches!(kind, Kind::Integer | Kind::Float(_));
+    let number = askable(table).find(|(_, rows)| Kind::of(rows.data_type()).as_ref().is_some_and(numeric));
+    let any = askable(table).next();
+    match (number, any) {
+        (Some((column, _)), _) => format!("where/{}:gt:5/table.csv", encode(&column.name)),
+        (None, Some((column, _))) => format!("where/{}:valid/table.csv", encode(&column.name)),
+        (None, None) => "(no column can be asked for)".into(),
+    }
+}
+
+/// Values that a column is known to have, as they stand in a path.
+fn labels(table: &Table, column: &Column, data_type: &DataType, interrupt: &Interrupt) -> Vec<String> {
+    if *data_type == DataType::Boolean {
+        return vec!["false".into(), "true".into()];
+    }
+    let cut = |mut labels: Vec<String>, all: u64| {
+        if all > MOST_LABELS {
+            labels.push(format!("... ({all} in all)"));
+        }
+        labels
+    };
+    if let Some(set) = column.categories.and_then(|at| table.categories.get(at)) {
+        let Ok(labels) = &set.labels else { return Vec::new() };
+        // A file may be damaged there; the other columns stay.
+        let Ok(array) = labels.array(0..labels.len().min(MOST_LABELS), interrupt) else { return Vec::new() };
+        let DataType::LargeUtf8 = array.data_type() else { return Vec::new() };
+        let texts = array.as_string::<i64>().iter().flatten().map(|label| encode(label.as_bytes())).collect();
+        return cut(texts, labels.len());
+    }
+    match column.storage.as_ref().map(|storage| &storage.datatype.class) {
+        Some(Class::Enum { members, .. }) => {
+            let names =
+                members.iter().take(MOST_LABELS as usize).map(|member| encode(AsRef::<BStr>::as_ref(&member.name)));
+            cut(names.collect(), members.len() as u64)
+        }
+        _ => Vec::new(),
+    }
+}
