@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::file::{FileNode, Xattrs};
 use super::in_use::InUse;
 use super::listing::{self, Child, ColumnView, Listing};
-use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, links};
+use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, links, lock};
 use crate::catalogue::{Attribute, ObjectId};
 use crate::dialects::hep001::{self, Recognised};
 use crate::fs::node::DirEntry;
@@ -95,7 +95,7 @@ impl GroupNode {
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded.clone());
         }
-        let _one = self.loading.lock();
+        let _one = lock(&self.loading, interrupt)?;
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded.clone());
         }
