@@ -147,6 +147,9 @@ impl Dataset {
                 if offset.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
                     return Err(self.past_the_end(offset, length as u64, "byte", self.bytes));
                 }
+                if length == 0 {
+                    return Ok(());
+                }
                 let result = chunks.append(offset, length, out, interrupt);
                 chunks.release_behind(offset.saturating_add(length as u64));
                 self.file.check().and(result)
