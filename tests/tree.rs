@@ -1,7 +1,9 @@
 //! The tree of names, without a mount.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hepfs::fs::tree::{self, Context};
 use hepfs::fs::{DirEntry, Error, NodeRef};
@@ -15,7 +17,12 @@ fn data(name: &str) -> PathBuf {
 
 /// The root of a mount of these sources.
 fn root(sources: &[PathBuf]) -> NodeRef {
-    let workers = h5::Options { program: env!("CARGO_BIN_EXE_hepfs").into(), ..Default::default() };
+    root_by(env!("CARGO_BIN_EXE_hepfs").as_ref(), sources)
+}
+
+/// The same with another program as the HDF5 worker.
+fn root_by(program: &Path, sources: &[PathBuf]) -> NodeRef {
+    let workers = h5::Options { program: program.into(), deadline: Duration::from_secs(5), ..Default::default() };
     let context: Arc<Context> = Context::new(Store::new(store::Options::default()), workers);
     tree::root(&context, sources, &Interrupt::new()).unwrap()
 }
@@ -67,4 +74,30 @@ fn a_listing_that_was_interrupted_is_made_anew() {
             assert_eq!(listed(&group), expected, "{name}");
         }
     }
+}
+
+#[test]
+fn whoever_waits_for_another_to_open_a_file_can_be_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    std::fs::copy(data("units.h5"), folder.path().join("data/units.h5")).unwrap();
+    // A worker that does not answer, and is gone soon where nobody ends it.
+    let program = folder.path().join("worker");
+    std::fs::write(&program, "#!/bin/sh\nexec sleep 5\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let root = root_by(&program, &[folder.path().join("data")]);
+    let file = root.lookup(b"units.h5", &Interrupt::new()).unwrap();
+    let (first, second) = (Interrupt::new(), Interrupt::new());
+    std::thread::scope(|scope| {
+        let opening = scope.spawn(|| file.children(&first));
+        // It has begun once it holds the file's lock.
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(!opening.is_finished(), "{:?}", opening.join());
+        second.raise();
+        let start = Instant::now();
+        let outcome = file.children(&second);
+        assert!(matches!(outcome, Err(Error::Interrupted)), "{outcome:?}");
+        assert!(start.elapsed() < Duration::from_secs(2) && !opening.is_finished(), "{:?}", start.elapsed());
+        first.raise();
+    });
 }

@@ -135,17 +135,21 @@ impl Inodes {
         if number == ROOT {
             return;
         }
-        let state = &mut *self.state.lock();
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
         let Some(known) = state.known.get_mut(&number) else { return };
         known.lookups = known.lookups.saturating_sub(count);
         if known.lookups > 0 {
             return;
         }
-        let Some(known) = state.known.remove(&number) else { return };
-        let key = (known.parent, known.name);
+        let Some(Known { node, parent, name, .. }) = state.known.remove(&number) else { return };
+        let key = (parent, name);
         if state.names.get(&key) == Some(&number) {
             state.names.remove(&key);
         }
+        drop(guard);
+        // Its end may be that of an opening, which writes what it has learnt to the cache folder.
+        drop(node);
     }
 
     /// Records a file's exact size.
@@ -308,6 +312,33 @@ mod tests {
         table.forget(a.number, u64::MAX);
         table.forget(a.number, 1);
         assert!(table.get(a.number).is_none());
+    }
+
+    /// A node that knows whether the table was free when it went.
+    struct Last(Arc<Inodes>, Arc<AtomicBool>);
+
+    impl Node for Last {
+        fn attributes(&self) -> Attributes {
+            toy().attributes()
+        }
+        fn is_current(&self) -> bool {
+            true
+        }
+    }
+
+    impl Drop for Last {
+        fn drop(&mut self) {
+            self.1.store(self.0.state.try_lock().is_some(), Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_node_goes_when_the_table_is_free() {
+        let table = Arc::new(Inodes::new(toy()));
+        let was_free = Arc::new(AtomicBool::new(false));
+        let number = table.remember(ROOT, b"a".into(), Arc::new(Last(table.clone(), was_free.clone()))).number;
+        table.forget(number, 1);
+        assert!(was_free.load(Ordering::Relaxed));
     }
 
     #[test]

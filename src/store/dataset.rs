@@ -172,6 +172,9 @@ impl Dataset {
         if offset.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
             return Err(self.past_the_end(offset, length as u64, "byte", self.bytes));
         }
+        if length == 0 {
+            return Ok(());
+        }
         let start = out.len();
         let result = match (self.way(interrupt)?, self.description.shape.as_slice()) {
             // Of an array of higher rank, bytes to come may lie in chunks that were touched already.

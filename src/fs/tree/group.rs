@@ -11,7 +11,7 @@ use super::files::Files;
 use super::in_use::InUse;
 use super::listing::{self, Child, Listing};
 use super::selections::{Subject, WhereDirectory};
-use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, links};
+use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, links, lock};
 use crate::catalogue::{Attribute, ObjectId};
 use crate::dialects::hep001::{self, Recognised};
 use crate::fs::node::DirEntry;
@@ -84,7 +84,7 @@ impl GroupNode {
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded.clone());
         }
-        let _one = self.loading.lock();
+        let _one = lock(&self.loading, interrupt)?;
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded.clone());
         }

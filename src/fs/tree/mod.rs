@@ -17,15 +17,16 @@ mod signature;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bstr::BString;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Error;
 use super::node::{Attributes, Children, Kind, Node, NodeRef};
 use super::watch::Watch;
 use crate::h5;
-use crate::source::Interrupt;
+use crate::source::{Interrupt, Interrupted};
 use crate::store::{Reservation, Store};
 use crate::views::text::{BlockCache, CsvOptions};
 use crate::views::{Effort, Size};
@@ -71,7 +72,7 @@ pub struct Context {
     /// What went wrong while serving, for `.hepfs/errors`.
     pub errors: live::ErrorLog,
     /// Sources opened so far, for `.hepfs/findings`.
-    openings: parking_lot::Mutex<Vec<Weak<Opened>>>,
+    openings: Mutex<Vec<Weak<Opened>>>,
     /// Tells of changes, once there is a mount.
     watch: OnceLock<Weak<Watch>>,
 }
@@ -147,6 +148,22 @@ pub fn root(context: &Arc<Context>, sources: &[PathBuf], interrupt: &Interrupt) 
         several => Arc::new(folder::SeveralNode::new(context.clone(), several, interrupt)?),
     };
     Ok(Arc::new(live::RootNode::new(context.clone(), shown)))
+}
+
+/// How often whoever waits for a lock looks at its interrupt.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The lock of something slow, once whoever has it is done.
+///
+/// # Errors
+/// [`Interrupted`] when nobody waits for it any more.
+fn lock<'a, T>(mutex: &'a Mutex<T>, interrupt: &Interrupt) -> Result<MutexGuard<'a, T>, Interrupted> {
+    loop {
+        if let Some(guard) = mutex.try_lock_for(LOOK) {
+            return Ok(guard);
+        }
+        interrupt.check()?;
+    }
 }
 
 /// Attributes of a node that belongs to no HDF5 file.

@@ -11,7 +11,7 @@ use lru::LruCache;
 use parking_lot::Mutex;
 
 use super::in_use::InUse;
-use super::{Context, signature};
+use super::{Context, lock, signature};
 use crate::catalogue::{Object, ObjectId, join};
 use crate::fs::Error;
 use crate::fs::node::{Attributes, Kind};
@@ -360,7 +360,8 @@ impl SourceFile {
     /// # Errors
     /// Where there is no such file any more, or it is no HDF5 file.
     pub fn current(&self, interrupt: &Interrupt) -> Result<Arc<Opened>, OpenError> {
-        let mut opened = self.opened.lock();
+        let interrupted = |_| OpenError::Hdf5 { path: self.path.clone(), error: h5::Error::Interrupted };
+        let mut opened = lock(&self.opened, interrupt).map_err(interrupted)?;
         if let Some(opened) = &*opened
             && opened.is_current()
         {
