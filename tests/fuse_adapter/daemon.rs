@@ -79,6 +79,16 @@ impl Drop for Daemon {
     }
 }
 
+/// Unmounts what this test uses no more. Another one may just be starting a program, which holds a file of this one until
+/// it runs.
+fn unmount_unused(mountpoint: &Path) {
+    until("the mount is in use", || match unmount(mountpoint, false) {
+        Ok(()) => true,
+        Err(MountError::Busy(_)) => false,
+        Err(error) => panic!("{error}"),
+    });
+}
+
 #[test]
 fn a_signal_unmounts_and_ends_the_process() {
     for number in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
@@ -99,9 +109,10 @@ fn unmounted_from_outside_the_process_ends() {
         let mountpoint = daemon.mountpoint();
         assert_eq!(fs::read(mountpoint.join("f")).unwrap(), b"abc");
         if by_helper {
-            must("fusermount3", ["-u".into(), mountpoint]);
+            let unmounts = || run("fusermount3", ["-u".as_ref(), mountpoint.as_os_str()]).status.success();
+            until("the mount is in use", unmounts);
         } else {
-            unmount(&mountpoint, false).unwrap();
+            unmount_unused(&mountpoint);
         }
         daemon.expect("ended Outside");
         assert!(end_of(&mut daemon.child, LONG).unwrap().success());
@@ -143,7 +154,7 @@ fn a_killed_daemon_leaves_a_mount_that_is_recognised_and_cleared() {
     let refused = Mount::new(root.clone(), &mountpoint, &MountOptions::default()).err().unwrap();
     assert!(matches!(refused, MountError::Stale(_)), "{refused}");
     assert!(refused.to_string().contains("hepfs umount"), "{refused}");
-    unmount(&mountpoint, false).unwrap();
+    unmount_unused(&mountpoint);
     assert!(!is_mounted(&mountpoint));
     let mount = Mount::new(root, &mountpoint, &MountOptions::default()).unwrap();
     assert_eq!(fs::read(mountpoint.join("f")).unwrap(), b"abc");
@@ -208,7 +219,7 @@ fn toy_user() {
     // From outside, by the helper.
     let mut mounted = Mounted::new(tree());
     assert_eq!(fs::read(mounted.path("f")).unwrap(), b"abc");
-    unmount(&mounted.root(), false).unwrap();
+    unmount_unused(&mounted.root());
     assert_eq!(mounted.take().wait(), Ended::Outside);
     // --allow-other needs the administrator's leave.
     let folder = tempfile::tempdir().unwrap();
@@ -228,7 +239,7 @@ fn toy_user() {
     daemon.child.wait().unwrap();
     let refused = Mount::new(tree(), &daemon.mountpoint(), &MountOptions::default()).err().unwrap();
     assert!(matches!(refused, MountError::Stale(_)), "{refused}");
-    unmount(&daemon.mountpoint(), false).unwrap();
+    unmount_unused(&daemon.mountpoint());
     println!("\nuser done");
 }
 
