@@ -1,6 +1,5 @@
 //! Selections over arrays in memory, held against a look at every row with three-valued logic written out.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use arrow::array::{
@@ -13,57 +12,25 @@ use proptest::prelude::*;
 use super::{Bound, Condition, Operator, Predicate, SelectedRows, Selection, expression, path};
 use crate::catalogue::ObjectId;
 use crate::source::Interrupt;
+use crate::store::memory::Memory;
 use crate::store::statistics::Learner;
-use crate::store::{Error, Options, RowRange, Rows, Store};
+use crate::store::{Error, Options, Rows, Store};
 use crate::table::{Column, Table};
 
-/// Rows in memory, in chunks; counts rows that were decoded.
-#[derive(Debug)]
-struct Memory {
-    array: ArrayRef,
-    chunk: Option<u64>,
-    decoded: AtomicU64,
-}
-
-impl Rows for Memory {
-    fn len(&self) -> u64 {
-        self.array.len() as u64
-    }
-
-    fn data_type(&self) -> &DataType {
-        self.array.data_type()
-    }
-
-    fn nullable(&self) -> bool {
-        self.array.null_count() > 0
-    }
-
-    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        interrupt.check()?;
-        self.decoded.fetch_add(range.end - range.start, Ordering::Relaxed);
-        Ok(self.array.slice(range.start as usize, (range.end - range.start) as usize))
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        (*self.data_type() == DataType::Int64).then_some(8)
-    }
-
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        let values = self.array.as_primitive::<Int64Type>().values().iter().flat_map(|value| value.to_le_bytes());
-        out.extend(values.skip(offset as usize).take(length));
-        Ok(())
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.chunk
-    }
-}
-
 fn column(name: &str, array: ArrayRef, chunk: Option<u64>, known: bool) -> (Column, Arc<Memory>) {
-    let rows = Arc::new(Memory { array, chunk, decoded: AtomicU64::new(0) });
+    let (all, missing) = (array.clone(), array.null_count() > 0);
+    let rows = Memory::new(array).nullable(missing);
+    let rows = match all.as_primitive_opt::<Int64Type>() {
+        Some(values) => rows.stored(values.values().iter().flat_map(|value| value.to_le_bytes()).collect(), 8),
+        None => rows,
+    };
+    let rows = Arc::new(match chunk {
+        Some(rows_of_chunk) => rows.natural(rows_of_chunk),
+        None => rows,
+    });
     let learner = Learner::new(&Weak::new(), name, ObjectId { file: 0, address: 0 }, rows.as_ref()).filter(|_| known);
     if let Some(learner) = &learner {
-        learner.observe(0, rows.array.as_ref());
+        learner.observe(0, all.as_ref());
     }
     let column = Column {
         name: name.into(),
@@ -379,7 +346,7 @@ fn statistics_spare_what_cannot_match_and_what_must() {
         (10, 6, 2, 2)
     );
     assert_eq!((explained.matched, explained.bytes_decoded), (Some(200_001), 2 * 65_536 * 8));
-    assert_eq!(decoded.decoded.load(Ordering::Relaxed), 2 * 65_536);
+    assert_eq!(decoded.handed_out(), 2 * 65_536);
 }
 
 #[test]
@@ -396,7 +363,7 @@ fn only_chunks_with_selected_rows_are_decoded() {
         &[5, 70_001, 70_999, 72_000]
     );
     // Row 5; rows 70,001 to 70,999 of one chunk; row 72,000.
-    assert_eq!(decoded.decoded.load(Ordering::Relaxed), 1 + 999 + 1);
+    assert_eq!(decoded.handed_out(), 1 + 999 + 1);
     assert!(rows.array(3..5, &interrupt).is_err());
 }
 
