@@ -355,14 +355,6 @@ impl Reservation {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
-
-    /// Gives back what is beyond `bytes`.
-    pub fn shrink(&mut self, bytes: u64) {
-        if let Some(less) = self.bytes.checked_sub(bytes) {
-            self.bytes = bytes;
-            self.budget.release(|state| state.held -= less);
-        }
-    }
 }
 
 impl Drop for Reservation {
@@ -429,9 +421,7 @@ mod tests {
     #[test]
     fn what_is_held_is_counted_to_the_byte() {
         let budget = Budget::new(1 << 20);
-        let mut reservation = budget.reserve(1000, &Interrupt::new()).unwrap();
-        assert_eq!(budget.held(), 1000);
-        reservation.shrink(400);
+        let reservation = budget.reserve(400, &Interrupt::new()).unwrap();
         assert_eq!((budget.held(), reservation.bytes()), (400, 400));
         let (lease, buffers) = budget.lease([5000, 0], &Interrupt::new()).unwrap();
         assert_eq!(budget.held(), 400 + 8192);

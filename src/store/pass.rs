@@ -28,7 +28,7 @@ pub trait Measure<T>: Send + Sync {
     /// What is to be known of each of `blocks`, in their order: as many values as blocks.
     ///
     /// # Errors
-    /// See [`Error`]; it fails the pass for all who wait for it.
+    /// See [`Error`]; it ends the pass; whoever waits besides the one who is told runs it again.
     fn measure(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<T>, Error>;
 }
 

@@ -1,7 +1,7 @@
 //! Own statistics of columns: least and greatest value, missing rows and NaN of every block of 65,536 rows, exact.
 //!
-//! They are learnt by a pass ([`Learner::learn`]) or in passing, whenever somebody decodes a column in full anyway
-//! ([`Observed`]), kept in the cache folder once every block is known, and found there by the next mount. A file whose
+//! They are learnt by a pass ([`Learner::learn`]) or in passing, whenever somebody asks for arrays of a
+//! column anyway ([`Observed`]; bytes handed out as stored teach nothing), kept in the cache folder once every block is known, and found there by the next mount. A file whose
 //! identity does not stand for its content has none: one that a writer has open (SWMR), or that may read other files.
 //!
 //! | part | what it is |
