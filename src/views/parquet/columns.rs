@@ -114,7 +114,7 @@ impl ParquetColumn {
         self.labels.is_some()
     }
 
-    fn unsupported(&self, reason: String) -> Error {
+    pub(super) fn unsupported(&self, reason: String) -> Error {
         Error::Unsupported { path: self.path.clone(), reason }
     }
 }

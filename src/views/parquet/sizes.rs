@@ -67,10 +67,8 @@ impl Sizes {
             let units = pass.all(interrupt)?;
             for (which, (position, _)) in column.leaves.iter().enumerate() {
                 let all = units.iter().filter_map(|leaves| leaves.get(which)).flatten().copied();
-                let measured = Measured::new(&self.groups, all).ok_or_else(|| Error::Unsupported {
-                    path: column.column.path.clone(),
-                    reason: "pages do not cover all rows".into(),
-                })?;
+                let measured = Measured::new(&self.groups, all)
+                    .ok_or_else(|| column.column.unsupported("pages do not cover all rows".into()))?;
                 pages.insert(*position, Arc::new(measured));
             }
         }
@@ -122,7 +120,7 @@ impl MeasuredColumn {
     fn measure(&self, rows: RowRange, pages: &mut [Vec<Page>], interrupt: &Interrupt) -> Result<(), Error> {
         let count = rows.end - rows.start;
         let measured = self.column.rows.array(rows.clone(), interrupt).and_then(|array| {
-            let failed = |reason| Error::Unsupported { path: self.column.path.clone(), reason };
+            let failed = |reason| self.column.unsupported(reason);
             let mut leaves = self.leaves.iter().zip(pages.iter_mut());
             leaves.try_for_each(|((_, leaf), pages)| divide(leaf, &array, pages).map_err(failed))
         });

@@ -337,7 +337,7 @@ impl Shared {
     ) -> Result<Block, Error> {
         let position = page.leaf as u64;
         self.cache.get_or_render((self.id, position, page.rows.start), interrupt, |mut out| {
-            let failed = |reason| Error::Unsupported { path: column.path.clone(), reason };
+            let failed = |reason| column.unsupported(reason);
             let whole = usize::try_from(page.bytes).map_err(|error| failed(error.to_string()))?;
             let padded = leaf.slots.is_some_and(|slots| slots.padded);
             let header = if padded { PADDED_HEADER } else { DATA_HEADER } as usize;
@@ -371,7 +371,7 @@ fn append_body(
     out: &mut Vec<u8>,
     interrupt: &Interrupt,
 ) -> Result<Body, Error> {
-    let failed = |reason| Error::Unsupported { path: column.path.clone(), reason };
+    let failed = |reason| column.unsupported(reason);
     if leaf.leaf.takes_byte_keys() {
         // Nearly always all codes are labels. An array of them would be eight times as large, and looked at more often.
         let mut keys = Vec::new();
@@ -390,7 +390,7 @@ fn cells_of(
     rows: RowRange,
     interrupt: &Interrupt,
 ) -> Result<Vec<u8>, Error> {
-    let failed = |reason: String| Error::Unsupported { path: column.path.clone(), reason };
+    let failed = |reason: String| column.unsupported(reason);
     let place = leaf.leaf.cells(rows.end - rows.start).ok_or_else(|| failed("rows have no places".into()))?;
     let array = column.rows.array(rows, interrupt)?;
     let mut page = Vec::new();

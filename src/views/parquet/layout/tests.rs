@@ -1,0 +1,190 @@
+//! Layouts by hand, and properties of any.
+
+use super::*;
+use proptest::prelude::*;
+
+/// Bodies by a formula.
+struct By<F> {
+    most: F,
+    exact: bool,
+    cells: bool,
+}
+
+impl<F: Fn(u64) -> Option<u64>> Bodies for By<F> {
+    fn most(&self, rows: u64) -> Option<u64> {
+        (self.most)(rows)
+    }
+
+    fn exact(&self) -> bool {
+        self.exact
+    }
+
+    fn entries(&self) -> u64 {
+        1
+    }
+
+    fn lead(&self, _: u64) -> Option<u64> {
+        self.cells.then_some(0)
+    }
+}
+
+fn cells(groups: &Groups, width: u64) -> LeafSize {
+    let bodies = By { most: |rows: u64| rows.checked_mul(width), exact: true, cells: true };
+    LeafSize { dictionary: 0, pages: Pages::Slots(Slots::new(groups, &bodies).unwrap()) }
+}
+
+fn padded(groups: &Groups, most: impl Fn(u64) -> Option<u64>) -> Option<Slots> {
+    Slots::new(groups, &By { most, exact: false, cells: false })
+}
+
+fn exact(groups: &Groups, most: impl Fn(u64) -> Option<u64>) -> Option<Slots> {
+    Slots::new(groups, &By { most, exact: true, cells: false })
+}
+
+#[test]
+fn row_groups_grow_with_the_number_of_chunks() {
+    assert_eq!(Groups::choose(0, 3), Groups { rows: 0, per_group: 131_072 });
+    assert_eq!(Groups::choose(100_000_000, 5).per_group, 131_072);
+    // 763 groups × 100 columns are 76,300 chunks.
+    assert_eq!(Groups::choose(100_000_000, 100).per_group, 262_144);
+    // 1,000 columns of 10^9 rows: 60 groups at the most rows there may be.
+    let wide = Groups::choose(1_000_000_000, 1000);
+    assert_eq!((wide.per_group, wide.count()), (16 << 20, 60));
+    assert_eq!(wide.rows_of(59), 59 * (16 << 20)..1_000_000_000);
+}
+
+#[test]
+fn cells_are_aligned_and_groups_repeat() {
+    let groups = Groups { rows: 300_000, per_group: 131_072 };
+    let layout = Layout::new(groups, vec![cells(&groups, 8), cells(&groups, 4)]).unwrap();
+    // 8-byte values: header up to byte 4096, then 1 MiB; 4-byte values the same behind.
+    let first = layout.chunk(0, 0).unwrap();
+    assert_eq!(first, Chunk { start: 4051, data: 4051, bytes: 45 + 8 * 131_072, entries: 131_072 });
+    let second = layout.chunk(0, 1).unwrap();
+    assert_eq!(second.start + 45, 4096 + (1 << 20) + 4096);
+    let next = layout.chunk(1, 0).unwrap();
+    assert_eq!((next.start + 45) % 4096, 0);
+    assert!(next.start >= second.start + second.bytes);
+    // 37,856 rows are left.
+    let last = layout.chunk(2, 1).unwrap();
+    assert_eq!((last.bytes, last.entries), (45 + 4 * 37_856, 37_856));
+    assert_eq!(layout.end(), last.start + last.bytes);
+    assert_eq!(layout.locate(3), Place::Magic);
+    assert_eq!(layout.locate(4), Place::Gap(4051));
+    assert_eq!(layout.locate(layout.end()), Place::Footer);
+    let page = PagePlace { leaf: 1, rows: 262_144..300_000, start: last.start, bytes: last.bytes };
+    assert_eq!(layout.locate(last.start + 100), Place::Page(page));
+}
+
+#[test]
+fn small_files_have_no_gap() {
+    let groups = Groups { rows: 10, per_group: 131_072 };
+    let layout = Layout::new(groups, vec![cells(&groups, 8), cells(&groups, 4)]).unwrap();
+    assert_eq!(layout.chunk(0, 0).unwrap().start, 4);
+    assert_eq!(layout.chunk(0, 1).unwrap().start, 4 + 45 + 80);
+    assert_eq!(layout.end(), 4 + 45 + 80 + 45 + 40);
+    let empty = Layout::new(Groups { rows: 0, per_group: 131_072 }, vec![cells(&groups, 8)]).unwrap();
+    assert_eq!((empty.end(), empty.locate(4)), (4, Place::Footer));
+}
+
+#[test]
+fn slots_hold_at_most_a_mebibyte() {
+    let groups = Groups { rows: 1_000_000, per_group: 131_072 };
+    // Nullable 8-byte values: validity bits and values.
+    let most = |rows: u64| Some(4 + 5 + rows.div_ceil(8) + rows * 8);
+    let slots = padded(&groups, most).unwrap();
+    assert_eq!((slots.rows, slots.bytes), (65_536, 51 + 9 + 8192 + 524_288));
+    assert_eq!(slots.rest, 51 + most(1_000_000 % 65_536).unwrap());
+    // A value of 2 MiB at most is measured, one of exactly 2 MiB has a page of its own.
+    assert_eq!(padded(&groups, |rows| Some(rows << 21)), None);
+    assert_eq!(exact(&groups, |rows| Some(rows << 21)).unwrap().rows, 1);
+    assert_eq!(exact(&groups, |_| None), None);
+    // Wide cells are cut into pages that a header can describe.
+    let Pages::Slots(slots) = cells(&groups, 1 << 20).pages else { panic!() };
+    assert_eq!(slots.rows, 128);
+}
+
+#[test]
+fn measured_pages_must_cover_the_rows() {
+    let groups = Groups { rows: 131_080, per_group: 131_072 };
+    let page = |rows| Page { rows, bytes: 10, entries: rows };
+    assert!(Measured::new(&groups, [page(65_536), page(65_536), page(8)]).is_some());
+    assert!(Measured::new(&groups, [page(65_536), page(65_540), page(4)]).is_none());
+    assert!(Measured::new(&groups, [page(131_072)]).is_none());
+    assert!(Measured::new(&groups, [page(131_072), page(8), page(1)]).is_none());
+}
+
+#[test]
+fn a_file_that_is_too_large_has_no_layout() {
+    let groups = Groups::choose(u64::MAX / 8, 1);
+    assert!(Layout::new(groups, vec![cells(&groups, 8)]).is_none());
+}
+
+proptest! {
+    #[test]
+    fn places_follow_each_other(
+        rows in 1..600_000u64,
+        columns in proptest::collection::vec((0..4usize, 0..3000u64), 1..6),
+        measured_rows in 1..50_000u32,
+    ) {
+        let groups = Groups { rows, per_group: 131_072 };
+        let leaves: Vec<LeafSize> = columns
+            .iter()
+            .map(|&(kind, dictionary)| match kind {
+                0 => cells(&groups, 8),
+                1 => LeafSize { dictionary, ..cells(&groups, 1) },
+                2 => {
+                    let slots = padded(&groups, |rows| Some(rows * 30 + 9)).unwrap();
+                    LeafSize { dictionary: 0, pages: Pages::Slots(slots) }
+                }
+                _ => {
+                    let pages = (0..groups.count()).flat_map(|group| {
+                        let range = groups.rows_of(group);
+                        let mut left = (range.end - range.start) as u32;
+                        std::iter::from_fn(move || {
+                            let rows = left.min(measured_rows);
+                            left -= rows;
+                            (rows > 0).then_some(Page { rows, bytes: rows * 3, entries: rows })
+                        })
+                    });
+                    let measured = Measured::new(&groups, pages).unwrap();
+                    LeafSize { dictionary, pages: Pages::Measured(Arc::new(measured)) }
+                }
+            })
+            .collect();
+        let layout = Layout::new(groups, leaves.clone()).unwrap();
+        let mut at = 0;
+        let mut seen = vec![0; leaves.len()];
+        let mut numbers = vec![0; leaves.len()];
+        loop {
+            let next = match layout.locate(at) {
+                Place::Magic => 4,
+                Place::Gap(end) => end,
+                Place::Dictionary { leaf, start } => {
+                    prop_assert_eq!(start, at);
+                    at + leaves[leaf].dictionary
+                }
+                Place::Page(page) => {
+                    prop_assert_eq!((page.start, page.rows.start), (at, seen[page.leaf]));
+                    seen[page.leaf] = page.rows.end;
+                    prop_assert_eq!(layout.locate(at + page.bytes - 1), Place::Page(page.clone()));
+                    prop_assert!(page.bytes <= leaves[page.leaf].pages.longest());
+                    let (group, number) = (page.rows.start / groups.per_group, &mut numbers[page.leaf]);
+                    prop_assert_eq!(layout.page(group, page.leaf, *number), Some(page.clone()));
+                    *number += 1;
+                    if page.rows.end == groups.rows_of(group).end {
+                        prop_assert_eq!(layout.pages(group, page.leaf), *number);
+                        prop_assert_eq!(layout.page(group, page.leaf, *number), None);
+                        *number = 0;
+                    }
+                    at + page.bytes
+                }
+                Place::Footer => break,
+            };
+            prop_assert!(next > at);
+            at = next;
+        }
+        prop_assert_eq!(at, layout.end());
+        prop_assert!(seen.iter().all(|&end| end == rows));
+    }
+}
