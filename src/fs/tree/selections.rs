@@ -3,8 +3,7 @@
 //! A name is looked up by parsing it, which is free, and is never listed: whoever walks a tree would walk for ever. Rows are
 //! looked for when somebody opens a file below, or asks for a size that takes knowing them.
 
-use std::collections::HashMap;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
 use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
@@ -12,6 +11,7 @@ use parking_lot::Mutex;
 use super::file::{FileNode, Xattrs};
 use super::files::Files;
 use super::group::{Loaded, children};
+use super::in_use::InUse;
 use super::listing::{self, Child, ColumnView};
 use super::opened::Asked;
 use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Size};
@@ -90,7 +90,8 @@ impl Node for WhereDirectory {
         let files = &self.0.files;
         let (subject, bound) = self.0.and(name).map_err(|error| {
             let place = format!("{}: {}/where/{}", files.opened.path().display(), files.path, name.as_bstr());
-            files.opened.context().errors.add(&format!("{place}: character {}: {error}", error.position() + 1));
+            let before = name.get(..error.position()).unwrap_or(name).as_bstr().chars().count();
+            files.opened.context().errors.add(&format!("{place}: character {}: {error}", before + 1));
             Error::NotFound
         })?;
         Ok(Arc::new(SelectionDirectory(Arc::new(Chosen::new(subject, bound)?))))
@@ -110,7 +111,7 @@ struct Chosen {
     /// The chosen rows, once they are known.
     loaded: OnceLock<Arc<Loaded>>,
     /// Nodes of files by position, in the directory and in `columns/`, while somebody uses them: they own this.
-    nodes: Mutex<HashMap<(bool, usize), Weak<SelectionFile>>>,
+    nodes: Mutex<InUse<(bool, usize), SelectionFile>>,
 }
 
 impl Chosen {
@@ -143,11 +144,11 @@ impl Chosen {
 
     fn file(self: &Arc<Self>, in_columns: bool, position: usize, child: &Child) -> NodeRef {
         let mut nodes = self.nodes.lock();
-        let known = nodes.get(&(in_columns, position)).and_then(Weak::upgrade);
-        let node = known.unwrap_or_else(|| {
-            Arc::new(SelectionFile { chosen: self.clone(), child: child.clone(), file: OnceLock::new() })
-        });
-        nodes.insert((in_columns, position), Arc::downgrade(&node));
+        if let Some(node) = nodes.get(&(in_columns, position)) {
+            return node;
+        }
+        let node = Arc::new(SelectionFile { chosen: self.clone(), child: child.clone(), file: OnceLock::new() });
+        nodes.insert((in_columns, position), &node);
         node
     }
 }
