@@ -20,8 +20,13 @@ pub fn decode(id: i32, parameters: usize, input: &[u8]) {
 
 /// Decodes a chunk of `size` bytes; whatever comes of it, it must not panic.
 pub fn run(id: i32, parameters: Vec<u32>, size: usize, stored: &[u8]) {
-    let filter = Filter { id, optional: false, parameters, name: String::new(), available: false };
-    let pipeline = Pipeline::new(&[filter]).expect("a filter with a codec");
+    let pipeline = pipeline(id, parameters);
     let Scratch { first, second } = pipeline.scratch(0, size);
     let _ = pipeline.decode(0, stored, &mut vec![0; size], &mut vec![0; first], &mut vec![0; second]);
+}
+
+/// The pipeline of one filter that has a codec.
+pub fn pipeline(id: i32, parameters: Vec<u32>) -> Pipeline {
+    let filter = Filter { id, optional: false, parameters, name: String::new(), available: false };
+    Pipeline::new(&[filter]).expect("a filter with a codec")
 }
