@@ -12,9 +12,9 @@ use super::error::Error;
 use super::options::{Options, Region};
 use super::pool::{self, GLANCE};
 use super::process::{Gone, Worker};
-use super::protocol::{Answer, Fault, Reply, Request};
+use super::protocol::{Answer, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, Reply, Request};
 use crate::catalogue::{
-    ChunkMap, ChunkMapBuilder, Elements, FileInfo, Group, Link, Mapping, Mappings, Object, ObjectId,
+    ChunkMap, ChunkMapBuilder, Elements, FileInfo, Group, Link, MappedSource, Mapping, Mappings, Object, ObjectId,
 };
 use crate::source::{Interrupt, Source};
 
@@ -215,13 +215,18 @@ impl Client {
     /// # Errors
     /// See [`Error`]; [`Error::Hdf5`] where the mappings are of another kind, [`Error::TooLarge`] past `limit` runs.
     pub fn mappings(&self, id: ObjectId, len: u64, limit: u64, interrupt: &Interrupt) -> Result<Mappings, Error> {
-        let (mut all_sources, mut all) = (Vec::new(), Vec::new());
-        let mut start = 0;
+        let (mut all_sources, mut all) = (Vec::<MappedSource>::new(), Vec::new());
+        let (mut start, mut path_bytes) = (0, 0);
         loop {
             let answer = self.inner.call(Request::Mappings { id, start }, interrupt)?.0;
             let Answer::Mappings { mut sources, mut runs, next } = answer else { return Err(nonsense()) };
+            path_bytes += sources.iter().map(|source| source.path.len()).sum::<usize>();
             all_sources.append(&mut sources);
             all.append(&mut runs);
+            // A sound worker keeps to these.
+            if all_sources.len() > MAX_SOURCES || path_bytes > MAX_SOURCE_PATHS {
+                return Err(nonsense());
+            }
             if all.len() as u64 > limit {
                 let what = format!("the list of the mappings of the dataset at address {}", id.address);
                 let bytes = |runs: u64| runs.saturating_mul(size_of::<Mapping>() as u64);

@@ -30,6 +30,12 @@ pub(super) const MAX_HEAP: u64 = 48 << 20;
 /// Length of the memory shared with a worker: elements, then heap.
 pub(super) const SHARED: u64 = MAX_ELEMENTS + MAX_HEAP;
 
+/// Datasets that a virtual dataset may map: the daemon asks for a description of each.
+pub(super) const MAX_SOURCES: usize = 4096;
+
+/// Bytes of their paths.
+pub(super) const MAX_SOURCE_PATHS: usize = 1 << 20;
+
 /// The first message to a worker, sent together with the descriptors of the source and of the shared memory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Hello {

@@ -13,17 +13,11 @@ use super::error::{Id, Reason, check};
 use super::ffi;
 use super::session::{Session, address_of};
 use crate::catalogue::{MappedSource, Mapping, ObjectId, product};
-use crate::h5::protocol::{Answer, PAGE, Refusal};
+use crate::h5::protocol::{Answer, MAX_SOURCE_PATHS, MAX_SOURCES, PAGE, Refusal};
 
 /// Mappings that are looked at: each takes ten microseconds. (And libhdf5 some 10 KiB of memory: what a worker may have bounds them
 /// earlier.)
 const MAX_MAPPINGS: usize = 1 << 20;
-
-/// Datasets that one may map: the daemon asks for a description of each.
-const MAX_SOURCES: usize = 4096;
-
-/// Bytes of their paths.
-const MAX_PATHS: usize = 1 << 20;
 
 /// A mapping's encoding is at most this long: three numbers of 10 bytes and one of 5.
 const MAX_MAPPING: usize = 35;
@@ -127,8 +121,10 @@ impl Session {
             return Err(Reason::new("a source with % in its path"));
         }
         walk.sources.path_bytes += path.len();
-        if walk.sources.met.len() >= MAX_SOURCES || walk.sources.path_bytes > MAX_PATHS {
-            return Err(Reason::new(format!("more than {MAX_SOURCES} sources, or {MAX_PATHS} bytes of their paths")));
+        if walk.sources.met.len() >= MAX_SOURCES || walk.sources.path_bytes > MAX_SOURCE_PATHS {
+            return Err(Reason::new(format!(
+                "more than {MAX_SOURCES} sources, or {MAX_SOURCE_PATHS} bytes of their paths"
+            )));
         }
         let file = self.file(walk.id.file)?;
         let root = ObjectId { file: walk.id.file, address: address_of(file.id.raw(), file.address_size)? };
