@@ -7,6 +7,9 @@ use parking_lot::Mutex;
 
 use super::arrow::{Oddities, Oddity};
 
+/// Stretches of rows remembered apart: who reads rows all over a damaged column must not fill memory.
+const MOST_STRETCHES: usize = 4096;
+
 /// Oddities met so far in one column, for `.hepfs/findings`.
 #[derive(Debug, Default)]
 pub struct Tally {
@@ -30,12 +33,16 @@ pub struct Count {
 }
 
 impl Tally {
-    /// Adds the oddities of `rows`, whose positions count from its start.
+    /// Adds the oddities of `rows`, whose positions count from its start. Where more stretches than can be remembered have been
+    /// met, those apart from all of them are left out: what is counted was met.
     pub fn add(&self, rows: Range<u64>, oddities: &Oddities) {
         if oddities.is_empty() {
             return;
         }
         let mut seen = self.seen.lock();
+        if seen.counted.len() >= MOST_STRETCHES && !seen.touches(&rows) {
+            return;
+        }
         for (oddity, at) in oddities {
             let row = rows.start.saturating_add(*at);
             if seen.is_counted(row) {
@@ -57,6 +64,11 @@ impl Tally {
 impl Seen {
     fn is_counted(&self, row: u64) -> bool {
         self.counted.range(..=row).next_back().is_some_and(|(_, end)| row < *end)
+    }
+
+    /// Whether rows lie in or beside a stretch that is counted.
+    fn touches(&self, rows: &Range<u64>) -> bool {
+        self.counted.range(..=rows.end).next_back().is_some_and(|(_, end)| *end >= rows.start)
     }
 
     fn mark(&mut self, rows: Range<u64>) {
@@ -84,5 +96,17 @@ mod tests {
         tally.add(0..100, &odd(&[99]));
         assert_eq!(tally.counts(), [(Oddity::InvalidBoolean, Count { rows: 4, first: 99 })]);
         assert_eq!(tally.seen.lock().counted, BTreeMap::from([(0, 300)]));
+    }
+
+    #[test]
+    fn what_is_remembered_has_a_bound() {
+        let tally = Tally::default();
+        let odd = Oddities::from_iter([(Oddity::InvalidBoolean, 0)]);
+        for at in 0..10_000 {
+            tally.add(at * 2..at * 2 + 1, &odd);
+        }
+        assert_eq!(tally.counts(), [(Oddity::InvalidBoolean, Count { rows: 4096, first: 0 })]);
+        tally.add(1..2, &odd);
+        assert_eq!(tally.counts()[0].1.rows, 4097);
     }
 }
