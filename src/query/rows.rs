@@ -1,11 +1,14 @@
 //! The rows of a column that were selected.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, PrimitiveArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, PrimitiveArray, UInt64Array};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{ArrowDictionaryKeyType, ArrowNativeType, DataType, Int32Type, Int64Type};
+use arrow::error::ArrowError;
+use arrow::row::{OwnedRow, RowConverter, SortField};
 
 use super::selection::{Piece, Selected};
 use crate::source::Interrupt;
@@ -110,7 +113,11 @@ impl Rows for SelectedRows {
         let array = match parts.as_slice() {
             [] => return self.rows.array(0..0, interrupt),
             [only] => only.clone(),
-            parts => joined(parts, self.rows.data_type()).map_err(|error| self.error(error))?,
+            parts => {
+                let joined = joined(parts, self.rows.data_type(), interrupt);
+                interrupt.check()?;
+                joined.map_err(|error| self.error(error))?
+            }
         };
         if array.len() as u64 == range.end.saturating_sub(range.start) {
             Ok(array)
@@ -159,12 +166,12 @@ impl Rows for SelectedRows {
 }
 
 /// Parts of a column, one behind the other. Labels stay where they are in the dictionary of the first part, as in whatever
-/// the column itself gives; labels of later parts that differ come behind them.
-fn joined(parts: &[ArrayRef], data_type: &DataType) -> Result<ArrayRef, arrow::error::ArrowError> {
+/// the column itself gives; labels that only later parts have come behind them.
+fn joined(parts: &[ArrayRef], data_type: &DataType, interrupt: &Interrupt) -> Result<ArrayRef, ArrowError> {
     if let DataType::Dictionary(key, _) = data_type {
         match **key {
-            DataType::Int32 => return dictionaries::<Int32Type>(parts),
-            DataType::Int64 => return dictionaries::<Int64Type>(parts),
+            DataType::Int32 => return dictionaries::<Int32Type>(parts, interrupt),
+            DataType::Int64 => return dictionaries::<Int64Type>(parts, interrupt),
             _ => {}
         }
     }
@@ -172,32 +179,99 @@ fn joined(parts: &[ArrayRef], data_type: &DataType) -> Result<ArrayRef, arrow::e
     arrow::compute::concat(&parts)
 }
 
-fn dictionaries<K: ArrowDictionaryKeyType>(parts: &[ArrayRef]) -> Result<ArrayRef, arrow::error::ArrowError> {
+fn dictionaries<K: ArrowDictionaryKeyType>(parts: &[ArrayRef], interrupt: &Interrupt) -> Result<ArrayRef, ArrowError> {
     let Some(first) = parts.first() else { return Ok(arrow::array::new_empty_array(&K::DATA_TYPE)) };
-    let mut labels = first.as_dictionary::<K>().values().clone();
+    let first = first.as_dictionary::<K>().values();
+    let mut merged: Option<Labels> = None;
     let mut keys: Vec<ArrayRef> = Vec::with_capacity(parts.len());
     for part in parts {
         let part = part.as_dictionary::<K>();
         let own = part.values();
-        let is_same = own.to_data().ptr_eq(&labels.to_data()) || own.to_data() == labels.to_data();
-        if is_same {
+        if own.to_data().ptr_eq(&first.to_data()) || own.to_data() == first.to_data() {
             keys.push(Arc::new(part.keys().clone()));
             continue;
         }
-        let shared = own.len().min(labels.len());
-        let common =
-            (0..shared).find(|at| own.slice(*at, 1).to_data() != labels.slice(*at, 1).to_data()).unwrap_or(shared);
-        let shift = labels.len() - common;
-        let moved = |key: K::Native| {
-            if key.as_usize() < common { key } else { K::Native::usize_as(key.as_usize().wrapping_add(shift)) }
+        interrupt.check().map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
+        let merged = match &mut merged {
+            Some(merged) => merged,
+            none => none.insert(Labels::new(first)?),
         };
+        let places = merged.places::<K>(own)?;
+        // A slot without a value may hold any key.
+        let moved = |key: K::Native| places.get(key.as_usize()).copied().unwrap_or_default();
         keys.push(Arc::new(part.keys().unary::<_, K>(moved)));
-        if own.len() > common {
-            labels = arrow::compute::concat(&[labels.as_ref(), own.slice(common, own.len() - common).as_ref()])?;
-        }
     }
     let keys: Vec<&dyn Array> = keys.iter().map(AsRef::as_ref).collect();
     let keys = arrow::compute::concat(&keys)?;
     let keys: &PrimitiveArray<K> = keys.as_primitive();
+    let labels = match merged {
+        Some(merged) => arrow::compute::concat(&merged.parts.iter().map(AsRef::as_ref).collect::<Vec<_>>())?,
+        None => first.clone(),
+    };
     Ok(Arc::new(DictionaryArray::<K>::try_new(keys.clone(), labels)?))
+}
+
+/// Labels of several dictionaries, each once, in the order met.
+struct Labels {
+    converter: RowConverter,
+    places: HashMap<OwnedRow, usize>,
+    parts: Vec<ArrayRef>,
+    count: usize,
+}
+
+impl Labels {
+    /// Those of the first dictionary stay where they are.
+    fn new(first: &ArrayRef) -> Result<Self, ArrowError> {
+        let converter = RowConverter::new(vec![SortField::new(first.data_type().clone())])?;
+        let mut places = HashMap::with_capacity(first.len());
+        for (at, row) in converter.convert_columns(std::slice::from_ref(first))?.iter().enumerate() {
+            places.entry(row.owned()).or_insert(at);
+        }
+        Ok(Self { converter, places, parts: vec![first.clone()], count: first.len() })
+    }
+
+    /// Where each label of another dictionary is; those that are new come last.
+    fn places<K: ArrowDictionaryKeyType>(&mut self, own: &ArrayRef) -> Result<Vec<K::Native>, ArrowError> {
+        let (mut places, mut fresh) = (Vec::with_capacity(own.len()), Vec::new());
+        for (at, row) in self.converter.convert_columns(std::slice::from_ref(own))?.iter().enumerate() {
+            let place = *self.places.entry(row.owned()).or_insert_with(|| {
+                fresh.push(at as u64);
+                self.count + fresh.len() - 1
+            });
+            places.push(K::Native::from_usize(place).ok_or(ArrowError::DictionaryKeyOverflowError)?);
+        }
+        if !fresh.is_empty() {
+            self.count += fresh.len();
+            self.parts.push(arrow::compute::take(own.as_ref(), &UInt64Array::from(fresh), None)?);
+        }
+        Ok(places)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int32Array, LargeStringArray};
+
+    use super::*;
+
+    /// Names of an enumeration, and behind them the codes without a name that each part met, as the column gives them.
+    #[test]
+    fn labels_of_all_parts_are_there_once() {
+        let part = |keys: Vec<Option<i32>>, labels: &[&str]| -> ArrayRef {
+            let labels = Arc::new(LargeStringArray::from(labels.to_vec()));
+            Arc::new(DictionaryArray::<Int32Type>::new(Int32Array::from(keys), labels))
+        };
+        let parts = [
+            part(vec![Some(0), None, Some(2)], &["a", "b", "7"]),
+            part(vec![Some(3), Some(1), None, Some(2)], &["a", "b", "9", "7"]),
+            part(vec![Some(1)], &["a", "b", "7"]),
+            part(vec![Some(2)], &["a", "b", "9"]),
+        ];
+        let joined = joined(&parts, parts[0].data_type(), &Interrupt::new()).unwrap();
+        let expected = part(
+            vec![Some(0), None, Some(2), Some(2), Some(1), None, Some(3), Some(1), Some(3)],
+            &["a", "b", "7", "9"],
+        );
+        assert_eq!(joined.to_data(), expected.to_data());
+    }
 }

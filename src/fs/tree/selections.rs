@@ -147,7 +147,12 @@ impl Chosen {
         if let Some(node) = nodes.get(&(in_columns, position)) {
             return node;
         }
-        let node = Arc::new(SelectionFile { chosen: self.clone(), child: child.clone(), file: OnceLock::new() });
+        let node = Arc::new(SelectionFile {
+            chosen: self.clone(),
+            child: child.clone(),
+            file: OnceLock::new(),
+            of_all: OnceLock::new(),
+        });
         nodes.insert((in_columns, position), &node);
         node
     }
@@ -234,6 +239,7 @@ struct SelectionFile {
     chosen: Arc<Chosen>,
     child: Child,
     file: OnceLock<FileNode>,
+    of_all: OnceLock<FileNode>,
 }
 
 impl SelectionFile {
@@ -246,8 +252,14 @@ impl SelectionFile {
     }
 
     /// The same file over all rows.
-    fn of_all(&self) -> Result<FileNode, Error> {
-        self.chosen.subject.files.file(&self.chosen.all, &self.child)
+    fn of_all(&self) -> Result<&FileNode, Error> {
+        if let Some(file) = self.of_all.get() {
+            return Ok(file);
+        }
+        // What is known of the selected rows says nothing of all.
+        let files = Files { selection: None, ..self.chosen.subject.files.as_ref().clone() };
+        let file = files.file(&self.chosen.all, &self.child)?;
+        Ok(self.of_all.get_or_init(|| file))
     }
 
     /// Whether a bound serves as its size until it is opened.
