@@ -68,6 +68,21 @@ fn a_selection_has_what_its_table_has() {
     assert_eq!(mounted.text(".hepfs/errors"), "");
 }
 
+#[test]
+fn a_column_that_cannot_be_written_is_named() {
+    let place = format!("{}:events", data().join("july_lists.h5").display());
+    for format in ["csv", "ndjson", "parquet", "arrow"] {
+        let output = hepfs(["query", &place, "id is not null", "--cache-folder", "none", "--format", format]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && !output.stdout.is_empty(), "{format}: {said}");
+        assert_eq!(said, "hepfs: column \"later\" is left out: KIND \"PACKED\" is not known\n", "{format}");
+    }
+    let output = hepfs(["query", &place, "id is not null", "--cache-folder", "none", "--columns", "id,later"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && output.stdout.is_empty());
+    assert!(said.contains("column \"later\": KIND \"PACKED\" is not known"), "{said}");
+}
+
 /// The directories of tables below a directory.
 fn tables(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

@@ -15,7 +15,7 @@ use super::place::Place;
 use super::signals::{self, INTERRUPTED};
 use crate::query::{self, Bound, Selection, expression};
 use crate::source::Interrupt;
-use crate::table::Table;
+use crate::table::{Column, Table};
 use crate::views::View;
 use crate::views::ipc::{IpcColumn, IpcView};
 use crate::views::parquet::{ParquetColumn, ParquetView};
@@ -121,45 +121,72 @@ fn explained(expression: &str, error: &query::Error) -> String {
     format!("expression, character {} ({place}): {error}", before.chars().count() + 1)
 }
 
-/// The columns to write; `None` is all.
+/// The columns to write; `None` is all that have the table's rows. The others are named on standard error.
 fn wanted<'a>(table: &Table, names: &'a [String]) -> Result<Option<&'a [String]>, Error> {
-    let is_known = |name: &String| table.columns.iter().any(|column| column.name == *name && column.in_table);
-    match names.iter().find(|name| !is_known(name)) {
-        Some(unknown) => {
-            let known: Vec<_> =
-                table.columns.iter().filter(|column| column.in_table).map(|column| column.name.to_string()).collect();
-            Err(Error::Usage(format!("--columns: there is no column {unknown:?}; columns: {}", known.join(", "))))
+    if names.is_empty() {
+        for column in table.columns.iter().filter(|column| !column.in_table) {
+            say_left_out(column, &apart(table, column));
         }
-        None => Ok((!names.is_empty()).then_some(names)),
+        return Ok(None);
+    }
+    for name in names {
+        match table.columns.iter().find(|column| column.name == *name) {
+            Some(column) if column.in_table => {}
+            Some(column) => return Err(Error::Usage(format!("--columns: column {name:?}: {}", apart(table, column)))),
+            None => {
+                let known = table.columns.iter().filter(|column| column.in_table);
+                let known: Vec<_> = known.map(|column| column.name.to_string()).collect();
+                let known = known.join(", ");
+                return Err(Error::Usage(format!("--columns: there is no column {name:?}; columns: {known}")));
+            }
+        }
+    }
+    Ok(Some(names))
+}
+
+/// Why a column does not stand in the table.
+fn apart(table: &Table, column: &Column) -> String {
+    match &column.rows {
+        Ok(rows) => format!("it has {} rows, the table {}", rows.len(), table.rows),
+        Err(reason) => reason.clone(),
     }
 }
 
-/// The file that a mount would show of the table.
+fn say_left_out(column: &Column, reason: &str) {
+    eprintln!("hepfs: column {:?} is left out: {reason}", column.name);
+}
+
+/// The file that a mount would show of the table. A column that has no place in it is left out, and said to be.
 fn view(table: &Table, format: Format, place: &Place) -> Result<Box<dyn View>, Error> {
     let refused = |reason: String| Error::Usage(format!("{}: {reason}", place.name));
     let context = &place.context;
     let text = |format| {
-        let columns = table.columns.iter().filter_map(|column| {
-            let rows = column.rows.as_ref().ok()?.clone();
-            Some(TextColumn { name: column.name.clone(), rows, longest: None })
-        });
-        TextView::new(columns.collect(), format, &context.csv, None, context.blocks.clone(), None)
+        let column = |column: &Column| {
+            let rows = column.rows.clone()?;
+            Ok(TextColumn { name: column.name.clone(), rows, longest: None })
+        };
+        TextView::new(written(table, column), format, &context.csv, None, context.blocks.clone(), None)
     };
     Ok(match format {
         Format::Csv => Box::new(text(text::Format::Csv)),
         Format::Ndjson => Box::new(text(text::Format::Ndjson)),
         Format::Parquet => {
-            let columns = table.columns.iter().filter_map(|column| ParquetColumn::new(table, column).ok());
-            let columns: Vec<_> = columns.collect();
+            let columns = written(table, |column| ParquetColumn::new(table, column));
             ParquetView::check(&columns).map_err(refused)?;
             Box::new(ParquetView::new(columns, context.blocks.clone()))
         }
         Format::Arrow => {
-            let columns = IpcColumn::of_table(table);
+            let columns = written(table, |column| IpcColumn::new(table, column));
             crate::views::ipc::check(&columns).map_err(refused)?;
             Box::new(IpcView::new(columns, context.blocks.clone(), None))
         }
     })
+}
+
+/// The columns that can be written; the others are named on standard error.
+fn written<T>(table: &Table, make: impl Fn(&Column) -> Result<T, String>) -> Vec<T> {
+    let made = |column: &Column| make(column).map_err(|reason| say_left_out(column, &reason)).ok();
+    table.columns.iter().filter_map(made).collect()
 }
 
 fn write(view: &dyn View, interrupt: &Interrupt, place: &Place) -> Result<(), Error> {
