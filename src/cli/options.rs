@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::Error;
 use crate::fs::tree::{Context, ViewOptions};
 use crate::h5;
-use crate::store::{self, Store};
+use crate::store::{self, Decoder, Store};
 use crate::views::text::CsvOptions;
 
 /// How sources are read.
@@ -28,6 +28,11 @@ pub(super) struct Reading {
     /// Folder of HDF5 filter plugins, for filters that hepfs does not know (none is used unless you name one)
     #[arg(long, value_name = "FOLDER")]
     pub plugins: Option<PathBuf>,
+
+    /// Who makes values of what is stored: hepfs on all cores, or the HDF5 library alone, which is slower: a second opinion where
+    /// you doubt the first
+    #[arg(long, value_name = "own|libhdf5", value_enum, default_value_t = Decode::Own)]
+    pub decode: Decode,
 
     /// Follow external links, external storage and virtual datasets into other files below the source's own folder
     /// (never elsewhere). Without this, a file cannot show you what lies outside it
@@ -82,6 +87,15 @@ pub(super) enum Switch {
     Off,
 }
 
+/// Who makes values of what is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Decode {
+    /// hepfs, wherever it can.
+    Own,
+    /// The HDF5 library.
+    Libhdf5,
+}
+
 impl Reading {
     /// What all nodes of a tree over sources share.
     ///
@@ -95,6 +109,10 @@ impl Reading {
         let store = Store::new(store::Options {
             cache_size: self.cache_size.unwrap_or(defaults.cache_size),
             max_chunk: self.max_chunk,
+            decoder: match self.decode {
+                Decode::Own => Decoder::Own,
+                Decode::Libhdf5 => Decoder::Library,
+            },
             kept_folder: self.kept_folder(),
             kept_size: self.cache_folder_size,
             ..defaults
@@ -137,6 +155,9 @@ impl Reading {
         if let Some(folder) = &self.plugins {
             arguments.push("--plugins".into());
             arguments.push(folder.into());
+        }
+        if self.decode == Decode::Libhdf5 {
+            arguments.push("--decode=libhdf5".into());
         }
         if self.follow_external {
             arguments.push("--follow-external".into());

@@ -9,7 +9,7 @@ use super::fill::Fill;
 use super::geometry::Grid;
 use super::heap::{ElementBatch, Heap, IN_MEMORY, Move, relocate};
 use super::mapped::{Mapped, Virtual};
-use super::{Error, File, Lent, worker};
+use super::{Decoder, Error, File, Lent, worker};
 use crate::catalogue::{self, Elements, Layout};
 use crate::source::Interrupt;
 
@@ -380,7 +380,8 @@ fn access(
     };
     // Addresses of another file mean nothing in this one.
     let elsewhere = description.id.file != 0;
-    if let Some(reason) = unavailable(&description.filters) {
+    let by_library = file.store().decoder() == Decoder::Library;
+    if let Some(reason) = unavailable(&description.filters, by_library) {
         return Err(reason);
     }
     if let Some(reason) = elsewhere_only(&description.layout, file.client().follows_external()) {
@@ -390,13 +391,13 @@ fn access(
         Layout::Chunked { chunk, partial_unfiltered } => {
             let grid = Grid::new(shape, chunk, size)?;
             let how = match Pipeline::new(&description.filters) {
-                Ok(_) if elsewhere => How::Worker { filter: None },
+                Ok(_) if elsewhere || by_library => How::Worker { filter: None },
                 Ok(pipeline) => How::Stored { pipeline, partial_unfiltered: *partial_unfiltered },
                 Err(filter) => How::Worker { filter: Some(filter) },
             };
             Ok(Access::Chunks(chunks(grid, how)))
         }
-        Layout::Contiguous { .. } | Layout::Virtual { .. } if elsewhere => Ok(Access::Chunks(pieces()?)),
+        Layout::Contiguous { .. } | Layout::Virtual { .. } if elsewhere || by_library => Ok(Access::Chunks(pieces()?)),
         // `H5Dget_offset` adds the user block to the address that means "not allocated", which then wraps around.
         Layout::Contiguous { address: Some(address) } if *address < file.info().user_block => Ok(Access::Unwritten),
         Layout::Contiguous { address: Some(address) } => Ok(Access::Run(*address)),

@@ -77,6 +77,8 @@ pub struct Options {
     pub max_chunk: u64,
     /// Threads that decode ahead of sequential readers: one for each core.
     pub threads: usize,
+    /// Who undoes filters and follows descriptors (`--decode`).
+    pub decoder: Decoder,
     /// Folder for what is kept of sources (`--cache-folder`); none, so nothing is kept.
     pub kept_folder: Option<PathBuf>,
     /// Bytes of everything in that folder (`--cache-folder-size`): 1 GiB.
@@ -89,10 +91,20 @@ impl Default for Options {
             cache_size: (memory() / 4).min(1 << 30),
             max_chunk: 1 << 30,
             threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
+            decoder: Decoder::Own,
             kept_folder: None,
             kept_size: 1 << 30,
         }
     }
+}
+
+/// Who makes elements of what is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decoder {
+    /// This program, wherever it can.
+    Own,
+    /// libhdf5 alone, in its worker: slow, and a second opinion.
+    Library,
 }
 
 /// Bytes of memory of this machine; 4 GiB where it does not say.
@@ -154,6 +166,11 @@ impl Store {
     /// Bytes of the largest chunk that is decoded.
     pub fn max_chunk(&self) -> u64 {
         self.options.max_chunk
+    }
+
+    /// Who makes elements of what is stored.
+    pub fn decoder(&self) -> Decoder {
+        self.options.decoder
     }
 
     /// What is kept of sources in the user's cache folder. [`File::kept`] and [`File::keep`] go with a file's identity.

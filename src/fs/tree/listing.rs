@@ -382,7 +382,7 @@ fn array_views(dataset: &Dataset, follow: bool) -> [Result<(), String>; 2] {
     if let Layout::Unknown(class) = dataset.layout {
         return refuse(format!("layout class {class} is not known"));
     }
-    if let Some(reason) = unavailable(&dataset.filters).or_else(|| elsewhere_only(&dataset.layout, follow)) {
+    if let Some(reason) = unavailable(&dataset.filters, false).or_else(|| elsewhere_only(&dataset.layout, follow)) {
         return refuse(reason);
     }
     let bytes = dataset.len().and_then(|len| len.checked_mul(dataset.datatype.size));

@@ -60,13 +60,15 @@ pub struct Missing {
     pub name: String,
 }
 
-/// Why elements behind these filters cannot be had: the first that neither this program nor libhdf5 can undo.
-pub fn unavailable(filters: &[Filter]) -> Option<String> {
-    let filter = filters.iter().find(|filter| !filter.available && Codec::new(filter).is_err())?;
+/// Why elements behind these filters cannot be had: the first that neither this program nor libhdf5 can undo, or that libhdf5
+/// cannot, where it alone is to do it.
+pub fn unavailable(filters: &[Filter], by_library: bool) -> Option<String> {
+    let filter = filters.iter().find(|filter| !filter.available && (by_library || Codec::new(filter).is_err()))?;
     let name = if filter.name.is_empty() { String::new() } else { format!(" ({})", filter.name) };
     Some(format!(
-        "filter {}{name} is not known; where its HDF5 plugin is installed, name that folder with --plugins",
-        filter.id
+        "filter {}{name} is not known{}; where its HDF5 plugin is installed, name that folder with --plugins",
+        filter.id,
+        if by_library { " to libhdf5" } else { "" },
     ))
 }
 
