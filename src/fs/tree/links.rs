@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bstr::BString;
+use bstr::{BStr, BString};
 
 use super::listing::{COLUMNS, Shown, shown_name};
 use super::{Interrupt, Opened};
@@ -20,7 +20,25 @@ pub(super) struct Resolver<'a> {
     line: &'a [ObjectId],
     interrupt: &'a Interrupt,
     /// Groups on the way to targets.
-    visited: RefCell<HashMap<String, Option<Arc<Group>>>>,
+    visited: RefCell<HashMap<String, Option<Arc<Visited>>>>,
+}
+
+/// A group that many links may lead through.
+struct Visited {
+    group: Arc<Group>,
+    /// Its links by name.
+    places: HashMap<BString, usize>,
+}
+
+impl Visited {
+    fn new(group: Arc<Group>) -> Arc<Self> {
+        let places = group.links.iter().enumerate().map(|(at, link)| (link.name.clone(), at)).collect();
+        Arc::new(Self { group, places })
+    }
+
+    fn object(&self, name: &[u8]) -> Option<&Object> {
+        self.group.links.get(*self.places.get(BStr::new(name))?)?.target.object()
+    }
 }
 
 impl<'a> Resolver<'a> {
@@ -72,25 +90,25 @@ impl<'a> Resolver<'a> {
     fn find(&self, path: &[u8]) -> Option<Shown> {
         let mut shown: Vec<BString> = Vec::new();
         let mut at = "/".to_owned();
-        let mut group = self.visit(&at, self.opened.file().info().root)?;
+        let mut visited = self.visit(&at, self.opened.file().info().root)?;
         let mut parts = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".").peekable();
         while let Some(part) = parts.next() {
-            let object = group.link(part)?.target.object()?;
+            let (group, object) = (&visited.group, visited.object(part)?);
             let is_table = hep001::recognise(&at, &group.attributes) == Recognised::Table;
             match object {
                 Object::Group { id, .. } => {
-                    shown.push(shown_name(&group, is_table, part));
+                    shown.push(shown_name(group, is_table, part, object));
                     at = join(&at, part);
                     if parts.peek().is_none() {
                         break;
                     }
-                    group = self.visit(&at, *id)?;
+                    visited = self.visit(&at, *id)?;
                 }
                 Object::Dataset(dataset) if parts.peek().is_none() => {
                     if is_table && dataset.shape.len() == 1 {
                         shown.push(COLUMNS.into());
                     }
-                    shown.push(shown_name(&group, is_table, part));
+                    shown.push(shown_name(group, is_table, part, object));
                     return Some(Shown::Files { stem: self.relative(&shown) });
                 }
                 _ => return None,
@@ -99,15 +117,18 @@ impl<'a> Resolver<'a> {
         Some(Shown::Directory(self.relative(&shown)))
     }
 
-    fn visit(&self, path: &str, id: ObjectId) -> Option<Arc<Group>> {
-        if path == self.path {
-            return Some(self.group.clone());
+    fn visit(&self, path: &str, id: ObjectId) -> Option<Arc<Visited>> {
+        if let Some(known) = self.visited.borrow().get(path) {
+            return known.clone();
         }
-        let mut visited = self.visited.borrow_mut();
-        let known = visited
-            .entry(path.to_owned())
-            .or_insert_with(|| self.opened.file().group(id, self.interrupt).ok().map(Arc::new));
-        known.clone()
+        let group = if path == self.path {
+            Some(self.group.clone())
+        } else {
+            self.opened.file().group(id, self.interrupt).ok().map(Arc::new)
+        };
+        let group = group.map(Visited::new);
+        self.visited.borrow_mut().insert(path.to_owned(), group.clone());
+        group
     }
 
     /// The way from the group's own directory to the names `shown` below the root of the file.

@@ -337,8 +337,8 @@ pub(super) fn list(
 
 /// The name, or for a dataset the stem of the names, under which a member of a group is shown; what [`list`] gives it,
 /// short of clashes between escaped names.
-pub(super) fn shown_name(group: &Group, is_table: bool, name: &[u8]) -> BString {
-    if !matches!(group.link(name).and_then(|link| link.target.object()), Some(Object::Group { .. })) {
+pub(super) fn shown_name(group: &Group, is_table: bool, name: &[u8], object: &Object) -> BString {
+    if !matches!(object, Object::Group { .. }) {
         return names::encode(name);
     }
     let plain = names::encode_directory(name);
