@@ -380,13 +380,11 @@ fn access(
     };
     // Addresses of another file mean nothing in this one.
     let elsewhere = description.id.file != 0;
-    let by_library = file.store().decoder() == Decoder::Library;
-    if let Some(reason) = unavailable(&description.filters, by_library) {
+    let reach = Reach::of(file);
+    if let Some(reason) = reach.lacks(description) {
         return Err(reason);
     }
-    if let Some(reason) = elsewhere_only(&description.layout, file.client().follows_external()) {
-        return Err(reason);
-    }
+    let by_library = reach.by_library;
     match &description.layout {
         Layout::Chunked { chunk, partial_unfiltered } => {
             let grid = Grid::new(shape, chunk, size)?;
@@ -408,8 +406,32 @@ fn access(
     }
 }
 
+/// What of a file may be read, and by whom, as the user said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reach {
+    follow: bool,
+    by_library: bool,
+}
+
+impl Reach {
+    /// What may be read of a file.
+    pub fn of(file: &File) -> Self {
+        Self { follow: file.client().follows_external(), by_library: file.store().decoder() == Decoder::Library }
+    }
+
+    /// Whether other files are read.
+    pub fn follows(self) -> bool {
+        self.follow
+    }
+
+    /// Why the elements of a dataset cannot be had, where that is known before reading.
+    pub fn lacks(self, description: &catalogue::Dataset) -> Option<String> {
+        unavailable(&description.filters, self.by_library).or_else(|| elsewhere_only(&description.layout, self.follow))
+    }
+}
+
 /// Why elements that lie in other files cannot be had, where they do; `follow` as the user said.
-pub fn elsewhere_only(layout: &Layout, follow: bool) -> Option<String> {
+fn elsewhere_only(layout: &Layout, follow: bool) -> Option<String> {
     match layout {
         Layout::External { files } if !follow => {
             let names: Vec<String> = files.iter().map(|file| format!("{file:?}")).collect();

@@ -53,7 +53,7 @@ use mapped::HeldMappings;
 
 pub use budget::{Budget, Buffer, Reservation, Shortage};
 pub use cache::Cache;
-pub use dataset::{Dataset, elsewhere_only};
+pub use dataset::{Dataset, Reach};
 pub use dataset_rows::DatasetRows;
 pub(crate) use dataset_rows::count_of;
 pub use error::Error;

@@ -15,7 +15,7 @@ use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRe
 use crate::catalogue::{Attribute, ObjectId};
 use crate::dialects::hep001::{self, Recognised};
 use crate::fs::node::DirEntry;
-use crate::store;
+use crate::store::{self, Reach};
 use crate::table::{Finding, Table};
 use crate::views::metadata::Member;
 
@@ -107,13 +107,10 @@ impl GroupNode {
             Recognised::Table => Some(Arc::new(hep001::build(file, &self.files_of.path, &group, interrupt))),
         };
         let leads = links::Resolver::new(&self.files_of.opened, &group, &self.files_of.path, &self.line, interrupt);
-        let (listing, members) = listing::list(
-            &group,
-            &self.files_of.path,
-            table.as_deref(),
-            file.client().follows_external(),
-            &|target, name| leads.shown(target, name),
-        );
+        let (listing, members) =
+            listing::list(&group, &self.files_of.path, table.as_deref(), Reach::of(file), &|target, name| {
+                leads.shown(target, name)
+            });
         let (columns, column_members) = table.as_deref().map(listing::list_columns).unwrap_or_default();
         // What it cut short looks broken, and a listing stays for as long as its group is known.
         interrupt.check()?;

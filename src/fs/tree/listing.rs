@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 use crate::catalogue::{Class, Dataset, Group, Layout, Object, ObjectId, Target, join};
 use crate::fs::names;
 use crate::fs::node::Kind;
-use crate::store::{codec::unavailable, elsewhere_only};
+use crate::store::Reach;
 use crate::table::{Column, Table};
 use crate::views::ipc::{self, IpcColumn};
 use crate::views::metadata::{Member, array_details};
@@ -148,12 +148,12 @@ pub(super) enum Shown {
 
 /// The directory of a group, with what `metadata.json` says of each member.
 ///
-/// `follow` says whether other files are read; `link_target` tells where a soft link leads, and for a hard link to a group whether that group is shown elsewhere.
+/// `reach` says what may be read; `link_target` tells where a soft link leads, and for a hard link to a group whether that group is shown elsewhere.
 pub(super) fn list(
     group: &Group,
     path: &str,
     table: Option<&Table>,
-    follow: bool,
+    reach: Reach,
     link_target: &LinkTarget<'_>,
 ) -> (Listing, Vec<Member>) {
     let mut listing = Listing::default();
@@ -218,7 +218,7 @@ pub(super) fn list(
                     dataset: Arc::new((**dataset).clone()),
                 });
                 let stem = free_stem(&link.name, &[".npy", ".raw"], &taken);
-                let [npy, raw] = array_views(dataset, follow);
+                let [npy, raw] = array_views(dataset, reach);
                 for (suffix, view, child) in
                     [(".npy", npy, Child::Npy(array.clone())), (".raw", raw, Child::Raw(array.clone()))]
                 {
@@ -241,7 +241,7 @@ pub(super) fn list(
                     Some(Shown::Files { stem: target }) => {
                         let stem = free_stem(&link.name, &[".npy", ".raw"], &taken);
                         let [npy, mut raw] = match object {
-                            Some(Object::Dataset(dataset)) => array_views(dataset, follow),
+                            Some(Object::Dataset(dataset)) => array_views(dataset, reach),
                             _ => [Ok(()), Ok(())],
                         };
                         if let Some(Object::Dataset(dataset)) = object
@@ -274,7 +274,7 @@ pub(super) fn list(
                 member.kind = "external link";
                 member.details.insert("file".into(), file.to_string().into());
                 member.details.insert("target".into(), path.to_string().into());
-                member.not_shown.push(if follow {
+                member.not_shown.push(if reach.follows() {
                     "it leads to nothing that may be followed: other files lie below the source's own folder".into()
                 } else {
                     "links into other files are followed only with --follow-external".into()
@@ -374,7 +374,7 @@ fn text_fits(rows: u64) -> bool {
 }
 
 /// Whether `.npy` and `.raw` of an array can be shown.
-fn array_views(dataset: &Dataset, follow: bool) -> [Result<(), String>; 2] {
+fn array_views(dataset: &Dataset, reach: Reach) -> [Result<(), String>; 2] {
     let refuse = |reason: String| [Err(reason.clone()), Err(reason)];
     if dataset.null {
         return refuse("the dataspace is null: there is no element".into());
@@ -382,7 +382,7 @@ fn array_views(dataset: &Dataset, follow: bool) -> [Result<(), String>; 2] {
     if let Layout::Unknown(class) = dataset.layout {
         return refuse(format!("layout class {class} is not known"));
     }
-    if let Some(reason) = unavailable(&dataset.filters, false).or_else(|| elsewhere_only(&dataset.layout, follow)) {
+    if let Some(reason) = reach.lacks(dataset) {
         return refuse(reason);
     }
     let bytes = dataset.len().and_then(|len| len.checked_mul(dataset.datatype.size));

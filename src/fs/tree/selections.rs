@@ -18,8 +18,8 @@ use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef,
 use crate::catalogue::{Group, ObjectId};
 use crate::fs::node::DirEntry;
 use crate::query::{self, Bound, Predicate, Selection, path};
-use crate::store::Lent;
 use crate::store::pass::Progress;
+use crate::store::{Lent, Reach};
 use crate::table::Table;
 use crate::views::Access;
 use crate::views::constant::ConstantView;
@@ -161,7 +161,7 @@ impl Chosen {
 /// What a group that holds nothing but a table shows.
 fn of_table(id: ObjectId, table: Table) -> Loaded {
     let group = Group { id, attributes: table.attributes.clone(), links: Vec::new(), creation_order: false };
-    let (listing, members) = listing::list(&group, &table.path, Some(&table), false, &|_, _| None);
+    let (listing, members) = listing::list(&group, &table.path, Some(&table), Reach::default(), &|_, _| None);
     let (columns, column_members) = listing::list_columns(&table);
     Loaded {
         attributes: group.attributes,
