@@ -196,6 +196,14 @@ impl Chunks {
         }
     }
 
+    /// Whether chunks go through filters, or come from the worker.
+    pub fn is_decoded(&self) -> bool {
+        match &self.how {
+            How::Stored { pipeline, .. } => !pipeline.is_identity(0),
+            How::Worker { .. } => true,
+        }
+    }
+
     fn copy(
         self: &Arc<Self>,
         index: u64,

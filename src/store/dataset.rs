@@ -125,6 +125,16 @@ impl Dataset {
         }
     }
 
+    /// Whether elements are decoded: by filters, or by the HDF5 worker. Of a virtual dataset that is not known before it is
+    /// read.
+    pub fn is_decoded(&self) -> bool {
+        match &self.access {
+            Access::Chunks(chunks) => chunks.is_decoded(),
+            Access::Virtual(access) => access.is_decoded(),
+            Access::Unwritten | Access::Run(_) => false,
+        }
+    }
+
     fn way(&self, interrupt: &Interrupt) -> Result<Way<'_>, Error> {
         Ok(match &self.access {
             Access::Unwritten => Way::Unwritten,

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use ::arrow::array::ArrayRef;
-use ::arrow::buffer::MutableBuffer;
-use ::arrow::datatypes::DataType;
+use ::arrow::array::{Array, ArrayRef, AsArray, UInt8Array};
+use ::arrow::buffer::{Buffer, MutableBuffer};
+use ::arrow::datatypes::{DataType, UInt8Type};
 
 use super::arrow::{DecodeError, FillTest, Memory, Oddities, arrow_type, decode};
+use super::statistics::{self, Scalar, Summary};
 use super::{Dataset, Error, Lent, RowRange, Rows, Tally};
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
@@ -37,6 +38,24 @@ impl DatasetRows {
 
     fn datatype(&self) -> &Datatype {
         &self.dataset.description().datatype
+    }
+
+    /// Whether elements are more than their own bytes.
+    fn leads_elsewhere(&self) -> bool {
+        self.datatype().is_variable() || self.datatype().holds_reference()
+    }
+
+    /// Elements that are their own bytes.
+    fn shown(&self, bytes: Buffer, count: usize, oddities: &mut Oddities) -> Result<ArrayRef, DecodeError> {
+        let none = Memory(&[]);
+        let array = decode(self.datatype(), bytes.clone(), count, &none, oddities)?;
+        Ok(self.fill.apply(array, self.datatype(), &bytes, &none))
+    }
+
+    /// The same without oddities, which are counted for those who look at values.
+    fn values_of(&self, bytes: Buffer) -> Option<ArrayRef> {
+        let count = bytes.len() / usize::try_from(self.datatype().size).ok().filter(|size| *size > 0)?;
+        self.shown(bytes, count, &mut Oddities::new()).ok()
     }
 
     fn decode_error(&self, range: &RowRange, error: DecodeError) -> Error {
@@ -88,20 +107,17 @@ impl Rows for DatasetRows {
                 option: "--max-chunk",
             });
         }
-        let array = if datatype.is_variable() || datatype.holds_reference() {
+        let array = if self.leads_elsewhere() {
             let batch = self.dataset.read_elements(range.clone(), interrupt)?;
-            let bytes = ::arrow::buffer::Buffer::from_vec(batch.bytes);
+            let bytes = Buffer::from_vec(batch.bytes);
             let array = decode(datatype, bytes.clone(), count, &batch.heap, &mut oddities)
                 .map_err(|error| self.decode_error(&range, error))?;
             self.fill.apply(array, datatype, &bytes, &batch.heap)
         } else {
             let mut buffer = MutableBuffer::from_len_zeroed(bytes);
             self.dataset.read_bytes(offset, buffer.as_slice_mut(), interrupt)?;
-            let buffer: ::arrow::buffer::Buffer = buffer.into();
-            let none = Memory(&[]);
-            let array = decode(datatype, buffer.clone(), count, &none, &mut oddities)
-                .map_err(|error| self.decode_error(&range, error))?;
-            self.fill.apply(array, datatype, &buffer, &none)
+            let array = self.shown(buffer.into(), count, &mut oddities);
+            array.map_err(|error| self.decode_error(&range, error))?
         };
         self.tally.add(range, &oddities);
         Ok(array)
@@ -117,6 +133,35 @@ impl Rows for DatasetRows {
 
     fn lend_stored(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         self.dataset.lend(offset, length, interrupt)
+    }
+
+    fn is_decoded(&self) -> bool {
+        self.dataset.is_decoded()
+    }
+
+    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        match self.data_type {
+            _ if self.leads_elsewhere() => None,
+            // Making texts of them takes longer than decoding them did.
+            DataType::LargeUtf8 | DataType::Dictionary(..) => None,
+            DataType::Boolean => Some(Arc::new(UInt8Array::new(bytes.into(), None))),
+            _ => self.values_of(bytes),
+        }
+    }
+
+    fn summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
+        let known = statistics::summary(values)?;
+        let (DataType::Boolean, Some(bytes)) = (&self.data_type, values.as_primitive_opt::<UInt8Type>()) else {
+            return Some(known);
+        };
+        match (known.min, known.max) {
+            (Some(Scalar::UInt(min)), Some(Scalar::UInt(max @ 0..=1))) => {
+                let [min, max] = [min, max].map(|bound| Some(Scalar::Bool(bound == 1)));
+                Some(Summary { min, max, ..known })
+            }
+            // Some are neither true nor false.
+            _ => statistics::summary(self.values_of(bytes.values().inner().clone())?.as_ref()),
+        }
     }
 
     fn natural_rows(&self) -> Option<u64> {

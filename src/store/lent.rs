@@ -3,6 +3,8 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use arrow::buffer::Buffer;
+
 use super::chunks::Block;
 use super::{Budget, Error, File};
 
@@ -59,5 +61,18 @@ impl Deref for Lent {
     fn deref(&self) -> &[u8] {
         // Checked when it was made; the chunk never changes.
         self.block.bytes.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+/// The same bytes for Arrow, not copied.
+impl From<Lent> for Buffer {
+    fn from(lent: Lent) -> Self {
+        bytes::Bytes::from_owner(lent).into()
     }
 }

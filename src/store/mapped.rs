@@ -67,6 +67,15 @@ impl Virtual {
         matches!(self.sources.get(), Some(None))
     }
 
+    /// Whether elements are decoded, as far as is known.
+    pub fn is_decoded(&self) -> bool {
+        match self.sources.get() {
+            Some(Some(sources)) => sources.iter().any(Dataset::is_decoded),
+            Some(None) => true,
+            None => false,
+        }
+    }
+
     /// The mappings of the dataset, whose fill is `fill`; `None` where the worker reads.
     pub fn mapped(
         &self,

@@ -3,9 +3,11 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
-use arrow::array::ArrayRef;
+use arrow::array::{Array, ArrayRef};
+use arrow::buffer::Buffer;
 use arrow::datatypes::DataType;
 
+use super::statistics::{self, Summary};
 use super::{Error, Lent};
 use crate::source::Interrupt;
 
@@ -64,6 +66,25 @@ pub trait Rows: Debug + Send + Sync {
     fn append_byte_keys(&self, range: RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<bool, Error> {
         let _ = (range, out, interrupt);
         Ok(false)
+    }
+
+    /// Whether bytes as stored are decoded before anybody gets them, and not copied out of the file.
+    fn is_decoded(&self) -> bool {
+        false
+    }
+
+    /// What some rows hold whose bytes as stored are `bytes`: the array that [`Rows::array`] gives, or the codes that it is
+    /// made of. `None` where bytes alone do not tell, or where this takes long beside decoding them.
+    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        let _ = bytes;
+        None
+    }
+
+    /// The summary of the array that [`Rows::array`] gives where [`Rows::stored_values`] or [`Rows::append_byte_keys`]
+    /// gives `values`; `None` where that is not known at once.
+    fn summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
+        let _ = interrupt;
+        statistics::summary(values)
     }
 
     /// Rows in a chunk: the natural grain of reading. `None` where rows lie in one run.

@@ -133,8 +133,16 @@ impl Kind {
 
 fn words<const N: usize>(bytes: &[u8], count: usize, fill: [u8; N]) -> BooleanBuffer {
     let (cells, _) = bytes.as_chunks::<N>();
-    let cells = &cells[..count.min(cells.len())];
-    BooleanBuffer::collect_bool(cells.len(), |i| cells[i] != fill)
+    present(&cells[..count.min(cells.len())], |cell| *cell != fill)
+}
+
+/// A bit for each value, set where it is present. Nearly always all are: one look at them in a row is many times as fast as
+/// a bit for each.
+fn present<T>(values: &[T], is_present: impl Fn(&T) -> bool) -> BooleanBuffer {
+    if values.iter().fold(true, |all, value| all & is_present(value)) {
+        return BooleanBuffer::new_set(values.len());
+    }
+    BooleanBuffer::collect_bool(values.len(), |i| is_present(&values[i]))
 }
 
 fn cells(bytes: &[u8], datatype: &Datatype, count: usize, mut valid: impl FnMut(&[u8]) -> bool) -> BooleanBuffer {
@@ -149,11 +157,7 @@ fn float_valid<T: ArrowPrimitiveType>(
 ) -> BooleanBuffer {
     let values = array.as_primitive::<T>().values();
     let fill = fill.as_primitive::<T>().value(0);
-    if is_nan(&fill) {
-        BooleanBuffer::collect_bool(values.len(), |i| !is_nan(&values[i]))
-    } else {
-        BooleanBuffer::collect_bool(values.len(), |i| values[i] != fill)
-    }
+    if is_nan(&fill) { present(values, |value| !is_nan(value)) } else { present(values, |value| *value != fill) }
 }
 
 #[cfg(test)]

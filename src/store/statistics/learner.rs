@@ -140,12 +140,18 @@ impl Learner {
 
     /// Learns from an array of the column's rows from `start` on. Costs next to nothing where they are known.
     pub fn observe(&self, start: u64, array: &dyn Array) {
-        self.add(start, array, false);
+        self.add(start, array.len(), false, &|part| of_part(array, part));
     }
 
     /// The same, for somebody who reads everything.
     pub(super) fn observe_all(&self, start: u64, array: &dyn Array) {
-        self.add(start, array, true);
+        self.add(start, array.len(), true, &|part| of_part(array, part));
+    }
+
+    /// Learns `length` rows from `start` on as [`Learner::observe`] does, from what `summary` says of parts of them, counted
+    /// from the first: it is asked only for those that are not known.
+    pub(super) fn observe_by(&self, start: u64, length: usize, summary: &dyn Fn(Range<usize>) -> Option<Summary>) {
+        self.add(start, length, false, summary);
     }
 
     /// Whether nothing is left to learn of these rows.
@@ -153,8 +159,8 @@ impl Learner {
         self.complete.get().is_some() || self.state.lock().seen.missing(rows).is_empty()
     }
 
-    fn add(&self, start: u64, array: &dyn Array, whole: bool) {
-        let rows = start..start.saturating_add(array.len() as u64);
+    fn add(&self, start: u64, length: usize, whole: bool, summary: &dyn Fn(Range<usize>) -> Option<Summary>) {
+        let rows = start..start.saturating_add(length as u64);
         if rows.is_empty() || rows.end > self.rows || self.known().is_some() {
             return;
         }
@@ -170,14 +176,10 @@ impl Learner {
             }
             let mut summaries = Vec::new();
             for piece in missing.iter().flat_map(by_block) {
-                // Within the array.
-                let (offset, length) = ((piece.start - rows.start) as usize, (piece.end - piece.start) as usize);
-                let summary = if length == array.len() {
-                    scan::summary(array)
-                } else {
-                    scan::summary(array.slice(offset, length).as_ref())
-                };
-                let Some(summary) = summary else { return };
+                // Within the rows seen.
+                let part = (piece.start - rows.start) as usize..(piece.end - rows.start) as usize;
+                let length = part.len() as u64;
+                let Some(summary) = summary(part).filter(|summary| summary.rows == length) else { return };
                 summaries.push((piece, summary));
             }
             let finished = self.merge(summaries);
@@ -253,6 +255,11 @@ impl Learner {
     fn what(&self) -> String {
         format!("{} {:?} {} rows statistics {}", self.path, self.id, self.rows, format::VERSION)
     }
+}
+
+/// What a part of an array holds.
+fn of_part(array: &dyn Array, part: Range<usize>) -> Option<Summary> {
+    if part.len() == array.len() { scan::summary(array) } else { scan::summary(&array.slice(part.start, part.len())) }
 }
 
 /// A range cut where blocks end.

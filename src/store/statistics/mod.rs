@@ -1,19 +1,21 @@
 //! Own statistics of columns: least and greatest value, missing rows and NaN of every block of 65,536 rows, exact.
 //!
-//! They are learnt by a pass ([`Learner::learn`]) or in passing, whenever somebody asks for arrays of a
-//! column anyway ([`Observed`]; bytes handed out as stored teach nothing), kept in the cache folder once every block is known, and found there by the next mount. A file whose
+//! They are learnt by a pass ([`Learner::learn`]) or in passing, whenever values of a column are decoded for somebody anyway
+//! ([`Observed`]), kept in the cache folder once every block is known, and found there by the next mount. A file whose
 //! identity does not stand for its content has none: one that a writer has open (SWMR), or that may read other files.
 //!
 //! | part | what it is |
 //! | --- | --- |
 //! | [`Learner`] | gathers what passes by; one for each column of an opened file |
-//! | [`Observed`] | rows whose arrays a learner sees |
+//! | [`Observed`] | rows whose values a learner sees |
+//! | [`Labels`] | labels, for summaries of the codes that lead to them |
 //! | [`Statistics`] | what is known of a column, all of it |
 //! | [`Summary`] | what is known of some rows |
 
 mod blocks;
 mod decisions;
 mod format;
+mod labels;
 mod learn;
 mod learner;
 mod observed;
@@ -29,9 +31,11 @@ use blocks::{Blocks, blocks_of};
 
 pub use blocks::GRAIN;
 pub(super) use decisions::Decisions;
+pub use labels::Labels;
 pub use learner::Learner;
 pub use observed::Observed;
 pub use scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
+pub use scan::summary;
 
 /// The statistics of a column: exact, of every block.
 #[derive(Debug)]

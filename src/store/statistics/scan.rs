@@ -19,7 +19,7 @@ use super::scalar::{LONGEST_TEXT, Scalar, Summary};
 const SIDE_BY_SIDE: usize = 64;
 
 /// Values gone through at a time, once for each question: they stay in the nearest cache meanwhile.
-const STRETCH: usize = 1024;
+pub(super) const STRETCH: usize = 1024;
 
 /// Values whose validity one word holds.
 const WORD: usize = 64;
@@ -33,7 +33,7 @@ const CUT: usize = LONGEST_TEXT + 1;
 
 /// What the rows of an array hold; `None` where [`super::Kind::of`] has none for its type. Strings longer than
 /// [`LONGEST_TEXT`] are cut to one byte more.
-pub(super) fn summary(array: &dyn Array) -> Option<Summary> {
+pub fn summary(array: &dyn Array) -> Option<Summary> {
     Some(match array.data_type() {
         DataType::Boolean => booleans(array.as_boolean()),
         DataType::Int8 => numbers::<Int8Type>(array),
@@ -316,20 +316,20 @@ fn head(data: &[u8], range: &Range<usize>) -> u64 {
 }
 
 /// Least and greatest of strings so far.
-struct Texts<'a> {
+pub(super) struct Texts<'a> {
     /// The first bytes of both.
     heads: [u64; 2],
     bounds: Option<[&'a [u8]; 2]>,
 }
 
 impl<'a> Texts<'a> {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { heads: [u64::MAX, 0], bounds: None }
     }
 
     /// Adds the text at `range` of `data`.
     #[inline]
-    fn add(&mut self, data: &'a [u8], range: Range<usize>) {
+    pub fn add(&mut self, data: &'a [u8], range: Range<usize>) {
         let head = head(data, &range);
         // Nearly always.
         if self.heads[0] < head && head < self.heads[1] {
@@ -351,7 +351,7 @@ impl<'a> Texts<'a> {
         self.heads = [self.heads[0].min(head), self.heads[1].max(head)];
     }
 
-    fn finish(self, rows: usize, nulls: usize) -> Summary {
+    pub fn finish(self, rows: usize, nulls: usize) -> Summary {
         let text = |text: &[u8]| Scalar::Text(cut(text).to_vec());
         let (min, max) = self.bounds.map(|[min, max]| (text(min), text(max))).unzip();
         Summary { rows: rows as u64, nulls: nulls as u64, nans: 0, min, max }
@@ -363,12 +363,12 @@ fn cut(text: &[u8]) -> &[u8] {
 }
 
 /// The rows that are not null.
-fn valid_rows(nulls: Option<&NullBuffer>, rows: usize) -> impl Iterator<Item = usize> {
+pub(super) fn valid_rows(nulls: Option<&NullBuffer>, rows: usize) -> impl Iterator<Item = usize> {
     (0..rows).filter(move |row| nulls.is_none_or(|nulls| nulls.is_valid(*row)))
 }
 
 /// Where the text of a row lies in the array's data.
-fn place(array: &LargeStringArray, row: usize) -> Range<usize> {
+pub(super) fn place(array: &LargeStringArray, row: usize) -> Range<usize> {
     let offsets = array.value_offsets();
     offsets[row] as usize..offsets[row + 1] as usize
 }

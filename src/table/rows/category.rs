@@ -1,14 +1,15 @@
 //! A categorical column: codes that point into a set of labels (HEP001 §6.6).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int64Array};
-use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Int8Type, Int64Type, UInt8Type, UInt64Type};
 use parking_lot::Mutex;
 
 use crate::source::Interrupt;
 use crate::store::arrow::{Oddities, Oddity};
+use crate::store::statistics::{Labels, Summary};
 use crate::store::{Error, Lent, RowRange, Rows, Tally};
 
 /// Labels of the largest set held in memory.
@@ -22,6 +23,8 @@ pub struct CategoryRows {
     path: String,
     data_type: DataType,
     loaded: Mutex<Option<ArrayRef>>,
+    /// For summaries of codes; none where the labels give none, or cannot be read.
+    summed: OnceLock<Option<Labels>>,
     tally: Arc<Tally>,
 }
 
@@ -29,7 +32,7 @@ impl CategoryRows {
     /// `codes` must be of an integer type; out-of-range codes are counted in `tally`.
     pub fn new(path: String, codes: Arc<dyn Rows>, labels: Arc<dyn Rows>, tally: Arc<Tally>) -> Self {
         let data_type = DataType::Dictionary(Box::new(DataType::Int64), Box::new(labels.data_type().clone()));
-        Self { codes, labels, path, data_type, loaded: Mutex::new(None), tally }
+        Self { codes, labels, path, data_type, loaded: Mutex::new(None), summed: OnceLock::new(), tally }
     }
 
     fn labels(&self, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -134,6 +137,27 @@ impl Rows for CategoryRows {
             out.extend_from_slice(bytes);
         }
         Ok(are_labels)
+    }
+
+    fn is_decoded(&self) -> bool {
+        self.codes.is_decoded()
+    }
+
+    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        self.codes.stored_values(bytes)
+    }
+
+    fn summary_of(&self, codes: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
+        let labels = match self.summed.get() {
+            Some(labels) => labels,
+            // Whoever wants codes alone need not wait for many labels.
+            None if self.labels.len() > Labels::MOST => return None,
+            None => match self.labels(interrupt) {
+                Err(Error::Interrupted(_)) => return None,
+                labels => self.summed.get_or_init(|| Labels::new(&labels.ok()?)),
+            },
+        };
+        labels.as_ref()?.summary(codes)
     }
 
     fn natural_rows(&self) -> Option<u64> {

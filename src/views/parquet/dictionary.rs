@@ -163,10 +163,40 @@ impl Dictionary {
         entries: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), String> {
+        self.framed(entries, out, |out| self.append_indices(array, selection, out))
+    }
+
+    /// Appends indices that are the values' keys, a byte each.
+    ///
+    /// # Errors
+    /// More than a page can hold.
+    pub fn append_byte_keys(&self, keys: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+        self.framed(keys.len(), out, |out| {
+            out.extend_from_slice(keys);
+            Ok(())
+        })
+    }
+
+    /// Appends the indices that `append` appends, between what stands before those of a page of so many entries and zeros.
+    fn framed(
+        &self,
+        entries: usize,
+        out: &mut Vec<u8>,
+        append: impl FnOnce(&mut Vec<u8>) -> Result<(), String>,
+    ) -> Result<(), String> {
         let bytes = self.bytes(entries as u64).and_then(|bytes| usize::try_from(bytes).ok());
         let end = bytes.and_then(|bytes| bytes.checked_add(out.len())).ok_or("a page of too many indices")?;
         out.reserve(end - out.len());
         self.append_lead(entries, out);
+        append(out)?;
+        if out.len() > end {
+            return Err("more values than entries in a page".into());
+        }
+        out.resize(end, 0);
+        Ok(())
+    }
+
+    fn append_indices(&self, array: &ArrayRef, selection: &Selection, out: &mut Vec<u8>) -> Result<(), String> {
         match &self.index {
             Index::Byte => match array.data_type() {
                 DataType::Int8 => {
@@ -204,12 +234,7 @@ impl Dictionary {
                     .collect();
                 self.append_keys(array, selection, Some(&places?), out)
             }
-        }?;
-        if out.len() > end {
-            return Err("more values than entries in a page".into());
         }
-        out.resize(end, 0);
-        Ok(())
     }
 
     fn append_keys(

@@ -14,9 +14,10 @@ use super::layout::{Chunk, Layout};
 use super::page::Values;
 use super::page_index::{ChunkIndex, PageIndex};
 use super::schema;
-use super::summary::{LONGEST_TEXT, Summary};
+use super::summary::Summary;
 use super::thrift::{self, Element, LARGEST, Struct, list_header, small_i32, structure};
 use super::wanted::Wanted;
+use crate::store::statistics::LONGEST_TEXT;
 
 /// The longest footer that is shown: readers hold it in memory several times over.
 pub(super) const LONGEST: u64 = 256 << 20;

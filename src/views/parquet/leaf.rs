@@ -224,11 +224,7 @@ impl Leaf {
         let from = out.len();
         let levels = (self.max_definition > 0).then(|| Levels::of_nulls(None, keys.len()));
         self.append_levels(None, levels.as_ref(), out)?;
-        let end =
-            dictionary.bytes(keys.len() as u64).and_then(|bytes| usize::try_from(bytes).ok()?.checked_add(out.len()));
-        dictionary.append_lead(keys.len(), out);
-        out.extend_from_slice(keys);
-        out.resize(end.ok_or("a page of too many indices")?, 0);
+        dictionary.append_byte_keys(keys, out)?;
         let entries = u32::try_from(keys.len()).map_err(|error| error.to_string())?;
         Ok(Body { bytes: (out.len() - from) as u64, entries, nulls: 0 })
     }

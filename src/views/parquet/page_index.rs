@@ -9,7 +9,7 @@
 //! column index must, its room holds zeros and the footer does not point there. Nothing is kept of a page: a read writes the
 //! indexes under it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::column_index::{ColumnIndex, KnownLeaf};
 use super::layout::{Layout, PagePlace};
@@ -41,6 +41,8 @@ pub(super) struct PageIndex {
     columns: Vec<u32>,
     /// Where its offset index ends, counted from the end of all column indexes.
     offsets: Vec<u32>,
+    /// Whether its column index is known: told by every page, and asked for at every read of the footer.
+    known: Vec<OnceLock<bool>>,
 }
 
 impl PageIndex {
@@ -66,7 +68,8 @@ impl PageIndex {
             }
         }
         let sayable = layout.leaves().iter().all(|leaf| leaf.pages.longest() <= i32::MAX as u64);
-        (useful && sayable).then_some(Self { layout, leaves, columns, offsets })
+        let known = vec![OnceLock::new(); columns.len()];
+        (useful && sayable).then_some(Self { layout, leaves, columns, offsets, known })
     }
 
     /// Bytes of all column indexes.
@@ -85,9 +88,10 @@ impl PageIndex {
         let start = self.layout.end();
         let (column, column_end) = piece(&self.columns, chunk)?;
         let (offset, offset_end) = piece(&self.offsets, chunk)?;
-        let is_known = |known: &&KnownLeaf| ColumnIndex::is_known(known, self.rows(group, leaf));
-        let columns = self.leaves.get(leaf).filter(|_| column_end > column).filter(is_known);
-        let columns = columns.map(|_| (start + u64::from(column), column_end - column));
+        let known = self.leaves.get(leaf).zip(self.known.get(chunk)).filter(|_| column_end > column);
+        let is_known = known
+            .is_some_and(|(known, once)| *once.get_or_init(|| ColumnIndex::is_known(known, self.rows(group, leaf))));
+        let columns = is_known.then_some((start + u64::from(column), column_end - column));
         let offsets = (start + self.column_bytes() + u64::from(offset), offset_end - offset);
         Some(ChunkIndex { offsets, columns })
     }

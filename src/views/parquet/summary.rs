@@ -4,10 +4,7 @@ use std::collections::HashMap;
 
 use super::layout::Groups;
 use super::leaf::{Leaf, Physical};
-use crate::store::statistics::{self, Scalar, Statistics};
-
-/// Bytes of a text that may be its column's least or largest value; a longer one is left out.
-pub(super) const LONGEST_TEXT: usize = 64;
+use crate::store::statistics::{self, LONGEST_TEXT, Scalar, Statistics};
 
 /// Bytes of a bound of a leaf's values, at most; 0 for leaves that have none.
 pub(super) fn bound(leaf: &Leaf) -> usize {

@@ -1,7 +1,9 @@
 //! Statistics of arrays in memory, against a model that looks at one value after the other.
 
 mod cases;
+mod labels;
 mod model;
+mod stored;
 
 use std::sync::{Arc, Weak};
 
