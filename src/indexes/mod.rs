@@ -17,10 +17,12 @@
 pub mod bitmap;
 pub mod bloom;
 pub mod canonical;
+mod description;
 pub mod minmax;
 pub mod order;
 mod verdict;
 mod verify;
 
+pub use description::{Description, State, describe};
 pub use verdict::{Facts, Trust, Verdict, facts, known};
 pub use verify::verify;

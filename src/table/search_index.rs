@@ -33,18 +33,20 @@ pub struct SearchIndex {
 }
 
 /// Why a search index is treated as absent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Absent {
     /// The rule that it breaks.
     pub rule: String,
     /// What was met instead.
     pub found: String,
+    /// It describes another state of the table.
+    pub is_stale: bool,
 }
 
 impl Absent {
     /// An index that breaks `rule`.
     pub fn new(rule: impl Into<String>, found: impl Into<String>) -> Self {
-        Self { rule: rule.into(), found: found.into() }
+        Self { rule: rule.into(), found: found.into(), is_stale: false }
     }
 }
 

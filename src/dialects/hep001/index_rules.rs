@@ -93,11 +93,11 @@ impl Subject<'_> {
         for (token, state) in [("SOURCE_GENERATION", "GENERATION"), ("SOURCE_NROWS", "NROWS")] {
             let (token_is, state_is) = (uint64(own, token), uint64(of_table, state));
             let say = |value: Option<u64>| value.map_or("no uint64".to_owned(), |value| value.to_string());
-            check(
-                token_is.is_some() && token_is == state_is,
-                &format!("HEP001 July: {token} of the index equals {state} of the table"),
-                || format!("{token} is {}, {state} is {}", say(token_is), say(state_is)),
-            )?;
+            let rule = format!("HEP001 July: {token} of the index equals {state} of the table");
+            check(token_is.is_some() && token_is == state_is, &rule, || {
+                format!("{token} is {}, {state} is {}", say(token_is), say(state_is))
+            })
+            .map_err(|absent| Absent { is_stale: true, ..absent })?;
         }
         Ok(true)
     }
