@@ -78,7 +78,7 @@ pub fn by_chunk(array: &ArrayRef, first: u64, chunk: u64) -> Option<Vec<(u64, En
 }
 
 /// The value of a row as a bound; zeros of either sign are one. `None` of NaN, and where there is none.
-pub(super) fn stored(array: &ArrayRef, row: usize) -> Option<Scalar> {
+pub fn stored(array: &ArrayRef, row: usize) -> Option<Scalar> {
     if row >= array.len() || array.is_null(row) {
         return None;
     }

@@ -8,13 +8,14 @@ use arrow::datatypes::DataType;
 use bstr::ByteSlice;
 use parking_lot::Mutex;
 
+use super::answer::Answer;
 use super::literal::{self, Point, Width};
 use super::model::{Condition, Error, Literal, Operator, Predicate, Written};
 use super::ranges::{Ranges, TextRange};
 use crate::indexes::{self, Trust};
 use crate::store::Rows;
 use crate::store::statistics::Learner;
-use crate::table::{Column, IndexForm, Table};
+use crate::table::{Column, IndexForm, IndexKind, Table};
 
 /// Columns named in a message at most.
 const MOST_NAMED: usize = 30;
@@ -51,6 +52,22 @@ pub(super) struct Leaf {
     pub test: Test,
     /// Which of the labels met last satisfy the comparison: those of a column are nearly always the same, and may be many.
     pub labels: Mutex<Option<(ArrayRef, BooleanBuffer)>>,
+    /// What search indexes of the column say of it.
+    pub answers: Vec<Answer>,
+}
+
+impl Tree {
+    /// Shows `see` all conditions.
+    pub fn leaves<'a>(&'a self, see: &mut impl FnMut(&'a Leaf)) {
+        match self {
+            Self::All(parts) | Self::Any(parts) => {
+                for part in parts {
+                    part.leaves(see);
+                }
+            }
+            Self::Leaf(leaf) => see(leaf),
+        }
+    }
 }
 
 #[derive(Debug, PartialEq)]
@@ -124,7 +141,7 @@ impl Bound {
     /// # Errors
     /// As [`Bound::new`].
     pub fn trusting(table: &Table, predicate: &Predicate, trust: Trust) -> Result<Self, Error> {
-        let mut binder = Binder { table, names: Vec::new(), columns: Vec::new() };
+        let mut binder = Binder { table, trust, names: Vec::new(), columns: Vec::new() };
         let tree = binder.tree(predicate, false)?;
         Ok(Self { columns: binder.columns, tree, trust })
     }
@@ -141,6 +158,7 @@ impl Bound {
 
 struct Binder<'a> {
     table: &'a Table,
+    trust: Trust,
     names: Vec<&'a [u8]>,
     columns: Vec<Source>,
 }
@@ -166,16 +184,29 @@ impl<'a> Binder<'a> {
             (Operator::Ne, _) => Test::Compare { ranges: ranges(condition, rows.data_type())?, negated: !negated },
             _ => Test::Compare { ranges: ranges(condition, rows.data_type())?, negated },
         };
+        let indexes = self.indexes(column);
+        let answers = indexes.iter().map(|form| Answer::new(form.clone(), self.trust)).collect();
         let name: &[u8] = &column.name;
         let known = self.names.iter().position(|known| *known == name);
         let column = known.unwrap_or_else(|| {
             self.names.push(name);
-            let forms = self.table.indexes.iter().filter_map(|index| index.form.as_ref().ok());
-            let indexes = forms.filter(|form| form.column == column.name).cloned().collect();
             self.columns.push(Source { rows: rows.clone(), learner: column.learner.clone(), indexes });
             self.columns.len() - 1
         });
-        Ok(Leaf { column, test, labels: Mutex::default() })
+        Ok(Leaf { column, test, labels: Mutex::default(), answers })
+    }
+
+    /// Search indexes of a column, those that are exact first.
+    fn indexes(&self, column: &Column) -> Vec<Arc<IndexForm>> {
+        let forms = self.table.indexes.iter().filter_map(|index| index.form.as_ref().ok());
+        let mut indexes: Vec<_> = forms.filter(|form| form.column == column.name).cloned().collect();
+        indexes.sort_by_key(|form| match form.kind {
+            IndexKind::Bitmap { .. } => 0,
+            IndexKind::MinMax { .. } => 1,
+            IndexKind::Bloom { .. } => 2,
+            IndexKind::SortedRows { .. } => 3,
+        });
+        indexes
     }
 
     fn find(&self, condition: &Condition) -> Result<(&'a Column, &'a Arc<dyn Rows>), Error> {

@@ -14,7 +14,7 @@ use crate::store::{Rows, Tally};
 
 pub use finding::Finding;
 pub use rows::{CategoryRows, ListRows, StringRows};
-pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, SearchIndex};
+pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, SearchIndex};
 
 /// A table: its columns in logical order, row labels first.
 #[derive(Debug)]

@@ -67,6 +67,8 @@ pub struct IndexForm {
     pub learner: Option<Arc<Learner>>,
     /// The values that the index speaks of: codes, of enumerations and categories.
     pub values: Arc<dyn Rows>,
+    /// What codes are shown as; `None` where values are shown as they are.
+    pub labels: Option<Labels>,
     /// Whether NaN counts as missing there.
     pub nan_is_missing: bool,
     /// Rows of a chunk of the column, at least 1.
@@ -85,6 +87,15 @@ impl IndexForm {
     pub fn chunks(&self) -> u64 {
         self.rows().div_ceil(self.chunk.max(1))
     }
+}
+
+/// What the codes of a column are shown as.
+#[derive(Clone, Debug)]
+pub enum Labels {
+    /// Code n as label n.
+    Categories(Arc<dyn Rows>),
+    /// Codes of an enumeration, with their names; another one is shown as its number.
+    Members(Vec<(i128, String)>),
 }
 
 /// What an index says.

@@ -180,8 +180,10 @@ fn explain(context: &Context) -> String {
                 "blocks": explained.blocks,
                 "blocks_skipped": explained.blocks_without,
                 "blocks_taken_whole": explained.blocks_within,
+                "blocks_answered": explained.blocks_answered,
                 "blocks_decoded": explained.blocks_decoded,
                 "bytes_decoded": explained.bytes_decoded,
+                "search_indexes": explained.indexes,
                 "seconds": explained.took.map(|took| took.as_secs_f64()),
                 "kept": explained.kept,
             });
