@@ -33,16 +33,14 @@ from selecting import predicates, truth
 REVISIONS = {"april": APRIL, "may": MAY, "july": JULY}
 
 
-def queries_of(source, count=16):
+def queries_of(source, count=8):
     """What is asked of a column: for each of some values, and at random."""
     rng = np.random.default_rng(len(source.keys))
     column = source.asked
     asked = [(truth.condition(column, operator, []), text, f"v:{operator}") for operator, text in PRESENCE.items()]
-    rows = [row for row, missing in enumerate(column.missing) if not missing]
-    for row in rows[:: max(len(rows) // 12, 1)] if len(column.missing) < 1000 else rows[:: len(rows) // 3]:
-        text = written(column, column.values[row])
-        for operator in ("eq", "ge"):
-            symbol = {"eq": "=", "ge": ">="}[operator]
+    for operator, symbol, rows in telling(source):
+        for row in rows:
+            text = written(column, column.values[row])
             shown = predicates.quoted(text, "'") if column.kind in ("text", "bytes") else text
             path = f"v:{operator}:{predicates.quote(text, safe=' ')}"
             asked.append((truth.condition(column, operator, [text]), f"v {symbol} {shown}", path))
@@ -52,6 +50,18 @@ def queries_of(source, count=16):
         for known, expression, path in asked
     }
     return list(answers.values())
+
+
+def telling(source):
+    """Operators and the rows whose values show that an index is wrong: least and greatest of chunks, all of a chunk."""
+    bounds = []
+    for chunk in source.chunks()[:: max(len(source.chunks()) // 7, 1)]:
+        placed, _, _ = making.in_order(source, chunk)
+        bounds += [row for row in (placed[:1] + placed[-1:]) if not source.asked.missing[row]]
+    first = [row for row in source.chunks()[0][:16] if not source.asked.missing[row]]
+    yield "eq", "=", [*first, *bounds]
+    yield "ge", ">=", bounds[:6]
+    yield "lt", "<", bounds[1::4]
 
 
 PRESENCE = {"null": "v is null", "valid": "v is not null"}
