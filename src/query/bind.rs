@@ -11,9 +11,10 @@ use parking_lot::Mutex;
 use super::literal::{self, Point, Width};
 use super::model::{Condition, Error, Literal, Operator, Predicate, Written};
 use super::ranges::{Ranges, TextRange};
+use crate::indexes::{self, Trust};
 use crate::store::Rows;
 use crate::store::statistics::Learner;
-use crate::table::{Column, Table};
+use crate::table::{Column, IndexForm, Table};
 
 /// Columns named in a message at most.
 const MOST_NAMED: usize = 30;
@@ -23,6 +24,7 @@ const MOST_NAMED: usize = 30;
 pub struct Bound {
     pub(super) columns: Vec<Source>,
     pub(super) tree: Tree,
+    pub(super) trust: Trust,
 }
 
 /// A column that a predicate asks about.
@@ -30,6 +32,8 @@ pub struct Bound {
 pub(super) struct Source {
     pub rows: Arc<dyn Rows>,
     pub learner: Option<Arc<Learner>>,
+    /// Search indexes that have the form of one.
+    pub indexes: Vec<Arc<IndexForm>>,
 }
 
 /// Conditions joined by and, or.
@@ -112,9 +116,26 @@ impl Bound {
     /// # Errors
     /// [`Error::Column`], [`Error::Type`].
     pub fn new(table: &Table, predicate: &Predicate) -> Result<Self, Error> {
+        Self::trusting(table, predicate, Trust::default())
+    }
+
+    /// The same, with search indexes that are used as `trust` says.
+    ///
+    /// # Errors
+    /// As [`Bound::new`].
+    pub fn trusting(table: &Table, predicate: &Predicate, trust: Trust) -> Result<Self, Error> {
         let mut binder = Binder { table, names: Vec::new(), columns: Vec::new() };
         let tree = binder.tree(predicate, false)?;
-        Ok(Self { columns: binder.columns, tree })
+        Ok(Self { columns: binder.columns, tree, trust })
+    }
+
+    /// Search indexes of its columns that are not used as long as nobody has verified them.
+    pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
+        if self.trust != Trust::Verify {
+            return Vec::new();
+        }
+        let forms = self.columns.iter().flat_map(|column| &column.indexes);
+        forms.filter(|form| indexes::known(form).is_none()).cloned().collect()
     }
 }
 
@@ -149,7 +170,9 @@ impl<'a> Binder<'a> {
         let known = self.names.iter().position(|known| *known == name);
         let column = known.unwrap_or_else(|| {
             self.names.push(name);
-            self.columns.push(Source { rows: rows.clone(), learner: column.learner.clone() });
+            let forms = self.table.indexes.iter().filter_map(|index| index.form.as_ref().ok());
+            let indexes = forms.filter(|form| form.column == column.name).cloned().collect();
+            self.columns.push(Source { rows: rows.clone(), learner: column.learner.clone(), indexes });
             self.columns.len() - 1
         });
         Ok(Leaf { column, test, labels: Mutex::default() })

@@ -16,6 +16,7 @@ use crate::source::Interrupt;
 use crate::store::pass::Measure;
 use crate::store::statistics::GRAIN;
 use crate::store::{Cache, Error, Reservation, Store};
+use crate::table::IndexForm;
 
 /// Which rows of a block match, where some do and some do not.
 #[derive(Debug)]
@@ -84,6 +85,11 @@ impl Evaluation {
     pub fn new(path: &str, rows: u64, bound: Bound, store: &Arc<Store>) -> Self {
         let bits = Cache::new(store.budget());
         Self { path: path.to_owned(), rows, bound, bits, store: store.clone(), done: Done::default() }
+    }
+
+    /// See [`Bound::unverified`].
+    pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
+        self.bound.unverified()
     }
 
     /// The rows of a block.

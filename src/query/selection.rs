@@ -17,6 +17,7 @@ use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Pass, Progress};
 use crate::store::statistics::GRAIN;
 use crate::store::{Error, RowRange, Store};
+use crate::table::IndexForm;
 
 /// Blocks of the longest table that is looked through: 2^42 rows.
 const MOST_BLOCKS: u64 = 1 << 26;
@@ -111,6 +112,11 @@ impl Selection {
     pub fn found(&self) -> Option<Arc<Selected>> {
         self.counts.found()?;
         self.known()
+    }
+
+    /// Search indexes that were of no use as long as nobody has verified them.
+    pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
+        self.evaluation.unverified()
     }
 
     /// How far finding them is.

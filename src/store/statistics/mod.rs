@@ -29,9 +29,11 @@ use blocks::{Blocks, blocks_of};
 
 pub use blocks::GRAIN;
 pub(super) use decisions::Decisions;
+pub use learn::step as rows_at_once;
 pub use learner::Learner;
 pub use observed::Observed;
 pub use scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
+pub use scan::summary as scan_summary;
 
 /// The statistics of a column: exact, of every block.
 #[derive(Debug)]
