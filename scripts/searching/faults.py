@@ -1,7 +1,8 @@
 """Search indexes with one thing wrong each: what was done to a right one, and what a reader must find.
 
-A verdict is one of: `valid` (it may be used), `absent` (nothing that a reader knows or may use), `stale` (its tokens are not
-those of the table), `broken` (it says what is not so). Where the drafts leave room there are several.
+A verdict is one of: `valid` (it may be used), `absent` (by its form and attributes it is no index that a reader knows or may
+use), `stale` (its tokens are not those of the table), `broken` (its elements say what is not so). Where the drafts leave
+room there are several.
 """
 
 import numpy as np
@@ -110,7 +111,7 @@ def n_huge(index, source):
     index.data["n"][1] = 2**64 - 1
 
 
-@fault("CHUNK_MINMAX", "i64", "broken", "fewer entries than chunks", "july april may")
+@fault("CHUNK_MINMAX", "i64", "absent", "fewer entries than chunks", "july april may")
 def entries_too_few(index, source):
     index.data = index.data[:-1]
 
@@ -120,7 +121,7 @@ def entries_behind(index, source):
     index.data = np.concatenate([index.data, index.data[:2]])
 
 
-@fault("CHUNK_MINMAX", "i64", "broken valid", "more entries than chunks, which April does not have", "april")
+@fault("CHUNK_MINMAX", "i64", "valid absent", "more entries than chunks, which April does not have", "april")
 def entries_too_many(index, source):
     index.data = np.concatenate([index.data, index.data[:2]])
 
@@ -130,27 +131,27 @@ def entries_swapped(index, source):
     index.data[[0, 3]] = index.data[[3, 0]]
 
 
-@fault("CHUNK_MINMAX", "i64", "broken", "no entries at all")
+@fault("CHUNK_MINMAX", "i64", "absent", "no entries at all")
 def entries_none(index, source):
     index.data = index.data[:0]
 
 
-@fault("CHUNK_MINMAX", "i64", "broken", "chunk_shape is not the column's chunk", "april may")
+@fault("CHUNK_MINMAX", "i64", "absent", "chunk_shape is not the column's chunk", "april may")
 def chunk_shape_other(index, source):
     index.attributes["chunk_shape"] = np.array([32], "u8")
 
 
-@fault("CHUNK_MINMAX", "i64", "broken", "chunk_shape is 0", "april")
+@fault("CHUNK_MINMAX", "i64", "absent", "chunk_shape is 0", "april")
 def chunk_shape_zero(index, source):
     index.attributes["chunk_shape"] = np.array([0], "u8")
 
 
-@fault("CHUNK_MINMAX", "i64", "valid broken absent", "no chunk_shape", "april")
+@fault("CHUNK_MINMAX", "i64", "valid absent", "no chunk_shape", "april")
 def chunk_shape_none(index, source):
     index.attributes["chunk_shape"] = None
 
 
-@fault("CHUNK_MINMAX", "i64", "broken", "min and max have another type than the column")
+@fault("CHUNK_MINMAX", "i64", "absent", "min and max have another type than the column")
 def bounds_of_other_type(index, source):
     fields = [("min", "<i4"), ("max", "<i4"), ("nan_count", "<u8"), ("fill_count", "<u8"), ("n", "<u8")]
     data = np.zeros(len(index.data), fields)
@@ -161,17 +162,17 @@ def bounds_of_other_type(index, source):
     index.data = data
 
 
-@fault("CHUNK_MINMAX", "i64", "broken", "a field is missing")
+@fault("CHUNK_MINMAX", "i64", "absent", "a field is missing")
 def field_missing(index, source):
     index.data = renamed(index.data, ["min", "max", "nan_count", "n"], ["min", "max", "nan_count", "n"])
 
 
-@fault("CHUNK_MINMAX", "i64", "broken", "fields have other names")
+@fault("CHUNK_MINMAX", "i64", "absent", "fields have other names")
 def fields_renamed(index, source):
     index.data = renamed(index.data, list(index.data.dtype.names), ["least", "greatest", "nans", "fills", "rows"])
 
 
-@fault("CHUNK_MINMAX", "i64", "broken valid", "fields are declared in another order")
+@fault("CHUNK_MINMAX", "i64", "valid absent", "fields are declared in another order")
 def fields_in_other_order(index, source):
     order = ["n", "max", "min", "fill_count", "nan_count"]
     index.data = renamed(index.data, order, order)
@@ -185,12 +186,12 @@ def renamed(data, fields, names):
     return out
 
 
-@fault("CHUNK_MINMAX", "i64", "broken", "no compound")
+@fault("CHUNK_MINMAX", "i64", "absent", "no compound")
 def no_compound(index, source):
     index.data = np.arange(7, dtype="<i8")
 
 
-@fault("CHUNK_MINMAX", "i64", "broken", "two dimensions")
+@fault("CHUNK_MINMAX", "i64", "absent", "two dimensions")
 def minmax_of_two_dimensions(index, source):
     index.data = index.data.reshape(1, -1)
 
@@ -254,18 +255,18 @@ def fill_tail_too_long(index, source):
     index.attributes["fill_tail_length"] += np.uint64(3)
 
 
-@fault("SORTED_ROWS", "f32", "broken", "tails are longer than the permutation")
+@fault("SORTED_ROWS", "f32", "absent", "tails are longer than the permutation")
 def tails_huge(index, source):
     index.attributes["nan_tail_length"] = np.uint64(2**63)
     index.attributes["fill_tail_length"] = np.uint64(2**63)
 
 
-@fault("SORTED_ROWS", "f32", "broken absent", "no tail lengths")
+@fault("SORTED_ROWS", "f32", "absent", "no tail lengths")
 def tails_not_told(index, source):
     index.attributes["nan_tail_length"] = index.attributes["fill_tail_length"] = None
 
 
-@fault("SORTED_ROWS", "f32", "broken", "fewer elements than rows", "july april")
+@fault("SORTED_ROWS", "f32", "absent", "fewer elements than rows", "july april")
 def permutation_too_short(index, source):
     index.data = index.data[:-1]
 
@@ -275,7 +276,7 @@ def permutation_with_residue(index, source):
     index.data = np.concatenate([index.data, np.arange(5, dtype="<u8")])
 
 
-@fault("SORTED_ROWS", "f32", "valid broken", "row numbers are signed")
+@fault("SORTED_ROWS", "f32", "valid absent", "row numbers are signed")
 def permutation_signed(index, source):
     index.data = index.data.astype("<i4")
 
@@ -285,12 +286,12 @@ def permutation_narrow(index, source):
     index.data = index.data.astype("u1")
 
 
-@fault("SORTED_ROWS", "f32", "broken", "row numbers are floats")
+@fault("SORTED_ROWS", "f32", "absent", "row numbers are floats")
 def permutation_of_floats(index, source):
     index.data = index.data.astype("<f8")
 
 
-@fault("SORTED_ROWS", "f32", "broken", "`ordered` is false, which is reserved")
+@fault("SORTED_ROWS", "f32", "absent", "`ordered` is false, which is reserved")
 def permutation_not_ordered(index, source):
     index.attributes["ordered"] = boolean(False)
 
@@ -363,12 +364,12 @@ def not_said_to_be_exhaustive(index, source):
     index.attributes["exhaustive"] = None
 
 
-@fault("BITMAP", "u8", "broken", "fewer values than rows of bits", "july april")
+@fault("BITMAP", "u8", "absent", "fewer values than rows of bits", "july april")
 def values_too_few(index, source):
     index.values = index.values[:-1]
 
 
-@fault("BITMAP", "u8", "broken", "more values than rows of bits")
+@fault("BITMAP", "u8", "absent", "more values than rows of bits")
 def values_too_many(index, source):
     index.values = np.concatenate([index.values, index.values[:1]])
 
@@ -385,17 +386,17 @@ def value_twice_without_bits(index, source):
     index.values = np.concatenate([index.values[:1], index.values])
 
 
-@fault("BITMAP", "u8", "broken", "values have another type than the column")
+@fault("BITMAP", "u8", "absent", "values have another type than the column")
 def values_of_other_type(index, source):
     index.values = np.array([value[0] for value in map(bytes, index.values)], "<i4")
 
 
-@fault("BITMAP", "u8", "broken", "too few bytes for the rows")
+@fault("BITMAP", "u8", "absent", "too few bytes for the rows")
 def bits_too_few(index, source):
     index.data = index.data[:, :-1]
 
 
-@fault("BITMAP", "u8", "broken", "bits are no bytes")
+@fault("BITMAP", "u8", "absent", "bits are no bytes")
 def bits_of_words(index, source):
     index.data = index.data.astype("<u2")
 
@@ -405,12 +406,12 @@ def bits_in_other_order(index, source):
     index.data = np.packbits(np.unpackbits(index.data, axis=1, bitorder="little"), axis=1, bitorder="big")
 
 
-@fault("BITMAP", "u8", "broken", "one dimension")
+@fault("BITMAP", "u8", "absent", "one dimension")
 def bits_of_one_dimension(index, source):
     index.data = index.data.reshape(-1)
 
 
-@fault("BITMAP", "u8", "broken absent", "no reference to the values")
+@fault("BITMAP", "u8", "absent", "no reference to the values")
 def values_not_told(index, source):
     index.values = None
 
@@ -446,28 +447,28 @@ def bloom_k_higher(index, source):
     index.attributes["k"] = np.uint16(making.K + 2)
 
 
-@fault("CHUNK_BLOOM", "i64", "broken valid absent", "k is 0", "july")
+@fault("CHUNK_BLOOM", "i64", "valid absent", "k is 0", "july")
 def bloom_k_zero(index, source):
     index.attributes["k"] = np.uint16(0)
 
 
-@fault("CHUNK_BLOOM", "i64", "broken absent", "no k", "july")
+@fault("CHUNK_BLOOM", "i64", "absent", "no k", "july")
 def bloom_k_not_told(index, source):
     index.attributes["k"] = None
 
 
-@fault("CHUNK_BLOOM", "i64", "broken", "m_bits is not 8 × the bytes of a filter", "july april")
+@fault("CHUNK_BLOOM", "i64", "absent", "m_bits is not 8 × the bytes of a filter", "july april")
 def bloom_bits_other(index, source):
     index.attributes["m_bits"] = np.uint64(making.BITS - 8)
 
 
-@fault("CHUNK_BLOOM", "i64", "broken", "m_bits is 0", "july")
+@fault("CHUNK_BLOOM", "i64", "absent", "m_bits is 0", "july")
 def bloom_bits_zero(index, source):
     index.attributes["m_bits"] = np.uint64(0)
     index.data = index.data[:, :0]
 
 
-@fault("CHUNK_BLOOM", "i64", "absent broken", "hash_family is unknown", "july april")
+@fault("CHUNK_BLOOM", "i64", "absent", "hash_family is unknown", "july april")
 def bloom_family_unknown(index, source):
     index.attributes["hash_family"] = token("xxh3_128_double")
 
@@ -477,7 +478,7 @@ def bloom_seed_other(index, source):
     index.attributes["seed"] = np.uint32(5)
 
 
-@fault("CHUNK_BLOOM", "i64", "broken", "fewer filters than chunks", "july")
+@fault("CHUNK_BLOOM", "i64", "absent", "fewer filters than chunks", "july")
 def bloom_too_short(index, source):
     index.data = index.data[:-1]
 
@@ -487,15 +488,15 @@ def bloom_swapped(index, source):
     index.data[[0, 1]] = index.data[[1, 0]]
 
 
-@fault("CHUNK_BLOOM", "i64", "broken", "chunk_shape is not the column's chunk", "april")
+@fault("CHUNK_BLOOM", "i64", "absent", "chunk_shape is not the column's chunk", "april")
 def bloom_chunk_shape_other(index, source):
     index.attributes["chunk_shape"] = np.array([50], "u8")
 
 
-@fault("CHUNK_BLOOM", "f32", "broken", "negative zero was hashed as it is stored", "july")
+@fault("CHUNK_BLOOM", "f32", "broken", "zero was hashed as negative zero", "july")
 def bloom_negative_zero(index, source):
     def canonical(row):
-        return source.stored[row] if source.keys[row] == 0.0 else source.canonical(row)
+        return np.float32(-0.0).tobytes() if source.keys[row] == 0.0 else source.canonical(row)
 
     index.data = remade(index, source, canonical)
 
@@ -556,6 +557,6 @@ def kind_missing(index, source):
     index.attributes["KIND"] = None
 
 
-@fault("SORTED_ROWS", "f32", "broken", "an index of another kind under this name", "july")
+@fault("SORTED_ROWS", "f32", "absent", "an index of another kind under this name", "july")
 def kind_of_another(index, source):
     index.kind = "CHUNK_MINMAX"

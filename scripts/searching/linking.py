@@ -28,14 +28,14 @@ def second_column(group, source):
     return group.create_dataset("w", data=np.frombuffer(b"".join(reversed(source.stored)), source.type_id.dtype))
 
 
-@links("i64", JULY, "two columns have the same index", index="broken")
+@links("i64", JULY, "two columns have the same index", index="absent")
 def two_columns(group, column, under, source):
     index = making.write_index(under, "index", making.minmax(source, JULY), source, JULY)
     for each in (column, second_column(group, source)):
         link(each, JULY.forward, index)
 
 
-@links("i64", APRIL, "an index names two columns, and both name it", index="broken")
+@links("i64", APRIL, "an index names two columns, and both name it", index="absent")
 def two_columns_of_april(group, column, under, source):
     index = making.write_index(under, "index", making.minmax(source, APRIL), source, APRIL)
     other = second_column(group, source)
@@ -55,19 +55,19 @@ def of_no_column(group, column, under, source):
     making.write_index(under, "index", making.minmax(source, JULY), source, JULY)
 
 
-@links("i64", APRIL, "the index names a column that does not name it", index="absent broken")
+@links("i64", APRIL, "the index names a column that does not name it", index="absent")
 def one_sided(group, column, under, source):
     index = making.write_index(under, "index", making.minmax(source, APRIL), source, APRIL)
     link(index, APRIL.back, column)
 
 
-@links("i64", APRIL, "a column names an index that does not name it", index="absent broken valid")
+@links("i64", APRIL, "a column names an index that does not name it", index="absent valid")
 def one_sided_forth(group, column, under, source):
     index = making.write_index(under, "index", making.minmax(source, APRIL), source, APRIL)
     link(column, APRIL.forward, index)
 
 
-@links("i64", JULY, "the index does not lie in SEARCH_INDEXES", outside="absent broken")
+@links("i64", JULY, "the index does not lie in SEARCH_INDEXES", outside="absent")
 def outside_of_the_group(group, column, under, source):
     index = making.write_index(
         group.parent, group.name.rsplit("/", 1)[-1] + "_outside", making.minmax(source, JULY), source, JULY
@@ -75,7 +75,7 @@ def outside_of_the_group(group, column, under, source):
     link(column, JULY.forward, index)
 
 
-@links("u8", JULY, "VALUES is the column itself", index="broken absent")
+@links("u8", JULY, "VALUES is the column itself", index="absent")
 def values_are_the_column(group, column, under, source):
     index = making.write_index(under, "index", making.bitmap(source, JULY), source, JULY)
     link(column, JULY.forward, index)
@@ -107,7 +107,7 @@ def one_of_two(group, column, under, source):
 # Last, lest something else comes to lie where these references lead.
 
 
-@links("u8", JULY, "VALUES leads nowhere", index="broken absent")
+@links("u8", JULY, "VALUES leads nowhere", index="absent")
 def values_gone(group, column, under, source):
     index = making.write_index(under, "index", making.bitmap(source, JULY), source, JULY)
     link(column, JULY.forward, index)
