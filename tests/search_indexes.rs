@@ -138,6 +138,8 @@ fn check(name: &str, all_right: bool) -> BTreeMap<&'static str, u64> {
             let mut modes =
                 vec![(&unverified, before.as_ref(), Trust::Ignore), (&verified, &after_unlearnt, Trust::Verify)];
             modes.push((&verified, &after, Trust::Verify));
+            // What is known to be wrong is not trusted either.
+            modes.push((&verified, &after, Trust::Trust));
             if all_right {
                 modes.push((&unverified, &unlearnt, Trust::Trust));
             }
@@ -186,7 +188,7 @@ fn run(arguments: &[&str], cache: &[String]) -> (Option<i32>, String) {
 
 #[test]
 fn commands_say_what_is_wrong_by_their_exit_code() {
-    let (_folder, cache) = cache();
+    let (folder, cache) = cache();
     let [right, broken] =
         ["search_indexes.h5", "search_indexes_broken.h5"].map(|name| data(name).display().to_string());
     let of_table = format!("{broken}:july/min_raised");
@@ -202,6 +204,17 @@ fn commands_say_what_is_wrong_by_their_exit_code() {
     let listed: Value = serde_json::from_str(&listed).unwrap();
     assert_eq!((&listed["verdict"], &listed["kind"]), (&"broken".into(), &"CHUNK_MINMAX".into()));
     assert!(listed["place"].as_str().unwrap().starts_with("chunk "), "{listed}");
+
+    // What is damaged is not known.
+    for entry in std::fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0xff;
+        std::fs::write(path, bytes).unwrap();
+    }
+    let (_, listed) = run(&["index", "list", "--json", &of_table], &cache);
+    assert_eq!(serde_json::from_str::<Value>(&listed).unwrap()["verdict"], "unknown");
 
     assert_eq!(run(&["index", "verify", &right], &cache).0, Some(0));
     assert_eq!(run(&["check", &right], &cache).0, Some(0));

@@ -104,6 +104,11 @@ impl Keys {
         }
     }
 
+    /// Whether they are strings or bytes.
+    pub fn is_text(&self) -> bool {
+        matches!(self.values, Values::Text { .. })
+    }
+
     /// Bytes that the values take.
     pub fn bytes(&self) -> u64 {
         let texts = if let Values::Text { bytes, .. } = &self.values { bytes.len() as u64 } else { 0 };

@@ -12,6 +12,9 @@ use crate::table::BloomScheme;
 /// The longest filter that is looked at.
 const LONGEST: u64 = 64 << 20;
 
+/// Most bits of a value: nobody needs more than a few, and each is looked at.
+const MOST_BITS: u16 = 256;
+
 /// The index.
 pub(super) struct Filters<'a> {
     pub filters: &'a Dataset,
@@ -27,12 +30,16 @@ pub(super) fn verify(task: &Task<'_>, index: &Filters<'_>, schemes: &[BloomSchem
     let Some(length) = length else {
         return Ok(Verdict::Unverifiable { why: format!("filters of {} bytes, more than {LONGEST}", index.bytes) });
     };
+    if index.k > MOST_BITS {
+        return Ok(Verdict::Unverifiable { why: format!("{} hash functions, more than {MOST_BITS}", index.k) });
+    }
     // For each reading, the first value met that a filter lacks.
     let lacking: Mutex<Vec<Lacking>> = Mutex::new(vec![None; schemes.len()]);
     let see = |part: Part<'_>| {
         let (mut row, end) = (part.first, part.first + part.values.len() as u64);
         let mut filter = vec![0; length];
         while row < end {
+            task.interrupt.check().map_err(Error::from)?;
             let chunk = row / task.form.chunk;
             let stop = (chunk + 1).saturating_mul(task.form.chunk).min(end);
             let offset = chunk.saturating_mul(index.bytes);

@@ -13,6 +13,9 @@ use crate::indexes::verdict::Facts;
 use crate::store::statistics::Scalar;
 use crate::store::{Error, Rows};
 
+/// Entries that a thread holds at once, at most.
+const MOST_ENTRIES: u64 = 1 << 16;
+
 pub(super) fn verify(task: &Task<'_>, entries: &dyn Rows) -> Result<Verdict, Error> {
     // Chunks of which some rows were seen.
     let begun: Mutex<HashMap<u64, Entry>> = Mutex::default();
@@ -33,7 +36,8 @@ pub(super) fn verify(task: &Task<'_>, entries: &dyn Rows) -> Result<Verdict, Err
         }
         compare(task, entries, &whole)
     };
-    let broken = task.column(task.step(), &see)?;
+    let step = task.step().min(task.form.chunk.saturating_mul(MOST_ENTRIES));
+    let broken = task.column(step, &see)?;
     Ok(broken.unwrap_or_else(|| Verdict::Verified(Facts::default())))
 }
 

@@ -104,7 +104,8 @@ fn collect(task: &Task<'_>) -> Result<Result<Column, Verdict>, Error> {
         let limit = budget.limit() / 2;
         unverifiable(format!("needs {bytes} bytes of memory at once, more than {limit}: a larger --cache-size helps"))
     };
-    let known = rows.saturating_mul(empty.width()).saturating_add(rows / 8);
+    let of_text = if empty.is_text() { task.form.values.stored_width().unwrap_or(0) } else { 0 };
+    let known = rows.saturating_mul(empty.width().saturating_add(of_text)).saturating_add(rows / 8);
     if known > budget.limit() / 2 {
         return Ok(Err(needs(known)));
     }
