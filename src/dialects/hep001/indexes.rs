@@ -1,5 +1,6 @@
 //! Search indexes as a table declares them (HEP001 §8): listed, not believed.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -8,7 +9,7 @@ use super::attributes::{any, references, text, unsigned};
 use super::build::{COLUMN_LIST, Parts, SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST};
 use super::columns::Candidate;
 use super::index_rules::Subject;
-use crate::catalogue::{Dataset, Group, Object, join};
+use crate::catalogue::{Dataset, Group, Object, ObjectId, join};
 use crate::source::Interrupt;
 use crate::table::{Absent, Finding, IndexForm, SearchIndex, Table};
 
@@ -22,6 +23,7 @@ pub(super) fn find(
     interrupt: &Interrupt,
 ) -> Vec<SearchIndex> {
     let mut found = Vec::new();
+    let mut members: HashSet<ObjectId> = HashSet::new();
     for name in SEARCH_INDEX_GROUPS {
         let Some(Object::Group { id, .. }) = parts.group.link(name.as_bytes()).and_then(|l| l.target.object()) else {
             continue;
@@ -35,6 +37,7 @@ pub(super) fn find(
                 continue;
             }
         };
+        members.extend(group.links.iter().filter_map(|link| link.target.object()).map(Object::id));
         for link in &group.links {
             let path = join(&group_path, &link.name);
             match link.target.object() {
@@ -48,6 +51,16 @@ pub(super) fn find(
                     "something else",
                 )),
             }
+        }
+    }
+    for candidate in candidates {
+        let targets = any(candidate.attributes(), &SEARCH_INDEX_LIST).and_then(|(_, attribute)| references(attribute));
+        if targets.into_iter().flatten().flatten().any(|target| !members.contains(target)) {
+            parts.findings.push(Finding::new(
+                parts.path_of(candidate.name.as_bstr()),
+                "HEP001 §8.1: search indexes lie in their group",
+                "a reference to something else",
+            ));
         }
     }
     found
