@@ -65,7 +65,8 @@ mod tests {
     #[test]
     fn hashes_are_those_of_the_reference() {
         let bytes: Vec<u8> = (0..40).collect();
-        let cases: [(&[u8], [u64; 2], [u64; 2], [u64; 4]); 4] = [
+        type Case<'a> = (&'a [u8], [u64; 2], [u64; 2], [u64; 4]);
+        let cases: [Case<'_>; 4] = [
             (b"", [0, 0], [0x5255_9d26_97d5_2d8e, 0xec75_43c8_e367_16af], [0, 887, 158, 429]),
             (
                 b"electron",

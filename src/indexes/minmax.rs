@@ -92,7 +92,8 @@ pub fn stored(array: &ArrayRef, row: usize) -> Option<Scalar> {
 /// The same of a bound that was found.
 fn one_zero(bound: Option<Scalar>) -> Option<Scalar> {
     bound.map(|bound| match bound {
-        Scalar::Float(zero) if zero == 0.0 => Scalar::Float(0.0),
+        // Either zero.
+        Scalar::Float(0.0) => Scalar::Float(0.0),
         other => other,
     })
 }

@@ -2,6 +2,8 @@
 //!
 //! An index is looked into when the first block asks: its verdict, its values. What cannot be read says nothing.
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, AsArray, LargeStringArray, StructArray};
@@ -51,6 +53,8 @@ pub(super) struct Answer {
     says: OnceLock<Option<Says>>,
     /// A bit for each block it said anything of.
     said: Mutex<Vec<u64>>,
+    /// Of chunks longer than a block whose filters were looked into: whether they lack all values.
+    lacking: Mutex<HashMap<u64, bool>>,
 }
 
 #[derive(Debug)]
@@ -65,7 +69,7 @@ enum Says {
 
 impl Answer {
     pub fn new(form: Arc<IndexForm>, trust: Trust) -> Self {
-        Self { form, trust, says: OnceLock::new(), said: Mutex::default() }
+        Self { form, trust, says: OnceLock::new(), said: Mutex::default(), lacking: Mutex::default() }
     }
 
     /// What it was good for so far, if for anything.
@@ -91,7 +95,38 @@ impl Answer {
         }
     }
 
-    fn note(&self, rows: &std::ops::Range<u64>) {
+    /// Whether the filters of all chunks that the rows lie in lack all values that are asked for.
+    fn lacking(
+        &self,
+        hashes: &[[u64; 2]],
+        may_hold: &dyn Fn(u64, [u64; 2]) -> Result<bool, Error>,
+        rows: &Range<u64>,
+    ) -> Result<Verdict, Error> {
+        // Few enough to remember, and each is asked for by several blocks.
+        let remembers = self.form.chunk > GRAIN;
+        for chunk in rows.start / self.form.chunk..=(rows.end - 1) / self.form.chunk {
+            let known = if remembers { self.lacking.lock().get(&chunk).copied() } else { None };
+            let is_lacking = match known {
+                Some(known) => known,
+                None => {
+                    let mut is_lacking = true;
+                    for hashes in hashes {
+                        is_lacking = is_lacking && !may_hold(chunk, *hashes)?;
+                    }
+                    is_lacking
+                }
+            };
+            if remembers {
+                self.lacking.lock().insert(chunk, is_lacking);
+            }
+            if !is_lacking {
+                return Ok(Verdict::Unknown);
+            }
+        }
+        Ok(Verdict::Nothing)
+    }
+
+    fn note(&self, rows: &Range<u64>) {
         let block = rows.start / GRAIN;
         let (word, bit) = ((block / 64) as usize, block % 64);
         let mut said = self.said.lock();
@@ -109,9 +144,11 @@ impl Known for Answer {
         }
         let verdict = match (self.says(ask), &self.form.kind) {
             (Some(Says::Bounds), IndexKind::MinMax { entries }) => bounds(&self.form, entries.as_ref(), ask),
-            (Some(Says::Hashes(hashes)), IndexKind::Bloom { filters, filter_bytes, k, .. }) => {
-                lacking(&self.form, filters, *filter_bytes, *k, hashes, ask)
-            }
+            (Some(Says::Hashes(hashes)), IndexKind::Bloom { filters, filter_bytes, k, .. }) => self.lacking(
+                hashes,
+                &|chunk, hashes| may_hold(filters, chunk, *filter_bytes, *k, hashes, ask.interrupt),
+                ask.rows,
+            ),
             (Some(Says::Bitmaps { positions, inverted }), _) if positions.is_empty() => {
                 Ok(if *inverted { Verdict::Everything } else { Verdict::Nothing })
             }
@@ -270,25 +307,6 @@ fn summary(form: &IndexForm, array: &StructArray, at: usize) -> Option<Summary> 
     // Zero has two signs, and either may be meant.
     let [min, max] = [bound("min").filter(|_| has_values), bound("max").filter(|_| has_values)];
     Some(Summary { rows, nulls, nans, min, max })
-}
-
-/// Whether the filters of all chunks that the rows lie in lack all values that are asked for.
-fn lacking(
-    form: &IndexForm,
-    filters: &Dataset,
-    filter_bytes: u64,
-    k: u16,
-    hashes: &[[u64; 2]],
-    ask: &Ask<'_>,
-) -> Result<Verdict, Error> {
-    for chunk in ask.rows.start / form.chunk..=(ask.rows.end - 1) / form.chunk {
-        for hashes in hashes {
-            if may_hold(filters, chunk, filter_bytes, k, *hashes, ask.interrupt)? {
-                return Ok(Verdict::Unknown);
-            }
-        }
-    }
-    Ok(Verdict::Nothing)
 }
 
 /// Looks at the bits of one value alone: a filter may be long.

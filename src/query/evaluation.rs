@@ -71,10 +71,11 @@ impl Measure<u32> for Evaluation {
                     length as u32
                 }
                 Verdict::Unknown => {
-                    let bits = self.look(&rows, &pruner, interrupt)?;
-                    let count = bits.count_set_bits() as u32;
-                    if count > 0 && u64::from(count) < length {
-                        self.hold(block, bits);
+                    let found = self.look(&rows, &pruner, interrupt)?;
+                    let count = found.bits.count_set_bits() as u32;
+                    // What a search index tells it tells again at less cost than room for it.
+                    if found.was_decoded && count > 0 && u64::from(count) < length {
+                        self.hold(block, found.bits);
                     }
                     count
                 }
@@ -113,9 +114,11 @@ impl Evaluation {
         if let Some(known) = self.bits.get(&block) {
             return Ok(known.bits.clone());
         }
-        let bits = self.look(&self.rows_of(block), &Pruner::new(&self.bound, interrupt), interrupt)?;
-        self.hold(block, bits.clone());
-        Ok(bits)
+        let found = self.look(&self.rows_of(block), &Pruner::new(&self.bound, interrupt), interrupt)?;
+        if found.was_decoded {
+            self.hold(block, found.bits.clone());
+        }
+        Ok(found.bits)
     }
 
     /// Keeps the bits of a block if there is room for them.
@@ -126,8 +129,8 @@ impl Evaluation {
         }
     }
 
-    /// Which of these rows match, by their values.
-    fn look(&self, rows: &Range<u64>, pruner: &Pruner, interrupt: &Interrupt) -> Result<BooleanBuffer, Error> {
+    /// Which of these rows match, by their values or by what search indexes tell.
+    fn look(&self, rows: &Range<u64>, pruner: &Pruner, interrupt: &Interrupt) -> Result<Found, Error> {
         interrupt.check()?;
         let look = Look { evaluation: self, pruner, interrupt, arrays: RefCell::default() };
         match look.tree(&self.bound.tree, rows) {
@@ -136,16 +139,27 @@ impl Evaluation {
                 let middle = rows.start + (rows.end - rows.start) / 2;
                 let first = self.look(&(rows.start..middle), pruner, interrupt)?;
                 let second = self.look(&(middle..rows.end), pruner, interrupt)?;
-                Ok(first.iter().chain(second.iter()).collect())
+                Ok(Found {
+                    bits: first.bits.iter().chain(second.bits.iter()).collect(),
+                    was_decoded: first.was_decoded || second.was_decoded,
+                })
             }
             Ok(bits) => {
-                let counter = if look.arrays.borrow().is_empty() { &self.done.answered } else { &self.done.decoded };
+                let was_decoded = !look.arrays.borrow().is_empty();
+                let counter = if was_decoded { &self.done.decoded } else { &self.done.answered };
                 counter.fetch_add(1, Ordering::Relaxed);
-                Ok(bits)
+                Ok(Found { bits, was_decoded })
             }
             Err(error) => Err(error),
         }
     }
+}
+
+/// Which of some rows match.
+struct Found {
+    bits: BooleanBuffer,
+    /// Whether values were decoded for it.
+    was_decoded: bool,
 }
 
 /// One look at the values of some rows.
@@ -168,6 +182,9 @@ impl Look<'_> {
         }
         match tree {
             Tree::Leaf(leaf) => self.leaf(leaf, rows),
+            Tree::All(parts) | Tree::Any(parts) if parts.len() == 1 => {
+                parts.first().map_or_else(|| Ok(BooleanBuffer::new_unset(length)), |part| self.tree(part, rows))
+            }
             Tree::All(parts) => {
                 let mut all = BooleanBuffer::new_set(length);
                 for part in parts {

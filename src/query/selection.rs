@@ -14,6 +14,7 @@ use arrow::buffer::BooleanBuffer;
 use super::answer::UsedIndex;
 use super::bind::Bound;
 use super::evaluation::Evaluation;
+use crate::indexes::Trust;
 use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Pass, Progress};
 use crate::store::statistics::GRAIN;
@@ -84,6 +85,8 @@ impl Selection {
         }
         let natural = bound.columns.iter().filter_map(|column| column.rows.natural_rows()).max().unwrap_or(0);
         let per_step = natural.div_ceil(GRAIN).clamp(1, MOST_PER_STEP);
+        // What somebody takes on trust is nobody else's.
+        let keeper = keeper.filter(|_| bound.trust != Trust::Trust);
         let evaluation = Arc::new(Evaluation::new(path, rows, bound, store));
         let keeper = keeper.map(|keeper| Keeper { what: format!("{} selection {VERSION}", keeper.what), ..keeper });
         // Both fit: a step is less than the blocks, which were bounded above.

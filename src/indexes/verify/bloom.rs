@@ -35,7 +35,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Filters<'_>, schemes: &[BloomSchem
         while row < end {
             let chunk = row / task.form.chunk;
             let stop = (chunk + 1).saturating_mul(task.form.chunk).min(end);
-            let offset = chunk.checked_mul(index.bytes).unwrap_or(u64::MAX);
+            let offset = chunk.saturating_mul(index.bytes);
             index.filters.read_bytes(offset, &mut filter, task.interrupt)?;
             // Within the part.
             let values = part.values.slice((row - part.first) as usize, (stop - row) as usize);
