@@ -44,6 +44,8 @@ def queries_of(source, count=8):
             shown = predicates.quoted(text, "'") if column.kind in ("text", "bytes") else text
             path = f"v:{operator}:{predicates.quote(text, safe=' ')}"
             asked.append((truth.condition(column, operator, [text]), f"v {symbol} {shown}", path))
+    for text in TRAPS.get(source.name, []):
+        asked.append((truth.condition(column, "eq", [text]), f"v = '{text}'", f"v:eq:{predicates.quote(text)}"))
     asked += [predicates.condition(rng, [column]) for _ in range(count)]
     answers = {
         expression: {"expression": expression, "path": path} | answer(truth.rows_of(known))
@@ -64,6 +66,8 @@ def telling(source):
     yield "lt", "<", bounds[1::4]
 
 
+# Codes where names are asked for, and other ways to write one that is shown as its number.
+TRAPS = {"kind": ["0", "1", "9", "05", "+5", "5.0"], "label": ["0", "1", "-1"]}
 PRESENCE = {"null": "v is null", "valid": "v is not null"}
 
 

@@ -22,14 +22,20 @@ from selecting.predicates import predicate, segments
 LONG = 70_000
 
 
-def write(path, seed, queries, sizes=(0, 1, 100, 300, 2000, LONG)):
-    """Writes tables of about these sizes; what was asked of them, and the rows that satisfy it."""
+def write(path, seed, queries, sizes=(0, 1, 100, 300, 2000, LONG), finish=None):
+    """Writes tables of about these sizes; what was asked of them, and the rows that satisfy it.
+
+    `finish` is called with each table once its columns are there.
+    """
     rng = np.random.default_rng(seed)
     asked = []
     with h5py.File(path, "w", libver=str(rng.choice(["earliest", "v110", "latest"]))) as file:
         for number, most in enumerate(sizes):
             rows = most if most in (0, 1, LONG) else int(rng.integers(most // 2, most))
-            columns = make_table(rng, file, f"t{number}", rows)
+            table = make_table(rng, file, f"t{number}", rows)
+            if finish:
+                finish(table)
+            columns = table.columns
             for at in range(queries if rows > 1 else 3):
                 known, expression, where = segments(rng, columns) if at % 2 else predicate(rng, columns, 3)
                 asked.append((f"t{number}", expression, where, truth.rows_of(known)))

@@ -26,16 +26,28 @@ def columns():
     floats[30:33] = [float("inf"), float("-inf"), -0.0]
     words = ["apple", "a", "", "é", "zebra", "pear"]
     return {
-        "i64": ({"dtype": "i8"}, [None if row % 13 == 5 else row * 37 % 41 * 1000 for row in rows], [0, 7000, 7001, 40000]),
+        "i64": (
+            {"dtype": "i8"},
+            [None if row % 13 == 5 else row * 37 % 41 * 1000 for row in rows],
+            [0, 7000, 7001, 40000],
+        ),
         "i16": ({"dtype": ">i2"}, [row * 11 % 50 - 25 for row in rows], [-25, 0, 24, 100000]),
         "u8": ({"dtype": "u1"}, [None if row % 7 == 0 else row * 3 % 9 for row in rows], [0, 5, 8, 255]),
         "u64": ({"dtype": "u8"}, [2**63 + row % 30 for row in rows], [2**63, 2**63 + 29, 0, 2**64 - 1]),
         "f32": ({"dtype": "f4"}, floats, [-1.0, 0.0, 2.5, 2.75, 3.8]),
         "f64": ({"dtype": "f8"}, floats, [-1.0, 0.0, 2.5, 2.75, 100.0]),
-        "nan": ({"dtype": "f8", "fill_value": float("nan")}, [None if row % 5 == 0 else row / 4 for row in rows], [0.25, 6.0, 6.1]),
+        "nan": (
+            {"dtype": "f8", "fill_value": float("nan")},
+            [None if row % 5 == 0 else row / 4 for row in rows],
+            [0.25, 6.0, 6.1],
+        ),
         "word": ({"dtype": FixedString(6)}, [words[row * row % 6] for row in rows], ["a", "pear", "b", "zzz"]),
         "flag": ({"dtype": bool_dtype()}, [row % 3 == 0 for row in rows], [True, False]),
-        "kind": ({"categories": ["x", "y", "z"]}, [None if row % 8 == 0 else "xyz"[row % 3] for row in rows], ["x", "y"]),
+        "kind": (
+            {"categories": ["x", "y", "z"]},
+            [None if row % 8 == 0 else "xyz"[row % 3] for row in rows],
+            ["x", "y"],
+        ),
     }
 
 

@@ -50,13 +50,6 @@ def in_order(source, rows):
     return placed, [row for row in rows if keys[row] == MISSING], [row for row in rows if keys[row] == NAN]
 
 
-def has_nan_fill(source):
-    """Whether NaN is what is missing: then it counts as both."""
-    return source.asked.kind == "float" and any(
-        missing and value != value for value, missing in zip(source.asked.values, source.asked.missing)
-    )
-
-
 def minmax(source, revision):
     """A CHUNK_MINMAX index."""
     entries = []
@@ -64,7 +57,7 @@ def minmax(source, revision):
         placed, missing, nans = in_order(source, chunk)
         nothing = source.fill or bytes(source.dtype.itemsize)
         least, greatest = (source.stored[placed[0]], source.stored[placed[-1]]) if placed else (nothing, nothing)
-        gone = len(nans) if has_nan_fill(source) else len(missing)
+        gone = len(nans) if source.nan_is_missing else len(missing)
         entries.append((least, greatest, len(nans), gone, len(chunk)))
     counts = [("nan_count", "<u8"), ("fill_count", "<u8"), ("n", "<u8")]
     data = np.array(entries, [("min", source.dtype), ("max", source.dtype), *counts])
@@ -95,7 +88,7 @@ def bitmap(source, revision):
     bits = [np.packbits([known == key for known in source.keys], bitorder="little") for key in keys]
     of_key = {source.keys[row]: source.stored[row] for row in reversed(placed)}
     # No NaN can be listed: equality does not find it.
-    is_all = NAN not in source.keys or has_nan_fill(source)
+    is_all = NAN not in source.keys or source.nan_is_missing
     attributes = {"ordered": boolean(False)} | ({"exhaustive": boolean(is_all)} if revision.is_july else {})
     width = (len(source.keys) + 7) // 8
     data = np.array(bits, "u1").reshape(len(keys), width)

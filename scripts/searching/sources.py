@@ -21,9 +21,11 @@ class Source:
     `april_minmax` says whether the April draft has a CHUNK_MINMAX of such a column: it speaks of numbers.
     """
 
-    def __init__(self, name, type_id, stored, fill, keys, asked, chunk=CHUNK, april_minmax=True):
+    def __init__(self, name, type_id, stored, fill, keys, asked, chunk=CHUNK, april_minmax=True, nan_is_missing=False):
         self.name, self.type_id, self.stored, self.fill, self.keys = name, type_id, stored, fill, keys
         self.asked, self.chunk, self.april_minmax = asked, chunk, april_minmax
+        # Then it counts as both.
+        self.nan_is_missing = nan_is_missing
         self.categories = None
 
     @property
@@ -85,7 +87,7 @@ def numbers(name, dtype, values, fill=None, chunk=CHUNK):
     # A scalar of NumPy has the machine's byte order; a slice keeps the column's.
     elements = [stored[at : at + 1].tobytes() for at in range(len(stored))]
     stored_fill = None if fill is None else np.array([fill], kind).tobytes()
-    return Source(name, h5t.py_create(kind), elements, stored_fill, keys, asked, chunk)
+    return Source(name, h5t.py_create(kind), elements, stored_fill, keys, asked, chunk, nan_is_missing=fill != fill)
 
 
 def codes(name, type_id, values, fill, shown, width=1, kind="text"):

@@ -1,5 +1,6 @@
 """Random columns of every type that can be asked, in random storage, as HDF5 stores them and as exact values."""
 
+import dataclasses
 import math
 
 import h5py
@@ -20,14 +21,31 @@ COLORS = {"red": 0, "green": 1, "blue, dark": 7, "12": 3}
 ZSTD, LZ4 = 32015, 32004
 
 
+@dataclasses.dataclass
+class Stored:
+    """A column as it lies in the file, for who builds search indexes of it."""
+
+    name: str
+    type_id: h5t.TypeID
+    # What elements are ordered by: integers (codes), floats or bytes; and the bytes of one in the file.
+    keys: list
+    encode: object
+    fill: object
+    # Which of the keys stands in each row; rows of a chunk, if there are chunks.
+    at: np.ndarray
+    chunk: int | None
+
+
 class Table:
     """A table that is being written: its rows, and those that its columns have in store behind them."""
 
     def __init__(self, rng, group, rows):
         self.rng, self.group, self.rows = rng, group, rows
         self.extent = rows + int(rng.integers(1, 20)) if rows and rng.random() < 0.4 else rows
-        july_table(group, rows) if self.extent > rows or rng.random() < 0.5 else april_table(group)
+        self.is_july = self.extent > rows or rng.random() < 0.5
+        july_table(group, rows) if self.is_july else april_table(group)
         self.categories = None
+        self.stored, self.columns = [], []
 
     def chance(self, share):
         """Whether something of this probability happens."""
@@ -80,13 +98,15 @@ class Table:
         }
         steps[name]()
 
-    def store(self, name, type_id, stored, fill=None):
-        """Writes a column of stored bytes, `fill` among them; which of them stand in its rows."""
-        at = self.places(len(stored))
-        data = np.array(stored, f"V{type_id.get_size()}")[at].tobytes()
-        plist = self.layout(type_id, fill)
+    def store(self, name, type_id, keys, encode, fill=None):
+        """Writes a column of some keys, whose bytes `encode` knows; which of them stand in its rows."""
+        at = self.places(len(keys))
+        data = np.array([encode(key) for key in keys], f"V{type_id.get_size()}")[at].tobytes()
+        plist = self.layout(type_id, None if fill is None else encode(fill))
         dataset = h5d.create(self.group.id, name.encode(), type_id, h5s.create_simple((self.extent,)), plist)
         libhdf5.write_elements(dataset, type_id, data)
+        chunk = plist.get_chunk()[0] if plist.get_layout() == h5d.CHUNKED else None
+        self.stored.append(Stored(name, type_id, keys, encode, fill, at[: self.rows], chunk))
         return at[: self.rows]
 
 
@@ -109,10 +129,10 @@ def integers(table, name):
     pool = sorted(value for value in pool if least <= value <= greatest)
     fill = table.one_of(pool) if table.chance(0.6) else None
 
-    def stored(value):
+    def encode(value):
         return ((value & (1 << bits) - 1) << offset).to_bytes(size, order)
 
-    at = table.store(name, type_id, [stored(value) for value in pool], None if fill is None else stored(fill))
+    at = table.store(name, type_id, pool, encode, fill)
     return Column(name, "integer", pool, [value == fill for value in pool], at)
 
 
@@ -140,9 +160,8 @@ def floats(table, name):
     with np.errstate(over="ignore"):
         pool = np.array([*some, *table.rng.normal(0, 100, 4)], dtype)
     fill = table.one_of([None, np.nan, 5.0, 0.0, -0.0, float(pool[-1])])
-    stored = None if fill is None else np.array(fill, dtype).tobytes()
-    at = table.store(name, h5t.py_create(dtype), [pool[at : at + 1].tobytes() for at in range(len(pool))], stored)
     values = [float(value) for value in pool]
+    at = table.store(name, h5t.py_create(dtype), values, lambda value: np.array(value, dtype).tobytes(), fill)
 
     def is_missing(value):
         return fill is not None and (math.isnan(value) if math.isnan(fill) else value == fill)
@@ -157,8 +176,7 @@ def fixed_texts(table, name):
     # The fill is held against the bytes, padding aside.
     fill = table.one_of([None, None, b"", b"ab", BROKEN[0]])
     kind = fixed_type(12, padding, table.one_of(["ascii", "utf8"]))
-    stored = [text.ljust(12, filler) for text in pool]
-    at = table.store(name, kind, stored, None if fill is None else fill.ljust(12, filler))
+    at = table.store(name, kind, pool, lambda text: text.ljust(12, filler), fill)
     values = [text.decode(errors="replace").encode() for text in pool]
     return Column(name, "text", values, [text == fill for text in pool], at)
 
@@ -182,15 +200,10 @@ def labels(table, name):
     fill = table.one_of([None, None, len(known) if signed else 255, 1])
     codes = sorted({*range(len(known) + 2), *([-1, -2] if signed else [255])})
 
-    def stored(code):
+    def encode(code):
         return code.to_bytes(size, "little", signed=signed)
 
-    at = table.store(
-        name,
-        integer_type(size, signed, "little"),
-        [stored(code) for code in codes],
-        None if fill is None else stored(fill),
-    )
+    at = table.store(name, integer_type(size, signed, "little"), codes, encode, fill)
     if table.categories is None:
         table.categories = table.group.require_group("CATEGORIES")
     # The name of the column's own labels: a column may be a dictionary of numbers.
@@ -207,8 +220,7 @@ def enumeration(table, name, members, codes, fill):
     """An enumeration, compared by the names of its members."""
     base = np.dtype(table.one_of(["i1", "<i2", ">i2", "u1", "<u4", ">i8"]))
     type_id = h5t.py_create(h5py.enum_dtype(members, base), logical=True)
-    stored = [np.array(code, base).tobytes() for code in codes]
-    at = table.store(name, type_id, stored, None if fill is None else np.array(fill, base).tobytes())
+    at = table.store(name, type_id, codes, lambda code: np.array(code, base).tobytes(), fill)
     names = {code: member for member, code in members.items()}
     values = [names.get(code, str(code)).encode() for code in codes]
     return Column(name, "text", values, [code == fill for code in codes], at)
@@ -225,7 +237,7 @@ def flags(table, name):
         return enumeration(table, name, NULLABLE, [0, 1, 2], 2)
     base = table.one_of(["i1", "u1"])
     kind = BOOLEAN if base == "i1" else h5py.enum_dtype({"FALSE": 0, "TRUE": 1}, "u1")
-    at = table.store(name, h5t.py_create(kind, logical=True), [b"\0", b"\1", b"\1", b"\3"])
+    at = table.store(name, h5t.py_create(kind, logical=True), [0, 1, 1, 3], lambda code: bytes([code]))
     return Column(name, "boolean", [False, True, True, False], [False, False, False, True], at)
 
 
@@ -235,7 +247,8 @@ def opaque(table, name):
     type_id.set_tag(b"tag")
     pool = [b"\0\0\0\0", b"\0\0\0\1", b"abcd", b"\xff\xff\xff\xff", b"\x80\0\0\0"]
     fill = table.one_of([None, pool[0], pool[2]])
-    return Column(name, "bytes", pool, [value == fill for value in pool], table.store(name, type_id, pool, fill))
+    at = table.store(name, type_id, pool, bytes, fill)
+    return Column(name, "bytes", pool, [value == fill for value in pool], at)
 
 
 KINDS = {
@@ -252,7 +265,7 @@ KINDS = {
 
 
 def make_table(rng, file, name, rows):
-    """Writes a table; its columns but `row`, the number of each row."""
+    """Writes a table. Its `columns` are all but `row`, the number of each row."""
     table = Table(rng, file.create_group(name), rows)
     numbers = np.arange(table.extent)
     options = {"chunks": (max(table.extent // 7, 1),), "compression": "gzip", "shuffle": True} if table.extent else {}
@@ -261,4 +274,5 @@ def make_table(rng, file, name, rows):
         table.group.attrs["INDEX_COLUMNS"] = refs(row)
     # In a long table few columns, for the file's sake.
     names = list(KINDS) if rows <= 10_000 else ["i", "f", "label", "flag"]
-    return [KINDS[name](table, name) for name in names]
+    table.columns = [KINDS[name](table, name) for name in names]
+    return table

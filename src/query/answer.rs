@@ -269,10 +269,12 @@ fn asked(form: &IndexForm, ask: &Ask<'_>) -> Result<Option<Vec<Vec<u8>>>, Error>
             let names = LargeStringArray::from_iter_values(members.iter().map(|(_, name)| name));
             let Some(matching) = ranges.matching(&names) else { return Ok(None) };
             let named = matching.set_indices().filter_map(|at| members.get(at)).map(|(code, _)| *code);
-            // A code without a name is shown as its number.
-            let unnamed = points.iter().filter_map(|point| match point {
-                Scalar::Text(text) => std::str::from_utf8(text).ok()?.parse().ok(),
-                _ => None,
+            // A code without a name is shown as its number, written in one way; one with a name never is.
+            let unnamed = points.iter().filter_map(|point| {
+                let Scalar::Text(text) = point else { return None };
+                let text = std::str::from_utf8(text).ok()?;
+                let code: i128 = text.parse().ok()?;
+                (code.to_string() == text && members.iter().all(|(named, _)| *named != code)).then_some(code)
             });
             named.chain(unnamed).filter_map(of_code).collect()
         }
