@@ -1,6 +1,8 @@
 //! One file per command. Parsed arguments become validated settings once, then never strings again.
 
+mod check;
 mod demo;
+mod index;
 mod info;
 mod logging;
 mod ls;
@@ -8,8 +10,10 @@ mod mount;
 mod options;
 mod place;
 mod prepare;
+mod progress;
 mod query;
 mod signals;
+mod tables;
 mod umount;
 
 use std::io;
@@ -45,6 +49,8 @@ enum Command {
     Info(info::Arguments),
     Prepare(prepare::Arguments),
     Query(query::Arguments),
+    Index(index::Arguments),
+    Check(check::Arguments),
     Demo(demo::Arguments),
 }
 
@@ -105,6 +111,8 @@ impl Error {
 /// Runs the command that the process's arguments name.
 pub fn run() -> ExitCode {
     let Arguments { command, verbose } = Arguments::parse();
+    // What tells of a file's faults by 1 tells of its own by 2.
+    let failure = ExitCode::from(if matches!(command, Command::Check(_) | Command::Index(_)) { 2 } else { 1 });
     let outcome = match command {
         Command::Mount(arguments) => mount::run(&arguments, verbose),
         Command::Umount(arguments) => umount::run(&arguments),
@@ -124,6 +132,14 @@ pub fn run() -> ExitCode {
             logging::to_terminal(verbose);
             query::run(&arguments)
         }
+        Command::Index(arguments) => {
+            logging::to_terminal(verbose);
+            index::run(&arguments)
+        }
+        Command::Check(arguments) => {
+            logging::to_terminal(verbose);
+            check::run(&arguments)
+        }
         Command::Demo(arguments) => demo::run(&arguments, verbose),
     };
     match outcome {
@@ -132,7 +148,7 @@ pub fn run() -> ExitCode {
         Err(error) => {
             // Names from a hostile file may hold terminal escapes.
             eprintln!("hepfs: {}", crate::fs::tree::printable(&error.to_string()));
-            ExitCode::FAILURE
+            failure
         }
     }
 }

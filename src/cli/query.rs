@@ -3,29 +3,22 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Error;
 use super::options::Reading;
 use super::place::Place;
-use super::signals::{self, INTERRUPTED};
-use crate::query::{self, Bound, Selection, expression};
+use super::progress::Watched;
+use super::signals::INTERRUPTED;
+use crate::fs::tree::printable;
+use crate::query::{self, Bound, Explained, Selection, expression};
 use crate::source::Interrupt;
 use crate::table::{Column, Table};
 use crate::views::View;
 use crate::views::ipc::{IpcColumn, IpcView};
 use crate::views::parquet::{ParquetColumn, ParquetView};
 use crate::views::text::{self, TextColumn, TextView};
-
-/// How often the bar moves and signals are looked for.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// Looks after a signal before the program ends however it stands: whoever reads its output may have stopped reading.
-const MOST_LOOKS: u32 = 10;
 
 /// Bytes written at once.
 const PIECE: usize = 1 << 20;
@@ -37,7 +30,8 @@ const PIECE: usize = 1 << 20;
 /// and names of enumerations are texts.
 ///
 /// Stretches of 65,536 rows in which no row can match are skipped where the least and largest values are known: `hepfs prepare
-/// --stats` learns them, and so does a query that reads a column in full. The exit code is 130 where Ctrl-C ended it.
+/// --stats` learns them, and so does a query that reads a column in full. Search indexes of the file help as well, once `hepfs
+/// index verify` has found them right. `-v` says what helped. The exit code is 130 where Ctrl-C ended it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs query run.h5:run_042 'energy > 5 and label = \"electron\"'\n  \
     hepfs query run.h5:run_042 'ts between 100 and 200' --columns ts,energy --format parquet > part.parquet")]
@@ -89,13 +83,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let table = place.node.table().ok_or_else(|| Error::Usage(format!("{}: not a table", place.name)))?;
     let explained = |error: query::Error| Error::Usage(explained(&arguments.expression, &error));
     let predicate = expression::parse(&arguments.expression).map_err(explained)?;
-    let bound = Bound::new(&table, &predicate).map_err(explained)?;
+    let bound = Bound::trusting(&table, &predicate, place.context.trust).map_err(explained)?;
     let failed = |error: crate::store::Error| place.failed(error.into());
     let selection = Selection::new(&table.path, table.rows, bound, &place.context.store, None).map_err(failed)?;
     let wanted = wanted(&table, &arguments.columns)?;
 
-    let watched = Watched::new(interrupt.clone(), Arc::new(selection))?;
-    let outcome = watched.selection.selected(&interrupt).map_err(failed).and_then(|selected| {
+    let selection = Arc::new(selection);
+    let of_bar = selection.clone();
+    let watched = Watched::new(interrupt.clone(), selection.progress().all, move || of_bar.progress().done)?;
+    let outcome = selection.selected(&interrupt).map_err(failed).and_then(|selected| {
         let mut filtered = query::filtered(&table, &selected, &arguments.expression);
         if let Some(wanted) = wanted {
             let columns = wanted.iter().filter_map(|name| filtered.columns.iter().find(|column| column.name == *name));
@@ -107,6 +103,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         write(view.as_ref(), &interrupt, &place)
     });
     drop(watched);
+    if let Some(explained) = selection.explained() {
+        explain(&explained);
+    }
     if interrupt.is_raised() {
         eprintln!("hepfs: interrupted");
         return Ok(ExitCode::from(INTERRUPTED));
@@ -119,6 +118,28 @@ fn explained(expression: &str, error: &query::Error) -> String {
     let (before, rest) = expression.split_at_checked(error.position()).unwrap_or((expression, ""));
     let place = if rest.is_empty() { "at the end".to_owned() } else { format!("at {rest:?}") };
     format!("expression, character {} ({place}): {error}", before.chars().count() + 1)
+}
+
+/// Says with `-v` what was done to find the rows.
+fn explain(explained: &Explained) {
+    tracing::info!(
+        "{} blocks of 65,536 rows: {} without a match, {} that match whole, {} told by search indexes, {} decoded ({} bytes)",
+        explained.blocks,
+        explained.blocks_without,
+        explained.blocks_within,
+        explained.blocks_answered,
+        explained.blocks_decoded,
+        explained.bytes_decoded,
+    );
+    for index in &explained.indexes {
+        tracing::info!(
+            "{} {} of {}: {} blocks",
+            index.kind,
+            printable(&index.path),
+            printable(&index.column),
+            index.blocks
+        );
+    }
 }
 
 /// The columns to write; `None` is all that have the table's rows. The others are named on standard error.
@@ -201,61 +222,5 @@ fn write(view: &dyn View, interrupt: &Interrupt, place: &Place) -> Result<(), Er
         }
         out.write_all(&piece).map_err(Error::io("standard output"))?;
         offset += piece.len() as u64;
-    }
-}
-
-/// The bar and the signals, on a thread of their own.
-struct Watched {
-    selection: Arc<Selection>,
-    bar: ProgressBar,
-    over: Arc<AtomicBool>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Watched {
-    /// Raises `interrupt` when a signal says to end.
-    fn new(interrupt: Interrupt, selection: Arc<Selection>) -> Result<Self, Error> {
-        let signalled = signals::caught()?;
-        let bar = ProgressBar::new(selection.progress().all);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} % {eta:>4}  {wide_msg}") {
-            bar.set_style(style);
-        }
-        let over = Arc::new(AtomicBool::new(false));
-        let (is_over, its_bar, its_selection) = (over.clone(), bar.clone(), selection.clone());
-        let watch = move || {
-            let mut looks = 0;
-            while !is_over.load(Ordering::Relaxed) {
-                if signalled.load(Ordering::Relaxed) {
-                    interrupt.raise();
-                    looks += 1;
-                }
-                if looks > MOST_LOOKS {
-                    std::process::exit(INTERRUPTED.into());
-                }
-                // What takes a moment needs no bar.
-                std::thread::park_timeout(LOOK);
-                if !its_bar.is_finished() {
-                    its_bar.set_position(its_selection.progress().done);
-                }
-            }
-        };
-        let thread = std::thread::Builder::new().name("hepfs-progress".to_owned()).spawn(watch);
-        Ok(Self { selection, bar, over, thread: Some(thread.map_err(Error::io("starting a thread"))?) })
-    }
-
-    fn finish(&self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // It has nothing to say.
-            let _ = thread.join();
-        }
-        self.finish();
     }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::BooleanBuffer;
 
+use super::answer::{Answer, UsedIndex};
 use super::bind::{Bound, Leaf, Source, Test, Tree};
 use super::prune::{Pruner, Verdict};
 use super::ranges::{Ranges, of_labels};
@@ -16,6 +17,7 @@ use crate::source::Interrupt;
 use crate::store::pass::Measure;
 use crate::store::statistics::GRAIN;
 use crate::store::{Cache, Error, Reservation, Store};
+use crate::table::IndexForm;
 
 /// Which rows of a block match, where some do and some do not.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub(super) struct Done {
     pub without: AtomicU64,
     /// Blocks of which every row must match.
     pub within: AtomicU64,
+    /// Blocks of which search indexes told the rows that match.
+    pub answered: AtomicU64,
     /// Blocks whose values were decoded.
     pub decoded: AtomicU64,
     /// Bytes of them.
@@ -51,7 +55,7 @@ pub(super) struct Done {
 
 impl Measure<u32> for Evaluation {
     fn measure(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<u32>, Error> {
-        let pruner = Pruner::new(&self.bound);
+        let pruner = Pruner::new(&self.bound, interrupt);
         let count = |block: usize| {
             let block = block as u64;
             let rows = self.rows_of(block);
@@ -67,10 +71,11 @@ impl Measure<u32> for Evaluation {
                     length as u32
                 }
                 Verdict::Unknown => {
-                    let bits = self.look(&rows, &pruner, interrupt)?;
-                    let count = bits.count_set_bits() as u32;
-                    if count > 0 && u64::from(count) < length {
-                        self.hold(block, bits);
+                    let found = self.look(&rows, &pruner, interrupt)?;
+                    let count = found.bits.count_set_bits() as u32;
+                    // What a search index tells it tells again at less cost than room for it.
+                    if found.was_decoded && count > 0 && u64::from(count) < length {
+                        self.hold(block, found.bits);
                     }
                     count
                 }
@@ -86,6 +91,18 @@ impl Evaluation {
         Self { path: path.to_owned(), rows, bound, bits, store: store.clone(), done: Done::default() }
     }
 
+    /// See [`Bound::unverified`].
+    pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
+        self.bound.unverified()
+    }
+
+    /// What the search indexes of the predicate's columns said.
+    pub fn used(&self) -> Vec<UsedIndex> {
+        let mut used = Vec::new();
+        self.bound.tree.leaves(&mut |leaf| used.extend(leaf.answers.iter().filter_map(Answer::used)));
+        used
+    }
+
     /// The rows of a block.
     pub fn rows_of(&self, block: u64) -> Range<u64> {
         let start = block.saturating_mul(GRAIN).min(self.rows);
@@ -97,9 +114,11 @@ impl Evaluation {
         if let Some(known) = self.bits.get(&block) {
             return Ok(known.bits.clone());
         }
-        let bits = self.look(&self.rows_of(block), &Pruner::new(&self.bound), interrupt)?;
-        self.hold(block, bits.clone());
-        Ok(bits)
+        let found = self.look(&self.rows_of(block), &Pruner::new(&self.bound, interrupt), interrupt)?;
+        if found.was_decoded {
+            self.hold(block, found.bits.clone());
+        }
+        Ok(found.bits)
     }
 
     /// Keeps the bits of a block if there is room for them.
@@ -110,8 +129,8 @@ impl Evaluation {
         }
     }
 
-    /// Which of these rows match, by their values.
-    fn look(&self, rows: &Range<u64>, pruner: &Pruner, interrupt: &Interrupt) -> Result<BooleanBuffer, Error> {
+    /// Which of these rows match, by their values or by what search indexes tell.
+    fn look(&self, rows: &Range<u64>, pruner: &Pruner, interrupt: &Interrupt) -> Result<Found, Error> {
         interrupt.check()?;
         let look = Look { evaluation: self, pruner, interrupt, arrays: RefCell::default() };
         match look.tree(&self.bound.tree, rows) {
@@ -120,15 +139,27 @@ impl Evaluation {
                 let middle = rows.start + (rows.end - rows.start) / 2;
                 let first = self.look(&(rows.start..middle), pruner, interrupt)?;
                 let second = self.look(&(middle..rows.end), pruner, interrupt)?;
-                Ok(first.iter().chain(second.iter()).collect())
+                Ok(Found {
+                    bits: first.bits.iter().chain(second.bits.iter()).collect(),
+                    was_decoded: first.was_decoded || second.was_decoded,
+                })
             }
             Ok(bits) => {
-                self.done.decoded.fetch_add(1, Ordering::Relaxed);
-                Ok(bits)
+                let was_decoded = !look.arrays.borrow().is_empty();
+                let counter = if was_decoded { &self.done.decoded } else { &self.done.answered };
+                counter.fetch_add(1, Ordering::Relaxed);
+                Ok(Found { bits, was_decoded })
             }
             Err(error) => Err(error),
         }
     }
+}
+
+/// Which of some rows match.
+struct Found {
+    bits: BooleanBuffer,
+    /// Whether values were decoded for it.
+    was_decoded: bool,
 }
 
 /// One look at the values of some rows.
@@ -151,6 +182,9 @@ impl Look<'_> {
         }
         match tree {
             Tree::Leaf(leaf) => self.leaf(leaf, rows),
+            Tree::All(parts) | Tree::Any(parts) if parts.len() == 1 => {
+                parts.first().map_or_else(|| Ok(BooleanBuffer::new_unset(length)), |part| self.tree(part, rows))
+            }
             Tree::All(parts) => {
                 let mut all = BooleanBuffer::new_set(length);
                 for part in parts {
@@ -175,6 +209,9 @@ impl Look<'_> {
     }
 
     fn leaf(&self, leaf: &Leaf, rows: &Range<u64>) -> Result<BooleanBuffer, Error> {
+        if let Some(bits) = self.pruner.bits(leaf, rows) {
+            return Ok(bits);
+        }
         let array = self.array(leaf.column, rows)?;
         let valid = array.nulls().map(|nulls| nulls.inner().clone());
         let (ranges, negated) = match &leaf.test {

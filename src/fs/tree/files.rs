@@ -9,6 +9,7 @@ use super::group::Loaded;
 use super::listing::{self, Child, ColumnView};
 use super::{Error, Interrupt, Opened};
 use crate::catalogue::ObjectId;
+use crate::indexes::Trust;
 use crate::store;
 use crate::store::pass::Keeper;
 use crate::table::{Column, Table};
@@ -122,7 +123,9 @@ impl Files {
     /// Where what is learnt of `what` in this group is kept. Two paths that are no UTF-8 may read the same: the object's
     /// number in the file tells them apart.
     pub fn keeper(&self, what: &str) -> Keeper {
-        let rows = self.selection.as_ref().map(|selection| format!(" where/{selection}")).unwrap_or_default();
+        // What somebody takes on trust is nobody else's.
+        let trusting = if self.opened.context().trust == Trust::Trust { " trusting" } else { "" };
+        let rows = self.selection.as_ref().map(|selection| format!("{trusting} where/{selection}")).unwrap_or_default();
         Keeper { file: self.opened.file().clone(), what: format!("{} {:?}{rows} {what}", self.path, self.id) }
     }
 
