@@ -12,7 +12,7 @@ def source_of(stored):
     """A column of `selecting` as one to build indexes of."""
     fill = stored.fill
     is_nan = [key != key for key in stored.keys]
-    lost = [fill is not None and key == fill for key in stored.keys]
+    lost = [fill is not None and key == fill or key in stored.void for key in stored.keys]
     keys = [NAN if nan else MISSING if gone else key for key, nan, gone in zip(stored.keys, is_nan, lost)]
     elements = [stored.encode(key) for key in stored.keys]
     return Source(
