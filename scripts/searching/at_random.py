@@ -2,6 +2,7 @@
 
 import numpy as np
 from fixtures.write import boolean
+from h5py import h5t
 
 from . import making
 from .making import APRIL, JULY, KINDS, MAY, READINGS, Revision
@@ -12,7 +13,7 @@ def source_of(stored):
     """A column of `selecting` as one to build indexes of."""
     fill = stored.fill
     is_nan = [key != key for key in stored.keys]
-    lost = [fill is not None and key == fill for key in stored.keys]
+    lost = [fill is not None and key == fill or key in stored.void for key in stored.keys]
     keys = [NAN if nan else MISSING if gone else key for key, nan, gone in zip(stored.keys, is_nan, lost)]
     elements = [stored.encode(key) for key in stored.keys]
     return Source(
@@ -44,6 +45,9 @@ def add_indexes(rng, table, share_changed):
     if revision.is_july:
         table.group.attrs["GENERATION"] = np.uint64(making.GENERATION)
     for stored in table.stored:
+        # Indexes have the order of stored bytes, queries that of what is shown: who trusts those of other texts is on their own.
+        if share_changed == 0 and is_string(stored) and not all(map(is_text, stored.keys)):
+            continue
         source = source_of(stored)
         made = []
         for kind in KINDS:
@@ -57,6 +61,19 @@ def add_indexes(rng, table, share_changed):
             made.append(making.write_index(under, f"{stored.name}__{kind}", index, source, revision))
         making.join(table.group[stored.name], revision, made)
     table.rng = kept
+
+
+def is_string(stored):
+    """Whether a column is one of strings."""
+    return stored.type_id.get_class() == h5t.STRING
+
+
+def is_text(key):
+    """Whether bytes are UTF-8."""
+    try:
+        return key.decode() is not None
+    except UnicodeDecodeError:
+        return False
 
 
 def leave_out(index, count):

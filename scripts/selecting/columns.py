@@ -31,6 +31,8 @@ class Stored:
     keys: list
     encode: object
     fill: object
+    # Keys that are no value, whatever the fill is.
+    void: tuple
     # Which of the keys stands in each row; rows of a chunk, if there are chunks.
     at: np.ndarray
     chunk: int | None
@@ -98,7 +100,7 @@ class Table:
         }
         steps[name]()
 
-    def store(self, name, type_id, keys, encode, fill=None):
+    def store(self, name, type_id, keys, encode, fill=None, void=()):
         """Writes a column of some keys, whose bytes `encode` knows; which of them stand in its rows."""
         at = self.places(len(keys))
         data = np.array([encode(key) for key in keys], f"V{type_id.get_size()}")[at].tobytes()
@@ -106,7 +108,7 @@ class Table:
         dataset = h5d.create(self.group.id, name.encode(), type_id, h5s.create_simple((self.extent,)), plist)
         libhdf5.write_elements(dataset, type_id, data)
         chunk = plist.get_chunk()[0] if plist.get_layout() == h5d.CHUNKED else None
-        self.stored.append(Stored(name, type_id, keys, encode, fill, at[: self.rows], chunk))
+        self.stored.append(Stored(name, type_id, keys, encode, fill, void, at[: self.rows], chunk))
         return at[: self.rows]
 
 
@@ -237,7 +239,7 @@ def flags(table, name):
         return enumeration(table, name, NULLABLE, [0, 1, 2], 2)
     base = table.one_of(["i1", "u1"])
     kind = BOOLEAN if base == "i1" else h5py.enum_dtype({"FALSE": 0, "TRUE": 1}, "u1")
-    at = table.store(name, h5t.py_create(kind, logical=True), [0, 1, 1, 3], lambda code: bytes([code]))
+    at = table.store(name, h5t.py_create(kind, logical=True), [0, 1, 1, 3], lambda code: bytes([code]), void=(3,))
     return Column(name, "boolean", [False, True, True, False], [False, False, False, True], at)
 
 
