@@ -22,7 +22,7 @@ const SHORT_RUN: u64 = 4096;
 
 /// One part in so many of the budget is for what lies behind a sequential reader of arrays. Whoever reads more than that
 /// again decodes it again, which takes no longer than the kernel takes to give as much fresh memory.
-const KEPT_PART: u64 = 8;
+const KEPT_PART: u64 = 16;
 
 /// What a decoded chunk is cached under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
