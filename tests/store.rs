@@ -618,6 +618,37 @@ fn chunks_decoded_together_are_lent_together() {
     assert!(file.store().stats().read_ahead.get() >= 2);
 }
 
+/// Readers that take the next request each, as fast as they can, meet those who decode ahead everywhere.
+#[test]
+fn readers_that_catch_up_with_those_who_decode_ahead_get_the_right_bytes() {
+    let bytes: Vec<u8> = (0..49_152_u32).flat_map(|i| (i * 7 % 10_007).to_le_bytes()).collect();
+    for round in 0..20 {
+        let options = Options { cache_size: 1 << 19, threads: 1 + round % 3, ..Options::default() };
+        let (_file, datasets) = open(&data("store_long.h5"), options);
+        let (long, next) = (&datasets["long"], std::sync::atomic::AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let length = 6 << 10;
+                    loop {
+                        let at = next.fetch_add(length, std::sync::atomic::Ordering::Relaxed);
+                        let Some(wanted) = bytes.get(at..bytes.len().min(at + length)).filter(|rest| !rest.is_empty())
+                        else {
+                            break;
+                        };
+                        let lent = long.lend(at as u64, wanted.len(), &Interrupt::new()).unwrap();
+                        let mut out = Vec::new();
+                        if lent.is_none() {
+                            long.append_once(at as u64, wanted.len(), &mut out, &Interrupt::new()).unwrap();
+                        }
+                        assert_eq!(lent.as_deref().unwrap_or(&out), wanted);
+                    }
+                });
+            }
+        });
+    }
+}
+
 #[test]
 fn bytes_of_one_decoded_chunk_are_lent_and_no_others() {
     let (_file, datasets) = open(&data("store_filters.h5"), small());

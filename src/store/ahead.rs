@@ -88,17 +88,25 @@ impl Streams {
         self.0.lock().iter().any(near)
     }
 
-    /// The chunks of `chunk_bytes` bytes that a sequential reader whose request ended at `end` has left behind since the
-    /// last time: requests that are late do not reach back so far.
-    pub fn left_behind(&self, end: u64, chunk_bytes: u64) -> Range<u64> {
+    /// The chunks of `chunk_bytes` bytes, always as many, that a sequential reader whose request ended at `end` has left
+    /// behind by `distance` since the last time; requests that are late do not reach back farther than [`NEAR`].
+    pub fn left_behind(&self, end: u64, chunk_bytes: u64, distance: u64) -> Range<u64> {
         let mut streams = self.0.lock();
         let near = |stream: &&mut Stream| stream.requests >= SEQUENTIAL && end.abs_diff(stream.end) <= NEAR;
         let Some(stream) = streams.iter_mut().find(near) else { return 0..0 };
-        let passed = stream.end.saturating_sub(NEAR) / chunk_bytes.max(1);
+        let passed = stream.end.saturating_sub(distance.max(NEAR)) / chunk_bytes.max(1);
         // A stream that began in the middle has left nothing behind before that.
         let first = stream.released.max(passed.saturating_sub(MOST_RELEASED));
         stream.released = stream.released.max(passed);
         first..passed
+    }
+
+    /// Whether a chunk, counted as [`Streams::left_behind`] does, was given back by the one who read it and is wanted by no
+    /// other sequential reader: who decodes ahead came too late for it.
+    pub fn is_left_behind(&self, chunk: u64) -> bool {
+        let streams = self.0.lock();
+        let mut sequential = streams.iter().filter(|stream| stream.requests >= SEQUENTIAL).peekable();
+        sequential.peek().is_some() && sequential.all(|stream| chunk < stream.released)
     }
 }
 
@@ -169,11 +177,28 @@ mod tests {
         let mut left = Vec::new();
         for i in 0..(12 * 8) {
             note(&streams, i * 128 * KIB);
-            left.extend(streams.left_behind((i + 1) * 128 * KIB, 1 << 20));
+            left.extend(streams.left_behind((i + 1) * 128 * KIB, 1 << 20, 0));
         }
         // 12 MiB are read, of which the last 4 may still be asked for.
         assert_eq!(left, [0, 1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(streams.left_behind(1 << 40, 1 << 20), 0..0);
+        assert_eq!(streams.left_behind(1 << 40, 1 << 20, 0), 0..0);
+        assert!(streams.is_left_behind(7) && !streams.is_left_behind(8));
+        // Another reader of the same chunks wants them.
+        let at = 64 << 20;
+        for i in 0..3 {
+            note(&streams, at + i * 128 * KIB);
+        }
+        assert!(!streams.is_left_behind(7));
+    }
+
+    #[test]
+    fn what_is_kept_behind_a_reader_is_as_long_as_was_asked() {
+        let streams = Streams::default();
+        for i in 0..(12 * 8) {
+            note(&streams, i * 128 * KIB);
+        }
+        assert_eq!(streams.left_behind(12 << 20, 1 << 20, 10 << 20), 0..2);
+        assert!(!streams.is_left_behind(2));
     }
 
     #[test]

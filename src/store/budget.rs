@@ -24,6 +24,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::Error;
 use super::idle::{Idle, rounded, serves};
+use super::pages::Pages;
 use crate::source::{Interrupt, Interrupted};
 
 /// How long a waiter sleeps before it looks at its interrupt: short against the second in which Ctrl-C must work.
@@ -124,7 +125,7 @@ pub struct Reservation {
 #[derive(Debug)]
 pub struct Buffer {
     budget: Budget,
-    bytes: Vec<u8>,
+    bytes: Pages,
     length: usize,
     oversized: bool,
 }
@@ -259,8 +260,7 @@ impl Budget {
                 None => {
                     let length = rounded(length);
                     state.held += length as u64;
-                    // Zeroed pages come from the kernel as they are: nothing is written here.
-                    vec![0; length]
+                    Pages::new(length)
                 }
             };
             if oversized {

@@ -20,6 +20,10 @@ use crate::source::{Interrupt, Interrupted};
 /// than reading the whole chunk once.
 const SHORT_RUN: u64 = 4096;
 
+/// One part in so many of the budget is for what lies behind a sequential reader of arrays. Whoever reads more than that
+/// again decodes it again, which takes no longer than the kernel takes to give as much fresh memory.
+const KEPT_PART: u64 = 16;
+
 /// What a decoded chunk is cached under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ChunkKey {
@@ -129,7 +133,7 @@ impl Chunks {
             let count = (size - within).min(end - at);
             let place = self.place(index, map);
             if matches!(place, Place::Filtered(..) | Place::Worker) {
-                let chunk = self.decoded(index, place, within + count, &mut ahead, interrupt)?;
+                let chunk = self.decoded(index, (place, map), within + count, &mut ahead, interrupt)?;
                 let bytes = chunk.get(within as usize..(within + count) as usize);
                 out.extend_from_slice(bytes.ok_or_else(|| self.outside())?);
             } else if let Place::Plain(chunk) = place
@@ -173,21 +177,30 @@ impl Chunks {
         }
         let mut ahead = self.plan_ahead(map, offset, length as u64)?;
         let Some((stretch, within)) = stretch else {
-            let chunk = self.decoded(index, place, within + length as u64, &mut ahead, interrupt)?;
+            let chunk = self.decoded(index, (place, map), within + length as u64, &mut ahead, interrupt)?;
             return Ok(chunk.part(within as usize..within as usize + length));
         };
         ahead.start(self, (offset + length as u64 - 1) / size);
-        let held = self.file.store().stretches().get_or_wait(&self.key(stretch), interrupt)?;
+        let held = self.stretch_block(stretch, map, &ahead, interrupt)?;
         Ok(held.and_then(|block| Lent::new(block, within as usize..within as usize + length)))
     }
 
     /// Gives back the chunks behind a sequential reader whose request ended at byte `end` and who will not come back:
     /// their buffers serve the next ones, which is much cheaper than touching fresh memory.
     pub fn release_behind(&self, end: u64) {
+        self.release(end, 0);
+    }
+
+    /// As [`Chunks::release_behind`], for one who may come back: a part of the budget is left for it.
+    pub fn release_far_behind(&self, end: u64) {
+        self.release(end, self.file.store().budget().limit() / KEPT_PART);
+    }
+
+    fn release(&self, end: u64, distance: u64) {
         let store = self.file.store();
         // A chunk whose reader came before its stretch was decoded lies by itself.
         let chunks = self.stretch().unwrap_or(1);
-        for left in self.streams.left_behind(end, chunks.saturating_mul(self.grid.chunk_bytes())) {
+        for left in self.streams.left_behind(end, chunks.saturating_mul(self.grid.chunk_bytes()), distance) {
             store.stretches().remove(&self.key(left));
             let first = left.saturating_mul(chunks);
             for index in first..first.saturating_add(chunks) {
@@ -240,7 +253,7 @@ impl Chunks {
                     Some(run) if self.grid.is_line() => run.chunk + run.length,
                     _ => self.grid.chunk_bytes(),
                 };
-                let chunk = self.decoded(index, place, end, ahead, interrupt)?;
+                let chunk = self.decoded(index, (place, map), end, ahead, interrupt)?;
                 for run in runs {
                     let (start, length) = (run.chunk as usize, run.length as usize);
                     let bytes = chunk.get(start..start + length).ok_or_else(|| self.outside())?;
@@ -261,22 +274,18 @@ impl Chunks {
     fn decoded(
         self: &Arc<Self>,
         index: u64,
-        place: Place,
+        (place, map): (Place, Option<&ChunkMap>),
         end: u64,
         ahead: &mut Ahead,
         interrupt: &Interrupt,
     ) -> Result<Lent, Error> {
         let size = self.grid.chunk_bytes() as usize;
         if let Some(chunks) = self.stretch() {
-            let store = self.file.store();
-            let key = self.key(index / chunks);
-            if store.stretches().is_known(&key) {
-                ahead.start(self, index);
-                if let Some(block) = store.stretches().get_or_wait(&key, interrupt)? {
-                    store.stats().hits.add(1);
-                    let start = (index % chunks) as usize * size;
-                    return Lent::new(block, start..start + size).ok_or_else(|| self.outside());
-                }
+            ahead.start(self, index);
+            if let Some(block) = self.stretch_block(index / chunks, map, ahead, interrupt)? {
+                self.file.store().stats().hits.add(1);
+                let start = (index % chunks) as usize * size;
+                return Lent::new(block, start..start + size).ok_or_else(|| self.outside());
             }
         }
         if !ahead.sequential

@@ -278,7 +278,14 @@ impl Dataset {
                 }
                 Ok(())
             }
-            Way::Chunks(chunks) => chunks.read(offset, out, interrupt),
+            Way::Chunks(chunks) => {
+                let result = chunks.read(offset, out, interrupt);
+                // Of an array of higher rank, as above.
+                if self.description.shape.len() == 1 {
+                    chunks.release_far_behind(offset.saturating_add(out.len() as u64));
+                }
+                result
+            }
             Way::Mapped(mapped) => mapped.read(offset, out, self.fill()?, interrupt),
         }
     }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::pages::Pages;
+
 /// Idle buffers by length.
 #[derive(Default)]
 pub(super) struct Idle {
-    by_length: BTreeMap<usize, Vec<Vec<u8>>>,
+    by_length: BTreeMap<usize, Vec<Pages>>,
     bytes: u64,
 }
 
@@ -33,24 +35,24 @@ impl Idle {
     }
 
     /// Adds one.
-    pub fn put(&mut self, buffer: Vec<u8>) {
+    pub fn put(&mut self, buffer: Pages) {
         self.bytes += buffer.len() as u64;
         self.by_length.entry(buffer.len()).or_default().push(buffer);
     }
 
     /// The shortest one that serves for `length`.
-    pub fn take(&mut self, length: usize) -> Option<Vec<u8>> {
+    pub fn take(&mut self, length: usize) -> Option<Pages> {
         let (&found, _) = self.by_length.range(length..=longest(length)).next()?;
         self.take_exactly(found)
     }
 
     /// The longest one with such a length.
-    pub fn take_largest(&mut self, which: impl Fn(usize) -> bool) -> Option<Vec<u8>> {
+    pub fn take_largest(&mut self, which: impl Fn(usize) -> bool) -> Option<Pages> {
         let length = self.by_length.keys().rev().copied().find(|length| which(*length))?;
         self.take_exactly(length)
     }
 
-    fn take_exactly(&mut self, length: usize) -> Option<Vec<u8>> {
+    fn take_exactly(&mut self, length: usize) -> Option<Pages> {
         let buffers = self.by_length.get_mut(&length)?;
         let buffer = buffers.pop();
         if buffers.is_empty() {

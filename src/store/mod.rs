@@ -31,6 +31,7 @@ mod idle;
 mod kept;
 mod lent;
 mod mapped;
+mod pages;
 pub mod pass;
 mod prefetch;
 mod references;

@@ -31,11 +31,11 @@ impl From<Interrupted> for Skipped {
 
 impl Chunks {
     /// Chunks of a stretch, at least two; `None` where chunks do not follow each other in the dataset, or are so large
-    /// that they are decoded one by one.
+    /// that they are decoded one by one, or not at all.
     pub fn stretch(&self) -> Option<u64> {
-        let most = STRETCH.min(self.file.store().budget().limit() / 16);
-        let chunks = most / self.grid.chunk_bytes().max(1);
-        (self.grid.is_line() && chunks >= 2).then_some(chunks)
+        let (store, size) = (self.file.store(), self.grid.chunk_bytes());
+        let chunks = STRETCH.min(store.budget().limit() / 16) / size.max(1);
+        (self.grid.is_line() && chunks >= 2 && size <= store.max_chunk()).then_some(chunks)
     }
 
     /// The stretch that all of the bytes `offset..offset + length` lie in, and where they begin in it.
@@ -82,10 +82,16 @@ impl Chunks {
     fn decode_ahead(&self, chunks: &[u64]) {
         let interrupt = Interrupt::new();
         let Ok(Some(map)) = self.map(&interrupt) else { return };
-        if self.is_stretch(chunks) && self.decode_stretch(chunks, &map.map).is_ok() {
+        let stretch = self.stretch().unwrap_or(1);
+        if self.is_stretch(chunks)
+            && let Some(first) = chunks.first()
+            && !self.streams.is_left_behind(first / stretch)
+            && self.decode_stretch(first / stretch, &map.map, &interrupt).is_ok()
+        {
+            self.file.store().stats().read_ahead.add(chunks.len() as u64);
             return;
         }
-        for index in chunks {
+        for index in chunks.iter().filter(|index| !self.streams.is_left_behind(*index / stretch)) {
             if self.decode_one_ahead(*index, &map.map, &interrupt).is_err() {
                 return;
             }
@@ -116,17 +122,44 @@ impl Chunks {
         first % count == 0 && last.checked_add(1) == Some(end) && chunks.len() as u64 == end - first
     }
 
-    /// Decodes all chunks of a stretch into one buffer; not where one of them is not filtered, or there already.
-    fn decode_stretch(&self, chunks: &[u64], map: &ChunkMap) -> Result<(), Skipped> {
+    /// The stretch with this number, if it is there or being made. A sequential reader who caught up with those who decode
+    /// ahead makes it: a chunk decoded for itself would keep them from it, and be copied from.
+    pub fn stretch_block(
+        &self,
+        stretch: u64,
+        map: Option<&ChunkMap>,
+        ahead: &Ahead,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Arc<Block>>, Interrupted> {
+        let stretches = self.file.store().stretches();
+        let key = self.key(stretch);
+        if ahead.sequential
+            && !stretches.is_known(&key)
+            && let Some(map) = map
+        {
+            // What was in the way is met again by whoever decodes the chunks one by one.
+            let _ = self.decode_stretch(stretch, map, interrupt);
+        }
+        stretches.get_or_wait(&key, interrupt)
+    }
+
+    /// Decodes all chunks of a stretch into one buffer, unless somebody does; not where one of them is not filtered, or
+    /// there already.
+    fn decode_stretch(&self, stretch: u64, map: &ChunkMap, interrupt: &Interrupt) -> Result<(), Skipped> {
         let store: &Store = self.file.store();
-        let (Some(count), Some(first)) = (self.stretch(), chunks.first()) else { return Err(Skipped) };
-        if chunks.iter().any(|index| store.chunks().is_known(&self.key(*index))) {
+        let count = self.stretch().ok_or(Skipped)?;
+        if store.stretches().is_known(&self.key(stretch)) {
+            return Ok(());
+        }
+        let first = stretch.saturating_mul(count);
+        let chunks = first..first.saturating_add(count).min(self.grid.chunks());
+        if chunks.is_empty() || chunks.clone().any(|index| store.chunks().is_known(&self.key(index))) {
             return Err(Skipped);
         }
         let mut sizes = [0; 4];
-        let mut places = Vec::with_capacity(chunks.len());
+        let mut places = Vec::new();
         for index in chunks {
-            let place @ Place::Filtered(chunk, _) = self.place(*index, Some(map)) else { return Err(Skipped) };
+            let place @ Place::Filtered(chunk, _) = self.place(index, Some(map)) else { return Err(Skipped) };
             let [bytes, scratch @ ..] = self.sizes(&chunk, place).map_err(|_| Skipped)?;
             sizes[0] += bytes;
             for (most, size) in sizes[1..].iter_mut().zip(scratch) {
@@ -135,7 +168,7 @@ impl Chunks {
             places.push((chunk, place));
         }
         let size = self.grid.chunk_bytes() as usize;
-        store.stretches().get_or_make(&self.key(first / count), &Interrupt::new(), || {
+        store.stretches().get_or_make(&self.key(stretch), interrupt, || {
             let (lease, [mut bytes, mut stored, mut first, mut second]) =
                 store.budget().try_lease(sizes).ok_or(Skipped)?;
             for ((chunk, place), out) in places.iter().zip(bytes.chunks_exact_mut(size)) {
@@ -145,7 +178,6 @@ impl Chunks {
             drop((stored, first, second, lease));
             Ok::<_, Skipped>(Block { bytes, heap: None })
         })?;
-        store.stats().read_ahead.add(chunks.len() as u64);
         Ok(())
     }
 }

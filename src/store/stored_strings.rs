@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use ::arrow::array::{ArrayRef, LargeBinaryBuilder};
+use ::arrow::array::{ArrayRef, LargeBinaryArray};
+use ::arrow::buffer::OffsetBuffer;
 use ::arrow::datatypes::DataType;
 
 use super::arrow::strip;
@@ -24,6 +25,20 @@ impl StoredStrings {
     }
 }
 
+/// Leaves of each string what stands before its first NUL. `ends` begins with 0.
+fn cut_at_nuls(texts: &mut Vec<u8>, ends: &mut [i64]) {
+    let (mut start, mut kept) = (0, 0);
+    for end in ends.iter_mut().skip(1) {
+        let text = start..*end as usize;
+        start = text.end;
+        let length = strip(&texts[text.clone()], Padding::NullTerminated).len();
+        texts.copy_within(text.start..text.start + length, kept);
+        kept += length;
+        *end = kept as i64;
+    }
+    texts.truncate(kept);
+}
+
 impl Rows for StoredStrings {
     fn len(&self) -> u64 {
         self.len
@@ -41,13 +56,19 @@ impl Rows for StoredStrings {
         let count = count_of(&range, self.len, self.dataset.path())?;
         let batch = self.dataset.read_elements(range.clone(), interrupt)?;
         let width = usize::try_from(self.dataset.element_size()).unwrap_or(usize::MAX).max(1);
-        let mut strings = LargeBinaryBuilder::with_capacity(count, batch.bytes.len());
+        let (mut texts, mut ends) = (Vec::with_capacity(batch.bytes.len()), Vec::with_capacity(count + 1));
+        ends.push(0);
         let mut cursor = batch.heap.cursor();
         for (row, descriptor) in (range.start..).zip(batch.bytes.chunks_exact(width)) {
             let text = cursor.resolve(descriptor, 1).map_err(|cause| cause.at(self.dataset.path(), row))?;
-            strings.append_value(strip(text, Padding::NullTerminated));
+            texts.extend_from_slice(text);
+            ends.push(texts.len() as i64);
         }
-        Ok(Arc::new(strings.finish()))
+        // Looked for once, over all: hardly any string holds one.
+        if memchr::memchr(0, &texts).is_some() {
+            cut_at_nuls(&mut texts, &mut ends);
+        }
+        Ok(Arc::new(LargeBinaryArray::new(OffsetBuffer::new(ends.into()), texts.into(), None)))
     }
 
     fn stored_width(&self) -> Option<u64> {
@@ -63,5 +84,28 @@ impl Rows for StoredStrings {
 
     fn natural_rows(&self) -> Option<u64> {
         self.dataset.natural_rows()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn strings_end_at_their_first_nul(strings in prop::collection::vec(prop::collection::vec(0u8..4, 0..6), 0..20)) {
+            let (mut texts, mut ends, mut expected) = (Vec::new(), vec![0], vec![0]);
+            let mut kept = Vec::new();
+            for string in &strings {
+                texts.extend(string);
+                ends.push(texts.len() as i64);
+                kept.extend(string.iter().take_while(|byte| **byte != 0));
+                expected.push(kept.len() as i64);
+            }
+            cut_at_nuls(&mut texts, &mut ends);
+            prop_assert_eq!((texts, ends), (kept, expected));
+        }
     }
 }

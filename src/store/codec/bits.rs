@@ -28,33 +28,16 @@ pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<(), Str
         return Err(format!("{} bytes are no multiple of 8 elements of {size}", data.len()));
     }
     if size == 1 {
-        return bytes(data, out);
+        shuffle::decode_bits(data, out);
+        return Ok(());
     }
     let elements = data.len() / size;
     lend(&PLANES, data.len(), |planes| {
         for (rows, plane) in data.chunks(elements.max(1)).zip(planes.chunks_mut(elements.max(1))) {
-            bytes(rows, plane)?;
+            shuffle::decode_bits(rows, plane);
         }
         shuffle::decode(planes, out, size).map(|_| ())
     })
-}
-
-/// Eight rows of bits become bytes.
-fn bytes(rows: &[u8], out: &mut [u8]) -> Result<(), String> {
-    shuffle::decode(rows, out, 8)?;
-    for word in out.as_chunks_mut::<8>().0 {
-        *word = exchange(u64::from_le_bytes(*word)).to_le_bytes();
-    }
-    Ok(())
-}
-
-/// Exchanges rows and columns of 8 × 8 bits: in blocks of 1, then 2, then 4 (Hacker's Delight, 7-3).
-fn exchange(mut bits: u64) -> u64 {
-    for (mask, shift) in [(0x00aa_00aa_00aa_00aa, 7), (0x0000_cccc_0000_cccc, 14), (0x0000_0000_f0f0_f0f0, 28)] {
-        let moved = (bits ^ bits >> shift) & mask;
-        bits ^= moved ^ moved << shift;
-    }
-    bits
 }
 
 #[cfg(test)]

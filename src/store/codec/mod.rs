@@ -397,6 +397,56 @@ mod tests {
         }
     }
 
+    /// As [`decode`], in buffers that hold `old` bytes.
+    fn decode_over(old: u8, filters: &[Filter], stored: &[u8], size: usize) -> Result<Vec<u8>, String> {
+        let pipeline = Pipeline::new(filters).unwrap();
+        let Scratch { first, second } = pipeline.scratch(0, size);
+        let mut out = vec![old; size];
+        pipeline.decode(0, stored, &mut out, &mut vec![old; first], &mut vec![!old; second])?;
+        Ok(out)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// Buffers are used again: bytes of another chunk, maybe of another file, must not come out of a damaged one.
+        #[test]
+        fn what_was_in_the_buffers_never_comes_out(
+            data in prop::collection::vec(0u8..9, 1..400),
+            ids in prop::collection::vec(prop::sample::select(vec![1, 2, 3, 32004, 32015]), 1..4),
+            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+            size in prop::sample::select(vec![0usize, 1, 8]),
+        ) {
+            let filters: Vec<_> = ids.iter().map(|id| filter(*id, &[4])).collect();
+            let mut stored = ids.iter().fold(data.clone(), |stored, id| encode(*id, stored));
+            for (place, byte) in damage {
+                let at = place.index(stored.len());
+                stored[at] = byte;
+            }
+            let size = data.len() + size;
+            prop_assert_eq!(decode_over(0, &filters, &stored, size), decode_over(0xa5, &filters, &stored, size));
+        }
+
+        #[test]
+        fn what_was_in_the_buffers_never_comes_out_of_any_bytes(
+            stored in prop::collection::vec(any::<u8>(), 0..200),
+            header in prop::sample::select(vec![
+                vec![],
+                // Of LZ4 and Bitshuffle; of Blosc, blocks of 64 bytes, split, shuffled and as bits; of Blosc2.
+                vec![0, 0, 0, 0, 0, 0, 0, 128, 0, 0, 0, 64],
+                vec![2, 1, 0x21, 4, 128, 0, 0, 0, 64, 0, 0, 0, 96, 0, 0, 0, 24, 0, 0, 0, 60, 0, 0, 0],
+                vec![2, 1, 0x14, 4, 128, 0, 0, 0, 64, 0, 0, 0, 96, 0, 0, 0, 24, 0, 0, 0, 60, 0, 0, 0],
+            ]),
+            id in prop::sample::select(OWN.to_vec()),
+            parameters in prop::collection::vec(0u32..9, 0..9),
+        ) {
+            let filters = [filter(id, &parameters)];
+            let stored = [header, stored].concat();
+            let [zeros, others] = [0, 0xa5].map(|old| decode_over(old, &filters, &stored, 128));
+            prop_assert_eq!(zeros, others);
+        }
+    }
+
     #[test]
     fn a_bomb_meets_the_end_of_the_chunk() {
         let bomb = encode(1, vec![0; 1 << 20]);

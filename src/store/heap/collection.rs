@@ -18,14 +18,15 @@ pub struct Collection {
     buffer: Buffer,
     objects: Vec<Object>,
     _objects_held: Reservation,
+    number: u64,
 }
 
 impl Collection {
     /// The collection at `address` (as stored in data: without the user block), from the cache or the file.
     pub(super) fn get(file: &Arc<File>, address: u64, interrupt: &Interrupt) -> Result<Arc<Self>, Unresolved> {
         let key = (file.serial(), address);
-        file.store().collections().get_or_make(&key, interrupt, || {
-            Self::read(file, address, interrupt).or_else(|error| {
+        file.store().collections().get_or_make(&key, interrupt, |number| {
+            Self::read(file, address, number, interrupt).or_else(|error| {
                 // Nonsense in a file that was rewritten meanwhile is not the file's fault.
                 file.check()?;
                 Err(error)
@@ -35,12 +36,12 @@ impl Collection {
 
     /// One without objects.
     #[cfg(test)]
-    pub(super) fn empty(budget: &super::super::budget::Budget) -> Self {
+    pub(super) fn empty(budget: &super::super::budget::Budget, number: u64) -> Self {
         let (_, [buffer]) = budget.try_lease([64]).unwrap();
-        Self { buffer, objects: Vec::new(), _objects_held: budget.charge(0) }
+        Self { buffer, objects: Vec::new(), _objects_held: budget.charge(0), number }
     }
 
-    fn read(file: &File, address: u64, interrupt: &Interrupt) -> Result<Self, Unresolved> {
+    fn read(file: &File, address: u64, number: u64, interrupt: &Interrupt) -> Result<Self, Unresolved> {
         let invalid = |reason: String| Unresolved::Invalid(format!("global heap collection at {address}: {reason}"));
         let size = file.size()?;
         let start = address
@@ -77,7 +78,12 @@ impl Collection {
         let held = file.store().budget().charge((objects.capacity() * size_of::<Object>()) as u64);
         drop(lease);
         file.store().stats().collections.add(1);
-        Ok(Self { buffer, objects, _objects_held: held })
+        Ok(Self { buffer, objects, _objects_held: held, number })
+    }
+
+    /// How many collections were read before it.
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Where the first `bytes` bytes of object `index` are, or all of them.

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::budget::Budget;
 use super::super::cache::Cache;
@@ -12,24 +13,29 @@ use crate::source::{Interrupt, Interrupted};
 /// collection is stored as it is: to keep those left behind would only fill memory, which costs more than reading them.
 const FRESH: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
+/// Who asks again before so many others were read goes on where a batch of rows ended, and says nothing of another time.
+const SOON: u64 = 64;
+
 /// A file's serial number, and an address in it.
 type Key = (u64, u64);
 
-/// Collections under the common memory budget: all that were asked for again while they were there, and the latest of the
-/// others.
+/// Collections under the common memory budget: all that were asked for again, not at once, while they were there, and the
+/// latest of the others.
 #[derive(Debug)]
 pub struct Collections {
     fresh: Cache<Key, Collection>,
+    /// Number of the next collection read.
+    next: AtomicU64,
     used_again: Cache<Key, Collection>,
 }
 
 impl Collections {
     /// None yet.
     pub fn new(budget: &Budget) -> Self {
-        Self { fresh: Cache::bounded(budget, FRESH), used_again: Cache::new(budget) }
+        Self { fresh: Cache::bounded(budget, FRESH), next: AtomicU64::new(0), used_again: Cache::new(budget) }
     }
 
-    /// As [`Cache::get_or_make`].
+    /// As [`Cache::get_or_make`]; `make` is told the number of what it makes.
     ///
     /// # Errors
     /// Those of `make`, and [`Interrupted`] while waiting for another.
@@ -37,17 +43,18 @@ impl Collections {
         &self,
         key: &Key,
         interrupt: &Interrupt,
-        make: impl FnOnce() -> Result<Collection, E>,
+        make: impl FnOnce(u64) -> Result<Collection, E>,
     ) -> Result<Arc<Collection>, E> {
         if let Some(collection) = self.used_again.get(key) {
             return Ok(collection);
         }
-        if let Some(collection) = self.fresh.get(key) {
+        let make = || make(self.next.fetch_add(1, Ordering::Relaxed));
+        let collection = self.fresh.get_or_make(key, interrupt, make)?;
+        if self.next.load(Ordering::Relaxed).saturating_sub(collection.number()) > SOON {
             self.used_again.insert(*key, collection.clone());
             self.fresh.remove(key);
-            return Ok(collection);
         }
-        self.fresh.get_or_make(key, interrupt, make)
+        Ok(collection)
     }
 
     /// Drops those of a file.
@@ -67,13 +74,14 @@ mod tests {
         let collections = Collections::new(&budget);
         let mut made = Vec::new();
         let mut ask = |address: u64| {
-            let make = || {
+            let make = |number| {
                 made.push(address);
-                Ok::<_, Interrupted>(Collection::empty(&budget))
+                Ok::<_, Interrupted>(Collection::empty(&budget, number))
             };
             collections.get_or_make(&(1, address), &Interrupt::new(), make).unwrap();
         };
-        for address in [0, 0, 1].into_iter().chain(2..600).chain([0, 1, 599]) {
+        // 0 again behind as many others as count, 1 at once.
+        for address in [0, 1, 1].into_iter().chain(2..100).chain([0]).chain(100..600).chain([0, 1, 599]) {
             ask(address);
         }
         assert_eq!(made, (0..600).chain([1]).collect::<Vec<_>>());

@@ -170,6 +170,7 @@ impl Heap {
         Cursor { heap: self, collection: None }
     }
 
+    #[inline]
     fn target(&self, descriptor: &[u8], base_size: u64) -> Result<Target, Unresolved> {
         let invalid = |reason: &str| Unresolved::Invalid(reason.into());
         let Parsed { length, address, index } = parse(descriptor, usize::from(self.file.info().address_size))
@@ -198,6 +199,7 @@ impl Cursor<'_> {
     ///
     /// # Errors
     /// [`Unresolved::Invalid`] where the descriptor leads nowhere or to too little.
+    #[inline]
     pub fn resolve(&mut self, descriptor: &[u8], base_size: u64) -> Result<&[u8], Unresolved> {
         let (address, index, bytes) = match self.heap.target(descriptor, base_size)? {
             Target::Empty => return Ok(&[]),
