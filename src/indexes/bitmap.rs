@@ -3,20 +3,12 @@
 use std::collections::HashMap;
 
 use arrow::array::Array;
-use arrow::buffer::BooleanBuffer;
 
 use super::canonical;
 
 /// Bytes of the bitmap of a value over so many rows.
 pub fn bytes(rows: u64) -> u64 {
     rows.div_ceil(8)
-}
-
-/// Bits as bytes of a bitmap; those behind the last row are 0.
-pub fn pack(bits: &BooleanBuffer) -> Vec<u8> {
-    let mut packed = vec![0; bits.len().div_ceil(8)];
-    bits.set_indices().for_each(|row| packed[row / 8] |= 1 << (row % 8));
-    packed
 }
 
 /// The values that a bitmap has, by what stands for them.
@@ -127,9 +119,6 @@ mod tests {
         assert_eq!(values.extend_new(&array), [0, 4]);
         assert_eq!(values.extend_new(&array), [0; 0]);
         assert_eq!(values.bitmaps(&array), [vec![0b11], vec![0b1_0000]]);
-        let bits = BooleanBuffer::from(vec![true, true, false, false, false]);
-        assert_eq!(pack(&bits), [0b11]);
-        assert_eq!(pack(&bits.slice(1, 2)), [0b1]);
         assert_eq!(bytes(9), 2);
     }
 }

@@ -268,7 +268,11 @@ fn asked(form: &IndexForm, ask: &Ask<'_>) -> Result<Option<Vec<Vec<u8>>>, Error>
         Some(Labels::Members(members)) => {
             let names = LargeStringArray::from_iter_values(members.iter().map(|(_, name)| name));
             let Some(matching) = ranges.matching(&names) else { return Ok(None) };
-            let named = matching.set_indices().filter_map(|at| members.get(at)).map(|(code, _)| *code);
+            // Of several names of a code the first is shown.
+            let is_shown = |at: &usize| {
+                members.iter().position(|(code, _)| Some(code) == members.get(*at).map(|m| &m.0)) == Some(*at)
+            };
+            let named = matching.set_indices().filter(is_shown).filter_map(|at| members.get(at)).map(|(code, _)| *code);
             // A code without a name is shown as its number, written in one way; one with a name never is.
             let unnamed = points.iter().filter_map(|point| {
                 let Scalar::Text(text) = point else { return None };
