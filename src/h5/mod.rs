@@ -7,6 +7,7 @@
 
 mod client;
 mod error;
+mod objects;
 mod options;
 mod pool;
 mod process;

@@ -1,12 +1,13 @@
 //! A small table as HEP001 of April 2026 has it: object references both ways, reserved names in lower case.
 
 use super::SampleError;
-use super::attributes::References;
 use super::content::{Block, LABELS, missing};
-use super::storage::{Fill, Storage, UNLIMITED};
 use super::table::min_max;
-use super::types::{Text, Type};
-use super::writer::{Context, Dataset, Node, c_string};
+use super::writer::{Context, Dataset, Node};
+use crate::h5::objects::attributes::References;
+use crate::h5::objects::c_string;
+use crate::h5::objects::storage::{Fill, Storage, UNLIMITED};
+use crate::h5::objects::types::{Text, Type};
 
 const ROWS: u64 = 500;
 const CHUNK: u64 = 128;

@@ -3,11 +3,11 @@
 use std::ffi::CStr;
 
 use super::SampleError;
-use super::attributes::References;
 use super::content::{Block, CHARGE_RANGE, DETECTORS, LABELS, STATION_SIZE, missing};
-use super::storage::{Fill, Storage, UNLIMITED};
-use super::types::{MinMax, Number, Text, Type};
 use super::writer::{Context, Dataset, Node};
+use crate::h5::objects::attributes::References;
+use crate::h5::objects::storage::{Fill, Storage, UNLIMITED};
+use crate::h5::objects::types::{MinMax, Number, Text, Type};
 
 /// Rows that are made and written at once. A multiple of every column's chunk, so that no chunk is compressed twice, and of
 /// 8, so that a bitmap's bytes are whole.

@@ -1,19 +1,19 @@
-//! Datatypes of the sample, in the file and in memory.
+//! Datatypes in the file and in memory.
 
 use hdf5_metno_sys::h5t;
 
 use super::attributes::References;
-use super::writer::c_string;
+use super::c_string;
 use crate::h5::worker::error::{Id, Reason, check};
 
 /// Values that libhdf5 may read byte for byte.
 ///
 /// # Safety
 /// No padding (every byte is initialised), no pointers, the layout of C.
-pub(super) unsafe trait Plain: Copy {}
+pub(in crate::h5) unsafe trait Plain: Copy {}
 
 /// Numbers with a datatype of their own.
-pub(super) trait Number: Plain {
+pub(in crate::h5) trait Number: Plain {
     /// The little-endian datatype; the library is initialised.
     fn file_type() -> i64;
 }
@@ -47,7 +47,7 @@ unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 /// An element of a chunk min/max index over an `int64` column (HEP001 §8.4).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MinMax {
+pub(in crate::h5) struct MinMax {
     pub min: i64,
     pub max: i64,
     pub nan_count: u64,
@@ -59,14 +59,14 @@ pub(super) struct MinMax {
 unsafe impl Plain for MinMax {}
 
 /// The bytes of values.
-pub(super) fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
+pub(in crate::h5) fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
     // SAFETY: a plain type has no uninitialised bytes.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
 /// Character set of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Text {
+pub(in crate::h5) enum Text {
     /// US-ASCII.
     Ascii,
     /// UTF-8.
@@ -84,7 +84,7 @@ impl Text {
 
 /// A datatype as stored, and the one of the same values in this machine's memory.
 #[derive(Debug)]
-pub(super) struct Type {
+pub(in crate::h5) struct Type {
     file: Id,
     memory: Id,
     size: usize,
