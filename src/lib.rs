@@ -11,6 +11,7 @@
 //! | [`store`] | rows of a column: chunk cache, codecs, Arrow |
 //! | [`table`] | the model: table, column, missing values, categories |
 //! | [`dialects`] | ways of keeping a table: recognises one in a catalogue and builds a [`table::Table`] |
+//! | [`indexes`] | what search indexes say of a column, held against it |
 //! | [`query`] | which rows satisfy a predicate, and the table of those rows |
 //! | [`views`] | the files shown: size and bytes of each |
 //! | [`fs`] | tree of names, inodes, the FUSE adapter |
@@ -22,6 +23,7 @@ pub mod cli;
 pub mod dialects;
 pub mod fs;
 pub mod h5;
+pub mod indexes;
 pub mod query;
 pub mod source;
 pub mod store;

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lowest first.
-const LAYERS: [&str; 10] = ["source", "catalogue", "h5", "store", "table", "dialects", "query", "views", "fs", "cli"];
+const LAYERS: [&str; 11] =
+    ["source", "catalogue", "h5", "store", "table", "dialects", "indexes", "query", "views", "fs", "cli"];
 
 /// Where `unsafe` may be: around libhdf5, and in the one measured loop of a codec.
 const UNSAFE: [&str; 3] = ["src/h5/", "src/source/mod.rs", "src/store/codec/shuffle.rs"];

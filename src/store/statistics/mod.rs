@@ -32,6 +32,7 @@ pub(super) use decisions::Decisions;
 pub use learner::Learner;
 pub use observed::Observed;
 pub use scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
+pub use scan::summary as scan_summary;
 
 /// The statistics of a column: exact, of every block.
 #[derive(Debug)]

@@ -33,7 +33,7 @@ const CUT: usize = LONGEST_TEXT + 1;
 
 /// What the rows of an array hold; `None` where [`super::Kind::of`] has none for its type. Strings longer than
 /// [`LONGEST_TEXT`] are cut to one byte more.
-pub(super) fn summary(array: &dyn Array) -> Option<Summary> {
+pub fn summary(array: &dyn Array) -> Option<Summary> {
     Some(match array.data_type() {
         DataType::Boolean => booleans(array.as_boolean()),
         DataType::Int8 => numbers::<Int8Type>(array),

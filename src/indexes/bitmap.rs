@@ -1,0 +1,130 @@
+//! Bits of `BITMAP` (HEP001 §8.6): bit r % 8 of byte r / 8, the least significant first, as Arrow has them.
+
+use std::collections::HashMap;
+
+use arrow::array::Array;
+use arrow::buffer::BooleanBuffer;
+
+use super::canonical;
+
+/// Bytes of the bitmap of a value over so many rows.
+pub fn bytes(rows: u64) -> u64 {
+    rows.div_ceil(8)
+}
+
+/// Bits as bytes of a bitmap; those behind the last row are 0.
+pub fn pack(bits: &BooleanBuffer) -> Vec<u8> {
+    let mut packed = vec![0; bits.len().div_ceil(8)];
+    bits.set_indices().for_each(|row| packed[row / 8] |= 1 << (row % 8));
+    packed
+}
+
+/// The values that a bitmap has, by what stands for them.
+#[derive(Clone, Debug, Default)]
+pub struct Values {
+    positions: HashMap<Box<[u8]>, usize>,
+    count: usize,
+}
+
+impl Values {
+    /// Adds values, at the positions at which they come; says whether they are of a type that can be told apart. Missing ones and NaN
+    /// equal nothing.
+    ///
+    /// # Errors
+    /// The positions of two equal values.
+    pub fn extend(&mut self, values: &dyn Array) -> Result<bool, [usize; 2]> {
+        let mut twice = None;
+        let known = canonical::for_each(values, |row, bytes| {
+            let at = self.count + row;
+            if let Some(before) = self.positions.get(bytes) {
+                twice.get_or_insert([*before, at]);
+            } else {
+                self.positions.insert(bytes.into(), at);
+            }
+        });
+        self.count += values.len();
+        twice.map_or(Ok(known), Err)
+    }
+
+    /// Adds those of `values` that are not there yet, for whoever builds a bitmap; their rows in `values`, in the order of
+    /// their new positions. Says nothing of a type that cannot be told apart.
+    pub fn extend_new(&mut self, values: &dyn Array) -> Vec<usize> {
+        let mut new = Vec::new();
+        canonical::for_each(values, |row, bytes| {
+            if !self.positions.contains_key(bytes) {
+                self.positions.insert(bytes.into(), self.count);
+                self.count += 1;
+                new.push(row);
+            }
+        });
+        new
+    }
+
+    /// How many values there are, those that equal nothing included.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Calls `see` with each row of `array` that has a value and the position of this value; `None` where the bitmap lacks it.
+    pub fn find(&self, array: &dyn Array, mut see: impl FnMut(usize, Option<usize>)) -> bool {
+        // Values nearly always come in runs or from a few: asking for the last one costs less than hashing.
+        let mut last: Option<(Box<[u8]>, Option<usize>)> = None;
+        canonical::for_each(array, |row, bytes| {
+            let position = match &last {
+                Some((seen, position)) if **seen == *bytes => *position,
+                _ => {
+                    let position = self.positions.get(bytes).copied();
+                    last = Some((bytes.into(), position));
+                    position
+                }
+            };
+            see(row, position);
+        })
+    }
+
+    /// The bits of the rows of `array`, packed, for each value.
+    pub fn bitmaps(&self, array: &dyn Array) -> Vec<Vec<u8>> {
+        let mut bitmaps = vec![vec![0; array.len().div_ceil(8)]; self.count];
+        self.find(array, |row, position| {
+            if let Some(bitmap) = position.and_then(|position| bitmaps.get_mut(position)) {
+                bitmap[row / 8] |= 1 << (row % 8);
+            }
+        });
+        bitmaps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Float32Array, Int16Array};
+
+    use super::*;
+
+    #[test]
+    fn each_value_has_its_rows() {
+        let mut values = Values::default();
+        assert_eq!(values.extend(&Int16Array::from(vec![Some(7), None, Some(-1)])), Ok(true));
+        assert_eq!(values.len(), 3);
+        let rows = Int16Array::from(vec![Some(-1), Some(7), None, Some(3), Some(7), None, None, None, Some(-1)]);
+        assert_eq!(values.bitmaps(&rows), [vec![0b1_0010, 0], vec![0, 0], vec![1, 1]]);
+        assert_eq!(values.extend(&Int16Array::from(vec![7])), Err([0, 3]));
+    }
+
+    #[test]
+    fn new_values_are_added_once() {
+        let mut values = Values::default();
+        let array = Float32Array::from(vec![Some(0.0), Some(-0.0), None, Some(f32::NAN), Some(2.0)]);
+        assert_eq!(values.extend_new(&array), [0, 4]);
+        assert_eq!(values.extend_new(&array), [0; 0]);
+        assert_eq!(values.bitmaps(&array), [vec![0b11], vec![0b1_0000]]);
+        let bits = BooleanBuffer::from(vec![true, true, false, false, false]);
+        assert_eq!(pack(&bits), [0b11]);
+        assert_eq!(pack(&bits.slice(1, 2)), [0b1]);
+        assert_eq!(bytes(9), 2);
+    }
+}

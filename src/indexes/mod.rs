@@ -1,0 +1,18 @@
+//! Search indexes of HEP001 (§8): what each kind says of a column. Untrusted until it is held against that column (§12).
+//!
+//! The values that indexes speak of are those of [`crate::table::Column`] as Arrow arrays, null where they are missing;
+//! enumerations and categories by their codes. The parts are pure: whoever builds an index and whoever verifies it use the same.
+//!
+//! | part | what it is |
+//! | --- | --- |
+//! | [`canonical`] | the bytes that stand for a value |
+//! | [`minmax`] | entries of `CHUNK_MINMAX` |
+//! | [`order`] | the order of `SORTED_ROWS` |
+//! | [`bitmap`] | bits of `BITMAP` |
+//! | [`bloom`] | positions in the filters of `CHUNK_BLOOM` |
+
+pub mod bitmap;
+pub mod bloom;
+pub mod canonical;
+pub mod minmax;
+pub mod order;
