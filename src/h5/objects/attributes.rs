@@ -6,16 +6,8 @@ use hdf5_metno_sys::{h5a, h5r, h5s};
 
 use super::types::Type;
 use super::{DEFAULT, space};
+use crate::h5::steps::References;
 use crate::h5::worker::error::{Id, Reason, check};
-
-/// How references are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(in crate::h5) enum References {
-    /// `H5T_STD_REF`, of HDF5 1.12 and HEP001 of July 2026.
-    Standard,
-    /// `H5T_STD_REF_OBJ`, of HEP001 of April 2026.
-    Object,
-}
 
 fn scalar() -> Result<Id, Reason> {
     // SAFETY: no pointers.

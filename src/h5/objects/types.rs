@@ -2,8 +2,8 @@
 
 use hdf5_metno_sys::h5t;
 
-use super::attributes::References;
 use super::c_string;
+use crate::h5::steps::References;
 use crate::h5::worker::error::{Id, Reason, check};
 
 /// Values that libhdf5 may read byte for byte.
@@ -36,6 +36,7 @@ numbers! {
     i64 => H5T_STD_I64LE,
     u8 => H5T_STD_U8LE,
     u16 => H5T_STD_U16LE,
+    u32 => H5T_STD_U32LE,
     u64 => H5T_STD_U64LE,
     f32 => H5T_IEEE_F32LE,
     f64 => H5T_IEEE_F64LE,
@@ -208,15 +209,46 @@ impl Type {
         Self::of(file)
     }
 
-    /// An element of a chunk min/max index over an `int64` column.
-    pub fn min_max() -> Result<Self, Reason> {
+    /// An element of a chunk min/max index over a column of this datatype (HEP001 §8.4).
+    pub fn min_max(column: i64) -> Result<Self, Reason> {
+        let size = Self::of_file(Self::copy(column)?)?.size();
         Self::compound(&[
-            ("min", i64::file_type(), 8),
-            ("max", i64::file_type(), 8),
+            ("min", column, size),
+            ("max", column, size),
             ("nan_count", u64::file_type(), 8),
             ("fill_count", u64::file_type(), 8),
             ("n", u64::file_type(), 8),
         ])
+    }
+
+    /// A datatype of a file, with elements in memory as they are stored: nothing is converted but what has a pointer.
+    pub fn of_file(file: Id) -> Result<Self, Reason> {
+        let memory = Self::copy(file.raw())?;
+        // SAFETY: no pointers.
+        let variable = check(unsafe { h5t::H5Tis_variable_str(file.raw()) })? > 0;
+        Ok(Self { variable, ..Self::pair(file, memory)? })
+    }
+
+    /// Where in an element in memory pointers to strings stand: of a string, and of a compound of strings.
+    pub fn pointers(&self) -> Result<Vec<u64>, Reason> {
+        let datatype = self.memory.raw();
+        if self.variable {
+            return Ok(vec![0]);
+        }
+        let mut pointers = Vec::new();
+        // SAFETY: no pointers but the name, which is none.
+        unsafe {
+            if h5t::H5Tget_class(datatype) != h5t::H5T_class_t::H5T_COMPOUND {
+                return Ok(pointers);
+            }
+            for member in 0..check(h5t::H5Tget_nmembers(datatype))? as u32 {
+                let field = Id::own(h5t::H5Tget_member_type(datatype, member))?;
+                if check(h5t::H5Tis_variable_str(field.raw()))? > 0 {
+                    pointers.push(h5t::H5Tget_member_offset(datatype, member) as u64);
+                }
+            }
+        }
+        Ok(pointers)
     }
 
     /// Bytes without a meaning to HDF5. Without a tag too: h5py cannot read opaque data that has one.

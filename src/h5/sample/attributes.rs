@@ -4,9 +4,10 @@ use std::ffi::{CStr, c_void};
 
 use super::SampleError;
 use super::writer::{Context, Node};
-use crate::h5::objects::attributes::{References, create_attribute, create_references};
+use crate::h5::objects::attributes::{create_attribute, create_references};
 use crate::h5::objects::c_string;
 use crate::h5::objects::types::{Number, Text, Type};
+use crate::h5::steps::References;
 
 impl Node {
     /// Creates an attribute and writes its value, `length` elements (a scalar without).
