@@ -279,6 +279,41 @@ impl Datatype {
             _ => None,
         }
     }
+
+    /// The type by whose values search indexes go: that of the codes instead of an enumeration, but for booleans.
+    pub fn coded(&self) -> Datatype {
+        match &self.class {
+            Class::Enum { base, .. } if !self.is_boolean() => (**base).clone(),
+            Class::Compound { fields } => {
+                let coded = |field: &Field| Field { datatype: field.datatype.coded(), ..field.clone() };
+                Datatype { size: self.size, class: Class::Compound { fields: fields.iter().map(coded).collect() } }
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// Whether it is the same type, however it is stored: byte order, padding and declared character set may differ.
+    pub fn has_values_of(&self, other: &Datatype) -> bool {
+        self.plainly() == other.plainly()
+    }
+
+    fn plainly(&self) -> Datatype {
+        let mut plain = self.clone();
+        match &mut plain.class {
+            Class::Integer { order, .. } | Class::Float { order, .. } => *order = ByteOrder::Little,
+            Class::FixedString { padding, charset } | Class::VariableString { padding, charset } => {
+                (*padding, *charset) = (Padding::NullTerminated, Charset::Utf8);
+            }
+            Class::Opaque { tag } => tag.clear(),
+            Class::Enum { base, members } => {
+                **base = base.plainly();
+                members.sort_by(|a, b| (a.value, &a.name).cmp(&(b.value, &b.name)));
+            }
+            _ => {}
+        }
+        plain
+    }
+
     /// The HEP001 boolean: an enumeration over one byte with exactly `FALSE` = 0 and `TRUE` = 1.
     pub fn is_boolean(&self) -> bool {
         let Class::Enum { members, .. } = &self.class else { return false };

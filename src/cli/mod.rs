@@ -1,6 +1,7 @@
 //! One file per command. Parsed arguments become validated settings once, then never strings again.
 
 mod demo;
+mod index;
 mod info;
 mod logging;
 mod ls;
@@ -8,6 +9,7 @@ mod mount;
 mod options;
 mod place;
 mod prepare;
+mod progress;
 mod query;
 mod signals;
 mod umount;
@@ -45,6 +47,7 @@ enum Command {
     Info(info::Arguments),
     Prepare(prepare::Arguments),
     Query(query::Arguments),
+    Index(index::Arguments),
     Demo(demo::Arguments),
 }
 
@@ -85,6 +88,9 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// A search index cannot be built or taken away.
+    #[error(transparent)]
+    Index(#[from] crate::indexes::build::Error),
     /// The arguments contradict each other.
     #[error("{0}")]
     Usage(String),
@@ -123,6 +129,10 @@ pub fn run() -> ExitCode {
         Command::Query(arguments) => {
             logging::to_terminal(verbose);
             query::run(&arguments)
+        }
+        Command::Index(arguments) => {
+            logging::to_terminal(verbose);
+            index::run(&arguments)
         }
         Command::Demo(arguments) => demo::run(&arguments, verbose),
     };

@@ -3,16 +3,14 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Error;
 use super::options::Reading;
 use super::place::Place;
-use super::signals::{self, INTERRUPTED};
+use super::progress::Watched;
+use super::signals::INTERRUPTED;
 use crate::query::{self, Bound, Selection, expression};
 use crate::source::Interrupt;
 use crate::table::Table;
@@ -20,12 +18,6 @@ use crate::views::View;
 use crate::views::ipc::{IpcColumn, IpcView};
 use crate::views::parquet::{ParquetColumn, ParquetView};
 use crate::views::text::{self, TextColumn, TextView};
-
-/// How often the bar moves and signals are looked for.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// Looks after a signal before the program ends however it stands: whoever reads its output may have stopped reading.
-const MOST_LOOKS: u32 = 10;
 
 /// Bytes written at once.
 const PIECE: usize = 1 << 20;
@@ -94,8 +86,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let selection = Selection::new(&table.path, table.rows, bound, &place.context.store, None).map_err(failed)?;
     let wanted = wanted(&table, &arguments.columns)?;
 
-    let watched = Watched::new(interrupt.clone(), Arc::new(selection))?;
-    let outcome = watched.selection.selected(&interrupt).map_err(failed).and_then(|selected| {
+    let selection = Arc::new(selection);
+    let looked_at = selection.clone();
+    let watched = Watched::new(interrupt.clone(), selection.progress().all, move || looked_at.progress().done)?;
+    let outcome = selection.selected(&interrupt).map_err(failed).and_then(|selected| {
         let mut filtered = query::filtered(&table, &selected, &arguments.expression);
         if let Some(wanted) = wanted {
             let columns = wanted.iter().filter_map(|name| filtered.columns.iter().find(|column| column.name == *name));
@@ -174,61 +168,5 @@ fn write(view: &dyn View, interrupt: &Interrupt, place: &Place) -> Result<(), Er
         }
         out.write_all(&piece).map_err(Error::io("standard output"))?;
         offset += piece.len() as u64;
-    }
-}
-
-/// The bar and the signals, on a thread of their own.
-struct Watched {
-    selection: Arc<Selection>,
-    bar: ProgressBar,
-    over: Arc<AtomicBool>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Watched {
-    /// Raises `interrupt` when a signal says to end.
-    fn new(interrupt: Interrupt, selection: Arc<Selection>) -> Result<Self, Error> {
-        let signalled = signals::caught()?;
-        let bar = ProgressBar::new(selection.progress().all);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} % {eta:>4}  {wide_msg}") {
-            bar.set_style(style);
-        }
-        let over = Arc::new(AtomicBool::new(false));
-        let (is_over, its_bar, its_selection) = (over.clone(), bar.clone(), selection.clone());
-        let watch = move || {
-            let mut looks = 0;
-            while !is_over.load(Ordering::Relaxed) {
-                if signalled.load(Ordering::Relaxed) {
-                    interrupt.raise();
-                    looks += 1;
-                }
-                if looks > MOST_LOOKS {
-                    std::process::exit(INTERRUPTED.into());
-                }
-                // What takes a moment needs no bar.
-                std::thread::park_timeout(LOOK);
-                if !its_bar.is_finished() {
-                    its_bar.set_position(its_selection.progress().done);
-                }
-            }
-        };
-        let thread = std::thread::Builder::new().name("hepfs-progress".to_owned()).spawn(watch);
-        Ok(Self { selection, bar, over, thread: Some(thread.map_err(Error::io("starting a thread"))?) })
-    }
-
-    fn finish(&self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // It has nothing to say.
-            let _ = thread.join();
-        }
-        self.finish();
     }
 }

@@ -8,7 +8,7 @@ use ::arrow::datatypes::DataType;
 
 use super::arrow::{DecodeError, FillTest, Memory, Oddities, arrow_type, decode};
 use super::{Dataset, Error, Lent, RowRange, Rows, Tally};
-use crate::catalogue::Datatype;
+use crate::catalogue::{Datatype, Fill};
 use crate::source::Interrupt;
 
 /// The first `len` elements of a rank-1 dataset, missing where they equal its explicit fill value.
@@ -33,6 +33,12 @@ impl DatasetRows {
     /// The same rows without the missing-value test: codes, offsets, masks and characters are never missing.
     pub fn plain(dataset: Arc<Dataset>, len: u64) -> Self {
         Self { fill: FillTest::none(), ..Self::new(dataset, len, Arc::default()) }
+    }
+
+    /// The same rows, missing where they equal the fill value of another dataset of this type.
+    pub fn filled_as(dataset: Arc<Dataset>, len: u64, fill: &Fill) -> Self {
+        let fill = FillTest::new(&dataset.description().datatype, fill);
+        Self { fill, ..Self::new(dataset, len, Arc::default()) }
     }
 
     fn datatype(&self) -> &Datatype {

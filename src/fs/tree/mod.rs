@@ -27,7 +27,7 @@ use super::node::{Attributes, Children, Kind, Node, NodeRef};
 use super::watch::Watch;
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
-use crate::store::{Reservation, Store};
+use crate::store::{File, Reservation, Store};
 use crate::views::text::{BlockCache, CsvOptions};
 use crate::views::{Effort, Size};
 
@@ -112,6 +112,11 @@ impl Context {
     /// passing.
     pub fn save(&self) {
         self.opened().iter().for_each(|opened| opened.file().save_answers());
+    }
+
+    /// The HDF5 files that are open.
+    pub fn files(&self) -> Vec<Arc<File>> {
+        self.opened().iter().map(|opened| opened.file().clone()).collect()
     }
 
     /// Sources that are open.

@@ -221,6 +221,11 @@ impl Type {
         ])
     }
 
+    /// The same type with elements in memory as they are stored.
+    pub fn as_stored(self) -> Result<Self, Reason> {
+        Self::of_file(self.file)
+    }
+
     /// A datatype of a file, with elements in memory as they are stored: nothing is converted but what has a pointer.
     pub fn of_file(file: Id) -> Result<Self, Reason> {
         let memory = Self::copy(file.raw())?;

@@ -136,7 +136,7 @@ impl Writer {
     fn dataset(&mut self, layout: &Layout) -> Result<Done, Reason> {
         let datatype = match &layout.element {
             Element::Like(object) => self.type_of(object)?,
-            Element::MinMax(object) => Type::min_max(self.type_of(object)?.file())?,
+            Element::MinMax(object) => Type::min_max(self.type_of(object)?.file())?.as_stored()?,
             Element::Unsigned(1) => Type::number::<u8>()?,
             Element::Unsigned(2) => Type::number::<u16>()?,
             Element::Unsigned(4) => Type::number::<u32>()?,

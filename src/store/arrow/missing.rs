@@ -43,6 +43,16 @@ impl FillTest {
         self.0.is_some()
     }
 
+    /// Whether it is NaN that counts as missing.
+    pub fn is_nan(&self) -> bool {
+        let Some(Kind::Float(fill)) = &self.0 else { return false };
+        match fill.data_type() {
+            arrow::datatypes::DataType::Float16 => fill.as_primitive::<Float16Type>().value(0).is_nan(),
+            arrow::datatypes::DataType::Float32 => fill.as_primitive::<Float32Type>().value(0).is_nan(),
+            _ => fill.as_primitive::<Float64Type>().value(0).is_nan(),
+        }
+    }
+
     /// `array` with a null wherever the element is missing. `bytes` are the elements `array` was decoded from.
     pub fn apply(&self, array: ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> ArrayRef {
         let Some(kind) = &self.0 else { return array };

@@ -1,0 +1,79 @@
+//! A bar that shows how far a command is, and signals that end it.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::Error;
+use super::signals::{self, INTERRUPTED};
+use crate::source::Interrupt;
+
+/// How often the bar moves and signals are looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Looks after a signal before the program ends however it stands: whoever reads its output may have stopped reading.
+const MOST_LOOKS: u32 = 10;
+
+/// The bar and the signals, on a thread of their own.
+pub(super) struct Watched {
+    bar: ProgressBar,
+    over: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Watched {
+    /// Raises `interrupt` when a signal says to end. `done` tells how much of `all` is done.
+    pub fn new(interrupt: Interrupt, all: u64, done: impl Fn() -> u64 + Send + 'static) -> Result<Self, Error> {
+        let signalled = signals::caught()?;
+        let bar = ProgressBar::new(all);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} % {eta:>4}  {wide_msg}") {
+            bar.set_style(style);
+        }
+        let over = Arc::new(AtomicBool::new(false));
+        let (is_over, its_bar) = (over.clone(), bar.clone());
+        let watch = move || {
+            let mut looks = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                if signalled.load(Ordering::Relaxed) {
+                    interrupt.raise();
+                    looks += 1;
+                }
+                if looks > MOST_LOOKS {
+                    std::process::exit(INTERRUPTED.into());
+                }
+                // What takes a moment needs no bar.
+                std::thread::park_timeout(LOOK);
+                if !its_bar.is_finished() {
+                    its_bar.set_position(done());
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("hepfs-progress".to_owned()).spawn(watch);
+        Ok(Self { bar, over, thread: Some(thread.map_err(Error::io("starting a thread"))?) })
+    }
+
+    /// Writes a line above the bar.
+    pub fn say(&self, line: &str) -> Result<(), Error> {
+        self.bar.suspend(|| writeln!(std::io::stdout(), "{line}")).map_err(Error::io("standard output"))
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It has nothing to say.
+            let _ = thread.join();
+        }
+        self.finish();
+    }
+}
