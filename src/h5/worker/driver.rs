@@ -16,6 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::disk;
 use super::error::{Id, Reason};
 use super::ffi::{self, DriverClass, DriverFile, Herr, Hid};
 use super::overlay::Overlay;
@@ -206,7 +207,7 @@ fn open_path(path: &Path, writes: bool) -> io::Result<Open> {
     let (source, owned) = match source.flatten() {
         Some((source, true)) if writes => {
             // It grows from one opening to the next.
-            let size = source.file().metadata()?.size();
+            let size = disk::length(&source.file())?;
             with_state(|state| state.overlay = Some(Overlay::new(size)));
             (Source { size, ..source }, false)
         }

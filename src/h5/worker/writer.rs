@@ -128,6 +128,9 @@ impl Writer {
 
     fn group(&mut self) -> Result<Done, Reason> {
         let creation = timeless(*h5p::H5P_CLS_GROUP_CREATE)?;
+        // Links in the object header, however many: adding one there is one write, which adding one to an index of links is not.
+        // SAFETY: plain numbers.
+        check(unsafe { h5p::H5Pset_link_phase_change(creation.raw(), u32::from(u16::MAX), u32::from(u16::MAX)) })?;
         // SAFETY: open identifiers.
         let group = Id::own(unsafe { h5g::H5Gcreate_anon(self.file()?, creation.raw(), DEFAULT) })?;
         Ok(self.keep(group))
@@ -267,12 +270,8 @@ impl Writer {
         self.flush()?;
         self.made.clear();
         let file = self.file.take().ok_or_else(|| Reason::new("the file is not open for writing"))?;
-        let (mut address, mut length) = (0, 0);
-        // SAFETY: an open file, and two places for two numbers; then the identifier is closed once.
+        // SAFETY: an open file, whose identifier is closed once.
         unsafe {
-            let creation = Id::own(h5f::H5Fget_create_plist(file.raw()))?;
-            check(ffi::H5Pget_sizes(creation.raw(), &mut address, &mut length))?;
-            drop(creation);
             if h5f::H5Fget_obj_count(file.raw(), h5f::H5F_OBJ_ALL) != 1 {
                 return Err(Refusal::Hdf5("an object was left open".into()));
             }
@@ -280,8 +279,7 @@ impl Writer {
         }
         let overlay = driver::take_overlay().ok_or_else(|| Reason::new("nothing was held back"))?;
         let (end, source) = (overlay.end(), self.source.file());
-        let length = u8::try_from(length).unwrap_or(u8::MAX);
-        let written = commit::commit(&source, &self.journal, overlay.into_pieces(), end, removes, length);
+        let written = commit::commit(&source, &self.journal, overlay.into_pieces(), end, removes);
         written.map(Done::Committed).map_err(|error| Refusal::Hdf5(format!("cannot write: {error}")))
     }
 }
