@@ -143,7 +143,7 @@ fn nonsense_is_not_there_and_explained() {
     }
     let values = mounted.text("t3/where/values.txt");
     for expected in
-        ["eq ne lt", "where/f:gt:5/table.csv", "color  text: blue%2C dark green red", "flag  booleans: false true"]
+        ["eq ne lt", "where/f:gt:5/table.csv", "color  text: 12 blue%2C dark green red", "flag  booleans: false true"]
     {
         assert!(values.contains(expected), "no {expected} in {values}");
     }

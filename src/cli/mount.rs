@@ -123,6 +123,7 @@ impl Served {
     /// Serves until a signal or an unmount ends it.
     pub fn serve(self) -> Result<ExitCode, Error> {
         let ended = self.mount.serve_until(&self.stop)?;
+        self.context.verifier.stop();
         // The process may end while somebody still holds an opening.
         self.context.save();
         tracing::info!("unmounted: {ended:?}");

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use super::Error;
 use crate::fs::tree::{Context, ViewOptions};
 use crate::h5;
+use crate::indexes::Trust;
 use crate::store::{self, Store};
 use crate::views::text::CsvOptions;
 
@@ -71,6 +72,22 @@ pub(super) struct Reading {
     /// when a file is first opened. `off` gives a file the same bytes on every machine, so that several can share one
     #[arg(long, value_name = "on|off", value_enum, default_value_t = Switch::On, help_heading = "Parquet")]
     pub parquet_stats: Switch,
+
+    /// Which search indexes of the file selections use: those that were verified against their column, none, or all that are
+    /// not known to be wrong. A file can lie in them: with `trust` rows may be missing from an answer
+    #[arg(long, value_name = "verify|ignore|trust", value_enum, default_value_t = Indexes::Verify, help_heading = "Selections")]
+    pub indexes: Indexes,
+}
+
+/// Which search indexes are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Indexes {
+    /// Those that were verified
+    Verify,
+    /// None
+    Ignore,
+    /// All that are not known to be wrong
+    Trust,
 }
 
 /// On or off.
@@ -107,7 +124,12 @@ impl Reading {
         };
         let csv = CsvOptions::new(self.csv_separator, &self.csv_null, !self.no_header);
         let csv = csv.map_err(|error| Error::Usage(error.to_string()))?;
-        let views = ViewOptions { csv, parquet_statistics: self.parquet_stats == Switch::On };
+        let trust = match self.indexes {
+            Indexes::Verify => Trust::Verify,
+            Indexes::Ignore => Trust::Ignore,
+            Indexes::Trust => Trust::Trust,
+        };
+        let views = ViewOptions { csv, parquet_statistics: self.parquet_stats == Switch::On, trust };
         Ok(Context::with_views(store, workers, views))
     }
 
@@ -151,6 +173,11 @@ impl Reading {
         }
         if self.parquet_stats == Switch::Off {
             arguments.push("--parquet-stats=off".into());
+        }
+        match self.indexes {
+            Indexes::Verify => {}
+            Indexes::Ignore => arguments.push("--indexes=ignore".into()),
+            Indexes::Trust => arguments.push("--indexes=trust".into()),
         }
         arguments
     }

@@ -1,8 +1,9 @@
-//! A bar that shows how far a command is, and signals that end it.
+//! A progress bar, and the signals that end what it tells of.
 
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -21,14 +22,14 @@ const MOST_LOOKS: u32 = 10;
 pub(super) struct Watched {
     bar: ProgressBar,
     over: Arc<AtomicBool>,
-    thread: Option<std::thread::JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Watched {
-    /// Raises `interrupt` when a signal says to end. `done` tells how much of `all` is done.
-    pub fn new(interrupt: Interrupt, all: u64, done: impl Fn() -> u64 + Send + 'static) -> Result<Self, Error> {
+    /// Raises `interrupt` when a signal says to end; the bar is at `position` of `length`.
+    pub fn new(interrupt: Interrupt, length: u64, position: impl Fn() -> u64 + Send + 'static) -> Result<Self, Error> {
         let signalled = signals::caught()?;
-        let bar = ProgressBar::new(all);
+        let bar = ProgressBar::new(length);
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} % {eta:>4}  {wide_msg}") {
             bar.set_style(style);
         }
@@ -47,7 +48,7 @@ impl Watched {
                 // What takes a moment needs no bar.
                 std::thread::park_timeout(LOOK);
                 if !its_bar.is_finished() {
-                    its_bar.set_position(done());
+                    its_bar.set_position(position());
                 }
             }
         };
@@ -55,12 +56,17 @@ impl Watched {
         Ok(Self { bar, over, thread: Some(thread.map_err(Error::io("starting a thread"))?) })
     }
 
+    /// What is being done.
+    pub fn say(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+    }
+
     /// Writes a line above the bar.
-    pub fn say(&self, line: &str) -> Result<(), Error> {
+    pub fn write(&self, line: &str) -> Result<(), Error> {
         self.bar.suspend(|| writeln!(std::io::stdout(), "{line}")).map_err(Error::io("standard output"))
     }
 
-    /// Takes the bar away.
+    /// Takes the bar away, beside which nothing else can be written.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }

@@ -131,7 +131,7 @@ pub enum Step {
         /// The path.
         path: Vec<u8>,
     },
-    /// Takes a path away, and with the last one the object.
+    /// Takes a path away. What it led to stays in the file, where nothing finds it.
     Unlink {
         /// The path.
         path: Vec<u8>,

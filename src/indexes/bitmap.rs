@@ -60,6 +60,11 @@ impl Values {
         new
     }
 
+    /// The position of a value by its canonical bytes.
+    pub fn position(&self, bytes: &[u8]) -> Option<usize> {
+        self.positions.get(bytes).copied()
+    }
+
     /// How many values there are, those that equal nothing included.
     pub fn len(&self) -> usize {
         self.count

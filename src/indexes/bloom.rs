@@ -5,28 +5,12 @@ use std::io::Cursor;
 use arrow::array::Array;
 
 use super::canonical;
+pub use crate::table::BloomScheme as Scheme;
 
 /// The second seed of the April draft.
 const APRIL: u32 = 0x9E37_79B9;
 
-/// How the two hashes of a value are had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Scheme {
-    /// The July draft, and a reading of April's with seed 0: both halves of one hash.
-    OneHash {
-        /// Its seed.
-        seed: u32,
-    },
-    /// A reading of April's: the low half of the hash seeded 0, the high half of the one seeded 0x9E3779B9.
-    LowHigh,
-    /// A reading of April's: the low half of either hash.
-    LowLow,
-}
-
 impl Scheme {
-    /// What a filter of the April draft may mean.
-    pub const READINGS_OF_APRIL: [Self; 3] = [Self::LowHigh, Self::LowLow, Self::OneHash { seed: 0 }];
-
     /// The two hashes of canonical bytes.
     pub fn hashes(self, bytes: &[u8]) -> [u64; 2] {
         match self {

@@ -95,6 +95,7 @@ pub fn of_scalar(value: &Scalar, data_type: &DataType) -> Option<Vec<u8>> {
         }
     };
     Some(match data_type {
+        DataType::Boolean => vec![u8::try_from(wide).ok().filter(|value| *value <= 1)?],
         DataType::Int8 => i8::try_from(wide).ok()?.to_le_bytes().to_vec(),
         DataType::Int16 => i16::try_from(wide).ok()?.to_le_bytes().to_vec(),
         DataType::Int32 => i32::try_from(wide).ok()?.to_le_bytes().to_vec(),
@@ -158,6 +159,7 @@ mod tests {
     fn scalars_have_the_bytes_of_values() {
         assert_eq!(of_scalar(&Scalar::Int(-2), &DataType::Int16), Some(vec![0xfe, 0xff]));
         assert_eq!(of_scalar(&Scalar::Int(300), &DataType::UInt8), None);
+        assert_eq!(of_scalar(&Scalar::Int(1), &DataType::Boolean), Some(vec![1]));
         assert_eq!(of_scalar(&Scalar::UInt(u64::MAX), &DataType::UInt64), Some(vec![0xff; 8]));
         assert_eq!(of_scalar(&Scalar::Float(-0.0), &DataType::Float32), Some(vec![0; 4]));
         assert_eq!(of_scalar(&Scalar::Float(0.1), &DataType::Float32), None);

@@ -41,7 +41,7 @@ impl Entry {
             DataType::Dictionary(..) => return None,
             _ => {
                 let summary = scan_summary(array)?;
-                (summary.min, summary.max, summary.nans)
+                (one_zero(summary.min), one_zero(summary.max), summary.nans)
             }
         };
         let nan_count = nans + if nan_missing { missing } else { 0 };
@@ -75,6 +75,26 @@ pub fn by_chunk(array: &ArrayRef, first: u64, chunk: u64) -> Option<Vec<(u64, En
         row = stop;
     }
     Some(entries)
+}
+
+/// The value of a row as a bound; zeros of either sign are one. `None` of NaN, and where there is none.
+pub fn stored(array: &ArrayRef, row: usize) -> Option<Scalar> {
+    if row >= array.len() || array.is_null(row) {
+        return None;
+    }
+    Some(match array.data_type() {
+        DataType::LargeUtf8 => Scalar::Text(array.as_string::<i64>().value(row).into()),
+        DataType::FixedSizeBinary(_) => Scalar::Text(array.as_fixed_size_binary().value(row).into()),
+        _ => return one_zero(scan_summary(array.slice(row, 1).as_ref())?.min),
+    })
+}
+
+/// The same of a bound that was found.
+fn one_zero(bound: Option<Scalar>) -> Option<Scalar> {
+    bound.map(|bound| match bound {
+        Scalar::Float(zero) if zero == 0.0 => Scalar::Float(0.0),
+        other => other,
+    })
 }
 
 fn bounds<'a>(texts: impl Iterator<Item = &'a [u8]>) -> [Option<Scalar>; 2] {

@@ -5,6 +5,9 @@
 //!
 //! | part | what it is |
 //! | --- | --- |
+//! | [`verify()`] | holds an index against its column, in full |
+//! | [`Verdict`] | what came of it, kept for the source's identity |
+//! | [`Trust`] | which indexes are used |
 //! | [`canonical`] | the bytes that stand for a value |
 //! | [`minmax`] | entries of `CHUNK_MINMAX` |
 //! | [`order`] | the order of `SORTED_ROWS` |
@@ -16,5 +19,12 @@ pub mod bitmap;
 pub mod bloom;
 pub mod build;
 pub mod canonical;
+mod description;
 pub mod minmax;
 pub mod order;
+mod verdict;
+mod verify;
+
+pub use description::{Description, State, describe};
+pub use verdict::{Facts, Trust, Verdict, facts, known};
+pub use verify::verify;

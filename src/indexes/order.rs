@@ -196,19 +196,28 @@ impl Keys {
         if is_nan { Part::Nan } else { Part::Value }
     }
 
-    /// The order of two rows. A row that is not there comes before all others.
+    /// The order of two rows, ties by row. A row that is not there comes before all others.
     pub fn order(&self, a: usize, b: usize) -> Ordering {
-        let (part, other) = (self.part(a), self.part(b));
-        let values = || match &self.values {
-            Values::Byte(keys) => keys.get(a).cmp(&keys.get(b)),
-            Values::Word(keys) => keys.get(a).cmp(&keys.get(b)),
-            Values::Double(keys) => keys.get(a).cmp(&keys.get(b)),
-            Values::Quad(keys) => keys.get(a).cmp(&keys.get(b)),
-            Values::Text { bytes, ends } => text(bytes, ends, a).cmp(&text(bytes, ends, b)),
-        };
-        let same = part.cmp(&other);
-        let same = if part == Part::Value { same.then_with(values) } else { same };
-        same.then(a.cmp(&b))
+        self.order_among(a, self, b).then(a.cmp(&b))
+    }
+
+    /// The order of a value and one of other keys of the same type; equal values, missing ones and NaN are equal.
+    pub fn order_among(&self, a: usize, other: &Self, b: usize) -> Ordering {
+        let (part, other_part) = (self.part(a), other.part(b));
+        if part != other_part || part != Part::Value {
+            return part.cmp(&other_part);
+        }
+        match (&self.values, &other.values) {
+            (Values::Byte(keys), Values::Byte(others)) => keys.get(a).cmp(&others.get(b)),
+            (Values::Word(keys), Values::Word(others)) => keys.get(a).cmp(&others.get(b)),
+            (Values::Double(keys), Values::Double(others)) => keys.get(a).cmp(&others.get(b)),
+            (Values::Quad(keys), Values::Quad(others)) => keys.get(a).cmp(&others.get(b)),
+            (Values::Text { bytes, ends }, Values::Text { bytes: other_bytes, ends: other_ends }) => {
+                text(bytes, ends, a).cmp(&text(other_bytes, other_ends, b))
+            }
+            // Of one type they are stored alike.
+            _ => Ordering::Equal,
+        }
     }
 
     /// The rows in their order.

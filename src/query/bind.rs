@@ -8,12 +8,14 @@ use arrow::datatypes::DataType;
 use bstr::ByteSlice;
 use parking_lot::Mutex;
 
+use super::answer::Answer;
 use super::literal::{self, Point, Width};
 use super::model::{Condition, Error, Literal, Operator, Predicate, Written};
 use super::ranges::{Ranges, TextRange};
+use crate::indexes::{self, Trust};
 use crate::store::Rows;
 use crate::store::statistics::Learner;
-use crate::table::{Column, Table};
+use crate::table::{Column, IndexForm, IndexKind, Table};
 
 /// Columns named in a message at most.
 const MOST_NAMED: usize = 30;
@@ -23,6 +25,7 @@ const MOST_NAMED: usize = 30;
 pub struct Bound {
     pub(super) columns: Vec<Source>,
     pub(super) tree: Tree,
+    pub(super) trust: Trust,
 }
 
 /// A column that a predicate asks about.
@@ -30,6 +33,8 @@ pub struct Bound {
 pub(super) struct Source {
     pub rows: Arc<dyn Rows>,
     pub learner: Option<Arc<Learner>>,
+    /// Search indexes that have the form of one.
+    pub indexes: Vec<Arc<IndexForm>>,
 }
 
 /// Conditions joined by and, or.
@@ -47,6 +52,22 @@ pub(super) struct Leaf {
     pub test: Test,
     /// Which of the labels met last satisfy the comparison: those of a column are nearly always the same, and may be many.
     pub labels: Mutex<Option<(ArrayRef, BooleanBuffer)>>,
+    /// What search indexes of the column say of it.
+    pub answers: Vec<Answer>,
+}
+
+impl Tree {
+    /// Shows `see` all conditions.
+    pub fn leaves<'a>(&'a self, see: &mut impl FnMut(&'a Leaf)) {
+        match self {
+            Self::All(parts) | Self::Any(parts) => {
+                for part in parts {
+                    part.leaves(see);
+                }
+            }
+            Self::Leaf(leaf) => see(leaf),
+        }
+    }
 }
 
 #[derive(Debug, PartialEq)]
@@ -112,14 +133,32 @@ impl Bound {
     /// # Errors
     /// [`Error::Column`], [`Error::Type`].
     pub fn new(table: &Table, predicate: &Predicate) -> Result<Self, Error> {
-        let mut binder = Binder { table, names: Vec::new(), columns: Vec::new() };
+        Self::trusting(table, predicate, Trust::default())
+    }
+
+    /// The same, with search indexes that are used as `trust` says.
+    ///
+    /// # Errors
+    /// As [`Bound::new`].
+    pub fn trusting(table: &Table, predicate: &Predicate, trust: Trust) -> Result<Self, Error> {
+        let mut binder = Binder { table, trust, names: Vec::new(), columns: Vec::new() };
         let tree = binder.tree(predicate, false)?;
-        Ok(Self { columns: binder.columns, tree })
+        Ok(Self { columns: binder.columns, tree, trust })
+    }
+
+    /// Search indexes of its columns that are not used as long as nobody has verified them.
+    pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
+        if self.trust != Trust::Verify {
+            return Vec::new();
+        }
+        let forms = self.columns.iter().flat_map(|column| &column.indexes);
+        forms.filter(|form| indexes::known(form).is_none()).cloned().collect()
     }
 }
 
 struct Binder<'a> {
     table: &'a Table,
+    trust: Trust,
     names: Vec<&'a [u8]>,
     columns: Vec<Source>,
 }
@@ -145,14 +184,29 @@ impl<'a> Binder<'a> {
             (Operator::Ne, _) => Test::Compare { ranges: ranges(condition, rows.data_type())?, negated: !negated },
             _ => Test::Compare { ranges: ranges(condition, rows.data_type())?, negated },
         };
+        let indexes = self.indexes(column);
+        let answers = indexes.iter().map(|form| Answer::new(form.clone(), self.trust)).collect();
         let name: &[u8] = &column.name;
         let known = self.names.iter().position(|known| *known == name);
         let column = known.unwrap_or_else(|| {
             self.names.push(name);
-            self.columns.push(Source { rows: rows.clone(), learner: column.learner.clone() });
+            self.columns.push(Source { rows: rows.clone(), learner: column.learner.clone(), indexes });
             self.columns.len() - 1
         });
-        Ok(Leaf { column, test, labels: Mutex::default() })
+        Ok(Leaf { column, test, labels: Mutex::default(), answers })
+    }
+
+    /// Search indexes of a column, those that are exact first.
+    fn indexes(&self, column: &Column) -> Vec<Arc<IndexForm>> {
+        let forms = self.table.indexes.iter().filter_map(|index| index.form.as_ref().ok());
+        let mut indexes: Vec<_> = forms.filter(|form| form.column == column.name).cloned().collect();
+        indexes.sort_by_key(|form| match form.kind {
+            IndexKind::Bitmap { .. } => 0,
+            IndexKind::MinMax { .. } => 1,
+            IndexKind::Bloom { .. } => 2,
+            IndexKind::SortedRows { .. } => 3,
+        });
+        indexes
     }
 
     fn find(&self, condition: &Condition) -> Result<(&'a Column, &'a Arc<dyn Rows>), Error> {

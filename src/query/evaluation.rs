@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::BooleanBuffer;
 
+use super::answer::{Answer, UsedIndex};
 use super::bind::{Bound, Leaf, Source, Test, Tree};
 use super::prune::{Pruner, Verdict};
 use super::ranges::{Ranges, of_labels};
@@ -16,6 +17,7 @@ use crate::source::Interrupt;
 use crate::store::pass::Measure;
 use crate::store::statistics::GRAIN;
 use crate::store::{Cache, Error, Reservation, Store};
+use crate::table::IndexForm;
 
 /// Which rows of a block match, where some do and some do not.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub(super) struct Done {
     pub without: AtomicU64,
     /// Blocks of which every row must match.
     pub within: AtomicU64,
+    /// Blocks of which search indexes told the rows that match.
+    pub answered: AtomicU64,
     /// Blocks whose values were decoded.
     pub decoded: AtomicU64,
     /// Bytes of them.
@@ -51,7 +55,7 @@ pub(super) struct Done {
 
 impl Measure<u32> for Evaluation {
     fn measure(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<u32>, Error> {
-        let pruner = Pruner::new(&self.bound);
+        let pruner = Pruner::new(&self.bound, interrupt);
         let count = |block: usize| {
             let block = block as u64;
             let rows = self.rows_of(block);
@@ -86,6 +90,18 @@ impl Evaluation {
         Self { path: path.to_owned(), rows, bound, bits, store: store.clone(), done: Done::default() }
     }
 
+    /// See [`Bound::unverified`].
+    pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
+        self.bound.unverified()
+    }
+
+    /// What the search indexes of the predicate's columns said.
+    pub fn used(&self) -> Vec<UsedIndex> {
+        let mut used = Vec::new();
+        self.bound.tree.leaves(&mut |leaf| used.extend(leaf.answers.iter().filter_map(Answer::used)));
+        used
+    }
+
     /// The rows of a block.
     pub fn rows_of(&self, block: u64) -> Range<u64> {
         let start = block.saturating_mul(GRAIN).min(self.rows);
@@ -97,7 +113,7 @@ impl Evaluation {
         if let Some(known) = self.bits.get(&block) {
             return Ok(known.bits.clone());
         }
-        let bits = self.look(&self.rows_of(block), &Pruner::new(&self.bound), interrupt)?;
+        let bits = self.look(&self.rows_of(block), &Pruner::new(&self.bound, interrupt), interrupt)?;
         self.hold(block, bits.clone());
         Ok(bits)
     }
@@ -123,7 +139,8 @@ impl Evaluation {
                 Ok(first.iter().chain(second.iter()).collect())
             }
             Ok(bits) => {
-                self.done.decoded.fetch_add(1, Ordering::Relaxed);
+                let counter = if look.arrays.borrow().is_empty() { &self.done.answered } else { &self.done.decoded };
+                counter.fetch_add(1, Ordering::Relaxed);
                 Ok(bits)
             }
             Err(error) => Err(error),
@@ -175,6 +192,9 @@ impl Look<'_> {
     }
 
     fn leaf(&self, leaf: &Leaf, rows: &Range<u64>) -> Result<BooleanBuffer, Error> {
+        if let Some(bits) = self.pruner.bits(leaf, rows) {
+            return Ok(bits);
+        }
         let array = self.array(leaf.column, rows)?;
         let valid = array.nulls().map(|nulls| nulls.inner().clone());
         let (ranges, negated) = match &leaf.test {

@@ -16,6 +16,11 @@ pub(super) struct Point<T> {
 
 /// The place of a decimal number, `inf` or `nan` among the integers; `None` where the text is no number.
 pub(super) fn integer(text: &str) -> Option<Point<i128>> {
+    shifted(text, 0)
+}
+
+/// As [`integer`], of the number × 10^`shift`.
+fn shifted(text: &str, shift: i64) -> Option<Point<i128>> {
     // Whatever reads as a number, and nothing else.
     let rough: f64 = text.parse().ok()?;
     if rough.is_nan() {
@@ -45,7 +50,7 @@ pub(super) fn integer(text: &str) -> Option<Point<i128>> {
         return Some(whole_number(0));
     }
     // The number is 0.digits × 10^point.
-    let point = (whole.len() as i64).saturating_sub(zeros as i64).saturating_add(exponent);
+    let point = (whole.len() as i64).saturating_sub(zeros as i64).saturating_add(exponent).saturating_add(shift);
     if point > MOST_DIGITS {
         return Some(beyond);
     }
@@ -78,7 +83,7 @@ pub(super) enum Width {
 pub(super) fn float(text: &str, width: Width) -> Option<Point<f64>> {
     let double: f64 = text.parse().ok()?;
     let value = match width {
-        Width::Half => half::f16::from_f64(double).to_f64(),
+        Width::Half => nearest_half(text, double),
         Width::Single => f64::from(text.parse::<f32>().ok()?),
         Width::Double => double,
     };
@@ -101,6 +106,35 @@ pub(super) fn float(text: &str, width: Width) -> Option<Point<f64>> {
     } else {
         Point { below: Some(f64::NEG_INFINITY), at: None, above: Some(-greatest) }
     })
+}
+
+/// The nearest number of 16 bits to a decimal, whose nearest double is `double`. That double may lie halfway between two such
+/// numbers where the decimal does not; and `half::f16::from_f64` rounds twice as well.
+fn nearest_half(text: &str, double: f64) -> f64 {
+    /// Bits behind the point of the smallest number that lies halfway.
+    const FRACTION: i32 = 25;
+    let magnitude = double.abs();
+    if magnitude == 0.0 || magnitude > f64::from(1 << 17) {
+        return if magnitude == 0.0 { double } else { f64::INFINITY.copysign(double) };
+    }
+    // Numbers are this far apart here, a 1024th of the power of two below; dividing and multiplying by one is exact.
+    let power = f64::from_bits(magnitude.to_bits() & f64::INFINITY.to_bits());
+    let step = half::f16::MIN_POSITIVE_SUBNORMAL.to_f64().max(power / 1024.0);
+    let steps = magnitude / step;
+    let mut rounded = steps.round_ties_even();
+    if steps.fract() == 0.5 {
+        // × 10^25, which makes a whole number of it.
+        let halfway = (double * f64::from(1 << FRACTION)) as i128 * 5_i128.pow(FRACTION as u32);
+        let place = shifted(text, FRACTION.into());
+        let beside = place.filter(|place| place.at != Some(halfway)).and_then(|place| place.below);
+        if let Some(below) = beside {
+            let is_farther = (below >= halfway) == (double > 0.0);
+            rounded = if is_farther { steps.ceil() } else { steps.floor() };
+        }
+    }
+    let nearest = rounded * step;
+    let is_past = nearest > half::f16::MAX.to_f64();
+    if is_past { f64::INFINITY.copysign(double) } else { nearest.copysign(double) }
 }
 
 /// The bytes that hexadecimal digits stand for.
@@ -152,6 +186,25 @@ mod tests {
         assert_eq!(float("inf", Width::Half).unwrap().at, Some(f64::INFINITY));
         assert_eq!(float("inf", Width::Half).unwrap().above, None);
         assert_eq!(float("five", Width::Double), None);
+    }
+
+    /// Expected values: exact fractions in Python (`scripts/selecting/truth.py`, `nearest`).
+    #[test]
+    fn decimals_are_rounded_to_halves_once() {
+        let half = |text: &str| float(text, Width::Half).unwrap();
+        assert_eq!(half("65519.999").at, Some(65504.0));
+        assert_eq!(half("-65519.99999999999999999999").at, Some(-65504.0));
+        assert_eq!((half("65520").at, half("65520").below), (None, Some(65504.0)));
+        assert_eq!(half("-65520").above, Some(-65504.0));
+        assert_eq!(half("1.00048828125").at, Some(1.0));
+        assert_eq!(half("1.00048828125000000000000000001").at, Some(1.0009765625));
+        assert_eq!(half("1.00146484374999999999999999999").at, Some(1.0009765625));
+        assert_eq!(half("-1.00146484375").at, Some(-1.001953125));
+        assert_eq!(half("2.98023223876953125e-8").at, Some(0.0));
+        assert_eq!(half("2.980232238769531250000000000000001e-8").at, Some(5.960464477539063e-8));
+        assert_eq!(half("0.1").at, Some(0.0999755859375));
+        assert_eq!(half("1e-400").at, Some(0.0));
+        assert_eq!(half("1e400").below, Some(65504.0));
     }
 
     proptest! {

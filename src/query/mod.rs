@@ -8,12 +8,14 @@
 //! | [`Bound`] | a predicate over the columns of one table, its values in their types |
 //! | `ranges` | values that satisfy a condition, as ranges; held against arrays and against bounds |
 //! | `prune` | what is known of a block of rows without decoding it |
+//! | `answer` | what search indexes that are believed say of a condition |
 //! | [`Selection`] | finds the rows, once, on all cores; keeps them under the memory budget |
 //! | [`filtered`] | a table of the rows found, as good as any other |
 //!
 //! SQL's three-valued logic needs no third value here: `not` is moved down to the conditions when a predicate is bound, and
 //! a condition and its opposite are both false where the value is missing.
 
+mod answer;
 mod bind;
 mod evaluation;
 pub mod expression;
@@ -29,6 +31,7 @@ mod table;
 mod tests;
 mod values;
 
+pub use answer::UsedIndex;
 pub use bind::Bound;
 pub use model::{Condition, Error, Literal, Operator, Predicate};
 pub use rows::SelectedRows;

@@ -1,12 +1,15 @@
 //! What is known of a stretch of rows without decoding it.
 //!
-//! Own statistics tell it today; a verified search index of the file is another [`Known`].
+//! Own statistics tell it, and search indexes of the file that are believed ([`super::answer`]).
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow::buffer::BooleanBuffer;
+
 use super::bind::{Bound, Leaf, Source, Test, Tree};
 use super::ranges::Lie;
+use crate::source::Interrupt;
 use crate::store::statistics::{Statistics, Summary};
 
 /// What is known of some rows.
@@ -20,28 +23,54 @@ pub(super) enum Verdict {
     Unknown,
 }
 
-/// What knows something of a column's rows without decoding them; it is believed.
+/// What is asked of some rows.
+pub(super) struct Ask<'a> {
+    pub leaf: &'a Leaf,
+    pub rows: &'a Range<u64>,
+    pub interrupt: &'a Interrupt,
+}
+
+/// What knows something of a column's rows without decoding them; it is believed. What fails knows nothing.
 pub(super) trait Known: Send + Sync {
     /// Whether the rows satisfy the condition.
-    fn verdict(&self, test: &Test, rows: &Range<u64>) -> Verdict;
+    fn verdict(&self, ask: &Ask<'_>) -> Verdict;
+
+    /// Which of them satisfy it.
+    fn bits(&self, ask: &Ask<'_>) -> Option<BooleanBuffer> {
+        let _ = ask;
+        None
+    }
 }
 
 impl Known for Statistics {
-    fn verdict(&self, test: &Test, rows: &Range<u64>) -> Verdict {
-        self.over(rows.clone()).map_or(Verdict::Unknown, |summary| of_summary(test, &summary))
+    fn verdict(&self, ask: &Ask<'_>) -> Verdict {
+        self.over(ask.rows.clone()).map_or(Verdict::Unknown, |summary| of_summary(&ask.leaf.test, &summary))
     }
 }
 
 /// What is known of the columns of a predicate, as of one moment.
-pub(super) struct Pruner(Vec<Vec<Arc<dyn Known>>>);
+pub(super) struct Pruner {
+    by_column: Vec<Option<Arc<Statistics>>>,
+    interrupt: Interrupt,
+}
 
 impl Pruner {
-    pub fn new(bound: &Bound) -> Self {
-        let of_column = |source: &Source| {
-            let statistics = source.learner.as_ref().and_then(|learner| learner.known());
-            statistics.map(|statistics| statistics as Arc<dyn Known>).into_iter().collect()
-        };
-        Self(bound.columns.iter().map(of_column).collect())
+    pub fn new(bound: &Bound, interrupt: &Interrupt) -> Self {
+        let of_column = |source: &Source| source.learner.as_ref().and_then(|learner| learner.known());
+        Self { by_column: bound.columns.iter().map(of_column).collect(), interrupt: interrupt.clone() }
+    }
+
+    /// What knows of a condition, what costs least first.
+    fn known<'a>(&'a self, leaf: &'a Leaf) -> impl Iterator<Item = &'a dyn Known> {
+        let statistics = self.by_column.get(leaf.column).and_then(Option::as_deref);
+        let answers = leaf.answers.iter().map(|answer| answer as &dyn Known);
+        statistics.map(|statistics| statistics as &dyn Known).into_iter().chain(answers)
+    }
+
+    /// Which rows satisfy a condition, where that is known.
+    pub fn bits(&self, leaf: &Leaf, rows: &Range<u64>) -> Option<BooleanBuffer> {
+        let ask = Ask { leaf, rows, interrupt: &self.interrupt };
+        self.known(leaf).find_map(|known| known.bits(&ask))
     }
 
     /// Whether the rows satisfy a part of the predicate.
@@ -67,16 +96,14 @@ impl Pruner {
     }
 
     fn of_leaf(&self, leaf: &Leaf, rows: &Range<u64>) -> Verdict {
-        let known = self.0.get(leaf.column).into_iter().flatten();
-        known
-            .map(|known| known.verdict(&leaf.test, rows))
-            .find(|said| *said != Verdict::Unknown)
-            .unwrap_or(Verdict::Unknown)
+        let ask = Ask { leaf, rows, interrupt: &self.interrupt };
+        let said = self.known(leaf).map(|known| known.verdict(&ask)).find(|said| *said != Verdict::Unknown);
+        said.unwrap_or(Verdict::Unknown)
     }
 }
 
 /// Least and greatest values say where all values lie; NaN lies in no range, and a missing value satisfies no comparison.
-fn of_summary(test: &Test, summary: &Summary) -> Verdict {
+pub(super) fn of_summary(test: &Test, summary: &Summary) -> Verdict {
     let all_missing = summary.nulls == summary.rows;
     let none_missing = summary.nulls == 0;
     let (nothing, everything) = match test {

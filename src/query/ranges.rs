@@ -104,6 +104,35 @@ impl Ranges {
         }
     }
 
+    /// The values that lie in the ranges, where each range is a single one.
+    pub fn points(&self) -> Option<Vec<Scalar>> {
+        match self {
+            Self::Integers(ranges) => {
+                let point = |[least, greatest]: &[i128; 2]| {
+                    let wide =
+                        i64::try_from(*least).map(Scalar::Int).or_else(|_| u64::try_from(*least).map(Scalar::UInt));
+                    // What no column holds is no value.
+                    (least == greatest).then(|| wide.ok())
+                };
+                ranges
+                    .iter()
+                    .map(point)
+                    .collect::<Option<Vec<_>>>()
+                    .map(|points| points.into_iter().flatten().collect())
+            }
+            Self::Floats(ranges) => {
+                ranges.iter().map(|[least, greatest]| (least == greatest).then_some(Scalar::Float(*least))).collect()
+            }
+            Self::Texts(ranges) => {
+                let point = |(least, behind): &TextRange| {
+                    let is_one = behind.as_ref().and_then(|behind| behind.strip_suffix(&[0])) == Some(least);
+                    is_one.then(|| Scalar::Text(least.clone()))
+                };
+                ranges.iter().map(point).collect()
+            }
+        }
+    }
+
     /// Which values of an array lie in a range, whatever stands under its nulls; `None` where the ranges are of another kind.
     pub fn matching(&self, array: &dyn Array) -> Option<BooleanBuffer> {
         match self {

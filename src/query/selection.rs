@@ -11,12 +11,14 @@ use std::time::{Duration, Instant};
 
 use arrow::buffer::BooleanBuffer;
 
+use super::answer::UsedIndex;
 use super::bind::Bound;
 use super::evaluation::Evaluation;
 use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Pass, Progress};
 use crate::store::statistics::GRAIN;
 use crate::store::{Error, RowRange, Store};
+use crate::table::IndexForm;
 
 /// Blocks of the longest table that is looked through: 2^42 rows.
 const MOST_BLOCKS: u64 = 1 << 26;
@@ -37,7 +39,7 @@ pub struct Selection {
 }
 
 /// What was done for a selection so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explained {
     /// Rows of the table.
     pub rows: u64,
@@ -45,10 +47,14 @@ pub struct Explained {
     pub matched: Option<u64>,
     /// Blocks of 65,536 rows.
     pub blocks: u64,
-    /// Blocks of which statistics say that no row matches.
+    /// Blocks of which statistics or search indexes say that no row matches.
     pub blocks_without: u64,
-    /// Blocks of which statistics say that every row matches.
+    /// Blocks of which they say that every row matches.
     pub blocks_within: u64,
+    /// Blocks of which search indexes say which rows match, each time that they did.
+    pub blocks_answered: u64,
+    /// Search indexes that said anything.
+    pub indexes: Vec<UsedIndex>,
     /// Blocks of which values were decoded, each time that they were.
     pub blocks_decoded: u64,
     /// Bytes of the values decoded.
@@ -113,6 +119,11 @@ impl Selection {
         self.known()
     }
 
+    /// Search indexes that were of no use as long as nobody has verified them.
+    pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
+        self.evaluation.unverified()
+    }
+
     /// How far finding them is.
     pub fn progress(&self) -> Progress {
         self.counts.progress()
@@ -124,13 +135,17 @@ impl Selection {
         let evaluation = &self.evaluation;
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let matched = self.counts.known().map(|counts| counts.iter().map(|count| u64::from(*count)).sum());
-        let is_begun = progress.done > 0 || get(&evaluation.done.decoded) > 0 || progress.all == 0;
+        let is_begun = progress.done > 0
+            || get(&evaluation.done.decoded) + get(&evaluation.done.answered) > 0
+            || progress.all == 0;
         is_begun.then(|| Explained {
             rows: evaluation.rows,
             matched,
             blocks: progress.all,
             blocks_without: get(&evaluation.done.without),
             blocks_within: get(&evaluation.done.within),
+            blocks_answered: get(&evaluation.done.answered),
+            indexes: evaluation.used(),
             blocks_decoded: get(&evaluation.done.decoded),
             bytes_decoded: get(&evaluation.done.bytes),
             took: self.took.get().copied(),

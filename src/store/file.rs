@@ -26,6 +26,8 @@ pub struct File {
     pub(super) answers: Answers,
     /// By HDF5 path and what tells columns of one path apart. They stay as long as the file is open, so that what is shown of a column stays what it was.
     learners: Mutex<BTreeMap<(String, ObjectId, u64), Arc<Learner>>>,
+    /// What was learnt once for as long as the file is open, such as verdicts on search indexes.
+    learnt: Mutex<BTreeMap<String, Arc<[u8]>>>,
 }
 
 impl File {
@@ -60,7 +62,7 @@ impl File {
     fn with(store: Arc<Store>, source: Arc<Source>, client: Arc<Client>, info: FileInfo, answers: Answers) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { serial, source, client, info, store, answers, learners: Mutex::default() }
+        Self { serial, source, client, info, store, answers, learners: Mutex::default(), learnt: Mutex::default() }
     }
 
     /// Number of this opening, unique in the process: what is cached of the file is cached under it.
@@ -113,8 +115,25 @@ impl File {
         Some(found)
     }
 
-    fn has_one_content(&self) -> bool {
+    /// Whether its identity stands for its content: no writer has it open in SWMR mode, and it reads no other files.
+    pub fn has_one_content(&self) -> bool {
         !self.info.swmr && !self.client.follows_external()
+    }
+
+    /// What was learnt of this file as `what`: since it was opened, or kept by somebody else.
+    pub fn recall(&self, what: &str) -> Option<Arc<[u8]>> {
+        if let Some(known) = self.learnt.lock().get(what) {
+            return Some(known.clone());
+        }
+        let kept: Arc<[u8]> = self.kept(what)?.into();
+        Some(self.learnt.lock().entry(what.to_owned()).or_insert(kept).clone())
+    }
+
+    /// Remembers what was learnt as `what` for as long as the file is open, and if it is `lasting` keeps it where that can be.
+    /// Says whether it is kept.
+    pub fn note(&self, what: &str, bytes: &[u8], lasting: bool) -> bool {
+        self.learnt.lock().insert(what.to_owned(), bytes.into());
+        lasting && self.keep(what, bytes)
     }
 
     /// Why [`File::keep`] keeps nothing of this file, where something about the file or the options is in the way.

@@ -2,6 +2,7 @@
 
 mod finding;
 mod rows;
+mod search_index;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::store::{Rows, Tally};
 
 pub use finding::Finding;
 pub use rows::{CategoryRows, ListRows, StringRows};
+pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, SearchIndex};
 
 /// A table: its columns in logical order, row labels first.
 #[derive(Debug)]
@@ -101,23 +103,4 @@ pub struct Categories {
     pub datatype: Datatype,
     /// Whether the order of the labels means something.
     pub ordered: Option<bool>,
-}
-
-/// A search index as the file declares it (HEP001 §8). It is untrusted.
-#[derive(Clone, Debug)]
-pub struct SearchIndex {
-    /// HDF5 path.
-    pub path: String,
-    /// `CHUNK_MINMAX`, `SORTED_ROWS`, `BITMAP`, `CHUNK_BLOOM`, or a kind this program does not know.
-    pub kind: Option<String>,
-    /// Names of the columns that it covers.
-    pub columns: Vec<BString>,
-    /// Extent of the dataset.
-    pub shape: Vec<u64>,
-    /// `SOURCE_GENERATION`, the table's generation it was built at (July).
-    pub source_generation: Option<u64>,
-    /// `SOURCE_NROWS`, the rows it was built over (July).
-    pub source_rows: Option<u64>,
-    /// Its other attributes.
-    pub attributes: Arc<[Attribute]>,
 }

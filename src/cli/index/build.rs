@@ -170,7 +170,7 @@ impl Arguments {
         let seconds = begun.elapsed().as_secs_f64();
         let what = if old.is_empty() { "built" } else { "replaced" };
         let line = format!("{}  {} rows  {seconds:.3} s  {what}", printable(&path), subject.rows);
-        watched.say(&line)
+        watched.write(&line)
     }
 }
 

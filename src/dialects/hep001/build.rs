@@ -61,7 +61,6 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
         let is_label = labels.contains(&candidate.name) || candidate.kind == Kind::Index;
         shown.push(column(&mut parts, candidate, is_label, rows, &mut categories, interrupt));
     }
-    let search_indexes = indexes::find(&mut parts, &candidates, interrupt);
     let mut servants: Vec<BString> = candidates
         .iter()
         .filter(|candidate| candidate.kind == Kind::Categories)
@@ -75,7 +74,7 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
             .filter(|name| columns::is_servant_group(group, name.as_bstr()))
             .cloned(),
     );
-    Table {
+    let mut table = Table {
         path: path.to_owned(),
         selection: None,
         dialect: "HEP001",
@@ -84,10 +83,13 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
         attributes: group.attributes.clone(),
         columns: shown,
         categories: categories.sets,
-        indexes: search_indexes,
+        indexes: Vec::new(),
         servants,
-        findings: parts.findings,
-    }
+        findings: Vec::new(),
+    };
+    table.indexes = indexes::find(&mut parts, &candidates, &table, interrupt);
+    table.findings = parts.findings;
+    table
 }
 
 /// Which draft the group follows, by the features met.

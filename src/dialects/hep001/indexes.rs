@@ -1,33 +1,50 @@
 //! Search indexes as a table declares them (HEP001 §8): listed, not believed.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use bstr::{BStr, BString, ByteSlice};
 
 use super::attributes::{any, references, text, unsigned};
 use super::build::{COLUMN_LIST, Parts, SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST};
 use super::columns::Candidate;
-use crate::catalogue::{Dataset, Object, join};
+use super::index_rules::Subject;
+use crate::catalogue::{Dataset, Group, Object, ObjectId, join};
 use crate::source::Interrupt;
-use crate::table::{Finding, SearchIndex};
+use crate::table::{Absent, Finding, IndexForm, SearchIndex, Table};
 
 /// Lists the search indexes and checks that both sides of every link agree (HEP001 §9).
-pub(super) fn find(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], interrupt: &Interrupt) -> Vec<SearchIndex> {
+///
+/// `table` is the one they belong to, without them.
+pub(super) fn find(
+    parts: &mut Parts<'_>,
+    candidates: &[Candidate<'_>],
+    table: &Table,
+    interrupt: &Interrupt,
+) -> Vec<SearchIndex> {
     let mut found = Vec::new();
+    let mut members: HashSet<ObjectId> = HashSet::new();
     for name in SEARCH_INDEX_GROUPS {
         let Some(Object::Group { id, .. }) = parts.group.link(name.as_bytes()).and_then(|l| l.target.object()) else {
             continue;
         };
-        let path = parts.path_of(BStr::new(name));
+        let group_path = parts.path_of(BStr::new(name));
         let group = match parts.file.group(*id, interrupt) {
             Ok(group) => group,
             Err(error) => {
-                parts.findings.push(Finding::new(path, "HEP001 §8.1: search indexes can be listed", error.to_string()));
+                let rule = "HEP001 §8.1: search indexes can be listed";
+                parts.findings.push(Finding::new(group_path, rule, error.to_string()));
                 continue;
             }
         };
+        members.extend(group.links.iter().filter_map(|link| link.target.object()).map(Object::id));
         for link in &group.links {
-            let path = join(&path, &link.name);
+            let path = join(&group_path, &link.name);
             match link.target.object() {
-                Some(Object::Dataset(dataset)) => found.extend(one(parts, candidates, &path, dataset, &link.name)),
+                Some(Object::Dataset(dataset)) => {
+                    let place = Place { group: &group, group_path: &group_path, path: &path, name: &link.name };
+                    found.extend(one(parts, candidates, table, &place, dataset));
+                }
                 _ => parts.findings.push(Finding::new(
                     path,
                     "HEP001 §8.1: the group of search indexes holds datasets only",
@@ -36,16 +53,35 @@ pub(super) fn find(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], interrup
             }
         }
     }
+    for candidate in candidates {
+        let targets = any(candidate.attributes(), &SEARCH_INDEX_LIST).and_then(|(_, attribute)| references(attribute));
+        if targets.into_iter().flatten().flatten().any(|target| !members.contains(target)) {
+            parts.findings.push(Finding::new(
+                parts.path_of(candidate.name.as_bstr()),
+                "HEP001 §8.1: search indexes lie in their group",
+                "a reference to something else",
+            ));
+        }
+    }
     found
+}
+
+/// Where a search index lies.
+struct Place<'a> {
+    group: &'a Group,
+    group_path: &'a str,
+    path: &'a str,
+    name: &'a BString,
 }
 
 fn one(
     parts: &mut Parts<'_>,
     candidates: &[Candidate<'_>],
-    path: &str,
+    table: &Table,
+    place: &Place<'_>,
     dataset: &Dataset,
-    name: &BString,
 ) -> Option<SearchIndex> {
+    let (path, name) = (place.path, place.name);
     let kind = text(&dataset.attributes, "KIND");
     let covered: Vec<&Candidate<'_>> = candidates
         .iter()
@@ -90,13 +126,44 @@ fn one(
             columns.push(candidate.name.clone());
         }
     }
+    let form = match kind.as_deref() {
+        Some(kind @ ("CHUNK_MINMAX" | "SORTED_ROWS" | "BITMAP" | "CHUNK_BLOOM")) => {
+            form(parts, &covered, columns.len(), table, place, dataset, kind)
+        }
+        other => Err(Absent::new("HEP001 §8.3: unknown kinds are ignored", format!("{other:?}"))),
+    };
     Some(SearchIndex {
         path: path.to_owned(),
         kind,
+        form: form.map(Arc::new),
+        bytes: dataset.len().and_then(|len| len.checked_mul(dataset.datatype.size)).unwrap_or(u64::MAX),
         columns,
         shape: dataset.shape.clone(),
         source_generation: unsigned(&dataset.attributes, "SOURCE_GENERATION"),
         source_rows: unsigned(&dataset.attributes, "SOURCE_NROWS"),
         attributes: dataset.attributes.clone(),
     })
+}
+
+fn form(
+    parts: &Parts<'_>,
+    covered: &[&Candidate<'_>],
+    columns: usize,
+    table: &Table,
+    place: &Place<'_>,
+    dataset: &Dataset,
+    kind: &str,
+) -> Result<IndexForm, Absent> {
+    let column = match covered {
+        [only] if columns == 1 => {
+            table.columns.iter().find(|column| column.name == only.name).map(|column| (*only, column))
+        }
+        _ => None,
+    };
+    let Some((candidate, column)) = column else {
+        let found = format!("{} refer to it, {columns} in all", covered.len());
+        return Err(Absent::new("HEP001 §8: one column refers to a search index", found));
+    };
+    let Place { group, group_path, path, .. } = *place;
+    Subject { path, dataset, group, group_path, candidate, column, table }.form(parts, kind)
 }

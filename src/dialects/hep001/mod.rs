@@ -7,6 +7,7 @@ mod attributes;
 mod build;
 mod columns;
 mod consistency;
+mod index_rules;
 mod indexes;
 mod lists;
 

@@ -119,6 +119,7 @@ impl GroupNode {
         interrupt.check()?;
         if let Some(table) = &table {
             findings.extend(table.findings.iter().cloned());
+            self.files_of.opened.watch_table(table);
             for column in &table.columns {
                 self.files_of.opened.watch(&column.path, &column.tally);
             }

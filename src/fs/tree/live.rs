@@ -6,10 +6,11 @@ use std::time::SystemTime;
 
 use bstr::BString;
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, plain_attributes};
 use crate::fs::node::DirEntry;
+use crate::indexes::describe;
 use crate::store::arrow::Oddity;
 use crate::table::Table;
 
@@ -113,10 +114,11 @@ struct LiveDirectory {
 type Make = fn(&Context) -> String;
 
 /// The files, with what makes them.
-const FILES: [(&str, Make); 5] = [
+const FILES: [(&str, Make); 6] = [
     ("errors", |context| context.errors.text()),
     ("explain", explain),
     ("findings", findings),
+    ("indexes", indexes),
     ("statistics", statistics),
     ("stats", stats),
 ];
@@ -178,8 +180,10 @@ fn explain(context: &Context) -> String {
                 "blocks": explained.blocks,
                 "blocks_skipped": explained.blocks_without,
                 "blocks_taken_whole": explained.blocks_within,
+                "blocks_answered": explained.blocks_answered,
                 "blocks_decoded": explained.blocks_decoded,
                 "bytes_decoded": explained.bytes_decoded,
+                "search_indexes": explained.indexes,
                 "seconds": explained.took.map(|took| took.as_secs_f64()),
                 "kept": explained.kept,
             });
@@ -210,6 +214,24 @@ fn findings(context: &Context) -> String {
                 });
                 lines.push_str(&format!("{line}\n"));
             }
+        }
+    }
+    lines
+}
+
+/// One JSON object a line: each search index of the tables listed so far, and what is known of it.
+fn indexes(context: &Context) -> String {
+    let mut lines = String::new();
+    for opened in context.opened() {
+        let source = opened.path().display().to_string();
+        for (table, index) in opened.search_indexes() {
+            let mut line = json!({ "source": source, "table": table });
+            if let (Some(line), Ok(Value::Object(said))) =
+                (line.as_object_mut(), serde_json::to_value(describe(&index)))
+            {
+                line.extend(said);
+            }
+            lines.push_str(&format!("{line}\n"));
         }
     }
     lines

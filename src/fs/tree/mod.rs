@@ -14,6 +14,7 @@ mod live;
 mod opened;
 mod selections;
 mod signature;
+mod verifier;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
@@ -26,14 +27,17 @@ use super::Error;
 use super::node::{Attributes, Children, Kind, Node, NodeRef};
 use super::watch::Watch;
 use crate::h5;
+use crate::indexes::Trust;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::{File, Reservation, Store};
+use crate::table::Finding;
 use crate::views::text::{BlockCache, CsvOptions};
 use crate::views::{Effort, Size};
 
 pub use group::GroupNode;
 pub use live::printable;
 pub use opened::{OpenError, Opened, SourceFile};
+pub use verifier::Verifier;
 
 /// Most rendered text kept, in bytes.
 const MOST_RENDERED: u64 = 64 << 20;
@@ -46,11 +50,13 @@ pub struct ViewOptions {
     /// Whether Parquet files tell what is known of their values when they are opened (`--parquet-stats`). Without it a
     /// file has the same bytes at each mount, on each machine.
     pub parquet_statistics: bool,
+    /// Which search indexes are used (`--indexes`).
+    pub trust: Trust,
 }
 
 impl Default for ViewOptions {
     fn default() -> Self {
-        Self { csv: CsvOptions::default(), parquet_statistics: true }
+        Self { csv: CsvOptions::default(), parquet_statistics: true, trust: Trust::default() }
     }
 }
 
@@ -67,6 +73,10 @@ pub struct Context {
     pub csv: Arc<CsvOptions>,
     /// Whether Parquet files tell statistics.
     pub parquet_statistics: bool,
+    /// Which search indexes are used.
+    pub trust: Trust,
+    /// Verifies search indexes that selections might have used.
+    pub verifier: Verifier,
     /// Settings of the HDF5 workers.
     pub workers: h5::Options,
     /// What went wrong while serving, for `.hepfs/errors`.
@@ -95,6 +105,8 @@ impl Context {
             _blocks_share: blocks_share,
             csv: Arc::new(views.csv),
             parquet_statistics: views.parquet_statistics,
+            trust: views.trust,
+            verifier: Verifier::default(),
             workers,
             errors: live::ErrorLog::default(),
             openings: Default::default(),
@@ -117,6 +129,15 @@ impl Context {
     /// The HDF5 files that are open.
     pub fn files(&self) -> Vec<Arc<File>> {
         self.opened().iter().map(|opened| opened.file().clone()).collect()
+    }
+
+    /// Rules that the groups listed so far break, with the source of each.
+    pub fn findings(&self) -> Vec<(PathBuf, Finding)> {
+        let of_one = |opened: &Arc<Opened>| {
+            let path = opened.path().to_owned();
+            opened.findings().0.into_iter().map(move |finding| (path.clone(), finding))
+        };
+        self.opened().iter().flat_map(of_one).collect()
     }
 
     /// Sources that are open.

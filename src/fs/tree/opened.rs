@@ -19,7 +19,7 @@ use crate::h5::{self, Client};
 use crate::query::Selection;
 use crate::source::{self, Interrupt, Source};
 use crate::store::{File, Tally};
-use crate::table::Finding;
+use crate::table::{Finding, SearchIndex, Table};
 
 /// Groups visited at most when the file has groups with several names.
 const MOST_GROUPS: usize = 1 << 20;
@@ -142,6 +142,8 @@ pub struct Opened {
     findings: Mutex<std::collections::BTreeMap<String, Vec<Finding>>>,
     /// Columns opened so far, of groups that somebody uses.
     tallies: Mutex<InUse<String, Tally>>,
+    /// Tables listed so far, of groups that somebody uses.
+    tables: Mutex<InUse<String, Table>>,
     /// Selections asked for last, by what tells them apart, with the path of the table and below `where/`.
     selections: Mutex<LruCache<String, Asked>>,
 }
@@ -193,6 +195,7 @@ impl Opened {
             first_paths: OnceLock::new(),
             findings: Mutex::default(),
             tallies: Mutex::default(),
+            tables: Mutex::default(),
             selections: Mutex::new(LruCache::new(MOST_SELECTIONS)),
         });
         let mut openings = context.openings.lock();
@@ -252,6 +255,21 @@ impl Opened {
     /// Remembers where a column's oddities are counted.
     pub fn watch(&self, path: &str, tally: &Arc<Tally>) {
         self.tallies.lock().insert(path.to_owned(), tally);
+    }
+
+    /// Remembers a table whose search indexes are to be told of.
+    pub fn watch_table(&self, table: &Arc<Table>) {
+        self.tables.lock().insert(table.path.clone(), table);
+    }
+
+    /// Search indexes of tables listed so far, with the path of the table.
+    pub fn search_indexes(&self) -> Vec<(String, SearchIndex)> {
+        let of_one = |(path, table): (String, Arc<Table>)| {
+            table.indexes.iter().map(|index| (path.clone(), index.clone())).collect::<Vec<_>>()
+        };
+        let mut tables: Vec<_> = self.tables.lock().iter().map(|(path, table)| (path.clone(), table)).collect();
+        tables.sort_by(|a, b| a.0.cmp(&b.0));
+        tables.into_iter().flat_map(of_one).collect()
     }
 
     /// The selection of this key, always the same one while somebody asks for it now and then.

@@ -45,7 +45,8 @@ impl Subject {
     fn and(&self, segment: &[u8]) -> Result<(Self, Bound), query::Error> {
         let mut conditions = self.conditions.clone();
         conditions.push(path::parse(segment)?);
-        let bound = Bound::new(&self.table, &Predicate::All(conditions.clone()))?;
+        let bound =
+            Bound::trusting(&self.table, &Predicate::All(conditions.clone()), self.files.opened.context().trust)?;
         let above = self.files.selection.as_ref().map(|above| format!("{above}/")).unwrap_or_default();
         let selection = Some(format!("{above}{}", path::readable(segment)));
         let files = Files { selection, ..self.files.as_ref().clone() };
@@ -138,6 +139,8 @@ impl Chosen {
             self.subject.files.opened.log(&error);
             error
         })?;
+        // What would have helped may help the next one.
+        self.subject.files.opened.context().verifier.queue(self.selection.unverified());
         let filtered = query::filtered(&self.subject.table, &selected, &self.subject.path());
         Ok(self.loaded.get_or_init(|| Arc::new(of_table(self.subject.files.id, filtered))).clone())
     }

@@ -254,7 +254,12 @@ impl Writer {
     }
 
     fn unlink(&self, path: &[u8]) -> Result<(), Reason> {
+        let object = self.open(&Object::Path(path.to_vec()))?;
         let path = c_string(path)?;
+        // Nothing is gained by taking the object apart, since its space is lost all the same; and a group that still leads to it
+        // while the file is written in part must find it whole.
+        // SAFETY: an open object.
+        check(unsafe { h5o::H5Oincr_refcount(object.raw()) })?;
         // SAFETY: a C string and an open file.
         check(unsafe { h5l::H5Ldelete(self.file()?, path.as_ptr(), DEFAULT) })?;
         Ok(())

@@ -98,8 +98,8 @@ impl Learner {
     }
 }
 
-/// Rows decoded at once: whole chunks, and about [`STEP_BYTES`].
-fn step(natural: Option<u64>, width: u64) -> u64 {
+/// Rows for a thread to decode at once, of `width` bytes each and in chunks of `natural` rows: whole chunks, about 16 MiB.
+pub fn step(natural: Option<u64>, width: u64) -> u64 {
     let most = (STEP_BYTES / width.max(1)).max(1);
     match natural.filter(|natural| *natural > 0) {
         Some(natural) if natural >= most => natural.min(most.saturating_mul(4)),

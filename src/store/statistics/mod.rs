@@ -29,6 +29,7 @@ use blocks::{Blocks, blocks_of};
 
 pub use blocks::GRAIN;
 pub(super) use decisions::Decisions;
+pub use learn::step as rows_at_once;
 pub use learner::Learner;
 pub use observed::Observed;
 pub use scalar::{Kind, LONGEST_TEXT, Scalar, Summary};

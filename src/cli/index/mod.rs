@@ -1,9 +1,10 @@
-//! `hepfs index`: search indexes in HDF5 files.
+//! `hepfs index …`: the search indexes of tables.
 
 mod build;
+pub(super) mod list;
 mod remove;
+pub(super) mod verify;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::Table;
 
-/// Search indexes in HDF5 files
+/// List, verify, build and drop the search indexes of tables
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]
@@ -27,12 +28,16 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    List(list::Arguments),
+    Verify(verify::Arguments),
     Build(build::Arguments),
     Drop(remove::Arguments),
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     match &arguments.command {
+        Command::List(arguments) => list::run(arguments),
+        Command::Verify(arguments) => verify::run(arguments),
         Command::Build(arguments) => build::run(arguments),
         Command::Drop(arguments) => remove::run(arguments),
     }
@@ -86,7 +91,7 @@ impl Opened {
 
 /// Locks the file of `SOURCE:table` for writing.
 fn lock(text: &str) -> Result<Exclusive, Error> {
-    let (source, _): (PathBuf, _) = place::split(text);
+    let (source, _) = place::split(text);
     if source.is_dir() {
         return Err(Error::Usage(format!("{text}: a folder: name one HDF5 file in it, and the table")));
     }

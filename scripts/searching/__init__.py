@@ -1,0 +1,1 @@
+"""Tables with search indexes of HEP001, right ones and broken ones, by the words of the specification."""

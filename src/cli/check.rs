@@ -1,0 +1,81 @@
+//! `hepfs check SOURCE[:path]`: every rule of HEP001 that can be held against a file.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use super::index::{list, verify};
+use super::options::Reading;
+use super::place::Place;
+use super::signals::INTERRUPTED;
+use super::{Error, tables};
+use crate::fs::tree::printable;
+use crate::source::Interrupt;
+
+/// Say which rules of HEP001 a file breaks, and whether its search indexes are right
+///
+/// Looks at every table, and holds every search index against its column in full. Exit code: 0 where nothing is wrong, 1 where a
+/// rule is broken, 2 where something could not be looked at.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// An HDF5 file or a folder, and a path in it as a mount would show it
+    #[arg(value_name = "SOURCE[:PATH]")]
+    place: String,
+
+    /// One JSON object: tables, findings, search_indexes, failures
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let interrupt = Interrupt::new();
+    let place = Place::find_settled(&arguments.place, &arguments.reading, &interrupt)?;
+    let (found, mut failures) = tables::below(&place, &interrupt)?;
+    let Some(verified) = verify::all(&found, &interrupt)? else {
+        eprintln!("hepfs: interrupted; what was found so far stays kept");
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
+    let findings = place.context.findings();
+    for one in verified.iter().filter(|one| verify::has_failed(one)) {
+        failures.push((one.path.clone(), one.found.clone().unwrap_or_default()));
+    }
+    let mut out = std::io::stdout().lock();
+    let written = if arguments.json {
+        let findings: Vec<_> = findings
+            .iter()
+            .map(|(source, finding)| {
+                json!({ "source": source.display().to_string(), "path": finding.path, "rule": finding.rule, "found": finding.found })
+            })
+            .collect();
+        let report = json!({
+            "tables": found.iter().map(|table| &table.path).collect::<Vec<_>>(),
+            "findings": findings,
+            "search_indexes": verified,
+            "failures": failures.iter().map(|(path, reason)| json!({ "path": path, "reason": reason })).collect::<Vec<_>>(),
+        });
+        writeln!(out, "{report}")
+    } else {
+        let mut lines: Vec<String> = findings
+            .iter()
+            .map(|(_, finding)| printable(&format!("{}: {}: {}", finding.path, finding.rule, finding.found)))
+            .collect();
+        lines.extend(verified.iter().map(list::line));
+        lines.extend(failures.iter().map(|(path, reason)| printable(&format!("{path}: FAILED: {reason}"))));
+        let right = verified.iter().filter(|one| !one.verdict.is_fault() && !verify::has_failed(one)).count();
+        lines.push(format!(
+            "{} tables, {} rules broken, {right} of {} search indexes verified",
+            found.len(),
+            findings.len(),
+            verified.len(),
+        ));
+        lines.into_iter().try_for_each(|line| writeln!(out, "{line}"))
+    };
+    written.map_err(Error::io("standard output"))?;
+    let is_wrong = !findings.is_empty() || verified.iter().any(|one| one.verdict.is_fault());
+    Ok(verify::exit_code(!failures.is_empty(), is_wrong))
+}

@@ -1,0 +1,77 @@
+//! `hepfs index list SOURCE[:table]`.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Args;
+use indicatif::HumanBytes;
+
+use crate::cli::options::Reading;
+use crate::cli::place::Place;
+use crate::cli::{Error, tables};
+use crate::fs::tree::printable;
+use crate::indexes::{Description, describe};
+use crate::source::Interrupt;
+
+/// Say which search indexes tables have, and what is known of each
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    /// An HDF5 file or a folder, and the path of a table or a group in it as a mount would show it
+    #[arg(value_name = "SOURCE[:PATH]")]
+    place: String,
+
+    /// A JSON object a line, as in .hepfs/indexes
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let place = Place::find(&arguments.place, &arguments.reading)?;
+    let (found, failures) = tables::below(&place, &Interrupt::new())?;
+    for (name, reason) in &failures {
+        eprintln!("hepfs: {}: {}", printable(name), printable(reason));
+    }
+    let described = found.iter().flat_map(|table| table.indexes.iter().map(describe));
+    let lines: Vec<String> = described.map(|one| if arguments.json { json(&one) } else { line(&one) }).collect();
+    let mut out = std::io::stdout().lock();
+    for line in &lines {
+        writeln!(out, "{line}").map_err(Error::io("standard output"))?;
+    }
+    if lines.is_empty() && !arguments.json {
+        writeln!(out, "no search index").map_err(Error::io("standard output"))?;
+    }
+    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+pub(in crate::cli) fn json(one: &Description) -> String {
+    // Strings and numbers alone.
+    serde_json::to_string(one).unwrap_or_default()
+}
+
+/// One line for people.
+pub(in crate::cli) fn line(one: &Description) -> String {
+    let tokens = match (one.source_generation, one.source_rows) {
+        (None, None) => String::new(),
+        (generation, rows) => {
+            let say = |token: Option<u64>| token.map_or("?".to_owned(), |token| token.to_string());
+            format!(" (generation {}, {} rows)", say(generation), say(rows))
+        }
+    };
+    let mut line = format!(
+        "{:<12} {:<12} {}  of {}, {}{tokens}, {}",
+        one.verdict.name(),
+        one.kind.as_deref().unwrap_or("-"),
+        one.path,
+        one.columns.join(", "),
+        one.revision,
+        HumanBytes(one.bytes),
+    );
+    for detail in [&one.rule, &one.place, &one.found].into_iter().flatten() {
+        line.push_str(": ");
+        line.push_str(detail);
+    }
+    printable(&line)
+}

@@ -1,0 +1,62 @@
+//! Tables below a place.
+
+use std::sync::Arc;
+
+use super::Error;
+use super::place::Place;
+use crate::fs::{Kind, NodeRef};
+use crate::source::Interrupt;
+use crate::table::Table;
+
+/// Deepest directory looked into.
+const DEEPEST: usize = 64;
+
+/// Tables, and directories that cannot be listed with the reason.
+pub(super) type Below = (Vec<Arc<Table>>, Vec<(String, String)>);
+
+/// All tables at and below a place.
+///
+/// # Errors
+/// Where the place is a file.
+pub(super) fn below(place: &Place, interrupt: &Interrupt) -> Result<Below, Error> {
+    if !place.is_directory() {
+        return Err(Error::Usage(format!("{} is no directory; give a group, a table or a file", place.name)));
+    }
+    let mut walk = Walk { found: Vec::new(), failures: Vec::new(), interrupt };
+    walk.directory(&place.node, "", 0);
+    Ok((walk.found, walk.failures))
+}
+
+struct Walk<'a> {
+    found: Vec<Arc<Table>>,
+    failures: Vec<(String, String)>,
+    interrupt: &'a Interrupt,
+}
+
+impl Walk<'_> {
+    fn directory(&mut self, directory: &NodeRef, path: &str, depth: usize) {
+        if self.interrupt.is_raised() || depth >= DEEPEST {
+            return;
+        }
+        let children = match directory.children(self.interrupt) {
+            Ok(children) => children,
+            Err(error) => return self.failures.push((path.to_owned(), error.to_string())),
+        };
+        // Its own directory, and `columns/` in it.
+        if let Some(table) = directory.table()
+            && !self.found.iter().any(|known| Arc::ptr_eq(known, &table))
+        {
+            self.found.push(table);
+        }
+        for entry in children.iter().filter(|entry| entry.kind == Kind::Directory) {
+            if depth == 0 && entry.name == ".hepfs" {
+                continue;
+            }
+            let name = if path.is_empty() { entry.name.to_string() } else { format!("{path}/{}", entry.name) };
+            match directory.lookup(&entry.name, self.interrupt) {
+                Ok(node) => self.directory(&node, &name, depth + 1),
+                Err(error) => self.failures.push((name, error.to_string())),
+            }
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! What a search index must be to count as one: every rule of HEP001 §8 that the catalogue can tell.
+
+use std::sync::Arc;
+
+use super::attributes::{any, boolean, references, text, unsigned};
+use super::build::Parts;
+use super::columns::{self, Candidate};
+use crate::catalogue::{
+    ByteOrder, Class, Dataset, Datatype, Elements, FloatFormat, Group, Layout, Object, attribute, join,
+};
+use crate::store::arrow::FillTest;
+use crate::store::{self, DatasetRows, Rows};
+use crate::table::{Absent, BloomScheme, CategoryRows, Column, IndexForm, IndexKind, Labels, Table};
+
+/// Spellings of the reference of a bitmap to its values.
+const VALUES: [&str; 2] = ["VALUES", "_values"];
+
+/// A search index while its rules are checked.
+pub(super) struct Subject<'a> {
+    /// HDF5 path of the index.
+    pub path: &'a str,
+    /// The index.
+    pub dataset: &'a Dataset,
+    /// The group it lies in.
+    pub group: &'a Group,
+    /// HDF5 path of that group.
+    pub group_path: &'a str,
+    /// Its column.
+    pub candidate: &'a Candidate<'a>,
+    /// The same as it is shown.
+    pub column: &'a Column,
+    /// The table, but for its search indexes.
+    pub table: &'a Table,
+}
+
+type Checked<T> = Result<T, Absent>;
+
+/// A rule that is not kept, unless `kept`.
+fn check(kept: bool, rule: &str, found: impl FnOnce() -> String) -> Checked<()> {
+    if kept { Ok(()) } else { Err(Absent::new(rule, found())) }
+}
+
+impl Subject<'_> {
+    /// Checks the rules in turn; the first one broken is the verdict.
+    pub fn form(&self, parts: &Parts<'_>, kind: &str) -> Checked<IndexForm> {
+        let is_july = self.tokens(parts)?;
+        let (Some(dataset), Ok(shown)) = (self.candidate.dataset, &self.column.rows) else {
+            return Err(Absent::new("HEP001 §8.3: a search index covers a dataset", "a column that is none"));
+        };
+        check(self.column.in_table, "HEP001 §9: a column has as many rows as its table", || {
+            format!("{} rows of {}", shown.len(), self.table.rows)
+        })?;
+        check(
+            is_ordered(&dataset.datatype),
+            "HEP001 §8: the column's values have an order and canonical bytes",
+            || format!("a column of {:?}", class_name(&dataset.datatype)),
+        )?;
+        let rows = self.table.rows;
+        let values = self.coded(parts, &self.column.path, dataset, rows, dataset)?;
+        let chunk = self.chunk(dataset, kind, is_july)?;
+        let chunks = rows.div_ceil(chunk);
+        let kind = match kind {
+            "CHUNK_MINMAX" => self.minmax(parts, dataset, chunks, is_july)?,
+            "SORTED_ROWS" => self.sorted(parts, rows, is_july)?,
+            "BITMAP" => self.bitmap(parts, dataset, rows, is_july)?,
+            _ => self.bloom(parts, dataset, chunks, is_july)?,
+        };
+        Ok(IndexForm {
+            path: self.path.to_owned(),
+            objects: [self.dataset.id, dataset.id],
+            file: parts.file.clone(),
+            column: self.column.name.clone(),
+            shown: shown.clone(),
+            learner: self.column.learner.clone(),
+            values,
+            labels: self.labels(dataset)?,
+            nan_is_missing: FillTest::new(&dataset.datatype, &dataset.fill).is_nan(),
+            chunk,
+            kind,
+        })
+    }
+
+    /// Whether the index is one of the July draft, which ties it to a state of the table.
+    fn tokens(&self, parts: &Parts<'_>) -> Checked<bool> {
+        let (own, of_table) = (&self.dataset.attributes, &parts.group.attributes);
+        let has = |attributes, name: &str| attribute(attributes, name).is_some();
+        let is_july = has(of_table, "NROWS")
+            || has(of_table, "GENERATION")
+            || has(own, "SOURCE_GENERATION")
+            || has(own, "SOURCE_NROWS");
+        if !is_july {
+            return Ok(false);
+        }
+        for (token, state) in [("SOURCE_GENERATION", "GENERATION"), ("SOURCE_NROWS", "NROWS")] {
+            let (token_is, state_is) = (uint64(own, token), uint64(of_table, state));
+            let say = |value: Option<u64>| value.map_or("no uint64".to_owned(), |value| value.to_string());
+            let rule = format!("HEP001 July: {token} of the index equals {state} of the table");
+            check(token_is.is_some() && token_is == state_is, &rule, || {
+                format!("{token} is {}, {state} is {}", say(token_is), say(state_is))
+            })
+            .map_err(|absent| Absent { is_stale: true, ..absent })?;
+        }
+        Ok(true)
+    }
+
+    /// Rows of a dataset with codes instead of names, missing where they equal the fill value of `like`.
+    fn coded(
+        &self,
+        parts: &Parts<'_>,
+        path: &str,
+        dataset: &Dataset,
+        rows: u64,
+        like: &Dataset,
+    ) -> Checked<Arc<dyn Rows>> {
+        let coded = Dataset { datatype: dataset.datatype.coded(), ..dataset.clone() };
+        let opened = self.open(parts, path, &coded)?;
+        Ok(Arc::new(DatasetRows::filled_as(opened, rows, &like.fill)))
+    }
+
+    fn open(&self, parts: &Parts<'_>, path: &str, dataset: &Dataset) -> Checked<Arc<store::Dataset>> {
+        let opened = columns::open(parts.file, path, dataset);
+        opened.map_err(|reason| Absent::new("the dataset can be opened", format!("{path}: {reason}")))
+    }
+
+    /// What codes are shown as.
+    fn labels(&self, column: &Dataset) -> Checked<Option<Labels>> {
+        if let Some(set) = self.column.categories.and_then(|at| self.table.categories.get(at)) {
+            let labels = set.labels.clone().map_err(|reason| Absent::new("categories can be read", reason))?;
+            return Ok(Some(Labels::Categories(labels)));
+        }
+        Ok(match &column.datatype.class {
+            Class::Enum { members, .. } if !column.datatype.is_boolean() => {
+                Some(Labels::Members(members.iter().map(|member| (member.value, member.name.to_string())).collect()))
+            }
+            _ => None,
+        })
+    }
+
+    /// Rows of a chunk of the column, as the index has them.
+    fn chunk(&self, column: &Dataset, kind: &str, is_july: bool) -> Checked<u64> {
+        let by_chunk = matches!(kind, "CHUNK_MINMAX" | "CHUNK_BLOOM");
+        let of_column = match &column.layout {
+            Layout::Chunked { chunk, .. } => chunk.first().copied(),
+            _ => None,
+        };
+        let whole = self.table.rows.max(1);
+        let chunk = match attribute(&self.dataset.attributes, "chunk_shape").filter(|_| by_chunk) {
+            None => {
+                // Redundant where the column has chunks, so drafts left it out there.
+                let is_known = is_july || !by_chunk || of_column.is_some();
+                check(is_known, "HEP001 §8.4: chunk_shape is the column's chunk shape", || "none".into())?;
+                of_column.unwrap_or(whole)
+            }
+            Some(shape) => {
+                let declared = one_unsigned(shape);
+                let found =
+                    || format!("{}, chunks of {of_column:?}", declared.map_or("no number".into(), |n| n.to_string()));
+                let agrees = declared.is_some_and(|declared| of_column.is_none_or(|chunk| chunk == declared));
+                check(agrees, "HEP001 §8.4: chunk_shape is the column's chunk shape", found)?;
+                declared.unwrap_or(whole)
+            }
+        };
+        check(chunk > 0, "HEP001 §8.4: a chunk has a row at least", || "0".into())?;
+        Ok(chunk)
+    }
+
+    /// The extent along which an index grows: as the rule says, and in July at least, since room may be reserved.
+    fn extent(&self, axis: usize, rank: usize, expected: u64, is_july: bool, rule: &str) -> Checked<()> {
+        let shape = &self.dataset.shape;
+        let fits = shape.len() == rank
+            && shape.get(axis).is_some_and(|extent| *extent == expected || is_july && *extent > expected);
+        check(fits, rule, || format!("a shape of {shape:?}, {expected} expected"))
+    }
+
+    fn minmax(&self, parts: &Parts<'_>, column: &Dataset, chunks: u64, is_july: bool) -> Checked<IndexKind> {
+        self.extent(0, 1, chunks, is_july, "HEP001 §8.4: CHUNK_MINMAX has an entry for each chunk")?;
+        let rule = "HEP001 §8.4: an entry has min and max of the column's type, and nan_count, fill_count, n of uint64";
+        let Class::Compound { fields } = &self.dataset.datatype.class else {
+            return Err(Absent::new(rule, class_name(&self.dataset.datatype)));
+        };
+        let names: Vec<String> = fields.iter().map(|field| field.name.to_string()).collect();
+        let fits = names == ["min", "max", "nan_count", "fill_count", "n"]
+            && fields.iter().take(2).all(|field| field.datatype.has_values_of(&column.datatype))
+            && fields.iter().skip(2).all(|field| is_unsigned(&field.datatype, &[8]));
+        check(fits, rule, || {
+            let types: Vec<_> =
+                fields.iter().map(|field| (&field.name, class_name(&field.datatype), field.datatype.size)).collect();
+            format!("{types:?}")
+        })?;
+        let coded = Dataset { datatype: self.dataset.datatype.coded(), ..self.dataset.clone() };
+        let entries = DatasetRows::plain(self.open(parts, self.path, &coded)?, chunks);
+        Ok(IndexKind::MinMax { entries: Arc::new(entries) })
+    }
+
+    fn sorted(&self, parts: &Parts<'_>, rows: u64, is_july: bool) -> Checked<IndexKind> {
+        self.extent(0, 1, rows, is_july, "HEP001 §8.5: SORTED_ROWS has an element for each row")?;
+        check(
+            is_unsigned(&self.dataset.datatype, &[1, 2, 4, 8]),
+            "HEP001 §8.5: SORTED_ROWS holds unsigned integers",
+            || class_name(&self.dataset.datatype).into(),
+        )?;
+        let attributes = &self.dataset.attributes;
+        let tails = ["fill_tail_length", "nan_tail_length"].map(|name| unsigned(attributes, name));
+        let (Some(missing), Some(nans)) = (tails[0], tails[1]) else {
+            return Err(Absent::new(
+                "HEP001 §8.5: SORTED_ROWS has fill_tail_length and nan_tail_length",
+                format!("{tails:?}"),
+            ));
+        };
+        check(
+            missing.checked_add(nans).is_some_and(|tails| tails <= rows),
+            "HEP001 §8.5: tails are no longer than the index",
+            || format!("{missing} and {nans} of {rows} rows"),
+        )?;
+        let ordered = boolean(attributes, "ordered");
+        check(ordered == Some(true), "HEP001 §8.5: ordered is true", || format!("{ordered:?}"))?;
+        let order = DatasetRows::plain(self.open(parts, self.path, self.dataset)?, rows);
+        Ok(IndexKind::SortedRows { order: Arc::new(order), tails: [missing, nans] })
+    }
+
+    fn bitmap(&self, parts: &Parts<'_>, column: &Dataset, rows: u64, is_july: bool) -> Checked<IndexKind> {
+        self.extent(1, 2, rows.div_ceil(8), is_july, "HEP001 §8.6: BITMAP has a byte for each eight rows")?;
+        check(is_unsigned(&self.dataset.datatype, &[1]), "HEP001 §8.6: BITMAP holds uint8", || {
+            class_name(&self.dataset.datatype).into()
+        })?;
+        let rule = "HEP001 §8.6: a bitmap refers to a dataset of values beside it";
+        let (_, reference) = any(&self.dataset.attributes, &VALUES).ok_or_else(|| Absent::new(rule, "no reference"))?;
+        let target = match references(reference) {
+            Some([Some(id)]) => *id,
+            other => return Err(Absent::new(rule, format!("references {other:?}"))),
+        };
+        let beside = self.group.links.iter().find_map(|link| match link.target.object() {
+            Some(Object::Dataset(dataset)) if dataset.id == target => Some((link, dataset)),
+            _ => None,
+        });
+        let (link, values) = beside.ok_or_else(|| Absent::new(rule, "a reference to something else"))?;
+        let (k, path) = (self.dataset.shape.first().copied().unwrap_or(0), join(self.group_path, &link.name));
+        check(values.shape == [k], "HEP001 §8.6: a bitmap has a row for each value", || {
+            format!("{k} rows, values of shape {:?}", values.shape)
+        })?;
+        // In the same byte order, so that the column's fill value is found among them.
+        let is_same = values.datatype.has_values_of(&column.datatype)
+            && byte_order(&values.datatype) == byte_order(&column.datatype);
+        check(is_same, "HEP001 §8.6: values have the column's type", || {
+            format!("{} of {} bytes", class_name(&values.datatype), values.datatype.size)
+        })?;
+        if is_july {
+            check(
+                text(&values.attributes, "KIND").is_none(),
+                "HEP001 July: accompanying datasets have no KIND",
+                || "one".into(),
+            )?;
+        }
+        let coded = self.coded(parts, &path, values, k, column)?;
+        let shown: Arc<dyn Rows> = match self.column.categories.and_then(|at| self.table.categories.get(at)) {
+            Some(set) => {
+                let labels = set.labels.clone().map_err(|reason| Absent::new("categories can be read", reason))?;
+                Arc::new(CategoryRows::new(path, coded.clone(), labels, Arc::default()))
+            }
+            None => Arc::new(DatasetRows::filled_as(self.open(parts, &path, values)?, k, &column.fill)),
+        };
+        Ok(IndexKind::Bitmap {
+            bits: self.open(parts, self.path, self.dataset)?,
+            row_bytes: self.dataset.shape.get(1).copied().unwrap_or(0),
+            values: coded,
+            shown,
+            exhaustive: boolean(&self.dataset.attributes, "exhaustive") == Some(true),
+        })
+    }
+
+    fn bloom(&self, parts: &Parts<'_>, column: &Dataset, chunks: u64, is_july: bool) -> Checked<IndexKind> {
+        self.extent(0, 2, chunks, is_july, "HEP001 §8.7: CHUNK_BLOOM has a filter for each chunk")?;
+        check(is_unsigned(&self.dataset.datatype, &[1]), "HEP001 §8.7: CHUNK_BLOOM holds uint8", || {
+            class_name(&self.dataset.datatype).into()
+        })?;
+        let attributes = &self.dataset.attributes;
+        let filter_bytes = self.dataset.shape.get(1).copied().unwrap_or(0);
+        let bits = unsigned(attributes, "m_bits");
+        check(
+            filter_bytes > 0 && bits.is_some() && bits == filter_bytes.checked_mul(8),
+            "HEP001 §8.7: m_bits is the number of bits of a filter",
+            || format!("m_bits is {bits:?}, a filter has {filter_bytes} bytes"),
+        )?;
+        let k = unsigned(attributes, "k").and_then(|k| u16::try_from(k).ok()).filter(|k| *k > 0);
+        let k = k.ok_or_else(|| Absent::new("HEP001 §8.7: k is the number of hash functions", "none"))?;
+        let family = text(attributes, "hash_family").unwrap_or_default();
+        let schemes = match family.as_str() {
+            "murmur3_128_double" if !is_july || attribute(attributes, "seed").is_none() => {
+                BloomScheme::READINGS_OF_APRIL.to_vec()
+            }
+            "murmur3_x64_128_double" => {
+                let seed = unsigned(attributes, "seed").and_then(|seed| u32::try_from(seed).ok());
+                let seed = seed.ok_or_else(|| Absent::new("HEP001 July: seed is a uint32", "none"))?;
+                vec![BloomScheme::OneHash { seed }]
+            }
+            _ => {
+                let rule = "HEP001 §8.7: hash_family is murmur3_128_double, or murmur3_x64_128_double since July";
+                return Err(Absent::new(rule, format!("{family:?}")));
+            }
+        };
+        check(has_canonical_width(&column.datatype), "HEP001 July: canonical bytes are as wide as the column", || {
+            format!("{} of {} bytes", class_name(&column.datatype), column.datatype.size)
+        })?;
+        Ok(IndexKind::Bloom { filters: self.open(parts, self.path, self.dataset)?, filter_bytes, k, schemes })
+    }
+}
+
+/// A scalar attribute of exactly this type.
+fn uint64(attributes: &[crate::catalogue::Attribute], name: &str) -> Option<u64> {
+    attribute(attributes, name).filter(|attribute| is_unsigned(&attribute.datatype, &[8]))?;
+    unsigned(attributes, name)
+}
+
+/// The one number of an attribute of one element, whatever its rank.
+fn one_unsigned(attribute: &crate::catalogue::Attribute) -> Option<u64> {
+    let Elements { bytes, .. } = attribute.value.as_ref().ok()?;
+    let Class::Integer { order, .. } = attribute.datatype.class else { return None };
+    if attribute.len() != Some(1) || bytes.len() > 8 {
+        return None;
+    }
+    let mut wide = [0; 8];
+    wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    if order == ByteOrder::Big {
+        wide.get_mut(..bytes.len())?.reverse();
+    }
+    Some(u64::from_le_bytes(wide))
+}
+
+fn is_unsigned(datatype: &Datatype, sizes: &[u64]) -> bool {
+    matches!(datatype.class, Class::Integer { signed: false, .. }) && sizes.contains(&datatype.size)
+}
+
+/// Whether HEP001 gives values of this type an order, and this program reads them as numbers or text.
+fn is_ordered(datatype: &Datatype) -> bool {
+    match &datatype.class {
+        Class::Integer { order, .. } => *order != ByteOrder::Vax && datatype.size <= 8,
+        Class::Float { order, format } => *order != ByteOrder::Vax && !matches!(format, FloatFormat::Other { .. }),
+        Class::Enum { base, .. } => is_ordered(base),
+        Class::FixedString { .. } | Class::VariableString { .. } | Class::Opaque { .. } => true,
+        _ => false,
+    }
+}
+
+/// Whether numbers have in memory the width that they are stored with.
+fn has_canonical_width(datatype: &Datatype) -> bool {
+    match &datatype.class {
+        Class::Integer { .. } => datatype.size.is_power_of_two(),
+        Class::Enum { base, .. } => has_canonical_width(base),
+        _ => true,
+    }
+}
+
+fn byte_order(datatype: &Datatype) -> Option<ByteOrder> {
+    match &datatype.class {
+        Class::Integer { order, .. } | Class::Float { order, .. } if datatype.size > 1 => Some(*order),
+        Class::Enum { base, .. } => byte_order(base),
+        _ => None,
+    }
+}
+
+fn class_name(datatype: &Datatype) -> &'static str {
+    match &datatype.class {
+        Class::Integer { signed: true, .. } => "signed integers",
+        Class::Integer { .. } => "unsigned integers",
+        Class::Float { .. } => "floating-point numbers",
+        Class::Time { .. } => "times",
+        Class::FixedString { .. } | Class::VariableString { .. } => "strings",
+        Class::Bitfield { .. } => "bits",
+        Class::Opaque { .. } => "opaque bytes",
+        Class::Compound { .. } => "compounds",
+        Class::Enum { .. } => "an enumeration",
+        Class::Sequence { .. } => "sequences",
+        Class::Array { .. } => "arrays",
+        Class::Reference(_) => "references",
+        Class::Complex { .. } => "complex numbers",
+        Class::Unknown(_) => "an unknown class",
+    }
+}

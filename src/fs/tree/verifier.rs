@@ -1,0 +1,86 @@
+//! Verifies search indexes while a mount has nothing better to do: those that a selection could not use, one at a time.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
+
+use crate::indexes;
+use crate::source::Interrupt;
+use crate::table::IndexForm;
+
+/// A queue, and a thread while there is something in it.
+#[derive(Debug, Default)]
+pub struct Verifier(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    interrupt: Interrupt,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: VecDeque<Arc<IndexForm>>,
+    /// Indexes that were queued before, by opening of the file and path: what could not be read once is not read again.
+    queued: HashSet<(u64, String)>,
+    is_running: bool,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Verifier {
+    /// Verifies these, after what was queued before.
+    pub fn queue(&self, forms: Vec<Arc<IndexForm>>) {
+        let mut state = self.0.state.lock();
+        for form in forms {
+            if state.queued.insert((form.file.serial(), form.path.clone())) {
+                state.waiting.push_back(form);
+            }
+        }
+        if state.is_running || state.waiting.is_empty() || self.0.interrupt.is_raised() {
+            return;
+        }
+        let shared = self.0.clone();
+        let thread = std::thread::Builder::new().name("hepfs-verify".to_owned()).spawn(move || shared.run());
+        match thread {
+            Ok(thread) => (state.is_running, state.thread) = (true, Some(thread)),
+            Err(error) => tracing::warn!("search indexes are not verified: {error}"),
+        }
+    }
+
+    /// Ends what is going on, and verifies nothing any more.
+    pub fn stop(&self) {
+        self.0.interrupt.raise();
+        let thread = self.0.state.lock().thread.take();
+        if let Some(thread) = thread {
+            // It has nothing to say.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Verifier {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    fn run(&self) {
+        loop {
+            let next = {
+                let mut state = self.state.lock();
+                let next = state.waiting.pop_front().filter(|_| !self.interrupt.is_raised());
+                state.is_running = next.is_some();
+                next
+            };
+            let Some(form) = next else { return };
+            match indexes::verify(&form, &self.interrupt, &|_| {}) {
+                Ok(verdict) => tracing::info!("{}: {verdict:?}", form.path),
+                Err(error) if self.interrupt.is_raised() => tracing::debug!("{}: {error}", form.path),
+                Err(error) => tracing::warn!("{} could not be verified: {error}", form.path),
+            }
+        }
+    }
+}

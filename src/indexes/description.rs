@@ -1,0 +1,102 @@
+//! What is to be said of a search index: `.hepfs/indexes`, `hepfs index list`, `hepfs check`.
+
+use serde::Serialize;
+
+use super::verdict::{self, Verdict};
+use crate::table::SearchIndex;
+
+/// A search index and what is known of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Description {
+    /// HDF5 path.
+    pub path: String,
+    /// Its kind, as the file has it.
+    pub kind: Option<String>,
+    /// Columns that it covers.
+    pub columns: Vec<String>,
+    /// `April` or `July`, by its tokens.
+    pub revision: &'static str,
+    /// `SOURCE_GENERATION`.
+    pub source_generation: Option<u64>,
+    /// `SOURCE_NROWS`.
+    pub source_rows: Option<u64>,
+    /// Bytes of its elements, without filters.
+    pub bytes: u64,
+    /// Whether it is used, as far as that depends on it.
+    pub verdict: State,
+    /// The rule that it breaks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Where it breaks the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// What was found there; why it could not be verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<String>,
+}
+
+/// What is known of a search index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It is right.
+    Verified,
+    /// It says what the column does not.
+    Broken,
+    /// It describes another state of the table.
+    Stale,
+    /// It breaks a rule that its metadata show, or is of an unknown kind.
+    Absent,
+    /// It could not be verified.
+    Unverifiable,
+    /// It was not verified yet.
+    Unknown,
+}
+
+impl State {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::Broken => "broken",
+            Self::Stale => "stale",
+            Self::Absent => "absent",
+            Self::Unverifiable => "unverifiable",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether the file is at fault.
+    pub fn is_fault(self) -> bool {
+        matches!(self, Self::Broken | Self::Stale | Self::Absent)
+    }
+}
+
+/// What is known of an index now; reads nothing of it.
+pub fn describe(index: &SearchIndex) -> Description {
+    let verdict = index.form.as_ref().map(|form| verdict::known(form)).map_err(Clone::clone);
+    let (state, rule, place, found) = match verdict {
+        Err(absent) => {
+            let state = if absent.is_stale { State::Stale } else { State::Absent };
+            (state, Some(absent.rule), None, Some(absent.found))
+        }
+        Ok(None) => (State::Unknown, None, None, None),
+        Ok(Some(Verdict::Verified(_))) => (State::Verified, None, None, None),
+        Ok(Some(Verdict::Broken { rule, place, found })) => (State::Broken, Some(rule), Some(place), Some(found)),
+        Ok(Some(Verdict::Unverifiable { why })) => (State::Unverifiable, None, None, Some(why)),
+    };
+    let has_tokens = index.source_generation.is_some() || index.source_rows.is_some();
+    Description {
+        path: index.path.clone(),
+        kind: index.kind.clone(),
+        columns: index.columns.iter().map(ToString::to_string).collect(),
+        revision: if has_tokens { "July" } else { "April" },
+        source_generation: index.source_generation,
+        source_rows: index.source_rows,
+        bytes: index.bytes,
+        verdict: state,
+        rule,
+        place,
+        found,
+    }
+}

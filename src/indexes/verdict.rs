@@ -1,0 +1,101 @@
+//! What verification says of an index, and when one is used.
+
+use serde::{Deserialize, Serialize};
+
+use crate::table::{BloomScheme, IndexForm, IndexKind};
+
+/// Moves when verification says otherwise of the same index.
+const VERSION: u32 = 1;
+
+/// Which search indexes are believed (HEP001 §12).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// Those that were held against their column and found right.
+    #[default]
+    Verify,
+    /// None.
+    Ignore,
+    /// All that are not known to be wrong.
+    Trust,
+}
+
+/// What holding an index against its column showed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    /// It is right.
+    Verified(Facts),
+    /// It is wrong.
+    Broken {
+        /// The rule that it breaks.
+        rule: String,
+        /// Where: a chunk, a row, a value.
+        place: String,
+        /// What it says there, and what the column says.
+        found: String,
+    },
+    /// It could not be found out; the index is not used.
+    Unverifiable {
+        /// Why not.
+        why: String,
+    },
+}
+
+/// What is known of an index that is believed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Whether every value that occurs in the column has a bitmap.
+    pub exhaustive: bool,
+    /// What filters mean. Where several are possible, what none of them may hold is absent.
+    pub schemes: Vec<BloomScheme>,
+}
+
+impl Verdict {
+    pub(super) fn broken(rule: &str, place: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::Broken { rule: rule.to_owned(), place: place.into(), found: found.into() }
+    }
+
+    /// Whether it holds for whoever opens the file next: it does not depend on this machine's memory.
+    fn is_lasting(&self) -> bool {
+        !matches!(self, Self::Unverifiable { .. })
+    }
+}
+
+/// Name of the verdict in the cache folder.
+fn what(form: &IndexForm) -> String {
+    let kind = form.kind.name();
+    let [index, column] = form.objects;
+    format!("{} {index:?} {column:?} {} rows {kind} verdict {VERSION}", form.path, form.rows())
+}
+
+/// The verdict on an index, if there is one.
+pub fn known(form: &IndexForm) -> Option<Verdict> {
+    let bytes = form.file.recall(&what(form))?;
+    match postcard::take_from_bytes(&bytes) {
+        Ok((verdict, [])) => Some(verdict),
+        _ => None,
+    }
+}
+
+/// Remembers a verdict, in the cache folder where that can be.
+pub(super) fn remember(form: &IndexForm, verdict: &Verdict) {
+    if let Ok(bytes) = postcard::to_stdvec(verdict) {
+        form.file.note(&what(form), &bytes, verdict.is_lasting());
+    }
+}
+
+/// What an index that is believed is known to be; `None` of one that is not.
+pub fn facts(form: &IndexForm, trust: Trust) -> Option<Facts> {
+    if trust == Trust::Ignore || !form.file.has_one_content() {
+        return None;
+    }
+    match known(form) {
+        Some(Verdict::Verified(facts)) => Some(facts),
+        Some(Verdict::Broken { .. }) => None,
+        Some(Verdict::Unverifiable { .. }) | None if trust == Trust::Verify => None,
+        Some(Verdict::Unverifiable { .. }) | None => Some(match &form.kind {
+            IndexKind::Bitmap { exhaustive, .. } => Facts { exhaustive: *exhaustive, ..Facts::default() },
+            IndexKind::Bloom { schemes, .. } => Facts { schemes: schemes.clone(), ..Facts::default() },
+            IndexKind::MinMax { .. } | IndexKind::SortedRows { .. } => Facts::default(),
+        }),
+    }
+}

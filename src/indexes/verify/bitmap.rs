@@ -1,0 +1,95 @@
+//! `BITMAP`: every bit of every value.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arrow::array::{Array, ArrayRef};
+
+use super::column::{End, Part};
+use super::{Task, Verdict};
+use crate::indexes::bitmap::Values;
+use crate::indexes::verdict::Facts;
+use crate::store::{Dataset, Error, Rows};
+
+/// Bytes of bits that a thread holds at once, of all values together.
+const MOST_BITS: u64 = 16 << 20;
+
+/// Values looked at at once while they are gathered.
+const VALUES: u64 = 1 << 16;
+
+/// Most values: the bits of so many of eight rows fit.
+const MOST_VALUES: u64 = MOST_BITS / 8;
+
+/// The index.
+pub(super) struct Bits<'a> {
+    pub bits: &'a Dataset,
+    pub row_bytes: u64,
+}
+
+pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhaustive: bool) -> Result<Verdict, Error> {
+    let count = stored.len();
+    if count > MOST_VALUES {
+        return Ok(Verdict::Unverifiable { why: format!("{count} values, more than {MOST_VALUES}") });
+    }
+    let mut values = Values::default();
+    // Those that stand for nothing equal nothing, and are asked for by nobody.
+    let mut is_asked = Vec::new();
+    for first in (0..count).step_by(VALUES as usize) {
+        let array = stored.array(first..first.saturating_add(VALUES).min(count), task.interrupt)?;
+        match values.extend(array.as_ref()) {
+            Ok(true) => is_asked.extend(has_value(&array)),
+            Ok(false) => return Ok(Verdict::Unverifiable { why: format!("values of type {}", array.data_type()) }),
+            Err([a, b]) => {
+                let rule = "HEP001 §8.6: the values of a bitmap are distinct";
+                return Ok(Verdict::broken(rule, format!("values {a} and {b}"), "the same value"));
+            }
+        }
+    }
+    let most = (MOST_BITS * 8 / count.max(1)).max(64);
+    // A multiple of 64, so that bytes are of one part alone.
+    let step = (task.step().min(most) / 64).max(1) * 64;
+    let complete = AtomicBool::new(true);
+    let see = |part: Part<'_>| {
+        let mut missing = None;
+        let mut expected = vec![vec![0_u8; part.values.len().div_ceil(8)]; values.len()];
+        values.find(part.values.as_ref(), |row, value| match value.and_then(|value| expected.get_mut(value)) {
+            Some(bits) => bits[row / 8] |= 1 << (row % 8),
+            None => missing = missing.or(Some(row)),
+        });
+        if let Some(row) = missing {
+            complete.store(false, Ordering::Relaxed);
+            if exhaustive {
+                let rule = "HEP001 July: an exhaustive bitmap has every value of its column";
+                let place = format!("row {}", part.first + row as u64);
+                return Err(End::Decided(Verdict::broken(rule, place, "a value without a bitmap")));
+            }
+        }
+        let mut bits = vec![0; part.values.len().div_ceil(8)];
+        for (value, expected) in expected.iter().enumerate().filter(|(value, _)| is_asked.get(*value) == Some(&true)) {
+            let offset = (value as u64).checked_mul(index.row_bytes).and_then(|row| row.checked_add(part.first / 8));
+            index.bits.read_bytes(offset.unwrap_or(u64::MAX), &mut bits, task.interrupt)?;
+            let padding = part.values.len() % 8;
+            if let Some(last) = bits.last_mut().filter(|_| padding > 0) {
+                *last &= (1 << padding) - 1;
+            }
+            if let Some(byte) = (0..bits.len()).find(|byte| bits[*byte] != expected[*byte]) {
+                let bit = (bits[byte] ^ expected[byte]).trailing_zeros();
+                let row = part.first + 8 * byte as u64 + u64::from(bit);
+                let rule = "HEP001 §8.6: a bit is set where, and only where, the row has the value";
+                let found =
+                    if bits[byte] >> bit & 1 == 1 { "set, the row has another" } else { "not set, the row has it" };
+                return Err(End::Decided(Verdict::broken(rule, format!("value {value}, row {row}"), found)));
+            }
+        }
+        Ok(())
+    };
+    let broken = task.column(step, &see)?;
+    let facts = Facts { exhaustive: complete.into_inner(), ..Facts::default() };
+    Ok(broken.unwrap_or(Verdict::Verified(facts)))
+}
+
+/// Which values stand for something.
+fn has_value(values: &ArrayRef) -> Vec<bool> {
+    let mut has_value = vec![false; values.len()];
+    crate::indexes::canonical::for_each(values.as_ref(), |row, _| has_value[row] = true);
+    has_value
+}

@@ -1,0 +1,81 @@
+//! `CHUNK_BLOOM`: each value is found in the filter of its chunk. What else a filter holds is no error.
+
+use parking_lot::Mutex;
+
+use super::column::{End, Part};
+use super::{Task, Verdict};
+use crate::indexes::verdict::Facts;
+use crate::indexes::{bloom, canonical};
+use crate::store::{Dataset, Error};
+use crate::table::BloomScheme;
+
+/// The longest filter that is looked at.
+const LONGEST: u64 = 64 << 20;
+
+/// The index.
+pub(super) struct Filters<'a> {
+    pub filters: &'a Dataset,
+    pub bytes: u64,
+    pub k: u16,
+}
+
+/// A value that a filter lacks: its row, its chunk.
+type Lacking = Option<(u64, u64)>;
+
+pub(super) fn verify(task: &Task<'_>, index: &Filters<'_>, schemes: &[BloomScheme]) -> Result<Verdict, Error> {
+    let length = usize::try_from(index.bytes).ok().filter(|_| index.bytes <= LONGEST);
+    let Some(length) = length else {
+        return Ok(Verdict::Unverifiable { why: format!("filters of {} bytes, more than {LONGEST}", index.bytes) });
+    };
+    // For each reading, the first value met that a filter lacks.
+    let lacking: Mutex<Vec<Lacking>> = Mutex::new(vec![None; schemes.len()]);
+    let see = |part: Part<'_>| {
+        let (mut row, end) = (part.first, part.first + part.values.len() as u64);
+        let mut filter = vec![0; length];
+        while row < end {
+            let chunk = row / task.form.chunk;
+            let stop = (chunk + 1).saturating_mul(task.form.chunk).min(end);
+            let offset = chunk.checked_mul(index.bytes).unwrap_or(u64::MAX);
+            index.filters.read_bytes(offset, &mut filter, task.interrupt)?;
+            // Within the part.
+            let values = part.values.slice((row - part.first) as usize, (stop - row) as usize);
+            let open: Vec<usize> = possible(&lacking.lock()).collect();
+            for reading in open {
+                let Some(scheme) = schemes.get(reading) else { continue };
+                let mut first = None;
+                canonical::for_each(values.as_ref(), |at, bytes| {
+                    if first.is_none() && !bloom::may_hold(&filter, scheme.hashes(bytes), index.k) {
+                        first = Some((row + at as u64, chunk));
+                    }
+                });
+                let mut lacking = lacking.lock();
+                if let Some(known) = lacking.get_mut(reading) {
+                    *known = [*known, first].into_iter().flatten().min();
+                }
+            }
+            row = stop;
+        }
+        let lacking = lacking.lock();
+        if possible(&lacking).next().is_some() {
+            return Ok(());
+        }
+        let place = lacking.first().copied().flatten().map(|(row, chunk)| format!("chunk {chunk}, row {row}"));
+        let rule = "HEP001 §8.7: the filter of a chunk holds every value of the chunk";
+        let found = if schemes.len() > 1 {
+            "a value is not in it, by any reading of the seeds"
+        } else {
+            "a value is not in it"
+        };
+        Err(End::Decided(Verdict::broken(rule, place.unwrap_or_default(), found)))
+    };
+    let broken = task.column(task.step(), &see)?;
+    let lacking = lacking.into_inner();
+    // Whatever reading is left finds every value, so it may be used, if several are.
+    let schemes = possible(&lacking).filter_map(|reading| schemes.get(reading).copied()).take(1).collect();
+    Ok(broken.unwrap_or(Verdict::Verified(Facts { schemes, ..Facts::default() })))
+}
+
+/// Readings by which no value is lacking so far.
+fn possible(lacking: &[Lacking]) -> impl Iterator<Item = usize> {
+    lacking.iter().enumerate().filter(|(_, lacking)| lacking.is_none()).map(|(reading, _)| reading)
+}

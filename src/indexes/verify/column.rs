@@ -1,0 +1,146 @@
+//! Goes through a column on all cores.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::DataType;
+use parking_lot::Mutex;
+
+use super::{Task, Verdict};
+use crate::store::Error;
+use crate::store::statistics::rows_at_once;
+
+/// Bytes of a value of variable length, for want of better knowledge.
+const ANY_WIDTH: u64 = 64;
+
+/// U+FFFD, which stands for bytes that are no UTF-8.
+const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
+
+/// Why a pass over the column ended early.
+pub(super) enum End {
+    /// It is decided.
+    Decided(Verdict),
+    Failed(Error),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// The values from a row on.
+pub(super) struct Part<'a> {
+    pub first: u64,
+    pub values: &'a ArrayRef,
+}
+
+impl Task<'_> {
+    /// Rows that a thread takes at once.
+    pub fn step(&self) -> u64 {
+        let values = &self.form.values;
+        rows_at_once(values.natural_rows(), values.stored_width().unwrap_or(ANY_WIDTH)).max(1)
+    }
+
+    /// Shows `see` all values of the column, in parts of at most `step` rows that begin at its multiples or follow another part
+    /// of the same step; a verdict that it gives ends the pass.
+    pub fn column(
+        &self,
+        step: u64,
+        see: &(dyn Fn(Part<'_>) -> Result<(), End> + Sync),
+    ) -> Result<Option<Verdict>, Error> {
+        let rows = self.form.rows();
+        let learner = self.form.learner.as_ref();
+        let teaches = learner.is_some_and(|learner| learner.known().is_none());
+        in_parallel(rows, step, self, &|range| {
+            let length = range.end - range.start;
+            if teaches {
+                // What is shown of enumerations and categories are labels; other columns are decoded once.
+                self.teach(range.clone())?;
+            }
+            self.part(range, see)?;
+            (self.progress)(length);
+            Ok(())
+        })
+    }
+
+    fn teach(&self, range: Range<u64>) -> Result<(), Error> {
+        match self.form.shown.array(range.clone(), self.interrupt) {
+            Err(Error::TooLarge { .. }) if range.end - range.start > 1 => {
+                let middle = range.start + (range.end - range.start) / 2;
+                self.teach(range.start..middle)?;
+                self.teach(middle..range.end)
+            }
+            other => other.map(drop),
+        }
+    }
+
+    fn part(&self, range: Range<u64>, see: &(dyn Fn(Part<'_>) -> Result<(), End> + Sync)) -> Result<(), End> {
+        let values = match self.form.values.array(range.clone(), self.interrupt) {
+            // More than the store hands out at once: in halves.
+            Err(Error::TooLarge { .. }) if range.end - range.start > 8 => {
+                // A multiple of 8, so that bits of a bitmap do not share a byte.
+                let middle = range.start + (range.end - range.start) / 16 * 8;
+                let middle = if middle > range.start { middle } else { range.start + 8 };
+                self.part(range.start..middle, see)?;
+                return self.part(middle..range.end, see);
+            }
+            values => values?,
+        };
+        if values.len() as u64 != range.end - range.start {
+            return Err(End::Failed(Error::Unsupported {
+                path: self.form.path.clone(),
+                reason: format!("rows {range:?} of its column came as {} values", values.len()),
+            }));
+        }
+        if *values.data_type() == DataType::LargeUtf8
+            && memchr::memmem::find(values.as_string::<i64>().value_data(), REPLACEMENT).is_some()
+        {
+            let why = "the column has strings that are not UTF-8, or hold U+FFFD".to_owned();
+            return Err(End::Decided(Verdict::Unverifiable { why }));
+        }
+        see(Part { first: range.start, values: &values })
+    }
+}
+
+/// Does `work` for all of `0..length`, `step` at a time, until something ends it.
+pub(super) fn in_parallel(
+    length: u64,
+    step: u64,
+    task: &Task<'_>,
+    work: &(dyn Fn(Range<u64>) -> Result<(), End> + Sync),
+) -> Result<Option<Verdict>, Error> {
+    let step = step.max(1);
+    let next = AtomicU64::new(0);
+    // The end of the first part that has one: what is said of an index does not depend on threads.
+    let end: Mutex<Option<(u64, End)>> = Mutex::new(None);
+    let run = || {
+        loop {
+            let start = next.fetch_add(1, Ordering::Relaxed).saturating_mul(step);
+            if start >= length || end.lock().as_ref().is_some_and(|(first, _)| *first < start) {
+                return;
+            }
+            let range = start..start.saturating_add(step).min(length);
+            let done = task.interrupt.check().map_err(|error| End::Failed(error.into())).and_then(|()| work(range));
+            if let Err(found) = done {
+                let mut end = end.lock();
+                if end.as_ref().is_none_or(|(first, _)| start < *first) {
+                    *end = Some((start, found));
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+        for _ in 1..cores.min(length.div_ceil(step)) {
+            scope.spawn(run);
+        }
+        run();
+    });
+    match end.into_inner() {
+        None => Ok(None),
+        Some((_, End::Decided(verdict))) => Ok(Some(verdict)),
+        Some((_, End::Failed(error))) => Err(error),
+    }
+}

@@ -1,0 +1,109 @@
+//! `CHUNK_MINMAX`: each entry exactly.
+
+use std::collections::HashMap;
+
+use arrow::array::{AsArray, StructArray};
+use arrow::datatypes::UInt64Type;
+use parking_lot::Mutex;
+
+use super::column::{End, Part};
+use super::{Task, Verdict};
+use crate::indexes::minmax::{Entry, by_chunk, stored};
+use crate::indexes::verdict::Facts;
+use crate::store::statistics::Scalar;
+use crate::store::{Error, Rows};
+
+pub(super) fn verify(task: &Task<'_>, entries: &dyn Rows) -> Result<Verdict, Error> {
+    // Chunks of which some rows were seen.
+    let begun: Mutex<HashMap<u64, Entry>> = Mutex::default();
+    let see = |part: Part<'_>| {
+        let found = by_chunk(part.values, part.first, task.form.chunk).ok_or_else(|| unordered(task))?;
+        let mut whole = Vec::with_capacity(found.len());
+        for (chunk, entry) in found {
+            let mut begun = begun.lock();
+            let entry = match begun.remove(&chunk) {
+                Some(before) => before.merge(entry),
+                None => entry,
+            };
+            if entry.n == rows_of(task, chunk) {
+                whole.push((chunk, entry));
+            } else {
+                begun.insert(chunk, entry);
+            }
+        }
+        compare(task, entries, &whole)
+    };
+    let broken = task.column(task.step(), &see)?;
+    Ok(broken.unwrap_or_else(|| Verdict::Verified(Facts::default())))
+}
+
+fn unordered(task: &Task<'_>) -> End {
+    End::Decided(Verdict::Unverifiable { why: format!("values of type {}", task.form.values.data_type()) })
+}
+
+fn rows_of(task: &Task<'_>, chunk: u64) -> u64 {
+    let start = chunk.saturating_mul(task.form.chunk);
+    start.saturating_add(task.form.chunk).min(task.form.rows()).saturating_sub(start)
+}
+
+/// Chunks follow each other but for the first, which may have begun elsewhere.
+fn compare(task: &Task<'_>, entries: &dyn Rows, whole: &[(u64, Entry)]) -> Result<(), End> {
+    for run in whole.chunk_by(|(a, _), (b, _)| a + 1 == *b) {
+        let (Some((first, _)), Some((last, _))) = (run.first(), run.last()) else { continue };
+        let array = entries.array(*first..last + 1, task.interrupt)?;
+        let Some(array) = array.as_struct_opt() else { return Err(unordered(task)) };
+        for (at, (chunk, entry)) in run.iter().enumerate() {
+            if let Some((rule, found)) = differs(array, at, entry) {
+                return Err(End::Decided(Verdict::broken(rule, format!("chunk {chunk}"), found)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn differs(array: &StructArray, at: usize, entry: &Entry) -> Option<(&'static str, String)> {
+    let count = |name: &str| {
+        let column = array.column_by_name(name)?.as_primitive_opt::<UInt64Type>()?;
+        (at < column.len()).then(|| column.value(at))
+    };
+    let counts = [
+        ("n", entry.n, "HEP001 §8.4: n is the number of rows in the chunk"),
+        ("fill_count", entry.fill_count, "HEP001 §8.4: fill_count is the number of missing values in the chunk"),
+        ("nan_count", entry.nan_count, "HEP001 §8.4: nan_count is the number of NaN in the chunk"),
+    ];
+    for (name, expected, rule) in counts {
+        let said = count(name);
+        if said != Some(expected) {
+            return Some((rule, format!("{name} is {}, the column has {expected}", said.unwrap_or_default())));
+        }
+    }
+    let bounds = [
+        ("min", &entry.min, "HEP001 §8.4: min is the least value of the chunk"),
+        ("max", &entry.max, "HEP001 §8.4: max is the greatest value of the chunk"),
+    ];
+    for (name, expected, rule) in bounds {
+        // Where there is no value with an order, what is written means nothing.
+        let Some(expected) = expected else { continue };
+        let said = array.column_by_name(name).and_then(|column| stored(column, at));
+        if said.as_ref().is_none_or(|said| said.order(expected).is_ne() || !same_kind(said, expected)) {
+            return Some((rule, format!("{name} is {}, the column has {}", text(said.as_ref()), text(Some(expected)))));
+        }
+    }
+    None
+}
+
+fn same_kind(a: &Scalar, b: &Scalar) -> bool {
+    std::mem::discriminant(a) == std::mem::discriminant(b)
+}
+
+/// A value for people.
+fn text(value: Option<&Scalar>) -> String {
+    match value {
+        None => "no value".into(),
+        Some(Scalar::Bool(value)) => value.to_string(),
+        Some(Scalar::Int(value)) => value.to_string(),
+        Some(Scalar::UInt(value)) => value.to_string(),
+        Some(Scalar::Float(value)) => format!("{value:?}"),
+        Some(Scalar::Text(text)) => format!("{:?}", bstr::BStr::new(text.get(..64).unwrap_or(text))),
+    }
+}

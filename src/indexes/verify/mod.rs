@@ -1,0 +1,56 @@
+//! Holds an index against its column, in full and on all cores (HEP001 §12).
+//!
+//! Nothing that the index says is believed: numbers are compared before anything is looked up by them, and what is taken of
+//! memory is bounded by the column and the budget. Whoever reads the column for it teaches its own statistics on the way.
+
+mod bitmap;
+mod bloom;
+mod column;
+mod minmax;
+mod sorted;
+
+use super::verdict::{self, Verdict};
+use crate::source::Interrupt;
+use crate::store::Error;
+use crate::table::{IndexForm, IndexKind};
+
+/// Tells of rows of the column that were read; an index that is verified tells of all of them.
+pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
+
+/// What somebody who verifies an index needs.
+struct Task<'a> {
+    form: &'a IndexForm,
+    interrupt: &'a Interrupt,
+    progress: Progress<'a>,
+}
+
+/// The verdict on an index: the one that is known, or a new one, which is remembered.
+///
+/// # Errors
+/// Those of [`Rows::array`](crate::store::Rows::array), of the column and of the index, which leave no verdict;
+/// [`Error::Interrupted`] soon after `interrupt` is raised.
+pub fn verify(form: &IndexForm, interrupt: &Interrupt, progress: Progress<'_>) -> Result<Verdict, Error> {
+    if let Some(known) = verdict::known(form) {
+        progress(form.rows());
+        return Ok(known);
+    }
+    if !form.file.has_one_content() {
+        let why = form.file.why_not_kept().unwrap_or("the file's identity does not stand for its content");
+        return Ok(Verdict::Unverifiable { why: why.to_owned() });
+    }
+    let task = Task { form, interrupt, progress };
+    let verdict = match &form.kind {
+        IndexKind::MinMax { entries } => minmax::verify(&task, entries.as_ref())?,
+        IndexKind::SortedRows { order, tails } => sorted::verify(&task, order.as_ref(), *tails)?,
+        IndexKind::Bitmap { bits, row_bytes, values, exhaustive, .. } => {
+            bitmap::verify(&task, &bitmap::Bits { bits, row_bytes: *row_bytes }, values.as_ref(), *exhaustive)?
+        }
+        IndexKind::Bloom { filters, filter_bytes, k, schemes } => {
+            bloom::verify(&task, &bloom::Filters { filters, bytes: *filter_bytes, k: *k }, schemes)?
+        }
+    };
+    // Index and column must be of one state of the file.
+    form.file.check()?;
+    verdict::remember(form, &verdict);
+    Ok(verdict)
+}

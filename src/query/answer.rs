@@ -1,0 +1,309 @@
+//! What a search index of the file says of a condition, once it is believed ([`crate::indexes::Trust`]).
+//!
+//! An index is looked into when the first block asks: its verdict, its values. What cannot be read says nothing.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::{Array, AsArray, LargeStringArray, StructArray};
+use arrow::buffer::{BooleanBuffer, Buffer};
+use arrow::datatypes::UInt64Type;
+use parking_lot::Mutex;
+use serde::Serialize;
+
+use super::bind::Test;
+use super::prune::{Ask, Known, Verdict, of_summary};
+use super::ranges::of_labels;
+use crate::indexes::bitmap::Values;
+use crate::indexes::{self, Facts, Trust, bloom, canonical, minmax};
+use crate::source::Interrupt;
+use crate::store::statistics::{GRAIN, Scalar, Summary};
+use crate::store::{Dataset, Error, Rows};
+use crate::table::{IndexForm, IndexKind, Labels};
+
+/// Bitmaps brought together for one block, at most: more cost as much as the values.
+const MOST_BITMAPS: usize = 64;
+
+/// Values or labels that are looked through for one condition, at most.
+const MOST_VALUES: u64 = 1 << 20;
+
+/// Values that filters are asked for, at most.
+const MOST_ASKED: usize = 64;
+
+/// What a search index was good for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UsedIndex {
+    /// HDF5 path.
+    pub path: String,
+    /// Its kind.
+    pub kind: &'static str,
+    /// The column it covers.
+    pub column: String,
+    /// Blocks of 65,536 rows of which it said which rows match, or that none or all do.
+    pub blocks: u64,
+}
+
+/// A search index and what it says of one condition.
+#[derive(Debug)]
+pub(super) struct Answer {
+    form: Arc<IndexForm>,
+    trust: Trust,
+    /// What it can say; nothing where it is not believed, or has nothing to say.
+    says: OnceLock<Option<Says>>,
+    /// A bit for each block it said anything of.
+    said: Mutex<Vec<u64>>,
+}
+
+#[derive(Debug)]
+enum Says {
+    /// Bounds of each chunk.
+    Bounds,
+    /// The rows of these bitmaps match, or if `inverted` all others.
+    Bitmaps { positions: Vec<u64>, inverted: bool },
+    /// No other values match than some of which each has one of these pairs of hashes.
+    Hashes(Vec<[u64; 2]>),
+}
+
+impl Answer {
+    pub fn new(form: Arc<IndexForm>, trust: Trust) -> Self {
+        Self { form, trust, says: OnceLock::new(), said: Mutex::default() }
+    }
+
+    /// What it was good for so far, if for anything.
+    pub fn used(&self) -> Option<UsedIndex> {
+        let blocks = self.said.lock().iter().map(|word| u64::from(word.count_ones())).sum();
+        let (path, kind, column) = (self.form.path.clone(), self.form.kind.name(), self.form.column.to_string());
+        (blocks > 0).then_some(UsedIndex { path, kind, column, blocks })
+    }
+
+    fn says(&self, ask: &Ask<'_>) -> Option<&Says> {
+        if let Some(says) = self.says.get() {
+            return says.as_ref();
+        }
+        let says = indexes::facts(&self.form, self.trust).map(|facts| prepare(&self.form, &facts, ask));
+        match says.transpose() {
+            Ok(says) => self.says.get_or_init(|| says.flatten()).as_ref(),
+            // Whoever asks next may have more patience.
+            Err(Error::Interrupted(_)) => None,
+            Err(error) => {
+                tracing::debug!("{} is not used: {error}", self.form.path);
+                self.says.get_or_init(|| None).as_ref()
+            }
+        }
+    }
+
+    fn note(&self, rows: &std::ops::Range<u64>) {
+        let block = rows.start / GRAIN;
+        let (word, bit) = ((block / 64) as usize, block % 64);
+        let mut said = self.said.lock();
+        if said.len() <= word {
+            said.resize(word + 1, 0);
+        }
+        said[word] |= 1 << bit;
+    }
+}
+
+impl Known for Answer {
+    fn verdict(&self, ask: &Ask<'_>) -> Verdict {
+        if ask.rows.is_empty() || ask.rows.end > self.form.rows() {
+            return Verdict::Unknown;
+        }
+        let verdict = match (self.says(ask), &self.form.kind) {
+            (Some(Says::Bounds), IndexKind::MinMax { entries }) => bounds(&self.form, entries.as_ref(), ask),
+            (Some(Says::Hashes(hashes)), IndexKind::Bloom { filters, filter_bytes, k, .. }) => {
+                lacking(&self.form, filters, *filter_bytes, *k, hashes, ask)
+            }
+            (Some(Says::Bitmaps { positions, inverted }), _) if positions.is_empty() => {
+                Ok(if *inverted { Verdict::Everything } else { Verdict::Nothing })
+            }
+            _ => Ok(Verdict::Unknown),
+        };
+        let verdict = verdict.unwrap_or(Verdict::Unknown);
+        if verdict != Verdict::Unknown {
+            self.note(ask.rows);
+        }
+        verdict
+    }
+
+    fn bits(&self, ask: &Ask<'_>) -> Option<BooleanBuffer> {
+        let rows = ask.rows;
+        if rows.is_empty() || rows.end > self.form.rows() || !rows.start.is_multiple_of(8) {
+            return None;
+        }
+        let (Some(Says::Bitmaps { positions, inverted }), IndexKind::Bitmap { bits, row_bytes, .. }) =
+            (self.says(ask), &self.form.kind)
+        else {
+            return None;
+        };
+        // A block has 65,536 rows at most.
+        let length = (rows.end - rows.start) as usize;
+        let mut sum = vec![0_u8; length.div_ceil(8)];
+        let mut one = vec![0_u8; sum.len()];
+        for (at, position) in positions.iter().enumerate() {
+            let offset = position.checked_mul(*row_bytes)?.checked_add(rows.start / 8)?;
+            let into = if at == 0 { &mut sum } else { &mut one };
+            bits.read_bytes(offset, into, ask.interrupt).ok()?;
+            if at > 0 {
+                sum.iter_mut().zip(&one).for_each(|(sum, one)| *sum |= one);
+            }
+        }
+        self.note(rows);
+        let found = BooleanBuffer::new(Buffer::from_vec(sum), 0, length);
+        Some(if *inverted { !&found } else { found })
+    }
+}
+
+/// What an index can say of a condition, if anything.
+fn prepare(form: &IndexForm, facts: &Facts, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
+    match &form.kind {
+        // Bounds are of codes there, conditions of labels.
+        IndexKind::MinMax { .. } => Ok(form.labels.is_none().then_some(Says::Bounds)),
+        IndexKind::Bitmap { values, shown, .. } => {
+            if values.len() > MOST_VALUES {
+                return Ok(None);
+            }
+            if facts.exhaustive { all_bitmaps(shown.as_ref(), ask) } else { some_bitmaps(form, values.as_ref(), ask) }
+        }
+        IndexKind::Bloom { .. } => {
+            let Some(asked) = asked(form, ask)?.filter(|asked| asked.len() <= MOST_ASKED) else { return Ok(None) };
+            let hashes = asked.iter().flat_map(|bytes| facts.schemes.iter().map(|scheme| scheme.hashes(bytes)));
+            Ok((!facts.schemes.is_empty()).then(|| Says::Hashes(hashes.collect())))
+        }
+        IndexKind::SortedRows { .. } => Ok(None),
+    }
+}
+
+/// Of a bitmap that has every value of its column: the condition is asked of the values themselves.
+fn all_bitmaps(shown: &dyn Rows, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
+    let values = shown.array(0..shown.len(), ask.interrupt)?;
+    let nulls = values.logical_nulls();
+    let is_valid = |at: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(at));
+    // NaN has no bitmap, and is not missing.
+    let with_nan = values.data_type().is_floating();
+    let (holds, inverted) = match &ask.leaf.test {
+        _ if with_nan && !matches!(ask.leaf.test, Test::Compare { negated: false, .. }) => return Ok(None),
+        Test::Valid => (BooleanBuffer::new_set(values.len()), false),
+        Test::Null => (BooleanBuffer::new_set(values.len()), true),
+        Test::Compare { ranges, negated } => {
+            let matching = match values.as_any_dictionary_opt() {
+                Some(dictionary) => {
+                    ranges.matching(dictionary.values().as_ref()).and_then(|labels| of_labels(values.as_ref(), &labels))
+                }
+                None => ranges.matching(values.as_ref()),
+            };
+            let Some(matching) = matching else { return Ok(None) };
+            (if *negated { !&matching } else { matching }, false)
+        }
+    };
+    let positions: Vec<u64> = holds.set_indices().filter(|at| is_valid(*at)).map(|at| at as u64).collect();
+    Ok((positions.len() <= MOST_BITMAPS).then_some(Says::Bitmaps { positions, inverted }))
+}
+
+/// Of a bitmap of some values: each value that satisfies the condition must be one of them.
+fn some_bitmaps(form: &IndexForm, values: &dyn Rows, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
+    let Some(asked) = asked(form, ask)?.filter(|asked| asked.len() <= MOST_BITMAPS) else { return Ok(None) };
+    let mut known = Values::default();
+    // What was verified is distinct; of what is only trusted, the first counts.
+    known.extend(values.array(0..values.len(), ask.interrupt)?.as_ref()).ok();
+    let positions: Option<Vec<u64>> = asked.iter().map(|bytes| known.position(bytes).map(|at| at as u64)).collect();
+    Ok(positions.map(|positions| Says::Bitmaps { positions, inverted: false }))
+}
+
+/// The canonical bytes of all values that satisfy the condition; `None` where they are not a few known ones.
+fn asked(form: &IndexForm, ask: &Ask<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
+    let Test::Compare { ranges, negated: false } = &ask.leaf.test else { return Ok(None) };
+    let data_type = form.values.data_type();
+    let Some(points) = ranges.points() else { return Ok(None) };
+    let of_code = |code: i128| {
+        let code = i64::try_from(code).map(Scalar::Int).or_else(|_| u64::try_from(code).map(Scalar::UInt)).ok()?;
+        canonical::of_scalar(&code, data_type)
+    };
+    Ok(Some(match &form.labels {
+        None => points.iter().filter_map(|point| canonical::of_scalar(point, data_type)).collect(),
+        Some(Labels::Categories(labels)) => {
+            if labels.len() > MOST_VALUES {
+                return Ok(None);
+            }
+            let labels = labels.array(0..labels.len(), ask.interrupt)?;
+            let Some(matching) = ranges.matching(labels.as_ref()) else { return Ok(None) };
+            let codes = matching.set_indices().filter(|code| labels.is_valid(*code));
+            codes.filter_map(|code| of_code(code as i128)).collect()
+        }
+        Some(Labels::Members(members)) => {
+            let names = LargeStringArray::from_iter_values(members.iter().map(|(_, name)| name));
+            let Some(matching) = ranges.matching(&names) else { return Ok(None) };
+            let named = matching.set_indices().filter_map(|at| members.get(at)).map(|(code, _)| *code);
+            // A code without a name is shown as its number.
+            let unnamed = points.iter().filter_map(|point| match point {
+                Scalar::Text(text) => std::str::from_utf8(text).ok()?.parse().ok(),
+                _ => None,
+            });
+            named.chain(unnamed).filter_map(of_code).collect()
+        }
+    }))
+}
+
+/// What bounds say of the chunks that the rows lie in.
+fn bounds(form: &IndexForm, entries: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict, Error> {
+    let chunks = ask.rows.start / form.chunk..(ask.rows.end - 1) / form.chunk + 1;
+    let array = entries.array(chunks, ask.interrupt)?;
+    let Some(array) = array.as_struct_opt() else { return Ok(Verdict::Unknown) };
+    let mut all = None;
+    for at in 0..array.len() {
+        let said = summary(form, array, at).map_or(Verdict::Unknown, |summary| of_summary(&ask.leaf.test, &summary));
+        if said == Verdict::Unknown || all.is_some_and(|all| all != said) {
+            return Ok(Verdict::Unknown);
+        }
+        all = Some(said);
+    }
+    Ok(all.unwrap_or(Verdict::Unknown))
+}
+
+fn summary(form: &IndexForm, array: &StructArray, at: usize) -> Option<Summary> {
+    let count = |name: &str| Some(array.column_by_name(name)?.as_primitive_opt::<UInt64Type>()?.value(at));
+    let (nans, nulls, rows) = (count("nan_count")?, count("fill_count")?, count("n")?);
+    // Where NaN is what is missing, it is counted twice.
+    let nans = if form.nan_is_missing { nans.checked_sub(nulls)? } else { nans };
+    let has_values = rows.checked_sub(nulls)?.checked_sub(nans)? > 0;
+    let bound = |name: &str| array.column_by_name(name).and_then(|column| minmax::stored(column, at));
+    // Zero has two signs, and either may be meant.
+    let [min, max] = [bound("min").filter(|_| has_values), bound("max").filter(|_| has_values)];
+    Some(Summary { rows, nulls, nans, min, max })
+}
+
+/// Whether the filters of all chunks that the rows lie in lack all values that are asked for.
+fn lacking(
+    form: &IndexForm,
+    filters: &Dataset,
+    filter_bytes: u64,
+    k: u16,
+    hashes: &[[u64; 2]],
+    ask: &Ask<'_>,
+) -> Result<Verdict, Error> {
+    for chunk in ask.rows.start / form.chunk..=(ask.rows.end - 1) / form.chunk {
+        for hashes in hashes {
+            if may_hold(filters, chunk, filter_bytes, k, *hashes, ask.interrupt)? {
+                return Ok(Verdict::Unknown);
+            }
+        }
+    }
+    Ok(Verdict::Nothing)
+}
+
+/// Looks at the bits of one value alone: a filter may be long.
+fn may_hold(
+    filters: &Dataset,
+    chunk: u64,
+    bytes: u64,
+    k: u16,
+    hashes: [u64; 2],
+    interrupt: &Interrupt,
+) -> Result<bool, Error> {
+    for bit in bloom::positions(hashes, k, bytes.saturating_mul(8)) {
+        let mut byte = [0];
+        filters.read_bytes(chunk.saturating_mul(bytes).saturating_add(bit / 8), &mut byte, interrupt)?;
+        if byte[0] >> (bit % 8) & 1 == 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,171 @@
+//! Search indexes of a table (HEP001 §8): what the file says they are, and what counts as one.
+
+use std::sync::Arc;
+
+use bstr::BString;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Attribute, ObjectId};
+use crate::store::statistics::Learner;
+use crate::store::{Dataset, File, Rows};
+
+/// A search index as the file declares it. It is untrusted.
+#[derive(Clone, Debug)]
+pub struct SearchIndex {
+    /// HDF5 path.
+    pub path: String,
+    /// `CHUNK_MINMAX`, `SORTED_ROWS`, `BITMAP`, `CHUNK_BLOOM`, or a kind this program does not know.
+    pub kind: Option<String>,
+    /// Names of the columns that it covers.
+    pub columns: Vec<BString>,
+    /// Extent of the dataset.
+    pub shape: Vec<u64>,
+    /// Bytes of all elements, without filters.
+    pub bytes: u64,
+    /// `SOURCE_GENERATION`, the table's generation it was built at (July).
+    pub source_generation: Option<u64>,
+    /// `SOURCE_NROWS`, the rows it was built over (July).
+    pub source_rows: Option<u64>,
+    /// Its other attributes.
+    pub attributes: Arc<[Attribute]>,
+    /// What it is, where it keeps every rule that the catalogue can tell; else it is treated as absent.
+    pub form: Result<Arc<IndexForm>, Absent>,
+}
+
+/// Why a search index is treated as absent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// The rule that it breaks.
+    pub rule: String,
+    /// What was met instead.
+    pub found: String,
+    /// It describes another state of the table.
+    pub is_stale: bool,
+}
+
+impl Absent {
+    /// An index that breaks `rule`.
+    pub fn new(rule: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { rule: rule.into(), found: found.into(), is_stale: false }
+    }
+}
+
+/// A search index that has the form of one. Whether what it says is true is another question.
+#[derive(Debug)]
+pub struct IndexForm {
+    /// HDF5 path.
+    pub path: String,
+    /// The index and its column.
+    pub objects: [ObjectId; 2],
+    /// The file that both lie in.
+    pub file: Arc<File>,
+    /// Name of the column.
+    pub column: BString,
+    /// The column's rows as they are shown: whoever reads them teaches `learner`.
+    pub shown: Arc<dyn Rows>,
+    /// What learns the column's statistics.
+    pub learner: Option<Arc<Learner>>,
+    /// The values that the index speaks of: codes, of enumerations and categories.
+    pub values: Arc<dyn Rows>,
+    /// What codes are shown as; `None` where values are shown as they are.
+    pub labels: Option<Labels>,
+    /// Whether NaN counts as missing there.
+    pub nan_is_missing: bool,
+    /// Rows of a chunk of the column, at least 1.
+    pub chunk: u64,
+    /// What it says.
+    pub kind: IndexKind,
+}
+
+impl IndexForm {
+    /// Rows of the column.
+    pub fn rows(&self) -> u64 {
+        self.values.len()
+    }
+
+    /// Chunks that hold them.
+    pub fn chunks(&self) -> u64 {
+        self.rows().div_ceil(self.chunk.max(1))
+    }
+}
+
+/// What the codes of a column are shown as.
+#[derive(Clone, Debug)]
+pub enum Labels {
+    /// Code n as label n.
+    Categories(Arc<dyn Rows>),
+    /// Codes of an enumeration, with their names; another one is shown as its number.
+    Members(Vec<(i128, String)>),
+}
+
+/// What an index says.
+#[derive(Debug)]
+pub enum IndexKind {
+    /// `CHUNK_MINMAX`: for each chunk a struct of `min`, `max`, `nan_count`, `fill_count`, `n`.
+    MinMax {
+        /// As many entries as chunks, at least.
+        entries: Arc<dyn Rows>,
+    },
+    /// `SORTED_ROWS`: row numbers by value.
+    SortedRows {
+        /// Unsigned integers, one for each row at least.
+        order: Arc<dyn Rows>,
+        /// Rows in the tail of missing rows, and in that of NaN.
+        tails: [u64; 2],
+    },
+    /// `BITMAP`: for each value the rows that have it.
+    Bitmap {
+        /// A bitmap for each value, one behind the other.
+        bits: Arc<Dataset>,
+        /// Bytes of a bitmap.
+        row_bytes: u64,
+        /// The values, missing where they are the column's fill value.
+        values: Arc<dyn Rows>,
+        /// The same as the column shows them.
+        shown: Arc<dyn Rows>,
+        /// Whether no other value occurs.
+        exhaustive: bool,
+    },
+    /// `CHUNK_BLOOM`: for each chunk a filter.
+    Bloom {
+        /// A filter for each chunk at least, one behind the other.
+        filters: Arc<Dataset>,
+        /// Bytes of a filter, at least 1.
+        filter_bytes: u64,
+        /// Bits of a value in a filter, at least 1.
+        k: u16,
+        /// What the filters may mean; several of the April draft.
+        schemes: Vec<BloomScheme>,
+    },
+}
+
+impl IndexKind {
+    /// The value of the attribute `KIND`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::MinMax { .. } => "CHUNK_MINMAX",
+            Self::SortedRows { .. } => "SORTED_ROWS",
+            Self::Bitmap { .. } => "BITMAP",
+            Self::Bloom { .. } => "CHUNK_BLOOM",
+        }
+    }
+}
+
+/// How the two hashes of a value in a `CHUNK_BLOOM` are had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BloomScheme {
+    /// The July draft, and a reading of April's with seed 0: both halves of one hash.
+    OneHash {
+        /// Its seed.
+        seed: u32,
+    },
+    /// A reading of April's: the low half of the hash seeded 0, the high half of the one seeded 0x9E3779B9.
+    LowHigh,
+    /// A reading of April's: the low half of either hash.
+    LowLow,
+}
+
+impl BloomScheme {
+    /// What a filter of the April draft may mean.
+    pub const READINGS_OF_APRIL: [Self; 3] = [Self::LowHigh, Self::LowLow, Self::OneHash { seed: 0 }];
+}

@@ -1,0 +1,264 @@
+//! Search indexes against what another implementation says of them: verdicts, and the rows that queries find with and without
+//! them. The files are written by `scripts/search_index_fixtures.py`.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, UInt64Type};
+use hepfs::fs::tree::{self, Context};
+use hepfs::h5;
+use hepfs::indexes::{self, State, Trust};
+use hepfs::query::{Bound, Selection, UsedIndex, expression, filtered};
+use hepfs::source::Interrupt;
+use hepfs::store::{Options, Store};
+use hepfs::table::{Column, Table};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use support::{Mounted, hepfs};
+
+fn data(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn expected(name: &str) -> Value {
+    serde_json::from_slice(&std::fs::read(data(&format!("{name}.json"))).unwrap()).unwrap()
+}
+
+/// A file opened without a mount.
+struct Opened {
+    context: Arc<Context>,
+    root: hepfs::fs::NodeRef,
+}
+
+impl Opened {
+    fn new(name: &str) -> Self {
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_hepfs"));
+        let workers = h5::Options { program, ..h5::Options::default() };
+        let context = Context::new(Store::new(Options::default()), workers);
+        let root = tree::root(&context, &[data(&format!("{name}.h5"))], &Interrupt::new()).unwrap();
+        Self { context, root }
+    }
+
+    fn table(&self, path: &str) -> Arc<Table> {
+        let interrupt = Interrupt::new();
+        let node =
+            path.split('/').fold(self.root.clone(), |node, part| node.lookup(part.as_bytes(), &interrupt).unwrap());
+        node.children(&interrupt).unwrap();
+        node.table().unwrap_or_else(|| panic!("{path} is no table"))
+    }
+
+    /// The rows that an expression finds, and what was of use for it.
+    fn select(&self, table: &Table, text: &str, trust: Trust) -> (Vec<u64>, Vec<UsedIndex>) {
+        let interrupt = Interrupt::new();
+        let predicate = expression::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let bound = Bound::trusting(table, &predicate, trust).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let selection = Selection::new(&table.path, table.rows, bound, &self.context.store, None).unwrap();
+        let found = filtered(table, &selection.selected(&interrupt).unwrap(), text);
+        let numbers = found.columns.iter().find(|column| column.name == "row").unwrap();
+        let rows = numbers.rows.as_ref().unwrap().array(0..found.rows, &interrupt).unwrap();
+        let rows = cast(&rows, &DataType::UInt64).unwrap();
+        let used = selection.explained().map(|explained| explained.indexes).unwrap_or_default();
+        (rows.as_primitive::<UInt64Type>().values().to_vec(), used)
+    }
+}
+
+/// The same table, of which nothing is known but what its search indexes say.
+fn without_statistics(table: &Table) -> Table {
+    let columns = table.columns.iter().cloned().map(|column| Column { learner: None, ..column });
+    Table {
+        path: table.path.clone(),
+        selection: None,
+        dialect: table.dialect,
+        revision: table.revision.clone(),
+        rows: table.rows,
+        attributes: table.attributes.clone(),
+        columns: columns.collect(),
+        categories: table.categories.clone(),
+        indexes: table.indexes.clone(),
+        servants: table.servants.clone(),
+        findings: Vec::new(),
+    }
+}
+
+fn is_right(answer: &Value, rows: &[u64]) -> bool {
+    match answer["rows"].as_array() {
+        Some(expected) => expected.iter().map(|row| row.as_u64().unwrap()).eq(rows.iter().copied()),
+        None => {
+            let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+            let hash: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+            answer["count"] == rows.len() && answer["sha256"] == hash.as_str()
+        }
+    }
+}
+
+/// The word for what is known of each index of a table, by name.
+fn verdicts(table: &Table) -> BTreeMap<String, &'static str> {
+    let word = |state| match state {
+        State::Verified => "valid",
+        state => State::name(state),
+    };
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    table.indexes.iter().map(|index| (name(&index.path), word(indexes::describe(index).verdict))).collect()
+}
+
+fn verify(table: &Table) {
+    for form in table.indexes.iter().filter_map(|index| index.form.as_ref().ok()) {
+        indexes::verify(form, &Interrupt::new(), &|_| {}).unwrap_or_else(|error| panic!("{}: {error}", form.path));
+    }
+}
+
+/// Verdicts and answers of all tables of a file. How many blocks each kind of index was good for.
+fn check(name: &str, all_right: bool) -> BTreeMap<&'static str, u64> {
+    let expected = expected(name);
+    let mut used: BTreeMap<&'static str, u64> = BTreeMap::new();
+    let tables = expected["tables"].as_array().unwrap();
+    // Each table before anything is verified, with indexes that are simply trusted, and after.
+    let (unverified, verified) = (Opened::new(name), Opened::new(name));
+    for told in tables {
+        let path = told["table"].as_str().unwrap();
+        let (before, after) = (unverified.table(path), verified.table(path));
+        let (unlearnt, after_unlearnt) = (without_statistics(&before), without_statistics(&after));
+        assert!(verdicts(&before).values().all(|verdict| *verdict != "valid" && *verdict != "broken"), "{path}");
+        verify(&after);
+        let said = verdicts(&after);
+        for (index, told_of_index) in told["indexes"].as_object().unwrap() {
+            // What does not lie where search indexes do is none.
+            let said = said.get(index).copied().unwrap_or("absent");
+            let allowed = told_of_index["verdict"].as_array().unwrap();
+            assert!(allowed.iter().any(|verdict| *verdict == said), "{path} {index}: {said}, not {told}");
+        }
+        for query in expected["columns"][told["column"].as_str().unwrap()].as_array().unwrap() {
+            let text = query["expression"].as_str().unwrap();
+            let mut modes =
+                vec![(&unverified, before.as_ref(), Trust::Ignore), (&verified, &after_unlearnt, Trust::Verify)];
+            modes.push((&verified, &after, Trust::Verify));
+            if all_right {
+                modes.push((&unverified, &unlearnt, Trust::Trust));
+            }
+            for (opened, table, trust) in modes {
+                let (rows, with) = opened.select(table, text, trust);
+                assert!(is_right(query, &rows), "{path}, {trust:?}: {text}: {rows:?}");
+                assert!(trust != Trust::Ignore || with.is_empty(), "{path}: {text}: {with:?}");
+                with.iter().for_each(|index| *used.entry(index.kind).or_default() += index.blocks);
+            }
+        }
+    }
+    used
+}
+
+#[test]
+fn right_indexes_are_verified_and_of_use() {
+    let used = check("search_indexes", true);
+    // Tables of one block: filters rule it out where a value occurs nowhere.
+    for (kind, least) in [("BITMAP", 1000), ("CHUNK_BLOOM", 10), ("CHUNK_MINMAX", 100)] {
+        assert!(used.get(kind).is_some_and(|blocks| *blocks >= least), "{used:?}");
+    }
+}
+
+#[test]
+fn broken_indexes_are_found_and_never_believed() {
+    check("search_indexes_broken", false);
+}
+
+#[test]
+fn indexes_of_the_reference_producer_are_right() {
+    let used = check("search_indexes_h5col", true);
+    assert!(used.get("BITMAP").is_some_and(|blocks| *blocks > 10), "{used:?}");
+}
+
+/// A cache folder, and arguments that name it.
+fn cache() -> (tempfile::TempDir, [String; 2]) {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["--cache-folder".into(), folder.path().display().to_string()];
+    (folder, arguments)
+}
+
+fn run(arguments: &[&str], cache: &[String]) -> (Option<i32>, String) {
+    let output = hepfs(arguments.iter().copied().chain(cache.iter().map(String::as_str)));
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn commands_say_what_is_wrong_by_their_exit_code() {
+    let (_folder, cache) = cache();
+    let [right, broken] =
+        ["search_indexes.h5", "search_indexes_broken.h5"].map(|name| data(name).display().to_string());
+    let of_table = format!("{broken}:july/min_raised");
+    let (_, listed) = run(&["index", "list", "--json", &of_table], &cache);
+    assert_eq!(serde_json::from_str::<Value>(&listed).unwrap()["verdict"], "unknown");
+    let (code, verified) = run(&["index", "verify", &of_table], &cache);
+    assert!(
+        code == Some(1) && verified.contains("broken") && verified.contains("min is the least value"),
+        "{verified}"
+    );
+    // It is known from now on.
+    let (_, listed) = run(&["index", "list", "--json", &of_table], &cache);
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!((&listed["verdict"], &listed["kind"]), (&"broken".into(), &"CHUNK_MINMAX".into()));
+    assert!(listed["place"].as_str().unwrap().starts_with("chunk "), "{listed}");
+
+    assert_eq!(run(&["index", "verify", &right], &cache).0, Some(0));
+    assert_eq!(run(&["check", &right], &cache).0, Some(0));
+    let (code, report) = run(&["check", "--json", &broken], &cache);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert!(code == Some(1) && report["findings"].as_array().is_some_and(|findings| findings.len() > 2), "{report}");
+    assert_eq!(run(&["check", "none.h5"], &cache).0, Some(2));
+}
+
+/// `.hepfs/indexes` of a table.
+fn told(mounted: &Mounted, table: &str) -> Vec<Value> {
+    let lines = mounted.text(".hepfs/indexes");
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["table"] == table).collect()
+}
+
+#[test]
+fn a_mount_verifies_what_a_selection_could_not_use() {
+    let (_folder, cache) = cache();
+    let cache = cache.each_ref().map(String::as_str);
+    let mounted = Mounted::new(&[&data("search_indexes.h5")], &cache);
+    let selected = "july/label/where/v:eq:muon/columns/row.csv";
+    mounted.names("july/label");
+    assert!(told(&mounted, "/july/label").iter().all(|index| index["verdict"] == "unknown"));
+    let rows = mounted.read(selected);
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while told(&mounted, "/july/label").iter().any(|index| index["verdict"] != "verified") {
+        assert!(std::time::Instant::now() < end, "{:?}", told(&mounted, "/july/label"));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let explained: Value = serde_json::from_str(mounted.text(".hepfs/explain").lines().next().unwrap()).unwrap();
+    assert_eq!(explained["search_indexes"], serde_json::json!([]));
+    drop(mounted);
+
+    // The next mount uses them; one that ignores them finds the same rows.
+    let mounted = Mounted::new(&[&data("search_indexes.h5")], &cache);
+    assert_eq!(mounted.read("july/label/where/v:in:muon/columns/row.csv"), rows);
+    let explained: Value = serde_json::from_str(mounted.text(".hepfs/explain").lines().next().unwrap()).unwrap();
+    assert_eq!(explained["search_indexes"][0]["kind"], "BITMAP", "{explained}");
+    assert_eq!(explained["bytes_decoded"], 0, "{explained}");
+    drop(mounted);
+    let mounted = Mounted::new(&[&data("search_indexes.h5")], &["--indexes", "ignore"]);
+    assert_eq!(mounted.read(selected), rows);
+}
+
+#[test]
+fn verification_teaches_statistics_that_parquet_tells() {
+    let (_folder, cache) = cache();
+    let source = data("search_indexes.h5");
+    let arguments = cache.each_ref().map(String::as_str);
+    let has_bounds = |arguments: &[&str]| {
+        let mounted = Mounted::new(&[&source], arguments);
+        let file = std::fs::File::open(mounted.join("july/i64/columns/v.parquet")).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        reader.metadata().row_group(0).column(0).statistics().is_some_and(|told| told.min_bytes_opt().is_some())
+    };
+    assert!(!has_bounds(&["--cache-folder", "none"]));
+    assert_eq!(run(&["index", "verify", &format!("{}:july/i64", source.display())], &cache).0, Some(0));
+    assert!(has_bounds(&arguments));
+}
