@@ -30,6 +30,26 @@ pub(super) struct Change {
     pub after: Vec<u8>,
 }
 
+impl Change {
+    /// One past the last byte.
+    pub fn end(&self) -> u64 {
+        self.at + self.before.len() as u64
+    }
+
+    /// Puts what will be over bytes of the file that begin at `start`.
+    pub fn apply(&self, start: u64, bytes: &mut [u8]) {
+        let end = start + bytes.len() as u64;
+        let (from, to) = (self.at.max(start), self.end().min(end));
+        if from >= to {
+            return;
+        }
+        let (into, after) = ((from - start) as usize..(to - start) as usize, (from - self.at) as usize);
+        if let (Some(into), Some(after)) = (bytes.get_mut(into), self.after.get(after..)) {
+            into.iter_mut().zip(after).for_each(|(to, from)| *to = *from);
+        }
+    }
+}
+
 /// Path of the journal of a file.
 pub(super) fn path_of(file: &Path) -> PathBuf {
     let mut name = file.file_name().unwrap_or_default().to_owned();

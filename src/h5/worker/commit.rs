@@ -3,9 +3,10 @@
 //! What is added must be there before something leads to it: the superblock's end of addresses, heaps with names, nodes, object
 //! headers, in this order; where something is taken away, the other way round. Changes within one page of memory that follow
 //! each other are one write, which a dying process does in full or not at all. So are the parts of structures that no order
-//! keeps readable (the two of a local heap; a version 2 B-tree, whose parents say how long its checksummed nodes are), unless
-//! they lie far apart: there only the journal helps.
+//! keeps readable (the two of a local heap; a version 2 B-tree, whose parents say how long its checksummed nodes are; the pieces of an object
+//! header, between which messages move), unless they lie far apart: there only the journal helps.
 
+use std::cmp::Reverse;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -18,7 +19,7 @@ use crate::h5::journal::{self, Change};
 const PAGE: u64 = 4096;
 
 /// Parts of one structure that must agree are one write where they lie within this of each other.
-const REACH: u64 = 1 << 20;
+const REACH: u64 = 64 << 10;
 
 // `H5FD_mem_t`
 const SUPERBLOCK: i32 = 1;
@@ -60,50 +61,57 @@ fn plan(file: &File, pieces: Vec<Piece>, removes: bool) -> io::Result<Vec<Change
         let change = Change { at: piece.at + first as u64, before: cut(&before), after: cut(&piece.bytes) };
         changes.push((Rank::of(&piece), change));
     }
-    changes.sort_by_key(|change| change.0);
+    // Of one rank by place: the messages of an object header move to its earlier parts, if they do.
     if removes {
         // Only the end of addresses never moves backwards.
-        let rest = changes.iter().take_while(|change| change.0 == Rank::Superblock).count();
-        changes.get_mut(rest..).unwrap_or_default().reverse();
+        changes.sort_by_key(|change| (change.0 != Rank::Superblock, Reverse(change.0)));
+    } else {
+        changes.sort_by_key(|change| change.0);
     }
-    let mut merged: Vec<(Rank, Change)> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
     for (rank, change) in changes {
-        match merged.last_mut() {
-            Some((of, last)) if of_one_page(last, &change) || of.agrees_with(rank) && is_near(last, &change) => {
-                join(file, last, change)?;
-                *of = rank;
-            }
-            _ => merged.push((rank, change)),
+        match groups.last_mut() {
+            Some(last) if last.takes(rank, &change) => last.add(rank, change),
+            _ => groups.push(Group { rank, at: change.at, end: change.end(), changes: vec![change] }),
         }
     }
-    Ok(merged.into_iter().map(|(_, change)| change).collect())
-}
-
-fn is_near(a: &Change, b: &Change) -> bool {
-    a.at.abs_diff(b.at) < REACH
-}
-
-fn of_one_page(a: &Change, b: &Change) -> bool {
-    let first = a.at.min(b.at);
-    let end = (a.at + a.before.len() as u64).max(b.at + b.before.len() as u64);
-    first / PAGE == (end - 1) / PAGE
-}
-
-/// Makes two changes one, with what lies between them.
-fn join(file: &File, into: &mut Change, other: Change) -> io::Result<()> {
-    let first = into.at.min(other.at);
-    let end = (into.at + into.before.len() as u64).max(other.at + other.before.len() as u64);
-    let mut before = vec![0; (end - first) as usize];
-    file.read_exact_at(&mut before, first)?;
-    let mut after = before.clone();
-    for change in [&*into, &other] {
-        let from = (change.at - first) as usize;
-        if let Some(place) = after.get_mut(from..from + change.after.len()) {
-            place.copy_from_slice(&change.after);
-        }
+    let mut writes = Vec::with_capacity(groups.len());
+    for group in groups {
+        let write = group.write(file, &writes)?;
+        writes.push(write);
     }
-    *into = Change { at: first, before, after };
-    Ok(())
+    Ok(writes)
+}
+
+/// Changes that are one write, with what lies between them.
+struct Group {
+    /// Of the last one.
+    rank: Rank,
+    at: u64,
+    end: u64,
+    changes: Vec<Change>,
+}
+
+impl Group {
+    fn takes(&self, rank: Rank, change: &Change) -> bool {
+        let (at, end) = (self.at.min(change.at), self.end.max(change.end()));
+        at / PAGE == (end - 1) / PAGE || self.rank.agrees_with(rank) && end - at < REACH
+    }
+
+    fn add(&mut self, rank: Rank, change: Change) {
+        (self.rank, self.at, self.end) = (rank, self.at.min(change.at), self.end.max(change.end()));
+        self.changes.push(change);
+    }
+
+    /// The write, after others that may have changed what lies between.
+    fn write(&self, file: &File, earlier: &[Change]) -> io::Result<Change> {
+        let mut before = vec![0; (self.end - self.at) as usize];
+        file.read_exact_at(&mut before, self.at)?;
+        earlier.iter().for_each(|change| change.apply(self.at, &mut before));
+        let mut after = before.clone();
+        self.changes.iter().for_each(|change| change.apply(self.at, &mut after));
+        Ok(Change { at: self.at, before, after })
+    }
 }
 
 /// What comes first where something is added.
@@ -137,6 +145,64 @@ impl Rank {
 
     /// Whether no order of the two keeps the structure readable that they are parts of.
     fn agrees_with(self, other: Self) -> bool {
-        self == other && matches!(self, Rank::LocalHeap | Rank::Tree2)
+        self == other && matches!(self, Rank::LocalHeap | Rank::Tree2 | Rank::ObjectHeader)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn piece(at: u64, signature: &[u8], length: usize, kind: i32) -> Piece {
+        let mut bytes = signature.to_vec();
+        bytes.resize(length, 0xee);
+        Piece { at, bytes, kind }
+    }
+
+    proptest! {
+        /// However writes are joined, in the end the file is what all pieces make of it; and going back through them is, too.
+        #[test]
+        fn the_writes_are_the_pieces(
+            places in prop::collection::btree_map(0u64..40, (0usize..6, 8usize..300), 1..12),
+            removes in any::<bool>(),
+        ) {
+            let file = tempfile::tempfile().unwrap();
+            let original: Vec<u8> = (0..40 * 300).map(|i| (i % 251) as u8).collect();
+            file.write_all_at(&original, 0).unwrap();
+            let kinds: [(&[u8], i32); 6] =
+                [(b"HEAP", 5), (b"BTHD", 2), (b"BTLF", 2), (b"FHDB", 5), (b"SNOD", 2), (b"OCHK", 6)];
+            let mut expected = original.clone();
+            let pieces: Vec<Piece> = places.iter().map(|(place, (kind, length))| {
+                let (signature, kind) = kinds[*kind];
+                piece(place * 300, signature, *length, kind)
+            }).collect();
+            for piece in &pieces {
+                expected[piece.at as usize..piece.end() as usize].copy_from_slice(&piece.bytes);
+            }
+            let writes = plan(&file, pieces, removes).unwrap();
+            let mut now = original.clone();
+            for write in &writes {
+                prop_assert_eq!(&now[write.at as usize..write.end() as usize], &write.before[..]);
+                write.apply(0, &mut now);
+            }
+            prop_assert_eq!(&now, &expected);
+        }
+    }
+
+    #[test]
+    fn parents_come_first_and_the_end_of_addresses_before_all() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 20).unwrap();
+        let far = |number: u64, signature: &[u8], kind| piece(number * 100_000, signature, 16, kind);
+        let pieces =
+            || vec![far(1, b"x", 6), far(2, b"SNOD", 2), far(3, b"TREE", 2), far(4, b"HEAP", 5), far(5, b"x", 1)];
+        let order = |removes| {
+            let writes = plan(&file, pieces(), removes).unwrap();
+            writes.iter().map(|write| write.at / 100_000).collect::<Vec<_>>()
+        };
+        assert_eq!(order(false), [5, 4, 3, 2, 1]);
+        assert_eq!(order(true), [5, 1, 2, 3, 4]);
     }
 }

@@ -22,27 +22,8 @@ SPELLINGS = {
 
 
 def references(obj, name):
-    """The objects that an attribute refers to; h5py itself cannot read H5T_STD_REF."""
-    attribute = h5py.h5a.open(obj.id, name.encode())
-    try:
-        targets = np.atleast_1d(obj.attrs[name])
-        return [obj.file[target] for target in targets]
-    except TypeError:
-        raw = np.frombuffer(raw_attribute(obj, name), "u1").reshape(-1, attribute.get_type().get_size())
-        # type, flags, size of the token, the token (an address)
-        addresses = [int.from_bytes(row[7 : 7 + row[6]].tobytes(), "little") for row in raw]
-        return [object_at(obj.file, address) for address in addresses]
-
-
-def raw_attribute(obj, name):
-    """The bytes of an attribute of a type that h5py cannot read, found in the file by its datatype message."""
-    raise SystemExit(f"{obj.name}@{name}: h5py cannot read this attribute; build with --references object")
-
-
-def object_at(file, address):
-    found = []
-    file.visititems(lambda _, o: found.append(o) if h5py.h5o.get_info(o.id).addr == address else None)
-    return found[0]
+    """The objects that an attribute refers to. h5py cannot read H5T_STD_REF."""
+    return [obj.file[target] for target in np.atleast_1d(obj.attrs[name])]
 
 
 def any_of(attributes, key):
