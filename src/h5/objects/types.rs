@@ -222,7 +222,7 @@ impl Type {
     }
 
     /// The same type with elements in memory as they are stored.
-    pub fn as_stored(self) -> Result<Self, Reason> {
+    pub fn into_stored(self) -> Result<Self, Reason> {
         Self::of_file(self.file)
     }
 

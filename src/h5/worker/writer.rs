@@ -139,7 +139,7 @@ impl Writer {
     fn dataset(&mut self, layout: &Layout) -> Result<Done, Reason> {
         let datatype = match &layout.element {
             Element::Like(object) => self.type_of(object)?,
-            Element::MinMax(object) => Type::min_max(self.type_of(object)?.file())?.as_stored()?,
+            Element::MinMax(object) => Type::min_max(self.type_of(object)?.file())?.into_stored()?,
             Element::Unsigned(1) => Type::number::<u8>()?,
             Element::Unsigned(2) => Type::number::<u16>()?,
             Element::Unsigned(4) => Type::number::<u32>()?,
