@@ -91,6 +91,9 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// A search index cannot be built or taken away.
+    #[error(transparent)]
+    Index(#[from] crate::indexes::build::Error),
     /// The arguments contradict each other.
     #[error("{0}")]
     Usage(String),

@@ -24,7 +24,7 @@ pub(super) struct Place {
 }
 
 /// Splits `SOURCE[:path]` at the last colon that leaves the name of something that exists.
-fn split(text: &str) -> (PathBuf, String) {
+pub(super) fn split(text: &str) -> (PathBuf, String) {
     if Path::new(text).exists() {
         return (text.into(), String::new());
     }

@@ -1,5 +1,6 @@
 //! A progress bar, and the signals that end what it tells of.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -58,6 +59,11 @@ impl Watched {
     /// What is being done.
     pub fn say(&self, what: &str) {
         self.bar.set_message(what.to_owned());
+    }
+
+    /// Writes a line above the bar.
+    pub fn write(&self, line: &str) -> Result<(), Error> {
+        self.bar.suspend(|| writeln!(std::io::stdout(), "{line}")).map_err(Error::io("standard output"))
     }
 
     /// Takes the bar away, beside which nothing else can be written.

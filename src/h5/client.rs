@@ -1,6 +1,7 @@
 //! What the rest of the program may ask of libhdf5.
 
 use std::collections::HashMap;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -381,7 +382,8 @@ impl Inner {
             if state.worker.is_none() {
                 state.refuse_poisoned(&Request::Open)?;
                 let slot = pool::acquire(self.options.workers, interrupt)?;
-                let worker = Worker::start(&self.source, &self.path, &self.options, &state.files, slot)
+                let source = self.source.as_fd();
+                let worker = Worker::start(source, None, &self.path, &self.options, &state.files, slot)
                     .map_err(|error| Error::Worker(format!("{}: {error}", self.options.program.display())))?;
                 state.worker = Some(Running { worker, opened: false, pending: None });
             }

@@ -7,16 +7,25 @@
 
 mod client;
 mod error;
+mod journal;
+mod objects;
 mod options;
 mod pool;
 mod process;
 mod protocol;
 mod sample;
 mod sandbox;
+pub mod steps;
 mod worker;
+mod writing;
 
 pub use client::Client;
 pub use error::Error;
 pub use options::{Options, READ_LIMIT, Region};
 pub use sample::{SampleError, write_sample};
 pub use worker::worker_main;
+pub use writing::{Elements, Exclusive, WRITE_LIMIT, WriteError, Writing, has_journal};
+
+/// The variable that makes a writing worker die at a chosen write, for tests.
+#[cfg(debug_assertions)]
+const REHEARSED_DEATH: &str = "HEPFS_REHEARSED_DEATH";

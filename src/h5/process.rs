@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
@@ -12,11 +12,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use bstr::ByteSlice;
+
 use super::options::Options;
 use super::pool::{self, Slot};
 use super::protocol::{self, Envelope, Hello, MAX_ELEMENTS, MAX_FRAME, MAX_HEAP, Message, Reply, Request, SHARED};
 use crate::catalogue::Elements;
-use crate::source::Source;
 
 /// The hidden argument that makes the program a worker.
 pub(super) const ARGUMENT: &str = "hdf5-worker";
@@ -44,7 +45,16 @@ pub(super) struct Gone(pub String);
 
 impl Worker {
     /// Starts a worker for `source` and hands it the descriptor.
-    pub fn start(source: &Source, path: &Path, options: &Options, files: &[Vec<u8>], slot: Slot) -> io::Result<Self> {
+    ///
+    /// With the descriptor of a journal it may write to the source, which `source` must be open for.
+    pub fn start(
+        source: BorrowedFd<'_>,
+        journal: Option<BorrowedFd<'_>>,
+        path: &Path,
+        options: &Options,
+        files: &[Vec<u8>],
+        slot: Slot,
+    ) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         // What a worker is told at its start may be longer than the socket's buffer.
         ours.set_write_timeout(Some(options.deadline))?;
@@ -62,6 +72,10 @@ impl Worker {
             // Relative names of external raw storage; the library takes no other prefix for objects opened by address.
             command.env("HDF5_EXTFILE_PREFIX", folder);
         }
+        #[cfg(debug_assertions)]
+        if let Some(last) = std::env::var_os(super::REHEARSED_DEATH) {
+            command.env(super::REHEARSED_DEATH, last);
+        }
         // The worker writes nothing there but the message of a panic or of a failed start.
         let stderr = if tracing::enabled!(tracing::Level::DEBUG) { Stdio::inherit() } else { Stdio::null() };
         // In a group of its own, so that Ctrl-C in a terminal reaches the daemon alone, which then ends its workers.
@@ -74,15 +88,17 @@ impl Worker {
             memory: options.memory,
             parent: std::process::id(),
             files: files.to_vec(),
+            write: journal.is_some(),
         };
-        let greeted = send_descriptors(&ours, [source.as_raw_fd(), memory.as_raw_fd()])
+        let descriptors = [source.as_raw_fd(), memory.as_raw_fd()].into_iter().chain(journal.map(|j| j.as_raw_fd()));
+        let greeted = send_descriptors(&ours, &descriptors.collect::<Vec<_>>())
             .and_then(|()| protocol::send(&mut &ours, &hello))
             .and_then(|()| ours.set_nonblocking(true));
         if let Err(error) = greeted {
             end(&mut child);
             return Err(error);
         }
-        tracing::debug!(worker = child.id(), source = %source.path().display(), "HDF5 worker started");
+        tracing::debug!(worker = child.id(), source = %hello.path.as_bstr(), "HDF5 worker started");
         Ok(Self { child, socket: ours, memory, inbox: Vec::new(), serial: 0, begun: 0, _slot: slot })
     }
 
@@ -178,6 +194,11 @@ impl Worker {
         elements.map_err(|error| self.gone_alive(&error.to_string()))
     }
 
+    /// Puts bytes into the shared memory.
+    pub fn give(&self, bytes: &[u8]) -> Result<(), Gone> {
+        self.memory.write_all_at(bytes, 0).map_err(|error| self.gone_alive(&error.to_string()))
+    }
+
     fn gone_alive(&self, why: &str) -> Gone {
         Gone(format!("worker {}: {why}", self.id()))
     }
@@ -247,7 +268,7 @@ fn shared_memory() -> io::Result<File> {
     Ok(file)
 }
 
-/// Room for two descriptors in a control message, aligned as `cmsghdr` wants.
+/// Room for a few descriptors in a control message, aligned as `cmsghdr` wants.
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
@@ -262,25 +283,27 @@ fn message(vector: &mut libc::iovec, control: &mut Control, length: usize) -> li
     header
 }
 
-fn send_descriptors(socket: &UnixStream, descriptors: [RawFd; 2]) -> io::Result<()> {
+fn send_descriptors(socket: &UnixStream, descriptors: &[RawFd]) -> io::Result<()> {
     let mut byte = 0u8;
     let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut control = Control([0; 64]);
-    let payload = size_of_val(&descriptors) as u32;
-    // SAFETY: the control buffer is larger than CMSG_SPACE of two descriptors and lives through the call.
+    let payload = size_of_val(descriptors) as u32;
+    // SAFETY: the control buffer is larger than CMSG_SPACE of three descriptors and lives through the call.
     let sent = unsafe {
         let header = message(&mut vector, &mut control, libc::CMSG_SPACE(payload) as usize);
         let first = libc::CMSG_FIRSTHDR(&header);
         (*first).cmsg_level = libc::SOL_SOCKET;
         (*first).cmsg_type = libc::SCM_RIGHTS;
         (*first).cmsg_len = libc::CMSG_LEN(payload) as usize;
-        libc::CMSG_DATA(first).cast::<[RawFd; 2]>().write_unaligned(descriptors);
+        for (i, descriptor) in descriptors.iter().enumerate() {
+            libc::CMSG_DATA(first).cast::<RawFd>().add(i).write_unaligned(*descriptor);
+        }
         libc::sendmsg(socket.as_raw_fd(), &header, libc::MSG_NOSIGNAL)
     };
     if sent == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The worker's side: the descriptors of the source and of the shared memory.
+/// The worker's side: the descriptors of the source, of the shared memory, and of a journal.
 pub(super) fn receive_descriptors(socket: &UnixStream) -> io::Result<Vec<OwnedFd>> {
     let mut byte = 0u8;
     let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };

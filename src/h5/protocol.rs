@@ -7,6 +7,7 @@ use bstr::BString;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::steps::{Done, Step};
 use crate::catalogue::{Attribute, Chunk, FileInfo, MappedSource, Mapping, Object, ObjectId};
 
 /// Longest answer that the daemon accepts; a longer one ends the worker.
@@ -51,6 +52,8 @@ pub(super) struct Hello {
     pub parent: u32,
     /// Files numbered 1, 2, … by earlier workers of the same source.
     pub files: Vec<Vec<u8>>,
+    /// It is there to write, and has the descriptor of a journal as well.
+    pub write: bool,
 }
 
 /// What a worker is asked. Equal requests have equal encodings: that is how a deadly one is recognised.
@@ -70,6 +73,8 @@ pub(super) enum Request {
     Read { id: ObjectId, start: Vec<u64>, count: Vec<u64> },
     /// Paths of the objects at these addresses of a file, as many as fit.
     Paths { file: u32, addresses: Vec<u64> },
+    /// A step of writing.
+    Write(Step),
     /// What the sandbox still allows.
     Probe,
     /// Fail on purpose; for tests.
@@ -136,6 +141,7 @@ pub(super) enum Answer {
     Paths(Vec<Option<String>>),
     /// The work takes longer than one request should: ask again, it goes on where it was.
     Again,
+    Written(Done),
     Probe(Vec<(String, bool)>),
 }
 
@@ -189,6 +195,7 @@ impl Request {
                 format!("reading {count:?} elements from {start:?} of the dataset {}", at(id))
             }
             Request::Paths { addresses, .. } => format!("looking for the paths of {} objects", addresses.len()),
+            Request::Write(step) => step.what().into(),
             Request::Probe => "testing the sandbox".into(),
             Request::Fault(fault) => format!("a rehearsal ({fault:?})"),
         }

@@ -8,9 +8,7 @@
 mod april;
 mod attributes;
 mod content;
-mod storage;
 mod table;
-mod types;
 mod writer;
 
 use std::fs::OpenOptions;
@@ -20,10 +18,10 @@ use std::ptr;
 
 use hdf5_metno_sys::{LOCK, h5, h5e};
 
-use self::storage::{Fill, Storage};
-use self::types::{Text, Type};
 use self::writer::{Context, File, Node};
 use super::worker::error::{Reason, check};
+use crate::h5::objects::storage::{Fill, Storage};
+use crate::h5::objects::types::{Text, Type};
 
 /// Why the sample could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -42,7 +43,7 @@ pub(super) fn limit(hello: &Hello) -> io::Result<()> {
     let limits = [
         (libc::RLIMIT_AS, hello.memory),
         (libc::RLIMIT_CORE, 0),
-        (libc::RLIMIT_FSIZE, 0),
+        (libc::RLIMIT_FSIZE, if hello.write { libc::RLIM_INFINITY } else { 0 }),
         // Files that are followed to stay open, and a virtual dataset may need many at once.
         (libc::RLIMIT_NOFILE, if hello.follow.is_some() { 2048 } else { 32 }),
     ];
@@ -56,8 +57,8 @@ pub(super) fn limit(hello: &Hello) -> io::Result<()> {
     Ok(())
 }
 
-/// Closes the sandbox. What the kernel does not know is left out and noted.
-pub(super) fn enter(hello: &Hello) -> io::Result<Sandbox> {
+/// Closes the sandbox; only these descriptors may be written to. What the kernel does not know is left out and noted.
+pub(super) fn enter(hello: &Hello, writable: Option<[RawFd; 2]>) -> io::Result<Sandbox> {
     // SAFETY: plain numbers.
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } < 0 {
         return Err(io::Error::last_os_error());
@@ -72,7 +73,7 @@ pub(super) fn enter(hello: &Hello) -> io::Result<Sandbox> {
         sandbox.notes.push("links to other files are not followed, for nothing would keep them in their folder".into());
     }
     let follow = hello.follow.is_some() && sandbox.landlock;
-    match seccomp(follow, hello.plugins.is_some()) {
+    match seccomp(follow, hello.plugins.is_some(), writable) {
         Ok(()) => sandbox.seccomp = true,
         Err(error) => sandbox.notes.push(format!("no filter of system calls: {error}")),
     }
@@ -161,7 +162,10 @@ const PATHS: &[i64] = &[
 /// Calls that constructors of plugins and their libraries make.
 const PLUGINS: &[i64] = &[libc::SYS_uname, libc::SYS_sysinfo, libc::SYS_prlimit64, libc::SYS_getcwd];
 
-fn seccomp(follow: bool, plugins: bool) -> Result<(), Box<dyn std::error::Error>> {
+/// Calls that change a file, each for descriptors that may be written to.
+const WRITING: &[i64] = &[libc::SYS_pwrite64, libc::SYS_ftruncate, libc::SYS_fdatasync];
+
+fn seccomp(follow: bool, plugins: bool, writable: Option<[RawFd; 2]>) -> Result<(), Box<dyn std::error::Error>> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = ALWAYS.iter().map(|call| (*call, Vec::new())).collect();
     if follow || plugins {
         rules.extend(PATHS.iter().map(|call| (*call, Vec::new())));
@@ -180,6 +184,14 @@ fn seccomp(follow: bool, plugins: bool) -> Result<(), Box<dyn std::error::Error>
         SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, std::process::id() as u64)
     };
     rules.insert(libc::SYS_tgkill, vec![SeccompRule::new(vec![own(0)?])?]);
+    for call in writable.iter().flat_map(|_| WRITING) {
+        let to = |descriptor: &RawFd| {
+            // Descriptors are small numbers.
+            let same = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, *descriptor as u64)?;
+            SeccompRule::new(vec![same])
+        };
+        rules.insert(*call, writable.iter().flatten().map(to).collect::<Result<_, _>>()?);
+    }
     if plugins {
         let self_only = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, 0)?;
         rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![self_only])?]);

@@ -1,8 +1,10 @@
 //! The worker: one thread, one source, one request at a time, until the socket closes.
 
 mod attribute;
+mod commit;
 mod dataset;
 mod datatype;
+mod disk;
 mod driver;
 pub(super) mod error;
 mod ffi;
@@ -10,17 +12,21 @@ mod grid;
 mod link;
 mod mapping;
 mod object;
+mod overlay;
 mod read;
 mod reference;
 mod session;
+mod writer;
 
+use std::fs::File;
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use self::session::Session;
+use self::writer::Writer;
 use super::process::receive_descriptors;
 use super::protocol::{self, Answer, Envelope, Fault, Hello, MAX_FRAME, Message, Refusal, Reply, Request};
 use super::sandbox;
@@ -46,18 +52,24 @@ fn run() -> io::Result<()> {
     let descriptors = receive_descriptors(&socket)?;
     let Some(hello) = protocol::receive::<Hello>(&mut socket)? else { return Ok(()) };
     sandbox::die_with(hello.parent)?;
-    let [source, shared] = <[OwnedFd; 2]>::try_from(descriptors).map_err(|_| io::Error::other("no descriptors"))?;
-    let source = driver::Source::of(source)?;
-    let shared = read::SharedMemory::map(shared)?;
+    let mut descriptors = descriptors.into_iter();
+    let mut next = || descriptors.next().ok_or_else(|| io::Error::other("no descriptors"));
+    let (source, shared) = (driver::Source::of(next()?)?, read::SharedMemory::map(next()?)?);
+    let journal = if hello.write { Some(File::from(next()?)) } else { None };
     sandbox::limit(&hello)?;
     // From here on nothing may be opened that `hello` does not allow; libhdf5 has not seen a byte of the source yet.
-    let sandbox = sandbox::enter(&hello)?;
+    let writable = journal.as_ref().map(|journal| [source.descriptor(), journal.as_raw_fd()]);
+    let sandbox = sandbox::enter(&hello, writable)?;
+    let mut writer = journal.map(|journal| Writer::new(&hello, source, journal));
     let mut session = Session::new(&hello, source, shared, sandbox);
     loop {
         let Some(Envelope { serial, request }) = protocol::receive::<Envelope>(&mut socket)? else { return Ok(()) };
         protocol::send(&mut socket, &Message::Begun(serial))?;
-        let answer = catch_unwind(AssertUnwindSafe(|| answer(&mut session, &request)))
-            .unwrap_or_else(|_| Err(Refusal::Hdf5(format!("a defect in the worker while {}", request.what()))));
+        let answer = catch_unwind(AssertUnwindSafe(|| match (&request, &mut writer) {
+            (Request::Write(step), Some(writer)) => writer.step(step, &mut session.shared).map(Answer::Written),
+            _ => answer(&mut session, &request),
+        }))
+        .unwrap_or_else(|_| Err(Refusal::Hdf5(format!("a defect in the worker while {}", request.what()))));
         let files = session.take_new_files();
         let mut frame = protocol::frame(&Message::Reply(Reply { serial, files: files.clone(), answer }));
         if let Some(bytes) = frame.as_ref().ok().map(Vec::len).filter(|bytes| *bytes > MAX_FRAME) {
@@ -78,6 +90,7 @@ fn answer(session: &mut Session, request: &Request) -> Result<Answer, Refusal> {
         Request::Mappings { id, start } => session.mappings(*id, *start),
         Request::Read { id, start, count } => session.read(*id, start, count),
         Request::Paths { file, addresses } => session.paths(*file, addresses),
+        Request::Write(_) => Err(Refusal::Hdf5("this worker only reads".into())),
         Request::Probe => Ok(Answer::Probe(sandbox::probe())),
         Request::Fault(Fault::Crash) => std::process::abort(),
         Request::Fault(Fault::Hang) => loop {

@@ -109,7 +109,7 @@ pub enum Decoder {
 }
 
 /// Bytes of memory of this machine; 4 GiB where it does not say.
-fn memory() -> u64 {
+pub fn memory() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = total.and_then(|rest| rest.trim().strip_suffix("kB")).and_then(|kib| kib.trim().parse::<u64>().ok());

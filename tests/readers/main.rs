@@ -8,6 +8,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod index_build;
 mod learnt;
 mod push_down;
 mod selections;

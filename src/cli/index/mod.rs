@@ -1,15 +1,25 @@
 //! `hepfs index …`: the search indexes of tables.
 
+mod build;
 pub(super) mod list;
+mod remove;
 pub(super) mod verify;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::Error;
+use super::options::Reading;
+use super::place::{self, Place};
+use crate::h5::Exclusive;
+use crate::indexes::build::{self as building, Kind};
+use crate::source::Interrupt;
+use crate::store::File;
+use crate::table::Table;
 
-/// List and verify the search indexes of tables
+/// List, verify, build and drop the search indexes of tables
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]
@@ -20,11 +30,74 @@ pub(super) struct Arguments {
 enum Command {
     List(list::Arguments),
     Verify(verify::Arguments),
+    Build(build::Arguments),
+    Drop(remove::Arguments),
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     match &arguments.command {
         Command::List(arguments) => list::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
+        Command::Build(arguments) => build::run(arguments),
+        Command::Drop(arguments) => remove::run(arguments),
     }
+}
+
+/// A kind of search index, as it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Wanted {
+    /// CHUNK_MINMAX: least and greatest value of each chunk
+    Minmax,
+    /// SORTED_ROWS: rows in the order of their values
+    Sorted,
+    /// BITMAP: the rows of each distinct value
+    Bitmap,
+    /// CHUNK_BLOOM: a filter for each chunk
+    Bloom,
+}
+
+impl Wanted {
+    fn kind(self) -> Kind {
+        match self {
+            Wanted::Minmax => Kind::MinMax,
+            Wanted::Sorted => Kind::Sorted,
+            Wanted::Bitmap => Kind::Bitmap,
+            Wanted::Bloom => Kind::Bloom,
+        }
+    }
+}
+
+/// A table in a file that is locked for writing. It is opened anew after each change of the file.
+struct Opened {
+    place: Place,
+    table: Arc<Table>,
+    file: Arc<File>,
+}
+
+impl Opened {
+    fn new(text: &str, reading: &Reading, interrupt: &Interrupt) -> Result<Self, Error> {
+        let place = Place::find(text, reading)?;
+        let is_none = || Error::Usage(format!("{}: not a table", place.name));
+        if !place.is_directory() {
+            return Err(is_none());
+        }
+        // Lists the group, which is when its table is known.
+        place.node.children(interrupt).map_err(|error| place.failed(error))?;
+        let table = place.node.table().ok_or_else(is_none)?;
+        let [file] = <[_; 1]>::try_from(place.context.files()).map_err(|_| is_none())?;
+        Ok(Self { place, table, file })
+    }
+}
+
+/// Locks the file of `SOURCE:table` for writing.
+fn lock(text: &str) -> Result<Exclusive, Error> {
+    let (source, _) = place::split(text);
+    if source.is_dir() {
+        return Err(Error::Usage(format!("{text}: a folder: name one HDF5 file in it, and the table")));
+    }
+    let locked = Exclusive::open(&source).map_err(building::Error::from)?;
+    if locked.was_put_back() {
+        eprintln!("hepfs: an earlier run was ended while it changed the file: it is as it was before that run");
+    }
+    Ok(locked)
 }

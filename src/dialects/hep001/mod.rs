@@ -14,7 +14,7 @@ mod lists;
 use crate::catalogue::Attribute;
 use crate::table::Finding;
 
-pub use attributes::text;
+pub use attributes::{text, unsigned};
 pub use build::build;
 
 /// Highest `MAJOR` of `VERSION` that this program implements.

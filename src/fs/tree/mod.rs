@@ -29,7 +29,7 @@ use super::watch::Watch;
 use crate::h5;
 use crate::indexes::Trust;
 use crate::source::{Interrupt, Interrupted};
-use crate::store::{Reservation, Store};
+use crate::store::{File, Reservation, Store};
 use crate::table::Finding;
 use crate::views::text::{BlockCache, CsvOptions};
 use crate::views::{Effort, Size};
@@ -124,6 +124,11 @@ impl Context {
     /// passing.
     pub fn save(&self) {
         self.opened().iter().for_each(|opened| opened.file().save_answers());
+    }
+
+    /// The HDF5 files that are open.
+    pub fn files(&self) -> Vec<Arc<File>> {
+        self.opened().iter().map(|opened| opened.file().clone()).collect()
     }
 
     /// Rules that the groups listed so far break, with the source of each.

@@ -173,6 +173,13 @@ impl Opened {
 
     fn try_open(context: &Arc<Context>, path: &Path, interrupt: &Interrupt) -> Result<Arc<Self>, OpenError> {
         let source = Arc::new(Source::open(path)?);
+        if h5::has_journal(path) {
+            tracing::warn!(
+                "{}: a run of `hepfs index` was ended while it changed this file, or is changing it: if parts cannot be read, the \
+                 next `hepfs index drop` or `build` puts it back",
+                path.display()
+            );
+        }
         // Said in plain words, before libhdf5 says it in its own.
         if source.identity().size == 0 {
             return Err(OpenError::Empty(path.to_owned()));

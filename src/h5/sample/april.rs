@@ -1,12 +1,13 @@
 //! A small table as HEP001 of April 2026 has it: object references both ways, reserved names in lower case.
 
 use super::SampleError;
-use super::attributes::References;
 use super::content::{Block, LABELS, missing};
-use super::storage::{Fill, Storage, UNLIMITED};
 use super::table::min_max;
-use super::types::{Text, Type};
-use super::writer::{Context, Dataset, Node, c_string};
+use super::writer::{Context, Dataset, Node};
+use crate::h5::objects::c_string;
+use crate::h5::objects::storage::{Fill, Storage, UNLIMITED};
+use crate::h5::objects::types::{Number, Text, Type};
+use crate::h5::steps::References;
 
 const ROWS: u64 = 500;
 const CHUNK: u64 = 128;
@@ -64,7 +65,12 @@ fn categories(table: &Node) -> Result<Dataset, SampleError> {
 fn search_index(group: &Node, ts: &Dataset, values: &[i64]) -> Result<(), SampleError> {
     let entries: Vec<_> = values.chunks(CHUNK as usize).map(min_max).collect();
     let storage = Storage::growing(entries.len() as u64, 64);
-    let index = group.dataset("ts__chunk_minmax", Type::min_max().at(group.path())?, &storage, &Fill::Unset)?;
+    let index = group.dataset(
+        "ts__chunk_minmax",
+        Type::min_max(<i64 as Number>::file_type()).at(group.path())?,
+        &storage,
+        &Fill::Unset,
+    )?;
     index.write(0, &entries)?;
     index.node().text(c"KIND", Text::Ascii, "CHUNK_MINMAX")?;
     index.node().numbers(c"chunk_shape", &[CHUNK])?;

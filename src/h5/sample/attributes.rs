@@ -2,26 +2,12 @@
 
 use std::ffi::{CStr, c_void};
 
-use hdf5_metno_sys::{h5a, h5r, h5s};
-
 use super::SampleError;
-use super::types::{Number, Text, Type};
-use super::writer::{Context, DEFAULT, Node, c_string, space};
-use crate::h5::worker::error::{Id, Reason, check};
-
-/// How references are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum References {
-    /// `H5T_STD_REF`, of HDF5 1.12 and HEP001 of July 2026.
-    Standard,
-    /// `H5T_STD_REF_OBJ`, of HEP001 of April 2026.
-    Object,
-}
-
-fn scalar() -> Result<Id, Reason> {
-    // SAFETY: no pointers.
-    Id::own(unsafe { h5s::H5Screate(h5s::H5S_class_t::H5S_SCALAR) })
-}
+use super::writer::{Context, Node};
+use crate::h5::objects::attributes::{create_attribute, create_references};
+use crate::h5::objects::c_string;
+use crate::h5::objects::types::{Number, Text, Type};
+use crate::h5::steps::References;
 
 impl Node {
     /// Creates an attribute and writes its value, `length` elements (a scalar without).
@@ -35,20 +21,12 @@ impl Node {
         length: Option<u64>,
         value: *const c_void,
     ) -> Result<(), SampleError> {
-        let write = || {
-            let space = match length {
-                None => scalar()?,
-                Some(length) => space(&[length], None)?,
-            };
-            // SAFETY: a C string and open identifiers.
-            let attribute = Id::own(unsafe {
-                h5a::H5Acreate2(self.raw(), name.as_ptr(), datatype.file(), space.raw(), DEFAULT, DEFAULT)
-            })?;
-            // SAFETY: the caller vouches for the value.
-            check(unsafe { h5a::H5Awrite(attribute.raw(), datatype.memory(), value) })
-        };
-        write().at(&format!("{}@{}", self.path(), name.to_string_lossy()))?;
-        Ok(())
+        // SAFETY: the caller vouches for the value.
+        unsafe { create_attribute(self.raw(), name, datatype, length, value) }.at(&self.path_of(name))
+    }
+
+    fn path_of(&self, name: &CStr) -> String {
+        format!("{}@{}", self.path(), name.to_string_lossy())
     }
 
     /// A scalar fixed-length string, terminated by a NUL.
@@ -103,67 +81,16 @@ impl Node {
 
     /// A scalar reference to another object of the file.
     pub fn reference(&self, name: &CStr, kind: References, to: &Node) -> Result<(), SampleError> {
-        self.write_references(name, kind, &[to], None)
+        self.write_references(name, kind, &[to], false)
     }
 
     /// A list of references to other objects of the file.
     pub fn references(&self, name: &CStr, kind: References, to: &[&Node]) -> Result<(), SampleError> {
-        self.write_references(name, kind, to, Some(to.len() as u64))
+        self.write_references(name, kind, to, true)
     }
 
-    fn write_references(
-        &self,
-        name: &CStr,
-        kind: References,
-        to: &[&Node],
-        length: Option<u64>,
-    ) -> Result<(), SampleError> {
-        let datatype = Type::reference(kind).at(self.path())?;
-        match kind {
-            References::Standard => {
-                let references = to.iter().map(|node| StandardReference::to(node)).collect::<Result<Vec<_>, _>>();
-                let references = references.at(self.path())?;
-                // SAFETY: the wrapper has the layout of H5R_ref_t; a scalar is written with one.
-                unsafe { self.attribute(name, &datatype, length, references.as_ptr().cast()) }
-            }
-            References::Object => {
-                let references = to.iter().map(|node| object_reference(node)).collect::<Result<Vec<_>, _>>();
-                let references = references.at(self.path())?;
-                // SAFETY: as many addresses (hobj_ref_t).
-                unsafe { self.attribute(name, &datatype, length, references.as_ptr().cast()) }
-            }
-        }
+    fn write_references(&self, name: &CStr, kind: References, to: &[&Node], is_list: bool) -> Result<(), SampleError> {
+        let to: Vec<i64> = to.iter().map(|node| node.raw()).collect();
+        create_references(self.raw(), name, kind, &to, is_list).at(&self.path_of(name))
     }
-}
-
-/// A reference of the unified kind, which holds its file open until it is released.
-#[repr(transparent)]
-struct StandardReference(h5r::H5R_ref_t);
-
-impl StandardReference {
-    fn to(node: &Node) -> Result<Self, Reason> {
-        let path = c_string(node.path())?;
-        let mut reference = h5r::H5R_ref_t::default();
-        // SAFETY: a C string, and the reference is written before it is used.
-        check(unsafe { h5r::H5Rcreate_object(node.raw(), path.as_ptr(), DEFAULT, &raw mut reference) })?;
-        Ok(Self(reference))
-    }
-}
-
-impl Drop for StandardReference {
-    fn drop(&mut self) {
-        // SAFETY: it was created by H5Rcreate_object and is released once. A failure is nobody's concern any more, but
-        // must leave no message.
-        check(unsafe { h5r::H5Rdestroy(&raw mut self.0) }).ok();
-    }
-}
-
-fn object_reference(node: &Node) -> Result<u64, Reason> {
-    let path = c_string(node.path())?;
-    let mut reference = 0u64;
-    // SAFETY: a C string, and an object reference is an address of eight bytes.
-    check(unsafe {
-        h5r::H5Rcreate((&raw mut reference).cast(), node.raw(), path.as_ptr(), h5r::H5R_type_t::H5R_OBJECT1, -1)
-    })?;
-    Ok(reference)
 }

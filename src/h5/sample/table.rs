@@ -3,11 +3,11 @@
 use std::ffi::CStr;
 
 use super::SampleError;
-use super::attributes::References;
 use super::content::{Block, CHARGE_RANGE, DETECTORS, LABELS, STATION_SIZE, missing};
-use super::storage::{Fill, Storage, UNLIMITED};
-use super::types::{MinMax, Number, Text, Type};
 use super::writer::{Context, Dataset, Node};
+use crate::h5::objects::storage::{Fill, Storage, UNLIMITED};
+use crate::h5::objects::types::{MinMax, Number, Text, Type};
+use crate::h5::steps::References;
 
 /// Rows that are made and written at once. A multiple of every column's chunk, so that no chunk is compressed twice, and of
 /// 8, so that a bitmap's bytes are whole.
@@ -304,7 +304,12 @@ impl Indexes {
         const PROVENANCE: &str = concat!("Built with the table by hepfs ", env!("CARGO_PKG_VERSION"), ".");
         let at = group.path();
         let storage = Storage::growing(rows.div_ceil(CHUNK), 64);
-        let min_max = group.dataset("ts__chunk_minmax", Type::min_max().at(at)?, &storage, &Fill::Unset)?;
+        let min_max = group.dataset(
+            "ts__chunk_minmax",
+            Type::min_max(<i64 as Number>::file_type()).at(at)?,
+            &storage,
+            &Fill::Unset,
+        )?;
         min_max.node().text(c"KIND", Text::Ascii, "CHUNK_MINMAX")?;
 
         let values = group.dataset(

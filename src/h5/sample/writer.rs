@@ -8,15 +8,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
-use hdf5_metno_sys::{h5d, h5f, h5g, h5p, h5s};
+use hdf5_metno_sys::{h5d, h5f, h5g, h5p};
 
 use super::SampleError;
-use super::storage::{Fill, Storage, timeless};
-use super::types::{Plain, Text, Type};
+use crate::h5::objects::storage::{Fill, Storage, timeless};
+use crate::h5::objects::types::{Plain, Type};
+use crate::h5::objects::{DEFAULT, c_string, create_dataset, hyperslab, space};
 use crate::h5::worker::error::{Id, Reason, check};
-
-/// `H5P_DEFAULT`.
-pub(super) const DEFAULT: i64 = 0;
 
 /// Says which object an error of libhdf5 is about.
 pub(super) trait Context<T> {
@@ -28,11 +26,6 @@ impl<T> Context<T> for Result<T, Reason> {
     fn at(self, path: &str) -> Result<T, SampleError> {
         self.map_err(|reason| SampleError::Hdf5 { path: path.to_owned(), reason: reason.0 })
     }
-}
-
-/// A name as C wants it.
-pub(super) fn c_string(text: &str) -> Result<CString, Reason> {
-    CString::new(text).map_err(|_| Reason::new(format!("{text:?} contains a NUL byte")))
 }
 
 /// An open group or dataset (or the file: its root group), with its path.
@@ -76,16 +69,6 @@ impl File {
     }
 }
 
-/// A simple dataspace.
-pub(super) fn space(dims: &[u64], max: Option<&[u64]>) -> Result<Id, Reason> {
-    let rank = i32::try_from(dims.len()).map_err(|_| Reason::new("too many dimensions"))?;
-    if max.is_some_and(|max| max.len() != dims.len()) {
-        return Err(Reason::new("the extents and their limits differ in number"));
-    }
-    // SAFETY: `rank` extents each, or no limits.
-    Id::own(unsafe { h5s::H5Screate_simple(rank, dims.as_ptr(), max.map_or(ptr::null(), <[u64]>::as_ptr)) })
-}
-
 impl Node {
     /// The HDF5 path.
     pub fn path(&self) -> &str {
@@ -117,31 +100,9 @@ impl Node {
     /// Creates a dataset below.
     pub fn dataset(&self, name: &str, datatype: Type, storage: &Storage, fill: &Fill) -> Result<Dataset, SampleError> {
         let path = self.child_path(name);
-        let id = self.create_dataset(name, &datatype, storage, fill).at(&path)?;
+        let create = || create_dataset(self.id.raw(), Some(&c_string(name)?), &datatype, storage, fill);
+        let id = create().at(&path)?;
         Ok(Dataset { node: Node { id, path }, datatype, extents: storage.extents.clone() })
-    }
-
-    fn create_dataset(&self, name: &str, datatype: &Type, storage: &Storage, fill: &Fill) -> Result<Id, Reason> {
-        let name = c_string(name)?;
-        let space = space(&storage.extents, Some(&storage.limits))?;
-        let creation = storage.property_list()?;
-        fill.set(&creation, datatype)?;
-        // SAFETY: no pointers.
-        let links = Id::own(unsafe { h5p::H5Pcreate(*h5p::H5P_CLS_LINK_CREATE) })?;
-        // SAFETY: no pointers.
-        check(unsafe { h5p::H5Pset_char_encoding(links.raw(), Text::Utf8.charset()) })?;
-        // SAFETY: a C string and open identifiers.
-        Id::own(unsafe {
-            h5d::H5Dcreate2(
-                self.id.raw(),
-                name.as_ptr(),
-                datatype.file(),
-                space.raw(),
-                links.raw(),
-                creation.raw(),
-                DEFAULT,
-            )
-        })
     }
 }
 
@@ -209,27 +170,13 @@ impl Dataset {
         length: usize,
         values: *const c_void,
     ) -> Result<(), Reason> {
-        if start.len() != self.extents.len() || count.len() != self.extents.len() {
-            return Err(Reason::new("the box has another number of dimensions than the dataset"));
-        }
         if crate::catalogue::product(count) != Some(length as u64) {
             return Err(Reason::new("the box has another number of elements than are given"));
         }
         if length == 0 {
             return Ok(());
         }
-        let file = space(&self.extents, None)?;
-        // SAFETY: as many numbers as the dataspace has dimensions, checked above.
-        check(unsafe {
-            h5s::H5Sselect_hyperslab(
-                file.raw(),
-                h5s::H5S_seloper_t::H5S_SELECT_SET,
-                start.as_ptr(),
-                ptr::null(),
-                count.as_ptr(),
-                ptr::null(),
-            )
-        })?;
+        let file = hyperslab(&self.extents, start, count)?;
         let memory = space(count, None)?;
         // SAFETY: the memory space has `length` elements, for which the caller vouches. A box outside of the extents is
         // refused by libhdf5.

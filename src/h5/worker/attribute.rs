@@ -190,6 +190,13 @@ impl Aligned {
         Self { words: vec![0; length.div_ceil(8).max(1)], length }
     }
 
+    /// A copy of bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut aligned = Self::zeroed(bytes.len());
+        aligned.bytes_mut().copy_from_slice(bytes);
+        aligned
+    }
+
     pub fn pointer(&mut self) -> *mut c_void {
         self.words.as_mut_ptr().cast()
     }
@@ -197,5 +204,10 @@ impl Aligned {
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the words hold at least `length` initialised bytes.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.length) }
+    }
+
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.length) }
     }
 }

@@ -1,4 +1,5 @@
-//! A read-only file driver of libhdf5 over descriptors that are already open.
+//! A file driver of libhdf5 over descriptors that are already open: read-only, but for the source of a writing worker, whose
+//! changes go into an [`Overlay`].
 //!
 //! It is the one door through which libhdf5 reaches files (external raw storage, which it opens itself, is checked
 //! before reading and kept out by the sandbox): the source's own path opens the descriptor that the daemon handed over,
@@ -15,8 +16,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::disk;
 use super::error::{Id, Reason};
 use super::ffi::{self, DriverClass, DriverFile, Herr, Hid};
+use super::overlay::Overlay;
 
 /// Value for `H5FD_class_value_t`; those from 512 on are for anybody.
 const VALUE: c_int = 0x4865;
@@ -30,6 +33,8 @@ pub(super) struct Access {
     pub source: Source,
     /// Canonical folder that may be followed into.
     pub follow: Option<PathBuf>,
+    /// The source may be opened for writing.
+    pub write: bool,
 }
 
 /// The source: its descriptor, and what it was before the sandbox closed (`stat` takes a path on some systems).
@@ -53,6 +58,17 @@ impl Source {
             descriptor: file.into_raw_fd(),
         })
     }
+
+    /// The descriptor as a file, which nobody may close.
+    pub fn file(self) -> ManuallyDrop<File> {
+        // SAFETY: the descriptor is open as long as the process lives, and is not closed through this.
+        ManuallyDrop::new(unsafe { File::from_raw_fd(self.descriptor) })
+    }
+
+    /// The number of the descriptor.
+    pub fn descriptor(self) -> RawFd {
+        self.descriptor
+    }
 }
 
 /// State behind the C callbacks; the worker has one thread.
@@ -61,8 +77,10 @@ struct State {
     access: Option<Access>,
     /// A file was asked for that may not be opened.
     refused: Option<PathBuf>,
-    /// What the system said about the last failed read.
+    /// What the system said about the last failed read or write.
     failure: Option<String>,
+    /// What is held back of the source while it is open for writing.
+    overlay: Option<Overlay>,
 }
 
 thread_local! {
@@ -79,7 +97,17 @@ pub(super) fn take_refused() -> Option<PathBuf> {
     with_state(|state| state.refused.take()).flatten()
 }
 
-/// The system's reason for the last failed read since the last call.
+/// What was held back since the source was opened for writing; it must be closed.
+pub(super) fn take_overlay() -> Option<Overlay> {
+    with_state(|state| state.overlay.take()).flatten()
+}
+
+/// Lets what lies behind all that the source's metadata knows be written at once. The source must have just been opened.
+pub(super) fn arm() {
+    with_state(|state| state.overlay.as_mut().map(Overlay::arm));
+}
+
+/// The system's reason for the last failed read or write since the last call.
 pub(super) fn take_failure() -> Option<String> {
     with_state(|state| state.failure.take()).flatten()
 }
@@ -122,7 +150,7 @@ static CLASS: DriverClass = DriverClass {
     query: Some(query),
     type_map: None,
     alloc: None,
-    free: None,
+    free: Some(free),
     get_eoa: Some(get_eoa),
     set_eoa: Some(set_eoa),
     get_eof: Some(get_eof),
@@ -134,14 +162,14 @@ static CLASS: DriverClass = DriverClass {
     read_selection: None,
     write_selection: None,
     flush: None,
-    truncate: None,
-    // Nothing is locked, but a driver without these is not asked whether a writer has the file open.
+    truncate: Some(truncate),
+    // Nothing is locked here (whoever starts a writing worker has done so), but a driver without these is not asked whether a writer has the file open.
     lock: Some(lock),
     unlock: Some(unlock),
     delete: None,
     control: None,
-    // H5FD_FLMAP_SINGLE: nothing is ever allocated.
-    free_lists: [1; 7],
+    // H5FD_FLMAP_DEFAULT: what is freed of one kind of metadata becomes none of another.
+    free_lists: [0; 7],
 };
 
 /// An open file: the library's part first, as it demands.
@@ -151,6 +179,8 @@ struct Open {
     file: ManuallyDrop<File>,
     /// The descriptor is ours to close (the source's is not).
     owned: bool,
+    /// It is the source, open for writing.
+    writes: bool,
     eoa: u64,
     eof: u64,
     device: u64,
@@ -158,12 +188,12 @@ struct Open {
 }
 
 unsafe extern "C" fn open(name: *const c_char, flags: c_uint, _: Hid, _: u64) -> *mut DriverFile {
-    if name.is_null() || flags & ffi::ACC_WRITING != 0 {
+    if name.is_null() || flags & ffi::ACC_WRITING & !ffi::ACC_RDWR != 0 {
         return std::ptr::null_mut();
     }
     // SAFETY: the library gives a C string.
     let path = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()));
-    match open_path(path) {
+    match open_path(path, flags & ffi::ACC_RDWR != 0) {
         Ok(file) => Box::into_raw(Box::new(file)).cast(),
         Err(error) => {
             with_state(|state| state.failure = Some(format!("{}: {error}", path.display())));
@@ -172,18 +202,26 @@ unsafe extern "C" fn open(name: *const c_char, flags: c_uint, _: Hid, _: u64) ->
     }
 }
 
-fn open_path(path: &Path) -> io::Result<Open> {
-    let source = with_state(|state| state.access.as_ref().filter(|a| a.path == path).map(|a| a.source)).flatten();
-    let (source, owned) = match source {
-        Some(source) => (source, false),
+fn open_path(path: &Path, writes: bool) -> io::Result<Open> {
+    let source = with_state(|state| state.access.as_ref().filter(|a| a.path == path).map(|a| (a.source, a.write)));
+    let (source, owned) = match source.flatten() {
+        Some((source, true)) if writes => {
+            // It grows from one opening to the next.
+            let size = disk::length(&source.file())?;
+            with_state(|state| state.overlay = Some(Overlay::new(size)));
+            (Source { size, ..source }, false)
+        }
+        _ if writes => return Err(io::ErrorKind::PermissionDenied.into()),
+        Some((source, _)) => (source, false),
         None => (Source::of(open_followed(path)?.into())?, true),
     };
     Ok(Open {
         // SAFETY: all zeros is a valid value (numbers and a null pointer); the library fills it in.
         public: unsafe { std::mem::zeroed() },
-        // SAFETY: the descriptor is open; it is closed at most once, in `close`, where it is ours.
-        file: ManuallyDrop::new(unsafe { File::from_raw_fd(source.descriptor) }),
+        // It is closed at most once, in `close`, where it is ours.
+        file: source.file(),
         owned,
+        writes,
         eoa: 0,
         eof: source.size,
         device: source.device,
@@ -225,15 +263,15 @@ unsafe extern "C" fn compare(a: *const DriverFile, b: *const DriverFile) -> c_in
 }
 
 unsafe extern "C" fn query(_: *const DriverFile, flags: *mut c_ulong) -> Herr {
-    if !flags.is_null() {
-        // SAFETY: checked above; the library gives a place for the flags.
-        unsafe {
-            *flags = ffi::FEATURE_ACCUMULATE_METADATA_READ
-                | ffi::FEATURE_DATA_SIEVE
-                | ffi::FEATURE_SWMR_IO
-                | ffi::FEATURE_DEFAULT_COMPATIBLE;
-        }
+    if flags.is_null() {
+        return 0;
     }
+    let features = ffi::FEATURE_SWMR_IO | ffi::FEATURE_DEFAULT_COMPATIBLE;
+    let writes = with_state(|state| state.access.as_ref().is_some_and(|access| access.write)) == Some(true);
+    // What is gathered before it is written no longer tells what it is.
+    let reading = ffi::FEATURE_ACCUMULATE_METADATA_READ | ffi::FEATURE_DATA_SIEVE;
+    // SAFETY: checked above; the library gives a place for the flags.
+    unsafe { *flags = if writes { features } else { features | reading } };
     0
 }
 
@@ -244,13 +282,33 @@ unsafe extern "C" fn get_eoa(file: *const DriverFile, _: c_int) -> u64 {
 
 unsafe extern "C" fn set_eoa(file: *mut DriverFile, _: c_int, address: u64) -> Herr {
     // SAFETY: the library gives what `open` made.
-    unsafe { (*file.cast::<Open>()).eoa = address };
+    let file = unsafe { &mut *file.cast::<Open>() };
+    file.eoa = address;
+    if file.writes {
+        with_state(|state| state.overlay.as_mut().map(|overlay| overlay.set_addresses(address)));
+    }
     0
 }
 
 unsafe extern "C" fn get_eof(file: *const DriverFile, _: c_int) -> u64 {
     // SAFETY: the library gives what `open` made.
-    unsafe { (*file.cast::<Open>()).eof }
+    let file = unsafe { &*file.cast::<Open>() };
+    let end = || with_state(|state| state.overlay.as_ref().map(Overlay::end)).flatten();
+    if file.writes { end().unwrap_or(file.eof) } else { file.eof }
+}
+
+unsafe extern "C" fn free(_: *mut DriverFile, _: c_int, _: Hid, _: u64, _: u64) -> Herr {
+    // The file is never made shorter: what was freed at its end is still in use until everything is committed.
+    0
+}
+
+unsafe extern "C" fn truncate(file: *mut DriverFile, _: Hid, _: bool) -> Herr {
+    // SAFETY: the library gives what `open` made.
+    let file = unsafe { &*file.cast::<Open>() };
+    if file.writes {
+        with_state(|state| state.overlay.as_mut().map(|overlay| overlay.set_end(file.eoa)));
+    }
+    0
 }
 
 unsafe extern "C" fn read(
@@ -265,8 +323,19 @@ unsafe extern "C" fn read(
         return -1;
     }
     // SAFETY: the library gives what `open` made and a buffer of `size` bytes.
-    let (file, mut buffer) =
-        unsafe { (&(*file.cast::<Open>()).file, std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size)) };
+    let (open, whole) = unsafe { (&(*file.cast::<Open>()), std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size)) };
+    if let Err((position, error)) = read_file(&open.file, address, whole) {
+        with_state(|state| state.failure = Some(format!("byte {position}: {error}")));
+        return -1;
+    }
+    if open.writes {
+        with_state(|state| state.overlay.as_ref().map(|overlay| overlay.patch(address, whole)));
+    }
+    0
+}
+
+/// Fills the buffer; where that fails, at which byte.
+fn read_file(file: &File, address: u64, mut buffer: &mut [u8]) -> Result<(), (u64, io::Error)> {
     let mut position = address;
     while !buffer.is_empty() {
         match file.read_at(buffer, position) {
@@ -280,17 +349,33 @@ unsafe extern "C" fn read(
                 buffer = buffer.get_mut(n..).unwrap_or_default();
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => {
-                with_state(|state| state.failure = Some(format!("byte {position}: {error}")));
-                return -1;
-            }
+            Err(error) => return Err((position, error)),
         }
     }
-    0
+    Ok(())
 }
 
-unsafe extern "C" fn write(_: *mut DriverFile, _: c_int, _: Hid, _: u64, _: usize, _: *const c_void) -> Herr {
-    -1
+unsafe extern "C" fn write(
+    file: *mut DriverFile,
+    kind: c_int,
+    _: Hid,
+    address: u64,
+    size: usize,
+    bytes: *const c_void,
+) -> Herr {
+    // SAFETY: the library gives what `open` made.
+    let file = unsafe { &*file.cast::<Open>() };
+    if !file.writes || bytes.is_null() {
+        return -1;
+    }
+    // SAFETY: the library gives `size` bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), size) };
+    let written = with_state(|state| {
+        let overlay = state.overlay.as_mut()?;
+        let result = overlay.write(&file.file, address, bytes, kind);
+        result.map_err(|error| state.failure = Some(format!("byte {address}: {error}"))).ok()
+    });
+    if written.flatten().is_some() { 0 } else { -1 }
 }
 
 unsafe extern "C" fn lock(_: *mut DriverFile, _: bool) -> Herr {

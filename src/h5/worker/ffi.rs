@@ -93,6 +93,7 @@ pub const R_ATTRIBUTE: c_int = 4;
 
 // H5F_ACC_*
 pub const ACC_RDONLY: c_uint = 0;
+pub const ACC_RDWR: c_uint = 1;
 /// Any flag that asks for more than reading: RDWR, TRUNC, EXCL, CREAT, SWMR_WRITE.
 pub const ACC_WRITING: c_uint = 0x01 | 0x02 | 0x04 | 0x10 | 0x20;
 pub const ACC_SWMR_READ: c_uint = 0x40;
@@ -236,7 +237,7 @@ pub struct DriverClass {
     pub query: Option<unsafe extern "C" fn(*const DriverFile, *mut c_ulong) -> Herr>,
     pub type_map: Absent,
     pub alloc: Absent,
-    pub free: Absent,
+    pub free: Option<unsafe extern "C" fn(*mut DriverFile, c_int, Hid, u64, u64) -> Herr>,
     pub get_eoa: Option<unsafe extern "C" fn(*const DriverFile, c_int) -> u64>,
     pub set_eoa: Option<unsafe extern "C" fn(*mut DriverFile, c_int, u64) -> Herr>,
     pub get_eof: Option<unsafe extern "C" fn(*const DriverFile, c_int) -> u64>,
@@ -248,7 +249,7 @@ pub struct DriverClass {
     pub read_selection: Absent,
     pub write_selection: Absent,
     pub flush: Absent,
-    pub truncate: Absent,
+    pub truncate: Option<unsafe extern "C" fn(*mut DriverFile, Hid, bool) -> Herr>,
     pub lock: Option<unsafe extern "C" fn(*mut DriverFile, bool) -> Herr>,
     pub unlock: Option<unsafe extern "C" fn(*mut DriverFile) -> Herr>,
     pub delete: Absent,

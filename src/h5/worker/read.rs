@@ -48,8 +48,8 @@ impl SharedMemory {
         NonNull::new(start.cast()).map(|start| Self { start }).ok_or_else(|| io::Error::other("mapped at zero"))
     }
 
-    fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping has SHARED bytes and lives as long as the process; the daemon only reads it, and only
+    pub fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping has SHARED bytes and lives as long as the process; the daemon reads or writes it only
         // between requests.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), SHARED as usize) }
     }

@@ -110,7 +110,13 @@ impl Session {
     /// Starts libhdf5 and opens the source.
     pub fn open(&mut self) -> Result<Answer, Refusal> {
         if self.fapl.is_none() {
-            self.fapl = Some(self.start_library()?);
+            let access = Access {
+                path: self.paths.first().cloned().unwrap_or_default(),
+                source: self.setup.source,
+                follow: self.setup.follow.clone(),
+                write: false,
+            };
+            self.fapl = Some(start_library(access, self.setup.plugins.as_deref())?);
         }
         if self.open.first().is_some_and(Option::is_none) {
             let file = self.open_path(0).map_err(|reason| Refusal::NotHdf5(reason.0))?;
@@ -150,37 +156,6 @@ impl Session {
             root: ObjectId { file: 0, address: address_of(file.id.raw(), file.address_size)? },
         };
         Ok(Answer::Open { info, sandbox: self.setup.sandbox.clone() })
-    }
-
-    fn start_library(&self) -> Result<Id, Reason> {
-        // SAFETY: calls of the library in the order it wants; the arguments are plain numbers and valid pointers.
-        unsafe {
-            ffi::H5dont_atexit();
-            check(ffi::H5open())?;
-            check(ffi::H5Eset_auto2(ffi::DEFAULT, std::ptr::null(), std::ptr::null_mut()))?;
-            // No plugin but the user's: neither from the environment nor from the place compiled in.
-            let mut count = 0;
-            check(ffi::H5PLsize(&mut count))?;
-            for index in (0..count).rev() {
-                check(ffi::H5PLremove(index))?;
-            }
-            // H5PL_FILTER_PLUGIN is 1.
-            check(ffi::H5PLset_loading_state(u32::from(self.setup.plugins.is_some())))?;
-            if let Some(plugins) = &self.setup.plugins {
-                check(ffi::H5PLappend(c_string(plugins)?.as_ptr()))?;
-            }
-            super::link::refuse_external_traversal()?;
-            let driver = driver::register(Access {
-                path: self.paths.first().cloned().unwrap_or_default(),
-                source: self.setup.source,
-                follow: self.setup.follow.clone(),
-            })?;
-            let fapl = Id::own(ffi::H5Pcreate(ffi::H5P_CLS_FILE_ACCESS_ID_g))?;
-            check(ffi::H5Pset_driver(fapl.raw(), driver.raw(), std::ptr::null()))?;
-            check(ffi::H5Pset_file_locking(fapl.raw(), false, true))?;
-            check(ffi::H5Pset_cache(fapl.raw(), 0, 521, CHUNK_CACHE, 0.75))?;
-            Ok(fapl)
-        }
     }
 
     fn open_path(&self, number: u32) -> Result<OpenFile, Reason> {
@@ -262,6 +237,34 @@ impl Session {
         let token = token(id.address, file.address_size)?;
         // SAFETY: the file is open.
         Id::own(unsafe { ffi::H5Oopen_by_token(file.id.raw(), token) })
+    }
+}
+
+/// Initialises libhdf5, which may load plugins from that folder only; answers how it opens files.
+pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id, Reason> {
+    // SAFETY: calls of the library in the order it wants; the arguments are plain numbers and valid pointers.
+    unsafe {
+        ffi::H5dont_atexit();
+        check(ffi::H5open())?;
+        check(ffi::H5Eset_auto2(ffi::DEFAULT, std::ptr::null(), std::ptr::null_mut()))?;
+        // No plugin but the user's: neither from the environment nor from the place compiled in.
+        let mut count = 0;
+        check(ffi::H5PLsize(&mut count))?;
+        for index in (0..count).rev() {
+            check(ffi::H5PLremove(index))?;
+        }
+        // H5PL_FILTER_PLUGIN is 1.
+        check(ffi::H5PLset_loading_state(u32::from(plugins.is_some())))?;
+        if let Some(plugins) = plugins {
+            check(ffi::H5PLappend(c_string(plugins)?.as_ptr()))?;
+        }
+        super::link::refuse_external_traversal()?;
+        let driver = driver::register(access)?;
+        let fapl = Id::own(ffi::H5Pcreate(ffi::H5P_CLS_FILE_ACCESS_ID_g))?;
+        check(ffi::H5Pset_driver(fapl.raw(), driver.raw(), std::ptr::null()))?;
+        check(ffi::H5Pset_file_locking(fapl.raw(), false, true))?;
+        check(ffi::H5Pset_cache(fapl.raw(), 0, 521, CHUNK_CACHE, 0.75))?;
+        Ok(fapl)
     }
 }
 

@@ -12,10 +12,10 @@ use crate::h5::worker::error::{Id, Reason, check};
 const DEFLATE_LEVEL: u32 = 1;
 
 /// Size of an unlimited dimension.
-pub(super) const UNLIMITED: u64 = h5s::H5S_UNLIMITED;
+pub(in crate::h5) const UNLIMITED: u64 = h5s::H5S_UNLIMITED;
 
 /// A property list for the creation of objects without times, so that the same rows give the same bytes at any hour.
-pub(super) fn timeless(class: i64) -> Result<Id, Reason> {
+pub(in crate::h5) fn timeless(class: i64) -> Result<Id, Reason> {
     // SAFETY: no pointers.
     let list = Id::own(unsafe { h5p::H5Pcreate(class) })?;
     // SAFETY: no pointers.
@@ -25,7 +25,7 @@ pub(super) fn timeless(class: i64) -> Result<Id, Reason> {
 
 /// Extents and layout of a dataset.
 #[derive(Clone, Debug)]
-pub(super) struct Storage {
+pub(in crate::h5) struct Storage {
     /// Elements in each dimension.
     pub extents: Vec<u64>,
     /// How far each can grow.
@@ -74,7 +74,7 @@ impl Storage {
 
 /// The fill value of a dataset.
 #[derive(Clone, Debug)]
-pub(super) enum Fill {
+pub(in crate::h5) enum Fill {
     /// None set.
     Unset,
     /// An element as in memory.

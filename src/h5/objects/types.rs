@@ -1,19 +1,19 @@
-//! Datatypes of the sample, in the file and in memory.
+//! Datatypes in the file and in memory.
 
 use hdf5_metno_sys::h5t;
 
-use super::attributes::References;
-use super::writer::c_string;
+use super::c_string;
+use crate::h5::steps::References;
 use crate::h5::worker::error::{Id, Reason, check};
 
 /// Values that libhdf5 may read byte for byte.
 ///
 /// # Safety
 /// No padding (every byte is initialised), no pointers, the layout of C.
-pub(super) unsafe trait Plain: Copy {}
+pub(in crate::h5) unsafe trait Plain: Copy {}
 
 /// Numbers with a datatype of their own.
-pub(super) trait Number: Plain {
+pub(in crate::h5) trait Number: Plain {
     /// The little-endian datatype; the library is initialised.
     fn file_type() -> i64;
 }
@@ -36,6 +36,7 @@ numbers! {
     i64 => H5T_STD_I64LE,
     u8 => H5T_STD_U8LE,
     u16 => H5T_STD_U16LE,
+    u32 => H5T_STD_U32LE,
     u64 => H5T_STD_U64LE,
     f32 => H5T_IEEE_F32LE,
     f64 => H5T_IEEE_F64LE,
@@ -47,7 +48,7 @@ unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 /// An element of a chunk min/max index over an `int64` column (HEP001 §8.4).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MinMax {
+pub(in crate::h5) struct MinMax {
     pub min: i64,
     pub max: i64,
     pub nan_count: u64,
@@ -59,14 +60,14 @@ pub(super) struct MinMax {
 unsafe impl Plain for MinMax {}
 
 /// The bytes of values.
-pub(super) fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
+pub(in crate::h5) fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
     // SAFETY: a plain type has no uninitialised bytes.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
 /// Character set of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Text {
+pub(in crate::h5) enum Text {
     /// US-ASCII.
     Ascii,
     /// UTF-8.
@@ -84,7 +85,7 @@ impl Text {
 
 /// A datatype as stored, and the one of the same values in this machine's memory.
 #[derive(Debug)]
-pub(super) struct Type {
+pub(in crate::h5) struct Type {
     file: Id,
     memory: Id,
     size: usize,
@@ -208,15 +209,51 @@ impl Type {
         Self::of(file)
     }
 
-    /// An element of a chunk min/max index over an `int64` column.
-    pub fn min_max() -> Result<Self, Reason> {
+    /// An element of a chunk min/max index over a column of this datatype (HEP001 §8.4).
+    pub fn min_max(column: i64) -> Result<Self, Reason> {
+        let size = Self::of_file(Self::copy(column)?)?.size();
         Self::compound(&[
-            ("min", i64::file_type(), 8),
-            ("max", i64::file_type(), 8),
+            ("min", column, size),
+            ("max", column, size),
             ("nan_count", u64::file_type(), 8),
             ("fill_count", u64::file_type(), 8),
             ("n", u64::file_type(), 8),
         ])
+    }
+
+    /// The same type with elements in memory as they are stored.
+    pub fn into_stored(self) -> Result<Self, Reason> {
+        Self::of_file(self.file)
+    }
+
+    /// A datatype of a file, with elements in memory as they are stored: nothing is converted but what has a pointer.
+    pub fn of_file(file: Id) -> Result<Self, Reason> {
+        let memory = Self::copy(file.raw())?;
+        // SAFETY: no pointers.
+        let variable = check(unsafe { h5t::H5Tis_variable_str(file.raw()) })? > 0;
+        Ok(Self { variable, ..Self::pair(file, memory)? })
+    }
+
+    /// Where in an element in memory pointers to strings stand: of a string, and of a compound of strings.
+    pub fn pointers(&self) -> Result<Vec<u64>, Reason> {
+        let datatype = self.memory.raw();
+        if self.variable {
+            return Ok(vec![0]);
+        }
+        let mut pointers = Vec::new();
+        // SAFETY: no pointers but the name, which is none.
+        unsafe {
+            if h5t::H5Tget_class(datatype) != h5t::H5T_class_t::H5T_COMPOUND {
+                return Ok(pointers);
+            }
+            for member in 0..check(h5t::H5Tget_nmembers(datatype))? as u32 {
+                let field = Id::own(h5t::H5Tget_member_type(datatype, member))?;
+                if check(h5t::H5Tis_variable_str(field.raw()))? > 0 {
+                    pointers.push(h5t::H5Tget_member_offset(datatype, member) as u64);
+                }
+            }
+        }
+        Ok(pointers)
     }
 
     /// Bytes without a meaning to HDF5. Without a tag too: h5py cannot read opaque data that has one.

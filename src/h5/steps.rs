@@ -1,0 +1,175 @@
+//! What a writing worker is asked, step by step.
+
+use serde::{Deserialize, Serialize};
+
+/// How references are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum References {
+    /// `H5T_STD_REF`, of HDF5 1.12 and HEP001 of July 2026.
+    Standard,
+    /// `H5T_STD_REF_OBJ`, of HEP001 of April 2026.
+    Object,
+}
+
+/// An object of the file that is being written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Object {
+    /// By its HDF5 path, absolute.
+    Path(Vec<u8>),
+    /// One of those made since the file was opened, in their order.
+    New(u32),
+}
+
+/// Type of the elements of a new dataset.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Element {
+    /// That of the elements of a dataset.
+    Like(Object),
+    /// `min` and `max` of the type of a dataset's elements, and three counts (HEP001 §8.4).
+    MinMax(Object),
+    /// An unsigned integer of so many bytes: 1, 2, 4 or 8.
+    Unsigned(u8),
+}
+
+/// A dataset to be made, in chunks that are shuffled and deflated.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Layout {
+    /// Type of its elements.
+    pub element: Element,
+    /// Elements in each dimension.
+    pub extents: Vec<u64>,
+    /// Which dimensions can grow.
+    pub grows: Vec<bool>,
+    /// Extents of a chunk; none is zero.
+    pub chunk: Vec<u64>,
+}
+
+/// The value of an attribute.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Value {
+    /// A scalar, fixed-length, NUL-terminated ASCII string.
+    Text(String),
+    /// A scalar, fixed-length ASCII string without a NUL, as April has it.
+    Padded(String),
+    /// A scalar, fixed-length, NUL-terminated UTF-8 string.
+    Prose(String),
+    /// A scalar.
+    U16(u16),
+    /// A scalar.
+    U32(u32),
+    /// A scalar.
+    U64(u64),
+    /// A list.
+    U64s(Vec<u64>),
+    /// A scalar of the boolean datatype of HEP001 July.
+    Bool(bool),
+    /// A scalar reference.
+    Reference(References, Object),
+    /// A list of references.
+    References(References, Vec<Object>),
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Step {
+    /// Opens the file for writing. First, and again after each [`Step::Commit`].
+    Begin,
+    /// Makes a group that nothing leads to yet.
+    Group,
+    /// Makes a dataset that nothing leads to yet.
+    Dataset(Layout),
+    /// Writes a box of elements: `bytes` of them lie in the shared memory, in the layout they have in the memory of this machine, then
+    /// `heap` bytes of strings with a NUL each. `strings` are places in an element where the position of a string in the heap
+    /// stands in for a pointer.
+    Elements {
+        /// The dataset.
+        object: Object,
+        /// First element.
+        start: Vec<u64>,
+        /// Elements.
+        count: Vec<u64>,
+        /// Bytes of the elements.
+        bytes: u64,
+        /// Bytes of the heap.
+        heap: u64,
+        /// See above.
+        strings: Vec<u64>,
+    },
+    /// Sets an attribute, in the place of one of that name.
+    Attribute {
+        /// The object.
+        object: Object,
+        /// Its name.
+        name: String,
+        /// Its value.
+        value: Value,
+    },
+    /// Adds a reference to a list, which is made where there is none. References that lead nowhere are left out.
+    AddReference {
+        /// The object.
+        object: Object,
+        /// Name of the attribute.
+        name: String,
+        /// How a new list stores references.
+        kind: References,
+        /// What to refer to.
+        to: Object,
+    },
+    /// Takes an object out of a list of references, and the list away where nothing is left in it.
+    RemoveReference {
+        /// The object.
+        object: Object,
+        /// Name of the attribute.
+        name: String,
+        /// What no longer to refer to.
+        to: Object,
+    },
+    /// Gives an object a path.
+    Link {
+        /// The object.
+        object: Object,
+        /// The path.
+        path: Vec<u8>,
+    },
+    /// Takes a path away. What it led to stays in the file, where nothing finds it.
+    Unlink {
+        /// The path.
+        path: Vec<u8>,
+    },
+    /// Has libhdf5 write what it holds; behind the file's end it is on the disk then.
+    Flush,
+    /// Closes the file and makes all changes since [`Step::Begin`] visible.
+    Commit {
+        /// The changes take something away.
+        removes: bool,
+    },
+}
+
+impl Step {
+    /// What is being done, for messages.
+    pub fn what(&self) -> &'static str {
+        match self {
+            Step::Begin => "opening the file for writing",
+            Step::Group => "making a group",
+            Step::Dataset(_) => "making a dataset",
+            Step::Elements { .. } => "writing elements",
+            Step::Attribute { .. } => "writing an attribute",
+            Step::AddReference { .. } | Step::RemoveReference { .. } => "changing a list of references",
+            Step::Link { .. } => "linking an object",
+            Step::Unlink { .. } => "removing a link",
+            Step::Flush => "flushing",
+            Step::Commit { .. } => "committing",
+        }
+    }
+}
+
+/// What came of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Done {
+    /// It is done.
+    Yes,
+    /// The object made has this number.
+    New(u32),
+    /// Everything is on the disk; it took so many writes over bytes that were in use.
+    Committed(u64),
+}

@@ -1,0 +1,437 @@
+//! What an index holds: one pass over the column (two for a bitmap), on all cores.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arrow::array::{Array, ArrayRef, AsArray, UInt64Array, new_empty_array};
+use arrow::datatypes::{
+    DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use rayon::slice::ParallelSliceMut;
+
+use super::stored::Encoder;
+use super::{Error, Kind, Subject};
+use crate::h5::{self, steps};
+use crate::indexes::bitmap::{self, Values};
+use crate::indexes::bloom::{self, Scheme};
+use crate::indexes::minmax::{self, Entry};
+use crate::indexes::{canonical, order};
+use crate::source::Interrupt;
+use crate::store;
+use crate::store::statistics::Scalar;
+
+/// Distinct values that a bitmap may have.
+pub const MOST_VALUES: usize = 65_536;
+
+/// Rows that one thread takes at once, where a chunk has fewer.
+const BLOCK_ROWS: u64 = 1 << 18;
+
+/// Bytes that one thread takes at once, where a row needs no more.
+const BLOCK_BYTES: u64 = 32 << 20;
+
+/// Bytes of values of a chunk of bitmaps or filters.
+const CHUNK_BYTES: u64 = 64 << 10;
+
+/// Settings of indexes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Share of absent values that a filter does not recognise as absent.
+    pub false_positives: f64,
+    /// Seed of the hash of filters (July).
+    pub seed: u32,
+    /// Bytes that an index may take in memory while it is built.
+    pub memory: u64,
+}
+
+/// What an index holds, ready to be written.
+#[derive(Debug)]
+pub struct Content {
+    /// The dataset.
+    pub layout: Layout,
+    /// Its elements, box after box.
+    pub elements: Data,
+    /// Its own attributes.
+    pub attributes: Vec<(&'static str, steps::Value)>,
+    /// The values of a bitmap.
+    pub values: Option<h5::Elements>,
+}
+
+/// Shape of the dataset of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Elements in each dimension.
+    pub extents: Vec<u64>,
+    /// Which can grow with the table.
+    pub grows: Vec<bool>,
+    /// Extents of a chunk.
+    pub chunk: Vec<u64>,
+}
+
+/// Elements of an index.
+#[derive(Debug)]
+pub enum Data {
+    /// Entries of `CHUNK_MINMAX`, for a column of the type.
+    Entries(Vec<Entry>),
+    /// Rows in order, of 4 or 8 bytes each.
+    Rows(Vec<u64>, u8),
+    /// Bytes in rows.
+    Bytes(Vec<u8>),
+}
+
+/// Computes an index.
+///
+/// # Errors
+/// Where the column cannot have it, it takes too much memory, or the column cannot be read.
+pub fn compute(
+    subject: &Subject,
+    kind: Kind,
+    settings: &Settings,
+    progress: &(dyn Fn(u64) + Sync),
+    interrupt: &Interrupt,
+) -> Result<Content, Error> {
+    let data_type = subject.values.data_type();
+    let is_suitable = match kind {
+        Kind::MinMax | Kind::Sorted => order::has_order(data_type),
+        Kind::Bitmap | Kind::Bloom => canonical::has_canonical(data_type),
+    };
+    if !is_suitable {
+        let reason =
+            format!("HEP001 §8: {} is of values with an order or canonical bytes, not of {data_type}", kind.name());
+        return Err(Error::refused(&subject.path, reason));
+    }
+    let pass = Pass { subject, settings, progress, interrupt };
+    match kind {
+        Kind::MinMax => pass.minmax(),
+        Kind::Sorted => pass.sorted(),
+        Kind::Bitmap => pass.bitmap(),
+        Kind::Bloom => pass.bloom(),
+    }
+}
+
+/// Passes over the column that computing an index takes.
+pub fn passes(kind: Kind) -> u64 {
+    if kind == Kind::Bitmap { 2 } else { 1 }
+}
+
+struct Pass<'a> {
+    subject: &'a Subject,
+    settings: &'a Settings,
+    progress: &'a (dyn Fn(u64) + Sync),
+    interrupt: &'a Interrupt,
+}
+
+impl Pass<'_> {
+    fn refused(&self, reason: impl Into<String>) -> Error {
+        Error::refused(&self.subject.path, reason)
+    }
+
+    /// Refuses what takes too much memory.
+    fn fits(&self, what: &str, bytes: Option<u64>) -> Result<usize, Error> {
+        let limit = self.settings.memory;
+        let fits = bytes.filter(|bytes| *bytes <= limit).and_then(|bytes| usize::try_from(bytes).ok());
+        fits.ok_or_else(|| {
+            let bytes = bytes.map_or_else(|| "2^64 or more".to_owned(), |bytes| bytes.to_string());
+            self.refused(format!(
+                "{what} takes {bytes} bytes of memory while it is built, of {limit} that it may (--memory)"
+            ))
+        })
+    }
+
+    /// Rows of a block: whole chunks where they are small, and whole bytes of bitmaps.
+    fn block(&self) -> u64 {
+        let width = self.subject.values.stored_width().unwrap_or(16).max(1);
+        let most = (BLOCK_BYTES / width).clamp(8, BLOCK_ROWS.max(self.subject.chunk_rows()));
+        let natural = self.subject.chunk_rows();
+        let rows = if natural <= most { most / natural * natural } else { most };
+        rows.next_multiple_of(8)
+    }
+
+    /// Calls `look` with the rows and values of each block, on all cores, and `take` with what that gave, in order of the blocks.
+    fn each<T: Send>(
+        &self,
+        look: impl Fn(u64, &ArrayRef) -> Result<T, Error> + Sync,
+        mut take: impl FnMut(Range<u64>, T) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (rows, block) = (self.subject.rows, self.block());
+        let blocks = rows.div_ceil(block);
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
+        let range = |number: u64| number * block..rows.min((number + 1) * block);
+        // A few blocks ahead of the slowest one at most: they lie in memory.
+        let (sender, receiver) = crossbeam_channel::bounded(threads);
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                let (sender, next, failed, look) = (sender.clone(), &next, &failed, &look);
+                scope.spawn(move || {
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        if number >= blocks || failed.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        let rows = range(number);
+                        let values = self.subject.values.array(rows.clone(), self.interrupt);
+                        let looked = values.map_err(Error::from).and_then(|values| look(rows.start, &values));
+                        (self.progress)(rows.end - rows.start);
+                        if sender.send((number, looked)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let mut waiting = BTreeMap::new();
+            let mut at = 0;
+            let mut outcome = Ok(());
+            for (number, looked) in receiver {
+                waiting.insert(number, looked);
+                while let Some(looked) = waiting.remove(&at).filter(|_| outcome.is_ok()) {
+                    outcome = looked.and_then(|looked| take(range(at), looked));
+                    at += 1;
+                }
+                if outcome.is_err() {
+                    failed.store(true, Ordering::Relaxed);
+                }
+            }
+            outcome
+        })?;
+        self.interrupt.check().map_err(store::Error::from)?;
+        Ok(())
+    }
+
+    fn minmax(&self) -> Result<Content, Error> {
+        let chunk = self.subject.chunk_rows();
+        let count = self.subject.chunks();
+        self.fits("CHUNK_MINMAX", count.checked_mul(size_of::<Entry>() as u64))?;
+        let mut entries: Vec<Entry> = Vec::new();
+        let unordered = || self.refused("the values have no order");
+        let look = |first: u64, values: &ArrayRef| minmax::by_chunk(values, first, chunk).ok_or_else(unordered);
+        self.each(look, |_, found| {
+            for (number, entry) in found {
+                match entries.pop() {
+                    Some(last) if entries.len() as u64 == number => entries.push(last.merge(entry)),
+                    last => entries.extend(last.into_iter().chain([entry])),
+                }
+            }
+            Ok(())
+        })?;
+        Ok(Content {
+            layout: Layout { extents: vec![count], grows: vec![true], chunk: vec![count.clamp(64, 4096)] },
+            elements: Data::Entries(entries),
+            attributes: self.chunk_shape(),
+            values: None,
+        })
+    }
+
+    /// April says what a chunk of the column was.
+    fn chunk_shape(&self) -> Vec<(&'static str, steps::Value)> {
+        match self.subject.revision {
+            super::Revision::April => vec![("chunk_shape", steps::Value::U64s(vec![self.subject.chunk_rows()]))],
+            super::Revision::July => Vec::new(),
+        }
+    }
+
+    fn sorted(&self) -> Result<Content, Error> {
+        let rows = self.subject.rows;
+        let width = self.subject.values.stored_width().unwrap_or(32).max(8);
+        self.fits("SORTED_ROWS", rows.checked_mul(width.saturating_add(8)))?;
+        let unordered = || self.refused("the values have no order");
+        let mut keys = order::Keys::new(self.subject.values.data_type()).ok_or_else(unordered)?;
+        let most = self.settings.memory;
+        self.each(
+            |_, values| Ok(values.clone()),
+            |_, values| {
+                if !keys.extend(&values) {
+                    return Err(unordered());
+                }
+                let bytes = keys.bytes().saturating_add(8 * rows);
+                if bytes > most { self.fits("SORTED_ROWS", Some(bytes)).map(|_| ()) } else { Ok(()) }
+            },
+        )?;
+        let mut sorted: Vec<u64> = (0..rows).collect();
+        sorted.par_sort_unstable_by(|a, b| keys.order(*a as usize, *b as usize));
+        let [missing, nans] = keys.tails();
+        Ok(Content {
+            layout: Layout { extents: vec![rows], grows: vec![true], chunk: vec![rows.clamp(1024, 131_072)] },
+            elements: Data::Rows(sorted, if rows <= 1 << 32 { 4 } else { 8 }),
+            attributes: vec![
+                ("nan_tail_length", steps::Value::U64(nans)),
+                ("fill_tail_length", steps::Value::U64(missing)),
+                ("ordered", steps::Value::Bool(true)),
+            ],
+            values: None,
+        })
+    }
+
+    fn bitmap(&self) -> Result<Content, Error> {
+        let too_many = || {
+            self.refused(format!(
+                "more than {MOST_VALUES} distinct values: BITMAP is for few; CHUNK_BLOOM (bloom) serves many"
+            ))
+        };
+        let (mut known, mut distinct) = (Values::default(), Vec::new());
+        self.each(
+            |_, values| {
+                let mut own = Values::default();
+                let new = own.extend_new(values);
+                if new.len() > MOST_VALUES { Err(too_many()) } else { Ok(taken(values, new)) }
+            },
+            |_, values| {
+                let new = known.extend_new(&values);
+                if known.len() > MOST_VALUES {
+                    return Err(too_many());
+                }
+                distinct.push(taken(&values, new));
+                Ok(())
+            },
+        )?;
+        let values = self.in_order(&distinct)?;
+        let (count, row_bytes) = (values.len() as u64, bitmap::bytes(self.subject.rows));
+        let bytes = self.fits(&format!("BITMAP of {count} values"), count.checked_mul(row_bytes))?;
+        let mut positions = Values::default();
+        positions.extend(&values).map_err(|_| self.refused("two distinct values that are equal"))?;
+        let mut bits = vec![0; bytes];
+        let row_bytes = row_bytes as usize;
+        self.each(
+            |_, values| Ok(positions.bitmaps(values)),
+            |rows, found| {
+                // Blocks begin at whole bytes.
+                let from = (rows.start / 8) as usize;
+                for (row, found) in bits.chunks_exact_mut(row_bytes.max(1)).zip(found) {
+                    if let Some(place) = row.get_mut(from..from + found.len()) {
+                        place.copy_from_slice(&found);
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        let mut encoder = Encoder::new(&self.subject.datatype, 1);
+        (0..values.len()).filter_map(|row| scalar(&values, row)).for_each(|value| encoder.value(&value));
+        let across = (row_bytes as u64).clamp(1, CHUNK_BYTES);
+        Ok(Content {
+            layout: Layout {
+                extents: vec![count, row_bytes as u64],
+                grows: vec![true, true],
+                chunk: vec![(CHUNK_BYTES / across).clamp(1, count.max(1)), across],
+            },
+            elements: Data::Bytes(bits),
+            attributes: vec![
+                ("ordered", steps::Value::Bool(self.subject.is_ordered)),
+                ("exhaustive", steps::Value::Bool(true)),
+            ],
+            values: Some(encoder.finish()),
+        })
+    }
+
+    /// Distinct values, the least first.
+    fn in_order(&self, parts: &[ArrayRef]) -> Result<ArrayRef, Error> {
+        let failed = |error: arrow::error::ArrowError| self.refused(error.to_string());
+        let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+        if parts.is_empty() {
+            return Ok(new_empty_array(self.subject.values.data_type()));
+        }
+        let all = arrow::compute::concat(&parts).map_err(failed)?;
+        let Some(mut keys) = order::Keys::new(all.data_type()) else { return Ok(all) };
+        keys.extend(&all);
+        arrow::compute::take(&all, &UInt64Array::from(keys.sorted()), None).map_err(failed)
+    }
+
+    fn bloom(&self) -> Result<Content, Error> {
+        let (chunk, count) = (self.subject.chunk_rows(), self.subject.chunks());
+        let (bits, k) = parameters(chunk.min(self.subject.rows.max(1)), self.settings.false_positives);
+        let width = bits / 8;
+        let bytes = self.fits("CHUNK_BLOOM", count.checked_mul(width))?;
+        let mut filters = vec![0u8; bytes];
+        // Both readings of April's seeds are told apart by whoever reads; this is the one of its words.
+        let (scheme, family) = match self.subject.revision {
+            super::Revision::July => (Scheme::OneHash { seed: self.settings.seed }, "murmur3_x64_128_double"),
+            super::Revision::April => (Scheme::LowHigh, "murmur3_128_double"),
+        };
+        let look = |first: u64, values: &ArrayRef| {
+            let end = first + values.len() as u64;
+            let mut found = Vec::new();
+            let mut row = first;
+            while row < end {
+                let number = row / chunk;
+                let to = end.min((number + 1).saturating_mul(chunk));
+                let mut filter = vec![0; width as usize];
+                bloom::insert(&mut filter, &values.slice((row - first) as usize, (to - row) as usize), scheme, k);
+                found.push((number, filter));
+                row = to;
+            }
+            Ok(found)
+        };
+        self.each(look, |_, found| {
+            for (number, filter) in found {
+                let place = filters.chunks_exact_mut(width as usize).nth(number as usize);
+                place.into_iter().flatten().zip(filter).for_each(|(place, bits)| *place |= bits);
+            }
+            Ok(())
+        })?;
+        let mut attributes = vec![
+            ("k", steps::Value::U16(k)),
+            ("m_bits", steps::Value::U64(bits)),
+            ("hash_family", steps::Value::Text(family.into())),
+        ];
+        if self.subject.revision == super::Revision::July {
+            attributes.push(("seed", steps::Value::U32(self.settings.seed)));
+        }
+        attributes.extend(self.chunk_shape());
+        Ok(Content {
+            layout: Layout {
+                extents: vec![count, width],
+                grows: vec![true, false],
+                chunk: vec![(CHUNK_BYTES / width).clamp(1, count.max(1)), width],
+            },
+            elements: Data::Bytes(filters),
+            attributes,
+            values: None,
+        })
+    }
+}
+
+/// Bits of a filter and number of hashes for so many values, of which this share of absent ones is not recognised.
+fn parameters(values: u64, false_positives: f64) -> (u64, u16) {
+    let values = values.max(1) as f64;
+    let ln2 = std::f64::consts::LN_2;
+    let bits = (-values * false_positives.ln() / (ln2 * ln2)).ceil().max(8.0);
+    // Whole bytes, and no filter of the size of the sea.
+    let bits = (bits as u64).min(1 << 40).next_multiple_of(8);
+    let k = (bits as f64 / values * ln2).round().clamp(1.0, 30.0);
+    (bits, k as u16)
+}
+
+fn taken(values: &ArrayRef, rows: Vec<usize>) -> ArrayRef {
+    let rows: UInt64Array = rows.into_iter().map(|row| row as u64).collect();
+    // Rows of the array, and of one of its types.
+    arrow::compute::take(values, &rows, None).unwrap_or_else(|_| values.slice(0, 0))
+}
+
+/// A value of an array.
+fn scalar(array: &ArrayRef, row: usize) -> Option<Scalar> {
+    macro_rules! numbers {
+        ($($arrow:ident $primitive:ident $make:expr),*) => {
+            match array.data_type() {
+                $(DataType::$arrow => $make(array.as_primitive::<$primitive>().value(row)),)*
+                DataType::Boolean => Scalar::Bool(array.as_boolean().value(row)),
+                DataType::LargeUtf8 => Scalar::Text(array.as_string::<i64>().value(row).into()),
+                DataType::FixedSizeBinary(_) => Scalar::Text(array.as_fixed_size_binary().value(row).to_vec()),
+                _ => return None,
+            }
+        };
+    }
+    Some(numbers!(
+        Int8 Int8Type |value| Scalar::Int(i64::from(value)),
+        Int16 Int16Type |value| Scalar::Int(i64::from(value)),
+        Int32 Int32Type |value| Scalar::Int(i64::from(value)),
+        Int64 Int64Type Scalar::Int,
+        UInt8 UInt8Type |value| Scalar::UInt(u64::from(value)),
+        UInt16 UInt16Type |value| Scalar::UInt(u64::from(value)),
+        UInt32 UInt32Type |value| Scalar::UInt(u64::from(value)),
+        UInt64 UInt64Type Scalar::UInt,
+        Float16 Float16Type |value: half::f16| Scalar::Float(value.to_f64()),
+        Float32 Float32Type |value| Scalar::Float(f64::from(value)),
+        Float64 Float64Type Scalar::Float
+    ))
+}

@@ -1,0 +1,260 @@
+//! How an index comes into the file (HEP001 July, "Write ordering"), and how it goes.
+//!
+//! ```text
+//! commit 1   GENERATION of the table, where it has none (July)
+//! commit 2   the dataset, its contents │ flush │ its tokens │ flush │ its link in the group of indexes
+//! commit 3   the column's list of indexes
+//! ```
+//!
+//! A commit is all or nothing, so an index that the column lists is whole. One that it does not list is none.
+
+use bstr::{BString, ByteSlice};
+
+use super::content::{Content, Data, Layout};
+use super::stored::{Encoder, width};
+use super::subject::Names;
+use super::{Error, Kind, Revision, Subject};
+use crate::catalogue::join;
+use crate::h5::steps::{self, Element, Object, Step, Value};
+use crate::h5::{self, WRITE_LIMIT, Writing};
+use crate::source::Interrupt;
+
+/// Writes an index and lists it; answers its HDF5 path.
+///
+/// # Errors
+/// See [`Error`]. The file is as it was, or has the index without the column listing it.
+pub fn write(
+    writing: &mut Writing<'_>,
+    subject: &Subject,
+    kind: Kind,
+    content: &Content,
+    description: &str,
+    interrupt: &Interrupt,
+) -> Result<String, Error> {
+    let mut writer = Writer { writing, interrupt };
+    let table = Object::Path(subject.table.clone().into_bytes());
+    let column = Object::Path(member(&subject.table, &subject.name));
+    let generation = subject.generation.unwrap_or(0);
+    if subject.revision == Revision::July && subject.generation.is_none() {
+        writer.step(Step::Begin)?;
+        writer.attribute(&table, "GENERATION", Value::U64(generation))?;
+        writer.step(Step::Commit { removes: false })?;
+    }
+    writer.step(Step::Begin)?;
+    let element = match (&content.elements, kind) {
+        (Data::Rows(_, bytes), _) => Element::Unsigned(*bytes),
+        (_, Kind::MinMax) => Element::MinMax(column.clone()),
+        _ => Element::Unsigned(1),
+    };
+    let index = writer.dataset(element, &content.layout)?;
+    writer.contents(&index, subject, content)?;
+    let group = join(&subject.table, subject.names.group.as_bytes());
+    let names = free_names(subject, kind);
+    let mut made = Vec::new();
+    if let Some(values) = &content.values {
+        let count = content.layout.extents.first().copied().unwrap_or(0);
+        let layout = Layout { extents: vec![count], grows: vec![true], chunk: vec![count.clamp(64, 4096)] };
+        let object = writer.dataset(Element::Like(column.clone()), &layout)?;
+        if count > 0 {
+            writer.elements(&object, &[0], &[count], values)?;
+        }
+        writer.attribute(&index, subject.names.values, Value::Reference(subject.references, object.clone()))?;
+        made.push((object, names.1));
+    }
+    let kind_value = match subject.revision {
+        Revision::July => Value::Text(kind.name().into()),
+        Revision::April => Value::Padded(kind.name().into()),
+    };
+    writer.attribute(&index, "KIND", kind_value)?;
+    for (name, value) in &content.attributes {
+        writer.attribute(&index, name, value.clone())?;
+    }
+    writer.attribute(&index, "description", Value::Prose(description.into()))?;
+    match subject.revision {
+        Revision::July => {
+            writer.step(Step::Flush)?;
+            writer.attribute(&index, "SOURCE_GENERATION", Value::U64(generation))?;
+            writer.attribute(&index, "SOURCE_NROWS", Value::U64(subject.rows))?;
+            writer.step(Step::Flush)?;
+        }
+        Revision::April => {
+            let to = Value::References(subject.references, vec![column.clone()]);
+            writer.attribute(&index, subject.names.back, to)?;
+        }
+    }
+    made.push((index, names.0.clone()));
+    if subject.taken.is_none() {
+        let object = writer.writing.make(Step::Group, interrupt)?;
+        writer.step(Step::Link { object, path: group.clone().into_bytes() })?;
+    }
+    for (object, name) in made {
+        writer.step(Step::Link { object, path: member(&group, &name) })?;
+    }
+    writer.step(Step::Commit { removes: false })?;
+
+    let to = Object::Path(member(&group, &names.0));
+    let list = subject.names.list.to_owned();
+    writer.step(Step::Begin)?;
+    writer.step(Step::AddReference { object: column, name: list, kind: subject.references, to })?;
+    writer.step(Step::Commit { removes: false })?;
+    Ok(join(&group, &names.0))
+}
+
+/// An index to be taken away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doomed {
+    /// HDF5 path of its group.
+    pub group: String,
+    /// Its name there.
+    pub name: BString,
+    /// The name of the values of a bitmap.
+    pub values: Option<BString>,
+    /// Columns that list it.
+    pub columns: Vec<BString>,
+}
+
+/// Takes an index away: first out of the lists of columns, then the dataset. The space it took stays in the file.
+///
+/// # Errors
+/// See [`Error`].
+pub fn remove(
+    writing: &mut Writing<'_>,
+    table: &str,
+    names: &Names,
+    doomed: &Doomed,
+    interrupt: &Interrupt,
+) -> Result<(), Error> {
+    let mut writer = Writer { writing, interrupt };
+    let path = member(&doomed.group, &doomed.name);
+    for column in &doomed.columns {
+        let (object, to) = (Object::Path(member(table, column)), Object::Path(path.clone()));
+        writer.step(Step::Begin)?;
+        writer.step(Step::RemoveReference { object, name: names.list.into(), to })?;
+        writer.step(Step::Commit { removes: true })?;
+    }
+    writer.step(Step::Begin)?;
+    writer.step(Step::Unlink { path })?;
+    writer.step(Step::Commit { removes: true })?;
+    if let Some(values) = &doomed.values {
+        writer.step(Step::Begin)?;
+        writer.step(Step::Unlink { path: member(&doomed.group, values) })?;
+        writer.step(Step::Commit { removes: true })?;
+    }
+    Ok(())
+}
+
+/// Path of a member, whatever bytes its name has.
+fn member(group: &str, name: &BString) -> Vec<u8> {
+    let slash: &[u8] = if group == "/" { b"" } else { b"/" };
+    [group.as_bytes(), slash, name].concat()
+}
+
+/// A name for the index and one for its values, which nothing in the group has.
+fn free_names(subject: &Subject, kind: Kind) -> (BString, BString) {
+    let taken = subject.taken.as_deref().unwrap_or_default();
+    let suffix = match (kind, subject.revision) {
+        (Kind::MinMax, _) => "chunk_minmax",
+        (Kind::Sorted, _) => "sorted_rows",
+        (Kind::Bitmap, _) => "bitmap",
+        (Kind::Bloom, _) => "chunk_bloom",
+    };
+    let values = if subject.names.values == "VALUES" { "VALUES" } else { "values" };
+    let named = |number: u64| {
+        let number = if number == 1 { String::new() } else { format!("_{number}") };
+        let name: BString = [subject.name.as_bytes(), b"__", suffix.as_bytes(), number.as_bytes()].concat().into();
+        let values: BString = [name.as_bytes(), b"__", values.as_bytes()].concat().into();
+        (name, values)
+    };
+    (1..).map(named).find(|(name, values)| !taken.contains(name) && !taken.contains(values)).unwrap_or_else(|| named(0))
+}
+
+struct Writer<'a, 'b> {
+    writing: &'a mut Writing<'b>,
+    interrupt: &'a Interrupt,
+}
+
+impl Writer<'_, '_> {
+    fn step(&mut self, step: Step) -> Result<(), Error> {
+        self.writing.step(step, self.interrupt)?;
+        Ok(())
+    }
+
+    fn attribute(&mut self, object: &Object, name: &str, value: Value) -> Result<(), Error> {
+        self.step(Step::Attribute { object: object.clone(), name: name.to_owned(), value })
+    }
+
+    fn dataset(&mut self, element: Element, layout: &Layout) -> Result<Object, Error> {
+        let Layout { extents, grows, chunk } = layout.clone();
+        let layout = steps::Layout { element, extents, grows, chunk };
+        Ok(self.writing.make(Step::Dataset(layout), self.interrupt)?)
+    }
+
+    fn elements(
+        &mut self,
+        object: &Object,
+        start: &[u64],
+        count: &[u64],
+        elements: &h5::Elements,
+    ) -> Result<(), Error> {
+        Ok(self.writing.elements(object, [start, count], elements, self.interrupt)?)
+    }
+
+    fn contents(&mut self, index: &Object, subject: &Subject, content: &Content) -> Result<(), Error> {
+        match &content.elements {
+            Data::Entries(entries) => {
+                let element = 2 * width(&subject.datatype) + 24;
+                let step = (WRITE_LIMIT / 16 / element.max(1)).clamp(1, 65_536) as usize;
+                for (at, entries) in (0..).step_by(step).zip(entries.chunks(step)) {
+                    let mut encoder = Encoder::new(&subject.datatype, 2);
+                    for entry in entries {
+                        for bound in [&entry.min, &entry.max] {
+                            match bound {
+                                Some(bound) => encoder.value(bound),
+                                None => encoder.fill(&subject.fill),
+                            }
+                        }
+                        [entry.nan_count, entry.fill_count, entry.n].iter().for_each(|count| encoder.count(*count));
+                    }
+                    self.elements(index, &[at], &[entries.len() as u64], &encoder.finish())?;
+                }
+            }
+            Data::Rows(rows, bytes) => {
+                let chunk = content.layout.chunk.first().copied().unwrap_or(1).max(1) as usize;
+                let step = (WRITE_LIMIT as usize / 2 / usize::from(*bytes) / chunk).max(1) * chunk;
+                for (at, rows) in (0..).step_by(step).zip(rows.chunks(step)) {
+                    let narrow = |row: &u64| row.to_le_bytes().into_iter().take(usize::from(*bytes));
+                    let bytes = rows.iter().flat_map(narrow).collect();
+                    let elements = h5::Elements { bytes, ..h5::Elements::default() };
+                    self.elements(index, &[at], &[rows.len() as u64], &elements)?;
+                }
+            }
+            Data::Bytes(bytes) => self.matrix(index, &content.layout, bytes)?,
+        }
+        Ok(())
+    }
+
+    /// Writes rows of bytes, in boxes of whole chunks.
+    fn matrix(&mut self, index: &Object, layout: &Layout, bytes: &[u8]) -> Result<(), Error> {
+        let ([rows, width], [chunk_rows, chunk_width]) = (&layout.extents[..], &layout.chunk[..]) else {
+            return Ok(());
+        };
+        let across = ((WRITE_LIMIT / 4 / chunk_rows / chunk_width).max(1) * chunk_width).min(*width);
+        let down = (WRITE_LIMIT / 4 / across.max(1) / chunk_rows).max(1) * chunk_rows;
+        let mut row = 0;
+        while row < *rows && *width > 0 {
+            let height = down.min(rows - row);
+            let mut column = 0;
+            while column < *width {
+                let length = across.min(width - column);
+                let line =
+                    |row: u64| bytes.get((row * width + column) as usize..).and_then(|b| b.get(..length as usize));
+                let cut = (row..row + height).filter_map(line).flatten().copied().collect();
+                let elements = h5::Elements { bytes: cut, ..h5::Elements::default() };
+                self.elements(index, &[row, column], &[height, length], &elements)?;
+                column += length;
+            }
+            row += height;
+        }
+        Ok(())
+    }
+}

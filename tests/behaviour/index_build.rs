@@ -1,0 +1,113 @@
+//! `hepfs index build` and `drop`: who may write, what is refused, and what mounts see of it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::data;
+use crate::support::{Mounted, hepfs, until};
+
+/// A copy of the sample, in a folder of its own.
+fn sample() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let (written, path) = (folder.path().join("written.h5"), folder.path().join("sample.h5"));
+    hepfs::h5::write_sample(&written, 5000).unwrap();
+    // A program that another test started meanwhile may hold the lock of the file that was written here.
+    fs::copy(&written, &path).unwrap();
+    fs::remove_file(&written).unwrap();
+    (folder, path)
+}
+
+fn index(command: &str, path: &Path, table: &str, arguments: &[&str]) -> Output {
+    let place = format!("{}:{table}", path.display());
+    let line = ["index", command, &place].into_iter().chain(arguments.iter().copied());
+    hepfs(line.chain(["--cache-folder", "none"]))
+}
+
+fn refused(output: &Output, words: &[&str]) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{said}");
+    words.iter().for_each(|word| assert!(said.contains(word), "no {word:?} in {said}"));
+}
+
+fn succeeded(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Kinds of the indexes of a column, as a mount tells.
+fn shown(mounted: &Mounted, table: &str, column: &str) -> Vec<String> {
+    let text = fs::read(mounted.join(table).join("indexes.json")).unwrap_or_default();
+    let Ok(value) = serde_json::from_slice::<Value>(&text) else { return Vec::new() };
+    let all = value["search_indexes"].as_array().cloned().unwrap_or_default();
+    let of_column = |index: &&Value| index["columns"].as_array().is_some_and(|names| names.contains(&column.into()));
+    all.iter().filter(of_column).filter_map(|index| Some(index["kind"].as_str()?.to_owned())).collect()
+}
+
+#[test]
+fn a_mount_shows_what_was_built_and_dropped() {
+    let (_folder, path) = sample();
+    let mounted = Mounted::new(&[&path], &[]);
+    let before = mounted.read("run_042/columns/energy.npy");
+    assert_eq!(shown(&mounted, "run_042", "energy"), [""; 0]);
+    let said = succeeded(&index("build", &path, "run_042", &["--column", "energy", "--kind", "sorted,bloom"]));
+    assert_eq!(said.lines().filter(|line| line.ends_with("  built")).count(), 2, "{said}");
+    until("the mount shows it", || shown(&mounted, "run_042", "energy") == ["CHUNK_BLOOM", "SORTED_ROWS"]);
+    assert_eq!(mounted.read("run_042/columns/energy.npy"), before);
+    let said = succeeded(&index("build", &path, "run_042", &["--column", "energy", "--kind", "sorted"]));
+    assert!(said.contains("energy__sorted_rows") && said.contains("  replaced"), "{said}");
+    succeeded(&index("drop", &path, "run_042", &["--column", "energy"]));
+    until("the mount shows it", || shown(&mounted, "run_042", "energy").is_empty());
+    assert_eq!(shown(&mounted, "run_042", "ts"), ["CHUNK_MINMAX"]);
+    assert_eq!(mounted.read("run_042/columns/energy.npy"), before);
+    refused(&index("drop", &path, "run_042", &["--column", "energy"]), &["no such search index"]);
+}
+
+#[test]
+fn indexes_built_are_verified() {
+    let (_folder, path) = sample();
+    for (table, columns) in [("run_042", "ts,energy,label,hit,detector,station,comment"), ("april/events", "ts,energy")]
+    {
+        succeeded(&index("build", &path, table, &["--column", columns, "--kind", "minmax,sorted,bitmap,bloom"]));
+        let said = succeeded(&index("verify", &path, table, &[]));
+        assert!(!said.to_lowercase().contains("broken"), "{said}");
+    }
+}
+
+#[test]
+fn a_file_that_is_locked_is_left_alone() {
+    let (_folder, path) = sample();
+    let before = fs::read(&path).unwrap();
+    let file = File::open(&path).unwrap();
+    // What h5py does for reading.
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockShared).unwrap();
+    refused(&index("build", &path, "run_042", &["--column", "ts", "--kind", "sorted"]), &["HDF5 lock"]);
+    assert_eq!(fs::read(&path).unwrap(), before);
+    drop(file);
+    succeeded(&index("build", &path, "run_042", &["--column", "ts", "--kind", "sorted"]));
+}
+
+#[test]
+fn what_can_have_no_index_is_refused_and_nothing_changes() {
+    let (_folder, path) = sample();
+    let before = fs::read(&path).unwrap();
+    let build = |table: &str, arguments: &[&str]| index("build", &path, table, arguments);
+    refused(&build("run_042", &["--column", "readings", "--kind", "sorted"]), &["/run_042/readings", "list column"]);
+    refused(&build("run_042", &["--column", "position", "--kind", "minmax"]), &["/run_042/position", "compounds"]);
+    refused(&build("run_042", &["--column", "nothing", "--kind", "minmax"]), &["no column \"nothing\""]);
+    refused(&build("calibration.npy", &["--column", "x", "--kind", "minmax"]), &["not a table"]);
+    let april = ["--column", "ts", "--kind", "minmax", "--revision", "april"];
+    refused(&build("run_042", &april), &["/run_042", "SOURCE_GENERATION"]);
+    let july = ["--column", "ts", "--kind", "minmax", "--revision", "july"];
+    refused(&build("april/events", &july), &["/april/events", "NROWS"]);
+    refused(&build("run_042", &["--column", "ts", "--kind", "sorted", "--memory", "1K"]), &["SORTED_ROWS", "--memory"]);
+    // One column that cannot have it, and none gets it.
+    refused(&build("run_042", &["--column", "ts,readings", "--kind", "sorted"]), &["list column"]);
+    assert_eq!(fs::read(&path).unwrap(), before);
+    let folder = path.parent().unwrap();
+    refused(&index("build", folder, "sample/run_042", &["--column", "ts", "--kind", "minmax"]), &["a folder"]);
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "something is left beside the file");
+    refused(&index("build", &data("h5_damaged.h5"), "x", &["--column", "ts", "--kind", "minmax"]), &["h5_damaged.h5"]);
+}
