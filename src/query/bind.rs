@@ -35,6 +35,8 @@ pub(super) struct Source {
     pub learner: Option<Arc<Learner>>,
     /// Search indexes that have the form of one.
     pub indexes: Vec<Arc<IndexForm>>,
+    /// How many conditions ask about it.
+    pub conditions: usize,
 }
 
 /// Conditions joined by and, or.
@@ -190,9 +192,13 @@ impl<'a> Binder<'a> {
         let known = self.names.iter().position(|known| *known == name);
         let column = known.unwrap_or_else(|| {
             self.names.push(name);
-            self.columns.push(Source { rows: rows.clone(), learner: column.learner.clone(), indexes });
+            let learner = column.learner.clone();
+            self.columns.push(Source { rows: rows.clone(), learner, indexes, conditions: 0 });
             self.columns.len() - 1
         });
+        if let Some(source) = self.columns.get_mut(column) {
+            source.conditions += 1;
+        }
         Ok(Leaf { column, test, labels: Mutex::default(), answers })
     }
 

@@ -1,6 +1,6 @@
 //! Which rows of a block satisfy a predicate.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::DataType;
 
 use super::answer::{Answer, UsedIndex};
 use super::bind::{Bound, Leaf, Source, Test, Tree};
 use super::prune::{Pruner, Verdict};
-use super::ranges::{Ranges, of_labels};
+use super::ranges::{Ranges, of_codes, of_labels};
 use crate::source::Interrupt;
 use crate::store::pass::Measure;
 use crate::store::statistics::GRAIN;
@@ -132,7 +133,8 @@ impl Evaluation {
     /// Which of these rows match, by their values or by what search indexes tell.
     fn look(&self, rows: &Range<u64>, pruner: &Pruner, interrupt: &Interrupt) -> Result<Found, Error> {
         interrupt.check()?;
-        let look = Look { evaluation: self, pruner, interrupt, arrays: RefCell::default() };
+        let look =
+            Look { evaluation: self, pruner, interrupt, arrays: RefCell::default(), was_decoded: Cell::new(false) };
         match look.tree(&self.bound.tree, rows) {
             // More than the store hands out at once: in halves.
             Err(Error::TooLarge { .. }) if rows.end - rows.start > 1 => {
@@ -145,7 +147,7 @@ impl Evaluation {
                 })
             }
             Ok(bits) => {
-                let was_decoded = !look.arrays.borrow().is_empty();
+                let was_decoded = look.was_decoded.get();
                 let counter = if was_decoded { &self.done.decoded } else { &self.done.answered };
                 counter.fetch_add(1, Ordering::Relaxed);
                 Ok(Found { bits, was_decoded })
@@ -167,8 +169,9 @@ struct Look<'a> {
     evaluation: &'a Evaluation,
     pruner: &'a Pruner,
     interrupt: &'a Interrupt,
-    /// Columns decoded so far, by position.
+    /// Columns decoded so far that several conditions ask about, by position.
     arrays: RefCell<HashMap<usize, ArrayRef>>,
+    was_decoded: Cell<bool>,
 }
 
 impl Look<'_> {
@@ -212,8 +215,13 @@ impl Look<'_> {
         if let Some(bits) = self.pruner.bits(leaf, rows) {
             return Ok(bits);
         }
+        if let Some(bits) = self.stored(leaf, rows)? {
+            return Ok(bits);
+        }
         let array = self.array(leaf.column, rows)?;
-        let valid = array.nulls().map(|nulls| nulls.inner().clone());
+        let has_missing_labels = array.as_any_dictionary_opt().is_some_and(|array| array.values().null_count() > 0);
+        let nulls = if has_missing_labels { array.logical_nulls() } else { array.nulls().cloned() };
+        let valid = nulls.map(|nulls| nulls.inner().clone());
         let (ranges, negated) = match &leaf.test {
             Test::Null => return Ok(valid.map_or_else(|| BooleanBuffer::new_unset(array.len()), |valid| !&valid)),
             Test::Valid => return Ok(valid.unwrap_or_else(|| BooleanBuffer::new_set(array.len()))),
@@ -239,6 +247,56 @@ impl Look<'_> {
         })
     }
 
+    /// As [`Look::leaf`], of bytes as they were decoded: without a copy of them, and of categories without their labels. `None`
+    /// where that cannot be.
+    fn stored(&self, leaf: &Leaf, rows: &Range<u64>) -> Result<Option<BooleanBuffer>, Error> {
+        let Test::Compare { ranges, negated } = &leaf.test else { return Ok(None) };
+        let Some(source) = self.evaluation.bound.columns.get(leaf.column) else { return Ok(None) };
+        let values = &source.rows;
+        let is_labelled = matches!(values.data_type(), DataType::Dictionary(..));
+        // The bytes are held as long as one condition looks at them: who waits for more while holding some could wait for ever.
+        if source.conditions > 1 || !(is_labelled || values.data_type().is_numeric()) {
+            return Ok(None);
+        }
+        let count = rows.end - rows.start;
+        let Some(width) = values.stored_width() else { return Ok(None) };
+        let (Some(offset), Some(length)) = (rows.start.checked_mul(width), count.checked_mul(width)) else {
+            return Ok(None);
+        };
+        let Ok(length) = usize::try_from(length) else { return Ok(None) };
+        let matching_labels = if is_labelled {
+            let none = values.array(rows.start..rows.start, self.interrupt)?;
+            let all = none.as_any_dictionary_opt().map(|none| none.values()).filter(|all| all.null_count() == 0);
+            match all.and_then(|all| labels(leaf, ranges, all)) {
+                Some(matching) => Some(matching),
+                None => return Ok(None),
+            }
+        } else {
+            None
+        };
+        let Some(lent) = values.lend_stored(offset, length, self.interrupt)? else { return Ok(None) };
+        let Some(array) = values.stored_values(lent.into()).filter(|array| array.len() as u64 == count) else {
+            return Ok(None);
+        };
+        let (matching, valid) = match &matching_labels {
+            Some(labels) => match of_codes(array.as_ref(), labels) {
+                Some(found) => found,
+                None => return Ok(None),
+            },
+            None => match ranges.matching(array.as_ref()) {
+                Some(matching) => (matching, array.nulls().map(|nulls| nulls.inner().clone())),
+                None => return Ok(None),
+            },
+        };
+        self.evaluation.done.bytes.fetch_add(length as u64, Ordering::Relaxed);
+        self.was_decoded.set(true);
+        let matching = if *negated { !&matching } else { matching };
+        Ok(Some(match valid {
+            Some(valid) => &matching & &valid,
+            None => matching,
+        }))
+    }
+
     fn array(&self, column: usize, rows: &Range<u64>) -> Result<ArrayRef, Error> {
         if let Some(known) = self.arrays.borrow().get(&column) {
             return Ok(known.clone());
@@ -257,6 +315,7 @@ impl Look<'_> {
             None => array.get_buffer_memory_size() as u64,
         };
         self.evaluation.done.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.was_decoded.set(true);
         self.arrays.borrow_mut().insert(column, array.clone());
         Ok(array)
     }
@@ -264,14 +323,13 @@ impl Look<'_> {
 
 /// Which labels lie in the ranges. One that is missing is no value.
 fn labels(leaf: &Leaf, ranges: &Ranges, labels: &ArrayRef) -> Option<BooleanBuffer> {
-    let mut known = leaf.labels.lock();
-    if let Some((_, matching)) = known.as_ref().filter(|(known, _)| Arc::ptr_eq(known, labels)) {
+    if let Some((_, matching)) = leaf.labels.lock().as_ref().filter(|(known, _)| Arc::ptr_eq(known, labels)) {
         return Some(matching.clone());
     }
     let mut matching = ranges.matching(labels.as_ref())?;
     if let Some(nulls) = labels.nulls() {
         matching = &matching & nulls.inner();
     }
-    *known = Some((labels.clone(), matching.clone()));
+    *leaf.labels.lock() = Some((labels.clone(), matching.clone()));
     Some(matching)
 }

@@ -1,7 +1,7 @@
 //! Values that satisfy a condition, as ranges of them.
 
 use arrow::array::{Array, AsArray};
-use arrow::buffer::{BooleanBuffer, Buffer};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::{
     ArrowNativeType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
@@ -263,4 +263,137 @@ pub(super) fn of_labels(array: &dyn Array, matching: &BooleanBuffer) -> Option<B
         DataType::Int64 => keys(array.as_dictionary::<Int64Type>().keys().values(), matching),
         _ => return None,
     })
+}
+
+/// What codes of categories say: which have a label that matches, and which are no missing ones (`None` is all). `None` where a code
+/// has no label, which somebody should count.
+pub(super) fn of_codes(codes: &dyn Array, matching: &BooleanBuffer) -> Option<(BooleanBuffer, Option<BooleanBuffer>)> {
+    macro_rules! native {
+        ($($arrow:ident $primitive:ident),*) => {
+            match codes.data_type() {
+                $(DataType::$arrow => {
+                    let class = |code| Class::of(i128::from(code), matching);
+                    classify(codes.as_primitive::<$primitive>().values(), codes.nulls(), class)
+                })*
+                // Of bytes there are so few that all are looked up beforehand.
+                DataType::Int8 => {
+                    let table: [Class; 256] = std::array::from_fn(|code| Class::of((code as u8 as i8).into(), matching));
+                    let class = |code: i8| table[usize::from(code as u8)];
+                    classify(codes.as_primitive::<Int8Type>().values(), codes.nulls(), class)
+                }
+                DataType::UInt8 => {
+                    let table: [Class; 256] = std::array::from_fn(|code| Class::of(code as i128, matching));
+                    classify(codes.as_primitive::<UInt8Type>().values(), codes.nulls(), |code| table[usize::from(code)])
+                }
+                _ => None,
+            }
+        };
+    }
+    native!(
+        Int16 Int16Type, Int32 Int32Type, Int64 Int64Type, UInt16 UInt16Type, UInt32 UInt32Type, UInt64 UInt64Type
+    )
+}
+
+/// What a code stands for, as a bit, so that several can be told at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Class(u8);
+
+impl Class {
+    const MATCHES: u8 = 1;
+    const OTHER: u8 = 2;
+    const MISSING: u8 = 4;
+    const ODD: u8 = 8;
+
+    fn of(code: i128, matching: &BooleanBuffer) -> Self {
+        let place = usize::try_from(code).ok().filter(|place| *place < matching.len());
+        Self(match place {
+            Some(place) if matching.value(place) => Self::MATCHES,
+            Some(_) => Self::OTHER,
+            None if code == -1 => Self::MISSING,
+            None => Self::ODD,
+        })
+    }
+
+    fn is(self, classes: u8) -> bool {
+        self.0 & classes != 0
+    }
+}
+
+fn classify<T: Copy>(
+    codes: &[T],
+    nulls: Option<&NullBuffer>,
+    class: impl Fn(T) -> Class,
+) -> Option<(BooleanBuffer, Option<BooleanBuffer>)> {
+    let mut met = 0;
+    let word = |codes: &[T]| {
+        codes.iter().enumerate().fold(0_u64, |word, (at, code)| {
+            let class = class(*code);
+            met |= class.0;
+            word | u64::from(class.is(Class::MATCHES)) << at
+        })
+    };
+    let words: Vec<u64> = codes.chunks(64).map(word).collect();
+    let matching = BooleanBuffer::new(Buffer::from_vec(words), 0, codes.len());
+    let stored = nulls.map(|nulls| nulls.inner().clone());
+    if met & (Class::MISSING | Class::ODD) == 0 {
+        return Some((matching, stored));
+    }
+    let labelled = collect(codes, |code| class(*code).is(Class::MATCHES | Class::OTHER));
+    if met & Class::ODD != 0 {
+        let odd = collect(codes, |code| class(*code).is(Class::ODD));
+        let odd = stored.as_ref().map_or(odd.clone(), |stored| &odd & stored);
+        if odd.count_set_bits() > 0 {
+            return None;
+        }
+    }
+    Some((matching, Some(stored.map_or(labelled.clone(), |stored| &labelled & &stored))))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int8Array, Int32Array, UInt8Array};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What the codes say, one by one: whether each matches, and whether it is a value; `None` where one has no label.
+    fn expected(codes: &[Option<i64>], matching: &[bool]) -> Option<Vec<(bool, bool)>> {
+        let one = |code: &Option<i64>| match code {
+            None | Some(-1) => Some((false, false)),
+            Some(code) => matching.get(usize::try_from(*code).ok()?).map(|matches| (*matches, true)),
+        };
+        codes.iter().map(one).collect()
+    }
+
+    fn found(codes: &dyn Array, matching: &[bool]) -> Option<Vec<(bool, bool)>> {
+        let (matches, valid) = of_codes(codes, &BooleanBuffer::from(matching))?;
+        let is_valid = |at: usize| valid.as_ref().is_none_or(|valid| valid.value(at));
+        Some((0..codes.len()).map(|at| (matches.value(at) && is_valid(at), is_valid(at))).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn codes_say_what_their_labels_say(
+            matching in prop::collection::vec(any::<bool>(), 1..6),
+            codes in prop::collection::vec(prop::option::weighted(0.95, prop_oneof![40 => -1..5_i64, 1 => 5..120_i64]), 0..200),
+            narrow in any::<bool>(),
+        ) {
+            let codes: Vec<Option<i64>> = codes;
+            let found = if narrow {
+                let codes: Int8Array = codes.iter().map(|code| code.map(|code| code as i8)).collect();
+                found(&codes, &matching)
+            } else {
+                let codes: Int32Array = codes.iter().map(|code| code.map(|code| code as i32)).collect();
+                found(&codes, &matching)
+            };
+            prop_assert_eq!(found, expected(&codes, &matching));
+        }
+    }
+
+    #[test]
+    fn unsigned_codes_are_never_missing_by_themselves() {
+        let codes = UInt8Array::from(vec![Some(0), None, Some(1)]);
+        assert_eq!(found(&codes, &[false, true]), Some(vec![(false, true), (false, false), (true, true)]));
+        assert_eq!(found(&UInt8Array::from(vec![255]), &[true; 5]), None);
+    }
 }
