@@ -164,10 +164,26 @@ fn wide(scalar: &Scalar) -> Option<i128> {
 
 /// A bit for each value.
 fn collect<T>(values: &[T], holds: impl Fn(&T) -> bool) -> BooleanBuffer {
-    let word =
-        |values: &[T]| values.iter().enumerate().fold(0_u64, |word, (at, value)| word | u64::from(holds(value)) << at);
-    let words: Vec<u64> = values.chunks(64).map(word).collect();
+    let (whole, rest) = values.as_chunks::<64>();
+    let mut words = Vec::with_capacity(whole.len() + 1);
+    for values in whole {
+        // First a byte for each, which compilers do in registers of many values.
+        let mut held = [0_u8; 64];
+        for (held, value) in held.iter_mut().zip(values) {
+            *held = u8::from(holds(value));
+        }
+        let word = held.as_chunks::<8>().0.iter().rev().fold(0, |word, bytes| word << 8 | u64::from(packed(*bytes)));
+        words.push(word);
+    }
+    if !rest.is_empty() {
+        words.push(rest.iter().enumerate().fold(0, |word, (at, value)| word | u64::from(holds(value)) << at));
+    }
     BooleanBuffer::new(Buffer::from_vec(words), 0, values.len())
+}
+
+/// The lowest bits of eight bytes, the first in the lowest place: the factor moves each to the top byte, none onto another.
+fn packed(bytes: [u8; 8]) -> u8 {
+    (u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
 
 /// Which values lie in one of the ranges, compared as `W`.
@@ -387,6 +403,13 @@ mod tests {
                 found(&codes, &matching)
             };
             prop_assert_eq!(found, expected(&codes, &matching));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_value_has_its_bit(values in prop::collection::vec(any::<bool>(), 0..300)) {
+            prop_assert_eq!(collect(&values, |value| *value), BooleanBuffer::from(values));
         }
     }
 

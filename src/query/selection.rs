@@ -16,7 +16,7 @@ use super::bind::Bound;
 use super::evaluation::Evaluation;
 use crate::indexes::Trust;
 use crate::source::Interrupt;
-use crate::store::pass::{Keeper, Pass, Progress};
+use crate::store::pass::{self, Keeper, Pass, Progress};
 use crate::store::statistics::GRAIN;
 use crate::store::{Error, RowRange, Store};
 use crate::table::IndexForm;
@@ -26,6 +26,9 @@ const MOST_BLOCKS: u64 = 1 << 26;
 
 /// Blocks that a step of the pass takes at most, where chunks are longer than one.
 const MOST_PER_STEP: u64 = 256;
+
+/// Steps that each core is to have at least, so that none has nothing to do at the end.
+const STEPS_OF_A_CORE: u64 = 64;
 
 /// Moves when the same predicate finds other rows in the same file.
 const VERSION: u32 = 1;
@@ -84,7 +87,10 @@ impl Selection {
             });
         }
         let natural = bound.columns.iter().filter_map(|column| column.rows.natural_rows()).max().unwrap_or(0);
-        let per_step = natural.div_ceil(GRAIN).clamp(1, MOST_PER_STEP);
+        let chunk = natural.div_ceil(GRAIN).clamp(1, MOST_PER_STEP);
+        // Whole chunks, and in a long table several: what search indexes tell of a block takes less than taking a step.
+        let share = blocks / (STEPS_OF_A_CORE * pass::cores() as u64);
+        let per_step = share.next_multiple_of(chunk).clamp(chunk, MOST_PER_STEP.max(chunk));
         // What somebody takes on trust is nobody else's.
         let keeper = keeper.filter(|_| bound.trust != Trust::Trust);
         let evaluation = Arc::new(Evaluation::new(path, rows, bound, store));
