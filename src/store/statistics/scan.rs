@@ -204,6 +204,7 @@ fn is_nan(half: u16) -> bool {
 
 /// What `op` makes of `start` and all values, in lanes that a last step brings together: the compiler makes vector
 /// instructions of a loop over an array of fixed length.
+#[inline(always)]
 fn lanes<N: Copy, A: Copy, const LANES: usize>(values: &[N], start: A, op: impl Fn(N, A) -> A) -> [A; LANES] {
     let mut lanes = [start; LANES];
     let (chunks, rest) = values.as_chunks::<LANES>();
@@ -219,6 +220,7 @@ fn lanes<N: Copy, A: Copy, const LANES: usize>(values: &[N], start: A, op: impl 
 }
 
 /// The same brought together by `join`, with as many lanes as numbers of this size need.
+#[inline(always)]
 fn fold<N: Copy, A: Copy>(values: &[N], start: A, op: impl Fn(N, A) -> A, join: impl Fn(A, A) -> A) -> A {
     match SIDE_BY_SIDE / size_of::<N>().max(1) {
         0..=8 => lanes::<_, _, 8>(values, start, op).into_iter().fold(start, join),
@@ -237,6 +239,23 @@ struct Bounds<N: Number> {
 
 impl<N: Number> Bounds<N> {
     fn add(&mut self, values: &[N]) {
+        #[cfg(target_arch = "x86_64")]
+        if std::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor was asked.
+            return unsafe { self.add_avx2(values) };
+        }
+        self.add_portable(values);
+    }
+
+    /// The same loops in registers twice as wide, which compare numbers of 8 bytes in one instruction instead of six.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn add_avx2(&mut self, values: &[N]) {
+        self.add_portable(values);
+    }
+
+    #[inline(always)]
+    fn add_portable(&mut self, values: &[N]) {
         for values in values.chunks(STRETCH) {
             self.min = fold(values, self.min, N::or_less, N::less);
             self.max = fold(values, self.max, N::or_greater, N::greater);
@@ -430,4 +449,38 @@ fn labels<K: ArrowDictionaryKeyType>(array: &dyn Array) -> Option<Summary> {
         }
     }
     Some(texts.finish(rows, nulls))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What the loops for every processor find, and those for this one.
+    fn both<N: Number>(values: &[N]) -> [([Scalar; 2], u64); 2] {
+        [Bounds::add_portable, Bounds::add].map(|add| {
+            let mut bounds = Bounds::<N> { min: N::HIGHEST, max: N::LOWEST, nans: 0 };
+            add(&mut bounds, values);
+            (N::bounds(bounds.min, bounds.max), bounds.nans)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn wide_registers_find_the_same(bits in prop::collection::vec(any::<u64>(), 1..400)) {
+            let [portable, own] = both(&bits);
+            prop_assert_eq!(portable, own);
+            let [portable, own] = both(&bits.iter().map(|bits| bits.cast_signed()).collect::<Vec<_>>());
+            prop_assert_eq!(portable, own);
+            let [portable, own] = both(&bits.iter().map(|bits| *bits as u16).collect::<Vec<_>>());
+            prop_assert_eq!(portable, own);
+            let [portable, own] = both(&bits.iter().map(|bits| f16::from_bits(*bits as u16)).collect::<Vec<_>>());
+            prop_assert_eq!(format!("{portable:?}"), format!("{own:?}"));
+            let [portable, own] = both(&bits.iter().map(|bits| f32::from_bits(*bits as u32)).collect::<Vec<_>>());
+            prop_assert_eq!(format!("{portable:?}"), format!("{own:?}"));
+            let [portable, own] = both(&bits.iter().map(|bits| f64::from_bits(*bits)).collect::<Vec<_>>());
+            prop_assert_eq!(format!("{portable:?}"), format!("{own:?}"));
+        }
+    }
 }
