@@ -158,7 +158,7 @@ fn check(name: &str, all_right: bool) -> BTreeMap<&'static str, u64> {
 fn right_indexes_are_verified_and_of_use() {
     let used = check("search_indexes", true);
     // Tables of one block: filters rule it out where a value occurs nowhere.
-    for (kind, least) in [("BITMAP", 1000), ("CHUNK_BLOOM", 10), ("CHUNK_MINMAX", 100)] {
+    for (kind, least) in [("BITMAP", 1000), ("CHUNK_BLOOM", 10), ("CHUNK_MINMAX", 100), ("SORTED_ROWS", 100)] {
         assert!(used.get(kind).is_some_and(|blocks| *blocks >= least), "{used:?}");
     }
 }
@@ -171,7 +171,9 @@ fn broken_indexes_are_found_and_never_believed() {
 #[test]
 fn indexes_of_the_reference_producer_are_right() {
     let used = check("search_indexes_h5col", true);
-    assert!(used.get("BITMAP").is_some_and(|blocks| *blocks > 10), "{used:?}");
+    for kind in ["BITMAP", "SORTED_ROWS"] {
+        assert!(used.get(kind).is_some_and(|blocks| *blocks > 10), "{used:?}");
+    }
 }
 
 /// A cache folder, and arguments that name it.

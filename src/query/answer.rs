@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{Array, AsArray, LargeStringArray, StructArray};
+use arrow::array::{Array, AsArray, BooleanBufferBuilder, LargeStringArray, StructArray};
 use arrow::buffer::{BooleanBuffer, Buffer};
 use arrow::datatypes::UInt64Type;
 use parking_lot::Mutex;
@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::bind::Test;
 use super::prune::{Ask, Known, Verdict, of_summary};
 use super::ranges::of_labels;
+use super::sorted;
 use crate::indexes::bitmap::Values;
 use crate::indexes::{self, Facts, Trust, bloom, canonical, minmax};
 use crate::source::Interrupt;
@@ -63,6 +64,8 @@ enum Says {
     Bounds,
     /// The rows of these bitmaps match, or if `inverted` all others.
     Bitmaps { positions: Vec<u64>, inverted: bool },
+    /// These rows match, in their order, and no others.
+    Rows(Vec<u64>),
     /// No other values match than some of which each has one of these pairs of hashes.
     Hashes(Vec<[u64; 2]>),
 }
@@ -149,6 +152,11 @@ impl Known for Answer {
                 &|chunk, hashes| may_hold(filters, chunk, *filter_bytes, *k, hashes, ask.interrupt),
                 ask.rows,
             ),
+            (Some(Says::Rows(found)), _) => Ok(match within(found, ask.rows).len() as u64 {
+                0 => Verdict::Nothing,
+                all if all == ask.rows.end - ask.rows.start => Verdict::Everything,
+                _ => Verdict::Unknown,
+            }),
             (Some(Says::Bitmaps { positions, inverted }), _) if positions.is_empty() => {
                 Ok(if *inverted { Verdict::Everything } else { Verdict::Nothing })
             }
@@ -166,13 +174,21 @@ impl Known for Answer {
         if rows.is_empty() || rows.end > self.form.rows() || !rows.start.is_multiple_of(8) {
             return None;
         }
+        // A block has 65,536 rows at most.
+        let length = (rows.end - rows.start) as usize;
+        let says = self.says(ask);
+        if let Some(Says::Rows(found)) = says {
+            let mut bits = BooleanBufferBuilder::new(length);
+            bits.append_n(length, false);
+            within(found, rows).iter().for_each(|row| bits.set_bit((row - rows.start) as usize, true));
+            self.note(rows);
+            return Some(bits.finish());
+        }
         let (Some(Says::Bitmaps { positions, inverted }), IndexKind::Bitmap { bits, row_bytes, .. }) =
-            (self.says(ask), &self.form.kind)
+            (says, &self.form.kind)
         else {
             return None;
         };
-        // A block has 65,536 rows at most.
-        let length = (rows.end - rows.start) as usize;
         let mut sum = vec![0_u8; length.div_ceil(8)];
         let mut one = vec![0_u8; sum.len()];
         for (at, position) in positions.iter().enumerate() {
@@ -187,6 +203,13 @@ impl Known for Answer {
         let found = BooleanBuffer::new(Buffer::from_vec(sum), 0, length);
         Some(if *inverted { !&found } else { found })
     }
+}
+
+/// Those of some rows in their order that lie in a range.
+fn within<'a>(found: &'a [u64], rows: &Range<u64>) -> &'a [u64] {
+    let first = found.partition_point(|row| *row < rows.start);
+    let last = found.partition_point(|row| *row < rows.end);
+    found.get(first..last).unwrap_or_default()
 }
 
 /// What an index can say of a condition, if anything.
@@ -205,7 +228,7 @@ fn prepare(form: &IndexForm, facts: &Facts, ask: &Ask<'_>) -> Result<Option<Says
             let hashes = asked.iter().flat_map(|bytes| facts.schemes.iter().map(|scheme| scheme.hashes(bytes)));
             Ok((!facts.schemes.is_empty()).then(|| Says::Hashes(hashes.collect())))
         }
-        IndexKind::SortedRows { .. } => Ok(None),
+        IndexKind::SortedRows { order, tails } => Ok(sorted::rows(form, order.as_ref(), *tails, ask)?.map(Says::Rows)),
     }
 }
 

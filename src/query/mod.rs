@@ -26,6 +26,7 @@ mod prune;
 mod ranges;
 mod rows;
 mod selection;
+mod sorted;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -133,6 +133,28 @@ impl Ranges {
         }
     }
 
+    /// For each range the values below it, and those below it or in it.
+    pub fn ends(&self) -> Vec<[Self; 2]> {
+        match self {
+            Self::Integers(ranges) => {
+                let up_to = |end: Option<i128>| Self::Integers(end.map(|end| [i128::MIN, end]).into_iter().collect());
+                ranges.iter().map(|[least, greatest]| [up_to(least.checked_sub(1)), up_to(Some(*greatest))]).collect()
+            }
+            Self::Floats(ranges) => {
+                let up_to = |end: f64| Self::Floats(vec![[f64::NEG_INFINITY, end]]);
+                let below = |least: f64| match least {
+                    f64::NEG_INFINITY => Self::Floats(Vec::new()),
+                    _ => up_to(least.next_down()),
+                };
+                ranges.iter().map(|[least, greatest]| [below(*least), up_to(*greatest)]).collect()
+            }
+            Self::Texts(ranges) => {
+                let up_to = |behind: Option<Vec<u8>>| Self::texts(vec![(Vec::new(), behind)]);
+                ranges.iter().map(|(least, behind)| [up_to(Some(least.clone())), up_to(behind.clone())]).collect()
+            }
+        }
+    }
+
     /// Which values of an array lie in a range, whatever stands under its nulls; `None` where the ranges are of another kind.
     pub fn matching(&self, array: &dyn Array) -> Option<BooleanBuffer> {
         match self {
