@@ -37,7 +37,7 @@ use crate::views::Effort;
 /// Requests that the kernel sends without anybody waiting for them (read-ahead), at most.
 const MAX_BACKGROUND: u16 = 64;
 
-/// Block size in `stat` and `statfs`.
+/// Block size in `statfs`, and in `stat` of whatever has no length that readers could go by.
 const BLOCK: u32 = 4096;
 
 /// A number stands for one node as long as the kernel knows it, so generations have nothing to tell apart.
@@ -76,7 +76,8 @@ impl Shared {
             uid: self.owner.0,
             gid: self.owner.1,
             rdev: 0,
-            blksize: BLOCK,
+            // `cat`, `cp` and Python's files read as much at a time as this says.
+            blksize: if stat.attributes.kind == Kind::File { self.max_read } else { BLOCK },
             flags: 0,
         }
     }
