@@ -257,11 +257,7 @@ impl Budget {
         let buffers = sizes.map(|length| {
             let bytes = match state.idle.take(length) {
                 Some(bytes) => bytes,
-                None => {
-                    let length = rounded(length);
-                    state.held += length as u64;
-                    Pages::new(length)
-                }
+                None => self.fresh(state, rounded(length)),
             };
             if oversized {
                 state.oversized += 1;
@@ -270,6 +266,17 @@ impl Budget {
             Buffer { budget: self.clone(), bytes, length, oversized }
         });
         (Lease(self.clone()), buffers)
+    }
+
+    /// A buffer that was not there before, and is counted; with it come, idle, those that share its page, where the budget
+    /// has room for them.
+    fn fresh(&self, state: &mut State, length: usize) -> Pages {
+        let all = Pages::sharing(length).map_or(0, |count| (count * length) as u64);
+        let mut parts = if state.has_room(all, self.0.limit) { Pages::shared(length) } else { Vec::new() };
+        state.held += (length * parts.len().max(1)) as u64;
+        let first = parts.pop().unwrap_or_else(|| Pages::new(length));
+        parts.into_iter().for_each(|part| state.idle.put(part));
+        first
     }
 
     /// Drops an idle buffer that serves none of the `wanted` lengths, or else the least recently used entry of all

@@ -1,17 +1,30 @@
 //! The memory that buffers are made of.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
+use std::slice;
+use std::sync::Arc;
 
-use memmap2::{Advice, MmapMut};
+use memmap2::{Advice, MmapMut, MmapRaw, UncheckedAdvice};
 
 /// Bytes of a huge page, of most processors.
 const HUGE: usize = 2 << 20;
 
-/// Zeroed bytes, of the heap or of a mapping of their own.
+/// Shorter buffers do not share a huge page: it would be kept for the sake of a few bytes.
+const SHORTEST_PART: usize = HUGE / 8;
+
+/// Zeroed bytes, of the heap, of a mapping of their own, or of a huge page that they share.
 #[derive(Debug)]
 pub(super) enum Pages {
     Heap(Vec<u8>),
     Mapped(MmapMut),
+    Part(Part),
+}
+
+/// A range of a huge page that no other part of it overlaps.
+#[derive(Debug)]
+pub(super) struct Part {
+    page: Arc<MmapRaw>,
+    range: Range<usize>,
 }
 
 impl Pages {
@@ -28,6 +41,52 @@ impl Pages {
         // Zeroed pages come from the kernel as they are: nothing is written here.
         Pages::Heap(vec![0; length])
     }
+
+    /// How many buffers of `length` bytes one huge page gives, where more than one.
+    pub fn sharing(length: usize) -> Option<usize> {
+        (length >= SHORTEST_PART && length.is_multiple_of(4096)).then(|| HUGE / length).filter(|count| *count > 1)
+    }
+
+    /// As many buffers of `length` bytes as share a huge page; none where there is no such page, or they do not
+    /// ([`Pages::sharing`]). Touching the first costs the fault of all.
+    pub fn shared(length: usize) -> Vec<Self> {
+        let Some(count) = Self::sharing(length) else { return Vec::new() };
+        let Ok(map) = MmapMut::map_anon(HUGE) else { return Vec::new() };
+        if map.advise(Advice::HugePage).is_err() {
+            return Vec::new();
+        }
+        let page = Arc::new(MmapRaw::from(map));
+        (0..count).map(|i| Pages::Part(Part { page: page.clone(), range: i * length..(i + 1) * length })).collect()
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // The last part takes the mapping along; before, what nobody uses any more goes back to the system by itself.
+        if Arc::strong_count(&self.page) > 1 {
+            // SAFETY: no other part has these bytes, and nobody can reach them any more.
+            let _ = unsafe {
+                self.page.unchecked_advise_range(UncheckedAdvice::DontNeed, self.range.start, self.range.len())
+            };
+        }
+    }
+}
+
+impl Deref for Part {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `range` lies in the mapping, which is readable and lives as long as `page`; no other part overlaps it,
+        // so only `deref_mut` of this one writes to it.
+        unsafe { slice::from_raw_parts(self.page.as_ptr().add(self.range.start), self.range.len()) }
+    }
+}
+
+impl DerefMut for Part {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and this part is borrowed mutably.
+        unsafe { slice::from_raw_parts_mut(self.page.as_mut_ptr().add(self.range.start), self.range.len()) }
+    }
 }
 
 impl Default for Pages {
@@ -43,6 +102,7 @@ impl Deref for Pages {
         match self {
             Pages::Heap(bytes) => bytes,
             Pages::Mapped(map) => map,
+            Pages::Part(part) => part,
         }
     }
 }
@@ -52,6 +112,7 @@ impl DerefMut for Pages {
         match self {
             Pages::Heap(bytes) => bytes,
             Pages::Mapped(map) => map,
+            Pages::Part(part) => part,
         }
     }
 }
@@ -69,5 +130,29 @@ mod tests {
             pages.fill(7);
             assert!(pages.iter().all(|byte| *byte == 7));
         }
+    }
+
+    #[test]
+    fn parts_of_a_huge_page_do_not_touch_each_other() {
+        let length = 640 << 10;
+        let mut parts = Pages::shared(length);
+        assert_eq!(parts.len(), 3);
+        for (part, value) in parts.iter_mut().zip(1..) {
+            assert!(part.len() == length && part.iter().all(|byte| *byte == 0));
+            part.fill(value);
+        }
+        // What is given back takes nothing from the others.
+        drop(parts.remove(1));
+        for (part, value) in parts.iter().zip([1, 3]) {
+            assert!(part.iter().all(|byte| *byte == value));
+        }
+    }
+
+    #[test]
+    fn what_is_short_or_long_shares_nothing() {
+        for length in [0, 4096, SHORTEST_PART - 4096, SHORTEST_PART + 1, HUGE - 4096, HUGE, 2 * HUGE] {
+            assert_eq!((Pages::sharing(length), Pages::shared(length).len()), (None, 0), "{length}");
+        }
+        assert_eq!((Pages::sharing(SHORTEST_PART), Pages::sharing(HUGE / 2)), (Some(8), Some(2)));
     }
 }
