@@ -113,7 +113,7 @@ impl Chunks {
         })
     }
 
-    /// Appends `length` bytes from byte `offset` of a rank-1 dataset on: decoded chunks are copied straight to where they
+    /// Appends `length` bytes from byte `offset` of a dataset whose chunks follow each other on: decoded chunks are copied straight to where they
     /// go, into memory that nobody had to clear first.
     pub fn append(
         self: &Arc<Self>,
@@ -154,7 +154,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// The bytes `offset..offset + length` of a rank-1 dataset where they lie in one decoded chunk, or in a stretch of
+    /// The bytes `offset..offset + length` of a dataset whose chunks follow each other where they lie in one decoded chunk, or in a stretch of
     /// chunks that were decoded together; `None` elsewhere.
     pub fn lend(self: &Arc<Self>, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let size = self.grid.chunk_bytes().max(1);

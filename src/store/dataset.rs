@@ -186,18 +186,18 @@ impl Dataset {
             return Ok(());
         }
         let start = out.len();
-        let result = match (self.way(interrupt)?, self.description.shape.as_slice()) {
-            // Of an array of higher rank, bytes to come may lie in chunks that were touched already.
-            (Way::Chunks(chunks), [_]) => {
+        let result = match self.way(interrupt)? {
+            // Elsewhere bytes to come may lie in chunks that were touched already.
+            Way::Chunks(chunks) if chunks.grid.is_line() => {
                 let result = chunks.append(offset, length, out, interrupt);
                 chunks.release_behind(offset.saturating_add(length as u64));
                 self.file.check().and(result)
             }
-            (Way::Run(address), _) => {
+            Way::Run(address) => {
                 let result = self.append_run(address, offset, length, out, interrupt);
                 self.file.check().and(result)
             }
-            (Way::Mapped(mapped), _) => {
+            Way::Mapped(mapped) => {
                 let result = mapped.append(offset, length, out, self.fill()?, interrupt);
                 self.file.check().and(result)
             }
@@ -246,13 +246,13 @@ impl Dataset {
     /// As [`Dataset::read_bytes`].
     pub fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let Some(end) = offset.checked_add(length as u64).filter(|end| *end <= self.bytes) else { return Ok(None) };
-        let lent = match (self.way(interrupt)?, self.description.shape.as_slice()) {
-            (Way::Run(address), _) => match address.checked_add(offset) {
+        let lent = match self.way(interrupt)? {
+            Way::Run(address) => match address.checked_add(offset) {
                 Some(address) => Lent::read(&self.file, address, length),
                 None => return Ok(None),
             },
-            (Way::Mapped(mapped), _) => return mapped.lend(offset, length, interrupt),
-            (Way::Chunks(chunks), [_]) => {
+            Way::Mapped(mapped) => return mapped.lend(offset, length, interrupt),
+            Way::Chunks(chunks) if chunks.grid.is_line() => {
                 let lent = chunks.lend(offset, length, interrupt);
                 chunks.release_behind(end);
                 lent
@@ -280,8 +280,8 @@ impl Dataset {
             }
             Way::Chunks(chunks) => {
                 let result = chunks.read(offset, out, interrupt);
-                // Of an array of higher rank, as above.
-                if self.description.shape.len() == 1 {
+                // As in `append_once`.
+                if chunks.grid.is_line() {
                     chunks.release_far_behind(offset.saturating_add(out.len() as u64));
                 }
                 result

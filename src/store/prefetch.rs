@@ -66,8 +66,9 @@ impl Chunks {
             return Ok(Ahead { sequential, ..Ahead::default() });
         }
         let mut chunks = Vec::new();
-        if length > size && self.grid.chunk_at(offset) != last {
-            // A long request: its own chunks first. (Counted twice in an array whose chunks several boxes meet.)
+        if (length > size || !self.grid.is_line()) && self.grid.chunk_at(offset) != last {
+            // Its own chunks first: those of a long request, and of any in an array whose rows many chunks share. (Counted
+            // twice where several boxes meet them.)
             self.grid.visit(offset, length, |index, _| {
                 chunks.push(index);
                 Ok::<_, Error>(())
