@@ -35,12 +35,14 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
     let place = Place::find_settled(&arguments.place, &arguments.reading, &interrupt)?;
-    let (found, mut failures) = tables::below(&place, &interrupt)?;
-    let Some(verified) = verify::all(&found, &interrupt)? else {
+    let found = tables::below(&place, &interrupt)?;
+    let Some(verified) = verify::all(&found.tables, &interrupt)? else {
         eprintln!("hepfs: interrupted; what was found so far stays kept");
         return Ok(ExitCode::from(INTERRUPTED));
     };
     let findings = place.context.findings();
+    let several = place.context.files().len() > 1;
+    let mut failures = found.failures;
     for one in verified.iter().filter(|one| verify::has_failed(one)) {
         failures.push((one.path.clone(), one.found.clone().unwrap_or_default()));
     }
@@ -53,7 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             })
             .collect();
         let report = json!({
-            "tables": found.iter().map(|table| &table.path).collect::<Vec<_>>(),
+            "tables": found.tables.iter().map(|table| &table.path).collect::<Vec<_>>(),
             "findings": findings,
             "search_indexes": verified,
             "failures": failures.iter().map(|(path, reason)| json!({ "path": path, "reason": reason })).collect::<Vec<_>>(),
@@ -62,14 +64,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     } else {
         let mut lines: Vec<String> = findings
             .iter()
-            .map(|(_, finding)| printable(&format!("{}: {}: {}", finding.path, finding.rule, finding.found)))
+            .map(|(source, finding)| {
+                let source = if several { format!("{}:", source.display()) } else { String::new() };
+                printable(&format!("{source}{}: {}: {}", finding.path, finding.rule, finding.found))
+            })
             .collect();
         lines.extend(verified.iter().map(list::line));
         lines.extend(failures.iter().map(|(path, reason)| printable(&format!("{path}: FAILED: {reason}"))));
         let right = verified.iter().filter(|one| !one.verdict.is_fault() && !verify::has_failed(one)).count();
         lines.push(format!(
             "{} tables, {} rules broken, {right} of {} search indexes verified",
-            found.len(),
+            found.tables.len(),
             findings.len(),
             verified.len(),
         ));

@@ -30,11 +30,11 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let place = Place::find(&arguments.place, &arguments.reading)?;
-    let (found, failures) = tables::below(&place, &Interrupt::new())?;
-    for (name, reason) in &failures {
+    let found = tables::below(&place, &Interrupt::new())?;
+    for (name, reason) in &found.failures {
         eprintln!("hepfs: {}: {}", printable(name), printable(reason));
     }
-    let described = found.iter().flat_map(|table| table.indexes.iter().map(describe));
+    let described = found.tables.iter().flat_map(|table| table.indexes.iter().map(describe));
     let lines: Vec<String> = described.map(|one| if arguments.json { json(&one) } else { line(&one) }).collect();
     let mut out = std::io::stdout().lock();
     for line in &lines {
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if lines.is_empty() && !arguments.json {
         writeln!(out, "no search index").map_err(Error::io("standard output"))?;
     }
-    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if found.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 pub(in crate::cli) fn json(one: &Description) -> String {

@@ -41,11 +41,11 @@ pub(in crate::cli) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
     let place = Place::find_settled(&arguments.place, &arguments.reading, &interrupt)?;
-    let (found, failures) = tables::below(&place, &interrupt)?;
-    for (name, reason) in &failures {
+    let found = tables::below(&place, &interrupt)?;
+    for (name, reason) in &found.failures {
         eprintln!("hepfs: {}: {}", printable(name), printable(reason));
     }
-    let Some(verified) = all(&found, &interrupt)? else {
+    let Some(verified) = all(&found.tables, &interrupt)? else {
         eprintln!("hepfs: interrupted; what was found so far stays kept");
         return Ok(ExitCode::from(INTERRUPTED));
     };
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         let line = if arguments.json { list::json(one) } else { list::line(one) };
         writeln!(out, "{line}").map_err(Error::io("standard output"))?;
     }
-    let failed = !failures.is_empty() || verified.iter().any(has_failed);
+    let failed = !found.failures.is_empty() || verified.iter().any(has_failed);
     let is_wrong = verified.iter().any(|one| one.verdict.is_fault());
     Ok(exit_code(failed, is_wrong))
 }
