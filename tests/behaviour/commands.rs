@@ -86,6 +86,25 @@ fn check_tells_of_every_file_in_a_folder() {
 }
 
 #[test]
+fn index_commands_say_what_they_cannot_list() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(data("units.h5"), folder.path().join("good.h5")).unwrap();
+    let run = |command: &[&str]| {
+        let output = hepfs(command.iter().copied().chain([folder.path().to_str().unwrap(), "--cache-folder", "none"]));
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    let commands = [&["index", "list"][..], &["index", "list", "--json"], &["index", "verify"], &["check"]];
+    for command in commands {
+        assert_eq!(run(command).0, Some(0), "{command:?}");
+    }
+    std::fs::copy(data("hostile/root_unlistable.h5"), folder.path().join("bad.h5")).unwrap();
+    for command in commands {
+        let (code, said) = run(command);
+        assert!(code == Some(2) && said.contains("bad.h5: ") && said.contains("symbol table"), "{command:?}: {said}");
+    }
+}
+
+#[test]
 fn info_says_what_a_file_holds() {
     assert_eq!(
         said(&["info"], "seed_11_1.h5"),

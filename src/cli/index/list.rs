@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use indicatif::HumanBytes;
 
-use super::Listed;
+use super::{Listed, verify};
 use crate::cli::Error;
 use crate::cli::options::Reading;
 use crate::cli::place::Place;
@@ -16,7 +16,8 @@ use crate::source::Interrupt;
 
 /// Say which search indexes tables have, and what is known of each
 ///
-/// Exit code: 1 where a run of `hepfs index` was ended while it changed a file.
+/// Reads no index and no column. Exit code: 0 where every table was listed, whatever is known of its indexes; 1 where a run of
+/// `hepfs index` was ended while it changed a file; 2 where a directory could not be listed.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     /// An HDF5 file or a folder, and the path of a table or a group in it as a mount would show it
@@ -43,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if lines.is_empty() && !arguments.json {
         writeln!(out, "no search index").map_err(Error::io("standard output"))?;
     }
-    Ok(if found.failures.is_empty() && !is_unfinished { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(verify::exit_code(!found.failures.is_empty(), is_unfinished))
 }
 
 pub(in crate::cli) fn json(one: &Description) -> String {
