@@ -7,8 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::index::{list, verify};
-use super::options::Reading;
-use super::place::Place;
+use super::place::Named;
 use super::signals::INTERRUPTED;
 use super::{Error, tables};
 use crate::fs::tree::printable;
@@ -20,21 +19,17 @@ use crate::source::Interrupt;
 /// rule is broken, 2 where something could not be looked at.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// An HDF5 file or a folder, and a path in it as a mount would show it
-    #[arg(value_name = "SOURCE[:PATH]")]
-    place: String,
-
     /// One JSON object: tables, findings, search_indexes, failures
     #[arg(long)]
     json: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    named: Named,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
-    let place = Place::find_settled(&arguments.place, &arguments.reading, &interrupt)?;
+    let place = arguments.named.find_settled(&interrupt)?;
     let found = tables::below(&place, &interrupt)?;
     let Some(verified) = verify::all(&found.tables, &interrupt)? else {
         eprintln!("hepfs: interrupted; what was found so far stays kept");

@@ -12,8 +12,7 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 
 use super::Error;
-use super::options::Reading;
-use super::place::Place;
+use super::place::{Named, Place};
 use super::signals::{self, INTERRUPTED};
 use crate::fs::tree::printable;
 use crate::fs::{Kind, NodeRef};
@@ -51,10 +50,6 @@ const DEEPEST: usize = 64;
     hepfs prepare --csv run.h5:run_042     table.csv and columns/*.csv of one table\n  \
     hepfs prepare --stats run.h5           statistics, so that queries skip what they can")]
 pub(super) struct Arguments {
-    /// An HDF5 file or a folder, and a path in it as a mount would show it: a table, a group, or one file
-    #[arg(value_name = "SOURCE[:PATH]")]
-    place: String,
-
     /// Only CSV: table.csv, head.csv and columns/*.csv, written as --csv-null and --csv-separator say
     #[arg(long)]
     csv: bool,
@@ -64,7 +59,7 @@ pub(super) struct Arguments {
     stats: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    named: Named,
 }
 
 /// Something to prepare.
@@ -92,13 +87,13 @@ enum Outcome {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    if arguments.reading.keeps_nothing() {
+    if arguments.named.reading.keeps_nothing() {
         return Err(Error::Usage("there is no cache folder to keep anything in: name one with --cache-folder".into()));
     }
     let start = Instant::now();
     let interrupt = Interrupt::new();
     let watched = Watched::new(interrupt.clone())?;
-    let place = Place::find_settled(&arguments.place, &arguments.reading, &interrupt)?;
+    let place = arguments.named.find_settled(&interrupt)?;
     let mut collected = Collected::default();
     if place.is_directory() {
         collected.directory(&place.node, "", 0, &interrupt)?;

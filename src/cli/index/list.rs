@@ -8,8 +8,7 @@ use indicatif::HumanBytes;
 
 use super::{Listed, verify};
 use crate::cli::Error;
-use crate::cli::options::Reading;
-use crate::cli::place::Place;
+use crate::cli::place::Named;
 use crate::fs::tree::printable;
 use crate::indexes::{Description, describe};
 use crate::source::Interrupt;
@@ -20,20 +19,16 @@ use crate::source::Interrupt;
 /// `hepfs index` was ended while it changed a file; 2 where a directory could not be listed.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// An HDF5 file or a folder, and the path of a table or a group in it as a mount would show it
-    #[arg(value_name = "SOURCE[:PATH]")]
-    place: String,
-
     /// A JSON object a line, as in .hepfs/indexes
     #[arg(long)]
     json: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    named: Named,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let place = Place::find(&arguments.place, &arguments.reading)?;
+    let place = arguments.named.find()?;
     let Listed { below: found, is_unfinished } = Listed::new(&place, &Interrupt::new())?;
     let described = found.tables.iter().flat_map(|table| table.indexes.iter().map(describe));
     let lines: Vec<String> = described.map(|one| if arguments.json { json(&one) } else { line(&one) }).collect();

@@ -9,8 +9,7 @@ use clap::Args;
 
 use super::{Listed, list};
 use crate::cli::Error;
-use crate::cli::options::Reading;
-use crate::cli::place::Place;
+use crate::cli::place::Named;
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::fs::tree::printable;
@@ -25,21 +24,17 @@ use crate::table::{SearchIndex, Table};
 /// breaks a rule) or a run of `hepfs index` was ended while it changed a file, 2 where one could not be verified.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// An HDF5 file or a folder, and the path of a table or a group in it as a mount would show it
-    #[arg(value_name = "SOURCE[:PATH]")]
-    place: String,
-
     /// A JSON object a line, as in .hepfs/indexes
     #[arg(long)]
     json: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    named: Named,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
-    let place = Place::find_settled(&arguments.place, &arguments.reading, &interrupt)?;
+    let place = arguments.named.find_settled(&interrupt)?;
     let Listed { below: found, is_unfinished } = Listed::new(&place, &interrupt)?;
     let Some(verified) = all(&found.tables, &interrupt)? else {
         eprintln!("hepfs: interrupted; what was found so far stays kept");
