@@ -11,6 +11,7 @@ use super::options::Reading;
 use crate::fs::tree::{self, Context};
 use crate::fs::{Kind, NodeRef};
 use crate::source::{Identity, Interrupt};
+use crate::table::Table;
 
 /// How long to wait for a file that is written to: for file systems that count time in whole seconds.
 const LONGEST_SETTLING: Duration = Duration::from_secs(4);
@@ -97,6 +98,20 @@ impl Place {
     /// Whether it is a directory.
     pub fn is_directory(&self) -> bool {
         self.node.attributes().kind == Kind::Directory
+    }
+
+    /// The table that it is.
+    ///
+    /// # Errors
+    /// Where it is none, or cannot be listed.
+    pub fn table(&self, interrupt: &Interrupt) -> Result<Arc<Table>, Error> {
+        let none = || Error::Usage(format!("{}: not a table", self.name));
+        if !self.is_directory() {
+            return Err(none());
+        }
+        // Lists the group, which is when its table is known.
+        self.node.children(interrupt).map_err(|error| self.failed(error))?;
+        self.node.table().ok_or_else(none)
     }
 
     /// As an error about this place.

@@ -79,14 +79,9 @@ struct Opened {
 impl Opened {
     fn new(text: &str, reading: &Reading, interrupt: &Interrupt) -> Result<Self, Error> {
         let place = Place::find(text, reading)?;
-        let is_none = || Error::Usage(format!("{}: not a table", place.name));
-        if !place.is_directory() {
-            return Err(is_none());
-        }
-        // Lists the group, which is when its table is known.
-        place.node.children(interrupt).map_err(|error| place.failed(error))?;
-        let table = place.node.table().ok_or_else(is_none)?;
-        let [file] = <[_; 1]>::try_from(place.context.files()).map_err(|_| is_none())?;
+        let table = place.table(interrupt)?;
+        let several = |_| Error::Usage(format!("{}: not a table of one file", place.name));
+        let [file] = <[_; 1]>::try_from(place.context.files()).map_err(several)?;
         Ok(Self { place, table, file })
     }
 }
