@@ -1,8 +1,7 @@
 //! The values of a column, or of some of its rows, in memory.
 
-use std::cmp::Ordering;
 use std::ops::Range;
-use std::sync::atomic::{self, AtomicU64};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{Array, AsArray, BooleanArray, UInt64Array};
 use arrow::buffer::BooleanBuffer;
@@ -57,7 +56,7 @@ impl Wanted {
             let rows = elements(task, order, range.start + part.start..range.start + part.end)?;
             for row in rows.values() {
                 if let Some(word) = bits.get((row / 64) as usize) {
-                    word.fetch_or(1 << (row % 64), atomic::Ordering::Relaxed);
+                    word.fetch_or(1 << (row % 64), Ordering::Relaxed);
                 }
             }
             Ok(())
@@ -108,7 +107,8 @@ pub(super) struct Column {
 }
 
 impl Column {
-    fn find(&self, row: u64) -> Option<(&Keys, usize)> {
+    /// The value of a row, if it is here.
+    pub fn value(&self, row: u64) -> Option<Value<'_>> {
         let step = row / self.step;
         let at = match &self.wanted {
             None => row % self.step,
@@ -118,20 +118,26 @@ impl Column {
         let mut at = at as usize;
         for keys in self.parts.get(step as usize)? {
             if at < keys.len() {
-                return Some((keys, at));
+                return Some(Value { row, keys, at });
             }
             at -= keys.len();
         }
         None
     }
+}
 
-    /// The order of two rows that are here.
-    pub fn order(&self, a: u64, b: u64) -> Ordering {
-        match (self.find(a), self.find(b)) {
-            (Some((a_keys, a_at)), Some((b_keys, b_at))) => a_keys.order_among(a_at, b_keys, b_at).then(a.cmp(&b)),
-            // Rows past the end were refused.
-            _ => Ordering::Equal,
-        }
+/// A value that was gathered.
+#[derive(Clone, Copy)]
+pub(super) struct Value<'a> {
+    pub row: u64,
+    keys: &'a Keys,
+    at: usize,
+}
+
+impl Value<'_> {
+    /// Whether this comes first, where it stands in the index: of equal values, by the row.
+    pub fn is_before(&self, other: &Self) -> bool {
+        self.keys.order_among(self.at, other.keys, other.at).then(self.row.cmp(&other.row)).is_lt()
     }
 }
 

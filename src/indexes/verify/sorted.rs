@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::column::in_parallel;
-use super::gather::{Column, Refusal, Wanted, elements, gather};
+use super::gather::{Column, Refusal, Value, Wanted, elements, gather};
 use super::{Task, Verdict};
 use crate::indexes::order::Keys;
 use crate::indexes::verdict::Facts;
@@ -104,13 +104,16 @@ fn follow(task: &Task<'_>, order: &dyn Rows, range: &Range<u64>, column: &Column
     in_parallel(range.end - range.start, STEP, task, &|part| {
         let first = (range.start + part.start).saturating_sub(1);
         let rows = elements(task, order, first..range.start + part.end)?;
-        for (at, pair) in (first + 1..).zip(rows.values().windows(2)) {
-            if let [before, row] = pair
-                && column.order(*before, *row).is_ge()
-            {
-                let found = format!("row {row} behind row {before}");
+        let mut before: Option<Value<'_>> = None;
+        for (at, row) in (first..).zip(rows.values()) {
+            let value = column.value(*row);
+            // One that was not gathered is none of those that the index named a moment ago.
+            let is_right = value.is_some_and(|value| before.is_none_or(|before| before.is_before(&value)));
+            if !is_right {
+                let found = format!("row {row} behind row {}", before.map_or(*row, |before| before.row));
                 return Err(Verdict::broken(ORDER, format!("element {at}"), found).into());
             }
+            before = value;
         }
         Ok(())
     })
