@@ -7,8 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::index::{list, verify};
-use super::options::Reading;
-use super::place::Place;
+use super::place::Named;
 use super::signals::INTERRUPTED;
 use super::{Error, tables};
 use crate::fs::tree::printable;
@@ -20,27 +19,25 @@ use crate::source::Interrupt;
 /// rule is broken, 2 where something could not be looked at.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// An HDF5 file or a folder, and a path in it as a mount would show it
-    #[arg(value_name = "SOURCE[:PATH]")]
-    place: String,
-
     /// One JSON object: tables, findings, search_indexes, failures
     #[arg(long)]
     json: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    named: Named,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
-    let place = Place::find_settled(&arguments.place, &arguments.reading, &interrupt)?;
-    let (found, mut failures) = tables::below(&place, &interrupt)?;
-    let Some(verified) = verify::all(&found, &interrupt)? else {
+    let place = arguments.named.find_settled(&interrupt)?;
+    let found = tables::below(&place, &interrupt)?;
+    let Some(verified) = verify::all(&found.tables, &interrupt)? else {
         eprintln!("hepfs: interrupted; what was found so far stays kept");
         return Ok(ExitCode::from(INTERRUPTED));
     };
     let findings = place.context.findings();
+    let several = place.context.files().len() > 1;
+    let mut failures = found.failures;
     for one in verified.iter().filter(|one| verify::has_failed(one)) {
         failures.push((one.path.clone(), one.found.clone().unwrap_or_default()));
     }
@@ -53,7 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             })
             .collect();
         let report = json!({
-            "tables": found.iter().map(|table| &table.path).collect::<Vec<_>>(),
+            "tables": found.tables.iter().map(|table| &table.path).collect::<Vec<_>>(),
             "findings": findings,
             "search_indexes": verified,
             "failures": failures.iter().map(|(path, reason)| json!({ "path": path, "reason": reason })).collect::<Vec<_>>(),
@@ -62,14 +59,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     } else {
         let mut lines: Vec<String> = findings
             .iter()
-            .map(|(_, finding)| printable(&format!("{}: {}: {}", finding.path, finding.rule, finding.found)))
+            .map(|(source, finding)| {
+                let source = if several { format!("{}:", source.display()) } else { String::new() };
+                printable(&format!("{source}{}: {}: {}", finding.path, finding.rule, finding.found))
+            })
             .collect();
         lines.extend(verified.iter().map(list::line));
         lines.extend(failures.iter().map(|(path, reason)| printable(&format!("{path}: FAILED: {reason}"))));
         let right = verified.iter().filter(|one| !one.verdict.is_fault() && !verify::has_failed(one)).count();
         lines.push(format!(
             "{} tables, {} rules broken, {right} of {} search indexes verified",
-            found.len(),
+            found.tables.len(),
             findings.len(),
             verified.len(),
         ));

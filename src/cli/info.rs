@@ -7,8 +7,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::Error;
-use super::options::Reading;
-use super::place::Place;
+use super::place::Named;
 use crate::fs::tree::printable;
 use crate::fs::{Kind, NodeRef};
 use crate::source::Interrupt;
@@ -19,20 +18,16 @@ const DEEPEST: usize = 32;
 /// Say which tables and arrays a file holds, and which rules it breaks
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// An HDF5 file or a folder, and a path in it as a mount would show it
-    #[arg(value_name = "SOURCE[:PATH]")]
-    place: String,
-
     /// The metadata.json of that one directory
     #[arg(long)]
     json: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    named: Named,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let place = Place::find(&arguments.place, &arguments.reading)?;
+    let place = arguments.named.find()?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     if arguments.json {
         let bytes = metadata_of(&place.node).map_err(|error| place.failed(error))?;

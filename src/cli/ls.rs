@@ -7,8 +7,7 @@ use bstr::ByteSlice;
 use clap::Args;
 
 use super::Error;
-use super::options::Reading;
-use super::place::Place;
+use super::place::Named;
 use crate::fs::tree::printable;
 use crate::fs::{self, Kind, NodeRef};
 use crate::source::Interrupt;
@@ -18,20 +17,16 @@ use crate::views::{Effort, Size};
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hepfs ls -l run.h5:run_042/columns")]
 pub(super) struct Arguments {
-    /// An HDF5 file or a folder, and a path in it as a mount would show it
-    #[arg(value_name = "SOURCE[:PATH]")]
-    place: String,
-
     /// Sizes as well; `<=` before one that takes a pass over the values to know (`hepfs prepare` does it ahead)
     #[arg(short, long)]
     long: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    named: Named,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let place = Place::find(&arguments.place, &arguments.reading)?;
+    let place = arguments.named.find()?;
     let interrupt = Interrupt::new();
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut list = |name: &str, kind: Kind, node: &dyn Fn() -> Result<NodeRef, fs::Error>| {

@@ -4,14 +4,55 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use clap::Args;
+
 use super::Error;
 use super::options::Reading;
 use crate::fs::tree::{self, Context};
 use crate::fs::{Kind, NodeRef};
 use crate::source::{Identity, Interrupt};
+use crate::table::Table;
 
 /// How long to wait for a file that is written to: for file systems that count time in whole seconds.
 const LONGEST_SETTLING: Duration = Duration::from_secs(4);
+
+/// A place, as arguments name it, and how it is read.
+#[derive(Debug, Args)]
+pub(super) struct Named {
+    /// An HDF5 file or a folder, and a path in it as a mount would show it
+    #[arg(value_name = "SOURCE[:PATH]")]
+    place: String,
+
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+impl Named {
+    /// Finds it.
+    ///
+    /// # Errors
+    /// As [`Place::find`].
+    pub fn find(&self) -> Result<Place, Error> {
+        Place::find(&self.place, &self.reading)
+    }
+
+    /// Finds it once the file has not been written to for a moment, so that what is learnt of it can be kept.
+    ///
+    /// # Errors
+    /// As [`Place::find`].
+    pub fn find_settled(&self, interrupt: &Interrupt) -> Result<Place, Error> {
+        let (source, _) = split(&self.place);
+        let end = Instant::now() + LONGEST_SETTLING;
+        let settled = || {
+            let metadata = std::fs::metadata(&source);
+            metadata.is_ok_and(|metadata| Identity::of(&metadata).is_settled_at(SystemTime::now()))
+        };
+        while source.is_file() && !settled() && Instant::now() < end && !interrupt.is_raised() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Place::open(&self.place, self.reading.context()?, interrupt)
+    }
+}
 
 /// A node found without mounting.
 pub(super) struct Place {
@@ -41,37 +82,12 @@ impl Place {
     /// # Errors
     /// Where the source cannot be opened, or shows no such name.
     pub fn find(text: &str, reading: &Reading) -> Result<Self, Error> {
-        let (source, path) = split(text);
-        let context = reading.context()?;
-        Self::open(text, source, &path, context, &Interrupt::new())
+        Self::open(text, reading.context()?, &Interrupt::new())
     }
 
-    /// As [`Place::find`], once the file has not been written to for a moment, so that what is learnt of it can be kept.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn find_settled(text: &str, reading: &Reading, interrupt: &Interrupt) -> Result<Self, Error> {
+    fn open(text: &str, context: Arc<Context>, interrupt: &Interrupt) -> Result<Self, Error> {
         let (source, path) = split(text);
-        let context = reading.context()?;
-        let end = Instant::now() + LONGEST_SETTLING;
-        let settled = || {
-            let metadata = std::fs::metadata(&source);
-            metadata.is_ok_and(|metadata| Identity::of(&metadata).is_settled_at(SystemTime::now()))
-        };
-        while source.is_file() && !settled() && Instant::now() < end && !interrupt.is_raised() {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Self::open(text, source, &path, context, interrupt)
-    }
-
-    fn open(
-        text: &str,
-        source: PathBuf,
-        path: &str,
-        context: Arc<Context>,
-        interrupt: &Interrupt,
-    ) -> Result<Self, Error> {
-        let mut node = tree::root(&context, std::slice::from_ref(&source), interrupt)?;
+        let mut node = tree::root(&context, &[source], interrupt)?;
         let failed = |error| Error::Tree { path: text.to_owned(), error };
         for part in path.split('/').filter(|part| !part.is_empty()) {
             node = node.lookup(part.as_bytes(), interrupt).map_err(failed)?;
@@ -82,6 +98,20 @@ impl Place {
     /// Whether it is a directory.
     pub fn is_directory(&self) -> bool {
         self.node.attributes().kind == Kind::Directory
+    }
+
+    /// The table that it is.
+    ///
+    /// # Errors
+    /// Where it is none, or cannot be listed.
+    pub fn table(&self, interrupt: &Interrupt) -> Result<Arc<Table>, Error> {
+        let none = || Error::Usage(format!("{}: not a table", self.name));
+        if !self.is_directory() {
+            return Err(none());
+        }
+        // Lists the group, which is when its table is known.
+        self.node.children(interrupt).map_err(|error| self.failed(error))?;
+        self.node.table().ok_or_else(none)
     }
 
     /// As an error about this place.

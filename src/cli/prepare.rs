@@ -1,20 +1,19 @@
 //! `hepfs prepare SOURCE[:path]`: what would take time at a first open, done ahead and kept.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bstr::ByteSlice;
 use clap::Args;
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::HumanBytes;
 use parking_lot::Mutex;
 
 use super::Error;
-use super::options::Reading;
-use super::place::Place;
-use super::signals::{self, INTERRUPTED};
+use super::place::{Named, Place};
+use super::progress::Watched;
+use super::signals::INTERRUPTED;
 use crate::fs::tree::printable;
 use crate::fs::{Kind, NodeRef};
 use crate::source::Interrupt;
@@ -23,11 +22,8 @@ use crate::store::statistics::Learner;
 use crate::table::Table;
 use crate::views::{Effort, Size};
 
-/// How often the bar moves and signals are looked for.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// How often lines tell of progress where there is no terminal.
-const LINES: Duration = Duration::from_secs(10);
+/// How often is looked whether what was computed is written.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// How long what was computed may take to be written.
 const LONGEST_WRITE: Duration = Duration::from_secs(30);
@@ -51,10 +47,6 @@ const DEEPEST: usize = 64;
     hepfs prepare --csv run.h5:run_042     table.csv and columns/*.csv of one table\n  \
     hepfs prepare --stats run.h5           statistics, so that queries skip what they can")]
 pub(super) struct Arguments {
-    /// An HDF5 file or a folder, and a path in it as a mount would show it: a table, a group, or one file
-    #[arg(value_name = "SOURCE[:PATH]")]
-    place: String,
-
     /// Only CSV: table.csv, head.csv and columns/*.csv, written as --csv-null and --csv-separator say
     #[arg(long)]
     csv: bool,
@@ -64,7 +56,7 @@ pub(super) struct Arguments {
     stats: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    named: Named,
 }
 
 /// Something to prepare.
@@ -92,13 +84,15 @@ enum Outcome {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    if arguments.reading.keeps_nothing() {
+    if arguments.named.reading.keeps_nothing() {
         return Err(Error::Usage("there is no cache folder to keep anything in: name one with --cache-folder".into()));
     }
     let start = Instant::now();
     let interrupt = Interrupt::new();
-    let watched = Watched::new(interrupt.clone())?;
-    let place = Place::find_settled(&arguments.place, &arguments.reading, &interrupt)?;
+    let done = Arc::new(Mutex::new(Done::default()));
+    let of_bar = done.clone();
+    let watched = Watched::new(interrupt.clone(), 0, move || of_bar.lock().blocks())?;
+    let place = arguments.named.find_settled(&interrupt)?;
     let mut collected = Collected::default();
     if place.is_directory() {
         collected.directory(&place.node, "", 0, &interrupt)?;
@@ -119,7 +113,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         // Last: whoever goes through a column for another reason learns them in passing.
         tasks.extend(statistics);
     }
-    watched.expect(&tasks);
+    watched.expect(tasks.iter().map(|task| task.work.progress().1).sum());
 
     let (mut kept, mut was_kept, mut arithmetic) = (0_u64, 0_u64, 0_u64);
     let width = tasks.iter().map(|task| printable(&task.name).chars().count()).max().unwrap_or(0).min(60);
@@ -127,14 +121,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         if interrupt.is_raised() {
             break;
         }
-        watched.begin(task);
+        watched.say(&printable(&task.name));
+        done.lock().now = Some(task.work.clone());
         let begun = Instant::now();
         let outcome = match &task.work {
             Work::File(node) => prepare(node, &place, &interrupt),
             Work::Statistics { .. } => learn(&task.work, &place, &interrupt),
         };
         let seconds = begun.elapsed().as_secs_f64();
-        watched.end(task);
+        done.lock().end();
         let Some(outcome) = outcome else { break };
         let said = match outcome {
             Outcome::Kept(what) => {
@@ -154,7 +149,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                 format!("FAILED: {}", printable(&reason))
             }
         };
-        watched.say(&format!("{:width$}  {said}", printable(&task.name)))?;
+        watched.write(&format!("{:width$}  {said}", printable(&task.name)))?;
     }
     let interrupted = interrupt.is_raised();
     watched.finish();
@@ -273,6 +268,25 @@ impl Work {
     }
 }
 
+/// What was done so far.
+#[derive(Default)]
+struct Done {
+    /// Blocks of what is done.
+    before: u64,
+    /// What is being done.
+    now: Option<Work>,
+}
+
+impl Done {
+    fn blocks(&self) -> u64 {
+        self.before + self.now.as_ref().map_or(0, |work| work.progress().0)
+    }
+
+    fn end(&mut self) {
+        self.before += self.now.take().map_or(0, |work| work.progress().1);
+    }
+}
+
 /// Does the passes of a file; `None` where it was interrupted.
 fn prepare(node: &NodeRef, place: &Place, interrupt: &Interrupt) -> Option<Outcome> {
     if let Some(reason) = node.why_not_kept() {
@@ -290,7 +304,7 @@ fn prepare(node: &NodeRef, place: &Place, interrupt: &Interrupt) -> Option<Outco
     let kept = loop {
         match node.progress().map(|progress| progress.kept) {
             Some(None) if interrupt.is_raised() => return None,
-            Some(None) if Instant::now() < end => std::thread::sleep(LOOK / 25),
+            Some(None) if Instant::now() < end => std::thread::sleep(LOOK),
             // Arithmetic after all, once some labels were looked at.
             None => return Some(Outcome::Arithmetic(format!("{bytes:>16} bytes"))),
             Some(kept) => break kept.unwrap_or(false),
@@ -327,91 +341,4 @@ fn learn(work: &Work, place: &Place, interrupt: &Interrupt) -> Option<Outcome> {
         true => Outcome::Kept(what),
         false => Outcome::Failed(not_kept(*why_not_kept, place)),
     })
-}
-
-/// The bar and the signals, on a thread of their own.
-struct Watched {
-    bar: ProgressBar,
-    shared: Arc<Shared>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Shared {
-    over: AtomicBool,
-    /// The file being prepared, and the blocks of those before it.
-    now: Mutex<(Option<(String, Work)>, u64)>,
-}
-
-impl Watched {
-    /// Raises `interrupt` when a signal says to end; a second one ends the program.
-    fn new(interrupt: Interrupt) -> Result<Self, Error> {
-        let signalled = signals::caught()?;
-        let bar = ProgressBar::new(0);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} % {eta:>4}  {wide_msg}") {
-            bar.set_style(style);
-        }
-        let shared = Arc::new(Shared::default());
-        let (for_thread, its_bar) = (shared.clone(), bar.clone());
-        let watch = move || {
-            let plain = !std::io::stderr().is_terminal();
-            let mut said = Instant::now();
-            while !for_thread.over.load(Ordering::Relaxed) {
-                if signalled.load(Ordering::Relaxed) {
-                    interrupt.raise();
-                }
-                let now = for_thread.now.lock();
-                if let (Some((name, work)), before) = &*now {
-                    let (done, all) = work.progress();
-                    its_bar.set_position(before + done);
-                    if plain && said.elapsed() > LINES {
-                        said = Instant::now();
-                        eprintln!("hepfs: {name}: {} %", 100 * done / all.max(1));
-                    }
-                }
-                drop(now);
-                std::thread::sleep(LOOK);
-            }
-        };
-        let thread = std::thread::Builder::new().name("hepfs-progress".to_owned()).spawn(watch);
-        Ok(Self { bar, shared, thread: Some(thread.map_err(Error::io("starting a thread"))?) })
-    }
-
-    /// Sets the length of the bar.
-    fn expect(&self, tasks: &[Task]) {
-        self.bar.set_length(tasks.iter().map(|task| task.work.progress().1).sum());
-    }
-
-    fn begin(&self, task: &Task) {
-        let name = printable(&task.name);
-        self.bar.set_message(name.clone());
-        self.shared.now.lock().0 = Some((name, task.work.clone()));
-    }
-
-    fn end(&self, task: &Task) {
-        let mut now = self.shared.now.lock();
-        now.0 = None;
-        now.1 += task.work.progress().1;
-        self.bar.set_position(now.1);
-    }
-
-    /// Writes a line above the bar.
-    fn say(&self, line: &str) -> Result<(), Error> {
-        self.bar.suspend(|| writeln!(std::io::stdout(), "{line}")).map_err(Error::io("standard output"))
-    }
-
-    fn finish(&self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        self.shared.over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // It has nothing to say.
-            let _ = thread.join();
-        }
-        self.bar.finish_and_clear();
-    }
 }

@@ -1,10 +1,10 @@
 //! A progress bar, and the signals that end what it tells of.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -14,6 +14,9 @@ use crate::source::Interrupt;
 
 /// How often the bar moves and signals are looked for.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// How often a line tells of progress where there is no terminal.
+const LINES: Duration = Duration::from_secs(10);
 
 /// Looks after a signal before the program ends however it stands: whoever reads its output may have stopped reading.
 const MOST_LOOKS: u32 = 10;
@@ -36,7 +39,8 @@ impl Watched {
         let over = Arc::new(AtomicBool::new(false));
         let (is_over, its_bar) = (over.clone(), bar.clone());
         let watch = move || {
-            let mut looks = 0;
+            let is_plain = !std::io::stderr().is_terminal();
+            let (mut looks, mut said) = (0, Instant::now());
             while !is_over.load(Ordering::Relaxed) {
                 if signalled.load(Ordering::Relaxed) {
                     interrupt.raise();
@@ -47,8 +51,16 @@ impl Watched {
                 }
                 // What takes a moment needs no bar.
                 std::thread::park_timeout(LOOK);
-                if !its_bar.is_finished() {
-                    its_bar.set_position(position());
+                // Nor does what is not known to take any time.
+                if its_bar.is_finished() || its_bar.length() == Some(0) {
+                    continue;
+                }
+                its_bar.set_position(position());
+                let what = its_bar.message();
+                if is_plain && !what.is_empty() && said.elapsed() > LINES {
+                    said = Instant::now();
+                    let all = its_bar.length().unwrap_or(0).max(1);
+                    eprintln!("hepfs: {} %: {what}", its_bar.position().saturating_mul(100) / all);
                 }
             }
         };
@@ -56,7 +68,12 @@ impl Watched {
         Ok(Self { bar, over, thread: Some(thread.map_err(Error::io("starting a thread"))?) })
     }
 
-    /// What is being done.
+    /// Sets the length of the bar.
+    pub fn expect(&self, length: u64) {
+        self.bar.set_length(length);
+    }
+
+    /// What is being done. Where there is no terminal, it is what lines tell of now and then.
     pub fn say(&self, what: &str) {
         self.bar.set_message(what.to_owned());
     }

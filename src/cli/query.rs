@@ -75,12 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     }
     let place = Place::find(&arguments.place, &arguments.reading)?;
     let interrupt = Interrupt::new();
-    if !place.is_directory() {
-        return Err(Error::Usage(format!("{}: not a table", place.name)));
-    }
-    // Lists the group, which is when its table is known.
-    place.node.children(&interrupt).map_err(|error| place.failed(error))?;
-    let table = place.node.table().ok_or_else(|| Error::Usage(format!("{}: not a table", place.name)))?;
+    let table = place.table(&interrupt)?;
     let explained = |error: query::Error| Error::Usage(explained(&arguments.expression, &error));
     let predicate = expression::parse(&arguments.expression).map_err(explained)?;
     let bound = Bound::trusting(&table, &predicate, place.context.trust).map_err(explained)?;

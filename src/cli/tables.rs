@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Error;
 use super::place::Place;
+use crate::fs::tree::Opened;
 use crate::fs::{Kind, NodeRef};
 use crate::source::Interrupt;
 use crate::table::Table;
@@ -11,8 +12,16 @@ use crate::table::Table;
 /// Deepest directory looked into.
 const DEEPEST: usize = 64;
 
-/// Tables, and directories that cannot be listed with the reason.
-pub(super) type Below = (Vec<Arc<Table>>, Vec<(String, String)>);
+/// What lies below a place.
+#[derive(Default)]
+pub(super) struct Below {
+    /// Tables.
+    pub tables: Vec<Arc<Table>>,
+    /// Directories that cannot be listed, with the reason.
+    pub failures: Vec<(String, String)>,
+    /// The files: a folder lets go of one that nobody holds, and its findings would go with it.
+    files: Vec<Arc<Opened>>,
+}
 
 /// All tables at and below a place.
 ///
@@ -22,14 +31,14 @@ pub(super) fn below(place: &Place, interrupt: &Interrupt) -> Result<Below, Error
     if !place.is_directory() {
         return Err(Error::Usage(format!("{} is no directory; give a group, a table or a file", place.name)));
     }
-    let mut walk = Walk { found: Vec::new(), failures: Vec::new(), interrupt };
+    let mut walk = Walk { below: Below::default(), place, interrupt };
     walk.directory(&place.node, "", 0);
-    Ok((walk.found, walk.failures))
+    Ok(walk.below)
 }
 
 struct Walk<'a> {
-    found: Vec<Arc<Table>>,
-    failures: Vec<(String, String)>,
+    below: Below,
+    place: &'a Place,
     interrupt: &'a Interrupt,
 }
 
@@ -40,13 +49,18 @@ impl Walk<'_> {
         }
         let children = match directory.children(self.interrupt) {
             Ok(children) => children,
-            Err(error) => return self.failures.push((path.to_owned(), error.to_string())),
+            Err(error) => return self.below.failures.push((path.to_owned(), error.to_string())),
         };
+        if let Some(file) = self.place.context.newest()
+            && !self.below.files.last().is_some_and(|last| Arc::ptr_eq(last, &file))
+        {
+            self.below.files.push(file);
+        }
         // Its own directory, and `columns/` in it.
         if let Some(table) = directory.table()
-            && !self.found.iter().any(|known| Arc::ptr_eq(known, &table))
+            && !self.below.tables.iter().any(|known| Arc::ptr_eq(known, &table))
         {
-            self.found.push(table);
+            self.below.tables.push(table);
         }
         for entry in children.iter().filter(|entry| entry.kind == Kind::Directory) {
             if depth == 0 && entry.name == ".hepfs" {
@@ -55,7 +69,7 @@ impl Walk<'_> {
             let name = if path.is_empty() { entry.name.to_string() } else { format!("{path}/{}", entry.name) };
             match directory.lookup(&entry.name, self.interrupt) {
                 Ok(node) => self.directory(&node, &name, depth + 1),
-                Err(error) => self.failures.push((name, error.to_string())),
+                Err(error) => self.below.failures.push((name, error.to_string())),
             }
         }
     }

@@ -24,7 +24,7 @@ pub use error::Error;
 pub use options::{Options, READ_LIMIT, Region};
 pub use sample::{SampleError, write_sample};
 pub use worker::worker_main;
-pub use writing::{Elements, Exclusive, WRITE_LIMIT, WriteError, Writing, has_journal};
+pub use writing::{Elements, Exclusive, WRITE_LIMIT, WriteError, Writing, journal_of};
 
 /// The variable that makes a writing worker die at a chosen write, for tests.
 #[cfg(debug_assertions)]

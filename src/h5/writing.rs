@@ -148,10 +148,12 @@ fn recover(file: &File, journal: &Path) -> Result<Found, WriteError> {
     })
 }
 
-/// Whether a commit to this file did not come to its end: the next [`Exclusive::open`] puts it back.
-pub fn has_journal(path: &Path) -> bool {
-    let journal = path.canonicalize().map(|path| journal::path_of(&path));
-    journal.is_ok_and(|journal| journal.symlink_metadata().is_ok_and(|metadata| metadata.len() > 0))
+/// The journal of a commit to this file that did not come to its end, or has not yet: the next [`Exclusive::open`] puts the
+/// file back. One that is empty is of a writer that has changed nothing.
+pub fn journal_of(path: &Path) -> Option<PathBuf> {
+    let journal = journal::path_of(&path.canonicalize().ok()?);
+    let metadata = journal.symlink_metadata().ok()?;
+    (metadata.is_file() && metadata.len() > 0).then_some(journal)
 }
 
 /// A worker that writes.

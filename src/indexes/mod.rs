@@ -27,4 +27,4 @@ mod verify;
 
 pub use description::{Description, State, describe};
 pub use verdict::{Facts, Trust, Verdict, facts, known};
-pub use verify::verify;
+pub use verify::{verify, verify_within};

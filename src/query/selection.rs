@@ -31,7 +31,7 @@ const MOST_PER_STEP: u64 = 256;
 const STEPS_OF_A_CORE: u64 = 64;
 
 /// Moves when the same predicate finds other rows in the same file.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The rows of a table that satisfy a predicate, found when somebody asks.
 pub struct Selection {

@@ -1,4 +1,4 @@
-//! A file whose bytes are made once: `metadata.json`, `indexes.json`.
+//! A file whose bytes are made once: `metadata.json`, `indexes.json`, `values.txt`.
 
 use std::sync::OnceLock;
 
@@ -6,34 +6,61 @@ use super::{Effort, LARGEST_SIZE, Size, View};
 use crate::source::Interrupt;
 use crate::store::Error;
 
-/// Bytes made at first use. Making them reads nothing, so even a free size is exact.
+/// What makes the bytes.
+type Make = dyn Fn(&Interrupt) -> Vec<u8> + Send + Sync;
+
+/// Bytes made at first use. Making them reads nothing but labels, so even a free size is exact.
 pub struct ConstantView {
-    make: Box<dyn Fn() -> Vec<u8> + Send + Sync>,
+    make: Box<Make>,
     bytes: OnceLock<Vec<u8>>,
 }
 
 impl ConstantView {
-    /// A view of the bytes that `make` gives; it must always give the same.
-    pub fn new(make: impl Fn() -> Vec<u8> + Send + Sync + 'static) -> Self {
+    /// A view of the bytes that `make` gives; it must always give the same, unless it is interrupted.
+    pub fn new(make: impl Fn(&Interrupt) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self { make: Box::new(make), bytes: OnceLock::new() }
     }
 
-    fn bytes(&self) -> &[u8] {
-        self.bytes.get_or_init(|| (self.make)())
+    fn bytes(&self, interrupt: &Interrupt) -> Result<&[u8], Error> {
+        if let Some(bytes) = self.bytes.get() {
+            return Ok(bytes);
+        }
+        let bytes = (self.make)(interrupt);
+        // What was cut short is kept by nobody.
+        interrupt.check()?;
+        Ok(self.bytes.get_or_init(|| bytes))
     }
 }
 
 impl View for ConstantView {
-    fn size(&self, effort: Effort, _: &Interrupt) -> Result<Size, Error> {
+    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
         if effort == Effort::Known && self.bytes.get().is_none() {
             return Ok(Size::AtMost(LARGEST_SIZE));
         }
-        Ok(Size::Exact(self.bytes().len() as u64))
+        Ok(Size::Exact(self.bytes(interrupt)?.len() as u64))
     }
 
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        let rest = usize::try_from(offset).ok().and_then(|offset| self.bytes().get(offset..)).unwrap_or_default();
+    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        let bytes = self.bytes(interrupt)?;
+        let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
         out.extend_from_slice(&rest[..length.min(rest.len())]);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_interrupt_cut_short_is_made_anew() {
+        let view = ConstantView::new(|interrupt| vec![b'x'; if interrupt.check().is_err() { 1 } else { 3 }]);
+        let raised = Interrupt::new();
+        raised.raise();
+        assert!(matches!(view.size(Effort::Exact, &raised), Err(Error::Interrupted(_))));
+        assert_eq!(view.size(Effort::Exact, &Interrupt::new()).unwrap(), Size::Exact(3));
+        let mut out = Vec::new();
+        view.read(1, 9, &mut out, &raised).unwrap();
+        assert_eq!(out, b"xx");
     }
 }

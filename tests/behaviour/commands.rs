@@ -61,6 +61,49 @@ fn info_names_what_it_cannot_look_into() {
     assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
 }
 
+/// Each file goes again as soon as the next one is looked at, and what is wrong with it stays.
+#[test]
+fn check_tells_of_every_file_in_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["hostile/bad_nrows.h5", "hostile/unequal_columns.h5", "units.h5"] {
+        std::fs::copy(data(name), folder.path().join(name.replace('/', "_"))).unwrap();
+    }
+    let check = |path: &std::path::Path| hepfs(["check".as_ref(), path.as_os_str()]);
+    let output = check(folder.path());
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let mut rules = 0;
+    for name in ["hostile_bad_nrows.h5", "hostile_unequal_columns.h5", "units.h5"] {
+        let file = folder.path().join(name);
+        let prefix = format!("{}:", file.display());
+        let alone = String::from_utf8(check(&file).stdout).unwrap();
+        let alone: Vec<&str> = alone.lines().filter(|line| line.starts_with('/')).collect();
+        let here: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix(&prefix)).collect();
+        assert_eq!(here, alone, "{name}");
+        rules += here.len();
+    }
+    assert!(rules > 5 && said.contains(&format!(" {rules} rules broken, ")), "{said}");
+}
+
+#[test]
+fn index_commands_say_what_they_cannot_list() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(data("units.h5"), folder.path().join("good.h5")).unwrap();
+    let run = |command: &[&str]| {
+        let output = hepfs(command.iter().copied().chain([folder.path().to_str().unwrap(), "--cache-folder", "none"]));
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    let commands = [&["index", "list"][..], &["index", "list", "--json"], &["index", "verify"], &["check"]];
+    for command in commands {
+        assert_eq!(run(command).0, Some(0), "{command:?}");
+    }
+    std::fs::copy(data("hostile/root_unlistable.h5"), folder.path().join("bad.h5")).unwrap();
+    for command in commands {
+        let (code, said) = run(command);
+        assert!(code == Some(2) && said.contains("bad.h5: ") && said.contains("symbol table"), "{command:?}: {said}");
+    }
+}
+
 #[test]
 fn info_says_what_a_file_holds() {
     assert_eq!(

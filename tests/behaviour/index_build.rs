@@ -2,12 +2,12 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
 use crate::data;
-use crate::support::{Mounted, hepfs, until};
+use crate::support::{HEPFS, LONG, Mounted, hepfs, run_within, until};
 
 /// A copy of the sample, in a folder of its own.
 fn sample() -> (tempfile::TempDir, PathBuf) {
@@ -110,4 +110,47 @@ fn what_can_have_no_index_is_refused_and_nothing_changes() {
     refused(&index("build", folder, "sample/run_042", &["--column", "ts", "--kind", "minmax"]), &["a folder"]);
     assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "something is left beside the file");
     refused(&index("build", &data("h5_damaged.h5"), "x", &["--column", "ts", "--kind", "minmax"]), &["h5_damaged.h5"]);
+}
+
+/// There is no rehearsal in an optimised program.
+#[cfg(debug_assertions)]
+#[test]
+fn a_change_that_was_cut_short_is_a_finding() {
+    let (folder, path) = sample();
+    let (whole, journal) = (fs::read(&path).unwrap(), folder.path().join("sample.h5.hepfs-journal"));
+    // Some death lies between the journal and the last change that it undoes.
+    for death in 1.. {
+        fs::write(&path, &whole).unwrap();
+        fs::remove_file(&journal).ok();
+        let mut build = Command::new(HEPFS);
+        build.args(["index", "build", &format!("{}:run_042", path.display()), "--column=energy", "--kind=minmax"]);
+        let output = run_within(LONG, build.env("HEPFS_REHEARSED_DEATH", death.to_string()));
+        assert!(!output.status.success(), "no death leaves a journal");
+        if journal.metadata().is_ok_and(|metadata| metadata.len() > 0) {
+            break;
+        }
+    }
+    let name = journal.display().to_string();
+    let said = |command: &[&str]| {
+        let line = command.iter().copied().chain([path.to_str().unwrap(), "--cache-folder", "none"]);
+        let output = hepfs(line);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    for command in [&["check"][..], &["check", "--json"], &["index", "list"], &["index", "verify"]] {
+        let said = said(command);
+        assert!(said.contains(&name) && said.contains("`hepfs index build`"), "{command:?}: {said}");
+    }
+    let mounted = Mounted::new(&[&path], &[]);
+    assert!(mounted.names("").contains(&"run_042".to_owned()));
+    let line: Value = serde_json::from_str(mounted.text(".hepfs/findings").lines().next().unwrap()).unwrap();
+    assert_eq!(line["path"], "/");
+    assert!(line["found"].as_str().unwrap().contains(&name), "{line}");
+
+    refused(&index("drop", &path, "run_042", &["--column", "energy"]), &["no such search index"]);
+    assert!(!journal.exists());
+    assert!(hepfs(["check", path.to_str().unwrap(), "--cache-folder", "none"]).status.success());
+    until("the finding goes", || {
+        mounted.names("").contains(&"run_042".to_owned()) && mounted.text(".hepfs/findings").is_empty()
+    });
 }

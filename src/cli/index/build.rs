@@ -24,7 +24,7 @@ use crate::source::Interrupt;
 /// The file must be open nowhere else: the HDF5 lock is taken for the whole run. Everything is computed before the file is touched,
 /// one index after the other; one of the same kind that the column has already is replaced. A mount of the file shows the new
 /// index a moment later. If the run is ended, however it is, the file stays readable, with the index or without; what is left of
-/// a half-made change is undone by the next `hepfs index`.
+/// a half-made change (`hepfs check` tells of it) is undone by the next `hepfs index build` or `drop`.
 ///
 /// A table with NROWS gets indexes of HEP001's July revision, any other one those of April: --revision insists on one.
 #[derive(Debug, Args)]

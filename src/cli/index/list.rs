@@ -6,35 +6,31 @@ use std::process::ExitCode;
 use clap::Args;
 use indicatif::HumanBytes;
 
-use crate::cli::options::Reading;
-use crate::cli::place::Place;
-use crate::cli::{Error, tables};
+use super::{Listed, verify};
+use crate::cli::Error;
+use crate::cli::place::Named;
 use crate::fs::tree::printable;
 use crate::indexes::{Description, describe};
 use crate::source::Interrupt;
 
 /// Say which search indexes tables have, and what is known of each
+///
+/// Reads no index and no column. Exit code: 0 where every table was listed, whatever is known of its indexes; 1 where a run of
+/// `hepfs index` was ended while it changed a file; 2 where a directory could not be listed.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// An HDF5 file or a folder, and the path of a table or a group in it as a mount would show it
-    #[arg(value_name = "SOURCE[:PATH]")]
-    place: String,
-
     /// A JSON object a line, as in .hepfs/indexes
     #[arg(long)]
     json: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    named: Named,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let place = Place::find(&arguments.place, &arguments.reading)?;
-    let (found, failures) = tables::below(&place, &Interrupt::new())?;
-    for (name, reason) in &failures {
-        eprintln!("hepfs: {}: {}", printable(name), printable(reason));
-    }
-    let described = found.iter().flat_map(|table| table.indexes.iter().map(describe));
+    let place = arguments.named.find()?;
+    let Listed { below: found, is_unfinished } = Listed::new(&place, &Interrupt::new())?;
+    let described = found.tables.iter().flat_map(|table| table.indexes.iter().map(describe));
     let lines: Vec<String> = described.map(|one| if arguments.json { json(&one) } else { line(&one) }).collect();
     let mut out = std::io::stdout().lock();
     for line in &lines {
@@ -43,7 +39,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if lines.is_empty() && !arguments.json {
         writeln!(out, "no search index").map_err(Error::io("standard output"))?;
     }
-    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(verify::exit_code(!found.failures.is_empty(), is_unfinished))
 }
 
 pub(in crate::cli) fn json(one: &Description) -> String {

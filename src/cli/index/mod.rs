@@ -13,6 +13,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::Error;
 use super::options::Reading;
 use super::place::{self, Place};
+use super::tables::{self, Below};
+use crate::fs::tree::printable;
 use crate::h5::Exclusive;
 use crate::indexes::build::{self as building, Kind};
 use crate::source::Interrupt;
@@ -77,15 +79,31 @@ struct Opened {
 impl Opened {
     fn new(text: &str, reading: &Reading, interrupt: &Interrupt) -> Result<Self, Error> {
         let place = Place::find(text, reading)?;
-        let is_none = || Error::Usage(format!("{}: not a table", place.name));
-        if !place.is_directory() {
-            return Err(is_none());
-        }
-        // Lists the group, which is when its table is known.
-        place.node.children(interrupt).map_err(|error| place.failed(error))?;
-        let table = place.node.table().ok_or_else(is_none)?;
-        let [file] = <[_; 1]>::try_from(place.context.files()).map_err(|_| is_none())?;
+        let table = place.table(interrupt)?;
+        let several = |_| Error::Usage(format!("{}: not a table of one file", place.name));
+        let [file] = <[_; 1]>::try_from(place.context.files()).map_err(several)?;
         Ok(Self { place, table, file })
+    }
+}
+
+/// Tables below a place, with what is said of them on standard error.
+struct Listed {
+    below: Below,
+    /// A run was ended while it changed one of the files.
+    is_unfinished: bool,
+}
+
+impl Listed {
+    fn new(place: &Place, interrupt: &Interrupt) -> Result<Self, Error> {
+        let below = tables::below(place, interrupt)?;
+        for (name, reason) in &below.failures {
+            eprintln!("hepfs: {}: {}", printable(name), printable(reason));
+        }
+        let unfinished = place.context.unfinished();
+        for finding in &unfinished {
+            eprintln!("hepfs: {}", printable(&finding.found));
+        }
+        Ok(Self { below, is_unfinished: !unfinished.is_empty() })
     }
 }
 

@@ -7,13 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 
-use super::list;
+use super::{Listed, list};
 use crate::cli::Error;
-use crate::cli::options::Reading;
-use crate::cli::place::Place;
+use crate::cli::place::Named;
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
-use crate::cli::tables;
 use crate::fs::tree::printable;
 use crate::indexes::{self, Description, State, describe};
 use crate::source::Interrupt;
@@ -23,29 +21,22 @@ use crate::table::{SearchIndex, Table};
 ///
 /// Mounts and queries use an index once it is verified (--indexes). The verdict is kept in the cache folder until the file changes,
 /// and so are the statistics of the columns that were read for it. Exit code: 0 where every index is right, 1 where one is not (or
-/// breaks a rule), 2 where one could not be verified.
+/// breaks a rule) or a run of `hepfs index` was ended while it changed a file, 2 where one could not be verified.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// An HDF5 file or a folder, and the path of a table or a group in it as a mount would show it
-    #[arg(value_name = "SOURCE[:PATH]")]
-    place: String,
-
     /// A JSON object a line, as in .hepfs/indexes
     #[arg(long)]
     json: bool,
 
     #[command(flatten)]
-    reading: Reading,
+    named: Named,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
-    let place = Place::find_settled(&arguments.place, &arguments.reading, &interrupt)?;
-    let (found, failures) = tables::below(&place, &interrupt)?;
-    for (name, reason) in &failures {
-        eprintln!("hepfs: {}: {}", printable(name), printable(reason));
-    }
-    let Some(verified) = all(&found, &interrupt)? else {
+    let place = arguments.named.find_settled(&interrupt)?;
+    let Listed { below: found, is_unfinished } = Listed::new(&place, &interrupt)?;
+    let Some(verified) = all(&found.tables, &interrupt)? else {
         eprintln!("hepfs: interrupted; what was found so far stays kept");
         return Ok(ExitCode::from(INTERRUPTED));
     };
@@ -54,8 +45,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         let line = if arguments.json { list::json(one) } else { list::line(one) };
         writeln!(out, "{line}").map_err(Error::io("standard output"))?;
     }
-    let failed = !failures.is_empty() || verified.iter().any(has_failed);
-    let is_wrong = verified.iter().any(|one| one.verdict.is_fault());
+    let failed = !found.failures.is_empty() || verified.iter().any(has_failed);
+    let is_wrong = is_unfinished || verified.iter().any(|one| one.verdict.is_fault());
     Ok(exit_code(failed, is_wrong))
 }
 

@@ -42,7 +42,7 @@ impl Files {
             Child::Metadata => {
                 let loaded = loaded.clone();
                 let path = self.path.clone();
-                let make = move || match &loaded.table {
+                let make = move |_: &Interrupt| match &loaded.table {
                     Some(table) => metadata::table(table, &loaded.column_members, &loaded.members),
                     None => metadata::group(&path, &loaded.attributes, &loaded.members, &loaded.findings),
                 };
@@ -50,7 +50,7 @@ impl Files {
             }
             Child::Indexes => {
                 let table = loaded.table.clone().ok_or(Error::NotFound)?;
-                (Arc::new(ConstantView::new(move || metadata::indexes(&table))), of_group())
+                (Arc::new(ConstantView::new(move |_| metadata::indexes(&table))), of_group())
             }
             Child::Table(format, limit) => {
                 let table = loaded.table.as_ref().ok_or(Error::NotFound)?;

@@ -140,6 +140,16 @@ impl Context {
         self.opened().iter().flat_map(of_one).collect()
     }
 
+    /// Changes of sources that did not come to their end, which are among their findings.
+    pub fn unfinished(&self) -> Vec<Finding> {
+        self.opened().iter().filter_map(|opened| opened::unfinished(opened.path())).collect()
+    }
+
+    /// The source that was opened last. Its findings are told for as long as somebody holds it.
+    pub fn newest(&self) -> Option<Arc<Opened>> {
+        self.openings.lock().last().and_then(Weak::upgrade)
+    }
+
     /// Sources that are open.
     fn opened(&self) -> Vec<Arc<Opened>> {
         self.openings.lock().iter().filter_map(Weak::upgrade).collect()

@@ -173,12 +173,8 @@ impl Opened {
 
     fn try_open(context: &Arc<Context>, path: &Path, interrupt: &Interrupt) -> Result<Arc<Self>, OpenError> {
         let source = Arc::new(Source::open(path)?);
-        if h5::has_journal(path) {
-            tracing::warn!(
-                "{}: a run of `hepfs index` was ended while it changed this file, or is changing it: if parts cannot be read, the \
-                 next `hepfs index drop` or `build` puts it back",
-                path.display()
-            );
+        if let Some(finding) = unfinished(path) {
+            tracing::warn!("{}: {}", path.display(), finding.found);
         }
         // Said in plain words, before libhdf5 says it in its own.
         if source.identity().size == 0 {
@@ -303,7 +299,9 @@ impl Opened {
 
     /// Findings so far, static ones first.
     pub fn findings(&self) -> (Vec<Finding>, Vec<(String, Arc<Tally>)>) {
-        let found = self.findings.lock().values().flatten().cloned().collect();
+        // What lies beside a file comes and goes without the file.
+        let found =
+            unfinished(self.path()).into_iter().chain(self.findings.lock().values().flatten().cloned()).collect();
         let mut counted: Vec<_> = self.tallies.lock().iter().map(|(path, tally)| (path.clone(), tally)).collect();
         counted.sort_by(|a, b| a.0.cmp(&b.0));
         (found, counted)
@@ -339,6 +337,17 @@ impl Opened {
         interrupt.check()?;
         Ok(self.first_paths.get_or_init(|| paths).get(&id).cloned())
     }
+}
+
+/// A change of the file that did not come to its end.
+pub(super) fn unfinished(path: &Path) -> Option<Finding> {
+    let journal = h5::journal_of(path)?;
+    let found = format!(
+        "{}: a run of `hepfs index` was ended while it changed this file, or is changing it now: the next `hepfs index build` or \
+         `drop` puts the file back to what it was",
+        journal.display()
+    );
+    Some(Finding::new("/", "a change of the file comes to its end and leaves no journal", found))
 }
 
 /// A source by its path, opened anew whenever the file there becomes another one.

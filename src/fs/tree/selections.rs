@@ -68,7 +68,7 @@ impl WhereDirectory {
 
     fn values(&self) -> FileNode {
         let table = self.0.table.clone();
-        let make = move || query::values_text(&table, &Interrupt::new()).into_bytes();
+        let make = move |interrupt: &Interrupt| query::values_text(&table, interrupt).into_bytes();
         let xattrs = Xattrs { name: VALUES.into(), attributes: [].into() };
         let view = Arc::new(ConstantView::new(make));
         FileNode { opened: self.0.files.opened.clone(), view, xattrs: Arc::new(xattrs) }

@@ -9,7 +9,6 @@ use arrow::datatypes::{
     DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
-use rayon::slice::ParallelSliceMut;
 
 use super::stored::Encoder;
 use super::{Error, Kind, Subject};
@@ -249,8 +248,7 @@ impl Pass<'_> {
                 if bytes > most { self.fits("SORTED_ROWS", Some(bytes)).map(|_| ()) } else { Ok(()) }
             },
         )?;
-        let mut sorted: Vec<u64> = (0..rows).collect();
-        sorted.par_sort_unstable_by(|a, b| keys.order(*a as usize, *b as usize));
+        let sorted = keys.sorted(most.saturating_sub(keys.bytes()));
         let [missing, nans] = keys.tails();
         Ok(Content {
             layout: Layout { extents: vec![rows], grows: vec![true], chunk: vec![rows.clamp(1024, 131_072)] },
@@ -334,7 +332,7 @@ impl Pass<'_> {
         let all = arrow::compute::concat(&parts).map_err(failed)?;
         let Some(mut keys) = order::Keys::new(all.data_type()) else { return Ok(all) };
         keys.extend(&all);
-        arrow::compute::take(&all, &UInt64Array::from(keys.sorted()), None).map_err(failed)
+        arrow::compute::take(&all, &UInt64Array::from(keys.sorted(u64::MAX)), None).map_err(failed)
     }
 
     fn bloom(&self) -> Result<Content, Error> {

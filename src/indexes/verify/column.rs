@@ -30,6 +30,12 @@ impl From<Error> for End {
     }
 }
 
+impl From<Verdict> for End {
+    fn from(verdict: Verdict) -> Self {
+        Self::Decided(verdict)
+    }
+}
+
 /// The values from a row on.
 pub(super) struct Part<'a> {
     pub first: u64,

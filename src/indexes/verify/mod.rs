@@ -6,6 +6,7 @@
 mod bitmap;
 mod bloom;
 mod column;
+mod gather;
 mod minmax;
 mod sorted;
 
@@ -30,6 +31,19 @@ struct Task<'a> {
 /// Those of [`Rows::array`](crate::store::Rows::array), of the column and of the index, which leave no verdict;
 /// [`Error::Interrupted`] soon after `interrupt` is raised.
 pub fn verify(form: &IndexForm, interrupt: &Interrupt, progress: Progress<'_>) -> Result<Verdict, Error> {
+    verify_within(form, form.file.store().budget().limit() / 2, interrupt, progress)
+}
+
+/// As [`verify`], where a `SORTED_ROWS` may take `memory` bytes for values of its column, of those of the budget.
+///
+/// # Errors
+/// As there.
+pub fn verify_within(
+    form: &IndexForm,
+    memory: u64,
+    interrupt: &Interrupt,
+    progress: Progress<'_>,
+) -> Result<Verdict, Error> {
     if let Some(known) = verdict::known(form) {
         progress(form.rows());
         return Ok(known);
@@ -41,7 +55,7 @@ pub fn verify(form: &IndexForm, interrupt: &Interrupt, progress: Progress<'_>) -
     let task = Task { form, interrupt, progress };
     let verdict = match &form.kind {
         IndexKind::MinMax { entries } => minmax::verify(&task, entries.as_ref())?,
-        IndexKind::SortedRows { order, tails } => sorted::verify(&task, order.as_ref(), *tails)?,
+        IndexKind::SortedRows { order, tails } => sorted::verify(&task, order.as_ref(), *tails, memory)?,
         IndexKind::Bitmap { bits, row_bytes, values, exhaustive, .. } => {
             bitmap::verify(&task, &bitmap::Bits { bits, row_bytes: *row_bytes }, values.as_ref(), *exhaustive)?
         }

@@ -1,138 +1,120 @@
 //! `SORTED_ROWS`: rows that follow each other strictly in the total order are all different, so as many as the column has
 //! are a permutation.
+//!
+//! Whatever two rows follow each other, their values lie anywhere in the column, and are gathered before they are compared: all of
+//! the column where there is room for that, else those of as many elements of the index as there is room for, and then those of the
+//! next ones, by another pass over the column.
 
-use arrow::array::{Array, AsArray};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, UInt64Type};
-use parking_lot::Mutex;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::column::{End, Part, in_parallel};
+use super::column::in_parallel;
+use super::gather::{Column, Refusal, Value, Wanted, elements, gather};
 use super::{Task, Verdict};
 use crate::indexes::order::Keys;
 use crate::indexes::verdict::Facts;
-use crate::store::{Error, Reservation, Rows};
+use crate::store::{Error, Rows};
 
 /// Elements of the index that a thread takes at once.
-const STEP: u64 = 1 << 20;
+pub(super) const STEP: u64 = 1 << 20;
+
+/// Passes over the column at most: each decodes all of it.
+const MOST_PASSES: u64 = 8;
 
 const ORDER: &str = "HEP001 §8.5: rows are in the order of their values, missing ones and NaN last, ties by row";
+const TAILS: &str = "HEP001 §8.5: fill_tail_length and nan_tail_length are the numbers of missing rows and of NaN";
 
-pub(super) fn verify(task: &Task<'_>, order: &dyn Rows, tails: [u64; 2]) -> Result<Verdict, Error> {
-    let keys = match collect(task)? {
-        Ok(keys) => keys,
-        Err(verdict) => return Ok(verdict),
-    };
-    let found = keys.tails();
-    if found != tails {
-        let rule = "HEP001 §8.5: fill_tail_length and nan_tail_length are the numbers of missing rows and of NaN";
-        return Ok(Verdict::broken(rule, "attributes", format!("{tails:?}, the column has {found:?}")));
-    }
-    let broken = in_parallel(task.form.rows(), STEP, task, &|range| {
-        // With the one before, so that no pair is left out between two steps.
-        let first = range.start.saturating_sub(1);
-        let array = order.array(first..range.end, task.interrupt)?;
-        let unsupported = |reason: String| Error::Unsupported { path: task.form.path.clone(), reason };
-        let wide = cast(&array, &DataType::UInt64).map_err(|error| unsupported(error.to_string()))?;
-        let mut before: Option<u64> = None;
-        for (at, row) in wide.as_primitive::<UInt64Type>().values().iter().enumerate() {
-            let place = || format!("element {}", first + at as u64);
-            if *row >= task.form.rows() {
-                let found = format!("row {row} of {}", task.form.rows());
-                return Err(End::Decided(Verdict::broken(
-                    "HEP001 §8.5: elements are rows of the column",
-                    place(),
-                    found,
-                )));
-            }
-            if let Some(before) = before
-                && keys.order(before, *row).is_ge()
-            {
-                return Err(End::Decided(Verdict::broken(ORDER, place(), format!("row {row} behind row {before}"))));
-            }
-            before = Some(*row);
-        }
-        Ok(())
-    })?;
-    Ok(broken.unwrap_or_else(|| Verdict::Verified(Facts::default())))
-}
-
-/// All values of the column, in memory.
-struct Column {
-    step: u64,
-    /// By position in steps.
-    parts: Vec<Vec<Keys>>,
-    _held: Vec<Reservation>,
-}
-
-impl Column {
-    fn place(&self, row: u64) -> (usize, usize, usize) {
-        // In memory, so it fits.
-        let (step, mut at) = ((row / self.step) as usize, (row % self.step) as usize);
-        let parts = self.parts.get(step).map(Vec::as_slice).unwrap_or_default();
-        for (part, keys) in parts.iter().enumerate() {
-            if at < keys.len() {
-                return (step, part, at);
-            }
-            at -= keys.len();
-        }
-        (step, parts.len(), at)
-    }
-
-    fn order(&self, a: u64, b: u64) -> std::cmp::Ordering {
-        let keys = |(step, part, at): (usize, usize, usize)| Some((self.parts.get(step)?.get(part)?, at));
-        match (keys(self.place(a)), keys(self.place(b))) {
-            (Some((a_keys, a_at)), Some((b_keys, b_at))) => a_keys.order_among(a_at, b_keys, b_at).then(a.cmp(&b)),
-            // Rows past the end were refused.
-            _ => std::cmp::Ordering::Equal,
-        }
-    }
-
-    fn tails(&self) -> [u64; 2] {
-        self.parts.iter().flatten().map(Keys::tails).fold([0, 0], |sum, tails| [sum[0] + tails[0], sum[1] + tails[1]])
-    }
-}
-
-fn collect(task: &Task<'_>) -> Result<Result<Column, Verdict>, Error> {
-    let data_type = task.form.values.data_type();
-    let unverifiable = |why: String| Verdict::Unverifiable { why };
-    let Some(empty) = Keys::new(data_type) else {
-        return Ok(Err(unverifiable(format!("values of type {data_type}"))));
-    };
+/// Verifies with `memory` bytes for values.
+pub(super) fn verify(task: &Task<'_>, order: &dyn Rows, tails: [u64; 2], memory: u64) -> Result<Verdict, Error> {
     let rows = task.form.rows();
-    let budget = task.form.file.store().budget();
-    let needs = |bytes: u64| {
-        let limit = budget.limit() / 2;
-        unverifiable(format!("needs {bytes} bytes of memory at once, more than {limit}: a larger --cache-size helps"))
+    let data_type = task.form.values.data_type();
+    let Some(empty) = Keys::new(data_type) else {
+        return Ok(Verdict::Unverifiable { why: format!("values of type {data_type}") });
     };
-    let of_text = if empty.is_text() { task.form.values.stored_width().unwrap_or(0) } else { 0 };
-    let known = rows.saturating_mul(empty.width().saturating_add(of_text)).saturating_add(rows / 8);
-    if known > budget.limit() / 2 {
-        return Ok(Err(needs(known)));
-    }
-    let step = task.step();
-    let steps = usize::try_from(rows.div_ceil(step)).unwrap_or(0);
-    // (keys by step, what they take, the bytes of it)
-    let gathered = Mutex::new((vec![Vec::new(); steps], Vec::new(), 0_u64));
-    let see = |part: Part<'_>| {
-        let mut keys = empty.clone();
-        if !keys.extend(part.values.as_ref()) {
-            return Err(End::Decided(unverifiable(format!("values of type {}", part.values.data_type()))));
+    let mut at_once = match at_once(task, &empty, memory) {
+        Ok(at_once) => at_once,
+        Err(bytes) => return Ok(needs(bytes, memory)),
+    };
+    let told = AtomicU64::new(0);
+    let mut start = 0;
+    // A column without rows has tails all the same.
+    while start < rows.max(1) {
+        let passes = rows.div_ceil(at_once).max(1);
+        let progress = |rows| {
+            told.fetch_add(rows / passes, Ordering::Relaxed);
+            (task.progress)(rows / passes);
+        };
+        let task = &Task { progress: &progress, ..*task };
+        let range = start..rows.min(start.saturating_add(at_once));
+        // With the one before, so that no pair is left out between two passes.
+        let wanted = match passes {
+            1 => None,
+            _ => match Wanted::new(task, order, start.saturating_sub(1)..range.end)? {
+                Ok(wanted) => Some(wanted),
+                Err(broken) => return Ok(broken),
+            },
+        };
+        let column = match gather(task, &empty, wanted, memory)? {
+            Ok(column) => column,
+            Err(Refusal::Decided(verdict)) => return Ok(verdict),
+            // Texts are longer than was known, or others hold the memory.
+            Err(Refusal::Short(_)) if rows.div_ceil(at_once.div_ceil(2)) <= MOST_PASSES && at_once > 1 => {
+                at_once = at_once.div_ceil(2);
+                continue;
+            }
+            Err(Refusal::Short(bytes)) => return Ok(needs(bytes, memory)),
+        };
+        if column.tails != tails {
+            return Ok(Verdict::broken(TAILS, "attributes", format!("{tails:?}, the column has {:?}", column.tails)));
         }
-        let mut gathered = gathered.lock();
-        let (parts, held, bytes) = &mut *gathered;
-        *bytes = bytes.saturating_add(keys.bytes());
-        let room = if *bytes > budget.limit() / 2 { None } else { budget.try_reserve(keys.bytes()) };
-        let Some(room) = room else { return Err(End::Decided(needs((*bytes).max(known)))) };
-        held.push(room);
-        // Parts of one step come in their order, from one thread.
-        if let Some(parts) = usize::try_from(part.first / step).ok().and_then(|step| parts.get_mut(step)) {
-            parts.push(keys);
+        if let Some(broken) = follow(task, order, &range, &column)? {
+            return Ok(broken);
+        }
+        start = range.end.max(1);
+    }
+    (task.progress)(rows.saturating_sub(told.into_inner()));
+    Ok(Verdict::Verified(Facts::default()))
+}
+
+/// How many elements of the index find room for their values; where they would take too many passes, the bytes that it takes.
+fn at_once(task: &Task<'_>, empty: &Keys, memory: u64) -> Result<u64, u64> {
+    let rows = task.form.rows();
+    let of_text = if empty.is_text() { task.form.values.stored_width().unwrap_or(0) } else { 0 };
+    let width = empty.width().saturating_add(of_text);
+    // A bit each says which are missing.
+    let of = |rows: u64| rows.saturating_mul(width).saturating_add(rows / 8);
+    if of(rows) <= memory {
+        return Ok(rows.max(1));
+    }
+    let (marks, fewest) = (Wanted::bytes(rows), rows.div_ceil(MOST_PASSES));
+    let least = of(fewest + 1).saturating_add(marks);
+    if least > memory {
+        return Err(least);
+    }
+    Ok(((memory - marks) / width.saturating_add(1)).max(fewest))
+}
+
+fn needs(bytes: u64, memory: u64) -> Verdict {
+    let why = format!("needs {bytes} bytes of memory at once, more than {memory}: a larger --cache-size helps");
+    Verdict::Unverifiable { why }
+}
+
+/// Whether each of these elements follows the one before it.
+fn follow(task: &Task<'_>, order: &dyn Rows, range: &Range<u64>, column: &Column) -> Result<Option<Verdict>, Error> {
+    in_parallel(range.end - range.start, STEP, task, &|part| {
+        let first = (range.start + part.start).saturating_sub(1);
+        let rows = elements(task, order, first..range.start + part.end)?;
+        let mut before: Option<Value<'_>> = None;
+        for (at, row) in (first..).zip(rows.values()) {
+            let value = column.value(*row);
+            // One that was not gathered is none of those that the index named a moment ago.
+            let is_right = value.is_some_and(|value| before.is_none_or(|before| before.is_before(&value)));
+            if !is_right {
+                let found = format!("row {row} behind row {}", before.map_or(*row, |before| before.row));
+                return Err(Verdict::broken(ORDER, format!("element {at}"), found).into());
+            }
+            before = value;
         }
         Ok(())
-    };
-    if let Some(verdict) = task.column(step, &see)? {
-        return Ok(Err(verdict));
-    }
-    let (parts, held, _) = gathered.into_inner();
-    Ok(Ok(Column { step, parts, _held: held }))
+    })
 }

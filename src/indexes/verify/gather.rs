@@ -1,0 +1,216 @@
+//! The values of a column, or of some of its rows, in memory.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{Array, AsArray, BooleanArray, UInt64Array};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::{cast, filter};
+use arrow::datatypes::DataType;
+use parking_lot::Mutex;
+
+use super::column::{End, Part, in_parallel};
+use super::sorted::STEP;
+use super::{Task, Verdict};
+use crate::indexes::order::Keys;
+use crate::store::{Error, Reservation, Rows};
+
+/// Words of bits that are counted together.
+const GROUP: usize = 8;
+
+/// Row numbers that an index holds, each of which the column has.
+pub(super) fn elements(task: &Task<'_>, order: &dyn Rows, range: Range<u64>) -> Result<UInt64Array, End> {
+    let unsupported = |reason: String| Error::Unsupported { path: task.form.path.clone(), reason };
+    let array = order.array(range.clone(), task.interrupt)?;
+    let wide = cast(&array, &DataType::UInt64).map_err(|error| unsupported(error.to_string()))?;
+    let rows = wide.as_primitive().clone();
+    match rows.values().iter().position(|row| *row >= task.form.rows()) {
+        None => Ok(rows),
+        Some(at) => {
+            let found = format!("row {} of {}", rows.value(at), task.form.rows());
+            let place = format!("element {}", range.start + at as u64);
+            Err(Verdict::broken("HEP001 §8.5: elements are rows of the column", place, found).into())
+        }
+    }
+}
+
+/// Rows whose values are wanted.
+pub(super) struct Wanted {
+    bits: Vec<u64>,
+    /// Rows wanted before each group of words.
+    before: Vec<u64>,
+}
+
+impl Wanted {
+    /// Bytes that this takes for a column of so many rows.
+    pub fn bytes(rows: u64) -> u64 {
+        let words = rows.div_ceil(64);
+        (words + words.div_ceil(GROUP as u64)).saturating_mul(8)
+    }
+
+    /// The rows that elements of an index name.
+    pub fn new(task: &Task<'_>, order: &dyn Rows, range: Range<u64>) -> Result<Result<Self, Verdict>, Error> {
+        // Whoever asks has found room for them.
+        let bits: Vec<AtomicU64> = (0..task.form.rows().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let broken = in_parallel(range.end - range.start, STEP, task, &|part| {
+            let rows = elements(task, order, range.start + part.start..range.start + part.end)?;
+            for row in rows.values() {
+                if let Some(word) = bits.get((row / 64) as usize) {
+                    word.fetch_or(1 << (row % 64), Ordering::Relaxed);
+                }
+            }
+            Ok(())
+        })?;
+        let bits: Vec<u64> = bits.into_iter().map(AtomicU64::into_inner).collect();
+        Ok(broken.map_or_else(|| Ok(Self::of(bits)), Err))
+    }
+
+    fn of(bits: Vec<u64>) -> Self {
+        let mut sum = 0;
+        let count = |words: &[u64]| {
+            let before = sum;
+            sum += ones(words);
+            before
+        };
+        let before = bits.chunks(GROUP).map(count).collect();
+        Self { bits, before }
+    }
+
+    fn has(&self, row: u64) -> bool {
+        self.bits.get((row / 64) as usize).is_some_and(|word| word >> (row % 64) & 1 == 1)
+    }
+
+    /// How many come before this row.
+    fn rank(&self, row: u64) -> u64 {
+        let word = (row / 64) as usize;
+        let group = word / GROUP;
+        let of_group = self.bits.get(group * GROUP..word).map_or(0, ones);
+        let of_word = self.bits.get(word).map_or(0, |bits| ones(&[bits & !(u64::MAX << (row % 64))]));
+        self.before.get(group).copied().unwrap_or(0) + of_group + of_word
+    }
+}
+
+fn ones(words: &[u64]) -> u64 {
+    words.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
+/// Values of a column.
+pub(super) struct Column {
+    step: u64,
+    /// By position in steps.
+    parts: Vec<Vec<Keys>>,
+    /// Rows that they are of; `None` is all.
+    wanted: Option<Wanted>,
+    /// Missing rows and NaN of all of the column.
+    pub tails: [u64; 2],
+    _held: Vec<Reservation>,
+}
+
+impl Column {
+    /// The value of a row, if it is here.
+    pub fn value(&self, row: u64) -> Option<Value<'_>> {
+        let step = row / self.step;
+        let at = match &self.wanted {
+            None => row % self.step,
+            Some(wanted) => wanted.rank(row) - wanted.rank(step * self.step),
+        };
+        // In memory, so it fits.
+        let mut at = at as usize;
+        for keys in self.parts.get(step as usize)? {
+            if at < keys.len() {
+                return Some(Value { row, keys, at });
+            }
+            at -= keys.len();
+        }
+        None
+    }
+}
+
+/// A value that was gathered.
+#[derive(Clone, Copy)]
+pub(super) struct Value<'a> {
+    pub row: u64,
+    keys: &'a Keys,
+    at: usize,
+}
+
+impl Value<'_> {
+    /// Whether this comes first, where it stands in the index: of equal values, by the row.
+    pub fn is_before(&self, other: &Self) -> bool {
+        self.keys.order_among(self.at, other.keys, other.at).then(self.row.cmp(&other.row)).is_lt()
+    }
+}
+
+/// Why values were not gathered.
+pub(super) enum Refusal {
+    Decided(Verdict),
+    /// They take at least so many bytes, and there are not as many.
+    Short(u64),
+}
+
+#[derive(Default)]
+struct Gathered {
+    parts: Vec<Vec<Keys>>,
+    tails: [u64; 2],
+    held: Vec<Reservation>,
+    bytes: u64,
+    is_short: bool,
+}
+
+/// The values of the rows wanted, or of all, in at most `memory` bytes.
+pub(super) fn gather(
+    task: &Task<'_>,
+    empty: &Keys,
+    wanted: Option<Wanted>,
+    memory: u64,
+) -> Result<Result<Column, Refusal>, Error> {
+    let rows = task.form.rows();
+    let budget = task.form.file.store().budget();
+    let step = task.step();
+    let steps = usize::try_from(rows.div_ceil(step)).unwrap_or(0);
+    let gathered = Mutex::new(Gathered { parts: vec![Vec::new(); steps], ..Gathered::default() });
+    if wanted.is_some() {
+        let bytes = Wanted::bytes(rows);
+        let Some(room) = budget.try_reserve(bytes) else { return Ok(Err(Refusal::Short(bytes))) };
+        let gathered = &mut *gathered.lock();
+        gathered.bytes = bytes;
+        gathered.held.push(room);
+    }
+    let see = |part: Part<'_>| {
+        let unverifiable =
+            || End::from(Verdict::Unverifiable { why: format!("values of type {}", part.values.data_type()) });
+        let mut keys = empty.clone();
+        if !keys.extend(part.values.as_ref()) {
+            return Err(unverifiable());
+        }
+        let [missing, nans] = keys.tails();
+        if let Some(wanted) = &wanted {
+            let is_wanted = BooleanBuffer::collect_bool(part.values.len(), |at| wanted.has(part.first + at as u64));
+            let values = filter(part.values, &BooleanArray::from(is_wanted)).map_err(|_| unverifiable())?;
+            keys = empty.clone();
+            keys.extend(&values);
+        }
+        let gathered = &mut *gathered.lock();
+        gathered.tails[0] += missing;
+        gathered.tails[1] += nans;
+        gathered.bytes = gathered.bytes.saturating_add(keys.bytes());
+        let room = if gathered.bytes > memory { None } else { budget.try_reserve(keys.bytes()) };
+        let Some(room) = room else {
+            gathered.is_short = true;
+            return Err(unverifiable());
+        };
+        gathered.held.push(room);
+        // Parts of one step come in their order, from one thread.
+        if let Some(parts) = usize::try_from(part.first / step).ok().and_then(|step| gathered.parts.get_mut(step)) {
+            parts.push(keys);
+        }
+        Ok(())
+    };
+    let verdict = task.column(step, &see)?;
+    let Gathered { parts, tails, held, bytes, is_short } = gathered.into_inner();
+    Ok(match verdict {
+        Some(_) if is_short => Err(Refusal::Short(bytes)),
+        Some(verdict) => Err(Refusal::Decided(verdict)),
+        None => Ok(Column { step, parts, wanted, tails, _held: held }),
+    })
+}
