@@ -30,8 +30,9 @@ impl Occurring {
 
     /// One in which nothing occurs yet; `None` where it is not gathered.
     pub fn new(values: u64, rows: u64) -> Option<Self> {
-        let bytes = (values * rows.div_ceil(BLOCK)).div_ceil(8);
-        Self::is_gathered(values, rows).then(|| Self { rows, values, bits: vec![0; bytes as usize] })
+        let is_gathered = Self::is_gathered(values, rows);
+        // At most MOST_BYTES.
+        is_gathered.then(|| Self { rows, values, bits: vec![0; (values * rows.div_ceil(BLOCK)).div_ceil(8) as usize] })
     }
 
     /// Adds the bits of a value from a row on, which is a multiple of 8.
@@ -83,6 +84,6 @@ mod tests {
     #[test]
     fn many_values_or_rows_are_left_out() {
         assert!(Occurring::is_gathered(256, 1 << 32) && !Occurring::is_gathered(257, 1));
-        assert!(Occurring::new(256, u64::MAX).is_none() && Occurring::new(0, 0).is_some());
+        assert!(Occurring::new(u64::MAX, u64::MAX).is_none() && Occurring::new(0, 0).is_some());
     }
 }
