@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`verify()`] | holds an index against its column, in full |
 //! | [`Verdict`] | what came of it, kept for the source's identity |
+//! | [`Occurring`] | where the values of a verified `BITMAP` occur |
 //! | [`Trust`] | which indexes are used |
 //! | [`canonical`] | the bytes that stand for a value |
 //! | [`minmax`] | entries of `CHUNK_MINMAX` |
@@ -21,10 +22,12 @@ pub mod build;
 pub mod canonical;
 mod description;
 pub mod minmax;
+mod occurring;
 pub mod order;
 mod verdict;
 mod verify;
 
 pub use description::{Description, State, describe};
+pub use occurring::Occurring;
 pub use verdict::{Facts, Trust, Verdict, facts, known};
 pub use verify::{verify, verify_within};

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::occurring::Occurring;
 use crate::table::{BloomScheme, IndexForm, IndexKind};
 
 /// Moves when verification says otherwise of the same index.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Which search indexes are believed (HEP001 §12).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub struct Facts {
     pub exhaustive: bool,
     /// What filters mean. Where several are possible, what none of them may hold is absent.
     pub schemes: Vec<BloomScheme>,
+    /// Where the values of a bitmap occur; none where it lacks a value of the column.
+    pub occurring: Option<Occurring>,
 }
 
 impl Verdict {

@@ -136,6 +136,12 @@ impl File {
         lasting && self.keep(what, bytes)
     }
 
+    /// Whether files show what is known as `what`: as it was `now`, when it was first asked of this state of the source.
+    pub fn shows(&self, what: &str, now: bool) -> bool {
+        // The source may have been opened before, and forgotten when nobody used it.
+        self.store.decisions().take(&self.source.identity(), what, now)
+    }
+
     /// Why [`File::keep`] keeps nothing of this file, where something about the file or the options is in the way.
     pub fn why_not_kept(&self) -> Option<&'static str> {
         if self.store.kept().folder().is_none() {

@@ -9,6 +9,7 @@
 mod support;
 
 mod index_build;
+mod label_filters;
 mod learnt;
 mod push_down;
 mod selections;

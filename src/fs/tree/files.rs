@@ -12,7 +12,7 @@ use crate::catalogue::ObjectId;
 use crate::indexes::Trust;
 use crate::store;
 use crate::store::pass::Keeper;
-use crate::table::{Column, Table};
+use crate::table::{Column, IndexKind, Table};
 use crate::views::View;
 use crate::views::constant::ConstantView;
 use crate::views::ipc::{IpcColumn, IpcView};
@@ -107,7 +107,12 @@ impl Files {
     /// A column of a Parquet file; none where it has no place in one.
     fn parquet_column(&self, table: &Table, position: usize, column: &Column) -> Option<ParquetColumn> {
         let parquet = ParquetColumn::new(table, column).ok()?;
-        let learner = column.learner.clone().filter(|_| self.opened.context().parquet_statistics);
+        let context = self.opened.context();
+        let learner = column.learner.clone().filter(|_| context.parquet_statistics);
+        let mut forms = table.indexes.iter().filter_map(|index| index.form.as_ref().ok());
+        let bitmap =
+            forms.find(|form| form.column == column.name && matches!(form.kind, IndexKind::Bitmap { .. })).cloned();
+        let parquet = parquet.with_bitmap(bitmap, context.parquet_statistics && context.trust != Trust::Ignore);
         Some(parquet.told_by(learner).kept_by(self.keeper(&column_what(position, column))))
     }
 

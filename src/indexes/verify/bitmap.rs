@@ -3,10 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{Array, ArrayRef};
+use parking_lot::Mutex;
 
 use super::column::{End, Part};
 use super::{Task, Verdict};
 use crate::indexes::bitmap::Values;
+use crate::indexes::occurring::Occurring;
 use crate::indexes::verdict::Facts;
 use crate::store::{Dataset, Error, Rows};
 
@@ -48,6 +50,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
     // A multiple of 64, so that bytes are of one part alone.
     let step = (task.step().min(most) / 64).max(1) * 64;
     let complete = AtomicBool::new(true);
+    let occurring = Mutex::new(Occurring::new(count, task.form.rows()));
     let see = |part: Part<'_>| {
         let mut missing = None;
         let mut expected = vec![vec![0_u8; part.values.len().div_ceil(8)]; values.len()];
@@ -62,6 +65,9 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
                 let place = format!("row {}", part.first + row as u64);
                 return Err(End::Decided(Verdict::broken(rule, place, "a value without a bitmap")));
             }
+        }
+        if let Some(occurring) = occurring.lock().as_mut() {
+            (0..).zip(&expected).for_each(|(value, bits)| occurring.add(value, part.first, bits));
         }
         let mut bits = vec![0; part.values.len().div_ceil(8)];
         for (value, expected) in expected.iter().enumerate().filter(|(value, _)| is_asked.get(*value) == Some(&true)) {
@@ -83,7 +89,9 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
         Ok(())
     };
     let broken = task.column(step, &see)?;
-    let facts = Facts { exhaustive: complete.into_inner(), ..Facts::default() };
+    let exhaustive = complete.into_inner();
+    let occurring = occurring.into_inner().filter(|_| exhaustive);
+    let facts = Facts { exhaustive, occurring, ..Facts::default() };
     Ok(broken.unwrap_or(Verdict::Verified(facts)))
 }
 

@@ -126,9 +126,8 @@ impl Learner {
         let decide = || {
             let known = self.known();
             let Some(file) = self.file.upgrade() else { return known };
-            // The source may have been opened before, and forgotten when nobody used it.
-            let decided = file.store().decisions().take(&file.source().identity(), &self.what(), known.is_some());
-            known.filter(|_| decided)
+            let shows = file.shows(&self.what(), known.is_some());
+            known.filter(|_| shows)
         };
         self.shown.get_or_init(decide).clone()
     }

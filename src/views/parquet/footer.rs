@@ -10,6 +10,7 @@ use std::sync::Arc;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::columns::PreparedLeaf;
+use super::filters::Filters;
 use super::layout::{Chunk, Layout};
 use super::page::Values;
 use super::page_index::{ChunkIndex, PageIndex};
@@ -28,6 +29,9 @@ const PADDING: u8 = 24;
 
 /// Bytes of the two fields that tell where a column index lies.
 const COLUMN_INDEX_FIELDS: usize = 16;
+
+/// Bytes of the two fields that tell where a Bloom filter lies: as many.
+const FILTER_FIELDS: usize = 16;
 
 /// The file's last bytes: length of the footer and `PAR1`.
 const TRAILER: u64 = 8;
@@ -48,6 +52,7 @@ pub(super) struct LeafEntry {
 pub(super) struct Footer {
     layout: Arc<Layout>,
     index: Option<Arc<PageIndex>>,
+    filters: Arc<Filters>,
     leaves: Vec<Leaf>,
     head: Vec<u8>,
     tail: Vec<u8>,
@@ -64,15 +69,17 @@ struct Leaf {
     /// Bytes of a value in statistics.
     bound: usize,
     has_dictionary: bool,
+    /// It has room for Bloom filters.
+    is_filtered: bool,
     summaries: HashMap<u64, Summary>,
 }
 
 impl Leaf {
-    /// Bytes reserved for statistics.
+    /// Bytes reserved for statistics and for the place of a filter.
     fn room(&self) -> usize {
         // The field itself, a null count, two values, two flags, the end.
         let bounds = if self.bound > 0 { 2 * (2 + self.bound) + 2 } else { 0 };
-        1 + 10 + bounds + 1
+        1 + 10 + bounds + 1 + if self.is_filtered { FILTER_FIELDS } else { 0 }
     }
 }
 
@@ -82,6 +89,7 @@ impl Footer {
     pub fn new(
         layout: Arc<Layout>,
         index: Option<Arc<PageIndex>>,
+        filters: Arc<Filters>,
         schema: &SchemaDescriptor,
         leaves: Vec<LeafEntry>,
         key_values: &[(String, String)],
@@ -132,12 +140,13 @@ impl Footer {
                 Leaf {
                     opening,
                     bound: entry.bound,
+                    is_filtered: filters.has_room(position),
                     has_dictionary: layout.leaves().get(position).is_some_and(|leaf| leaf.dictionary > 0),
                     summaries: entry.summaries,
                 }
             })
             .collect();
-        let mut footer = Self { layout, index, leaves, head, tail, entries: Vec::new(), group: 0 };
+        let mut footer = Self { layout, index, filters, leaves, head, tail, entries: Vec::new(), group: 0 };
         footer.measure();
         (footer.length()? <= LONGEST).then_some(footer)
     }
@@ -149,7 +158,7 @@ impl Footer {
         let mut entries = vec![out.len() as u64];
         let chunk = Chunk { start: 0, data: 0, bytes: 0, entries: 0 };
         for leaf in &self.leaves {
-            Self::entry(leaf, chunk, None, self.index.as_ref().map(|_| ChunkIndex::default()), &mut out);
+            Self::entry(leaf, chunk, None, None, self.index.as_ref().map(|_| ChunkIndex::default()), &mut out);
             entries.push(out.len() as u64);
         }
         self.group_end(0, &mut out);
@@ -187,7 +196,14 @@ impl Footer {
     }
 
     /// The entry of a column chunk.
-    fn entry(leaf: &Leaf, chunk: Chunk, summary: Option<&Summary>, index: Option<ChunkIndex>, out: &mut Vec<u8>) {
+    fn entry(
+        leaf: &Leaf,
+        chunk: Chunk,
+        summary: Option<&Summary>,
+        filter: Option<(u64, u32)>,
+        index: Option<ChunkIndex>,
+        out: &mut Vec<u8>,
+    ) {
         structure(out, |column| {
             // Deprecated and required; writers of today put 0.
             column.i64(2, 0);
@@ -205,6 +221,10 @@ impl Footer {
                 let before = metadata.len();
                 if let Some(summary) = summary {
                     statistics(leaf, summary, &mut metadata);
+                }
+                if let Some((start, length)) = filter {
+                    metadata.i64(14, start);
+                    metadata.i32(15, length as i32);
                 }
                 let used = metadata.len() - before;
                 // A column index that is not there leaves its fields' room too.
@@ -227,7 +247,7 @@ impl Footer {
     pub fn most_entry(leaf: &PreparedLeaf) -> u64 {
         let path: usize = leaf.leaf.path.iter().map(|part| part.len() + 3).sum();
         // Everything else but the two bounds, rounded up.
-        (path + 160 + 2 * LONGEST_TEXT) as u64
+        (path + 160 + FILTER_FIELDS + 2 * LONGEST_TEXT) as u64
     }
 
     /// Takes what is wanted of the footer, which begins at byte `start` of the file.
@@ -253,7 +273,8 @@ impl Footer {
                     match self.leaves.get(leaf).zip(self.layout.chunk(group, leaf)) {
                         Some((known, chunk)) => {
                             let index = self.index.as_ref().and_then(|index| index.chunk(group, leaf));
-                            Self::entry(known, chunk, known.summaries.get(&group), index, &mut scratch);
+                            let filter = self.filters.chunk(group, leaf);
+                            Self::entry(known, chunk, known.summaries.get(&group), filter, index, &mut scratch);
                         }
                         None => self.group_end(group, &mut scratch),
                     }
@@ -314,7 +335,9 @@ mod tests {
         };
         let keys = [("k".to_owned(), "v".to_owned())];
         let entries = known.into_iter().zip([8, 64, 0]).map(entry).collect();
-        Footer::new(Arc::new(layout), None, &schema, entries, &keys, "hepfs version 1").unwrap()
+        let layout = Arc::new(layout);
+        let filters = Arc::new(Filters::new(layout.clone(), 0, Vec::new()));
+        Footer::new(layout, None, filters, &schema, entries, &keys, "hepfs version 1").unwrap()
     }
 
     fn read(footer: &Footer) -> Vec<u8> {

@@ -11,6 +11,7 @@
 //!   gap                        up to 4 KiB, so that cells of 64 KiB and more begin on a page of memory
 //!   …
 //! page index                   bounds of the pages of each column chunk; their places; where chunks have several
+//! Bloom filters                of columns of labels that have a BITMAP, a room for each column chunk
 //! footer                       schema; an entry of constant length for each chunk; key-values
 //! length of the footer, PAR1
 //! ```
@@ -27,7 +28,7 @@
 //! | --- | --- |
 //! | `hints`, `shape`, `leaf` | how a column becomes leaf columns |
 //! | `shred`, `levels`, `plain`, `dictionary` | bodies of pages |
-//! | `thrift`, `page`, `schema`, `keys`, `summary`, `column_index`, `page_index`, `footer` | metadata, of lengths that do not depend on values |
+//! | `thrift`, `page`, `schema`, `keys`, `summary`, `column_index`, `page_index`, `filters`, `footer` | metadata, of lengths that do not depend on values |
 //! | `columns`, `sizes`, `layout` | what is known before values are read, what takes a pass, where everything lies |
 //! | `wanted`, `view` | the file |
 
@@ -36,6 +37,7 @@ mod body_tests;
 mod column_index;
 mod columns;
 mod dictionary;
+mod filters;
 mod footer;
 mod hints;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 
 use super::column_index::KnownLeaf;
 use super::columns::{Leaves, ParquetColumn, Prepared, PreparedLeaf};
+use super::filters::Filters;
 use super::footer::{Footer, LONGEST, LeafEntry};
 use super::keys::{CREATED_BY, key_values};
 use super::layout::{Layout, LeafSize, PagePlace, Pages, Place};
@@ -56,6 +57,7 @@ struct Frame {
     started: Arc<Started>,
     layout: Arc<Layout>,
     index: Option<Arc<PageIndex>>,
+    filters: Arc<Filters>,
     footer: Footer,
 }
 
@@ -133,6 +135,7 @@ impl View for ParquetView {
                     if let Some(index) = &frame.index {
                         index.read(&mut wanted);
                     }
+                    frame.filters.read(&mut wanted);
                     frame.footer.read(frame.footer_start(), &mut wanted);
                     break;
                 }
@@ -244,9 +247,24 @@ impl Shared {
         let entries = entries.collect();
         let index = PageIndex::new(layout.clone(), known).map(Arc::new);
         let key_values = key_values(&self.columns, &prepared.fields);
-        let footer = Footer::new(layout.clone(), index.clone(), &prepared.schema, entries, &key_values, CREATED_BY);
+        let filtered = prepared.leaves.iter().enumerate().map(|(position, leaf)| {
+            let column = self.columns.get(leaf.column);
+            column.map_or(Ok(None), |column| column.filtered(position, &leaf.leaf, interrupt))
+        });
+        let filtered = filtered.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        let index_end = layout.end() + index.as_ref().map_or(0, |index| index.bytes());
+        let filters = Arc::new(Filters::new(layout.clone(), index_end, filtered));
+        let footer = Footer::new(
+            layout.clone(),
+            index.clone(),
+            filters.clone(),
+            &prepared.schema,
+            entries,
+            &key_values,
+            CREATED_BY,
+        );
         let footer = footer.ok_or_else(|| broken("the footer would pass 256 MiB".into()))?;
-        let frame = Arc::new(Frame { started: started.clone(), layout, index, footer });
+        let frame = Arc::new(Frame { started: started.clone(), layout, index, filters, footer });
         Ok(self.frame.get_or_init(|| frame).clone())
     }
 
@@ -405,7 +423,7 @@ impl Frame {
     }
 
     fn footer_start(&self) -> u64 {
-        self.layout.end() + self.index.as_ref().map_or(0, |index| index.bytes())
+        self.layout.end() + self.index.as_ref().map_or(0, |index| index.bytes()) + self.filters.bytes()
     }
 
     fn dictionary(&self, leaf: usize, start: u64, wanted: &mut Wanted<'_>) -> Result<(), Error> {
