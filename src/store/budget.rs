@@ -379,6 +379,7 @@ impl Drop for Lease {
 impl Deref for Buffer {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         &self.bytes[..self.length]
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::DataType;
 
 use super::{Error, RowRange, Rows};
@@ -17,6 +17,7 @@ type Hook = Box<dyn Fn(&RowRange, &Interrupt) -> Result<(), Error> + Send + Sync
 pub(crate) struct Memory {
     array: ArrayRef,
     nullable: bool,
+    terminated: bool,
     stored: Option<(Vec<u8>, u64)>,
     natural: Option<u64>,
     most: u64,
@@ -38,6 +39,7 @@ impl Memory {
         Self {
             nullable: array.is_nullable(),
             array,
+            terminated: false,
             stored: None,
             natural: None,
             most: u64::MAX,
@@ -51,6 +53,11 @@ impl Memory {
     /// Whether rows may be missing, whatever the array says.
     pub(crate) fn nullable(self, nullable: bool) -> Self {
         Self { nullable, ..self }
+    }
+
+    /// Values, which are binary, are handed out with a NUL behind each as well.
+    pub(crate) fn with_terminated(self) -> Self {
+        Self { terminated: true, ..self }
     }
 
     /// The bytes stored, `width` of them a row.
@@ -146,6 +153,19 @@ impl Rows for Memory {
         self.check(offset..offset + length as u64, *width)?;
         out.extend_from_slice(&bytes[offset as usize..][..length]);
         Ok(())
+    }
+
+    fn terminated(
+        &self,
+        range: RowRange,
+        interrupt: &Interrupt,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool, Error> {
+        if self.terminated {
+            let array = self.array(range, interrupt)?;
+            array.as_binary::<i64>().iter().flatten().all(|text| take(&[text, b"\0"].concat()));
+        }
+        Ok(self.terminated)
     }
 
     fn natural_rows(&self) -> Option<u64> {

@@ -98,6 +98,7 @@ impl Default for Pages {
 impl Deref for Pages {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         match self {
             Pages::Heap(bytes) => bytes,

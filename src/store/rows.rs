@@ -68,6 +68,21 @@ pub trait Rows: Debug + Send + Sync {
         Ok(false)
     }
 
+    /// Hands `take` the values of `range` as text, back to back with a NUL behind each, in pieces that end with a value, until
+    /// it says `false`; says `true`. Says `false` and does nothing where only arrays are to be had.
+    ///
+    /// # Errors
+    /// As [`Rows::array`].
+    fn terminated(
+        &self,
+        range: RowRange,
+        interrupt: &Interrupt,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool, Error> {
+        let _ = (range, interrupt, take);
+        Ok(false)
+    }
+
     /// Whether bytes as stored are decoded before anybody gets them, and not copied out of the file.
     fn is_decoded(&self) -> bool {
         false

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lru::LruCache;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::source::Interrupt;
 use crate::store::Error;
@@ -98,9 +98,25 @@ impl BlockCache {
         Ok(block)
     }
 
+    /// Whether `bytes` more would drive no block out.
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        self.state.lock().bytes.saturating_add(bytes) <= self.capacity
+    }
+
+    /// Keeps a block that was rendered before anybody asked for it, where that drives no other out.
+    pub(super) fn offer(&self, key: Key, block: &Block) {
+        let state = self.state.lock();
+        if state.bytes.saturating_add(block.capacity()) <= self.capacity {
+            self.insert_in(state, key, block);
+        }
+    }
+
     /// Keeps a block that was rendered elsewhere.
     pub(super) fn insert(&self, key: Key, block: &Block) {
-        let mut state = self.state.lock();
+        self.insert_in(self.state.lock(), key, block);
+    }
+
+    fn insert_in(&self, mut state: MutexGuard<'_, State>, key: Key, block: &Block) {
         state.bytes += block.capacity();
         if let Some(old) = state.blocks.put(key, Arc::clone(block)) {
             state.bytes -= old.capacity();

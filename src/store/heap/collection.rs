@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::budget::{Buffer, Reservation};
 use super::super::{Error, File};
 use super::Unresolved;
-use super::layout::{Object, Sizes};
+use super::layout::{Objects, Sizes};
 use crate::source::Interrupt;
 
 /// The smallest collection libhdf5 makes, so what is read at first: most need no second read.
@@ -16,7 +16,7 @@ const FIRST_READ: u64 = 4096;
 #[derive(Debug)]
 pub struct Collection {
     buffer: Buffer,
-    objects: Vec<Object>,
+    objects: Objects,
     _objects_held: Reservation,
     number: u64,
 }
@@ -38,7 +38,7 @@ impl Collection {
     #[cfg(test)]
     pub(super) fn empty(budget: &super::super::budget::Budget, number: u64) -> Self {
         let (_, [buffer]) = budget.try_lease([64]).unwrap();
-        Self { buffer, objects: Vec::new(), _objects_held: budget.charge(0), number }
+        Self { buffer, objects: Sizes::new(8).objects(&[]).unwrap(), _objects_held: budget.charge(0), number }
     }
 
     fn read(file: &File, address: u64, number: u64, interrupt: &Interrupt) -> Result<Self, Unresolved> {
@@ -69,13 +69,9 @@ impl Collection {
         if known < length {
             file.read_at(start + known as u64, &mut buffer[known..])?;
         }
-        let mut objects = sizes.objects(&buffer).map_err(invalid)?;
-        if !objects.is_sorted_by_key(|object| object.index) {
-            objects.sort_by_key(|object| object.index);
-        }
-        objects.shrink_to_fit();
+        let objects = sizes.objects(&buffer).map_err(invalid)?;
         file.check()?;
-        let held = file.store().budget().charge((objects.capacity() * size_of::<Object>()) as u64);
+        let held = file.store().budget().charge(objects.size() as u64);
         drop(lease);
         file.store().stats().collections.add(1);
         Ok(Self { buffer, objects, _objects_held: held, number })
@@ -86,15 +82,17 @@ impl Collection {
         self.number
     }
 
-    /// Where the first `bytes` bytes of object `index` are, or all of them.
+    /// Where the first `bytes` bytes of object `index` are; `None` where it is not there or has fewer.
+    #[inline]
+    pub(super) fn find(&self, index: u32, bytes: u64) -> Option<Range<usize>> {
+        let object = self.objects.find(&self.buffer, u16::try_from(index).ok()?)?;
+        let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes <= object.length)?;
+        Some(object.start..object.start + bytes)
+    }
+
+    /// The same, of all bytes where `bytes` says nothing, and what is wrong.
     pub(super) fn object(&self, index: u32, bytes: Option<u64>) -> Result<Range<usize>, String> {
-        let object = u16::try_from(index).ok().and_then(|index| {
-            // Indices mostly run from 1 without a gap.
-            match self.objects.get(usize::from(index).wrapping_sub(1)) {
-                Some(object) if object.index == index => Some(object),
-                _ => self.objects.binary_search_by_key(&index, |object| object.index).ok().map(|i| &self.objects[i]),
-            }
-        });
+        let object = u16::try_from(index).ok().and_then(|index| self.objects.find(&self.buffer, index));
         let object = object.ok_or_else(|| format!("object {index} is not in its heap collection"))?;
         let bytes = bytes.unwrap_or(object.length as u64);
         match usize::try_from(bytes) {
@@ -105,5 +103,11 @@ impl Collection {
 
     pub(super) fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.buffer.get(range).unwrap_or_default()
+    }
+
+    /// All bytes of it.
+    #[inline]
+    pub(super) fn whole(&self) -> &[u8] {
+        &self.buffer
     }
 }

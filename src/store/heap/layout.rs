@@ -7,6 +7,9 @@
 //! index 0 | …                                                free space to the end
 //! ```
 
+/// Everything in a collection begins at a multiple of this.
+const ALIGNMENT: usize = 8;
+
 /// Where an object's data lie in the collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
@@ -15,7 +18,44 @@ pub struct Object {
     pub length: usize,
 }
 
+/// The objects of a collection, by index. What is kept of each is where its header begins: the header lies beside the data,
+/// which are read next.
+#[derive(Debug)]
+pub struct Objects {
+    sizes: Sizes,
+    /// In units of [`ALIGNMENT`].
+    places: Vec<u32>,
+}
+
+impl Objects {
+    /// Object `index` of `collection`, the bytes that these were made of.
+    #[inline]
+    pub fn find(&self, collection: &[u8], index: u16) -> Option<Object> {
+        // Indices mostly run from 1 without a gap.
+        let likely = self.places.get(usize::from(index).wrapping_sub(1));
+        let likely = likely.and_then(|place| self.sizes.object(collection, position(*place)));
+        likely.filter(|object| object.index == index).or_else(|| self.search(collection, index))
+    }
+
+    #[cold]
+    fn search(&self, collection: &[u8], index: u16) -> Option<Object> {
+        let index_at = |place: u32| self.sizes.object(collection, position(place)).map(|object| object.index);
+        let at = self.places.binary_search_by_key(&Some(index), |place| index_at(*place)).ok()?;
+        self.sizes.object(collection, position(*self.places.get(at)?))
+    }
+
+    /// Bytes that these take.
+    pub fn size(&self) -> usize {
+        self.places.capacity() * size_of::<u32>()
+    }
+}
+
+fn position(place: u32) -> usize {
+    (place as usize).saturating_mul(ALIGNMENT)
+}
+
 /// Widths in a collection.
+#[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     /// Of a length.
     length: usize,
@@ -29,7 +69,7 @@ impl Sizes {
     /// In a file whose lengths have so many bytes.
     pub fn new(length_size: u8) -> Self {
         let length = usize::from(length_size);
-        let padded = |n: usize| n.next_multiple_of(8);
+        let padded = |n: usize| n.next_multiple_of(ALIGNMENT);
         Self { length, header: padded(8 + length), object: padded(8 + length) }
     }
 
@@ -51,24 +91,50 @@ impl Sizes {
     }
 
     /// The objects of a collection. Every step goes forward by an object's header at least.
-    pub fn objects(&self, collection: &[u8]) -> Result<Vec<Object>, String> {
-        // Grown from here, it is copied a few times at most; it is shrunk in the end.
-        let mut objects = Vec::with_capacity(collection.len() / (4 * self.object));
-        let mut at = self.header;
+    pub fn objects(self, collection: &[u8]) -> Result<Objects, String> {
+        // Grown from here, it is copied once or twice at most; it is shrunk in the end.
+        let mut places = Vec::with_capacity(collection.len() / (2 * self.object));
+        let (mut at, mut last, mut sorted) = (self.header, 0, true);
         while let Some(header) = collection.get(at..at + self.object) {
-            let index = u16::from_le_bytes([header[0], header[1]]);
+            let (index, length) = self.parse(header);
             if index == 0 {
                 // Free space, which is last.
                 break;
             }
-            let length = little_endian(&header[8..8 + self.length]);
             let start = at + self.object;
             let length = usize::try_from(length).ok().filter(|length| *length <= collection.len() - start);
             let length = length.ok_or_else(|| format!("object {index} is longer than the collection"))?;
-            objects.push(Object { index, start, length });
-            at = start + length.next_multiple_of(8);
+            let place = u32::try_from(at / ALIGNMENT);
+            places.push(place.map_err(|_| format!("object {index} begins behind 2^32 × {ALIGNMENT} bytes"))?);
+            sorted &= last <= index;
+            last = index;
+            at = start + length.next_multiple_of(ALIGNMENT);
         }
-        Ok(objects)
+        if !sorted {
+            places.sort_by_cached_key(|place| self.object(collection, position(*place)).map(|object| object.index));
+        }
+        places.shrink_to_fit();
+        Ok(Objects { sizes: self, places })
+    }
+
+    /// The object whose header begins at `at`.
+    #[inline]
+    fn object(&self, collection: &[u8], at: usize) -> Option<Object> {
+        let start = at.checked_add(self.object)?;
+        let (index, length) = self.parse(collection.get(at..start)?);
+        Some(Object { index, start, length: usize::try_from(length).ok()? })
+    }
+
+    /// Index and length in an object's header.
+    #[inline]
+    fn parse(&self, header: &[u8]) -> (u16, u64) {
+        // Nearly all files have lengths of 8 bytes.
+        if let (8, Some(header)) = (self.length, header.first_chunk()) {
+            let bits = u128::from_le_bytes(*header);
+            return (bits as u16, (bits >> 64) as u64);
+        }
+        let index = header.first_chunk().map_or(0, |index| u16::from_le_bytes(*index));
+        (index, little_endian(header.get(8..8 + self.length).unwrap_or_default()))
     }
 }
 
@@ -107,16 +173,27 @@ mod tests {
         let bytes = sample();
         assert_eq!(sizes.collection(&bytes), Ok(96));
         let objects = sizes.objects(&bytes).unwrap();
-        assert_eq!(objects[0], Object { index: 1, start: 32, length: 5 });
-        assert_eq!(objects[1], Object { index: 2, start: 56, length: 8 });
-        assert_eq!(objects.len(), 2);
+        assert_eq!(objects.find(&bytes, 1), Some(Object { index: 1, start: 32, length: 5 }));
+        assert_eq!(objects.find(&bytes, 2), Some(Object { index: 2, start: 56, length: 8 }));
+        assert_eq!(objects.find(&bytes, 0), None);
+        assert_eq!(objects.find(&bytes, 3), None);
+    }
+
+    #[test]
+    fn objects_are_found_in_any_order_and_with_gaps() {
+        let mut bytes = sample();
+        (bytes[16], bytes[40]) = (7, 3);
+        let objects = Sizes::new(8).objects(&bytes).unwrap();
+        assert_eq!(objects.find(&bytes, 7), Some(Object { index: 7, start: 32, length: 5 }));
+        assert_eq!(objects.find(&bytes, 3), Some(Object { index: 3, start: 56, length: 8 }));
+        assert_eq!(objects.find(&bytes, 1), None);
     }
 
     #[test]
     fn an_object_longer_than_its_collection_is_an_error() {
         let mut bytes = sample();
         bytes[24..32].copy_from_slice(&u64::MAX.to_le_bytes());
-        assert_eq!(Sizes::new(8).objects(&bytes), Err("object 1 is longer than the collection".into()));
+        assert_eq!(Sizes::new(8).objects(&bytes).unwrap_err(), "object 1 is longer than the collection");
     }
 
     proptest! {
@@ -124,7 +201,13 @@ mod tests {
         fn no_bytes_make_it_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..300), width in 0u8..9) {
             let sizes = Sizes::new(width);
             let _ = sizes.collection(&bytes);
-            let _ = sizes.objects(&bytes);
+            if let Ok(objects) = sizes.objects(&bytes) {
+                for index in 0..40 {
+                    if let Some(object) = objects.find(&bytes, index) {
+                        prop_assert!(object.index == index && object.start + object.length <= bytes.len());
+                    }
+                }
+            }
             if bytes.len() >= 5 {
                 bytes[..5].copy_from_slice(b"GCOL\x01");
             }

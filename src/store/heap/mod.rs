@@ -110,6 +110,7 @@ impl std::ops::Deref for Resolved {
 #[derive(Debug)]
 pub struct Cursor<'a> {
     heap: &'a Heap,
+    address_size: usize,
     collection: Option<(u64, Arc<Collection>)>,
 }
 
@@ -122,6 +123,11 @@ struct Parsed {
 
 #[inline]
 fn parse(descriptor: &[u8], address_size: usize) -> Option<Parsed> {
+    // Nearly all files have addresses of 8 bytes.
+    if let (8, Some(descriptor)) = (address_size, descriptor.first_chunk()) {
+        let bits = u128::from_le_bytes(*descriptor);
+        return Some(Parsed { length: bits as u32, address: (bits >> 32) as u64, index: (bits >> 96) as u32 });
+    }
     let (length, rest) = descriptor.split_first_chunk::<4>()?;
     let (address, rest) = rest.split_at_checked(address_size)?;
     let index = rest.first_chunk::<4>()?;
@@ -167,10 +173,9 @@ impl Heap {
 
     /// A cursor, for many descriptors.
     pub fn cursor(&self) -> Cursor<'_> {
-        Cursor { heap: self, collection: None }
+        Cursor { heap: self, address_size: usize::from(self.file.info().address_size), collection: None }
     }
 
-    #[inline]
     fn target(&self, descriptor: &[u8], base_size: u64) -> Result<Target, Unresolved> {
         let invalid = |reason: &str| Unresolved::Invalid(reason.into());
         let Parsed { length, address, index } = parse(descriptor, usize::from(self.file.info().address_size))
@@ -201,14 +206,44 @@ impl Cursor<'_> {
     /// [`Unresolved::Invalid`] where the descriptor leads nowhere or to too little.
     #[inline]
     pub fn resolve(&mut self, descriptor: &[u8], base_size: u64) -> Result<&[u8], Unresolved> {
+        let (bytes, range) = self.place(descriptor, base_size)?;
+        Ok(bytes.get(range).unwrap_or_default())
+    }
+
+    /// The same as a part of what it lies in.
+    ///
+    /// # Errors
+    /// As [`Cursor::resolve`].
+    #[inline]
+    pub(super) fn place(&mut self, descriptor: &[u8], base_size: u64) -> Result<(&[u8], Range<usize>), Unresolved> {
+        if let Some(range) = self.near(descriptor, base_size) {
+            return Ok((self.collection.as_ref().map_or(&[], |(_, collection)| collection.whole()), range));
+        }
+        self.far(descriptor, base_size)
+    }
+
+    /// Where bytes lie in the collection of the descriptor before; `None` where they do not, or something is wrong.
+    #[inline]
+    fn near(&self, descriptor: &[u8], base_size: u64) -> Option<Range<usize>> {
+        let (known, collection) = self.collection.as_ref()?;
+        let Parsed { length, address, index } = parse(descriptor, self.address_size)?;
+        if address != *known || length == 0 {
+            return None;
+        }
+        // No index of a descriptor into memory is one of an object.
+        collection.find(index, u64::from(length).checked_mul(base_size)?)
+    }
+
+    #[cold]
+    fn far(&mut self, descriptor: &[u8], base_size: u64) -> Result<(&[u8], Range<usize>), Unresolved> {
         let (address, index, bytes) = match self.heap.target(descriptor, base_size)? {
-            Target::Empty => return Ok(&[]),
-            Target::Memory(range) => return Ok(self.heap.memory.get(range).unwrap_or_default()),
+            Target::Empty => return Ok((&[], 0..0)),
+            Target::Memory(range) => return Ok((&self.heap.memory, range)),
             Target::Object { address, index, bytes } => (address, index, bytes),
         };
         let collection = self.collection(address)?;
         let range = collection.object(index, Some(bytes)).map_err(Unresolved::Invalid)?;
-        Ok(collection.bytes(range))
+        Ok((collection.whole(), range))
     }
 
     /// The whole object `index` of the collection at `address`; the bytes stay until the next call.

@@ -120,6 +120,13 @@ impl Content {
         out: &mut Vec<u8>,
         interrupt: &Interrupt,
     ) -> Result<bool, Error> {
+        let append = &mut |piece: &[u8]| {
+            out.extend_from_slice(piece);
+            out.len() <= limit
+        };
+        if self.terminated(rows.clone(), interrupt, append)? {
+            return Ok(out.len() <= limit);
+        }
         let arrays: Result<Vec<_>, Error> =
             self.columns.iter().map(|column| self.array(column, rows.clone(), interrupt)).collect();
         match arrays {
@@ -142,9 +149,43 @@ impl Content {
         }
     }
 
+    /// Hands out rows as they stand in the file, and says so, where they can be had without an array in between: see
+    /// [`Rows::terminated`].
+    fn terminated(
+        &self,
+        rows: RowRange,
+        interrupt: &Interrupt,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool, Error> {
+        match self.columns.as_slice() {
+            [column] if self.layout.format() == Format::NulTerminated => column.rows.terminated(rows, interrupt, take),
+            _ => Ok(false),
+        }
+    }
+
+    /// Bytes of rows that are measured by being rendered, each piece shown to `see`; `None` for any others.
+    pub fn terminated_length(
+        &self,
+        rows: RowRange,
+        interrupt: &Interrupt,
+        mut see: impl FnMut(&[u8]),
+    ) -> Result<Option<u64>, Error> {
+        let mut length = 0u64;
+        let add = &mut |piece: &[u8]| {
+            length = length.saturating_add(piece.len() as u64);
+            see(piece);
+            true
+        };
+        Ok(self.terminated(rows, interrupt, add)?.then_some(length))
+    }
+
     /// Bytes of each of `blocks`. Column after column over a batch of rows, so that no chunk is decoded twice however
     /// many columns there are.
     pub fn lengths(&self, grid: &Grid, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
+        let terminated = blocks.clone().map(|block| self.terminated_length(grid.rows_of(block), interrupt, |_| ()));
+        if let Some(lengths) = terminated.collect::<Result<Option<Vec<_>>, Error>>()? {
+            return Ok(lengths);
+        }
         let overhead = self.layout.overhead();
         let mut lengths: Vec<u64> = blocks
             .clone()

@@ -54,19 +54,19 @@ pub struct TextView {
 
 /// What work on other threads needs of a view.
 struct Shared {
-    id: u64,
     header: Vec<u8>,
     body: Arc<Body>,
     index: Index,
-    cache: Arc<BlockCache>,
     divided: Mutex<LruCache<(u64, u64), Arc<Divided>>>,
     streams: Mutex<Streams>,
 }
 
 /// Rows and their blocks.
 struct Body {
+    id: u64,
     content: Content,
     grid: Grid,
+    cache: Arc<BlockCache>,
 }
 
 /// A block cut into parts.
@@ -92,7 +92,10 @@ impl Measure<u64> for Body {
                 .map(|block| self.grid.rows_of(block))
                 .map(|rows| (rows.end - rows.start).saturating_mul(width))
                 .collect()),
-            None => self.content.lengths(&self.grid, blocks, interrupt),
+            None => match self.kept_lengths(blocks.clone(), interrupt)? {
+                Some(lengths) => Ok(lengths),
+                None => self.content.lengths(&self.grid, blocks, interrupt),
+            },
         }
     }
 }
@@ -115,6 +118,37 @@ impl Body {
         let width = self.content.width;
         width.most.filter(|&most| most == width.least)
     }
+
+    fn key(&self, rows: &RowRange) -> Key {
+        (self.id, rows.start, rows.end - rows.start)
+    }
+
+    /// Bytes of blocks that are measured by being rendered, `None` for any others. What was rendered is kept as long as that
+    /// takes room from nobody: whoever wants the exact size mostly reads next.
+    fn kept_lengths(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Option<Vec<u64>>, Error> {
+        let mut lengths = Vec::with_capacity(blocks.len());
+        for rows in blocks.map(|block| self.grid.rows_of(block)) {
+            let expected = lengths.last().map_or(0, |length: &u64| (*length).min(LONGEST_BLOCK) as usize);
+            let mut text = self.cache.has_room(expected).then(|| Vec::with_capacity(expected + expected / 32));
+            let keep = |piece: &[u8]| match &mut text {
+                Some(kept) if kept.len() + piece.len() <= LONGEST_BLOCK as usize => kept.extend_from_slice(piece),
+                _ => text = None,
+            };
+            let Some(length) = self.content.terminated_length(rows.clone(), interrupt, keep)? else { return Ok(None) };
+            if let Some(mut text) = text {
+                text.shrink_to(text.len() + text.len() / 8);
+                self.cache.offer(self.key(&rows), &Arc::new(text));
+            }
+            lengths.push(length);
+        }
+        Ok(Some(lengths))
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        self.cache.forget(self.id);
+    }
 }
 
 impl TextView {
@@ -133,13 +167,11 @@ impl TextView {
         let grid = Grid::choose(content.rows, content.estimate, content.natural);
         let (blocks, per_step) = (grid.blocks(), content.blocks_per_step(&grid));
         let keeper = keeper.map(|keeper| keeper_of(keeper, format, csv, &content, &grid));
-        let body = Arc::new(Body { content, grid });
+        let body = Arc::new(Body { id: next_view(), content, grid, cache });
         let shared = Shared {
-            id: next_view(),
             header,
             index: Index::new(blocks, per_step, Arc::clone(&body) as Arc<dyn Measure<u64>>, keeper),
             body,
-            cache,
             divided: Mutex::new(LruCache::new(DIVIDED)),
             streams: Mutex::default(),
         };
@@ -161,12 +193,6 @@ impl TextView {
 impl std::fmt::Debug for TextView {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TextView").field("content", &self.shared.body.content).finish_non_exhaustive()
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.cache.forget(self.id);
     }
 }
 
@@ -251,10 +277,6 @@ impl Shared {
         self.body.content.work() <= QUICK_CELLS && bytes <= QUICK_BYTES && chunks <= QUICK_CHUNKS
     }
 
-    fn key(&self, rows: &RowRange) -> Key {
-        (self.id, rows.start, rows.end - rows.start)
-    }
-
     /// The rows to render for byte `offset` after the header; `None` past the end.
     fn unit_at(&self, offset: u64, interrupt: &Interrupt) -> Result<Option<Unit>, Error> {
         let located = match self.index.locate(offset) {
@@ -290,7 +312,7 @@ impl Shared {
             return Ok(false);
         }
         self.index.record(block, vec![text.len() as u64]);
-        self.cache.insert(self.key(&rows), &Arc::new(text));
+        self.body.cache.insert(self.body.key(&rows), &Arc::new(text));
         Ok(true)
     }
 
@@ -313,7 +335,7 @@ impl Shared {
     }
 
     fn block(&self, unit: &Unit, interrupt: &Interrupt) -> Result<Block, Error> {
-        self.cache.get_or_render(self.key(&unit.rows), interrupt, |mut text| {
+        self.body.cache.get_or_render(self.body.key(&unit.rows), interrupt, |mut text| {
             text.reserve(usize::try_from(unit.length.min(LONGEST_BLOCK)).unwrap_or(0) + MARGIN);
             self.body.content.render(unit.rows.clone(), usize::MAX, &mut text, interrupt)?;
             if text.len() as u64 != unit.length {
@@ -344,13 +366,13 @@ impl Shared {
             }
             let unit = Unit { rows, start: located.start, length: located.length };
             next += located.length;
-            if self.cache.expects(&self.key(&unit.rows)) {
+            if self.body.cache.expects(&self.body.key(&unit.rows)) {
                 continue;
             }
             let shared = Arc::downgrade(self);
             pass::spawn(move || {
                 if let Some(shared) = shared.upgrade()
-                    && !shared.cache.expects(&shared.key(&unit.rows))
+                    && !shared.body.cache.expects(&shared.body.key(&unit.rows))
                 {
                     // Whoever wants the block meets the error by itself.
                     drop(shared.block(&unit, &Interrupt::new()));

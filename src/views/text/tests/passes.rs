@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use arrow::array::{ArrayRef, Int64Array};
+use arrow::array::{ArrayRef, Int64Array, LargeBinaryArray};
 use parking_lot::Mutex;
 
-use super::super::{Format, TextView};
+use super::super::{BlockCache, Format, TextView};
 use super::{cache, column, usual, whole};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Error;
@@ -50,6 +50,28 @@ fn one_pass_serves_all_who_wait() {
         }
     });
     assert_eq!(rows.calls(), 3);
+}
+
+#[test]
+fn what_is_rendered_for_the_size_is_there_for_who_reads_next() {
+    let strings: Vec<String> = (0..200_000).map(|number| "x".repeat(number % 9)).collect();
+    let expected = strings.iter().flat_map(|text| [text.as_bytes(), b"\0"].concat()).collect::<Vec<u8>>();
+    let array: ArrayRef = Arc::new(LargeBinaryArray::from_iter_values(strings));
+    // Room for all, for a part, for none; and rows that are had as arrays alone.
+    for (room, terminated) in [(16 << 20, true), (300_000, true), (0, true), (16 << 20, false)] {
+        let rows = Memory::new(array.clone());
+        let rows = Arc::new(if terminated { rows.with_terminated() } else { rows });
+        let column = column("a", rows.clone());
+        let cache = Arc::new(BlockCache::new(room));
+        let view = TextView::new(vec![column], Format::NulTerminated, &usual(), None, cache.clone(), None);
+        assert_eq!(view.size(Effort::Exact, &Interrupt::new()).unwrap().bytes(), expected.len() as u64);
+        assert!(cache.bytes() <= room && (cache.bytes() > 0) == (terminated && room > 0), "{room} {terminated}");
+        let calls = rows.calls();
+        assert!(whole(&view) == expected, "{room} {terminated}");
+        assert_eq!(rows.calls() == calls, terminated && room > expected.len() * 2, "{room} {terminated}");
+        drop(view);
+        wait_until(|| cache.bytes() == 0);
+    }
 }
 
 /// Opens a gate where a test fails: behind a closed one, steps of a pass would hold the pool, and all other tests, for ever.
