@@ -37,7 +37,6 @@ def texts(table, name, texts, width, padding, fill=None):
     kind = h5py.h5t.C_S1.copy()
     kind.set_size(width)
     kind.set_strpad(padding)
-    kind.set_cset(h5py.h5t.CSET_UTF8)
     plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     plist.set_chunk((CHUNK,))
     plist.set_deflate(1)
