@@ -618,6 +618,36 @@ fn chunks_decoded_together_are_lent_together() {
     assert!(file.store().stats().read_ahead.get() >= 2);
 }
 
+#[test]
+fn what_several_go_through_is_decoded_once_by_whoever_looks_at_it() {
+    let bytes: Vec<u8> = (0..49_152_u32).flat_map(|i| (i * 7 % 10_007).to_le_bytes()).collect();
+    let (file, datasets) = open(&data("store_long.h5"), Options::default());
+    let (long, chunk) = (&datasets["long"], 16 << 10);
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let bytes = &bytes;
+            scope.spawn(move || {
+                // A chunk each in turn, by halves.
+                for start in (thread * chunk..bytes.len()).step_by(2 * chunk) {
+                    for at in [start, start + chunk / 2] {
+                        let lent = long.lend_scanned(at as u64, chunk / 2, &Interrupt::new()).unwrap();
+                        assert_eq!(*lent.unwrap(), bytes[at..at + chunk / 2]);
+                    }
+                }
+            });
+        }
+    });
+    let stats = file.store().stats();
+    assert_eq!((stats.chunks_decoded.get(), stats.read_ahead.get()), (12, 0));
+    // Nothing is left to be found.
+    long.lend_scanned(0, chunk / 2, &Interrupt::new()).unwrap().unwrap();
+    assert_eq!(stats.chunks_decoded.get(), 13);
+    // Requests that meet two chunks are answered as others are.
+    let length = 3 * chunk / 4;
+    let across = long.lend_scanned(length as u64, length, &Interrupt::new()).unwrap();
+    assert!(across.is_none_or(|lent| *lent == bytes[length..2 * length]));
+}
+
 /// Readers that take the next request each, as fast as they can, meet those who decode ahead everywhere.
 #[test]
 fn readers_that_catch_up_with_those_who_decode_ahead_get_the_right_bytes() {

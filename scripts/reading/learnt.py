@@ -23,11 +23,30 @@ from fixtures import write  # noqa: E402
 ROWS = 300_001
 CHUNK = 10_007
 LABELS = ["photon", "electron", "", "muon", "Łódź"]
+# Codes of an enumeration; others have no name.
+MEMBERS = {"up": 0, "down": 1, "strange": 2, "charm": -1, "Łódź": 7}
 
 
 def filtered(table, name, data, fill=None, **options):
     """A column in chunks that go through filters."""
     return table.create_dataset(name, data=data, fillvalue=fill, chunks=(CHUNK,), compression=1, **options)
+
+
+def texts(table, name, texts, width, padding, fill=None):
+    """A column of strings filled up in one of the ways of HDF5, which turns NumPy's into them."""
+    kind = h5py.h5t.C_S1.copy()
+    kind.set_size(width)
+    kind.set_strpad(padding)
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_chunk((CHUNK,))
+    plist.set_deflate(1)
+    if fill is not None:
+        plist.set_fill_value(np.array(fill, f"S{width}"))
+    dataset = h5py.h5d.create(table.id, name.encode(), kind, h5py.h5s.create_simple((ROWS,)), plist)
+    # libhdf5 ends a text with NUL where there is no room for it.
+    shorter = width - (padding == h5py.h5t.STR_NULLTERM)
+    data = np.array([text.encode()[:shorter] for text in texts], f"S{width}")
+    dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, data)
 
 
 def written(path):
@@ -58,6 +77,18 @@ def written(path):
         holes[3 * CHUNK : 5 * CHUNK] = numbers[: 2 * CHUNK]
         holes.id.write_direct_chunk((7 * CHUNK,), np.arange(CHUNK, dtype="<i4").tobytes(), filter_mask=1)
         filtered(table, "text", np.char.mod("%d", numbers).astype("S8"))
+        words = np.char.mod("%d", numbers)
+        pad, term, space = h5py.h5t.STR_NULLPAD, h5py.h5t.STR_NULLTERM, h5py.h5t.STR_SPACEPAD
+        texts(table, "text_null", words, 8, pad, fill=words[5].encode())
+        texts(table, "text_alike", np.char.add("event_0000_", words), 24, pad)
+        texts(table, "text_16", np.char.add("run_", words), 16, term)
+        texts(table, "text_terminated", words, 12, term, fill=words[9].encode())
+        texts(table, "text_spaces", words, 16, space, fill=words[7].encode())
+        # Of which some are cut within a character.
+        texts(table, "text_accents", np.char.add("Łódź é", words), 12, pad)
+        for name, kind, fill in [("enumeration", "i1", None), ("enumeration_null", ">i4", 2)]:
+            filtered(table, name, numbers % 4 - 1, fill=fill, dtype=h5py.enum_dtype(MEMBERS, kind))
+        filtered(table, "enumeration_unnamed", numbers % 100, dtype=h5py.enum_dtype(MEMBERS, "i2"))
         table.create_dataset("plain", data=numbers, dtype="<i8")
         return [name for name, member in table.items() if isinstance(member, h5py.Dataset)]
 
@@ -68,13 +99,18 @@ def expected(dataset):
     if "CATEGORIES" in dataset.attrs:
         missing = (values < 0) | (values >= len(LABELS))
         return np.array(LABELS, object)[np.where(missing, 0, values)], missing
-    if dataset.name.endswith("/text"):
-        return np.array([value.decode() for value in values], object), np.zeros(len(values), bool)
     plist = dataset.id.get_create_plist()
-    if plist.fill_value_defined() != h5py.h5d.FILL_VALUE_USER_DEFINED:
-        return values, np.zeros(len(values), bool)
-    fill = dataset.fillvalue
-    return values, np.isnan(values) if fill != fill else values == fill
+    missing = np.zeros(len(values), bool)
+    if plist.fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED:
+        fill = dataset.fillvalue
+        missing = np.isnan(values) if fill != fill else values == fill
+    if values.dtype.kind == "S":
+        values = np.array([value.decode(errors="replace") for value in values], object)
+    elif members := h5py.check_enum_dtype(dataset.dtype):
+        # A boolean is none of these to h5py.
+        names = {code: name for name, code in members.items()}
+        values = np.array([names.get(code, str(code)) for code in values.tolist()], object)
+    return values, missing
 
 
 def stated(chunk):

@@ -7,25 +7,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::buffer::BooleanBuffer;
+use arrow::buffer::{BooleanBuffer, Buffer};
 use arrow::datatypes::DataType;
 
 use super::answer::{Answer, UsedIndex};
 use super::bind::{Bound, Leaf, Source, Test, Tree};
+use super::matches::{Matches, Values};
 use super::prune::{Pruner, Verdict};
 use super::ranges::{Ranges, of_codes, of_labels};
 use crate::source::Interrupt;
 use crate::store::pass::Measure;
 use crate::store::statistics::GRAIN;
-use crate::store::{Cache, Error, Reservation, Store};
+use crate::store::{Cache, Error, Rows, Store};
 use crate::table::IndexForm;
-
-/// Which rows of a block match, where some do and some do not.
-#[derive(Debug)]
-struct Bits {
-    bits: BooleanBuffer,
-    _held: Reservation,
-}
 
 /// Finds the rows of one table that satisfy one predicate, block by block, and counts what that takes.
 #[derive(Debug)]
@@ -34,7 +28,7 @@ pub(super) struct Evaluation {
     pub rows: u64,
     bound: Bound,
     /// Of blocks of which some rows match and some do not, as long as there is room.
-    bits: Cache<u64, Bits>,
+    matches: Cache<u64, Matches>,
     store: Arc<Store>,
     pub done: Done,
 }
@@ -74,9 +68,8 @@ impl Measure<u32> for Evaluation {
                 Verdict::Unknown => {
                     let found = self.look(&rows, &pruner, interrupt)?;
                     let count = found.bits.count_set_bits() as u32;
-                    // What a search index tells it tells again at less cost than room for it.
-                    if found.was_decoded && count > 0 && u64::from(count) < length {
-                        self.hold(block, found.bits);
+                    if count > 0 && u64::from(count) < length {
+                        self.hold(block, found);
                     }
                     count
                 }
@@ -88,8 +81,8 @@ impl Measure<u32> for Evaluation {
 
 impl Evaluation {
     pub fn new(path: &str, rows: u64, bound: Bound, store: &Arc<Store>) -> Self {
-        let bits = Cache::new(store.budget());
-        Self { path: path.to_owned(), rows, bound, bits, store: store.clone(), done: Done::default() }
+        let matches = Cache::new(store.budget());
+        Self { path: path.to_owned(), rows, bound, matches, store: store.clone(), done: Done::default() }
     }
 
     /// See [`Bound::unverified`].
@@ -111,57 +104,67 @@ impl Evaluation {
     }
 
     /// Which rows of a block match.
-    pub fn bits(&self, block: u64, interrupt: &Interrupt) -> Result<BooleanBuffer, Error> {
-        if let Some(known) = self.bits.get(&block) {
-            return Ok(known.bits.clone());
+    pub fn matches(&self, block: u64, interrupt: &Interrupt) -> Result<Arc<Matches>, Error> {
+        if let Some(known) = self.matches.get(&block) {
+            return Ok(known);
         }
         let found = self.look(&self.rows_of(block), &Pruner::new(&self.bound, interrupt), interrupt)?;
-        if found.was_decoded {
-            self.hold(block, found.bits.clone());
-        }
-        Ok(found.bits)
+        Ok(self.hold(block, found))
     }
 
-    /// Keeps the bits of a block if there is room for them.
-    fn hold(&self, block: u64, bits: BooleanBuffer) {
-        let bytes = bits.inner().len() + size_of::<(u64, Bits)>();
-        if let Some(held) = self.store.budget().try_reserve(bytes as u64) {
-            self.bits.insert(block, Arc::new(Bits { bits, _held: held }));
+    /// Keeps what was found in a block if there is room for it. What a search index tells it tells again at less cost.
+    fn hold(&self, block: u64, mut found: Matches) -> Arc<Matches> {
+        let bytes = found.bytes() + size_of::<u64>();
+        found.held = if found.was_decoded { self.store.budget().try_reserve(bytes as u64) } else { None };
+        let found = Arc::new(found);
+        if found.held.is_some() {
+            self.matches.insert(block, found.clone());
         }
+        found
+    }
+
+    /// The values as stored of these of the rows that match in a block, counted from the first of them, in the column that
+    /// `rows` are; `None` where they were not kept.
+    pub fn values(&self, matches: &Matches, rows: &dyn Rows, places: Range<usize>) -> Option<Buffer> {
+        let is_same = |column: &Source| std::ptr::addr_eq(Arc::as_ptr(&column.rows), rows);
+        let column = self.bound.columns.iter().position(is_same)?;
+        matches.values.iter().find(|values| values.column == column)?.at(places)
     }
 
     /// Which of these rows match, by their values or by what search indexes tell.
-    fn look(&self, rows: &Range<u64>, pruner: &Pruner, interrupt: &Interrupt) -> Result<Found, Error> {
+    fn look(&self, rows: &Range<u64>, pruner: &Pruner, interrupt: &Interrupt) -> Result<Matches, Error> {
         interrupt.check()?;
-        let look =
-            Look { evaluation: self, pruner, interrupt, arrays: RefCell::default(), was_decoded: Cell::new(false) };
+        let look = Look {
+            evaluation: self,
+            pruner,
+            interrupt,
+            arrays: RefCell::default(),
+            values: RefCell::default(),
+            was_decoded: Cell::new(false),
+        };
         match look.tree(&self.bound.tree, rows) {
             // More than the store hands out at once: in halves.
             Err(Error::TooLarge { .. }) if rows.end - rows.start > 1 => {
                 let middle = rows.start + (rows.end - rows.start) / 2;
                 let first = self.look(&(rows.start..middle), pruner, interrupt)?;
                 let second = self.look(&(middle..rows.end), pruner, interrupt)?;
-                Ok(Found {
+                Ok(Matches {
                     bits: first.bits.iter().chain(second.bits.iter()).collect(),
+                    values: Vec::new(),
                     was_decoded: first.was_decoded || second.was_decoded,
+                    held: None,
                 })
             }
             Ok(bits) => {
                 let was_decoded = look.was_decoded.get();
                 let counter = if was_decoded { &self.done.decoded } else { &self.done.answered };
                 counter.fetch_add(1, Ordering::Relaxed);
-                Ok(Found { bits, was_decoded })
+                let values = look.values.into_inner().into_iter().filter_map(|values| values.of(&bits)).collect();
+                Ok(Matches { bits, values, was_decoded, held: None })
             }
             Err(error) => Err(error),
         }
     }
-}
-
-/// Which of some rows match.
-struct Found {
-    bits: BooleanBuffer,
-    /// Whether values were decoded for it.
-    was_decoded: bool,
 }
 
 /// One look at the values of some rows.
@@ -171,6 +174,8 @@ struct Look<'a> {
     interrupt: &'a Interrupt,
     /// Columns decoded so far that several conditions ask about, by position.
     arrays: RefCell<HashMap<usize, ArrayRef>>,
+    /// Values met of rows that satisfy their condition.
+    values: RefCell<Vec<Values>>,
     was_decoded: Cell<bool>,
 }
 
@@ -274,8 +279,13 @@ impl Look<'_> {
         } else {
             None
         };
-        let Some(lent) = values.lend_stored(offset, length, self.interrupt)? else { return Ok(None) };
-        let Some(array) = values.stored_values(lent.into()).filter(|array| array.len() as u64 == count) else {
+        // Bytes of enumerations are no codes of labels.
+        let of_none = values.stored_values(Buffer::default());
+        if of_none.is_none_or(|none| !none.data_type().is_numeric()) {
+            return Ok(None);
+        }
+        let Some(lent) = values.lend_scanned(offset, length, self.interrupt)? else { return Ok(None) };
+        let Some(array) = values.stored_values(lent.clone().into()).filter(|array| array.len() as u64 == count) else {
             return Ok(None);
         };
         let (matching, valid) = match &matching_labels {
@@ -291,10 +301,14 @@ impl Look<'_> {
         self.evaluation.done.bytes.fetch_add(length as u64, Ordering::Relaxed);
         self.was_decoded.set(true);
         let matching = if *negated { !&matching } else { matching };
-        Ok(Some(match valid {
+        let matching = match valid {
             Some(valid) => &matching & &valid,
             None => matching,
-        }))
+        };
+        if matching_labels.is_none() {
+            self.values.borrow_mut().extend(Values::new(leaf.column, &matching, width, &lent));
+        }
+        Ok(Some(matching))
     }
 
     fn array(&self, column: usize, rows: &Range<u64>) -> Result<ArrayRef, Error> {

@@ -20,6 +20,7 @@ mod bind;
 mod evaluation;
 pub mod expression;
 mod literal;
+mod matches;
 mod model;
 pub mod path;
 mod prune;

@@ -186,9 +186,19 @@ fn wide(scalar: &Scalar) -> Option<i128> {
 
 /// A bit for each value.
 fn collect<T>(values: &[T], holds: impl Fn(&T) -> bool) -> BooleanBuffer {
+    collect_some(values, |_| true, holds)
+}
+
+/// A bit for each value, where `may_hold` says of 64 whether any is set.
+#[inline(always)]
+fn collect_some<T>(values: &[T], may_hold: impl Fn(&[T; 64]) -> bool, holds: impl Fn(&T) -> bool) -> BooleanBuffer {
     let (whole, rest) = values.as_chunks::<64>();
     let mut words = Vec::with_capacity(whole.len() + 1);
     for values in whole {
+        if !may_hold(values) {
+            words.push(0);
+            continue;
+        }
         // First a byte for each, which compilers do in registers of many values.
         let mut held = [0_u8; 64];
         for (held, value) in held.iter_mut().zip(values) {
@@ -212,13 +222,18 @@ fn packed(bytes: [u8; 8]) -> u8 {
 fn scan<T: Copy, W: PartialOrd + Copy>(values: &[T], ranges: &[[W; 2]], widen: impl Fn(T) -> W) -> BooleanBuffer {
     match ranges {
         [] => BooleanBuffer::new_unset(values.len()),
-        [[least, greatest]] => collect(values, |value| {
-            let value = widen(*value);
-            *least <= value && value <= *greatest
-        }),
+        &[[least, greatest]] => {
+            // Without a branch.
+            let holds = |value: &T| {
+                let value = widen(*value);
+                (least <= value) & (value <= greatest)
+            };
+            // Of most conditions nearly none: a question that compilers ask of several values at once.
+            collect_some(values, |values| values.iter().fold(false, |any, value| any | holds(value)), holds)
+        }
         few if few.len() <= FEW => collect(values, |value| {
             let value = widen(*value);
-            few.iter().any(|[least, greatest]| *least <= value && value <= *greatest)
+            few.iter().fold(false, |any, [least, greatest]| any | (*least <= value) & (value <= *greatest))
         }),
         many => collect(values, |value| {
             let value = widen(*value);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, PrimitiveArray, UInt64Array};
-use arrow::buffer::BooleanBuffer;
+use arrow::buffer::{BooleanBuffer, Buffer};
 use arrow::datatypes::{ArrowDictionaryKeyType, ArrowNativeType, DataType, Int32Type, Int64Type};
 use arrow::error::ArrowError;
 use arrow::row::{OwnedRow, RowConverter, SortField};
@@ -28,8 +28,13 @@ pub struct SelectedRows {
     selected: Arc<Selected>,
 }
 
-/// Rows of the column that are read together, and which of them are wanted; `None` is all.
-type Span = (Range<u64>, Option<BooleanBuffer>);
+/// Some of the rows wanted.
+enum Span {
+    /// Rows of the column that are read together, and which of them are wanted; `None` is all.
+    Read(Range<u64>, Option<BooleanBuffer>),
+    /// Their values as stored, which were kept.
+    Kept(Buffer),
+}
 
 impl SelectedRows {
     /// `rows` must be as many as the table has that the selection is of.
@@ -41,6 +46,10 @@ impl SelectedRows {
         let most = (AT_ONCE / self.rows.stored_width().unwrap_or(1).max(1)).max(1);
         let mut spans = Vec::new();
         for piece in self.selected.pieces(range, interrupt)? {
+            if let Some(bytes) = self.selected.values(&piece, self.rows.as_ref()) {
+                spans.push(Span::Kept(bytes));
+                continue;
+            }
             let rows = match &piece.bits {
                 None => std::iter::once(piece.first..piece.first + piece.length).collect(),
                 Some(bits) => self.wanted(&piece, bits),
@@ -51,7 +60,7 @@ impl SelectedRows {
                     // Within the piece, which lies within a block where it has bits.
                     let at = (start - piece.first) as usize;
                     let bits = piece.bits.as_ref().map(|bits| bits.slice(at, (end - start) as usize));
-                    spans.push((start..end, bits.filter(|bits| bits.count_set_bits() < bits.len())));
+                    spans.push(Span::Read(start..end, bits.filter(|bits| bits.count_set_bits() < bits.len())));
                 }
             }
         }
@@ -101,13 +110,18 @@ impl Rows for SelectedRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let mut parts = Vec::new();
-        for (rows, bits) in self.spans(&range, interrupt)? {
+        for span in self.spans(&range, interrupt)? {
             interrupt.check()?;
-            let array = self.rows.array(rows, interrupt)?;
-            parts.push(match bits {
-                None => array,
-                Some(bits) => arrow::compute::filter(array.as_ref(), &BooleanArray::new(bits, None))
-                    .map_err(|error| self.error(error))?,
+            parts.push(match span {
+                Span::Kept(bytes) => {
+                    self.rows.stored_values(bytes).ok_or_else(|| self.error("kept values are none"))?
+                }
+                Span::Read(rows, None) => self.rows.array(rows, interrupt)?,
+                Span::Read(rows, Some(bits)) => {
+                    let array = self.rows.array(rows, interrupt)?;
+                    arrow::compute::filter(array.as_ref(), &BooleanArray::new(bits, None))
+                        .map_err(|error| self.error(error))?
+                }
             });
         }
         let array = match parts.as_slice() {
@@ -136,8 +150,15 @@ impl Rows for SelectedRows {
         let end = end.ok_or_else(|| self.error(format!("bytes from {offset} on pass the end")))?;
         let range = offset / width..end.div_ceil(width);
         let mut wanted = Vec::new();
-        for (rows, bits) in self.spans(&range, interrupt)? {
+        for span in self.spans(&range, interrupt)? {
             interrupt.check()?;
+            let (rows, bits) = match span {
+                Span::Read(rows, bits) => (rows, bits),
+                Span::Kept(bytes) => {
+                    wanted.extend_from_slice(&bytes);
+                    continue;
+                }
+            };
             let bytes = (rows.end - rows.start).checked_mul(width).and_then(|bytes| usize::try_from(bytes).ok());
             let (Some(bytes), Some(from)) = (bytes, rows.start.checked_mul(width)) else {
                 return Err(self.error(format!("rows {rows:?} of {width} bytes overflow")));

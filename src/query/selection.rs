@@ -5,20 +5,22 @@
 //! lies. Which rows of a block they are, for blocks of which some match and some do not, is kept as bits under the memory
 //! budget; where the budget needs them back, they are found again when somebody asks.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use arrow::buffer::BooleanBuffer;
+use arrow::buffer::{BooleanBuffer, Buffer};
 
 use super::answer::UsedIndex;
 use super::bind::Bound;
 use super::evaluation::Evaluation;
+use super::matches::Matches;
 use crate::indexes::Trust;
 use crate::source::Interrupt;
 use crate::store::pass::{self, Keeper, Pass, Progress};
 use crate::store::statistics::GRAIN;
-use crate::store::{Error, RowRange, Store};
+use crate::store::{Error, RowRange, Rows, Store};
 use crate::table::IndexForm;
 
 /// Blocks of the longest table that is looked through: 2^42 rows.
@@ -192,7 +194,7 @@ pub struct Selected {
 }
 
 /// Rows of the table that follow each other, some of which were found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Piece {
     /// The first of them.
     pub first: u64,
@@ -200,6 +202,8 @@ pub(super) struct Piece {
     pub length: u64,
     /// Which of them; `None` is all.
     pub bits: Option<BooleanBuffer>,
+    /// What was found in their block, and which of it they are; `None` where all of it was.
+    found: Option<(Arc<Matches>, Range<usize>)>,
 }
 
 impl Selected {
@@ -230,20 +234,20 @@ impl Selected {
             if take > 0 {
                 let rows = self.evaluation.rows_of(block as u64);
                 let piece = if end - start == rows.end - rows.start {
-                    Piece { first: rows.start + skip, length: take, bits: None }
+                    Piece { first: rows.start + skip, length: take, bits: None, found: None }
                 } else {
-                    let bits = self.evaluation.bits(block as u64, interrupt)?;
-                    if bits.count_set_bits() as u64 != end - start {
+                    let matches = self.evaluation.matches(block as u64, interrupt)?;
+                    if matches.bits.count_set_bits() as u64 != end - start {
                         return Err(Error::Unsupported {
                             path: self.evaluation.path.clone(),
                             reason: format!("rows {rows:?} are not those that were counted"),
                         });
                     }
-                    cut(rows.start, &bits, skip, take)
+                    cut(rows.start, matches, skip, take)
                 };
                 match pieces.last_mut() {
                     Some(last)
-                        if last.bits.is_none() && piece.bits.is_none() && last.first + last.length == piece.first =>
+                        if last.found.is_none() && piece.found.is_none() && last.first + last.length == piece.first =>
                     {
                         last.length += piece.length;
                     }
@@ -254,14 +258,22 @@ impl Selected {
         }
         Ok(pieces)
     }
+
+    /// The values as stored of the rows of a piece that were found, in the column that `rows` are, where they were kept.
+    pub(super) fn values(&self, piece: &Piece, rows: &dyn Rows) -> Option<Buffer> {
+        let (matches, places) = piece.found.as_ref()?;
+        self.evaluation.values(matches, rows, places.clone())
+    }
 }
 
 /// From the set bit after `skip` others, `take` set bits. There are as many.
-fn cut(start: u64, bits: &BooleanBuffer, skip: u64, take: u64) -> Piece {
-    let mut set = bits.set_indices().skip(skip as usize);
+fn cut(start: u64, matches: Arc<Matches>, skip: u64, take: u64) -> Piece {
+    let mut set = matches.bits.set_indices().skip(skip as usize);
     let first = set.next().unwrap_or(0);
     let last = if take > 1 { set.nth(take as usize - 2).unwrap_or(first) } else { first };
     let length = last + 1 - first;
     let all = length as u64 == take;
-    Piece { first: start + first as u64, length: length as u64, bits: (!all).then(|| bits.slice(first, length)) }
+    let bits = (!all).then(|| matches.bits.slice(first, length));
+    let places = skip as usize..(skip + take) as usize;
+    Piece { first: start + first as u64, length: length as u64, bits, found: Some((matches, places)) }
 }

@@ -24,6 +24,11 @@ fn column(name: &str, array: ArrayRef, chunk: Option<u64>, known: bool) -> (Colu
         Some(values) => rows.stored(values.values().iter().flat_map(|value| value.to_le_bytes()).collect(), 8),
         None => rows,
     };
+    let rows = match all.data_type() {
+        // Bytes do not tell which are missing.
+        DataType::Int64 if !missing => rows.lent(|bytes| Arc::new(Int64Array::new(bytes.into(), None))),
+        _ => rows,
+    };
     let rows = Arc::new(match chunk {
         Some(rows_of_chunk) => rows.natural(rows_of_chunk),
         None => rows,
@@ -365,6 +370,37 @@ fn only_chunks_with_selected_rows_are_decoded() {
     // Row 5; rows 70,001 to 70,999 of one chunk; row 72,000.
     assert_eq!(decoded.handed_out(), 1 + 999 + 1);
     assert!(rows.array(3..5, &interrupt).is_err());
+}
+
+#[test]
+fn values_of_a_few_rows_are_decoded_once() {
+    let count = 3 * 65_536_u64;
+    let numbers =
+        |value: fn(i64) -> i64| Arc::new(Int64Array::from_iter_values((0..count as i64).map(value))) as ArrayRef;
+    let (x, of_x) = column("x", numbers(|row| row % 1000), None, false);
+    let (y, of_y) = column("y", numbers(|row| row), None, false);
+    let table = table(vec![x, y]);
+    let (store, interrupt) = (store(1 << 24), Interrupt::new());
+    let read = |what: &str| {
+        let before = [&of_x, &of_y].map(|rows| rows.handed_out());
+        let selection = select(&table, &expression::parse(what).unwrap(), &store);
+        let selected = selection.selected(&interrupt).unwrap();
+        let length = selected.len();
+        let rows = SelectedRows::new(table.columns[0].rows.clone().unwrap(), selected);
+        let array = rows.array(0..length, &interrupt).unwrap();
+        let mut stored = Vec::new();
+        rows.append_stored(8, 16, &mut stored, &interrupt).unwrap();
+        let values: &[i64] = array.as_primitive::<Int64Type>().values();
+        assert_eq!(stored, values[1..3].iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>(), "{what}");
+        let passed = [of_x.handed_out() - before[0], of_y.handed_out() - before[1]];
+        (values.to_vec(), passed)
+    };
+    assert_eq!(read("x between 6 and 7"), ([6, 7].repeat(197), [count, 0]));
+    // Those that y leaves of them, too.
+    assert_eq!(read("x between 6 and 7 and y < 70000"), ([6, 7].repeat(70), [count, count]));
+    // Many are decoded once more.
+    let (values, [of_x, _]) = read("x < 500");
+    assert!(values.len() == 98_500 && of_x > count, "{} {of_x}", values.len());
 }
 
 #[test]

@@ -185,6 +185,42 @@ impl Chunks {
         Ok(held.and_then(|block| Lent::new(block, within as usize..within as usize + length)))
     }
 
+    /// Such bytes for one of several who go through all of them, of a chunk that it decodes itself: on the core that looks at
+    /// them then, and where nobody else waits for it. `is_last` says whether they end the dataset. `None` where requests
+    /// of this length do not divide chunks.
+    pub fn lend_scanned(
+        self: &Arc<Self>,
+        offset: u64,
+        length: usize,
+        is_last: bool,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Lent>, Error> {
+        let size = self.grid.chunk_bytes().max(1);
+        let (index, within) = (offset / size, offset % size);
+        let end = within.saturating_add(length as u64);
+        if length == 0 || end > size || !(is_last || size.is_multiple_of(length as u64)) {
+            return Ok(None);
+        }
+        let map = self.map(interrupt)?;
+        let place = self.place(index, map.as_deref().map(|held| &held.map));
+        if !matches!(place, Place::Filtered(..)) {
+            return Ok(None);
+        }
+        let store = self.file.store();
+        if let Some(chunks) = self.stretch()
+            && let Some(block) = store.stretches().get(&self.key(index / chunks))
+        {
+            store.stats().hits.add(1);
+            let start = (index % chunks * size + within) as usize;
+            return Ok(Lent::new(block, start..start + length));
+        }
+        let block = self.block(index, place, &mut Ahead::default(), interrupt)?;
+        if end == size || is_last {
+            store.chunks().remove(&self.key(index));
+        }
+        Ok(Lent::new(block, within as usize..end as usize))
+    }
+
     /// Gives back the chunks behind a sequential reader whose request ended at byte `end` and who will not come back:
     /// their buffers serve the next ones, which is much cheaper than touching fresh memory.
     pub fn release_behind(&self, end: u64) {

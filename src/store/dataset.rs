@@ -262,6 +262,22 @@ impl Dataset {
         self.file.check().and(lent)
     }
 
+    /// As [`Dataset::lend`], for [`Rows::lend_scanned`](super::Rows::lend_scanned).
+    ///
+    /// # Errors
+    /// As [`Dataset::read_bytes`].
+    pub fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let end = offset.checked_add(length as u64).filter(|end| *end <= self.bytes);
+        if let (Some(end), Way::Chunks(chunks), [_]) = (end, self.way(interrupt)?, self.description.shape.as_slice()) {
+            let lent = chunks.lend_scanned(offset, length, end == self.bytes, interrupt);
+            self.file.check()?;
+            if let Some(lent) = lent? {
+                return Ok(Some(lent));
+            }
+        }
+        self.lend(offset, length, interrupt)
+    }
+
     fn read_unchecked(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
         match self.way(interrupt)? {
             Way::Unwritten => {

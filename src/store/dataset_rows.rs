@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use ::arrow::array::{Array, ArrayRef, AsArray, UInt8Array};
+use ::arrow::array::{Array, ArrayRef};
 use ::arrow::buffer::{Buffer, MutableBuffer};
-use ::arrow::datatypes::{DataType, UInt8Type};
+use ::arrow::datatypes::DataType;
 
-use super::arrow::{DecodeError, FillTest, Memory, Oddities, arrow_type, decode};
-use super::statistics::{self, Scalar, Summary};
+use super::arrow::{DecodeError, FillTest, Oddities, arrow_type, decode};
+use super::plain::PlainElements;
+use super::statistics::Summary;
 use super::{Dataset, Error, Lent, RowRange, Rows, Tally};
 use crate::catalogue::{Datatype, Fill};
 use crate::source::Interrupt;
@@ -51,17 +52,9 @@ impl DatasetRows {
         self.datatype().is_variable() || self.datatype().holds_reference()
     }
 
-    /// Elements that are their own bytes.
-    fn shown(&self, bytes: Buffer, count: usize, oddities: &mut Oddities) -> Result<ArrayRef, DecodeError> {
-        let none = Memory(&[]);
-        let array = decode(self.datatype(), bytes.clone(), count, &none, oddities)?;
-        Ok(self.fill.apply(array, self.datatype(), &bytes, &none))
-    }
-
-    /// The same without oddities, which are counted for those who look at values.
-    fn values_of(&self, bytes: Buffer) -> Option<ArrayRef> {
-        let count = bytes.len() / usize::try_from(self.datatype().size).ok().filter(|size| *size > 0)?;
-        self.shown(bytes, count, &mut Oddities::new()).ok()
+    /// The elements, where they are their own bytes.
+    fn elements(&self) -> PlainElements<'_> {
+        PlainElements { datatype: self.datatype(), data_type: &self.data_type, fill: &self.fill }
     }
 
     fn decode_error(&self, range: &RowRange, error: DecodeError) -> Error {
@@ -122,7 +115,7 @@ impl Rows for DatasetRows {
         } else {
             let mut buffer = MutableBuffer::from_len_zeroed(bytes);
             self.dataset.read_bytes(offset, buffer.as_slice_mut(), interrupt)?;
-            let array = self.shown(buffer.into(), count, &mut oddities);
+            let array = self.elements().array(buffer.into(), count, &mut oddities);
             array.map_err(|error| self.decode_error(&range, error))?
         };
         self.tally.add(range, &oddities);
@@ -141,33 +134,20 @@ impl Rows for DatasetRows {
         self.dataset.lend(offset, length, interrupt)
     }
 
+    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        self.dataset.lend_scanned(offset, length, interrupt)
+    }
+
     fn is_decoded(&self) -> bool {
         self.dataset.is_decoded()
     }
 
     fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
-        match self.data_type {
-            _ if self.leads_elsewhere() => None,
-            // Making texts of them takes longer than decoding them did.
-            DataType::LargeUtf8 | DataType::Dictionary(..) => None,
-            DataType::Boolean => Some(Arc::new(UInt8Array::new(bytes.into(), None))),
-            _ => self.values_of(bytes),
-        }
+        if self.leads_elsewhere() { None } else { self.elements().stored_values(bytes) }
     }
 
     fn summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
-        let known = statistics::summary(values)?;
-        let (DataType::Boolean, Some(bytes)) = (&self.data_type, values.as_primitive_opt::<UInt8Type>()) else {
-            return Some(known);
-        };
-        match (known.min, known.max) {
-            (Some(Scalar::UInt(min)), Some(Scalar::UInt(max @ 0..=1))) => {
-                let [min, max] = [min, max].map(|bound| Some(Scalar::Bool(bound == 1)));
-                Some(Summary { min, max, ..known })
-            }
-            // Some are neither true nor false.
-            _ => statistics::summary(self.values_of(bytes.values().inner().clone())?.as_ref()),
-        }
+        self.elements().summary_of(values)
     }
 
     fn natural_rows(&self) -> Option<u64> {

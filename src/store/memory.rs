@@ -5,9 +5,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::buffer::Buffer;
 use arrow::datatypes::DataType;
 
-use super::{Error, RowRange, Rows};
+use super::{Budget, Error, Lent, RowRange, Rows};
 use crate::source::Interrupt;
 
 /// What a test does when rows are asked for.
@@ -19,6 +20,7 @@ pub(crate) struct Memory {
     nullable: bool,
     terminated: bool,
     stored: Option<(Vec<u8>, u64)>,
+    values: Option<fn(Buffer) -> ArrayRef>,
     natural: Option<u64>,
     most: u64,
     broken: Range<u64>,
@@ -41,6 +43,7 @@ impl Memory {
             array,
             terminated: false,
             stored: None,
+            values: None,
             natural: None,
             most: u64::MAX,
             broken: 0..0,
@@ -63,6 +66,11 @@ impl Memory {
     /// The bytes stored, `width` of them a row.
     pub(crate) fn stored(self, bytes: Vec<u8>, width: u64) -> Self {
         Self { stored: Some((bytes, width)), ..self }
+    }
+
+    /// Bytes stored are lent, and `values` makes the array of some.
+    pub(crate) fn lent(self, values: fn(Buffer) -> ArrayRef) -> Self {
+        Self { values: Some(values), ..self }
     }
 
     /// The values of the array are what is stored.
@@ -166,6 +174,24 @@ impl Rows for Memory {
             array.as_binary::<i64>().iter().flatten().all(|text| take(&[text, b"\0"].concat()));
         }
         Ok(self.terminated)
+    }
+
+    fn lend_stored(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let rows = self.stored_width().map_or(0, |width| length as u64 / width);
+        if self.values.is_none() || self.hook.is_some() || rows > self.most {
+            return Ok(None);
+        }
+        self.handed_out.fetch_add(rows, Ordering::Relaxed);
+        let mut bytes = Vec::new();
+        self.append_stored(offset, length, &mut bytes, interrupt)?;
+        Lent::made(&Budget::new(1 << 30), length, |out| {
+            out.copy_from_slice(&bytes);
+            Ok(())
+        })
+    }
+
+    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        self.values.map(|values| values(bytes))
     }
 
     fn natural_rows(&self) -> Option<u64> {

@@ -33,6 +33,7 @@ mod lent;
 mod mapped;
 mod pages;
 pub mod pass;
+mod plain;
 mod prefetch;
 mod references;
 mod rows;

@@ -58,6 +58,15 @@ pub trait Rows: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// The same for one of several threads that go through all rows side by side, in requests of one length: each decodes
+    /// what it looks at, none waits for another, and what they have passed is given back.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        self.lend_stored(offset, length, interrupt)
+    }
+
     /// Appends the keys of the dictionary array that [`Rows::array`] gives, a byte each, and says `true`. Where it gives
     /// none, a row is missing, or the labels are too many, it may say `false` and append nothing.
     ///
@@ -88,8 +97,8 @@ pub trait Rows: Debug + Send + Sync {
         false
     }
 
-    /// What some rows hold whose bytes as stored are `bytes`: the array that [`Rows::array`] gives, or the codes that it is
-    /// made of. `None` where bytes alone do not tell, or where this takes long beside decoding them.
+    /// What some rows hold whose bytes as stored are `bytes`: the array that [`Rows::array`] gives, or the codes of categories that
+    /// it is made of, or, where making it takes long beside decoding, the bytes of each row. `None` where bytes alone do not tell.
     fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
         let _ = bytes;
         None

@@ -63,13 +63,20 @@ pub(super) fn labels(bytes: &Buffer, base: &Datatype, members: &[Member], odditi
     }
 }
 
+/// Codes of this base type as integers; `None` of another.
+pub(in crate::store) fn integers(bytes: Buffer, base: &Datatype) -> Option<ArrayRef> {
+    let Class::Integer { order, signed, precision, offset } = base.class else { return None };
+    let layout = number::Layout { width: usize::try_from(base.size).ok()?, order, precision, offset };
+    is_readable(base).then(|| number::integers(bytes, layout, signed))
+}
+
 fn codes(bytes: Buffer, base: &Datatype) -> Vec<i128> {
     use arrow::array::AsArray;
     use arrow::datatypes::{Int64Type, UInt64Type};
-    let Class::Integer { order, signed, precision, offset } = base.class else { return Vec::new() };
-    let layout = number::Layout { width: base.size as usize, order, precision, offset };
+    let Some(integers) = integers(bytes, base) else { return Vec::new() };
+    let signed = integers.data_type().is_signed_integer();
     let wide = if signed { DataType::Int64 } else { DataType::UInt64 };
-    let Ok(array) = arrow::compute::cast(&number::integers(bytes, layout, signed), &wide) else { return Vec::new() };
+    let Ok(array) = arrow::compute::cast(&integers, &wide) else { return Vec::new() };
     if signed {
         array.as_primitive::<Int64Type>().values().iter().map(|code| i128::from(*code)).collect()
     } else {

@@ -53,6 +53,14 @@ impl FillTest {
         }
     }
 
+    /// The text that counts as missing, where it is text.
+    pub fn text(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Some(Kind::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
     /// `array` with a null wherever the element is missing. `bytes` are the elements `array` was decoded from.
     pub fn apply(&self, array: ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> ArrayRef {
         let Some(kind) = &self.0 else { return array };
@@ -129,13 +137,13 @@ impl Kind {
                 }
                 _ => BooleanBuffer::new_set(count),
             },
-            Kind::Bytes(fill) => match fill.as_slice().try_into() {
+            Kind::Bytes(fill) => match *fill.as_slice() {
                 // The common widths compare as one number.
-                Ok(fill) => words::<8>(bytes, count, fill),
-                Err(_) => match fill.as_slice().try_into() {
-                    Ok(fill) => words::<4>(bytes, count, fill),
-                    Err(_) => cells(bytes, datatype, count, |cell| cell != fill),
-                },
+                [a] => words(bytes, count, [a]),
+                [a, b] => words(bytes, count, [a, b]),
+                [a, b, c, d] => words(bytes, count, [a, b, c, d]),
+                [a, b, c, d, e, f, g, h] => words(bytes, count, [a, b, c, d, e, f, g, h]),
+                _ => cells(bytes, datatype, count, |cell| cell != fill),
             },
         }
     }

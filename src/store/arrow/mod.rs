@@ -19,6 +19,7 @@ use arrow::datatypes::{DataType, Field as ArrowField, Fields};
 use super::{Cursor, Heap, Unresolved};
 use crate::catalogue::{ByteOrder, Class, Datatype, Descriptor, FloatFormat, ReferenceKind};
 
+pub(super) use enumeration::integers as codes;
 pub use missing::FillTest;
 pub(super) use text::hexadecimal;
 pub use text::strip;

@@ -4,10 +4,12 @@ use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, LargeStringArra
 use arrow::datatypes::{
     ArrowNativeType, DataType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
+use bstr::ByteSlice;
 
 use super::Scalar;
 use super::scalar::Summary;
 use super::scan::{self, STRETCH, Texts, place, valid_rows};
+use crate::catalogue::Member;
 
 /// Labels in the order of their codes.
 #[derive(Clone, Debug)]
@@ -73,6 +75,90 @@ impl Labels {
             texts.add(self.labels.value_data(), place(&self.labels, label));
         }
         texts.finish(codes.len(), nulls)
+    }
+}
+
+/// What rows with these codes of an enumeration hold: the names of its members, the first of those with one value, and
+/// numbers without a name as such. `None` for codes that are no integers, or lie farther apart than [`Labels::MOST`].
+pub fn named(codes: &dyn Array, members: &[Member]) -> Option<Summary> {
+    let [least, greatest] = match scan::summary(codes)? {
+        Summary { min: Some(Scalar::Int(min)), max: Some(Scalar::Int(max)), .. } => [min, max].map(i128::from),
+        Summary { min: Some(Scalar::UInt(min)), max: Some(Scalar::UInt(max)), .. } => [min, max].map(i128::from),
+        // All are missing.
+        Summary { rows, nulls, min: None, .. } if rows == nulls => {
+            return Some(Summary { rows, nulls, ..Summary::default() });
+        }
+        _ => return None,
+    };
+    let span = usize::try_from(greatest - least).ok().filter(|span| (*span as u64) < Labels::MOST)?;
+    let mut used = vec![false; span + 1];
+    let ends = ends(members, least, span);
+    match codes.data_type() {
+        DataType::Int8 => mark(codes.as_primitive::<Int8Type>(), least, ends, &mut used),
+        DataType::Int16 => mark(codes.as_primitive::<Int16Type>(), least, ends, &mut used),
+        DataType::Int32 => mark(codes.as_primitive::<Int32Type>(), least, ends, &mut used),
+        DataType::Int64 => mark(codes.as_primitive::<Int64Type>(), least, ends, &mut used),
+        DataType::UInt8 => mark(codes.as_primitive::<UInt8Type>(), least, ends, &mut used),
+        DataType::UInt16 => mark(codes.as_primitive::<UInt16Type>(), least, ends, &mut used),
+        DataType::UInt32 => mark(codes.as_primitive::<UInt32Type>(), least, ends, &mut used),
+        DataType::UInt64 => mark(codes.as_primitive::<UInt64Type>(), least, ends, &mut used),
+        _ => return None,
+    }
+    let mut names = Vec::new();
+    for member in members {
+        let used = place_of(member, least, span).and_then(|place| used.get_mut(place));
+        if used.is_some_and(std::mem::take) {
+            names.push(member.name.to_str_lossy());
+        }
+    }
+    let unnamed = used.iter().enumerate().filter(|(_, used)| **used);
+    names.extend(unnamed.map(|(place, _)| (least + place as i128).to_string().into()));
+    let mut texts = Texts::new();
+    names.iter().for_each(|name| texts.add(name.as_bytes(), 0..name.len()));
+    Some(texts.finish(codes.len(), codes.null_count()))
+}
+
+/// Where a member lies among `span` + 1 codes from `least` on.
+fn place_of(member: &Member, least: i128, span: usize) -> Option<usize> {
+    let place = member.value.checked_sub(least).and_then(|place| usize::try_from(place).ok());
+    place.filter(|place| *place <= span)
+}
+
+/// Which of `span` + 1 codes from `least` on have a least and a greatest name, where all of them have one.
+fn ends(members: &[Member], least: i128, span: usize) -> Option<[usize; 2]> {
+    if members.len() <= span {
+        return None;
+    }
+    let mut names = vec![None; span + 1];
+    for member in members {
+        if let Some(name) = place_of(member, least, span).and_then(|place| names.get_mut(place)) {
+            name.get_or_insert_with(|| member.name.to_str_lossy());
+        }
+    }
+    let names = names.into_iter().enumerate().map(|(place, name)| Some((name?, place)));
+    let names = names.collect::<Option<Vec<_>>>()?;
+    Some([names.iter().min()?.1, names.iter().max()?.1])
+}
+
+/// Marks the codes that rows have, counted from the least, up to where both `ends` are marked: names between them say nothing
+/// new.
+fn mark<T: ArrowPrimitiveType>(codes: &PrimitiveArray<T>, least: i128, ends: Option<[usize; 2]>, used: &mut [bool]) {
+    // As they wrap: their differences are those of the numbers.
+    let least = least as usize;
+    let mark = |code: &T::Native, used: &mut [bool]| {
+        if let Some(used) = used.get_mut(code.as_usize().wrapping_sub(least)) {
+            *used = true;
+        }
+    };
+    if codes.null_count() > 0 {
+        valid_rows(codes.nulls(), codes.len()).for_each(|row| mark(&codes.value(row), used));
+        return;
+    }
+    for stretch in codes.values().chunks(STRETCH) {
+        stretch.iter().for_each(|code| mark(code, used));
+        if ends.is_some_and(|ends| ends.iter().all(|end| used.get(*end) == Some(&true))) {
+            return;
+        }
     }
 }
 

@@ -9,10 +9,12 @@
 //! | [`Learner`] | gathers what passes by; one for each column of an opened file |
 //! | [`Observed`] | rows whose values a learner sees |
 //! | [`Labels`] | labels, for summaries of the codes that lead to them |
+//! | `Cells` | strings of one length, for summaries of them as they are stored |
 //! | [`Statistics`] | what is known of a column, all of it |
 //! | [`Summary`] | what is known of some rows |
 
 mod blocks;
+mod cells;
 mod decisions;
 mod format;
 mod labels;
@@ -30,8 +32,10 @@ use std::ops::Range;
 use blocks::{Blocks, blocks_of};
 
 pub use blocks::GRAIN;
+pub(super) use cells::Cells;
 pub(super) use decisions::Decisions;
 pub use labels::Labels;
+pub(super) use labels::named;
 pub use learn::step as rows_at_once;
 pub use learner::Learner;
 pub use observed::Observed;

@@ -56,6 +56,15 @@ impl Observed {
             }
         }
     }
+
+    /// Learns from what was lent.
+    fn observed(&self, lent: Option<Lent>, offset: u64, length: usize, interrupt: &Interrupt) -> Option<Lent> {
+        if let Some(bytes) = lent.as_ref().filter(|bytes| bytes.len() == length) {
+            let part = |range| bytes.part(range).map_or_else(Buffer::default, Buffer::from);
+            self.observe_stored(offset, length, interrupt, part);
+        }
+        lent
+    }
 }
 
 impl Rows for Observed {
@@ -95,11 +104,12 @@ impl Rows for Observed {
 
     fn lend_stored(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let lent = self.rows.lend_stored(offset, length, interrupt)?;
-        if let Some(bytes) = lent.as_ref().filter(|bytes| bytes.len() == length) {
-            let part = |range| bytes.part(range).map_or_else(Buffer::default, Buffer::from);
-            self.observe_stored(offset, length, interrupt, part);
-        }
-        Ok(lent)
+        Ok(self.observed(lent, offset, length, interrupt))
+    }
+
+    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let lent = self.rows.lend_scanned(offset, length, interrupt)?;
+        Ok(self.observed(lent, offset, length, interrupt))
     }
 
     fn append_byte_keys(&self, range: RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<bool, Error> {

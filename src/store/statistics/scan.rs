@@ -193,6 +193,42 @@ impl Number for f16 {
     }
 }
 
+/// Strings of eight bytes, as numbers of their order.
+impl Number for [u8; 8] {
+    type Key = u64;
+    type Count = u8;
+    const HIGHEST: u64 = u64::MAX;
+    const LOWEST: u64 = u64::MIN;
+    const COUNT: Option<Step<Self, u8>> = None;
+
+    fn or_less(self, least: u64) -> u64 {
+        u64::from_be_bytes(self).min(least)
+    }
+
+    fn or_greater(self, greatest: u64) -> u64 {
+        u64::from_be_bytes(self).max(greatest)
+    }
+
+    fn less(a: u64, b: u64) -> u64 {
+        a.min(b)
+    }
+
+    fn greater(a: u64, b: u64) -> u64 {
+        a.max(b)
+    }
+
+    fn bounds(min: u64, max: u64) -> [Scalar; 2] {
+        [min, max].map(|bound| Scalar::Text(bound.to_be_bytes().to_vec()))
+    }
+}
+
+/// The least and the greatest of strings of eight bytes, as such numbers.
+pub(super) fn of_eights(cells: &[[u8; 8]]) -> [u64; 2] {
+    let mut bounds = Bounds::<[u8; 8]> { min: u64::MAX, max: u64::MIN, nans: 0 };
+    bounds.add(cells);
+    [bounds.min, bounds.max]
+}
+
 fn key(half: u16) -> i16 {
     let bits = half.cast_signed();
     bits ^ ((bits >> 15) & i16::MAX)
@@ -319,7 +355,7 @@ fn booleans(array: &BooleanArray) -> Summary {
 
 /// The first eight bytes of the text at `range` as one number, zeros behind its end: where two of them differ, the texts
 /// are in the same order.
-fn head(data: &[u8], range: &Range<usize>) -> u64 {
+pub(super) fn head(data: &[u8], range: &Range<usize>) -> u64 {
     let length = range.len();
     match data.get(range.start..).and_then(<[u8]>::first_chunk) {
         // Whatever follows the text is masked out.
@@ -377,7 +413,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-fn cut(text: &[u8]) -> &[u8] {
+pub(super) fn cut(text: &[u8]) -> &[u8] {
     &text[..text.len().min(CUT)]
 }
 
@@ -472,6 +508,8 @@ mod tests {
             let [portable, own] = both(&bits);
             prop_assert_eq!(portable, own);
             let [portable, own] = both(&bits.iter().map(|bits| bits.cast_signed()).collect::<Vec<_>>());
+            prop_assert_eq!(portable, own);
+            let [portable, own] = both(&bits.iter().map(|bits| bits.to_ne_bytes()).collect::<Vec<_>>());
             prop_assert_eq!(portable, own);
             let [portable, own] = both(&bits.iter().map(|bits| *bits as u16).collect::<Vec<_>>());
             prop_assert_eq!(portable, own);

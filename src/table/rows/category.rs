@@ -121,6 +121,10 @@ impl Rows for CategoryRows {
         self.codes.lend_stored(offset, length, interrupt)
     }
 
+    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        self.codes.lend_scanned(offset, length, interrupt)
+    }
+
     fn append_byte_keys(&self, range: RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<bool, Error> {
         let codes = self.codes.array(range, interrupt)?;
         let bytes = match codes.data_type() {

@@ -4,16 +4,17 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow::array::ArrayRef;
+use arrow::array::{Array, ArrayRef};
 use arrow::buffer::Buffer;
 use arrow::datatypes::DataType;
 use proptest::prelude::*;
 
-use super::super::{GRAIN, Learner, Observed, Statistics};
+use super::super::{GRAIN, Learner, Observed, Statistics, Summary};
 use super::ID;
 use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Elements, Fill, FloatFormat, Member, Padding};
 use crate::source::Interrupt;
-use crate::store::arrow::{FillTest, Memory, Oddities, arrow_type, decode};
+use crate::store::arrow::{FillTest, Oddities, arrow_type};
+use crate::store::plain::PlainElements;
 use crate::store::{Budget, Error, Lent, RowRange, Rows};
 
 /// Elements of a dataset, as they are stored.
@@ -43,10 +44,8 @@ impl Stored {
         }
     }
 
-    fn shown(&self, bytes: Buffer) -> ArrayRef {
-        let count = bytes.len() / self.datatype.size as usize;
-        let array = decode(&self.datatype, bytes.clone(), count, &Memory(&[]), &mut Oddities::new()).unwrap();
-        self.fill.apply(array, &self.datatype, &bytes, &Memory(&[]))
+    fn elements(&self) -> PlainElements<'_> {
+        PlainElements { datatype: &self.datatype, data_type: &self.data_type, fill: &self.fill }
     }
 }
 
@@ -66,7 +65,8 @@ impl Rows for Stored {
     fn array(&self, range: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
         self.arrays.fetch_add(1, Ordering::Relaxed);
         let [start, end] = [range.start, range.end].map(|row| (row * self.datatype.size) as usize);
-        Ok(self.shown(self.bytes[start..end].into()))
+        let count = (range.end - range.start) as usize;
+        Ok(self.elements().array(self.bytes[start..end].into(), count, &mut Oddities::new()).unwrap())
     }
 
     fn stored_width(&self) -> Option<u64> {
@@ -90,7 +90,11 @@ impl Rows for Stored {
     }
 
     fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
-        Some(self.shown(bytes))
+        self.elements().stored_values(bytes)
+    }
+
+    fn summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
+        self.elements().summary_of(values)
     }
 
     fn natural_rows(&self) -> Option<u64> {
@@ -133,6 +137,18 @@ fn by_array(rows: &Arc<Stored>) -> Arc<Statistics> {
     learner.known().unwrap()
 }
 
+/// What bytes teach as they are, and the array of them.
+fn both(datatype: Datatype, fill: Option<Vec<u8>>, bytes: Vec<u8>) -> [Option<Summary>; 2] {
+    let rows = Stored::new(datatype, fill, bytes);
+    let values = rows.stored_values(rows.bytes.as_slice().into()).unwrap();
+    let array = rows.array(0..rows.len(), &Interrupt::new()).unwrap();
+    [rows.summary_of(values.as_ref(), &Interrupt::new()), super::super::summary(array.as_ref())]
+}
+
+fn text(size: u64, padding: Padding) -> Datatype {
+    Datatype { size, class: Class::FixedString { padding, charset: Charset::Utf8 } }
+}
+
 fn integer(size: u64, signed: bool, order: ByteOrder) -> Datatype {
     Datatype { size, class: Class::Integer { signed, order, precision: 8 * size as u32, offset: 0 } }
 }
@@ -149,7 +165,6 @@ fn enumeration(size: u64, members: &[(&str, i128)]) -> Datatype {
 /// Types whose bytes are read in different ways.
 fn datatypes() -> Vec<Datatype> {
     use ByteOrder::{Big, Little};
-    let text = |padding| Class::FixedString { padding, charset: Charset::Utf8 };
     vec![
         integer(1, true, Little),
         integer(1, false, Little),
@@ -166,8 +181,18 @@ fn datatypes() -> Vec<Datatype> {
         float(8, FloatFormat::Double, Big),
         enumeration(1, &[("FALSE", 0), ("TRUE", 1)]),
         enumeration(2, &[("off", 0), ("on", 1)]),
-        Datatype { size: 5, class: text(Padding::NullPadded) },
-        Datatype { size: 70, class: text(Padding::SpacePadded) },
+        enumeration(1, &[("c", 0), ("d", 1), ("a", -1), ("b", 2), ("again", 1)]),
+        enumeration(4, &[("c", -3), ("d", 1), ("a", 2), ("b", 300)]),
+        text(5, Padding::NullPadded),
+        text(8, Padding::NullPadded),
+        text(12, Padding::NullPadded),
+        text(16, Padding::NullPadded),
+        text(70, Padding::NullPadded),
+        text(8, Padding::NullTerminated),
+        text(20, Padding::NullTerminated),
+        text(3, Padding::SpacePadded),
+        text(16, Padding::SpacePadded),
+        text(70, Padding::SpacePadded),
         Datatype { size: 12, class: Class::Opaque { tag: "x".into() } },
     ]
 }
@@ -183,6 +208,7 @@ fn elements(datatype: &Datatype, rows: usize, seed: u64) -> (Vec<u8>, Vec<u8>) {
         state
     };
     let is_text = matches!(datatype.class, Class::FixedString { .. });
+    let is_enum = matches!(datatype.class, Class::Enum { .. });
     let mut special: Vec<Vec<u8>> = [0x00, 0x7f, 0x80, 0xff, 0x01].map(|byte| vec![byte; width]).into();
     // −0.0, +0.0, NaN and infinity, in both orders.
     for pattern in [&[0x80][..], &[0x7f, 0xc0, 1], &[0x7f, 0xf8, 1], &[0x7f, 0x80], &[0x7f, 0xf0], &[0x7c, 0x00]] {
@@ -198,6 +224,7 @@ fn elements(datatype: &Datatype, rows: usize, seed: u64) -> (Vec<u8>, Vec<u8>) {
         match random() % 8 {
             0 if !is_text => bytes.extend(&special[random() as usize % special.len()]),
             1 => bytes.extend(&fill),
+            2 if is_enum => bytes.extend((0..width).map(|place| if place == 0 { random() as u8 % 4 } else { 0 })),
             _ => bytes.extend((0..width).map(|_| if is_text { b'a' + (random() % 3) as u8 } else { random() as u8 })),
         }
     }
@@ -219,6 +246,61 @@ fn requests(bytes: u64, least: u64, most: u64, seed: u64) -> Vec<Range<u64>> {
         start = end;
     }
     requests
+}
+
+proptest! {
+    #[test]
+    fn strings_teach_as_they_are_what_their_texts_do(
+        width in prop_oneof![1..24usize, Just(8), Just(16), 60..80usize],
+        padding in prop::sample::select(vec![Padding::NullTerminated, Padding::NullPadded, Padding::SpacePadded]),
+        // Clean texts; spaces and NUL among them; whole characters, or cut where cells end; what is no text.
+        alphabet in prop::sample::select(vec![
+            vec!["a", "b"], vec!["a", " ", "\0"], vec!["a", "é", "日", "\0"], vec!["a", "b", "\x01", " ", "\0", "é", "\u{ff}"],
+        ]),
+        cells in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 0..24), 1..400),
+        prefix in 0..20usize, filling in prop::sample::select(b"\0 ".to_vec()), odd in any::<Option<prop::sample::Index>>(),
+        fill in any::<Option<prop::sample::Index>>(), times in prop::sample::select(vec![1usize, 40]),
+    ) {
+        let cells: Vec<Vec<u8>> = cells.iter().map(|cell| {
+            let mut text = "x".repeat(prefix).into_bytes();
+            text.extend(cell.iter().flat_map(|at| at.get(&alphabet).bytes()));
+            text.resize(width, filling);
+            text
+        }).collect();
+        let mut bytes = cells.concat().repeat(times);
+        if let Some(odd) = odd {
+            let at = odd.index(bytes.len());
+            bytes[at] = 0xff;
+        }
+        let fill = fill.map(|at| at.get(&cells).clone());
+        let [stored, array] = both(text(width as u64, padding), fill, bytes);
+        prop_assert_eq!(stored, array);
+    }
+
+    #[test]
+    fn enumerations_teach_as_they_are_what_their_names_do(
+        size in prop::sample::select(vec![1u64, 2, 3, 4, 8]), big in any::<bool>(),
+        names in prop::collection::vec("[a-c]{0,2}|b{64,66}|é|[0-9]", 1..20), least in -5i128..5, gap in 1..3i128,
+        codes in prop::collection::vec(0..60u64, 1..3000), most in 1..60u64, far in any::<bool>(),
+        fill in any::<Option<prop::sample::Index>>(),
+    ) {
+        let members: Vec<_> = names.iter().zip(0..).map(|(name, at)| (name.as_str(), least + at * gap)).collect();
+        let mut datatype = enumeration(size, &members);
+        if let Class::Enum { base, .. } = &mut datatype.class {
+            **base = integer(size, true, if big { ByteOrder::Big } else { ByteOrder::Little });
+        }
+        let cells: Vec<Vec<u8>> = codes.iter().zip(0..).map(|(code, at)| {
+            let code = if far && at == 7 { i64::MIN } else { least as i64 + (code % most) as i64 };
+            let mut cell = code.to_le_bytes()[..size as usize].to_vec();
+            if big {
+                cell.reverse();
+            }
+            cell
+        }).collect();
+        let fill = fill.map(|at| at.get(&cells).clone());
+        let [stored, array] = both(datatype, fill, cells.concat());
+        prop_assert_eq!(stored, array);
+    }
 }
 
 proptest! {

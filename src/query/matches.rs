@@ -1,0 +1,78 @@
+//! What was found in a block.
+
+use std::ops::Range;
+
+use arrow::buffer::{BooleanBuffer, Buffer};
+
+use crate::store::Reservation;
+
+/// Values are kept where at most one row in so many matches.
+const FEW: usize = 16;
+
+/// Which rows of a block match.
+#[derive(Debug)]
+pub(super) struct Matches {
+    pub bits: BooleanBuffer,
+    /// Values of theirs that were compared, where they are few: bringing them back would take decoding the block again.
+    pub values: Vec<Values>,
+    /// Whether values were decoded for it.
+    pub was_decoded: bool,
+    /// `None` where nobody keeps it.
+    pub held: Option<Reservation>,
+}
+
+impl Matches {
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        let values = self.values.iter().map(|values| values.bytes.len() + size_of::<Values>()).sum::<usize>();
+        self.bits.inner().len() + values + size_of::<Self>()
+    }
+}
+
+/// The bytes as stored of some rows of one column.
+#[derive(Debug)]
+pub(super) struct Values {
+    /// Position of the column in the predicate.
+    pub column: usize,
+    /// The rows of the block.
+    rows: BooleanBuffer,
+    width: usize,
+    bytes: Buffer,
+}
+
+impl Values {
+    /// Those of these rows out of those of all rows of the block; `None` where they are not few.
+    pub fn new(column: usize, rows: &BooleanBuffer, width: u64, stored: &[u8]) -> Option<Self> {
+        let width = usize::try_from(width).ok().filter(|width| *width > 0)?;
+        let count = rows.count_set_bits();
+        if count == 0 || count > rows.len() / FEW {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(count.checked_mul(width)?);
+        for (start, end) in rows.set_slices() {
+            bytes.extend_from_slice(stored.get(start * width..end * width)?);
+        }
+        Some(Self { column, rows: rows.clone(), width, bytes: bytes.into() })
+    }
+
+    /// Those of the rows of the block that match in the end; `None` where others than these do.
+    pub fn of(self, rows: &BooleanBuffer) -> Option<Self> {
+        if (&self.rows & rows).count_set_bits() < rows.count_set_bits() {
+            return None;
+        }
+        let bytes = if self.rows.count_set_bits() == rows.count_set_bits() {
+            self.bytes
+        } else {
+            let all = self.rows.set_indices().zip(self.bytes.chunks_exact(self.width));
+            all.filter(|(row, _)| rows.value(*row)).flat_map(|(_, value)| value).copied().collect::<Vec<_>>().into()
+        };
+        Some(Self { rows: rows.clone(), bytes, ..self })
+    }
+
+    /// Those of some of these rows, counted from the first.
+    pub fn at(&self, places: Range<usize>) -> Option<Buffer> {
+        let (start, length) = (places.start.checked_mul(self.width)?, places.len().checked_mul(self.width)?);
+        let is_there = start.checked_add(length).is_some_and(|end| end <= self.bytes.len());
+        is_there.then(|| self.bytes.slice_with_length(start, length))
+    }
+}

@@ -1,0 +1,161 @@
+//! Summaries of strings of one length as they are stored: what [`scan::summary`](super::summary) says of the texts, without
+//! making them.
+//!
+//! Nearly always cells are in the order of their texts, and then it is found by comparing one or two integers a cell.
+
+use std::ops::Range;
+
+use super::scalar::{Scalar, Summary};
+use super::scan::{cut, head, of_eights};
+use crate::catalogue::Padding;
+use crate::store::arrow::strip;
+
+/// Bytes gone through at a time, once for each question: they stay in the nearest cache meanwhile.
+const STRETCH: usize = 16 << 10;
+
+/// What strings of one length are.
+#[derive(Clone, Copy, Debug)]
+pub struct Cells<'a> {
+    /// Bytes of each.
+    pub width: usize,
+    /// What fills them up.
+    pub padding: Padding,
+    /// The text that counts as missing.
+    pub fill: Option<&'a [u8]>,
+}
+
+/// The least and the greatest key, and how many were those of missing texts.
+struct Extremes<K> {
+    bounds: Option<[K; 2]>,
+    nulls: u64,
+}
+
+impl Cells<'_> {
+    /// What the cells that lie back to back in `bytes` hold; `texts` says it of ranges of bytes whose texts are not in the
+    /// order of their cells. `None` where it does.
+    pub fn summary(&self, bytes: &[u8], texts: impl Fn(Range<usize>) -> Option<Summary>) -> Option<Summary> {
+        let stretch = (STRETCH / self.width.max(1)).max(1).checked_mul(self.width).filter(|bytes| *bytes > 0)?;
+        // The cell of a missing text.
+        let fill = self.fill.map(|fill| {
+            let mut cell = fill.to_vec();
+            cell.resize(self.width, if self.padding == Padding::SpacePadded { b' ' } else { 0 });
+            cell
+        });
+        let mut stretches = bytes.chunks(stretch).enumerate().map(|(at, cells)| {
+            if cells.len().is_multiple_of(self.width) && are_whole(cells, self.width) && self.are_ordered(cells) {
+                Some(self.compared(cells, fill.as_deref()))
+            } else {
+                texts(at * stretch..at * stretch + cells.len())
+            }
+        });
+        stretches.try_fold(Summary::default(), |sum, stretch| Some(sum.merge(stretch?)))
+    }
+
+    /// Whether cells are in the order of their texts, and alike where those are. Of cells filled up with NUL, both orders are
+    /// one.
+    fn are_ordered(&self, cells: &[u8]) -> bool {
+        match self.padding {
+            Padding::NullPadded => true,
+            // Behind the first NUL lies nothing but more of them: as many texts end as cells do.
+            Padding::NullTerminated => {
+                let last = cells.iter().skip(self.width - 1).step_by(self.width);
+                let next = cells.iter().skip(self.width).step_by(self.width);
+                let between = last.zip(next).filter(|(last, next)| **last == 0 && **next != 0).count();
+                begun_behind_nul(cells) == between
+            }
+            // Nothing comes before a space.
+            Padding::SpacePadded => cells.iter().fold(u8::MAX, |least, byte| least.min(*byte)) >= b' ',
+        }
+    }
+
+    fn compared(&self, cells: &[u8], fill: Option<&[u8]>) -> Summary {
+        let width = self.width;
+        let starts = || (0..cells.len()).step_by(width);
+        // Eight bytes, and the last eight, some of which may be the same.
+        let two = |cell: &[u8]| {
+            let ends = cell.first_chunk().zip(cell.last_chunk());
+            let [first, last] = ends.map_or([0; 2], |(first, last)| [*first, *last].map(u64::from_be_bytes));
+            u128::from(first) << 64 | u128::from(last)
+        };
+        let one = |key: u64| key.to_be_bytes().get(..width).unwrap_or_default().to_vec();
+        let of_two = |key: u128| {
+            let bytes = key.to_be_bytes();
+            let (first, last) = bytes.split_at(8);
+            [first, last.get(16 - width..).unwrap_or_default()].concat()
+        };
+        match width {
+            8 if fill.is_none() => {
+                // Stretches are not empty.
+                let bounds = Some(of_eights(cells.as_chunks().0));
+                self.told(cells, Extremes { bounds, nulls: 0 }, one)
+            }
+            8 => {
+                let key = |cell: &[u8; 8]| u64::from_be_bytes(*cell);
+                let fill = fill.and_then(<[u8]>::first_chunk).map(key);
+                self.told(cells, extremes(cells.as_chunks().0.iter().map(key), fill), one)
+            }
+            0..8 => {
+                let fill = fill.map(|fill| head(fill, &(0..width)));
+                self.told(cells, extremes(starts().map(|start| head(cells, &(start..start + width))), fill), one)
+            }
+            16 => {
+                let key = |cell: &[u8; 16]| u128::from_be_bytes(*cell);
+                let fill = fill.and_then(<[u8]>::first_chunk).map(key);
+                self.told(cells, extremes(cells.as_chunks().0.iter().map(key), fill), of_two)
+            }
+            9..16 => self.told(cells, extremes(cells.chunks_exact(width).map(two), fill.map(two)), of_two),
+            _ => {
+                let found = extremes(cells.chunks_exact(width).filter_map(long), fill.and_then(long));
+                self.told(cells, found, |(first, rest)| [&first.to_be_bytes(), rest].concat())
+            }
+        }
+    }
+
+    fn told<K: Copy>(&self, cells: &[u8], found: Extremes<K>, cell: impl Fn(K) -> Vec<u8>) -> Summary {
+        let text = |key| Scalar::Text(cut(strip(&cell(key), self.padding)).to_vec());
+        let (min, max) = found.bounds.map(|bounds| bounds.map(text).into()).unzip();
+        Summary { rows: (cells.len() / self.width) as u64, nulls: found.nulls, nans: 0, min, max }
+    }
+}
+
+/// The first eight bytes as a number, and the others.
+fn long(cell: &[u8]) -> Option<(u64, &[u8])> {
+    let (first, rest) = cell.split_first_chunk()?;
+    Some((u64::from_be_bytes(*first), rest))
+}
+
+/// The least and the greatest of keys other than `fill`.
+#[inline(always)]
+fn extremes<K: Ord + Copy>(keys: impl Iterator<Item = K>, fill: Option<K>) -> Extremes<K> {
+    let mut nulls = 0;
+    let bounds = match fill {
+        None => bounds(keys),
+        Some(fill) => bounds(keys.filter(|key| {
+            nulls += u64::from(*key == fill);
+            *key != fill
+        })),
+    };
+    Extremes { bounds, nulls }
+}
+
+#[inline(always)]
+fn bounds<K: Ord + Copy>(mut keys: impl Iterator<Item = K>) -> Option<[K; 2]> {
+    let first = keys.next()?;
+    Some(keys.fold([first; 2], |[least, greatest], key| [least.min(key), greatest.max(key)]))
+}
+
+/// Whether each cell is UTF-8 by itself. Whole characters one behind the other are, unless a cell begins within one.
+fn are_whole(cells: &[u8], width: usize) -> bool {
+    let is_within = |byte: &u8| byte & 0xc0 == 0x80;
+    cells.is_ascii() || std::str::from_utf8(cells).is_ok() && !cells.iter().step_by(width).any(is_within)
+}
+
+/// Bytes that are no NUL and stand behind one.
+fn begun_behind_nul(bytes: &[u8]) -> usize {
+    let seconds = bytes.get(1..).unwrap_or_default();
+    // So many at a time that a byte counts them: then compilers compare many in one register.
+    let most = usize::from(u8::MAX);
+    let stretches = bytes.chunks(most).zip(seconds.chunks(most));
+    let begun = |count: u8, (first, second): (&u8, &u8)| count + u8::from((*first == 0) & (*second != 0));
+    stretches.map(|(firsts, seconds)| usize::from(firsts.iter().zip(seconds).fold(0, begun))).sum()
+}
