@@ -4,16 +4,14 @@
 //! parameter, a parameter for each filter, two bytes of flags. A stream may also be of one byte, repeated; a whole
 //! chunk may be of one value.
 
-use super::super::blosc::{Compressor, Header, Streams, decompress, from_start, too_large, unshuffle_bits};
-use super::super::shuffle;
+use super::super::blosc::{
+    BIT_SHUFFLED, COPIED, Compressor, Header, SHUFFLED, Streams, UNSPLIT, decompress, from_start, unshuffle_bits,
+};
 use super::super::space::{Space, lend};
+use super::super::{shuffle, target};
 
 /// Flag of both kinds of shuffling, which together say that there are 16 bytes more.
-const EXTENDED: u8 = 0x05;
-/// Blocks are stored as they are.
-const COPIED: u8 = 0x02;
-/// Every block is one stream.
-const UNSPLIT: u8 = 0x10;
+const EXTENDED: u8 = SHUFFLED | BIT_SHUFFLED;
 
 /// Where the starts of blocks begin, or a repeated value.
 const BODY: usize = 32;
@@ -140,8 +138,7 @@ impl<'a> Chunk<'a> {
 
     /// Decompresses the chunk into `out`; returns the bytes written.
     pub(super) fn decode(&self, out: &mut [u8]) -> Result<usize, String> {
-        let room = out.len();
-        let out = out.get_mut(..self.size).ok_or_else(|| too_large(self.size, room))?;
+        let out = target(out, self.size as u64)?;
         if self.fill(out)? {
             return Ok(self.size);
         }
