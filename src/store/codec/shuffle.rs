@@ -51,30 +51,49 @@ fn single<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) 
         for (byte, plane) in target.iter_mut().zip(plane) {
             *byte = plane[i];
         }
-        if BITS && let Some(word) = target.first_chunk_mut() {
-            *word = exchange(u64::from_le_bytes(*word)).to_le_bytes();
+        if BITS {
+            exchange(target, |low, high, mask, shift| {
+                let moved = (low >> shift ^ high) & mask;
+                (low ^ moved << shift, high ^ moved)
+            });
         }
     }
 }
 
-/// Masks and distances of [`exchange`].
-const EXCHANGES: [(u64, u32); 3] =
-    [(0x00aa_00aa_00aa_00aa, 7), (0x0000_cccc_0000_cccc, 14), (0x0000_0000_f0f0_f0f0, 28)];
-
-/// Exchanges rows and columns of 8 × 8 bits: in blocks of 1, then 2, then 4 (Hacker's Delight, 7-3).
-fn exchange(mut bits: u64) -> u64 {
-    for (mask, shift) in EXCHANGES {
-        let moved = (bits ^ bits >> shift) & mask;
-        bits ^= moved ^ moved << shift;
+/// Exchanges rows and columns of 8 × 8 bits, as many times as a row has bytes: in blocks of 1, then 2, then 4 (Hacker's
+/// Delight, 7-3). Of two rows, `swap` exchanges the bits of the first in `mask << shift` with those of the second in `mask`.
+///
+/// It must be inlined where the registers of its rows are known, as [`weave`].
+#[inline(always)]
+fn exchange<R: Copy, const N: usize>(rows: &mut [R; N], swap: impl Fn(R, R, u8, usize) -> (R, R)) {
+    for (mask, shift) in [(0x55, 1), (0x33, 2), (0x0f, 4)] {
+        for i in 0..N / 2 {
+            let (low, high) = (i + i / shift * shift, i + i / shift * shift + shift);
+            (rows[low], rows[high]) = swap(rows[low], rows[high], mask, shift);
+        }
     }
-    bits
+}
+
+/// Brings the bytes of each element together, where a register holds bytes of one plane: by weaving register `i` with
+/// register `i + N / 2` byte by byte, log2 N times. `low` weaves the lower halves of two registers, `high` the others.
+#[inline(always)]
+fn weave<R: Copy, const N: usize>(mut registers: [R; N], low: impl Fn(R, R) -> R, high: impl Fn(R, R) -> R) -> [R; N] {
+    let mut woven = 1;
+    while woven < N {
+        let before = registers;
+        for i in 0..N / 2 {
+            registers[2 * i] = low(before[i], before[i + N / 2]);
+            registers[2 * i + 1] = high(before[i], before[i + N / 2]);
+        }
+        woven *= 2;
+    }
+    registers
 }
 
 /// Puts together whole blocks of as many elements as a register holds bytes; says how many elements those are.
 ///
-/// A register holds bytes of one plane; weaving register `i` with register `i + N / 2` byte by byte, log2 N times, brings
-/// the bytes of each element together. The loop over single elements gives 3 GB/s of 8-byte elements where 16 bytes at
-/// once give 12; with 32, a chunk of them with LZ4 is decoded in five sixths of the time.
+/// The loop over single elements gives 3 GB/s of 8-byte elements where 16 bytes at once give 12; with 32, a chunk of
+/// them with LZ4 is decoded in five sixths of the time.
 #[cfg(target_arch = "x86_64")]
 fn blocks<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) -> usize {
     if std::is_x86_feature_detected!("avx2") {
@@ -91,9 +110,9 @@ fn blocks<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) 
 #[target_feature(enable = "avx2")]
 fn blocks_avx2<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) -> usize {
     use std::arch::x86_64::{
-        __m256i, _mm_cvtsi32_si128, _mm256_and_si256, _mm256_loadu_si256, _mm256_permute2x128_si256,
-        _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_sll_epi64, _mm256_srl_epi64, _mm256_storeu_si256,
-        _mm256_unpackhi_epi8, _mm256_unpacklo_epi8, _mm256_xor_si256,
+        __m256i, _mm_cvtsi32_si128, _mm256_and_si256, _mm256_loadu_si256, _mm256_permute2x128_si256, _mm256_set1_epi8,
+        _mm256_setzero_si256, _mm256_sll_epi64, _mm256_srl_epi64, _mm256_storeu_si256, _mm256_unpackhi_epi8,
+        _mm256_unpacklo_epi8, _mm256_xor_si256,
     };
     const LANES: usize = 32;
     let mut done = 0;
@@ -104,27 +123,14 @@ fn blocks_avx2<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [
             // SAFETY: 32 bytes can be read there, at any address.
             *register = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
         }
-        let mut woven = 1;
-        while woven < N {
-            let mut next = registers;
-            for i in 0..N / 2 {
-                next[2 * i] = _mm256_unpacklo_epi8(registers[i], registers[i + N / 2]);
-                next[2 * i + 1] = _mm256_unpackhi_epi8(registers[i], registers[i + N / 2]);
-            }
-            registers = next;
-            woven *= 2;
-        }
         if BITS {
-            for register in &mut registers {
-                for (mask, shift) in EXCHANGES {
-                    let (mask, shift) = (_mm256_set1_epi64x(mask as i64), _mm_cvtsi32_si128(shift as i32));
-                    let moved = _mm256_xor_si256(*register, _mm256_srl_epi64(*register, shift));
-                    let moved = _mm256_and_si256(moved, mask);
-                    let both = _mm256_xor_si256(moved, _mm256_sll_epi64(moved, shift));
-                    *register = _mm256_xor_si256(*register, both);
-                }
-            }
+            exchange(&mut registers, |low, high, mask, shift| {
+                let (mask, shift) = (_mm256_set1_epi8(mask as i8), _mm_cvtsi32_si128(shift as i32));
+                let moved = _mm256_and_si256(_mm256_xor_si256(_mm256_srl_epi64(low, shift), high), mask);
+                (_mm256_xor_si256(low, _mm256_sll_epi64(moved, shift)), _mm256_xor_si256(high, moved))
+            });
         }
+        let registers = weave(registers, |a, b| _mm256_unpacklo_epi8(a, b), |a, b| _mm256_unpackhi_epi8(a, b));
         let store = |bytes: &mut [u8; LANES], register: __m256i| {
             // SAFETY: 32 bytes can be written there, at any address.
             unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), register) }
@@ -145,7 +151,8 @@ fn blocks_avx2<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [
 #[target_feature(enable = "sse2")]
 fn blocks_sse2<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) -> usize {
     use std::arch::x86_64::{
-        _mm_cvtsi128_si64, _mm_set_epi64x, _mm_setzero_si128, _mm_unpackhi_epi8, _mm_unpackhi_epi64, _mm_unpacklo_epi8,
+        _mm_and_si128, _mm_cvtsi32_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_set1_epi8, _mm_setzero_si128,
+        _mm_sll_epi64, _mm_srl_epi64, _mm_unpackhi_epi8, _mm_unpackhi_epi64, _mm_unpacklo_epi8, _mm_xor_si128,
     };
     const LANES: usize = 16;
     let mut done = 0;
@@ -155,22 +162,17 @@ fn blocks_sse2<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [
             let bytes = u128::from_le_bytes(*plane[done..].first_chunk().expect("planes hold whole blocks"));
             *register = _mm_set_epi64x((bytes >> 64) as i64, bytes as i64);
         }
-        let mut woven = 1;
-        while woven < N {
-            let mut next = registers;
-            for i in 0..N / 2 {
-                next[2 * i] = _mm_unpacklo_epi8(registers[i], registers[i + N / 2]);
-                next[2 * i + 1] = _mm_unpackhi_epi8(registers[i], registers[i + N / 2]);
-            }
-            registers = next;
-            woven *= 2;
+        if BITS {
+            exchange(&mut registers, |low, high, mask, shift| {
+                let (mask, shift) = (_mm_set1_epi8(mask as i8), _mm_cvtsi32_si128(shift as i32));
+                let moved = _mm_and_si128(_mm_xor_si128(_mm_srl_epi64(low, shift), high), mask);
+                (_mm_xor_si128(low, _mm_sll_epi64(moved, shift)), _mm_xor_si128(high, moved))
+            });
         }
+        let registers = weave(registers, |a, b| _mm_unpacklo_epi8(a, b), |a, b| _mm_unpackhi_epi8(a, b));
         for (register, bytes) in registers.iter().zip(target.as_chunks_mut().0) {
-            let mut low = _mm_cvtsi128_si64(*register) as u64;
-            let mut high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(*register, *register)) as u64;
-            if BITS {
-                (low, high) = (exchange(low), exchange(high));
-            }
+            let low = _mm_cvtsi128_si64(*register) as u64;
+            let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(*register, *register)) as u64;
             *bytes = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
         }
         done += LANES;
