@@ -1,5 +1,10 @@
 //! Filter 2: the bytes of elements sorted by their position in the element.
 
+use std::array::from_fn;
+
+/// Most planes that are known by a list of them.
+const FEW: usize = 16;
+
 /// Puts the bytes of elements of `size` bytes back together; returns the bytes written.
 pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<usize, String> {
     if size == 0 {
@@ -11,33 +16,47 @@ pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<usize, 
     let (planes, tail) = data.split_at(elements * size);
     let (whole, rest) = out.split_at_mut(elements * size);
     rest.copy_from_slice(tail);
-    match size {
-        1 => whole.copy_from_slice(planes),
-        2 => interleave::<2, false>(planes, whole),
-        4 => interleave::<4, false>(planes, whole),
-        8 => interleave::<8, false>(planes, whole),
-        16 => interleave::<16, false>(planes, whole),
-        _ => scatter(planes, whole, size),
+    if elements > 0 {
+        let each = planes.chunks_exact(elements);
+        let mut few = [&[][..]; FEW];
+        match few.get_mut(..size) {
+            Some(few) => {
+                few.iter_mut().zip(each).for_each(|(slot, plane)| *slot = plane);
+                decode_planes(few, whole)?;
+            }
+            None => scatter(each, whole, size),
+        }
     }
     Ok(data.len())
+}
+
+/// Puts bytes together whose planes do not stand one after another. There are as many planes as an element has bytes, each
+/// as long as there are elements in `out`.
+pub(super) fn decode_planes(planes: &[&[u8]], out: &mut [u8]) -> Result<(), String> {
+    let size = planes.len();
+    if size == 0 || planes.iter().any(|plane| plane.len().checked_mul(size) != Some(out.len())) {
+        return Err(format!("{size} planes of other than {} bytes together", out.len()));
+    }
+    match size {
+        1 => out.copy_from_slice(planes[0]),
+        2 => interleave::<2, false>(from_fn(|j| planes[j]), out),
+        4 => interleave::<4, false>(from_fn(|j| planes[j]), out),
+        8 => interleave::<8, false>(from_fn(|j| planes[j]), out),
+        16 => interleave::<16, false>(from_fn(|j| planes[j]), out),
+        _ => scatter(planes.iter().copied(), out, size),
+    }
+    Ok(())
 }
 
 /// Puts the bits of elements of one byte together: row k of eight has bit k of every element, in as many bytes as there are
 /// words in `out`. Both slices have the same length, a multiple of 8.
 pub(super) fn decode_bits(rows: &[u8], out: &mut [u8]) {
-    interleave::<8, true>(rows, out);
+    let length = out.len() / 8;
+    interleave::<8, true>(from_fn(|k| rows.get(k * length..(k + 1) * length).unwrap_or_default()), out);
 }
 
 /// Puts elements of `N` bytes, a power of two, together; with `BITS`, exchanges rows and columns of bits of each.
-fn interleave<const N: usize, const BITS: bool>(planes: &[u8], out: &mut [u8]) {
-    let elements = out.len() / N;
-    if elements == 0 {
-        return;
-    }
-    let mut plane: [&[u8]; N] = [&[]; N];
-    for (slot, bytes) in plane.iter_mut().zip(planes.chunks_exact(elements)) {
-        *slot = bytes;
-    }
+fn interleave<const N: usize, const BITS: bool>(mut plane: [&[u8]; N], out: &mut [u8]) {
     let done = blocks::<N, BITS>(&plane, out);
     for bytes in &mut plane {
         *bytes = bytes.get(done..).unwrap_or_default();
@@ -187,12 +206,8 @@ fn blocks<const N: usize, const BITS: bool>(_: &[&[u8]; N], _: &mut [u8]) -> usi
 }
 
 /// Elements of any size.
-fn scatter(planes: &[u8], out: &mut [u8], size: usize) {
-    let elements = out.len() / size;
-    if elements == 0 {
-        return;
-    }
-    for (j, plane) in planes.chunks_exact(elements).enumerate() {
+fn scatter<'a>(planes: impl Iterator<Item = &'a [u8]>, out: &mut [u8], size: usize) {
+    for (j, plane) in planes.enumerate() {
         for (target, byte) in out.iter_mut().skip(j).step_by(size).zip(plane) {
             *target = *byte;
         }
@@ -219,6 +234,12 @@ mod tests {
             let mut out = vec![0; data.len()];
             prop_assert_eq!(decode(&data, &mut out, size), Ok(data.len()));
             prop_assert_eq!(out, reference(&data, size));
+            let elements = data.len() / size;
+            let planes: Vec<_> = (0..size).map(|j| &data[j * elements..][..elements]).collect();
+            let mut out = vec![0; elements * size];
+            prop_assert_eq!(decode_planes(&planes, &mut out), Ok(()));
+            prop_assert_eq!(&out, &reference(&data[..elements * size], size));
+            prop_assert!(decode_planes(&planes, &mut vec![0; out.len() + 1]).is_err());
         }
     }
 

@@ -15,7 +15,7 @@
 mod blosclz;
 mod streams;
 
-pub(super) use streams::{Compressor, Streams, decompress};
+pub(super) use streams::{Compressor, Streams, decompress, decompress_planes};
 
 use super::space::{Space, lend};
 use super::{bits, shuffle, target};
@@ -32,7 +32,7 @@ const RESERVED: u8 = 0x08;
 pub(super) const UNSPLIT: u8 = 0x10;
 
 /// Largest elements whose blocks are split.
-const MOST_STREAMS: usize = 16;
+pub(super) const MOST_STREAMS: usize = 16;
 /// Fewest elements of a block that is split.
 const FEWEST_ELEMENTS: usize = 128;
 
@@ -120,6 +120,9 @@ fn block(header: Header, compressor: Compressor, input: &[u8], out: &mut [u8], s
     let streams = if is_split { element } else { 1 };
     if header.flags & SHUFFLED != 0 && element > 1 {
         let space = &mut space[..length];
+        if is_split {
+            return decompress_planes(compressor, input, streams, Streams::Only, (space, out));
+        }
         decompress(compressor, input, streams, Streams::Only, space)?;
         shuffle::decode(space, out, element).map(|_| ())
     } else if header.flags & BIT_SHUFFLED != 0 && (length / element).is_multiple_of(8) {

@@ -5,7 +5,8 @@
 //! chunk may be of one value.
 
 use super::super::blosc::{
-    BIT_SHUFFLED, COPIED, Compressor, Header, SHUFFLED, Streams, UNSPLIT, decompress, from_start, unshuffle_bits,
+    BIT_SHUFFLED, COPIED, Compressor, Header, MOST_STREAMS, SHUFFLED, Streams, UNSPLIT, decompress, decompress_planes,
+    from_start, unshuffle_bits,
 };
 use super::super::space::{Space, lend};
 use super::super::{shuffle, target};
@@ -203,6 +204,12 @@ impl Blocks<'_> {
             Content::Compressed { compressor, steps } => {
                 let input = from_start(chunk.data, at.saturating_mul(4).saturating_add(BODY))?;
                 let streams = if chunk.is_split && out.len() == chunk.block { chunk.element } else { 1 };
+                // Each stream is a plane.
+                if **steps == [Step::Bytes(streams)] && (2..=MOST_STREAMS).contains(&streams) {
+                    return lend(&BLOCK, out.len(), |space| {
+                        decompress_planes(*compressor, input, streams, Streams::OrRuns, (space, out))
+                    });
+                }
                 self.undo(steps, out, |target| decompress(*compressor, input, streams, Streams::OrRuns, target))?;
                 if at == 0 && steps.contains(&Step::Delta) {
                     self.first = out.to_vec();
