@@ -1,18 +1,11 @@
 //! Filter 32008: Bitshuffle, alone or over LZ4 or Zstandard.
 //!
 //! Elements are cut into blocks of a multiple of eight; a rest of fewer than eight elements is stored as it is. Without
-//! a compressor the blocks stand one after another; with one:
-//!
-//! ```text
-//! 0        8           12
-//! +--------+-----------+------------------+---------+------------------+---    +------+
-//! | size   | block     | stored length 0  | block 0 | stored length 1  | …      | rest |
-//! | u64 BE | u32 BE    | u32 BE           |         | u32 BE           |        |      |
-//! +--------+-----------+------------------+---------+------------------+---    +------+
-//! ```
+//! a compressor the blocks stand one after another; with one, in the framing of [`Framed`].
 
+use super::framing::Framed;
 use super::space::{Space, lend};
-use super::{bits, lz4, zstd};
+use super::{bits, lz4, target, zstd};
 
 /// Bytes of a block that Bitshuffle aims at where none are asked for; never to be changed.
 const TARGET: usize = 8192;
@@ -77,22 +70,14 @@ fn plain(data: &[u8], out: &mut [u8], parameters: Parameters) -> Result<usize, S
 }
 
 fn compressed(data: &[u8], out: &mut [u8], parameters: Parameters) -> Result<usize, String> {
-    let mut rest = data;
-    let size = u64::from_be_bytes(lz4::take(&mut rest)?);
-    let block = u32::from_be_bytes(lz4::take(&mut rest)?) as usize;
-    let room = out.len();
-    let out = usize::try_from(size)
-        .ok()
-        .and_then(|size| out.get_mut(..size))
-        .ok_or_else(|| format!("the header says {size} bytes, more than the {room} expected"))?;
-    let block = parameters.block_bytes(block / parameters.size)?;
+    let mut framed = Framed::read(data)?;
+    let out = target(out, framed.size)?;
+    let block = parameters.block_bytes(framed.block / parameters.size)?;
     let length = out.len();
     let (whole, leftover) = out.split_at_mut(shuffled(length, parameters.size)?);
     lend(&BLOCK, block.min(whole.len()), |shuffled| {
         for piece in whole.chunks_mut(block) {
-            let stored = u32::from_be_bytes(lz4::take(&mut rest)?) as usize;
-            let (input, tail) = rest.split_at_checked(stored).ok_or("a block ends after the chunk does")?;
-            rest = tail;
+            let input = framed.take()?;
             let shuffled = &mut shuffled[..piece.len()];
             match parameters.compressor {
                 2 => lz4::decode_block(input, shuffled)?,
@@ -102,7 +87,7 @@ fn compressed(data: &[u8], out: &mut [u8], parameters: Parameters) -> Result<usi
         }
         Ok::<_, String>(())
     })?;
-    let tail = rest.get(..leftover.len()).ok_or("the last elements are cut off")?;
+    let tail = framed.rest().get(..leftover.len()).ok_or("the last elements are cut off")?;
     leftover.copy_from_slice(tail);
     Ok(length)
 }

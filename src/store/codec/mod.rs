@@ -12,6 +12,7 @@ mod blosc2;
 mod bzip2;
 mod deflate;
 mod fletcher32;
+mod framing;
 mod lz4;
 mod lzf;
 mod matches;
@@ -109,21 +110,18 @@ impl Pipeline {
 
     /// Scratch space for a chunk of `size` bytes.
     pub fn scratch(&self, mask: u32, size: usize) -> Scratch {
-        let moving = self.active(mask).filter(|codec| **codec != Codec::Fletcher32).count();
-        let buffers = if self.direct(mask).is_some() { moving - 1 } else { moving };
-        let most = self.largest(mask, size);
-        Scratch { first: if buffers > 0 { most } else { 0 }, second: if buffers > 1 { most } else { 0 } }
+        let direct = self.direct(mask);
+        // A checksum is looked at where the data are, and the filter undone last gives the chunk itself.
+        let moves = |i: &usize| !masked(mask, *i) && self.codecs[*i] != Codec::Fletcher32 && direct != Some(*i);
+        let outputs = || (0..self.codecs.len()).filter(moves).map(|i| self.before(i, mask, size).most());
+        let most = outputs().max().unwrap_or(0);
+        Scratch { first: most, second: if outputs().count() > 1 { most } else { 0 } }
     }
 
     /// The filter undone last, where its output is the chunk itself: a checksum below it needs room of its own.
     fn direct(&self, mask: u32) -> Option<usize> {
         let first = (0..self.codecs.len()).find(|i| !masked(mask, *i))?;
         (self.codecs[first] != Codec::Fletcher32).then_some(first)
-    }
-
-    /// The most bytes any stage but the last one gives.
-    fn largest(&self, mask: u32, size: usize) -> usize {
-        (0..self.codecs.len()).map(|stage| self.before(stage, mask, size).most()).max().unwrap_or(size)
     }
 
     /// The codecs that were applied to a chunk with this mask, in the order of writing.
@@ -291,6 +289,13 @@ impl Size {
 /// Whether filter `i` was left out. Masks have 32 bits; libhdf5 allows 32 filters.
 fn masked(mask: u32, i: usize) -> bool {
     i < 32 && mask >> i & 1 == 1
+}
+
+/// The part of `out` that a header asks for.
+fn target(out: &mut [u8], size: u64) -> Result<&mut [u8], String> {
+    let room = out.len();
+    let part = usize::try_from(size).ok().and_then(|size| out.get_mut(..size));
+    part.ok_or_else(|| format!("the header says {size} bytes, more than the {room} expected"))
 }
 
 /// An error where a block of a chunk gave another number of bytes than it has.

@@ -1,5 +1,10 @@
 //! Filter 2: the bytes of elements sorted by their position in the element.
 
+use std::array::from_fn;
+
+/// Most planes that are known by a list of them.
+const FEW: usize = 16;
+
 /// Puts the bytes of elements of `size` bytes back together; returns the bytes written.
 pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<usize, String> {
     if size == 0 {
@@ -11,33 +16,47 @@ pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<usize, 
     let (planes, tail) = data.split_at(elements * size);
     let (whole, rest) = out.split_at_mut(elements * size);
     rest.copy_from_slice(tail);
-    match size {
-        1 => whole.copy_from_slice(planes),
-        2 => interleave::<2, false>(planes, whole),
-        4 => interleave::<4, false>(planes, whole),
-        8 => interleave::<8, false>(planes, whole),
-        16 => interleave::<16, false>(planes, whole),
-        _ => scatter(planes, whole, size),
+    if elements > 0 {
+        let each = planes.chunks_exact(elements);
+        let mut few = [&[][..]; FEW];
+        match few.get_mut(..size) {
+            Some(few) => {
+                few.iter_mut().zip(each).for_each(|(slot, plane)| *slot = plane);
+                decode_planes(few, whole)?;
+            }
+            None => scatter(each, whole, size),
+        }
     }
     Ok(data.len())
+}
+
+/// Puts bytes together whose planes do not stand one after another. There are as many planes as an element has bytes, each
+/// as long as there are elements in `out`.
+pub(super) fn decode_planes(planes: &[&[u8]], out: &mut [u8]) -> Result<(), String> {
+    let size = planes.len();
+    if size == 0 || planes.iter().any(|plane| plane.len().checked_mul(size) != Some(out.len())) {
+        return Err(format!("{size} planes of other than {} bytes together", out.len()));
+    }
+    match size {
+        1 => out.copy_from_slice(planes[0]),
+        2 => interleave::<2, false>(from_fn(|j| planes[j]), out),
+        4 => interleave::<4, false>(from_fn(|j| planes[j]), out),
+        8 => interleave::<8, false>(from_fn(|j| planes[j]), out),
+        16 => interleave::<16, false>(from_fn(|j| planes[j]), out),
+        _ => scatter(planes.iter().copied(), out, size),
+    }
+    Ok(())
 }
 
 /// Puts the bits of elements of one byte together: row k of eight has bit k of every element, in as many bytes as there are
 /// words in `out`. Both slices have the same length, a multiple of 8.
 pub(super) fn decode_bits(rows: &[u8], out: &mut [u8]) {
-    interleave::<8, true>(rows, out);
+    let length = out.len() / 8;
+    interleave::<8, true>(from_fn(|k| rows.get(k * length..(k + 1) * length).unwrap_or_default()), out);
 }
 
 /// Puts elements of `N` bytes, a power of two, together; with `BITS`, exchanges rows and columns of bits of each.
-fn interleave<const N: usize, const BITS: bool>(planes: &[u8], out: &mut [u8]) {
-    let elements = out.len() / N;
-    if elements == 0 {
-        return;
-    }
-    let mut plane: [&[u8]; N] = [&[]; N];
-    for (slot, bytes) in plane.iter_mut().zip(planes.chunks_exact(elements)) {
-        *slot = bytes;
-    }
+fn interleave<const N: usize, const BITS: bool>(mut plane: [&[u8]; N], out: &mut [u8]) {
     let done = blocks::<N, BITS>(&plane, out);
     for bytes in &mut plane {
         *bytes = bytes.get(done..).unwrap_or_default();
@@ -51,30 +70,49 @@ fn single<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) 
         for (byte, plane) in target.iter_mut().zip(plane) {
             *byte = plane[i];
         }
-        if BITS && let Some(word) = target.first_chunk_mut() {
-            *word = exchange(u64::from_le_bytes(*word)).to_le_bytes();
+        if BITS {
+            exchange(target, |low, high, mask, shift| {
+                let moved = (low >> shift ^ high) & mask;
+                (low ^ moved << shift, high ^ moved)
+            });
         }
     }
 }
 
-/// Masks and distances of [`exchange`].
-const EXCHANGES: [(u64, u32); 3] =
-    [(0x00aa_00aa_00aa_00aa, 7), (0x0000_cccc_0000_cccc, 14), (0x0000_0000_f0f0_f0f0, 28)];
-
-/// Exchanges rows and columns of 8 × 8 bits: in blocks of 1, then 2, then 4 (Hacker's Delight, 7-3).
-fn exchange(mut bits: u64) -> u64 {
-    for (mask, shift) in EXCHANGES {
-        let moved = (bits ^ bits >> shift) & mask;
-        bits ^= moved ^ moved << shift;
+/// Exchanges rows and columns of 8 × 8 bits, as many times as a row has bytes: in blocks of 1, then 2, then 4 (Hacker's
+/// Delight, 7-3). Of two rows, `swap` exchanges the bits of the first in `mask << shift` with those of the second in `mask`.
+///
+/// It must be inlined where the registers of its rows are known, as [`weave`].
+#[inline(always)]
+fn exchange<R: Copy, const N: usize>(rows: &mut [R; N], swap: impl Fn(R, R, u8, usize) -> (R, R)) {
+    for (mask, shift) in [(0x55, 1), (0x33, 2), (0x0f, 4)] {
+        for i in 0..N / 2 {
+            let (low, high) = (i + i / shift * shift, i + i / shift * shift + shift);
+            (rows[low], rows[high]) = swap(rows[low], rows[high], mask, shift);
+        }
     }
-    bits
+}
+
+/// Brings the bytes of each element together, where a register holds bytes of one plane: by weaving register `i` with
+/// register `i + N / 2` byte by byte, log2 N times. `low` weaves the lower halves of two registers, `high` the others.
+#[inline(always)]
+fn weave<R: Copy, const N: usize>(mut registers: [R; N], low: impl Fn(R, R) -> R, high: impl Fn(R, R) -> R) -> [R; N] {
+    let mut woven = 1;
+    while woven < N {
+        let before = registers;
+        for i in 0..N / 2 {
+            registers[2 * i] = low(before[i], before[i + N / 2]);
+            registers[2 * i + 1] = high(before[i], before[i + N / 2]);
+        }
+        woven *= 2;
+    }
+    registers
 }
 
 /// Puts together whole blocks of as many elements as a register holds bytes; says how many elements those are.
 ///
-/// A register holds bytes of one plane; weaving register `i` with register `i + N / 2` byte by byte, log2 N times, brings
-/// the bytes of each element together. The loop over single elements gives 3 GB/s of 8-byte elements where 16 bytes at
-/// once give 12; with 32, a chunk of them with LZ4 is decoded in five sixths of the time.
+/// The loop over single elements gives 3 GB/s of 8-byte elements where 16 bytes at once give 12; with 32, a chunk of
+/// them with LZ4 is decoded in five sixths of the time.
 #[cfg(target_arch = "x86_64")]
 fn blocks<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) -> usize {
     if std::is_x86_feature_detected!("avx2") {
@@ -91,9 +129,9 @@ fn blocks<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) 
 #[target_feature(enable = "avx2")]
 fn blocks_avx2<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) -> usize {
     use std::arch::x86_64::{
-        __m256i, _mm_cvtsi32_si128, _mm256_and_si256, _mm256_loadu_si256, _mm256_permute2x128_si256,
-        _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_sll_epi64, _mm256_srl_epi64, _mm256_storeu_si256,
-        _mm256_unpackhi_epi8, _mm256_unpacklo_epi8, _mm256_xor_si256,
+        __m256i, _mm_cvtsi32_si128, _mm256_and_si256, _mm256_loadu_si256, _mm256_permute2x128_si256, _mm256_set1_epi8,
+        _mm256_setzero_si256, _mm256_sll_epi64, _mm256_srl_epi64, _mm256_storeu_si256, _mm256_unpackhi_epi8,
+        _mm256_unpacklo_epi8, _mm256_xor_si256,
     };
     const LANES: usize = 32;
     let mut done = 0;
@@ -104,27 +142,14 @@ fn blocks_avx2<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [
             // SAFETY: 32 bytes can be read there, at any address.
             *register = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
         }
-        let mut woven = 1;
-        while woven < N {
-            let mut next = registers;
-            for i in 0..N / 2 {
-                next[2 * i] = _mm256_unpacklo_epi8(registers[i], registers[i + N / 2]);
-                next[2 * i + 1] = _mm256_unpackhi_epi8(registers[i], registers[i + N / 2]);
-            }
-            registers = next;
-            woven *= 2;
-        }
         if BITS {
-            for register in &mut registers {
-                for (mask, shift) in EXCHANGES {
-                    let (mask, shift) = (_mm256_set1_epi64x(mask as i64), _mm_cvtsi32_si128(shift as i32));
-                    let moved = _mm256_xor_si256(*register, _mm256_srl_epi64(*register, shift));
-                    let moved = _mm256_and_si256(moved, mask);
-                    let both = _mm256_xor_si256(moved, _mm256_sll_epi64(moved, shift));
-                    *register = _mm256_xor_si256(*register, both);
-                }
-            }
+            exchange(&mut registers, |low, high, mask, shift| {
+                let (mask, shift) = (_mm256_set1_epi8(mask as i8), _mm_cvtsi32_si128(shift as i32));
+                let moved = _mm256_and_si256(_mm256_xor_si256(_mm256_srl_epi64(low, shift), high), mask);
+                (_mm256_xor_si256(low, _mm256_sll_epi64(moved, shift)), _mm256_xor_si256(high, moved))
+            });
         }
+        let registers = weave(registers, |a, b| _mm256_unpacklo_epi8(a, b), |a, b| _mm256_unpackhi_epi8(a, b));
         let store = |bytes: &mut [u8; LANES], register: __m256i| {
             // SAFETY: 32 bytes can be written there, at any address.
             unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), register) }
@@ -145,7 +170,8 @@ fn blocks_avx2<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [
 #[target_feature(enable = "sse2")]
 fn blocks_sse2<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) -> usize {
     use std::arch::x86_64::{
-        _mm_cvtsi128_si64, _mm_set_epi64x, _mm_setzero_si128, _mm_unpackhi_epi8, _mm_unpackhi_epi64, _mm_unpacklo_epi8,
+        _mm_and_si128, _mm_cvtsi32_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_set1_epi8, _mm_setzero_si128,
+        _mm_sll_epi64, _mm_srl_epi64, _mm_unpackhi_epi8, _mm_unpackhi_epi64, _mm_unpacklo_epi8, _mm_xor_si128,
     };
     const LANES: usize = 16;
     let mut done = 0;
@@ -155,22 +181,17 @@ fn blocks_sse2<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [
             let bytes = u128::from_le_bytes(*plane[done..].first_chunk().expect("planes hold whole blocks"));
             *register = _mm_set_epi64x((bytes >> 64) as i64, bytes as i64);
         }
-        let mut woven = 1;
-        while woven < N {
-            let mut next = registers;
-            for i in 0..N / 2 {
-                next[2 * i] = _mm_unpacklo_epi8(registers[i], registers[i + N / 2]);
-                next[2 * i + 1] = _mm_unpackhi_epi8(registers[i], registers[i + N / 2]);
-            }
-            registers = next;
-            woven *= 2;
+        if BITS {
+            exchange(&mut registers, |low, high, mask, shift| {
+                let (mask, shift) = (_mm_set1_epi8(mask as i8), _mm_cvtsi32_si128(shift as i32));
+                let moved = _mm_and_si128(_mm_xor_si128(_mm_srl_epi64(low, shift), high), mask);
+                (_mm_xor_si128(low, _mm_sll_epi64(moved, shift)), _mm_xor_si128(high, moved))
+            });
         }
+        let registers = weave(registers, |a, b| _mm_unpacklo_epi8(a, b), |a, b| _mm_unpackhi_epi8(a, b));
         for (register, bytes) in registers.iter().zip(target.as_chunks_mut().0) {
-            let mut low = _mm_cvtsi128_si64(*register) as u64;
-            let mut high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(*register, *register)) as u64;
-            if BITS {
-                (low, high) = (exchange(low), exchange(high));
-            }
+            let low = _mm_cvtsi128_si64(*register) as u64;
+            let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(*register, *register)) as u64;
             *bytes = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
         }
         done += LANES;
@@ -185,12 +206,8 @@ fn blocks<const N: usize, const BITS: bool>(_: &[&[u8]; N], _: &mut [u8]) -> usi
 }
 
 /// Elements of any size.
-fn scatter(planes: &[u8], out: &mut [u8], size: usize) {
-    let elements = out.len() / size;
-    if elements == 0 {
-        return;
-    }
-    for (j, plane) in planes.chunks_exact(elements).enumerate() {
+fn scatter<'a>(planes: impl Iterator<Item = &'a [u8]>, out: &mut [u8], size: usize) {
+    for (j, plane) in planes.enumerate() {
         for (target, byte) in out.iter_mut().skip(j).step_by(size).zip(plane) {
             *target = *byte;
         }
@@ -217,6 +234,12 @@ mod tests {
             let mut out = vec![0; data.len()];
             prop_assert_eq!(decode(&data, &mut out, size), Ok(data.len()));
             prop_assert_eq!(out, reference(&data, size));
+            let elements = data.len() / size;
+            let planes: Vec<_> = (0..size).map(|j| &data[j * elements..][..elements]).collect();
+            let mut out = vec![0; elements * size];
+            prop_assert_eq!(decode_planes(&planes, &mut out), Ok(()));
+            prop_assert_eq!(&out, &reference(&data[..elements * size], size));
+            prop_assert!(decode_planes(&planes, &mut vec![0; out.len() + 1]).is_err());
         }
     }
 

@@ -15,24 +15,24 @@
 mod blosclz;
 mod streams;
 
-pub(super) use streams::{Compressor, Streams, decompress};
+pub(super) use streams::{Compressor, Streams, decompress, decompress_planes};
 
 use super::space::{Space, lend};
-use super::{bits, shuffle};
+use super::{bits, shuffle, target};
 
 /// The elements' bytes were sorted.
-const SHUFFLED: u8 = 0x01;
+pub(super) const SHUFFLED: u8 = 0x01;
 /// Blocks are stored as they are, without starts.
-const COPIED: u8 = 0x02;
+pub(super) const COPIED: u8 = 0x02;
 /// The elements' bits were sorted.
-const BIT_SHUFFLED: u8 = 0x04;
+pub(super) const BIT_SHUFFLED: u8 = 0x04;
 /// Of a version to come.
 const RESERVED: u8 = 0x08;
 /// Every block is one stream.
-const UNSPLIT: u8 = 0x10;
+pub(super) const UNSPLIT: u8 = 0x10;
 
 /// Largest elements whose blocks are split.
-const MOST_STREAMS: usize = 16;
+pub(super) const MOST_STREAMS: usize = 16;
 /// Fewest elements of a block that is split.
 const FEWEST_ELEMENTS: usize = 128;
 
@@ -87,8 +87,7 @@ pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
     let stored = header.stored;
     let data =
         data.get(..stored).ok_or_else(|| format!("the header says {stored} bytes, {} are stored", data.len()))?;
-    let room = out.len();
-    let out = out.get_mut(..header.size).ok_or_else(|| too_large(header.size, room))?;
+    let out = target(out, header.size as u64)?;
     if header.flags & COPIED != 0 {
         let bytes = data.get(Header::SIZE..).filter(|bytes| bytes.len() == out.len());
         out.copy_from_slice(bytes.ok_or("a copied chunk has another size than its elements")?);
@@ -102,11 +101,6 @@ pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
         }
         Ok(header.size)
     })
-}
-
-/// The error of a chunk that says it is larger than it can be.
-pub(super) fn too_large(size: usize, room: usize) -> String {
-    format!("the header says {size} bytes, more than the {room} expected")
 }
 
 /// What begins where the start at byte `at` says.
@@ -126,6 +120,9 @@ fn block(header: Header, compressor: Compressor, input: &[u8], out: &mut [u8], s
     let streams = if is_split { element } else { 1 };
     if header.flags & SHUFFLED != 0 && element > 1 {
         let space = &mut space[..length];
+        if is_split {
+            return decompress_planes(compressor, input, streams, Streams::Only, (space, out));
+        }
         decompress(compressor, input, streams, Streams::Only, space)?;
         shuffle::decode(space, out, element).map(|_| ())
     } else if header.flags & BIT_SHUFFLED != 0 && (length / element).is_multiple_of(8) {

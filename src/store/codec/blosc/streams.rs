@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use super::super::{deflate, filled, lz4, zstd};
-use super::blosclz;
+use super::super::{deflate, filled, lz4, shuffle, zstd};
+use super::{MOST_STREAMS, blosclz};
 
 thread_local! {
     static SNAPPY: RefCell<snap::raw::Decoder> = RefCell::new(snap::raw::Decoder::new());
@@ -60,7 +60,50 @@ pub enum Streams {
     OrRuns,
 }
 
-/// Decompresses a block from as many streams as `streams` says; before each stands its length.
+/// A stream of a block.
+enum Stream<'a> {
+    Bytes(&'a [u8]),
+    Run(u8),
+}
+
+impl<'a> Stream<'a> {
+    /// Takes the next stream; before it stands its length.
+    fn take(input: &mut &'a [u8], kind: Streams) -> Result<Self, String> {
+        const SHORT: &str = "a block is cut short";
+        let (length, rest) = input.split_first_chunk().ok_or(SHORT)?;
+        let length = i32::from_le_bytes(*length);
+        *input = rest;
+        if length > 0 {
+            let (stream, rest) = rest.split_at_checked(length as usize).ok_or("a stream ends after the chunk does")?;
+            *input = rest;
+            return Ok(Stream::Bytes(stream));
+        }
+        if kind == Streams::Only {
+            return Err(format!("a stream of {length} bytes"));
+        }
+        if length == 0 {
+            return Ok(Stream::Run(0));
+        }
+        let (token, rest) = rest.split_first().ok_or(SHORT)?;
+        if token & 1 == 0 || length < -255 {
+            return Err(format!("a stream of length {length} with token {token}"));
+        }
+        *input = rest;
+        Ok(Stream::Run(length.unsigned_abs() as u8))
+    }
+
+    fn decode(self, compressor: Compressor, out: &mut [u8]) -> Result<(), String> {
+        match self {
+            Stream::Bytes(bytes) => compressor.decode(bytes, out),
+            Stream::Run(byte) => {
+                out.fill(byte);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Decompresses a block from as many streams as `streams` says.
 pub fn decompress(
     compressor: Compressor,
     mut input: &[u8],
@@ -68,30 +111,39 @@ pub fn decompress(
     kind: Streams,
     out: &mut [u8],
 ) -> Result<(), String> {
-    const SHORT: &str = "a block is cut short";
-    if !out.len().is_multiple_of(streams) {
-        return Err(format!("a block of {} bytes in {streams} streams", out.len()));
-    }
-    for piece in out.chunks_mut((out.len() / streams).max(1)) {
-        let (length, rest) = input.split_first_chunk().ok_or(SHORT)?;
-        let length = i32::from_le_bytes(*length);
-        input = if length > 0 {
-            let (stream, rest) = rest.split_at_checked(length as usize).ok_or("a stream ends after the chunk does")?;
-            compressor.decode(stream, piece)?;
-            rest
-        } else if kind == Streams::Only {
-            return Err(format!("a stream of {length} bytes"));
-        } else if length == 0 {
-            piece.fill(0);
-            rest
-        } else {
-            let (token, rest) = rest.split_first().ok_or(SHORT)?;
-            if token & 1 == 0 || length < -255 {
-                return Err(format!("a stream of length {length} with token {token}"));
-            }
-            piece.fill(length.unsigned_abs() as u8);
-            rest
-        };
+    for piece in out.chunks_mut(stream_bytes(out.len(), streams)?) {
+        Stream::take(&mut input, kind)?.decode(compressor, piece)?;
     }
     Ok(())
+}
+
+/// Decompresses a block whose streams are planes of the bytes of its elements, and puts these together. What is stored as
+/// it is, as noise is, needs no room in `space`, which is as long as the block.
+pub fn decompress_planes(
+    compressor: Compressor,
+    mut input: &[u8],
+    streams: usize,
+    kind: Streams,
+    (space, out): (&mut [u8], &mut [u8]),
+) -> Result<(), String> {
+    let mut planes = [&[][..]; MOST_STREAMS];
+    let planes = planes.get_mut(..streams).ok_or("more streams than planes")?;
+    for (plane, piece) in planes.iter_mut().zip(space.chunks_mut(stream_bytes(out.len(), streams)?)) {
+        *plane = match Stream::take(&mut input, kind)? {
+            Stream::Bytes(bytes) if bytes.len() == piece.len() => bytes,
+            stream => {
+                stream.decode(compressor, piece)?;
+                piece
+            }
+        };
+    }
+    shuffle::decode_planes(planes, out)
+}
+
+/// Bytes of each stream of a block.
+fn stream_bytes(length: usize, streams: usize) -> Result<usize, String> {
+    if !length.is_multiple_of(streams) {
+        return Err(format!("a block of {length} bytes in {streams} streams"));
+    }
+    Ok((length / streams).max(1))
 }

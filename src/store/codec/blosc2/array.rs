@@ -3,8 +3,8 @@
 //! Blocks have the same shape, at the far edges with padding, and stand in row-major order, as the elements in each do.
 //! The array becomes one of row-major order.
 
-use super::super::blosc::too_large;
 use super::super::space::{Space, lend};
+use super::super::target;
 use super::chunk::Chunk;
 use super::{number, size};
 
@@ -69,8 +69,7 @@ impl Array {
             product.ok_or("an array larger than memory")
         };
         let total = bytes(|dimension| dimension.length)?;
-        let room = out.len();
-        let out = out.get_mut(..total).ok_or_else(|| too_large(total, room))?;
+        let out = target(out, total as u64)?;
         if chunk.fill(out)? {
             return Ok(total);
         }

@@ -4,16 +4,15 @@
 //! parameter, a parameter for each filter, two bytes of flags. A stream may also be of one byte, repeated; a whole
 //! chunk may be of one value.
 
-use super::super::blosc::{Compressor, Header, Streams, decompress, from_start, too_large, unshuffle_bits};
-use super::super::shuffle;
+use super::super::blosc::{
+    BIT_SHUFFLED, COPIED, Compressor, Header, MOST_STREAMS, SHUFFLED, Streams, UNSPLIT, decompress, decompress_planes,
+    from_start, unshuffle_bits,
+};
 use super::super::space::{Space, lend};
+use super::super::{shuffle, target};
 
 /// Flag of both kinds of shuffling, which together say that there are 16 bytes more.
-const EXTENDED: u8 = 0x05;
-/// Blocks are stored as they are.
-const COPIED: u8 = 0x02;
-/// Every block is one stream.
-const UNSPLIT: u8 = 0x10;
+const EXTENDED: u8 = SHUFFLED | BIT_SHUFFLED;
 
 /// Where the starts of blocks begin, or a repeated value.
 const BODY: usize = 32;
@@ -140,8 +139,7 @@ impl<'a> Chunk<'a> {
 
     /// Decompresses the chunk into `out`; returns the bytes written.
     pub(super) fn decode(&self, out: &mut [u8]) -> Result<usize, String> {
-        let room = out.len();
-        let out = out.get_mut(..self.size).ok_or_else(|| too_large(self.size, room))?;
+        let out = target(out, self.size as u64)?;
         if self.fill(out)? {
             return Ok(self.size);
         }
@@ -206,6 +204,12 @@ impl Blocks<'_> {
             Content::Compressed { compressor, steps } => {
                 let input = from_start(chunk.data, at.saturating_mul(4).saturating_add(BODY))?;
                 let streams = if chunk.is_split && out.len() == chunk.block { chunk.element } else { 1 };
+                // Each stream is a plane.
+                if **steps == [Step::Bytes(streams)] && (2..=MOST_STREAMS).contains(&streams) {
+                    return lend(&BLOCK, out.len(), |space| {
+                        decompress_planes(*compressor, input, streams, Streams::OrRuns, (space, out))
+                    });
+                }
                 self.undo(steps, out, |target| decompress(*compressor, input, streams, Streams::OrRuns, target))?;
                 if at == 0 && steps.contains(&Step::Delta) {
                     self.first = out.to_vec();
