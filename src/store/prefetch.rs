@@ -14,9 +14,6 @@ use crate::source::{Interrupt, Interrupted};
 /// Decoding is handed to a thread in portions of about this many bytes: below it, handing over costs more than it gains.
 const PORTION: u64 = 256 << 10;
 
-/// Bytes a sequential reader is kept ahead at least.
-const AHEAD: u64 = 4 << 20;
-
 /// Bytes of a stretch: several times the longest request, so that few requests meet two.
 const STRETCH: u64 = 4 << 20;
 
@@ -54,8 +51,10 @@ impl Chunks {
         let size = self.grid.chunk_bytes().max(1);
         let store = self.file.store();
         let threads = store.threads().count() as u64;
-        // Enough to keep all threads busy, and never so much that it evicts itself.
-        let bytes = AHEAD.max(size.saturating_mul(threads).saturating_mul(2)).min(store.budget().limit() / 4);
+        // Enough to keep all threads busy while the reader is at what they made before, and never so much that it evicts
+        // itself.
+        let stretches = STRETCH.saturating_mul(threads + 1);
+        let bytes = stretches.max(size.saturating_mul(threads).saturating_mul(2)).min(store.budget().limit() / 4);
         let window = if threads == 0 { 0 } else { bytes / size };
         let end = offset + length;
         let last = self.grid.chunk_at(end - 1);
