@@ -254,10 +254,11 @@ impl Budget {
     /// Hands out buffers, from the pool where they fit; those that are `oversized` stand beside the budget.
     fn grant<const N: usize>(&self, state: &mut State, sizes: [usize; N], oversized: bool) -> (Lease, [Buffer; N]) {
         state.leases += 1;
+        let missing = state.idle.missing(&sizes);
         let buffers = sizes.map(|length| {
             let bytes = match state.idle.take(length) {
                 Some(bytes) => bytes,
-                None => self.fresh(state, rounded(length)),
+                None => self.fresh(state, rounded(length), missing),
             };
             if oversized {
                 state.oversized += 1;
@@ -269,10 +270,11 @@ impl Budget {
     }
 
     /// A buffer that was not there before, and is counted; with it come, idle, those that share its page, where the budget
-    /// has room for them.
-    fn fresh(&self, state: &mut State, length: usize) -> Pages {
-        let all = Pages::sharing(length).map_or(0, |count| (count * length) as u64);
-        let mut parts = if state.has_room(all, self.0.limit) { Pages::shared(length) } else { Vec::new() };
+    /// has room for them beside the `missing` bytes of the whole lease.
+    fn fresh(&self, state: &mut State, length: usize, missing: u64) -> Pages {
+        let others = Pages::sharing(length).map_or(0, |count| ((count - 1) * length) as u64);
+        let has_room = others > 0 && state.has_room(missing.saturating_add(others), self.0.limit);
+        let mut parts = if has_room { Pages::shared(length) } else { Vec::new() };
         state.held += (length * parts.len().max(1)) as u64;
         let first = parts.pop().unwrap_or_else(|| Pages::new(length));
         parts.into_iter().for_each(|part| state.idle.put(part));
@@ -450,6 +452,17 @@ mod tests {
         drop((lease, buffer));
         let (_lease, [buffer]) = budget.lease([9_000], &Interrupt::new()).unwrap();
         assert_eq!((buffer.as_ptr(), buffer.len()), (place, 9_000));
+    }
+
+    #[test]
+    fn what_shares_a_page_is_idle_where_there_is_room_for_the_lease_as_well() {
+        let (chunk, scratch) = (1 << 20, 320 << 10);
+        for (limit, held) in [(8 << 20, (2 << 20) + 6 * scratch), (2 << 20, chunk + scratch)] {
+            let budget = Budget::new(limit as u64);
+            let leased = budget.try_lease([chunk, scratch]).unwrap();
+            assert_eq!(budget.held(), held as u64, "of {limit}");
+            drop(leased);
+        }
     }
 
     #[test]

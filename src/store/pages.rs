@@ -47,14 +47,13 @@ impl Pages {
         (length >= SHORTEST_PART && length.is_multiple_of(4096)).then(|| HUGE / length).filter(|count| *count > 1)
     }
 
-    /// As many buffers of `length` bytes as share a huge page; none where there is no such page, or they do not
-    /// ([`Pages::sharing`]). Touching the first costs the fault of all.
+    /// As many buffers of `length` bytes as share a huge page; none where they do not ([`Pages::sharing`]), or it cannot be
+    /// had. Touching the first costs the fault of all.
     pub fn shared(length: usize) -> Vec<Self> {
         let Some(count) = Self::sharing(length) else { return Vec::new() };
         let Ok(map) = MmapMut::map_anon(HUGE) else { return Vec::new() };
-        if map.advise(Advice::HugePage).is_err() {
-            return Vec::new();
-        }
+        // As above: without huge pages these are as good as others.
+        let _ = map.advise(Advice::HugePage);
         let page = Arc::new(MmapRaw::from(map));
         (0..count).map(|i| Pages::Part(Part { page: page.clone(), range: i * length..(i + 1) * length })).collect()
     }
