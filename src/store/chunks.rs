@@ -113,8 +113,8 @@ impl Chunks {
         })
     }
 
-    /// Appends `length` bytes from byte `offset` of a dataset whose chunks follow each other on: decoded chunks are copied straight to where they
-    /// go, into memory that nobody had to clear first.
+    /// Appends `length` bytes from byte `offset` on of a dataset whose chunks follow each other ([`Grid::is_line`]): decoded
+    /// chunks are copied straight to where they go, into memory that nobody had to clear first.
     pub fn append(
         self: &Arc<Self>,
         offset: u64,
@@ -154,8 +154,8 @@ impl Chunks {
         Ok(())
     }
 
-    /// The bytes `offset..offset + length` of a dataset whose chunks follow each other where they lie in one decoded chunk, or in a stretch of
-    /// chunks that were decoded together; `None` elsewhere.
+    /// The bytes `offset..offset + length` of a dataset whose chunks follow each other, where they lie in one decoded chunk, or
+    /// in a stretch of chunks that were decoded together; `None` elsewhere.
     pub fn lend(self: &Arc<Self>, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let size = self.grid.chunk_bytes().max(1);
         let (index, within) = (offset / size, offset % size);

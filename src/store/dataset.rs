@@ -268,7 +268,9 @@ impl Dataset {
     /// As [`Dataset::read_bytes`].
     pub fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let end = offset.checked_add(length as u64).filter(|end| *end <= self.bytes);
-        if let (Some(end), Way::Chunks(chunks), [_]) = (end, self.way(interrupt)?, self.description.shape.as_slice()) {
+        if let (Some(end), Way::Chunks(chunks)) = (end, self.way(interrupt)?)
+            && chunks.grid.is_line()
+        {
             let lent = chunks.lend_scanned(offset, length, end == self.bytes, interrupt);
             self.file.check()?;
             if let Some(lent) = lent? {
