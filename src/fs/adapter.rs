@@ -1,7 +1,7 @@
 //! Translates between the kernel's protocol, as `fuser` speaks it, and [`Service`]. The only place that knows `fuser`.
 //!
 //! A handler runs on one of few session threads and must not block: what can be answered from memory is answered at
-//! once, everything else goes to the [`Pool`] and is answered from there.
+//! once, and so are reads of files that were quick so far; everything else goes to the [`Pool`] and is answered from there.
 
 mod replies;
 mod session;
@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bstr::{BString, ByteSlice};
 use crossbeam_channel::Sender;
@@ -36,6 +36,10 @@ use crate::views::Effort;
 
 /// Requests that the kernel sends without anybody waiting for them (read-ahead), at most.
 const MAX_BACKGROUND: u16 = 64;
+
+/// After a read that took less, a session thread answers the next one of that file by itself. To decode a chunk of 1 MiB
+/// takes less; what waits for a pass over a column, for a worker or for a slow disk takes more.
+const QUICK: Duration = Duration::from_millis(5);
 
 /// Block size in `statfs`, and in `stat` of whatever has no length that readers could go by.
 const BLOCK: u32 = 4096;
@@ -110,6 +114,12 @@ impl Shared {
     }
 
     fn read(&self, file: &OpenFile, offset: u64, length: usize, ticket: &Ticket<ReplyData>) {
+        let started = Instant::now();
+        self.send_read(file, offset, length, ticket);
+        file.set_quick(started.elapsed() < QUICK);
+    }
+
+    fn send_read(&self, file: &OpenFile, offset: u64, length: usize, ticket: &Ticket<ReplyData>) {
         match file.lend(offset, length, ticket.interrupt()) {
             Ok(Some(lent)) => {
                 if let Some(reply) = ticket.claim() {
@@ -355,12 +365,16 @@ impl Filesystem for Adapter {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        match self.0.service.file(handle.0) {
-            Ok(file) => self.run(Lane::Reads, request, reply, move |shared, ticket| {
-                shared.read(&file, offset, length as usize, &ticket);
-            }),
-            Err(error) => reply.fail(&error),
-        }
+        let file = match self.0.service.file(handle.0) {
+            Ok(file) => file,
+            Err(error) => return reply.fail(&error),
+        };
+        let shared = self.0.clone();
+        let pool = &self.0.pool;
+        let ticket = pool.ticket(request.pid(), reply);
+        let quick = file.is_quick();
+        let job = move |ticket: Ticket<ReplyData>| shared.read(&file, offset, length as usize, &ticket);
+        if quick { pool.run_quick(Lane::Reads, ticket, job) } else { pool.run(Lane::Reads, ticket, job) }
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {

@@ -51,7 +51,7 @@ pub struct MountOptions {
     pub ttl: Duration,
     /// What `df` shows as the size.
     pub total_bytes: u64,
-    /// Session threads; one per core unless given.
+    /// Session threads; one for each core and two more unless given. All but one may answer quick reads by themselves.
     pub threads: Option<usize>,
     /// Whether each of them has a channel of its own to the kernel.
     pub clone_fd: bool,

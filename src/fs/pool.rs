@@ -1,7 +1,8 @@
 //! The threads that answer, and the watch over those who wait.
 //!
-//! A session thread that blocks is lost for everybody, so it only hands requests over. Three things keep slow work from
-//! starving quick work:
+//! A session thread that blocks is lost for everybody, so it hands requests over. To wake another thread takes as long as
+//! a small read, though, so quick work is done by the session thread itself while another one listens
+//! ([`Pool::run_quick`]). Three things keep slow work from starving quick work:
 //!
 //! - work runs in *lanes* with threads of their own, so seventy opens that count a billion values leave lookups alone;
 //! - a lane starts another thread whenever all of its threads are busy, up to a bound;
@@ -12,8 +13,8 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -117,8 +118,29 @@ impl<R: Answer> Watched for Pending<R> {
     }
 }
 
+/// Session threads that may be away at once, so that one listens always.
+struct Listeners(AtomicUsize);
+
+/// A session thread that does not listen for a while.
+struct Away<'a>(&'a Listeners);
+
+impl Listeners {
+    /// `None` where the thread is the last one that listens.
+    fn leave(&self) -> Option<Away<'_>> {
+        let left = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |others| others.checked_sub(1));
+        left.is_ok().then(|| Away(self))
+    }
+}
+
+impl Drop for Away<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
 /// The threads that answer.
 pub struct Pool {
+    listeners: Listeners,
     names: Arc<Threads>,
     reads: Arc<Threads>,
     slow: Arc<Threads>,
@@ -127,10 +149,11 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool without threads; they start with the work.
-    pub fn new() -> Self {
+    /// A pool without threads, which start with the work, beside so many session threads.
+    pub fn new(session_threads: usize) -> Self {
         let threads = |lane, name| Arc::new(Threads::new(lane, name));
         Self {
+            listeners: Listeners(AtomicUsize::new(session_threads.saturating_sub(1))),
             names: threads(Lane::Names, "hepfs-names"),
             reads: threads(Lane::Reads, "hepfs-reads"),
             slow: threads(Lane::Slow, "hepfs-slow"),
@@ -158,29 +181,42 @@ impl Pool {
             Lane::Reads => &self.reads,
             Lane::Slow => &self.slow,
         };
-        let pending = ticket.0.clone();
-        let work = Box::new(move || {
-            // Cancelled while it queued.
-            if ticket.interrupt().is_raised() {
-                return;
-            }
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(ticket))) {
-                Ticket(pending).fail(&panicked(&*panic));
-            }
-        });
-        if let Err(work) = threads.push(work) {
+        if let Err(work) = threads.push(Box::new(|| answer(ticket, job))) {
             // No thread and none to be had. The ticket goes with the work, and what it holds answers EIO.
             tracing::error!("cannot start a thread; a request fails");
             drop(work);
         }
     }
 
+    /// Does `job` at once, on the session thread that calls, where another one listens; otherwise as [`Pool::run`]. For
+    /// work that is not expected to take long: the end of the session waits for its threads.
+    pub fn run_quick<R: Answer>(&self, lane: Lane, ticket: Ticket<R>, job: impl FnOnce(Ticket<R>) + Send + 'static) {
+        match self.listeners.leave() {
+            Some(_away) => answer(ticket, job),
+            None => self.run(lane, ticket, job),
+        }
+    }
+
+    /// Sets what tells whether the session is over, asked now and then while a request waits long: session threads that
+    /// are busy with one do not notice. All requests are cancelled then.
+    pub fn watch_end(&self, is_over: impl Fn() -> bool + Send + Sync + 'static) {
+        self.watch.is_over.set(Box::new(is_over)).ok();
+    }
+
     /// Answers every request that waits with "interrupted" and stops the work behind it.
     pub fn cancel_all(&self) {
-        let all: Vec<_> = self.watch.waiting.lock().requests.values().filter_map(|(_, weak)| weak.upgrade()).collect();
-        for request in all {
-            request.cancel();
-        }
+        self.watch.cancel_all();
+    }
+}
+
+/// Does `job`, unless its request was cancelled while it queued. A panic in it answers with an I/O error.
+fn answer<R: Answer>(ticket: Ticket<R>, job: impl FnOnce(Ticket<R>)) {
+    if ticket.interrupt().is_raised() {
+        return;
+    }
+    let pending = ticket.0.clone();
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(ticket))) {
+        Ticket(pending).fail(&panicked(&*panic));
     }
 }
 
@@ -193,12 +229,6 @@ pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
         .unwrap_or("(no message)");
     tracing::error!("a request panicked: {message}; it answers EIO and the mount lives on");
     Error::Io(format!("internal error: {message}"))
-}
-
-impl Default for Pool {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 impl Drop for Pool {
@@ -287,6 +317,7 @@ impl Threads {
 struct Watch {
     waiting: Mutex<Waits>,
     wake: Condvar,
+    is_over: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
 #[derive(Default)]
@@ -314,6 +345,13 @@ impl Watch {
         }
     }
 
+    fn cancel_all(&self) {
+        let all: Vec<_> = self.waiting.lock().requests.values().filter_map(|(_, weak)| weak.upgrade()).collect();
+        for request in all {
+            request.cancel();
+        }
+    }
+
     fn rounds(&self) {
         let mut quiet = 0;
         let mut waits = self.waiting.lock();
@@ -335,6 +373,9 @@ impl Watch {
                 .filter_map(|(_, request)| request.upgrade())
                 .collect();
             drop(waits);
+            if !long.is_empty() && self.is_over.get().is_some_and(|is_over| is_over()) {
+                self.cancel_all();
+            }
             // The last reference may go here, and its drop takes the lock.
             for request in long {
                 if request.waiting() != Waiting::Yes {
@@ -385,7 +426,7 @@ mod tests {
 
     #[test]
     fn slow_work_beyond_the_bound_leaves_names_alone() {
-        let pool = Pool::new();
+        let pool = Pool::new(1);
         let (open_gate, gate) = crossbeam_channel::bounded::<()>(0);
         let mut slow = Vec::new();
         for _ in 0..Lane::Slow.bound() + 6 {
@@ -408,8 +449,39 @@ mod tests {
     }
 
     #[test]
+    fn quick_work_is_done_here_while_another_thread_listens() {
+        // Of two session threads one is away.
+        let pool = Arc::new(Pool::new(2));
+        let (reply, answer) = Reply::new();
+        let (inner_reply, inner_answer) = Reply::new();
+        let here = thread::current().id();
+        let other = pool.clone();
+        pool.run_quick(Lane::Reads, pool.ticket(0, reply), move |ticket| {
+            assert_eq!(thread::current().id(), here);
+            other.run_quick(Lane::Reads, other.ticket(0, inner_reply), move |ticket| {
+                assert_ne!(thread::current().id(), here);
+                ticket.claim().unwrap().ok();
+            });
+            ticket.claim().unwrap().ok();
+        });
+        assert_eq!(answer.recv_timeout(LONG), Ok(Ok(())));
+        assert_eq!(inner_answer.recv_timeout(LONG), Ok(Ok(())));
+        // It is back, also after a panic.
+        for _ in 0..3 {
+            let (reply, answer) = Reply::new();
+            let (done, by) = channel();
+            pool.run_quick(Lane::Reads, pool.ticket(0, reply), move |_| {
+                done.send(thread::current().id()).ok();
+                panic!("on purpose")
+            });
+            assert_eq!(answer.recv_timeout(LONG), Ok(Err(libc::EIO)));
+            assert_eq!(by.recv(), Ok(here));
+        }
+    }
+
+    #[test]
     fn a_panic_answers_and_the_thread_lives() {
-        let pool = Pool::new();
+        let pool = Pool::new(1);
         for _ in 0..3 {
             let (reply, answer) = Reply::new();
             pool.run(Lane::Names, pool.ticket(0, reply), |_| panic!("on purpose"));
@@ -422,7 +494,7 @@ mod tests {
 
     #[test]
     fn a_requester_that_dies_is_answered_though_the_work_goes_on() {
-        let pool = Pool::new();
+        let pool = Pool::new(1);
         let mut child = Command::new("sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
         let (open_gate, gate) = crossbeam_channel::bounded::<()>(0);
         let (reply, answer) = Reply::new();
@@ -444,7 +516,7 @@ mod tests {
 
     #[test]
     fn all_can_be_cancelled_also_those_that_queue() {
-        let pool = Pool::new();
+        let pool = Pool::new(1);
         // One that can be watched, one that cannot.
         let requesters = [std::process::id(), 0];
         let (open_gate, gate) = crossbeam_channel::bounded::<()>(0);

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -63,6 +63,7 @@ pub struct OpenFile {
     size: u64,
     /// The bytes of a live file, as they were at the open.
     pub content: Option<Vec<u8>>,
+    quick: AtomicBool,
 }
 
 /// An open directory: its names as they were at the open.
@@ -194,7 +195,7 @@ impl Service {
                 let mut content = Vec::new();
                 node.read(0, LIVE_LIMIT, &mut content, interrupt)?;
                 content.truncate(LIVE_LIMIT);
-                Ok(Some(OpenFile { number, node, size: content.len() as u64, content: Some(content) }))
+                Ok(Some(OpenFile::new(number, node, content.len() as u64, Some(content))))
             }
             Kind::File => {
                 let size = match inode.exact {
@@ -202,7 +203,7 @@ impl Service {
                     None => node.size(effort, interrupt)?,
                 };
                 match size {
-                    Size::Exact(size) => Ok(Some(OpenFile { number, node, size, content: None })),
+                    Size::Exact(size) => Ok(Some(OpenFile::new(number, node, size, None))),
                     Size::AtMost(_) if effort == Effort::Exact => {
                         Err(Error::Io("the exact size was asked for and not given".to_owned()))
                     }
@@ -373,6 +374,20 @@ impl Service {
 }
 
 impl OpenFile {
+    fn new(number: u64, node: NodeRef, size: u64, content: Option<Vec<u8>>) -> Self {
+        Self { number, node, size, content, quick: AtomicBool::new(false) }
+    }
+
+    /// Whether the read that ended last was quick; the first may have to find everything out.
+    pub fn is_quick(&self) -> bool {
+        self.quick.load(Ordering::Relaxed)
+    }
+
+    /// Says so.
+    pub fn set_quick(&self, quick: bool) {
+        self.quick.store(quick, Ordering::Relaxed);
+    }
+
     /// Appends the bytes from `offset` on to `out`: `length` of them, or all up to the end.
     pub fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         let left = self.size.saturating_sub(offset);

@@ -2,15 +2,19 @@
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
+use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use hepfs::fs::NodeRef;
+use hepfs::fs::mount::Ended;
 
 use crate::mounted::Mounted;
-use crate::programs::{LONG, end_of, must, run, signal, start, until};
-use crate::toy::{Gate, Manner, directory, file};
+use crate::programs::{LONG, end_of, must, run, signal, start, until, within};
+use crate::toy::{Gate, LATER, Manner, directory, file};
 
 fn slow_and_quick(manner: impl Fn(Arc<Gate>) -> Manner) -> (Mounted, Arc<Gate>) {
     let gate = Arc::new(Gate::default());
@@ -145,7 +149,7 @@ fn a_mount_in_use_still_goes_away() {
     let begin = Instant::now();
     let ended = mounted.take().unmount().unwrap();
     assert!(begin.elapsed() < Duration::from_secs(10));
-    assert_eq!(ended, hepfs::fs::mount::Ended::Detached);
+    assert_eq!(ended, Ended::Detached);
     assert!(!crate::mounted::is_mounted(&root));
     // Whoever waited is told so.
     assert_eq!(end_of(&mut reader, LONG).unwrap().code(), Some(1));
@@ -153,4 +157,55 @@ fn a_mount_in_use_still_goes_away() {
     sitter.wait().unwrap();
     gate.open();
     assert!(run("rmdir", [&root]).status.success());
+}
+
+/// A mount whose file `later` was quick in the hands of each of these readers, which now all wait for it.
+fn quick_then_stuck(readers: u64) -> (Mounted, Arc<Gate>, Vec<Child>) {
+    let gate = Arc::new(Gate::default());
+    let bytes = vec![7; usize::try_from(LATER + (readers << 20)).unwrap()];
+    let entries: [(&str, NodeRef); 2] =
+        [("later", file(bytes, Manner::DeafLater(gate.clone()))), ("quick", file("quick", Manner::Plain))];
+    let mounted = Mounted::new(directory(entries));
+    // The second read is of a handle that has been quick. Each reads elsewhere: the kernel asks once for one page.
+    let script = "import os, sys; file = os.open(sys.argv[1], os.O_RDONLY); os.pread(file, 1, int(sys.argv[2])); \
+                  print(os.pread(file, 1, int(sys.argv[3])))";
+    let path = mounted.path("later");
+    let reader = |at: u64| {
+        let (first, second) = (at * 65_536, LATER + (at << 20));
+        let command = ["-c".into(), script.into(), path.as_os_str().to_owned()];
+        start("python3", command.into_iter().chain([first, second].map(|offset| offset.to_string().into())))
+    };
+    let waiting: Vec<Child> = (0..readers).map(reader).collect();
+    within(LONG, "all wait", || gate.waiting.load(Ordering::SeqCst) >= readers);
+    (mounted, gate, waiting)
+}
+
+#[test]
+fn reads_that_become_slow_leave_a_session_thread() {
+    // More than there are session threads.
+    let readers = available_parallelism().unwrap().get() as u64 + 4;
+    let (mounted, gate, mut waiting) = quick_then_stuck(readers);
+    assert_eq!(must("ls", [mounted.root()]), b"later\nquick\n");
+    assert_eq!(must("cat", [mounted.path("quick")]), b"quick");
+    signal(waiting[0].id(), libc::SIGINT);
+    assert!(!end_of(&mut waiting[0], LONG).expect("still waits after the signal").success());
+    gate.open();
+    for reader in &mut waiting[1..] {
+        assert!(end_of(reader, LONG).unwrap().success());
+    }
+}
+
+#[test]
+fn the_end_of_the_session_is_noticed_though_its_threads_are_busy() {
+    let (mut mounted, gate, mut waiting) = quick_then_stuck(2);
+    hepfs::fs::mount::unmount(&mounted.root(), true).unwrap();
+    for reader in &mut waiting {
+        signal(reader.id(), libc::SIGKILL);
+        end_of(reader, LONG).expect("still waits after the signal");
+    }
+    let (mount, (sender, ended)) = (mounted.take(), channel());
+    let waits = std::thread::spawn(move || sender.send(mount.wait()).ok());
+    assert_eq!(ended.recv_timeout(LONG), Ok(Ended::Outside));
+    waits.join().unwrap();
+    gate.open();
 }

@@ -25,6 +25,8 @@ pub enum Manner {
     Deaf(Arc<Gate>),
     /// Reading takes until the gate opens.
     GatedRead(Arc<Gate>),
+    /// Reading is quick at first; from [`LATER`] on it takes until the gate opens and never looks at the interrupt.
+    DeafLater(Arc<Gate>),
     /// Computing the exact size fails.
     Damaged,
     /// Gives fewer bytes than its size says.
@@ -38,6 +40,9 @@ pub enum Manner {
     /// A counter of its opens.
     Live(Arc<AtomicU64>),
 }
+
+/// Where [`Manner::DeafLater`] begins to wait.
+pub const LATER: u64 = 4 << 20;
 
 /// Holds work up, and says how many wait.
 #[derive(Default)]
@@ -177,7 +182,12 @@ impl Node for File {
         let length = self.bytes.len() as u64;
         let lazy = !matches!(
             self.manner,
-            Manner::Plain | Manner::GatedRead(_) | Manner::Short | Manner::PanicsOnRead | Manner::PanicsOnAttributes
+            Manner::Plain
+                | Manner::GatedRead(_)
+                | Manner::DeafLater(_)
+                | Manner::Short
+                | Manner::PanicsOnRead
+                | Manner::PanicsOnAttributes
         );
         if lazy && effort != Effort::Exact && !self.exact.load(Ordering::SeqCst) {
             return Ok(Size::AtMost(length * 3 + 100_000));
@@ -196,6 +206,7 @@ impl Node for File {
         match &self.manner {
             Manner::PanicsOnRead => panic!("on purpose"),
             Manner::GatedRead(gate) => gate.pass(Some(interrupt))?,
+            Manner::DeafLater(gate) if offset >= LATER => gate.pass(None)?,
             Manner::LateEnd if offset + length as u64 >= self.bytes.len() as u64 => {
                 std::thread::sleep(Duration::from_millis(200));
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +12,7 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, bounded};
 use fuser::{Config, INodeNo, MountOption, Notifier, Session, SessionACL};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{getegid, geteuid};
 
 use super::{Adapter, Shared};
@@ -128,9 +130,10 @@ pub struct Server {
 impl Server {
     /// Mounts and starts to answer.
     pub fn start(root: NodeRef, mountpoint: &Path, options: &MountOptions) -> io::Result<Self> {
+        let threads = options.threads.unwrap_or_else(session_threads);
         let shared = Arc::new(Shared {
             service: Service::new(root, options.ttl),
-            pool: Pool::new(),
+            pool: Pool::new(threads),
             buffers: Buffers::default(),
             direct_io: options.direct_io,
             max_read: options.max_read,
@@ -139,7 +142,15 @@ impl Server {
             session: Connection::new(options.known_names),
         });
         let (sender, ended) = bounded(1);
-        let session = Session::new(Adapter(shared.clone(), sender), mountpoint, &config(options))?;
+        let session = Session::new(Adapter(shared.clone(), sender.clone()), mountpoint, &config(options, threads))?;
+        let device = session.as_fd().try_clone_to_owned()?;
+        shared.pool.watch_end(move || {
+            let over = is_over(device.as_fd());
+            if over {
+                sender.try_send(()).ok();
+            }
+            over
+        });
         shared.session.notifier.set(session.notifier()).ok();
         // We unmount by ourselves. Dropped, what this gives would unmount once more, by path, whatever is mounted there by
         // then: `fuser` 0.18.0 takes a mount that is gone for one that is there.
@@ -163,7 +174,20 @@ impl Server {
     }
 }
 
-fn config(options: &MountOptions) -> Config {
+/// Session threads where nobody says how many: there is work for one on each core, also while one waits for a disk and
+/// one listens.
+fn session_threads() -> usize {
+    thread::available_parallelism().map_or(2, usize::from) + 2
+}
+
+/// Whether the kernel has ended the session behind its device: it was unmounted or aborted.
+fn is_over(device: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::new(device, PollFlags::empty())];
+    let ended = |flags: PollFlags| flags.contains(PollFlags::POLLERR);
+    poll(&mut polled, PollTimeout::ZERO).is_ok() && polled[0].revents().is_some_and(ended)
+}
+
+fn config(options: &MountOptions, threads: usize) -> Config {
     let mut config = Config::default();
     config.mount_options = vec![
         MountOption::FSName(mount::encode_source_name(&options.source_name)),
@@ -177,7 +201,7 @@ fn config(options: &MountOptions) -> Config {
         config.mount_options.push(MountOption::DefaultPermissions);
         config.acl = SessionACL::All;
     }
-    config.n_threads = Some(options.threads.unwrap_or_else(|| thread::available_parallelism().map_or(2, usize::from)));
+    config.n_threads = Some(threads);
     config.clone_fd = options.clone_fd;
     config
 }
