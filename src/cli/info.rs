@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Error;
 use super::place::Named;
@@ -38,8 +38,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         return Err(Error::Usage(format!("{} is no directory; give a group, a table or a file", place.name)));
     }
     place.node.children(&Interrupt::new()).map_err(|error| place.failed(error))?;
-    describe(&place.node, &place.name, &mut out, 0).map_err(Error::io("standard output"))?;
-    out.flush().map_err(Error::io("standard output"))?;
+    describe(&place.node, &place.name, &mut out, 0)
+        .and_then(|()| place.context.unfinished().iter().try_for_each(|broken| finding(&json!(broken), &mut out)))
+        .and_then(|()| out.flush())
+        .map_err(Error::io("standard output"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -160,8 +162,9 @@ fn one_member(member: &Value, out: &mut impl Write) -> std::io::Result<()> {
 }
 
 fn findings(metadata: &Value, out: &mut impl Write) -> std::io::Result<()> {
-    for finding in metadata["findings"].as_array().into_iter().flatten() {
-        writeln!(out, "  ! {}: {} ({})", text(&finding["path"]), text(&finding["found"]), text(&finding["rule"]),)?;
-    }
-    Ok(())
+    metadata["findings"].as_array().into_iter().flatten().try_for_each(|broken| finding(broken, out))
+}
+
+fn finding(finding: &Value, out: &mut impl Write) -> std::io::Result<()> {
+    writeln!(out, "  ! {}: {} ({})", text(&finding["path"]), text(&finding["found"]), text(&finding["rule"]))
 }
