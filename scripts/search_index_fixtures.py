@@ -4,7 +4,7 @@
     scripts/search_index_fixtures.py [--h5col] FOLDER
 
 Writes FOLDER/search_indexes.h5 (all right: each kind over each type in each draft), search_indexes_broken.h5 (one thing wrong in
-each table) and with `--h5col` search_indexes_h5col.h5 (by the reference producer, the package `h5col` of HDFGroup/h5col, which
+each table), search_indexes_bitmaps.h5 (a BITMAP of a long column in chunks of several forms) and with `--h5col` search_indexes_h5col.h5 (by the reference producer, the package `h5col` of HDFGroup/h5col, which
 answers the queries as well; its files differ in time stamps). Beside each lies NAME.json:
 
     {"columns": {"i64": [{"expression": "v = 5", "path": "v:eq:5", "rows": [3, 9]}, …]},
@@ -27,7 +27,7 @@ from searching import making
 from searching.faults import FAULTS
 from searching.linking import LINKS
 from searching.making import APRIL, JULY, KINDS, MAY, READINGS, Revision
-from searching.sources import ROWS, every_type, long_column
+from searching.sources import ROWS, every_type, few_values, long_column, one_value
 from selecting import predicates, truth
 
 REVISIONS = {"april": APRIL, "may": MAY, "july": JULY}
@@ -151,6 +151,40 @@ def broken(path):
     return {"columns": {name: queries_of(source) for name, source in used.items()}, "tables": tables}
 
 
+# Of bits, in bytes: as many as a block of 65,536 rows has, twice and three times as many, half; of two bitmaps; all of them.
+CHUNKS = {"few": [(1, 8192), (1, 16384), (1, 24576), (1, 4096), (2, 16384), (1, 37501), (5, 37501)], "one": [(1, 16384)]}
+ASKED = {
+    "few": ["= 0", "= 1", "= 2", "= 3", "= 4", "= 5", "!= 0", "< 2", "in (2, 3)", "is null", "is not null"],
+    "one": ["= 7", "< 7", "is null", "is not null"],
+}
+NAMES = {"=": "eq", "!=": "ne", "<": "lt", "in": "in"} | {text.removeprefix("v "): name for name, text in PRESENCE.items()}
+
+
+def bitmaps(path):
+    """A BITMAP in chunks of several forms."""
+    columns, tables = {}, []
+    with h5py.File(path, "w", libver="latest") as file:
+        for source in (few_values(), one_value()):
+            index = making.make("BITMAP", source, JULY)
+            for chunk in CHUNKS[source.name]:
+                name = f"{source.name}_{chunk[0]}x{chunk[1]}"
+                _, column, under = making.start(file.require_group("july"), name, source, JULY)
+                making.join(column, JULY, [making.write_index(under, "bitmap", index, source, JULY, chunk)])
+                found = {"bitmap": {"kind": "BITMAP", "verdict": ["valid"]}}
+                tables.append({"table": f"july/{name}", "column": source.name, "rule": "everything is right", "indexes": found})
+            columns[source.name] = [told_of(source, text) for text in ASKED[source.name]]
+    return {"columns": columns, "tables": tables}
+
+
+def told_of(source, text):
+    """A query by the end of its expression."""
+    symbol, _, rest = (text, "", "") if text.startswith("is") else text.partition(" ")
+    values = rest.strip("()").split(", ") if rest else []
+    rows = truth.rows_of(truth.condition(source.asked, NAMES[symbol], values))
+    path = ":".join(["v", NAMES[symbol], *([",".join(values)] if values else [])])
+    return {"expression": f"v {text}", "path": path} | answer(rows)
+
+
 def write(path, made):
     """The JSON beside a file."""
     lines = [
@@ -170,7 +204,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    recipes = {"search_indexes": right, "search_indexes_broken": broken}
+    recipes = {"search_indexes": right, "search_indexes_broken": broken, "search_indexes_bitmaps": bitmaps}
     if arguments.h5col:
         from searching.by_h5col import by_h5col
 

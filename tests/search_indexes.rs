@@ -164,6 +164,13 @@ fn right_indexes_are_verified_and_of_use() {
 }
 
 #[test]
+fn bitmaps_tell_the_same_rows_in_chunks_of_any_form() {
+    let used = check("search_indexes_bitmaps", true);
+    // Eight tables of five blocks each.
+    assert!(used.get("BITMAP").is_some_and(|blocks| *blocks > 500), "{used:?}");
+}
+
+#[test]
 fn broken_indexes_are_found_and_never_believed() {
     check("search_indexes_broken", false);
 }

@@ -117,8 +117,8 @@ def make(kind, source, revision):
     return MAKERS[kind](source, revision)
 
 
-def typed(group, name, data, source):
-    """Writes elements whose bytes have the column's type, here or as fields of a compound."""
+def typed(group, name, data, source, chunk=None):
+    """Writes elements whose bytes have the column's type, here or as fields of a compound; long ones in chunks."""
     if data.dtype.fields:
         kind = h5t.create(h5t.COMPOUND, data.dtype.itemsize)
         for field, (of_field, offset) in data.dtype.fields.items():
@@ -128,7 +128,7 @@ def typed(group, name, data, source):
     plist = h5p.create(h5p.DATASET_CREATE)
     plist.set_obj_track_times(False)
     if data.nbytes > 10_000:
-        plist.set_chunk(tuple(min(length, 1 << 16) for length in data.shape))
+        plist.set_chunk(chunk or tuple(min(length, 1 << 16) for length in data.shape))
         plist.set_shuffle()
         plist.set_deflate(9)
     dataset = h5d.create(group.id, name.encode(), kind, h5s.create_simple(data.shape), plist)
@@ -136,9 +136,9 @@ def typed(group, name, data, source):
     return h5py.Dataset(dataset)
 
 
-def write_index(group, name, index, source, revision):
+def write_index(group, name, index, source, revision, chunk=None):
     """The dataset of an index, with what accompanies it and its attributes."""
-    dataset = typed(group, name, index.data, source)
+    dataset = typed(group, name, index.data, source, chunk)
     tokens = {"SOURCE_GENERATION": np.uint64(GENERATION), "SOURCE_NROWS": np.uint64(len(source.keys))}
     given = {"KIND": token(index.kind)} | (tokens if revision.is_july else {}) | index.attributes
     for key, value in given.items():

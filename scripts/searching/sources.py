@@ -186,6 +186,23 @@ def long_column():
     return numbers("long", "<i8", (rows * 10 + rows % 3 * 7).tolist(), -1, chunk=4096)
 
 
+def few_values():
+    """Three hundred thousand and one small numbers: in turn, in a stretch, rarely, in the last row alone."""
+    rows = np.arange(300_001)
+    values = rows % 3 // 2
+    values[100_000:150_000:2] = 2
+    values[np.random.default_rng(5).integers(0, len(rows), 40)] = 3
+    values[-1] = 4
+    values[::1001] = -1
+    return numbers("few", "i1", values.tolist(), -1, chunk=3 << 16)
+
+
+def one_value():
+    """As many rows that have the only value or none."""
+    rows = np.arange(300_001)
+    return numbers("one", "i1", np.where(rows % 5 > rows // 1000 % 5, 7, -1).tolist(), -1, chunk=3 << 16)
+
+
 def numbered(group, rows):
     """The number of each row, which queries give back."""
     options = {"compression": "gzip", "shuffle": True, "chunk": 1 << 14} if rows > 1000 else {}

@@ -11,6 +11,25 @@ pub fn bytes(rows: u64) -> u64 {
     rows.div_ceil(8)
 }
 
+/// Bytes that are looked at together: most bits of most values are not set.
+const TOGETHER: usize = 64;
+
+/// How many of the first `rows` bits are set.
+pub fn count(bits: &[u8], rows: usize) -> u64 {
+    let (whole, rest) = bits.split_at(bits.len().min(rows / 8));
+    let ones = |bytes: &[u8]| bytes.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
+    let mut groups = whole.chunks_exact(TOGETHER);
+    let mut count = 0;
+    for group in &mut groups {
+        let words = group.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word));
+        if words.clone().fold(0, |all, word| all | word) != 0 {
+            count += words.map(|word| u64::from(word.count_ones())).sum::<u64>();
+        }
+    }
+    let last = rest.first().map_or(0, |last| last & ((1 << (rows % 8)) - 1));
+    count + ones(groups.remainder()) + ones(&[last])
+}
+
 /// The values that a bitmap has, by what stands for them.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
@@ -99,8 +118,22 @@ impl Values {
 #[cfg(test)]
 mod tests {
     use arrow::array::{Float32Array, Int16Array};
+    use proptest::prelude::*;
 
     use super::*;
+
+    proptest! {
+        #[test]
+        fn bits_are_counted_up_to_any_row(
+            pieces in prop::collection::vec((prop_oneof![Just(0), any::<u8>()], 0..100_usize), 0..10),
+            part in 0..=100_usize,
+        ) {
+            let bits: Vec<u8> = pieces.into_iter().flat_map(|(byte, count)| vec![byte; count]).collect();
+            let rows = bits.len() * 8 * part / 100;
+            let expected = (0..rows).filter(|row| bits[row / 8] >> (row % 8) & 1 == 1).count();
+            prop_assert_eq!(count(&bits, rows), expected as u64);
+        }
+    }
 
     #[test]
     fn each_value_has_its_rows() {

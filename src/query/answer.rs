@@ -16,7 +16,7 @@ use super::bind::Test;
 use super::prune::{Ask, Known, Verdict, of_summary};
 use super::ranges::of_labels;
 use super::sorted;
-use crate::indexes::bitmap::Values;
+use crate::indexes::bitmap::{self, Values};
 use crate::indexes::{self, Facts, Trust, bloom, canonical, minmax};
 use crate::source::Interrupt;
 use crate::store::statistics::{GRAIN, Scalar, Summary};
@@ -129,6 +129,38 @@ impl Answer {
         Ok(Verdict::Nothing)
     }
 
+    /// [`Known::counts`] of a single bitmap.
+    fn counted(&self, ask: &Ask<'_>) -> Option<Vec<u32>> {
+        let rows = ask.rows;
+        if rows.is_empty() || rows.end > self.form.rows() || !rows.start.is_multiple_of(GRAIN) {
+            return None;
+        }
+        let (Some(Says::Bitmaps { positions, inverted }), IndexKind::Bitmap { bits, row_bytes, .. }) =
+            (self.says(ask), &self.form.kind)
+        else {
+            return None;
+        };
+        let [position] = positions[..] else { return None };
+        let run = bits.run_bytes().filter(|run| *run > 0)?;
+        let to_next = run.saturating_mul(8) - rows.start % run.saturating_mul(8);
+        let end = match rows.start.saturating_add(to_next) {
+            next if next < rows.end => next / GRAIN * GRAIN,
+            _ => rows.end,
+        };
+        let count = end.checked_sub(rows.start).filter(|count| *count > 0)?;
+        let length = usize::try_from(count.div_ceil(8)).ok()?;
+        let offset = position.checked_mul(*row_bytes)?.checked_add(rows.start / 8)?;
+        let lent = bits.lend_scanned(offset, length, ask.interrupt).ok()??;
+        let blocks = (0..count).step_by(GRAIN as usize).zip(lent.chunks(GRAIN as usize / 8));
+        let counts = blocks.map(|(first, bits)| {
+            let block = GRAIN.min(count - first);
+            self.note(&(rows.start + first..rows.start + first + block));
+            let set = bitmap::count(bits, block as usize);
+            (if *inverted { block - set } else { set }) as u32
+        });
+        Some(counts.collect())
+    }
+
     fn note(&self, rows: &Range<u64>) {
         let block = rows.start / GRAIN;
         let (word, bit) = ((block / 64) as usize, block % 64);
@@ -190,19 +222,35 @@ impl Known for Answer {
             return None;
         };
         let mut sum = vec![0_u8; length.div_ceil(8)];
-        let mut one = vec![0_u8; sum.len()];
+        let mut one = Vec::new();
         for (at, position) in positions.iter().enumerate() {
             let offset = position.checked_mul(*row_bytes)?.checked_add(rows.start / 8)?;
-            let into = if at == 0 { &mut sum } else { &mut one };
-            bits.read_bytes(offset, into, ask.interrupt).ok()?;
-            if at > 0 {
-                sum.iter_mut().zip(&one).for_each(|(sum, one)| *sum |= one);
+            let lent = bits.lend_scanned(offset, sum.len(), ask.interrupt).ok()?;
+            match (&lent, at) {
+                (Some(lent), 0) => sum.copy_from_slice(lent),
+                (Some(lent), _) => add(&mut sum, lent),
+                (None, 0) => bits.read_bytes(offset, &mut sum, ask.interrupt).ok()?,
+                (None, _) => {
+                    one.resize(sum.len(), 0);
+                    bits.read_bytes(offset, &mut one, ask.interrupt).ok()?;
+                    add(&mut sum, &one);
+                }
             }
         }
         self.note(rows);
         let found = BooleanBuffer::new(Buffer::from_vec(sum), 0, length);
         Some(if *inverted { !&found } else { found })
     }
+
+    /// Bits are counted where they were decoded, as far as a chunk of one bitmap tells of whole blocks.
+    fn counts(&self, ask: &Ask<'_>) -> Vec<u32> {
+        self.counted(ask).unwrap_or_default()
+    }
+}
+
+/// Sets the bits that are set in `more`.
+fn add(sum: &mut [u8], more: &[u8]) {
+    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum |= more);
 }
 
 /// Those of some rows in their order that lie in a range.

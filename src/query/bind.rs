@@ -148,6 +148,15 @@ impl Bound {
         Ok(Self { columns: binder.columns, tree, trust })
     }
 
+    /// Rows that a chunk of a `BITMAP` of its columns tells of, the most of them; 0 without any.
+    pub(super) fn rows_of_bitmaps(&self) -> u64 {
+        let of_form = |form: &Arc<IndexForm>| match &form.kind {
+            IndexKind::Bitmap { bits, .. } => bits.run_bytes().map(|bytes| bytes.saturating_mul(8)),
+            _ => None,
+        };
+        self.columns.iter().flat_map(|column| &column.indexes).filter_map(of_form).max().unwrap_or(0)
+    }
+
     /// Search indexes of its columns that are not used as long as nobody has verified them.
     pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
         if self.trust != Trust::Verify {

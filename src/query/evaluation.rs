@@ -51,31 +51,38 @@ pub(super) struct Done {
 impl Measure<u32> for Evaluation {
     fn measure(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<u32>, Error> {
         let pruner = Pruner::new(&self.bound, interrupt);
-        let count = |block: usize| {
-            let block = block as u64;
+        let tree = &self.bound.tree;
+        let verdict = |block: usize| pruner.verdict(tree, &self.rows_of(block as u64));
+        let verdicts: Vec<_> = blocks.clone().map(verdict).collect();
+        let mut counts = Vec::with_capacity(verdicts.len());
+        while let Some([verdict, ..]) = verdicts.get(counts.len()..) {
+            let block = (blocks.start + counts.len()) as u64;
             let rows = self.rows_of(block);
-            let length = rows.end - rows.start;
             // A block has 65,536 rows at most.
-            Ok(match pruner.verdict(&self.bound.tree, &rows) {
+            let length = (rows.end - rows.start) as u32;
+            match verdict {
                 Verdict::Nothing => {
                     self.done.without.fetch_add(1, Ordering::Relaxed);
-                    0
+                    counts.push(0);
                 }
                 Verdict::Everything => {
                     self.done.within.fetch_add(1, Ordering::Relaxed);
-                    length as u32
+                    counts.push(length);
                 }
                 Verdict::Unknown => {
-                    let found = self.look(&rows, &pruner, interrupt)?;
-                    let count = found.bits.count_set_bits() as u32;
-                    if count > 0 && u64::from(count) < length {
-                        self.hold(block, found);
+                    interrupt.check()?;
+                    let unknown = verdicts.iter().skip(counts.len()).take_while(|next| **next == Verdict::Unknown);
+                    let last = self.rows_of(block + unknown.count() as u64 - 1);
+                    let told = pruner.counts(tree, &(rows.start..last.end));
+                    self.done.answered.fetch_add(told.len() as u64, Ordering::Relaxed);
+                    if told.is_empty() {
+                        counts.push(self.count(block, &rows, &pruner, interrupt)?);
                     }
-                    count
+                    counts.extend(told);
                 }
-            })
-        };
-        blocks.map(count).collect()
+            }
+        }
+        Ok(counts)
     }
 }
 
@@ -110,6 +117,17 @@ impl Evaluation {
         }
         let found = self.look(&self.rows_of(block), &Pruner::new(&self.bound, interrupt), interrupt)?;
         Ok(self.hold(block, found))
+    }
+
+    /// How many of the rows of a block match; which, is kept.
+    fn count(&self, block: u64, rows: &Range<u64>, pruner: &Pruner, interrupt: &Interrupt) -> Result<u32, Error> {
+        let found = self.look(rows, pruner, interrupt)?;
+        // A block has 65,536 rows at most.
+        let count = found.bits.count_set_bits() as u32;
+        if count > 0 && u64::from(count) < rows.end - rows.start {
+            self.hold(block, found);
+        }
+        Ok(count)
     }
 
     /// Keeps what was found in a block if there is room for it. What a search index tells it tells again at less cost.

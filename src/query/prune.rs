@@ -40,6 +40,13 @@ pub(super) trait Known: Send + Sync {
         let _ = ask;
         None
     }
+
+    /// How many rows satisfy it of each block from the first row on, of as many blocks as are told together, the last of which may
+    /// be cut short by the last row. None where that takes knowing which.
+    fn counts(&self, ask: &Ask<'_>) -> Vec<u32> {
+        let _ = ask;
+        Vec::new()
+    }
 }
 
 impl Known for Statistics {
@@ -71,6 +78,19 @@ impl Pruner {
     pub fn bits(&self, leaf: &Leaf, rows: &Range<u64>) -> Option<BooleanBuffer> {
         let ask = Ask { leaf, rows, interrupt: &self.interrupt };
         self.known(leaf).find_map(|known| known.bits(&ask))
+    }
+
+    /// How many rows of each of the first blocks satisfy a predicate, where that is known without knowing which.
+    pub fn counts(&self, tree: &Tree, rows: &Range<u64>) -> Vec<u32> {
+        let leaf = match tree {
+            Tree::Leaf(leaf) => leaf,
+            Tree::All(parts) | Tree::Any(parts) => match &parts[..] {
+                [only] => return self.counts(only, rows),
+                _ => return Vec::new(),
+            },
+        };
+        let ask = Ask { leaf, rows, interrupt: &self.interrupt };
+        self.known(leaf).map(|known| known.counts(&ask)).find(|counts| !counts.is_empty()).unwrap_or_default()
     }
 
     /// Whether the rows satisfy a part of the predicate.

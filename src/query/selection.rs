@@ -92,6 +92,10 @@ impl Selection {
         let chunk = natural.div_ceil(GRAIN).clamp(1, MOST_PER_STEP);
         // Whole chunks, and in a long table several: what search indexes tell of a block takes less than taking a step.
         let share = blocks / (STEPS_OF_A_CORE * pass::cores() as u64);
+        // A chunk of a bitmap tells of more: it is decoded by one step, where that leaves enough of them.
+        let of_bitmap = bound.rows_of_bitmaps() / GRAIN;
+        let chunk =
+            if of_bitmap / 2 <= share && of_bitmap.is_multiple_of(chunk) { of_bitmap.max(chunk) } else { chunk };
         let per_step = share.next_multiple_of(chunk).clamp(chunk, MOST_PER_STEP.max(chunk));
         // What somebody takes on trust is nobody else's.
         let keeper = keeper.filter(|_| bound.trust != Trust::Trust);

@@ -8,7 +8,7 @@ use super::ahead::Streams;
 use super::budget::{Buffer, Leased, Reservation};
 use super::codec::{Missing, Pipeline, Scratch};
 use super::fill::Fill;
-use super::geometry::{Grid, Run};
+use super::geometry::{Grid, Run, Within};
 use super::lent::Lent;
 use super::prefetch::Ahead;
 use super::{Error, File, worker};
@@ -186,21 +186,23 @@ impl Chunks {
     }
 
     /// Such bytes for one of several who go through all of them, of a chunk that it decodes itself: on the core that looks at
-    /// them then, and where nobody else waits for it. `is_last` says whether they end the dataset. `None` where requests
-    /// of this length do not divide chunks.
+    /// them then, and where nobody else waits for it. `None` where they are no part of one chunk, or requests of this length do
+    /// not divide chunks.
     pub fn lend_scanned(
         self: &Arc<Self>,
         offset: u64,
         length: usize,
-        is_last: bool,
         interrupt: &Interrupt,
     ) -> Result<Option<Lent>, Error> {
-        let size = self.grid.chunk_bytes().max(1);
-        let (index, within) = (offset / size, offset % size);
-        let end = within.saturating_add(length as u64);
-        if length == 0 || end > size || !(is_last || size.is_multiple_of(length as u64)) {
+        let size = self.grid.chunk_bytes();
+        let Some(Within { index, start, ends }) = self.grid.within_chunk(offset, length as u64) else {
+            return Ok(None);
+        };
+        if length == 0 || !(ends || size.is_multiple_of(length as u64)) {
             return Ok(None);
         }
+        // Within the chunk, as `start` is.
+        let range = start as usize..start as usize + length;
         let map = self.map(interrupt)?;
         let place = self.place(index, map.as_deref().map(|held| &held.map));
         if !matches!(place, Place::Filtered(..)) {
@@ -211,14 +213,14 @@ impl Chunks {
             && let Some(block) = store.stretches().get(&self.key(index / chunks))
         {
             store.stats().hits.add(1);
-            let start = (index % chunks * size + within) as usize;
-            return Ok(Lent::new(block, start..start + length));
+            let before = (index % chunks * size) as usize;
+            return Ok(Lent::new(block, before + range.start..before + range.end));
         }
         let block = self.block(index, place, &mut Ahead::default(), interrupt)?;
-        if end == size || is_last {
+        if ends {
             store.chunks().remove(&self.key(index));
         }
-        Ok(Lent::new(block, within as usize..end as usize))
+        Ok(Lent::new(block, range))
     }
 
     /// Gives back the chunks behind a sequential reader whose request ended at byte `end` and who will not come back:

@@ -115,6 +115,14 @@ impl Dataset {
         }
     }
 
+    /// Bytes of a chunk, where each chunk is one run of elements; `None` where there are no such chunks.
+    pub fn run_bytes(&self) -> Option<u64> {
+        match &self.access {
+            Access::Chunks(chunks) => chunks.grid.run_bytes(),
+            Access::Virtual(_) | Access::Unwritten | Access::Run(_) => None,
+        }
+    }
+
     /// Whether elements come through the HDF5 worker: slowly, and one read at a time. Of a virtual dataset that is not
     /// known before it is read.
     pub fn through_worker(&self) -> bool {
@@ -267,11 +275,11 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::read_bytes`].
     pub fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        let end = offset.checked_add(length as u64).filter(|end| *end <= self.bytes);
-        if let (Some(end), Way::Chunks(chunks)) = (end, self.way(interrupt)?)
-            && chunks.grid.is_line()
-        {
-            let lent = chunks.lend_scanned(offset, length, end == self.bytes, interrupt);
+        if offset.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
+            return Ok(None);
+        }
+        if let Way::Chunks(chunks) = self.way(interrupt)? {
+            let lent = chunks.lend_scanned(offset, length, interrupt);
             self.file.check()?;
             if let Some(lent) = lent? {
                 return Ok(Some(lent));

@@ -41,6 +41,17 @@ pub(super) struct Run {
     pub length: u64,
 }
 
+/// Where bytes lie in a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Within {
+    /// Its position in the grid.
+    pub index: u64,
+    /// The first of them.
+    pub start: u64,
+    /// Whether none of the dataset's bytes follow in this chunk.
+    pub ends: bool,
+}
+
 impl Grid {
     /// The grid of a dataset of `shape` elements of `size` bytes; the reason where chunks of this extent make none.
     pub fn new(shape: &[u64], chunk: &[u64], size: u64) -> Result<Self, String> {
@@ -98,6 +109,21 @@ impl Grid {
     /// Whether each chunk follows the one before it in the dataset.
     pub fn is_line(&self) -> bool {
         self.shape.len() == 1
+    }
+
+    /// Bytes of a chunk, where each chunk is one run of the dataset.
+    pub fn run_bytes(&self) -> Option<u64> {
+        let [outer @ .., run] = &self.chunk[..] else { return None };
+        outer.iter().all(|extent| *extent == 1).then_some(*run)
+    }
+
+    /// The chunk in which `length` bytes from `offset` on lie, of a grid whose chunks are each one run of the dataset: all of
+    /// them in a line, or parts of rows. `None` elsewhere, and where no chunk has them all.
+    pub fn within_chunk(&self, offset: u64, length: u64) -> Option<Within> {
+        let (chunk, row) = (self.run_bytes()?, *self.shape.last().filter(|row| **row > 0)?);
+        let (start, at) = (offset % row, offset % row % chunk);
+        let left = (row - start).min(chunk - at);
+        (length <= left).then(|| Within { index: self.chunk_at(offset), start: at, ends: length == left })
     }
 
     /// Extent of a chunk along the first dimension, in elements.
@@ -363,6 +389,36 @@ mod tests {
             let mut first = None;
             grid.visit(at, 1, |index, _| { first = Some(index); Ok::<_, ()>(()) }).unwrap();
             prop_assert_eq!(first, Some(grid.chunk_at(at)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_within_a_chunk_are_one_run_of_it(
+            dims in prop::collection::vec((1u64..7, 1u64..9), 0..4),
+            in_rows in any::<bool>(),
+            size in 1u64..5,
+            part in (0u64..1000, 0u64..12),
+        ) {
+            let (shape, mut chunk): (Vec<u64>, Vec<u64>) = dims.into_iter().unzip();
+            if in_rows && let [outer @ .., _] = &mut chunk[..] {
+                outer.fill(1);
+            }
+            let total = shape.iter().product::<u64>() * size;
+            let offset = part.0 % total;
+            let length = (part.1 % (total - offset)).max(1);
+            let grid = Grid::new(&shape, &chunk, size).unwrap();
+            let mut met = Vec::new();
+            grid.visit(offset, length, |index, runs| { met.extend(runs.map(|run| (index, run.chunk))); Ok::<_, ()>(()) })
+                .unwrap();
+            match grid.within_chunk(offset, length) {
+                Some(Within { index, start, ends }) => {
+                    prop_assert_eq!(&met[..], [(index, start)]);
+                    let goes_on = offset + length < total && grid.within_chunk(offset, length + 1).is_some();
+                    prop_assert_eq!(ends, !goes_on);
+                }
+                None => prop_assert!(met.len() > 1 || grid.run_bytes().is_none()),
+            }
         }
     }
 

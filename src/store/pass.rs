@@ -89,6 +89,8 @@ struct State<T> {
     /// Why the last pass failed, until one of those who waited for it has taken it.
     error: Option<Error>,
     waiting: usize,
+    /// Those of them for whom the values of some blocks may be enough.
+    waiting_for_part: usize,
 }
 
 struct Running {
@@ -100,6 +102,9 @@ struct Running {
 }
 
 type Work = Box<dyn FnOnce() + Send>;
+
+/// Whether the values of the first blocks are enough for whoever waits.
+type Enough<'a, T> = &'a mut dyn FnMut(&[T]) -> bool;
 
 /// One queue for all: a pool whose threads prefer work that they queued themselves, as rayon's do, would finish the
 /// longest pass before it begins the shortest.
@@ -142,8 +147,15 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
     /// A pass over `blocks` blocks of which none is known; a step measures `per_step` of them, such as those of a chunk.
     /// Reads nothing.
     pub fn new(blocks: usize, per_step: usize, measure: Arc<dyn Measure<T>>, keeper: Option<Keeper>) -> Arc<Self> {
-        let state =
-            State { known: Vec::new(), pieces: BTreeMap::new(), looked: false, running: None, error: None, waiting: 0 };
+        let state = State {
+            known: Vec::new(),
+            pieces: BTreeMap::new(),
+            looked: false,
+            running: None,
+            error: None,
+            waiting: 0,
+            waiting_for_part: 0,
+        };
         let pass = Self {
             blocks,
             per_step: per_step.max(1),
@@ -179,7 +191,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
     /// # Errors
     /// Those of the measure; [`Error::Interrupted`] within 50 ms after `interrupt` is raised.
     pub fn all(self: &Arc<Self>, interrupt: &Interrupt) -> Result<&[T], Error> {
-        self.until(|_| false, interrupt)?;
+        self.wait(None, interrupt)?;
         // They are there: nothing else ends the wait for what is never reached.
         Ok(self.known().unwrap_or_default())
     }
@@ -190,6 +202,13 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
     /// # Errors
     /// Those of [`Pass::all`].
     pub fn until(self: &Arc<Self>, mut reached: impl FnMut(&[T]) -> bool, interrupt: &Interrupt) -> Result<(), Error> {
+        self.wait(Some(&mut reached), interrupt)
+    }
+
+    /// Waits for all blocks, or until the first ones are enough.
+    fn wait(self: &Arc<Self>, mut enough: Option<Enough<'_, T>>, interrupt: &Interrupt) -> Result<(), Error> {
+        let for_part = usize::from(enough.is_some());
+        let mut reached = |known: &[T]| enough.as_mut().is_some_and(|enough| enough(known));
         if self.complete.get().is_some() {
             return Ok(());
         }
@@ -203,6 +222,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
             }
         }
         state.waiting += 1;
+        state.waiting_for_part += for_part;
         let outcome = loop {
             if self.complete.get().is_some() || reached(&state.known) {
                 break Ok(());
@@ -221,6 +241,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
             self.changed.wait_for(&mut state, PATIENCE);
         };
         state.waiting -= 1;
+        state.waiting_for_part -= for_part;
         if state.waiting == 0
             && let Some(running) = &state.running
         {
@@ -241,7 +262,6 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
     pub fn record(&self, first: usize, values: Vec<T>) {
         if self.complete.get().is_none() {
             self.add(&mut self.state.lock(), first, values);
-            self.changed.notify_all();
         }
     }
 
@@ -313,6 +333,10 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
             state.pieces.insert(first, values);
         }
         self.advance(state);
+        // Waking those for whom this is not enough would keep them and the pass from each other's cores at each step.
+        if self.complete.get().is_some() || state.waiting_for_part > 0 {
+            self.changed.notify_all();
+        }
     }
 
     /// Moves pieces that follow the first values to them.
@@ -368,7 +392,6 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
             Ok(values) => {
                 let was_complete = self.complete.get().is_some();
                 self.add(&mut state, first, values);
-                self.changed.notify_all();
                 drop(state);
                 if !was_complete && self.complete.get().is_some() {
                     self.keep();
