@@ -164,6 +164,23 @@ fn nonsense_is_not_there_and_explained() {
     }
 }
 
+/// What `**/table.parquet` means to DuckDB, to `glob` of Python, to bash: look for the name in every directory, `where/` too.
+#[test]
+fn names_that_programs_try_everywhere_are_no_errors() {
+    let mounted = Mounted::new(&[&source()], &[]);
+    for name in
+        ["table.parquet", "table.csv", "columns", "where", "metadata.json", "row.parquet", "row.npy", ".git", ".hidden"]
+    {
+        for folder in ["t3/where", "t3/where/row:lt:5/where"] {
+            let error = std::fs::metadata(mounted.join(format!("{folder}/{name}"))).unwrap_err();
+            assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{folder}/{name}");
+        }
+    }
+    assert_eq!(mounted.text(".hepfs/errors"), "");
+    std::fs::metadata(mounted.join("t3/where/.row:gt:5")).unwrap_err();
+    assert!(mounted.text(".hepfs/errors").contains("there is no column \".row\""));
+}
+
 #[test]
 fn a_lookup_is_free() {
     let mounted = Mounted::new(&[&source()], &[]);

@@ -17,10 +17,13 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from reading import commands, numpy_map, parquet, programs, text, values  # noqa: E402, F401
+from reading import commands, json_lines, numpy_map, parquet, programs, text, values  # noqa: E402, F401
 from reading.reader import READERS  # noqa: E402
 
-# JSON in CSV is compared value by value in Python, which takes its time.
+# Views whose readers give texts.
+TEXTS = ("csv", "ndjson", "txt")
+
+# JSON in text is compared value by value in Python, which takes its time.
 MOST_JSON_ROWS = 2000
 
 
@@ -83,7 +86,7 @@ class Check:
                 got, expected = empty_as_missing(got), empty_as_missing(expected)
             if self.reader.nan_is_missing:
                 expected = nan_as_missing(expected)
-            if self.reader.view in ("csv", "txt"):
+            if self.reader.view in TEXTS:
                 got = values.parsed(got, expected, group)
             detail = values.difference(got, expected)
             status = "differs" if detail else "ok"
@@ -122,16 +125,18 @@ class Check:
         if self.reader.check:
             self.reader.check(self, fixtures)
             return
-        by_text = self.reader.view in ("csv", "txt")
+        by_text = self.reader.view in TEXTS
         for file, table, expected in tables(fixtures, rows):
             if by_text and table == "nested" and expected.num_rows > MOST_JSON_ROWS:
                 continue
             if expected.num_rows > self.reader.most_rows * (100 if table == "thin" else 1):
                 continue
+            place = f"{file}/{table}"
+            if place in self.reader.without:
+                continue
             folder = self.mount / f"{file}.h5" / table
             if native:
                 write_native(folder / f"table.{self.reader.view}", expected, self.reader.view)
-            place = f"{file}/{table}"
             self.whole(place, folder / f"table.{self.reader.view}", expected)
             if expected.num_rows == 1000 and self.reader.alone and not native:
                 self.alone(place, folder / "columns", expected)

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import importlib.util
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field
@@ -32,6 +33,8 @@ class Reader:
     """What it does instead of reading tables: (its `check.Check`, folder of fixtures)."""
     most_rows: int = 1 << 62
     """Longer tables take it too long; a hundred times as many where there are few columns."""
+    without: tuple = ()
+    """Tables that it takes hours to read, as `file/table`."""
     alone: bool = True
     """Whether it reads the files of single columns as well."""
     blind: bool = False
@@ -53,7 +56,9 @@ class Reader:
         """As the software tells it."""
         if self.version_of:
             done = subprocess.run(self.version_of, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            return done.stdout.strip().splitlines()[0] if done.stdout.strip() else "?"
+            # Up to the number: dates and names of builds may follow.
+            found = re.match(r".*?\d[\w.]*", done.stdout.strip())
+            return found.group() if found else "?"
         return importlib.metadata.version(self.module)
 
     def limit(self, column, group):

@@ -27,7 +27,7 @@ use support::{Mounted, run_within};
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// The readers that must be there; `scripts/readers` knows more.
-const READERS: [&str; 18] = [
+const READERS: [&str; 22] = [
     "fastparquet",
     "DuckDB",
     "pyarrow dataset",
@@ -39,19 +39,29 @@ const READERS: [&str; 18] = [
     "polars in memory",
     "pandas",
     "pyarrow dataset of Arrow",
+    "pyarrow filter of Arrow",
     "RFC 4180",
     "pyarrow csv",
     "DuckDB csv",
     "polars csv",
     "pandas csv",
+    "Python json",
+    "DuckDB json",
+    "polars json",
     "numpy mmap",
     "coreutils",
 ];
 
 /// Other ways into the code of a reader that is there already, which read the long tables of all types no more, only those
 /// of some: all of Parquet is rendered anew for each reader.
-const OTHER_WAYS: [&str; 5] =
-    ["pyarrow", "pyarrow in batches", "polars in memory", "pandas", "pyarrow dataset of Arrow"];
+const OTHER_WAYS: [&str; 6] = [
+    "pyarrow",
+    "pyarrow in batches",
+    "polars in memory",
+    "pandas",
+    "pyarrow dataset of Arrow",
+    "pyarrow filter of Arrow",
+];
 const FEWER_ROWS: [&str; 7] = ["0", "1", "1000", "65536", "131072", "300001", "big"];
 
 /// A path in this checkout.

@@ -434,6 +434,12 @@ const COLUMN_VIEWS: [(&str, ColumnView); 7] = [
     (".txt", ColumnView::Text(Format::Txt)),
 ];
 
+/// Whether a file or directory of some table may have this name.
+pub(super) fn is_of_tables(name: &[u8]) -> bool {
+    RESERVED_IN_TABLES.iter().any(|reserved| name == reserved.as_bytes())
+        || COLUMN_VIEWS.iter().any(|(suffix, _)| name.ends_with(suffix.as_bytes()))
+}
+
 /// The columns of `table.parquet`: those of `table.csv` that have a place in a Parquet file.
 fn parquet_columns(table: &Table) -> Vec<ParquetColumn> {
     let columns = table.columns.iter().filter(|column| column.in_table);

@@ -88,6 +88,9 @@ impl Node for WhereDirectory {
         if name == VALUES.as_bytes() {
             return Ok(Arc::new(self.values()));
         }
+        if is_asked_everywhere(name) {
+            return Err(Error::NotFound);
+        }
         let files = &self.0.files;
         let (subject, bound) = self.0.and(name).map_err(|error| {
             let place = format!("{}: {}/where/{}", files.opened.path().display(), files.path, name.as_bstr());
@@ -101,6 +104,12 @@ impl Node for WhereDirectory {
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
         Ok([DirEntry { name: VALUES.into(), kind: Kind::File }].into())
     }
+}
+
+/// Whether a name is one that programs try in every directory, which is no selection gone wrong: of a hidden file, or of one
+/// that tables have, for a pattern like `mnt/**/table.parquet`. An error for each would drive out those that matter.
+fn is_asked_everywhere(name: &[u8]) -> bool {
+    !name.contains(&b':') && (name.starts_with(b".") || listing::is_of_tables(name))
 }
 
 /// Rows that are chosen, and the files that show them.
