@@ -33,7 +33,7 @@ struct Arguments {
     /// Bypass the page cache
     #[arg(long)]
     direct_io: bool,
-    /// Session threads instead of one per core
+    /// Session threads instead of one for each core and two more
     #[arg(long)]
     threads: Option<usize>,
     /// All of them share one channel to the kernel

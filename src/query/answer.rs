@@ -149,7 +149,7 @@ impl Answer {
         };
         let count = end.checked_sub(rows.start).filter(|count| *count > 0)?;
         let length = usize::try_from(count.div_ceil(8)).ok()?;
-        let offset = position.checked_mul(*row_bytes)?.checked_add(rows.start / 8)?;
+        let offset = byte_of(position, *row_bytes, rows.start)?;
         let lent = bits.lend_scanned(offset, length, ask.interrupt).ok()??;
         let blocks = (0..count).step_by(GRAIN as usize).zip(lent.chunks(GRAIN as usize / 8));
         let counts = blocks.map(|(first, bits)| {
@@ -223,18 +223,14 @@ impl Known for Answer {
         };
         let mut sum = vec![0_u8; length.div_ceil(8)];
         let mut one = Vec::new();
-        for (at, position) in positions.iter().enumerate() {
-            let offset = position.checked_mul(*row_bytes)?.checked_add(rows.start / 8)?;
-            let lent = bits.lend_scanned(offset, sum.len(), ask.interrupt).ok()?;
-            match (&lent, at) {
-                (Some(lent), 0) => sum.copy_from_slice(lent),
-                (Some(lent), _) => add(&mut sum, lent),
-                (None, 0) => bits.read_bytes(offset, &mut sum, ask.interrupt).ok()?,
-                (None, _) => {
-                    one.resize(sum.len(), 0);
-                    bits.read_bytes(offset, &mut one, ask.interrupt).ok()?;
-                    add(&mut sum, &one);
-                }
+        for position in positions {
+            let offset = byte_of(*position, *row_bytes, rows.start)?;
+            if let Some(lent) = bits.lend_scanned(offset, sum.len(), ask.interrupt).ok()? {
+                add(&mut sum, &lent);
+            } else {
+                one.resize(sum.len(), 0);
+                bits.read_bytes(offset, &mut one, ask.interrupt).ok()?;
+                add(&mut sum, &one);
             }
         }
         self.note(rows);
@@ -246,6 +242,11 @@ impl Known for Answer {
     fn counts(&self, ask: &Ask<'_>) -> Vec<u32> {
         self.counted(ask).unwrap_or_default()
     }
+}
+
+/// Where the bit of a row lies in bitmaps of `row_bytes` each.
+fn byte_of(position: u64, row_bytes: u64, row: u64) -> Option<u64> {
+    position.checked_mul(row_bytes)?.checked_add(row / 8)
 }
 
 /// Sets the bits that are set in `more`.

@@ -55,7 +55,7 @@ impl Measure<u32> for Evaluation {
         let verdict = |block: usize| pruner.verdict(tree, &self.rows_of(block as u64));
         let verdicts: Vec<_> = blocks.clone().map(verdict).collect();
         let mut counts = Vec::with_capacity(verdicts.len());
-        while let Some([verdict, ..]) = verdicts.get(counts.len()..) {
+        while let Some(left @ [verdict, ..]) = verdicts.get(counts.len()..) {
             let block = (blocks.start + counts.len()) as u64;
             let rows = self.rows_of(block);
             // A block has 65,536 rows at most.
@@ -71,7 +71,7 @@ impl Measure<u32> for Evaluation {
                 }
                 Verdict::Unknown => {
                     interrupt.check()?;
-                    let unknown = verdicts.iter().skip(counts.len()).take_while(|next| **next == Verdict::Unknown);
+                    let unknown = left.iter().take_while(|next| **next == Verdict::Unknown);
                     let last = self.rows_of(block + unknown.count() as u64 - 1);
                     let told = pruner.counts(tree, &(rows.start..last.end));
                     self.done.answered.fetch_add(told.len() as u64, Ordering::Relaxed);

@@ -171,7 +171,8 @@ fn quick_then_stuck(readers: u64) -> (Mounted, Arc<Gate>, Vec<Child>) {
                   print(os.pread(file, 1, int(sys.argv[3])))";
     let path = mounted.path("later");
     let reader = |at: u64| {
-        let (first, second) = (at * 65_536, LATER + (at << 20));
+        // Far enough from the place where it waits, whatever is read ahead.
+        let (first, second) = (at % 32 * 65_536, LATER + (at << 20));
         let command = ["-c".into(), script.into(), path.as_os_str().to_owned()];
         start("python3", command.into_iter().chain([first, second].map(|offset| offset.to_string().into())))
     };
