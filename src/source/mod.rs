@@ -8,6 +8,7 @@
 
 mod identity;
 mod interrupt;
+mod lease;
 
 use std::fs::File;
 use std::io;
@@ -20,6 +21,9 @@ use parking_lot::Mutex;
 
 pub use identity::Identity;
 pub use interrupt::{Interrupt, Interrupted};
+pub use lease::Lease;
+
+use lease::Leases;
 
 /// Why a source could not be opened or read.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +65,7 @@ pub struct Source {
     opened: Identity,
     settled: bool,
     last_seen: Mutex<Identity>,
+    leases: Leases,
 }
 
 impl Source {
@@ -81,7 +86,14 @@ impl Source {
         }
         let opened = Identity::of(&metadata);
         let settled = opened.is_settled_at(SystemTime::now());
-        Ok(Self { path: path.to_owned(), file, opened, settled, last_seen: Mutex::new(opened) })
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            opened,
+            settled,
+            last_seen: Mutex::new(opened),
+            leases: Leases::default(),
+        })
     }
 
     /// The path given to [`Source::open`].
