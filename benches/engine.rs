@@ -24,7 +24,7 @@ use hepfs::fs::tree::{self, Context};
 use hepfs::fs::{Error, NodeRef};
 use hepfs::h5;
 use hepfs::source::Interrupt;
-use hepfs::store::{self, Store};
+use hepfs::store::{self, Span, Store};
 use hepfs::views::Effort;
 use serde_json::json;
 
@@ -85,13 +85,19 @@ impl Cold {
             if offset >= bytes {
                 return Ok(());
             }
-            let length = REQUEST.min(bytes - offset) as usize;
-            if let Some(lent) = self.node.lend(offset, length, &interrupt)? {
-                black_box(&*lent);
-            } else {
+            let end = offset + REQUEST.min(bytes - offset);
+            let mut at = offset;
+            while at < end {
                 buffer.clear();
-                self.node.read(offset, length, &mut buffer, &interrupt)?;
+                let span = self.node.span(at, (end - at) as usize, &interrupt)?;
+                match &span {
+                    Span::Lent(lent) => drop(black_box(&**lent)),
+                    Span::Made(length) => self.node.read(at, *length, &mut buffer, &interrupt)?,
+                    // The kernel would take it from there.
+                    Span::Stored(run) => run.append(&mut buffer)?,
+                }
                 black_box(&buffer);
+                at += span.len() as u64;
             }
         }
     }

@@ -15,7 +15,7 @@ use clap::Parser;
 use hepfs::fs::mount::{Mount, MountOptions, StopSignals};
 use hepfs::fs::{Attributes, Children, DirEntry, Error, Kind, Node, NodeRef};
 use hepfs::source::Interrupt;
-use hepfs::store::{Budget, Lent};
+use hepfs::store::{Budget, Lent, Span};
 use hepfs::views::{Effort, Size};
 
 /// The longest answer.
@@ -36,9 +36,6 @@ struct Arguments {
     /// Session threads instead of one for each core and two more
     #[arg(long)]
     threads: Option<usize>,
-    /// All of them share one channel to the kernel
-    #[arg(long)]
-    one_channel: bool,
     /// Longest read that the kernel may ask for, in bytes
     #[arg(long, default_value_t = LONGEST as u32)]
     max_read: u32,
@@ -112,8 +109,9 @@ impl Node for File {
         Ok(())
     }
 
-    fn lend(&self, offset: u64, length: usize, _: &Interrupt) -> Result<Option<Lent>, Error> {
-        Ok(if self.copied { None } else { self.part(offset, length) })
+    fn span(&self, offset: u64, length: usize, _: &Interrupt) -> Result<Span, Error> {
+        let lent = if self.copied { None } else { self.part(offset, length) };
+        Ok(lent.map_or(Span::Made(length), Span::Lent))
     }
 }
 
@@ -140,7 +138,6 @@ fn serve(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let options = MountOptions {
         direct_io: arguments.direct_io,
         threads: arguments.threads,
-        clone_fd: !arguments.one_channel,
         max_read: arguments.max_read,
         ..MountOptions::default()
     };

@@ -19,7 +19,6 @@ SETTINGS = {
     "one session thread": (["--threads", "1"], None),
     "as many session threads as cores": (["--threads", str(cores())], None),
     f"{4 * cores()} session threads": (["--threads", str(4 * cores())], None),
-    "one channel for all threads": (["--one-channel"], None),
     "`direct_io`": (["--direct-io"], None),
     "`direct_io`, requests of at most 128 KiB": (["--direct-io", "--max-read", str(128 << 10)], None),
     "`direct_io`, one session thread": (["--direct-io", "--threads", "1"], None),

@@ -3,6 +3,8 @@
 //! A handler runs on one of few session threads and must not block: what can be answered from memory is answered at
 //! once, and so are reads of files that were quick so far; everything else goes to the [`Pool`] and is answered from there.
 
+mod answer;
+mod pipe;
 mod replies;
 mod session;
 
@@ -20,8 +22,8 @@ use fuser::{
     AccessFlags, BsdFileFlags, CopyFileRangeFlags, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
     INodeNo, InitFlags, IoctlFlags, KernelConfig, LockOwner, OpenAccMode, OpenFlags, PollEvents, PollFlags,
     PollNotifier, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty,
-    ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyPoll, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
-    WriteFlags,
+    ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyPoll, ReplyStatfs, ReplyWrite, ReplyXattr, Request, RequestId,
+    TimeOrNow, WriteFlags,
 };
 
 pub use session::{Invalidator, Server};
@@ -30,7 +32,7 @@ use super::Error;
 use super::buffers::Buffers;
 use super::node::Kind;
 use super::pool::{Answer, Lane, Pool, Ticket, panicked};
-use super::service::{OpenFile, Service, Stat};
+use super::service::{OpenFile, Part, Service, Stat};
 use crate::source::Interrupt;
 use crate::views::Effort;
 
@@ -80,8 +82,8 @@ impl Shared {
             uid: self.owner.0,
             gid: self.owner.1,
             rdev: 0,
-            // `cat`, `cp` and Python's files read as much at a time as this says.
-            blksize: if stat.attributes.kind == Kind::File { self.max_read } else { BLOCK },
+            // `cat`, `cp` and Python's files read as much at a time as this says, of which the kernel takes the highest bit.
+            blksize: if stat.attributes.kind == Kind::File { self.max_read.next_power_of_two() } else { BLOCK },
             flags: 0,
         }
     }
@@ -113,34 +115,36 @@ impl Shared {
         reply.opened(FileHandle(handle), flags | FopenFlags::FOPEN_NOFLUSH);
     }
 
-    fn read(&self, file: &OpenFile, offset: u64, length: usize, ticket: &Ticket<ReplyData>) {
+    fn read(&self, request: RequestId, file: &OpenFile, offset: u64, length: usize, ticket: &Ticket<ReplyData>) {
         let started = Instant::now();
-        self.send_read(file, offset, length, ticket);
+        let mut made = self.buffers.take();
+        match file.gather(offset, length, &mut made, ticket.interrupt()) {
+            Ok(parts) => self.send(request, &mut made, parts, ticket),
+            Err(error) => ticket.fail(&error),
+        }
+        self.buffers.give_back(made);
         file.set_quick(started.elapsed() < QUICK);
     }
 
-    fn send_read(&self, file: &OpenFile, offset: u64, length: usize, ticket: &Ticket<ReplyData>) {
-        match file.lend(offset, length, ticket.interrupt()) {
-            Ok(Some(lent)) => {
+    fn send(&self, request: RequestId, made: &mut Vec<u8>, mut parts: Vec<Part>, ticket: &Ticket<ReplyData>) {
+        let Some(device) = self.session.device() else { return ticket.fail(&Error::Io("no session".into())) };
+        if parts.iter().any(Part::is_stored) {
+            if let Some(filled) = device.fill(request, made, &parts) {
                 if let Some(reply) = ticket.claim() {
-                    reply.data(&lent);
+                    sent(reply, device.send(filled));
                 }
                 return;
             }
-            Ok(None) => {}
-            Err(error) => return ticket.fail(&error),
-        }
-        let mut buffer = self.buffers.take();
-        let outcome = file.read(offset, length, &mut buffer, ticket.interrupt());
-        match outcome {
-            Ok(()) => {
-                if let Some(reply) = ticket.claim() {
-                    reply.data(&buffer);
-                }
+            if let Err(error) = parts.iter_mut().try_for_each(|part| part.read(made)) {
+                return ticket.fail(&error);
             }
-            Err(error) => ticket.fail(&error),
         }
-        self.buffers.give_back(buffer);
+        let Some(reply) = ticket.claim() else { return };
+        match parts.as_slice() {
+            [] => reply.data(&[]),
+            [part] => reply.data(part.bytes(made)),
+            parts => sent(reply, device.write(request, made, parts)),
+        }
     }
 
     fn list(&self, handle: u64, offset: u64, ticket: &Ticket<ReplyDirectory>) -> Result<(), Error> {
@@ -372,8 +376,8 @@ impl Filesystem for Adapter {
         let shared = self.0.clone();
         let pool = &self.0.pool;
         let ticket = pool.ticket(request.pid(), reply);
-        let quick = file.is_quick();
-        let job = move |ticket: Ticket<ReplyData>| shared.read(&file, offset, length as usize, &ticket);
+        let (id, quick) = (request.unique(), file.is_quick());
+        let job = move |ticket: Ticket<ReplyData>| shared.read(id, &file, offset, length as usize, &ticket);
         if quick { pool.run_quick(Lane::Reads, ticket, job) } else { pool.run(Lane::Reads, ticket, job) }
     }
 
@@ -627,6 +631,20 @@ fn file_type(kind: Kind) -> FileType {
         Kind::Directory => FileType::Directory,
         Kind::File | Kind::LiveFile => FileType::RegularFile,
         Kind::Symlink => FileType::Symlink,
+    }
+}
+
+/// Ends a request that was answered without `reply`.
+fn sent(reply: ReplyData, outcome: io::Result<()>) {
+    match outcome {
+        // It would answer once more when it is dropped. What it holds is a count of who uses the session's descriptor, which is
+        // closed with the process then.
+        Ok(()) => std::mem::forget(reply),
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
+            tracing::debug!("nobody waits for an answer any more");
+            std::mem::forget(reply);
+        }
+        Err(error) => reply.fail(&Error::Io(format!("an answer could not be sent: {error}"))),
     }
 }
 

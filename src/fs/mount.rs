@@ -33,9 +33,6 @@ const SOURCE_NAME_MAX: usize = 512;
 /// daemon's end then cuts them off.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What root sets the read-ahead to, in KiB: with the kernel's 128 KiB a sequential reader waits for most requests.
-const READ_AHEAD_KIB: u32 = 1024;
-
 /// How to mount.
 #[derive(Clone, Debug)]
 pub struct MountOptions {
@@ -53,9 +50,8 @@ pub struct MountOptions {
     pub total_bytes: u64,
     /// Session threads; one for each core and two more unless given. All but one may answer quick reads by themselves.
     pub threads: Option<usize>,
-    /// Whether each of them has a channel of its own to the kernel.
-    pub clone_fd: bool,
-    /// The longest read that we ask for. The kernel's own limit is `fs.fuse.max_pages_limit`, 1 MiB by default.
+    /// The longest read that we ask for, if that fits in a pipe. The kernel's own limit is `fs.fuse.max_pages_limit`, 1 MiB by
+    /// default.
     pub max_read: u32,
     /// Names the kernel may know at a time, about; beyond, it is asked to let go of old ones. Each takes some 300 bytes
     /// here and 1 KiB there.
@@ -72,7 +68,6 @@ impl Default for MountOptions {
             ttl: Duration::from_secs(60),
             total_bytes: 0,
             threads: None,
-            clone_fd: true,
             max_read: 1 << 20,
             known_names: 200_000,
         }
@@ -112,8 +107,9 @@ impl Mount {
         // The list of mounts tells the device without a question to ourselves.
         let device = mountinfo::mount_at(&mountpoint).ok().flatten().map(|mount| mount.device);
         if let Some((major, minor)) = device.filter(|_| geteuid().is_root()) {
+            // As much as one request takes: with the kernel's 128 KiB a sequential reader waits for most of them.
             let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
-            if let Err(error) = fs::write(&setting, READ_AHEAD_KIB.to_string()) {
+            if let Err(error) = fs::write(&setting, (server.max_read() >> 10).to_string()) {
                 tracing::debug!("{setting}: {error}; read-ahead stays at the kernel's default");
             }
         }

@@ -7,7 +7,7 @@ use bstr::BString;
 
 use super::Error;
 use crate::source::Interrupt;
-use crate::store::Lent;
+use crate::store::Span;
 use crate::store::pass::Progress;
 use crate::table::Table;
 use crate::views::{Access, Effort, Size};
@@ -110,14 +110,14 @@ pub trait Node: Send + Sync {
         Err(Error::NotAFile)
     }
 
-    /// The `length` bytes from `offset` on where they lie together in memory already, so that nobody needs to copy them;
-    /// `None` where they do not.
+    /// Where bytes from `offset` on lie, at most `length` of them, so that nobody needs to copy them: what is
+    /// [`Span::Made`] is made by [`Node::read`]. The range lies within the file.
     ///
     /// # Errors
     /// See [`Error`].
-    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        let _ = (offset, length, interrupt);
-        Ok(None)
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        let _ = (offset, interrupt);
+        Ok(Span::Made(length))
     }
 
     /// Does ahead whatever passes over values the size and reads of a file take.

@@ -11,6 +11,7 @@ use super::fill::Fill;
 use super::geometry::{Grid, Run, Within};
 use super::lent::Lent;
 use super::prefetch::Ahead;
+use super::span::{Span, StoredRun, WORTH_A_SPAN};
 use super::{Error, File, worker};
 use crate::catalogue::{Chunk, ChunkMap, Datatype, ObjectId, PACKED_CHUNK};
 use crate::h5;
@@ -183,6 +184,33 @@ impl Chunks {
         ahead.start(self, (offset + length as u64 - 1) / size);
         let held = self.stretch_block(stretch, map, &ahead, interrupt)?;
         Ok(held.and_then(|block| Lent::new(block, within as usize..within as usize + length)))
+    }
+
+    /// Where bytes from `offset` on lie, at most `length` of them, of a dataset whose chunks follow each other.
+    pub fn span(self: &Arc<Self>, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        let size = self.grid.chunk_bytes().max(1);
+        let (index, within) = (offset / size, offset % size);
+        let left_of = |bytes: u64| usize::try_from(bytes - offset % bytes).map_or(length, |left| left.min(length));
+        let of_chunk = left_of(size);
+        let held = self.map(interrupt)?;
+        match self.place(index, held.as_deref().map(|held| &held.map)) {
+            Place::Filtered(..) => {
+                let stretch =
+                    self.stretch().and_then(|chunks| chunks.checked_mul(size)).map_or(size, |bytes| bytes.max(1));
+                let count = left_of(stretch);
+                if stretch < WORTH_A_SPAN as u64 && count < length {
+                    return Ok(Span::Made(length));
+                }
+                Ok(self.lend(offset, count, interrupt)?.map_or(Span::Made(count), Span::Lent))
+            }
+            Place::Plain(chunk)
+                if size >= WORTH_A_SPAN as u64 && within.saturating_add(of_chunk as u64) <= chunk.size =>
+            {
+                let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
+                Ok(StoredRun::span(&self.file, address, of_chunk))
+            }
+            _ => Ok(Span::Made(if size < WORTH_A_SPAN as u64 { length } else { of_chunk })),
+        }
     }
 
     /// Such bytes for one of several who go through all of them, of a chunk that it decodes itself: on the core that looks at

@@ -9,7 +9,7 @@ use super::fill::Fill;
 use super::geometry::Grid;
 use super::heap::{ElementBatch, Heap, IN_MEMORY, Move, relocate};
 use super::mapped::{Mapped, Virtual};
-use super::{Decoder, Error, File, Lent, worker};
+use super::{Decoder, Error, File, Lent, Span, StoredRun, worker};
 use crate::catalogue::{self, Elements, Layout};
 use crate::source::Interrupt;
 
@@ -268,6 +268,31 @@ impl Dataset {
             _ => return Ok(None),
         };
         self.file.check().and(lent)
+    }
+
+    /// Where bytes from `offset` on lie, at most `length` of them. Otherwise as [`Dataset::append_once`].
+    ///
+    /// # Errors
+    /// As [`Dataset::read_bytes`].
+    pub fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        if offset.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
+            return Ok(Span::Made(length));
+        }
+        let span = match self.way(interrupt)? {
+            Way::Run(address) => StoredRun::span(&self.file, self.place(address, offset)?, length),
+            Way::Mapped(mapped) => return mapped.span(offset, length, interrupt),
+            Way::Chunks(chunks) if chunks.grid.is_line() => {
+                let span = chunks.span(offset, length, interrupt)?;
+                chunks.release_behind(offset.saturating_add(span.len() as u64));
+                span
+            }
+            _ => return Ok(Span::Made(length)),
+        };
+        // What is read later, under a lease or not, is looked at then.
+        if let Span::Lent(_) = &span {
+            self.file.check()?;
+        }
+        Ok(span)
     }
 
     /// As [`Dataset::lend`], for [`Rows::lend_scanned`](super::Rows::lend_scanned).

@@ -9,7 +9,7 @@ use ::arrow::datatypes::DataType;
 use super::arrow::{DecodeError, FillTest, Oddities, arrow_type, decode};
 use super::plain::PlainElements;
 use super::statistics::Summary;
-use super::{Dataset, Error, Lent, RowRange, Rows, Tally};
+use super::{Dataset, Error, Lent, RowRange, Rows, Span, Tally};
 use crate::catalogue::{Datatype, Fill};
 use crate::source::Interrupt;
 
@@ -130,8 +130,8 @@ impl Rows for DatasetRows {
         self.dataset.append_once(offset, length, out, interrupt)
     }
 
-    fn lend_stored(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        self.dataset.lend(offset, length, interrupt)
+    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        self.dataset.span(offset, length, interrupt)
     }
 
     fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use arrow::buffer::Buffer;
 
 use super::chunks::Block;
+use super::span::WORTH_A_SPAN;
 use super::{Budget, Error, File};
-
-/// Fewer bytes than this are copied: a buffer of their own is not worth while.
-const WORTH_A_BUFFER: usize = 64 << 10;
 
 /// Bytes of a decoded chunk, of several decoded together, or of the file itself, kept alive by whoever reads it: it spares a copy on the way to the reader.
 #[derive(Clone, Debug)]
@@ -42,7 +40,7 @@ impl Lent {
 
     /// Bytes of the file as they are; `None` where there is no buffer to be had, or the bytes are few.
     pub(super) fn read(file: &File, address: u64, length: usize) -> Result<Option<Self>, Error> {
-        if length < WORTH_A_BUFFER {
+        if length < WORTH_A_SPAN {
             return Ok(None);
         }
         Self::made(file.store().budget(), length, |bytes| file.read_at(address, bytes))

@@ -8,7 +8,8 @@ use std::sync::{Arc, OnceLock};
 use super::budget::Reservation;
 use super::chunks::Chunks;
 use super::fill::Fill;
-use super::{Dataset, Error, File, Lent};
+use super::span::WORTH_A_SPAN;
+use super::{Dataset, Error, File, Lent, Span};
 use crate::catalogue::{self, Layout, MappedSource, Mapping, Mappings, Object};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
@@ -263,6 +264,18 @@ impl<'a> Mapped<'a> {
             offset += count as u64;
         }
         Ok(())
+    }
+
+    /// Where bytes from `offset` on lie, at most `length` of them.
+    pub fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        let piece = self.piece(offset, length as u64);
+        let count = usize::try_from(piece.length).map_or(length, |count| count.min(length));
+        match piece.from {
+            // Of many small pieces together it is nowhere.
+            _ if count < length.min(WORTH_A_SPAN) => Ok(Span::Made(length)),
+            Some((source, byte)) => source.span(byte, count, interrupt),
+            None => Ok(Span::Made(count)),
+        }
     }
 
     /// The bytes `offset..offset + length` where one source has them together; `None` elsewhere.

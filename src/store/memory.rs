@@ -176,7 +176,7 @@ impl Rows for Memory {
         Ok(self.terminated)
     }
 
-    fn lend_stored(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let rows = self.stored_width().map_or(0, |width| length as u64 / width);
         if self.values.is_none() || self.hook.is_some() || rows > self.most {
             return Ok(None);

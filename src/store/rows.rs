@@ -8,7 +8,7 @@ use arrow::buffer::Buffer;
 use arrow::datatypes::DataType;
 
 use super::statistics::{self, Summary};
-use super::{Error, Lent};
+use super::{Error, Lent, Span};
 use crate::source::Interrupt;
 
 /// Rows `start..end` of a column.
@@ -49,22 +49,24 @@ pub trait Rows: Debug + Send + Sync {
     /// See [`Error`]; `out` is as it was then.
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error>;
 
-    /// The same bytes where they lie together already, so that nobody needs to copy them; `None` where they do not.
+    /// Where the same bytes lie, so that nobody needs to copy them.
     ///
     /// # Errors
     /// See [`Error`].
-    fn lend_stored(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        let _ = (offset, length, interrupt);
-        Ok(None)
+    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        let _ = (offset, interrupt);
+        Ok(Span::Made(length))
     }
 
-    /// The same for one of several threads that go through all rows side by side, in requests of one length: each decodes
-    /// what it looks at, none waits for another, and what they have passed is given back.
+    /// The same bytes where they lie together, for one of several threads that go through all rows side by side, in requests of
+    /// one length: each decodes what it looks at, none waits for another, and what they have passed is given back. `None`
+    /// where they do not.
     ///
     /// # Errors
     /// See [`Error`].
     fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        self.lend_stored(offset, length, interrupt)
+        let _ = (offset, length, interrupt);
+        Ok(None)
     }
 
     /// Appends the keys of the dictionary array that [`Rows::array`] gives, a byte each, and says `true`. Where it gives

@@ -27,6 +27,8 @@ pub struct Stats {
     pub bytes_decoded: Counter,
     /// Bytes read from sources, without those that workers read.
     pub bytes_read: Counter,
+    /// Of these, bytes that the kernel passed on from the source to a reader by itself.
+    pub bytes_passed_on: Counter,
     /// Chunks wanted by a reader and found in the cache.
     pub hits: Counter,
     /// Chunks wanted by a reader and not found there.
@@ -61,11 +63,12 @@ pub struct Stats {
 
 impl Stats {
     /// Every count with its name, as `.hepfs/stats` shows them.
-    pub fn table(&self) -> [(&'static str, u64); 18] {
+    pub fn table(&self) -> [(&'static str, u64); 19] {
         [
             ("chunks_decoded", self.chunks_decoded.get()),
             ("bytes_decoded", self.bytes_decoded.get()),
             ("bytes_read", self.bytes_read.get()),
+            ("bytes_passed_on", self.bytes_passed_on.get()),
             ("cache_hits", self.hits.get()),
             ("cache_misses", self.misses.get()),
             ("chunks_read_ahead", self.read_ahead.get()),

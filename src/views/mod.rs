@@ -11,7 +11,7 @@ pub mod rendered;
 pub mod text;
 
 use crate::source::Interrupt;
-use crate::store;
+use crate::store::{self, Span};
 
 /// The size of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,14 +72,14 @@ pub trait View: Send + Sync {
     /// See [`store::Error`]; bytes appended before it count for nothing.
     fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), store::Error>;
 
-    /// The `length` bytes from `offset` on where they lie together in memory already, so that nobody needs to copy them;
-    /// `None` where they do not, or where the view ends before.
+    /// Where bytes from `offset` on lie, at most `length` of them, so that nobody needs to copy them: what is
+    /// [`Span::Made`] is made by [`View::read`]. The range lies within the view.
     ///
     /// # Errors
     /// See [`store::Error`].
-    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<store::Lent>, store::Error> {
-        let _ = (offset, length, interrupt);
-        Ok(None)
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, store::Error> {
+        let _ = (offset, interrupt);
+        Ok(Span::Made(length))
     }
 
     /// How its readers go about it.

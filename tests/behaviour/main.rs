@@ -14,6 +14,7 @@ mod hostile;
 mod index_build;
 mod kept;
 mod outside;
+mod passed_on;
 mod plugins;
 mod slow;
 mod sources;

@@ -15,7 +15,8 @@ use fuser::{Config, INodeNo, MountOption, Notifier, Session, SessionACL};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{getegid, geteuid};
 
-use super::{Adapter, Shared};
+use super::answer::Device;
+use super::{Adapter, Shared, pipe};
 use crate::fs::buffers::Buffers;
 use crate::fs::inodes::{KnownName, ROOT};
 use crate::fs::mount::MountOptions;
@@ -28,6 +29,7 @@ use crate::fs::{Error, mount};
 pub struct Connection {
     known_names: usize,
     notifier: OnceLock<Notifier>,
+    device: OnceLock<Device>,
     trimming: Arc<AtomicBool>,
 }
 
@@ -47,7 +49,12 @@ impl Answer for () {
 
 impl Connection {
     fn new(known_names: usize) -> Self {
-        Self { known_names, notifier: OnceLock::new(), trimming: Arc::default() }
+        Self { known_names, notifier: OnceLock::new(), device: OnceLock::new(), trimming: Arc::default() }
+    }
+
+    /// The kernel's end, once there is one.
+    pub(super) fn device(&self) -> Option<&Device> {
+        self.device.get()
     }
 
     /// Asks the kernel to let go of the oldest names, down to three quarters of the limit, if too many are known:
@@ -131,12 +138,14 @@ impl Server {
     /// Mounts and starts to answer.
     pub fn start(root: NodeRef, mountpoint: &Path, options: &MountOptions) -> io::Result<Self> {
         let threads = options.threads.unwrap_or_else(session_threads);
+        let longest = u32::try_from(pipe::longest_answer()).unwrap_or(u32::MAX);
+        let max_read = options.max_read.min(longest);
         let shared = Arc::new(Shared {
             service: Service::new(root, options.ttl),
             pool: Pool::new(threads),
             buffers: Buffers::default(),
             direct_io: options.direct_io,
-            max_read: options.max_read,
+            max_read,
             total_bytes: options.total_bytes,
             owner: (geteuid().as_raw(), getegid().as_raw()),
             session: Connection::new(options.known_names),
@@ -144,6 +153,7 @@ impl Server {
         let (sender, ended) = bounded(1);
         let session = Session::new(Adapter(shared.clone(), sender.clone()), mountpoint, &config(options, threads))?;
         let device = session.as_fd().try_clone_to_owned()?;
+        shared.session.device.set(Device::new(session.as_fd().try_clone_to_owned()?)).ok();
         shared.pool.watch_end(move || {
             let over = is_over(device.as_fd());
             if over {
@@ -161,6 +171,11 @@ impl Server {
     /// Gets one message when the session ends.
     pub fn ended(&self) -> &Receiver<()> {
         &self.ended
+    }
+
+    /// The longest read that the kernel asks for, in bytes.
+    pub fn max_read(&self) -> u32 {
+        self.shared.max_read
     }
 
     /// What makes the kernel drop its caches.
@@ -202,6 +217,5 @@ fn config(options: &MountOptions, threads: usize) -> Config {
         config.acl = SessionACL::All;
     }
     config.n_threads = Some(threads);
-    config.clone_fd = options.clone_fd;
     config
 }

@@ -6,7 +6,7 @@ use bstr::BString;
 
 use super::{Attributes, Effort, Error, Interrupt, Kind, Node, Opened, Size};
 use crate::catalogue::Attribute;
-use crate::store::Lent;
+use crate::store::Span;
 use crate::store::pass::Progress;
 use crate::views::metadata::attribute_text;
 use crate::views::{Access, View};
@@ -66,8 +66,8 @@ impl Node for FileNode {
         self.view.read(offset, length, out, interrupt).map_err(|error| self.log(error))
     }
 
-    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        self.view.lend(offset, length, interrupt).map_err(|error| self.log(error))
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        self.view.span(offset, length, interrupt).map_err(|error| self.log(error))
     }
 
     fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {

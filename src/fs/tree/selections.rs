@@ -19,7 +19,7 @@ use crate::catalogue::{Group, ObjectId};
 use crate::fs::node::DirEntry;
 use crate::query::{self, Bound, Predicate, Selection, path};
 use crate::store::pass::Progress;
-use crate::store::{Lent, Reach};
+use crate::store::{Reach, Span};
 use crate::table::Table;
 use crate::views::Access;
 use crate::views::constant::ConstantView;
@@ -308,8 +308,8 @@ impl Node for SelectionFile {
         self.file(interrupt)?.read(offset, length, out, interrupt)
     }
 
-    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        self.file(interrupt)?.lend(offset, length, interrupt)
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        self.file(interrupt)?.span(offset, length, interrupt)
     }
 
     fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {

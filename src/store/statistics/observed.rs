@@ -9,7 +9,7 @@ use arrow::datatypes::DataType;
 
 use super::{Learner, Summary};
 use crate::source::Interrupt;
-use crate::store::{Error, Lent, RowRange, Rows};
+use crate::store::{Error, Lent, RowRange, Rows, Span};
 
 /// The rows of a column, whose values a [`Learner`] sees as they pass: as arrays, as keys, and as bytes that were decoded.
 /// Bytes copied out of the file as they are teach nothing: looking at them would be most of the work.
@@ -58,12 +58,9 @@ impl Observed {
     }
 
     /// Learns from what was lent.
-    fn observed(&self, lent: Option<Lent>, offset: u64, length: usize, interrupt: &Interrupt) -> Option<Lent> {
-        if let Some(bytes) = lent.as_ref().filter(|bytes| bytes.len() == length) {
-            let part = |range| bytes.part(range).map_or_else(Buffer::default, Buffer::from);
-            self.observe_stored(offset, length, interrupt, part);
-        }
-        lent
+    fn observe_lent(&self, lent: &Lent, offset: u64, interrupt: &Interrupt) {
+        let part = |range| lent.part(range).map_or_else(Buffer::default, Buffer::from);
+        self.observe_stored(offset, lent.len(), interrupt, part);
     }
 }
 
@@ -102,14 +99,20 @@ impl Rows for Observed {
         Ok(())
     }
 
-    fn lend_stored(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        let lent = self.rows.lend_stored(offset, length, interrupt)?;
-        Ok(self.observed(lent, offset, length, interrupt))
+    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        let span = self.rows.stored_span(offset, length, interrupt)?;
+        if let Span::Lent(lent) = &span {
+            self.observe_lent(lent, offset, interrupt);
+        }
+        Ok(span)
     }
 
     fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let lent = self.rows.lend_scanned(offset, length, interrupt)?;
-        Ok(self.observed(lent, offset, length, interrupt))
+        if let Some(lent) = lent.as_ref().filter(|lent| lent.len() == length) {
+            self.observe_lent(lent, offset, interrupt);
+        }
+        Ok(lent)
     }
 
     fn append_byte_keys(&self, range: RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<bool, Error> {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::source::Interrupt;
 use crate::store::arrow::{Oddities, Oddity};
 use crate::store::statistics::{Labels, Summary};
-use crate::store::{Error, Lent, RowRange, Rows, Tally};
+use crate::store::{Error, Lent, RowRange, Rows, Span, Tally};
 
 /// Labels of the largest set held in memory.
 const MOST_LABELS: u64 = 1 << 26;
@@ -117,8 +117,8 @@ impl Rows for CategoryRows {
         self.codes.append_stored(offset, length, out, interrupt)
     }
 
-    fn lend_stored(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        self.codes.lend_stored(offset, length, interrupt)
+    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        self.codes.stored_span(offset, length, interrupt)
     }
 
     fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {

@@ -112,9 +112,14 @@ impl Layout {
         message::batch(&batch, length)
     }
 
-    /// The buffer that byte `offset` of the body is in, or the last one before it.
-    pub fn buffer_at(&self, offset: u64) -> Option<usize> {
-        self.buffers.partition_point(|buffer| buffer.extent.offset <= offset).checked_sub(1)
+    /// The buffer that byte `offset` of the body is in, with the place in it, and where the next buffer begins or the body is
+    /// filled up.
+    pub fn around(&self, offset: u64, table: &Table) -> (Option<(&Placed, u64)>, u64) {
+        let after = self.buffers.partition_point(|buffer| buffer.extent.offset <= offset);
+        let next = self.buffers.get(after).map_or(self.filled(table), |next| next.extent.offset);
+        let last = after.checked_sub(1).and_then(|number| self.buffers.get(number));
+        let within = last.map(|buffer| (buffer, offset - buffer.extent.offset));
+        (within.filter(|(buffer, within)| *within < buffer.extent.length), next)
     }
 }
 

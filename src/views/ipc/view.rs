@@ -14,7 +14,7 @@ use super::render::Piece;
 use super::table::{Grain, Head, Table, has_labels};
 use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Progress};
-use crate::store::{Error, Lent};
+use crate::store::{Error, Span};
 use crate::views::rendered::{BlockCache, next_view};
 use crate::views::{Effort, LARGEST_SIZE, Size, View};
 
@@ -130,23 +130,26 @@ impl View for IpcView {
         Ok(())
     }
 
-    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
         let file = self.open(interrupt)?;
         let placed = file.placement(interrupt)?;
-        if offset < file.table.head.length || offset >= placed.end {
-            return Ok(None);
+        let most = |left: u64| usize::try_from(left).map_or(length, |left| left.clamp(1, length));
+        let made = |left: u64| Ok(Span::Made(most(left)));
+        if offset < file.table.head.length {
+            return made(file.table.head.length - offset);
+        }
+        if offset >= placed.end {
+            return Ok(Span::Made(length));
         }
         let (batch, start) = placed.batch_at(file, offset);
-        let Some(at) = (offset - start).checked_sub(file.header) else { return Ok(None) };
+        let Some(at) = (offset - start).checked_sub(file.header) else { return made(start + file.header - offset) };
         let layout = file.layout(batch, interrupt)?;
-        let Some(buffer) = layout.buffer_at(at).and_then(|number| layout.buffers.get(number)) else { return Ok(None) };
-        let within = at - buffer.extent.offset;
-        if within.saturating_add(length as u64) > buffer.extent.length {
-            return Ok(None);
-        }
+        let (buffer, next) = layout.around(at, &file.table);
+        let Some((buffer, within)) = buffer else { return made(next.saturating_sub(at)) };
+        let left = buffer.extent.length - within;
         match file.stored(batch, buffer) {
-            Some((column, stored)) => column.rows.lend_stored(stored + buffer.start + within, length, interrupt),
-            None => Ok(None),
+            Some((column, stored)) => column.rows.stored_span(stored + buffer.start + within, most(left), interrupt),
+            None => made(left),
         }
     }
 }
@@ -171,18 +174,12 @@ impl IpcView {
         }
         let at = at - file.header;
         let layout = file.layout(batch, interrupt)?;
-        let number = layout.buffer_at(at);
-        let buffer = number.and_then(|number| layout.buffers.get(number));
-        let next = number.map_or(0, |number| number + 1);
-        // What is before the next buffer, or fills the body up.
-        let next = layout.buffers.get(next).map_or(layout.filled(&file.table), |next| next.extent.offset);
-        let within = buffer.map(|buffer| (buffer, at - buffer.extent.offset));
-        match within.filter(|(buffer, within)| *within < buffer.extent.length) {
-            Some((buffer, within)) => {
+        match layout.around(at, &file.table) {
+            (Some((buffer, within)), _) => {
                 let left = usize::try_from(buffer.extent.length - within).unwrap_or(usize::MAX);
                 self.read_buffer(file, batch, buffer, within, count.min(left), out, interrupt)
             }
-            None => {
+            (None, next) => {
                 let left = usize::try_from(next.saturating_sub(at)).unwrap_or(usize::MAX);
                 out.resize(out.len() + count.min(left.max(1)), 0);
                 Ok(())

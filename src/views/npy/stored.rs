@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::dtype::NpyType;
 use super::header;
 use crate::source::Interrupt;
-use crate::store::{Error, Lent, Rows};
+use crate::store::{Error, Rows, Span};
 use crate::views::{Effort, Size, View};
 
 /// Elements as stored, decompressed, back to back in row-major order.
@@ -19,13 +19,13 @@ pub trait Stored: Send + Sync {
     /// See [`Error`]; bytes appended before it count for nothing.
     fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error>;
 
-    /// The same bytes where they lie together already; `None` where they do not.
+    /// Where the same bytes lie.
     ///
     /// # Errors
     /// See [`Error`].
-    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        let _ = (offset, length, interrupt);
-        Ok(None)
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        let _ = (offset, interrupt);
+        Ok(Span::Made(length))
     }
 }
 
@@ -53,8 +53,8 @@ impl Stored for RowsBytes {
         self.rows.append_stored(offset, length, out, interrupt)
     }
 
-    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        self.rows.lend_stored(offset, length, interrupt)
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        self.rows.stored_span(offset, length, interrupt)
     }
 }
 
@@ -67,8 +67,8 @@ impl<T: Stored + ?Sized> Stored for Arc<T> {
         T::append(self, offset, length, out, interrupt)
     }
 
-    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        T::lend(self, offset, length, interrupt)
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        T::span(self, offset, length, interrupt)
     }
 }
 
@@ -99,8 +99,8 @@ impl<S: Stored> View for RawView<S> {
         self.stored.append(offset, count, out, interrupt)
     }
 
-    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        self.stored.lend(offset, length, interrupt)
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        self.stored.span(offset, length, interrupt)
     }
 }
 
@@ -142,8 +142,11 @@ impl<S: Stored> View for NpyView<S> {
         }
         self.elements.read(offset.saturating_sub(header), length, out, interrupt)
     }
-    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        let Some(offset) = offset.checked_sub(self.header.len() as u64) else { return Ok(None) };
-        self.elements.lend(offset, length, interrupt)
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        let header = self.header.len() as u64;
+        match offset.checked_sub(header) {
+            Some(offset) => self.elements.span(offset, length, interrupt),
+            None => Ok(Span::Made(usize::try_from(header - offset).map_or(length, |left| left.min(length)))),
+        }
     }
 }

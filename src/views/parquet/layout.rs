@@ -248,8 +248,8 @@ pub(super) enum Place {
     Magic,
     /// Nothing, up to this byte.
     Gap(u64),
-    /// The dictionary page of a leaf, which begins at this byte.
-    Dictionary { leaf: usize, start: u64 },
+    /// The dictionary page of a leaf: its first byte, and where data pages begin.
+    Dictionary { leaf: usize, start: u64, end: u64 },
     /// A data page.
     Page(PagePlace),
     /// What follows the row groups.
@@ -394,7 +394,7 @@ impl Layout {
             return Place::Gap(next(leaf + 1));
         }
         let Some(at) = offset.checked_sub(chunk.data) else {
-            return Place::Dictionary { leaf, start: chunk.start };
+            return Place::Dictionary { leaf, start: chunk.start, end: chunk.data };
         };
         let number = match &size.pages {
             Pages::Slots(slots) => at / slots.bytes,

@@ -19,7 +19,7 @@ use super::wanted::Wanted;
 use crate::source::Interrupt;
 use crate::store::pass::{self, Progress};
 use crate::store::statistics::Statistics;
-use crate::store::{Error, Lent, RowRange};
+use crate::store::{Error, RowRange, Span};
 use crate::views::rendered::{Block, BlockCache, next_view};
 use crate::views::text::streams::Streams;
 use crate::views::{Access, Effort, LARGEST_SIZE, Size, View};
@@ -129,7 +129,7 @@ impl View for ParquetView {
                     wanted.take(0, MAGIC);
                 }
                 Place::Gap(end) => wanted.zeros(at, end.saturating_sub(at).max(1)),
-                Place::Dictionary { leaf, start } => frame.dictionary(leaf, start, &mut wanted)?,
+                Place::Dictionary { leaf, start, .. } => frame.dictionary(leaf, start, &mut wanted)?,
                 Place::Page(page) => self.shared.page(&frame, &page, &mut wanted, interrupt)?,
                 Place::Footer => {
                     if let Some(index) = &frame.index {
@@ -160,20 +160,29 @@ impl View for ParquetView {
         started.sizes.progress()
     }
 
-    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
         let frame = self.shared.frame(interrupt)?;
-        let Place::Page(page) = frame.layout.locate(offset) else { return Ok(None) };
-        let Some((leaf, column)) = self.shared.leaf(&frame, page.leaf) else { return Ok(None) };
+        let left = |end: u64| usize::try_from(end.saturating_sub(offset)).map_or(length, |left| left.clamp(1, length));
+        let made = |end: u64| Ok(Span::Made(left(end)));
+        let page = match frame.layout.locate(offset) {
+            Place::Page(page) => page,
+            Place::Gap(end) | Place::Dictionary { end, .. } => return made(end),
+            Place::Magic => return made(MAGIC.len() as u64),
+            Place::Footer => return Ok(Span::Made(length)),
+        };
+        let end = page.start + page.bytes;
+        let Some((leaf, column)) = self.shared.leaf(&frame, page.leaf) else { return made(end) };
         let Some(cells) = leaf.cells(page.rows.end - page.rows.start).filter(|_| stored(leaf, column)) else {
-            return Ok(None);
+            return made(end);
         };
         let start = page.start + DATA_HEADER + cells.before.len() as u64;
         let bytes = cells.width.saturating_mul(page.rows.end - page.rows.start);
         match offset.checked_sub(start) {
-            Some(at) if at.saturating_add(length as u64) <= bytes => {
-                column.rows.lend_stored(page.rows.start * cells.width + at, length, interrupt)
+            None => made(start),
+            Some(at) if at < bytes => {
+                column.rows.stored_span(page.rows.start * cells.width + at, left(start + bytes), interrupt)
             }
-            _ => Ok(None),
+            Some(_) => made(end),
         }
     }
 }

@@ -160,9 +160,9 @@ proptest! {
             let next = match layout.locate(at) {
                 Place::Magic => 4,
                 Place::Gap(end) => end,
-                Place::Dictionary { leaf, start } => {
-                    prop_assert_eq!(start, at);
-                    at + leaves[leaf].dictionary
+                Place::Dictionary { leaf, start, end } => {
+                    prop_assert_eq!((start, end), (at, at + leaves[leaf].dictionary));
+                    end
                 }
                 Place::Page(page) => {
                     prop_assert_eq!((page.start, page.rows.start), (at, seen[page.leaf]));

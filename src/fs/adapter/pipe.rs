@@ -1,0 +1,163 @@
+//! Answers that the kernel puts together: bytes of the source go from its page cache to whoever reads without being copied
+//! through this process.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use parking_lot::Mutex;
+use rustix::io::Errno;
+use rustix::param::page_size;
+use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice};
+
+use crate::fs::service::Part;
+use crate::source::{Lease, Source};
+
+/// The size of a pipe that an answer of 1 MiB fits in, with its header. Whoever lacks `CAP_SYS_RESOURCE` gets no more than
+/// `fs.pipe-max-size`.
+const LARGE: usize = 2 << 20;
+
+/// The usual `fs.pipe-max-size`.
+const USUAL: usize = 1 << 20;
+
+/// Pages of a pipe that an answer may need beside those that its bytes would fill: parts begin and end within pages.
+const SPARE: usize = 8;
+
+/// Pipes kept for the next answers.
+const KEPT: usize = 16;
+
+/// Pipes that are empty.
+#[derive(Default)]
+pub(super) struct Pipes(Mutex<Vec<Pipe>>);
+
+/// A pipe of as many pages as may be had.
+pub(super) struct Pipe {
+    reader: OwnedFd,
+    writer: OwnedFd,
+    pages: usize,
+}
+
+/// The longest answer that fits in a pipe.
+pub(super) fn longest_answer() -> usize {
+    let pages = Pipe::new().map_or(0, |pipe| pipe.pages);
+    // Where there are no pipes to speak of, nothing is lost by longer answers.
+    if pages <= 4 * SPARE { usize::MAX } else { (pages - SPARE) * page_size() }
+}
+
+impl Pipes {
+    /// A pipe that holds an answer with this `header` and these parts, of which some lie in a source; `None` where it cannot be
+    /// had, or where the source cannot be held meanwhile.
+    pub fn fill<'a>(&self, header: &[u8], made: &[u8], parts: &'a [Part]) -> Option<Filled<'a>> {
+        let mut stored = parts.iter().filter_map(|part| match part {
+            Part::Stored(run) => Some(run.source()),
+            _ => None,
+        });
+        let source: &Source = stored.next()?;
+        if stored.any(|other| !std::ptr::eq(other.as_ref(), source)) {
+            return None;
+        }
+        let pipe = self.0.lock().pop();
+        let pipe = pipe.map_or_else(Pipe::new, Ok).inspect_err(|error| tracing::debug!("no pipe: {error}")).ok()?;
+        if parts.iter().map(pages).sum::<usize>() + 1 > pipe.pages {
+            self.give_back(pipe);
+            return None;
+        }
+        let Some(lease) = source.lease() else {
+            self.give_back(pipe);
+            return None;
+        };
+        // From here on a pipe that fails is closed with what is in it.
+        pipe.write(header).ok()?;
+        for part in parts {
+            let filled = match part {
+                Part::Stored(run) => pipe.take_from(&lease, run.address(), run.len()),
+                part => pipe.write(part.bytes(made)),
+            };
+            filled.inspect_err(|error| tracing::debug!("a pipe was not filled: {error}")).ok()?;
+        }
+        let length = header.len() + parts.iter().map(Part::len).sum::<usize>();
+        Some(Filled { pipe, lease, parts, length })
+    }
+
+    fn give_back(&self, pipe: Pipe) {
+        let mut kept = self.0.lock();
+        if kept.len() < KEPT {
+            kept.push(pipe);
+        }
+    }
+}
+
+/// A pipe with an answer in it, of a source that nobody changes.
+pub(super) struct Filled<'a> {
+    pipe: Pipe,
+    lease: Lease<'a>,
+    parts: &'a [Part],
+    /// Bytes, the header's among them.
+    length: usize,
+}
+
+impl Filled<'_> {
+    /// Hands the answer to the kernel, which copies it to whoever waits.
+    ///
+    /// # Errors
+    /// `ENOENT` where nobody waits any more.
+    pub fn send(self, device: impl AsFd, pipes: &Pipes) -> io::Result<()> {
+        let sent = splice(&self.pipe.reader, None, device, None, self.length, SpliceFlags::empty())?;
+        if sent != self.length {
+            return Err(io::Error::other(format!("{sent} of {} bytes were taken", self.length)));
+        }
+        for part in self.parts {
+            if let Part::Stored(run) = part {
+                run.count_passed_on(&self.lease);
+            }
+        }
+        drop(self.lease);
+        pipes.give_back(self.pipe);
+        Ok(())
+    }
+}
+
+impl Pipe {
+    fn new() -> io::Result<Self> {
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        if fcntl_setpipe_size(&writer, LARGE).is_err() {
+            fcntl_setpipe_size(&writer, USUAL).ok();
+        }
+        let pages = fcntl_getpipe_size(&writer)? / page_size();
+        Ok(Self { reader, writer, pages })
+    }
+
+    fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match rustix::io::write(&self.writer, bytes) {
+                Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// `length` bytes of the file from byte `address` on.
+    fn take_from(&self, file: impl AsFd, address: u64, mut length: usize) -> io::Result<()> {
+        let mut at = address;
+        while length > 0 {
+            match splice(&file, Some(&mut at), &self.writer, None, length, SpliceFlags::NONBLOCK) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(taken) => length -= taken,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The most pages of a pipe that a part takes.
+fn pages(part: &Part) -> usize {
+    let page = page_size();
+    match part {
+        Part::Stored(run) => ((run.address() % page as u64) as usize + run.len()).div_ceil(page),
+        // The first bytes may fill up the page before.
+        Part::Made(_) | Part::Lent(_) => part.len().div_ceil(page) + 1,
+    }
+}

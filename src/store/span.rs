@@ -1,0 +1,96 @@
+//! Where the bytes of an answer lie.
+
+use std::sync::Arc;
+
+use super::{Error, File, Lent};
+use crate::source::{Lease, Source};
+
+/// Fewer bytes than this are copied: to refer to them costs more.
+pub(super) const WORTH_A_SPAN: usize = 64 << 10;
+
+/// The beginning of a range of bytes, as far as it lies in one place. Never empty, nor longer than the range.
+#[derive(Clone, Debug)]
+pub enum Span {
+    /// So many bytes lie nowhere: they have to be made.
+    Made(usize),
+    /// Decoded already.
+    Lent(Lent),
+    /// In the file, as they are.
+    Stored(StoredRun),
+}
+
+impl Span {
+    /// Its bytes.
+    #[expect(clippy::len_without_is_empty, reason = "it never is")]
+    pub fn len(&self) -> usize {
+        match self {
+            Span::Made(length) => *length,
+            Span::Lent(lent) => lent.len(),
+            Span::Stored(run) => run.length,
+        }
+    }
+}
+
+/// Bytes of an HDF5 file that follow each other and are shown as they are stored.
+#[derive(Clone, Debug)]
+pub struct StoredRun {
+    file: Arc<File>,
+    address: u64,
+    length: usize,
+}
+
+impl StoredRun {
+    /// The span of `length` bytes from byte `address` of the file on.
+    pub(super) fn span(file: &Arc<File>, address: u64, length: usize) -> Span {
+        if length < WORTH_A_SPAN {
+            return Span::Made(length);
+        }
+        Span::Stored(Self { file: file.clone(), address, length })
+    }
+
+    /// The file.
+    pub fn source(&self) -> &Arc<Source> {
+        self.file.source()
+    }
+
+    /// Its first byte.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Its bytes.
+    #[expect(clippy::len_without_is_empty, reason = "it never is")]
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Takes `next` in, if it follows in the file.
+    ///
+    /// # Errors
+    /// `next`, where it does not.
+    pub fn join(&mut self, next: StoredRun) -> Result<(), StoredRun> {
+        let end = self.address.checked_add(self.length as u64);
+        if !Arc::ptr_eq(&self.file, &next.file) || end != Some(next.address) {
+            return Err(next);
+        }
+        self.length += next.length;
+        Ok(())
+    }
+
+    /// Appends the bytes to `out`.
+    ///
+    /// # Errors
+    /// Where the file ends before, or has changed; `out` is as it was then.
+    pub fn append(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let start = out.len();
+        self.file.append_at(self.address, self.length, out)?;
+        self.file.check().inspect_err(|_| out.truncate(start))
+    }
+
+    /// Counts the bytes as passed on by the kernel, under a lease.
+    pub fn count_passed_on(&self, _: &Lease<'_>) {
+        let stats = self.file.store().stats();
+        stats.bytes_read.add(self.length as u64);
+        stats.bytes_passed_on.add(self.length as u64);
+    }
+}
