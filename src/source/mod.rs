@@ -15,6 +15,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
@@ -22,8 +23,6 @@ use parking_lot::Mutex;
 pub use identity::Identity;
 pub use interrupt::{Interrupt, Interrupted};
 pub use lease::Lease;
-
-use lease::Leases;
 
 /// Why a source could not be opened or read.
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +64,8 @@ pub struct Source {
     opened: Identity,
     settled: bool,
     last_seen: Mutex<Identity>,
-    leases: Leases,
+    /// This file system, or this user, gets none.
+    has_no_leases: AtomicBool,
 }
 
 impl Source {
@@ -92,7 +92,7 @@ impl Source {
             opened,
             settled,
             last_seen: Mutex::new(opened),
-            leases: Leases::default(),
+            has_no_leases: AtomicBool::new(false),
         })
     }
 

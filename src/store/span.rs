@@ -88,7 +88,7 @@ impl StoredRun {
     }
 
     /// Counts the bytes as passed on by the kernel, under a lease.
-    pub fn count_passed_on(&self, _: &Lease<'_>) {
+    pub fn count_passed_on(&self, _: &Lease) {
         let stats = self.file.store().stats();
         stats.bytes_read.add(self.length as u64);
         stats.bytes_passed_on.add(self.length as u64);

@@ -89,7 +89,7 @@ impl Pipes {
 /// A pipe with an answer in it, of a source that nobody changes.
 pub(super) struct Filled<'a> {
     pipe: Pipe,
-    lease: Lease<'a>,
+    lease: Lease,
     parts: &'a [Part],
     /// Bytes, the header's among them.
     length: usize,
