@@ -14,6 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use bstr::{BString, ByteSlice};
@@ -39,7 +40,7 @@ use crate::views::Effort;
 /// Requests that the kernel sends without anybody waiting for them (read-ahead), at most.
 const MAX_BACKGROUND: u16 = 64;
 
-/// After a read that took less, a session thread answers the next one of that file by itself. To decode a chunk of 1 MiB
+/// After a read that took less, a session thread answers the next one of that file by itself, and so with names. To decode a chunk of 1 MiB
 /// takes less; what waits for a pass over a column, for a worker or for a slow disk takes more.
 const QUICK: Duration = Duration::from_millis(5);
 
@@ -54,6 +55,8 @@ struct Shared {
     service: Service,
     pool: Pool,
     buffers: Buffers,
+    /// Whether the job of [`Lane::Names`] that ended last was quick.
+    names_are_quick: AtomicBool,
     direct_io: bool,
     max_read: u32,
     total_bytes: u64,
@@ -237,7 +240,8 @@ impl Adapter {
         }
     }
 
-    /// Does a job on the pool, which answers from there.
+    /// Does a job on the pool, which answers from there; in the lane of names by the session thread itself as long as such jobs are
+    /// quick: nearly all are, and to wake another thread takes longer.
     fn run<R: Answer>(
         &self,
         lane: Lane,
@@ -245,8 +249,20 @@ impl Adapter {
         reply: R,
         job: impl FnOnce(Arc<Shared>, Ticket<R>) + Send + 'static,
     ) {
-        let shared = self.0.clone();
-        self.0.pool.run(lane, self.0.pool.ticket(request.pid(), reply), move |ticket| job(shared, ticket));
+        let (shared, pool) = (self.0.clone(), &self.0.pool);
+        let ticket = pool.ticket(request.pid(), reply);
+        if lane != Lane::Names {
+            return pool.run(lane, ticket, move |ticket| job(shared, ticket));
+        }
+        let timed = move |ticket| {
+            let started = Instant::now();
+            job(shared.clone(), ticket);
+            shared.names_are_quick.store(started.elapsed() < QUICK, Ordering::Relaxed);
+        };
+        match self.0.names_are_quick.load(Ordering::Relaxed) {
+            true => pool.run_quick(lane, ticket, timed),
+            false => pool.run(lane, ticket, timed),
+        }
     }
 
     /// Computes an answer on the pool and sends it from there.

@@ -14,7 +14,7 @@ use hepfs::fs::mount::Ended;
 
 use crate::mounted::Mounted;
 use crate::programs::{LONG, end_of, must, run, signal, start, until, within};
-use crate::toy::{Gate, LATER, Manner, directory, file};
+use crate::toy::{Gate, GatedNames, LATER, Manner, directory, file};
 
 fn slow_and_quick(manner: impl Fn(Arc<Gate>) -> Manner) -> (Mounted, Arc<Gate>) {
     let gate = Arc::new(Gate::default());
@@ -193,6 +193,28 @@ fn reads_that_become_slow_leave_a_session_thread() {
     gate.open();
     for reader in &mut waiting[1..] {
         assert!(end_of(reader, LONG).unwrap().success());
+    }
+}
+
+#[test]
+fn names_that_become_slow_leave_a_session_thread() {
+    let gate = Arc::new(Gate::default());
+    let entries: [(&str, NodeRef); 2] =
+        [("names", Arc::new(GatedNames(gate.clone()))), ("quick", file("quick", Manner::Plain))];
+    let mounted = Mounted::new(directory(entries));
+    // From now on session threads look names up by themselves.
+    assert_eq!(must("cat", [mounted.path("quick")]), b"quick");
+    // More than there are session threads.
+    let seekers = available_parallelism().unwrap().get() + 4;
+    let mut waiting: Vec<Child> =
+        (0..seekers).map(|name| start("stat", [mounted.path("names").join(name.to_string())])).collect();
+    within(LONG, "all wait", || gate.waiting.load(Ordering::SeqCst) >= seekers as u64);
+    assert_eq!(must("ls", [mounted.root()]), b"names\nquick\n");
+    assert!(fs::metadata(mounted.path("missing")).is_err());
+    assert_eq!(must("cat", [mounted.path("quick")]), b"quick");
+    gate.open();
+    for seeker in &mut waiting {
+        assert_eq!(end_of(seeker, LONG).unwrap().code(), Some(1));
     }
 }
 

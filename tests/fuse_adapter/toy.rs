@@ -85,6 +85,9 @@ pub struct Directory {
 
 struct Link(BString);
 
+/// A directory of no names, each of which is looked for until the gate opens.
+pub struct GatedNames(pub Arc<Gate>);
+
 /// A time with nanoseconds: 2021-01-02 03:04:05.678901234 UTC.
 pub fn time() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::new(1_609_556_645, 678_901_234)
@@ -149,6 +152,19 @@ impl Node for Directory {
     }
     fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
         Err(Error::NotAFile)
+    }
+}
+
+impl Node for GatedNames {
+    fn attributes(&self) -> Attributes {
+        attributes(Kind::Directory, 0o555)
+    }
+    fn is_current(&self) -> bool {
+        true
+    }
+    fn lookup(&self, _: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
+        self.0.pass(None)?;
+        Err(Error::NotFound)
     }
 }
 

@@ -144,6 +144,7 @@ impl Server {
             service: Service::new(root, options.ttl),
             pool: Pool::new(threads),
             buffers: Buffers::default(),
+            names_are_quick: AtomicBool::new(false),
             direct_io: options.direct_io,
             max_read,
             total_bytes: options.total_bytes,
