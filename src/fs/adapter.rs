@@ -1,7 +1,8 @@
 //! Translates between the kernel's protocol, as `fuser` speaks it, and [`Service`]. The only place that knows `fuser`.
 //!
 //! A handler runs on one of few session threads and must not block: what can be answered from memory is answered at
-//! once, and so are reads of files that were quick so far; everything else goes to the [`Pool`] and is answered from there.
+//! once, and so are names and reads of files as long as those are quick; everything else goes to the [`Pool`] and is answered
+//! from there.
 
 mod answer;
 mod pipe;
@@ -33,15 +34,15 @@ use super::Error;
 use super::buffers::Buffers;
 use super::node::Kind;
 use super::pool::{Answer, Lane, Pool, Ticket, panicked};
-use super::service::{OpenFile, Part, Service, Stat};
+use super::service::{OpenFile, Service, Stat};
 use crate::source::Interrupt;
 use crate::views::Effort;
 
 /// Requests that the kernel sends without anybody waiting for them (read-ahead), at most.
 const MAX_BACKGROUND: u16 = 64;
 
-/// After a read that took less, a session thread answers the next one of that file by itself, and so with names. To decode a chunk of 1 MiB
-/// takes less; what waits for a pass over a column, for a worker or for a slow disk takes more.
+/// After a read that took less, a session thread answers the next one of that file by itself, and so with names. To decode a
+/// chunk of 1 MiB takes less; what waits for a pass over a column, for a worker or for a slow disk takes more.
 const QUICK: Duration = Duration::from_millis(5);
 
 /// Block size in `statfs`, and in `stat` of whatever has no length that readers could go by.
@@ -122,32 +123,11 @@ impl Shared {
         let started = Instant::now();
         let mut made = self.buffers.take();
         match file.gather(offset, length, &mut made, ticket.interrupt()) {
-            Ok(parts) => self.send(request, &mut made, parts, ticket),
+            Ok(parts) => self.send(request, (file, offset), &mut made, parts, ticket),
             Err(error) => ticket.fail(&error),
         }
         self.buffers.give_back(made);
         file.set_quick(started.elapsed() < QUICK);
-    }
-
-    fn send(&self, request: RequestId, made: &mut Vec<u8>, mut parts: Vec<Part>, ticket: &Ticket<ReplyData>) {
-        let Some(device) = self.session.device() else { return ticket.fail(&Error::Io("no session".into())) };
-        if parts.iter().any(Part::is_stored) {
-            if let Some(filled) = device.fill(request, made, &parts) {
-                if let Some(reply) = ticket.claim() {
-                    sent(reply, device.send(filled));
-                }
-                return;
-            }
-            if let Err(error) = parts.iter_mut().try_for_each(|part| part.read(made)) {
-                return ticket.fail(&error);
-            }
-        }
-        let Some(reply) = ticket.claim() else { return };
-        match parts.as_slice() {
-            [] => reply.data(&[]),
-            [part] => reply.data(part.bytes(made)),
-            parts => sent(reply, device.write(request, made, parts)),
-        }
     }
 
     fn list(&self, handle: u64, offset: u64, ticket: &Ticket<ReplyDirectory>) -> Result<(), Error> {
@@ -259,10 +239,8 @@ impl Adapter {
             job(shared.clone(), ticket);
             shared.names_are_quick.store(started.elapsed() < QUICK, Ordering::Relaxed);
         };
-        match self.0.names_are_quick.load(Ordering::Relaxed) {
-            true => pool.run_quick(lane, ticket, timed),
-            false => pool.run(lane, ticket, timed),
-        }
+        let quick = self.0.names_are_quick.load(Ordering::Relaxed);
+        if quick { pool.run_quick(lane, ticket, timed) } else { pool.run(lane, ticket, timed) }
     }
 
     /// Computes an answer on the pool and sends it from there.
@@ -647,20 +625,6 @@ fn file_type(kind: Kind) -> FileType {
         Kind::Directory => FileType::Directory,
         Kind::File | Kind::LiveFile => FileType::RegularFile,
         Kind::Symlink => FileType::Symlink,
-    }
-}
-
-/// Ends a request that was answered without `reply`.
-fn sent(reply: ReplyData, outcome: io::Result<()>) {
-    match outcome {
-        // It would answer once more when it is dropped. What it holds is a count of who uses the session's descriptor, which is
-        // closed with the process then.
-        Ok(()) => std::mem::forget(reply),
-        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
-            tracing::debug!("nobody waits for an answer any more");
-            std::mem::forget(reply);
-        }
-        Err(error) => reply.fail(&Error::Io(format!("an answer could not be sent: {error}"))),
     }
 }
 

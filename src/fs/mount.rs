@@ -48,7 +48,7 @@ pub struct MountOptions {
     pub ttl: Duration,
     /// What `df` shows as the size.
     pub total_bytes: u64,
-    /// Session threads; one for each core and two more unless given. All but one may answer quick reads by themselves.
+    /// Session threads; one for each core and two more unless given. All but one may answer by themselves what is quick.
     pub threads: Option<usize>,
     /// The longest read that we ask for, if that fits in a pipe. The kernel's own limit is `fs.fuse.max_pages_limit`, 1 MiB by
     /// default.

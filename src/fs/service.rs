@@ -109,19 +109,6 @@ impl Part {
             *self = Part::Made(made.len() - lent.len()..made.len());
         }
     }
-
-    /// Brings what lies in the source into memory.
-    ///
-    /// # Errors
-    /// Where the source ends before, or has changed.
-    pub fn read(&mut self, made: &mut Vec<u8>) -> Result<(), Error> {
-        if let Part::Stored(run) = self {
-            let start = made.len();
-            run.append(made)?;
-            *self = Part::Made(start..made.len());
-        }
-        Ok(())
-    }
 }
 
 /// An open directory: its names as they were at the open.
@@ -502,6 +489,25 @@ impl OpenFile {
             parts.push(self.make(offset + (done - unmade) as u64, unmade, made, interrupt)?);
         }
         Ok(parts)
+    }
+
+    /// Reads those of `parts`, which were gathered from `offset` on, that lie in the source.
+    pub fn read_stored(
+        &self,
+        offset: u64,
+        parts: &mut [Part],
+        made: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let mut at = offset;
+        for part in parts {
+            let length = part.len();
+            if part.is_stored() {
+                *part = self.make(at, length, made, interrupt)?;
+            }
+            at += length as u64;
+        }
+        Ok(())
     }
 
     fn make(&self, offset: u64, length: usize, made: &mut Vec<u8>, interrupt: &Interrupt) -> Result<Part, Error> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Error, File, Lent};
+use super::{File, Lent};
 use crate::source::{Lease, Source};
 
 /// Fewer bytes than this are copied: to refer to them costs more.
@@ -75,16 +75,6 @@ impl StoredRun {
         }
         self.length += next.length;
         Ok(())
-    }
-
-    /// Appends the bytes to `out`.
-    ///
-    /// # Errors
-    /// Where the file ends before, or has changed; `out` is as it was then.
-    pub fn append(&self, out: &mut Vec<u8>) -> Result<(), Error> {
-        let start = out.len();
-        self.file.append_at(self.address, self.length, out)?;
-        self.file.check().inspect_err(|_| out.truncate(start))
     }
 
     /// Counts the bytes as passed on by the kernel, under a lease.

@@ -3,10 +3,13 @@
 use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
 
-use fuser::RequestId;
+use fuser::{ReplyData, RequestId};
 
+use super::Shared;
 use super::pipe::{Filled, Pipes};
-use crate::fs::service::Part;
+use crate::fs::Error;
+use crate::fs::pool::{Answer, Ticket};
+use crate::fs::service::{OpenFile, Part};
 
 /// Bytes of `struct fuse_out_header`.
 const HEADER: usize = 16;
@@ -48,6 +51,51 @@ impl Device {
         // The kernel takes all or nothing.
         rustix::io::writev(&self.device, &slices)?;
         Ok(())
+    }
+}
+
+impl Shared {
+    /// Answers a read of a file from a byte on with what was gathered for it.
+    pub(super) fn send(
+        &self,
+        request: RequestId,
+        (file, offset): (&OpenFile, u64),
+        made: &mut Vec<u8>,
+        mut parts: Vec<Part>,
+        ticket: &Ticket<ReplyData>,
+    ) {
+        let Some(device) = self.session.device() else { return ticket.fail(&Error::Io("no session".into())) };
+        if parts.iter().any(Part::is_stored) {
+            if let Some(filled) = device.fill(request, made, &parts) {
+                if let Some(reply) = ticket.claim() {
+                    sent(reply, device.send(filled));
+                }
+                return;
+            }
+            if let Err(error) = file.read_stored(offset, &mut parts, made, ticket.interrupt()) {
+                return ticket.fail(&error);
+            }
+        }
+        let Some(reply) = ticket.claim() else { return };
+        match parts.as_slice() {
+            [] => reply.data(&[]),
+            [part] => reply.data(part.bytes(made)),
+            parts => sent(reply, device.write(request, made, parts)),
+        }
+    }
+}
+
+/// Ends a request that was answered without `reply`.
+fn sent(reply: ReplyData, outcome: io::Result<()>) {
+    match outcome {
+        // It would answer once more when it is dropped. What it holds is a count of who uses the session's descriptor, which is
+        // closed with the process then.
+        Ok(()) => std::mem::forget(reply),
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
+            tracing::debug!("nobody waits for an answer any more");
+            std::mem::forget(reply);
+        }
+        Err(error) => reply.fail(&Error::Io(format!("an answer could not be sent: {error}"))),
     }
 }
 
