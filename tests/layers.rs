@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&str; 11] =
     ["source", "catalogue", "h5", "store", "table", "dialects", "indexes", "query", "views", "fs", "cli"];
 
-/// Where `unsafe` may be: around libhdf5, in measured loops, and for memory that several buffers share.
+/// Where `unsafe` may be: around libhdf5, in measured loops, for memory that several buffers share, and
+/// for a system call that no library has.
 const UNSAFE: [&str; 6] = [
     "src/h5/",
     "src/source/lease.rs",

@@ -30,7 +30,8 @@ impl Source {
         match Lease::new(self.file.as_fd()) {
             // From here on nothing changes.
             Ok(lease) => self.check().ok().map(|()| lease),
-            Err(Errno::AGAIN) => None,
+            // Somebody may be writing, or too many files are open.
+            Err(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM) => None,
             Err(error) => {
                 tracing::debug!("{}: no leases: {error}", self.path.display());
                 self.has_no_leases.store(true, Ordering::Relaxed);
@@ -70,43 +71,46 @@ fn set(file: BorrowedFd<'_>, command: c_int, value: c_int) -> Result<(), Errno> 
 mod tests {
     use std::fs::{self, OpenOptions};
     use std::io::Write;
+    use std::path::PathBuf;
     use std::sync::atomic::AtomicBool;
     use std::thread;
     use std::time::Duration;
 
     use super::*;
 
-    #[test]
-    fn who_wants_to_write_waits_for_the_lease() {
+    fn opened() -> (tempfile::TempDir, PathBuf, Source) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         fs::write(&path, b"before").unwrap();
         let source = Source::open(&path).unwrap();
+        (folder, path, source)
+    }
+
+    #[test]
+    fn who_wants_to_write_waits_for_the_lease() {
+        let (_folder, path, source) = opened();
         let lease = source.lease().expect("a lease on a file of our own");
         // A second one at the same time has a descriptor of its own.
         drop(source.lease().expect("another lease"));
-        let opened = AtomicBool::new(false);
+        let is_open = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
                 let mut writer = OpenOptions::new().append(true).open(&path).unwrap();
-                opened.store(true, Ordering::SeqCst);
+                is_open.store(true, Ordering::SeqCst);
                 writer.write_all(b" and after").unwrap();
             });
             thread::sleep(Duration::from_millis(200));
-            assert!(!opened.load(Ordering::SeqCst));
+            assert!(!is_open.load(Ordering::SeqCst));
             assert!(source.lease().is_none(), "somebody waits already");
             drop(lease);
         });
-        assert!(opened.into_inner());
+        assert!(is_open.into_inner());
         assert!(source.lease().is_none(), "the file has changed");
     }
 
     #[test]
     fn there_is_no_lease_while_somebody_may_write() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a");
-        fs::write(&path, b"before").unwrap();
-        let source = Source::open(&path).unwrap();
+        let (folder, path, source) = opened();
         let writer = OpenOptions::new().write(true).open(&path).unwrap();
         assert!(source.lease().is_none());
         drop(writer);

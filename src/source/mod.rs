@@ -1,7 +1,8 @@
 //! An opened source: the lowest layer.
 //!
 //! Everything above reads bytes through [`Source::read_at`] and asks [`Source::check`] whether those bytes still belong
-//! to the file that was opened. A source is a local file today; an object store would stand behind the same two calls.
+//! to the file that was opened; what the kernel passes on by itself is held by a [`Lease`] meanwhile. A source is a local file
+//! today; an object store would stand behind the same calls, and give no leases.
 //!
 //! Reads use `pread`, never `mmap`: a file that is truncated under a mapping kills the process with `SIGBUS`, while a
 //! short `pread` is an error like any other.
@@ -64,7 +65,7 @@ pub struct Source {
     opened: Identity,
     settled: bool,
     last_seen: Mutex<Identity>,
-    /// This file system, or this user, gets none.
+    /// Whether this file system, or this user, gets no leases.
     has_no_leases: AtomicBool,
 }
 
