@@ -499,6 +499,8 @@ impl OpenFile {
         made: &mut Vec<u8>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
+        // As in `gather`.
+        parts.iter_mut().for_each(|part| part.copy(made));
         let mut at = offset;
         for part in parts {
             let length = part.len();
