@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow::array::AsArray;
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, UInt64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_cast::cast;
+use arrow_schema::DataType;
 use hepfs::fs::tree::{self, Context};
 use hepfs::h5;
 use hepfs::indexes::{self, State, Trust, Verdict};

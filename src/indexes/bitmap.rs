@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use arrow::array::Array;
+use arrow_array::Array;
 
 use super::canonical;
 
@@ -117,7 +117,7 @@ impl Values {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Float32Array, Int16Array};
+    use arrow_array::{Float32Array, Int16Array};
     use proptest::prelude::*;
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use arrow::array::Array;
+use arrow_array::Array;
 
 use super::canonical;
 pub use crate::table::BloomScheme as Scheme;
@@ -56,7 +56,7 @@ pub fn insert(filter: &mut [u8], array: &dyn Array, scheme: Scheme, k: u16) -> b
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::Int64Array;
+    use arrow_array::Int64Array;
 
     use super::*;
 

@@ -1,10 +1,12 @@
 //! Canonical bytes: those that stand for a value however it is stored (HEP001 July, "Canonical byte representation").
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
 };
+use arrow_schema::DataType;
 use half::f16;
 
 use crate::store::statistics::Scalar;
@@ -131,7 +133,7 @@ fn float(value: f64, data_type: &DataType) -> Option<Vec<u8>> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, BooleanArray, Float16Array, Float32Array, Int16Array, LargeStringArray};
+    use arrow_array::{ArrayRef, BooleanArray, Float16Array, Float32Array, Int16Array, LargeStringArray};
 
     use super::*;
 

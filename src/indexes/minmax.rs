@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::DataType;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
 
 use super::order;
 use crate::store::statistics::{Scalar, summary};
@@ -116,8 +117,8 @@ fn chosen(a: Option<Scalar>, b: Option<Scalar>, better: Ordering) -> Option<Scal
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Float64Array, Int32Array, LargeStringArray};
-    use arrow::buffer::NullBuffer;
+    use arrow_array::{Float64Array, Int32Array, LargeStringArray};
+    use arrow_buffer::NullBuffer;
 
     use super::*;
 

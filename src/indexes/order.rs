@@ -2,11 +2,13 @@
 
 use std::cmp::Ordering;
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{
-    DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
+use arrow_schema::DataType;
 use rayon::slice::ParallelSliceMut;
 
 /// Whether values of this type have an order.
@@ -312,10 +314,10 @@ fn beginning(text: Option<&[u8]>) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{
+    use arrow_array::{
         BooleanArray, Float16Array, Float32Array, Float64Array, Int8Array, LargeStringArray, UInt16Array,
     };
-    use arrow::buffer::NullBuffer;
+    use arrow_buffer::NullBuffer;
     use half::f16;
     use proptest::prelude::*;
 
@@ -373,7 +375,7 @@ mod tests {
         fn integers_as_a_stable_sort(values in prop::collection::vec(any::<i64>(), 0..50)) {
             let mut rows: Vec<u64> = (0..values.len() as u64).collect();
             rows.sort_by_key(|row| values[*row as usize]);
-            let array = arrow::array::Int64Array::from(values);
+            let array = arrow_array::Int64Array::from(values);
             prop_assert_eq!(sorted(&[&array]).0, rows);
         }
 

@@ -6,9 +6,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{Array, AsArray, BooleanBufferBuilder, LargeStringArray, StructArray};
-use arrow::buffer::{BooleanBuffer, Buffer};
-use arrow::datatypes::UInt64Type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, LargeStringArray, StructArray};
+use arrow_buffer::BooleanBufferBuilder;
+use arrow_buffer::{BooleanBuffer, Buffer};
 use parking_lot::Mutex;
 use serde::Serialize;
 

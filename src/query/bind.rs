@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
-use arrow::buffer::BooleanBuffer;
-use arrow::datatypes::DataType;
+use arrow_array::ArrayRef;
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::DataType;
 use bstr::ByteSlice;
 use parking_lot::Mutex;
 

@@ -6,9 +6,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::buffer::{BooleanBuffer, Buffer};
-use arrow::datatypes::DataType;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::{BooleanBuffer, Buffer};
+use arrow_schema::DataType;
 
 use super::answer::{Answer, UsedIndex};
 use super::bind::{Bound, Leaf, Source, Test, Tree};

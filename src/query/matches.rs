@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use arrow::buffer::{BooleanBuffer, Buffer};
+use arrow_buffer::{BooleanBuffer, Buffer};
 
 use crate::store::Reservation;
 

@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::buffer::BooleanBuffer;
+use arrow_buffer::BooleanBuffer;
 
 use super::bind::{Bound, Leaf, Source, Test, Tree};
 use super::ranges::Lie;

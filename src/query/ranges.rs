@@ -1,11 +1,14 @@
 //! Values that satisfy a condition, as ranges of them.
 
-use arrow::array::{Array, AsArray};
-use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use arrow::datatypes::{
-    ArrowNativeType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
+use arrow_buffer::ArrowNativeType;
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_schema::DataType;
 
 use crate::store::statistics::Scalar;
 
@@ -404,7 +407,7 @@ fn classify<T: Copy>(
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Int8Array, Int32Array, UInt8Array};
+    use arrow_array::{Int8Array, Int32Array, UInt8Array};
     use proptest::prelude::*;
 
     use super::*;

@@ -4,11 +4,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, PrimitiveArray, UInt64Array};
-use arrow::buffer::{BooleanBuffer, Buffer};
-use arrow::datatypes::{ArrowDictionaryKeyType, ArrowNativeType, DataType, Int32Type, Int64Type};
-use arrow::error::ArrowError;
-use arrow::row::{OwnedRow, RowConverter, SortField};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowDictionaryKeyType, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, PrimitiveArray, UInt64Array};
+use arrow_buffer::ArrowNativeType;
+use arrow_buffer::{BooleanBuffer, Buffer};
+use arrow_row::{OwnedRow, RowConverter, SortField};
+use arrow_schema::ArrowError;
+use arrow_schema::DataType;
 
 use super::selection::{Piece, Selected};
 use crate::source::Interrupt;
@@ -119,7 +122,7 @@ impl Rows for SelectedRows {
                 Span::Read(rows, None) => self.rows.array(rows, interrupt)?,
                 Span::Read(rows, Some(bits)) => {
                     let array = self.rows.array(rows, interrupt)?;
-                    arrow::compute::filter(array.as_ref(), &BooleanArray::new(bits, None))
+                    arrow_select::filter::filter(array.as_ref(), &BooleanArray::new(bits, None))
                         .map_err(|error| self.error(error))?
                 }
             });
@@ -197,11 +200,11 @@ fn joined(parts: &[ArrayRef], data_type: &DataType, interrupt: &Interrupt) -> Re
         }
     }
     let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
-    arrow::compute::concat(&parts)
+    arrow_select::concat::concat(&parts)
 }
 
 fn dictionaries<K: ArrowDictionaryKeyType>(parts: &[ArrayRef], interrupt: &Interrupt) -> Result<ArrayRef, ArrowError> {
-    let Some(first) = parts.first() else { return Ok(arrow::array::new_empty_array(&K::DATA_TYPE)) };
+    let Some(first) = parts.first() else { return Ok(arrow_array::new_empty_array(&K::DATA_TYPE)) };
     let first = first.as_dictionary::<K>().values();
     let mut merged: Option<Labels> = None;
     let mut keys: Vec<ArrayRef> = Vec::with_capacity(parts.len());
@@ -223,10 +226,10 @@ fn dictionaries<K: ArrowDictionaryKeyType>(parts: &[ArrayRef], interrupt: &Inter
         keys.push(Arc::new(part.keys().unary::<_, K>(moved)));
     }
     let keys: Vec<&dyn Array> = keys.iter().map(AsRef::as_ref).collect();
-    let keys = arrow::compute::concat(&keys)?;
+    let keys = arrow_select::concat::concat(&keys)?;
     let keys: &PrimitiveArray<K> = keys.as_primitive();
     let labels = match merged {
-        Some(merged) => arrow::compute::concat(&merged.parts.iter().map(AsRef::as_ref).collect::<Vec<_>>())?,
+        Some(merged) => arrow_select::concat::concat(&merged.parts.iter().map(AsRef::as_ref).collect::<Vec<_>>())?,
         None => first.clone(),
     };
     Ok(Arc::new(DictionaryArray::<K>::try_new(keys.clone(), labels)?))
@@ -263,7 +266,7 @@ impl Labels {
         }
         if !fresh.is_empty() {
             self.count += fresh.len();
-            self.parts.push(arrow::compute::take(own.as_ref(), &UInt64Array::from(fresh), None)?);
+            self.parts.push(arrow_select::take::take(own.as_ref(), &UInt64Array::from(fresh), None)?);
         }
         Ok(places)
     }
@@ -271,7 +274,7 @@ impl Labels {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Int32Array, LargeStringArray};
+    use arrow_array::{Int32Array, LargeStringArray};
 
     use super::*;
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use arrow::buffer::{BooleanBuffer, Buffer};
+use arrow_buffer::{BooleanBuffer, Buffer};
 
 use super::answer::UsedIndex;
 use super::bind::Bound;

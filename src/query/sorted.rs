@@ -1,8 +1,10 @@
 //! What a `SORTED_ROWS` index says of a condition: the rows of a stretch of it, which is searched for by halves.
 
-use arrow::array::{Array, AsArray};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, UInt64Type};
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_cast::cast;
+use arrow_schema::DataType;
 
 use super::bind::Test;
 use super::prune::Ask;

@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Weak};
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, Float32Array, Float64Array, Int64Array, LargeStringArray,
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float32Array, Float64Array, Int64Array, LargeStringArray,
     UInt64Array,
 };
-use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, UInt64Type};
+use arrow_schema::DataType;
 use proptest::prelude::*;
 
 use super::{Bound, Condition, Operator, Predicate, SelectedRows, Selection, expression, path};
@@ -307,7 +309,7 @@ proptest! {
         for (column, array) in table.columns.iter().zip(&arrays) {
             let rows = SelectedRows::new(column.rows.clone().unwrap(), selected.clone());
             let found = rows.array(from as u64..to as u64, &interrupt).unwrap();
-            let taken = arrow::compute::take(array.as_ref(), &wanted, None).unwrap();
+            let taken = arrow_select::take::take(array.as_ref(), &wanted, None).unwrap();
             prop_assert_eq!(found.as_ref(), taken.as_ref(), "{}", column.name);
         }
         let rows = SelectedRows::new(table.columns[0].rows.clone().unwrap(), selected);

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::DataType;
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_schema::DataType;
 use bstr::BStr;
 
 use super::bind::{Kind, askable};

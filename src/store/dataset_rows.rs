@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use ::arrow::array::{Array, ArrayRef};
-use ::arrow::buffer::{Buffer, MutableBuffer};
-use ::arrow::datatypes::DataType;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::{Buffer, MutableBuffer};
+use arrow_schema::DataType;
 
 use super::arrow::{DecodeError, FillTest, Oddities, arrow_type, decode};
 use super::plain::PlainElements;

@@ -3,7 +3,7 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use arrow::buffer::Buffer;
+use arrow_buffer::Buffer;
 
 use super::chunks::Block;
 use super::span::WORTH_A_SPAN;

@@ -4,9 +4,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::buffer::Buffer;
-use arrow::datatypes::DataType;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::Buffer;
+use arrow_schema::DataType;
 
 use super::{Budget, Error, Lent, RowRange, Rows};
 use crate::source::Interrupt;

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
-use ::arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryArray, UInt8Array};
-use ::arrow::buffer::Buffer;
-use ::arrow::datatypes::{DataType, UInt8Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt8Type;
+use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, UInt8Array};
+use arrow_buffer::Buffer;
+use arrow_schema::DataType;
 
 use super::arrow::{DecodeError, FillTest, Memory, Oddities, codes, decode};
 use super::statistics::{self, Cells, Scalar, Summary};

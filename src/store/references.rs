@@ -16,7 +16,8 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use ::arrow::array::{LargeStringArray, LargeStringBuilder};
+use arrow_array::LargeStringArray;
+use arrow_array::builder::LargeStringBuilder;
 
 use super::arrow::hexadecimal;
 use super::heap::little_endian;

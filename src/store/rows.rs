@@ -3,9 +3,9 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef};
-use arrow::buffer::Buffer;
-use arrow::datatypes::DataType;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::Buffer;
+use arrow_schema::DataType;
 
 use super::statistics::{self, Summary};
 use super::{Error, Lent, Span};

@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use ::arrow::array::{ArrayRef, LargeBinaryBuilder};
-use ::arrow::datatypes::DataType;
+use arrow_array::ArrayRef;
+use arrow_array::builder::LargeBinaryBuilder;
+use arrow_schema::DataType;
 
 use super::arrow::strip;
 use super::{Dataset, Error, RowRange, Rows, count_of};

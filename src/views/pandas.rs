@@ -1,6 +1,6 @@
 //! What pandas writes of a data frame beside its columns, so that row labels come back as its index.
 
-use arrow::datatypes::{DataType, Field};
+use arrow_schema::{DataType, Field};
 use serde_json::{Value, json};
 
 /// Key of the text below in the metadata of an Arrow or Parquet schema.

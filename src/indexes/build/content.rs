@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use arrow::array::{Array, ArrayRef, AsArray, UInt64Array, new_empty_array};
-use arrow::datatypes::{
-    DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
+use arrow_array::{Array, ArrayRef, UInt64Array, new_empty_array};
+use arrow_schema::DataType;
 
 use super::stored::Encoder;
 use super::{Error, Kind, Subject};
@@ -324,15 +326,15 @@ impl Pass<'_> {
 
     /// Distinct values, the least first.
     fn in_order(&self, parts: &[ArrayRef]) -> Result<ArrayRef, Error> {
-        let failed = |error: arrow::error::ArrowError| self.refused(error.to_string());
+        let failed = |error: arrow_schema::ArrowError| self.refused(error.to_string());
         let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
         if parts.is_empty() {
             return Ok(new_empty_array(self.subject.values.data_type()));
         }
-        let all = arrow::compute::concat(&parts).map_err(failed)?;
+        let all = arrow_select::concat::concat(&parts).map_err(failed)?;
         let Some(mut keys) = order::Keys::new(all.data_type()) else { return Ok(all) };
         keys.extend(&all);
-        arrow::compute::take(&all, &UInt64Array::from(keys.sorted(u64::MAX)), None).map_err(failed)
+        arrow_select::take::take(&all, &UInt64Array::from(keys.sorted(u64::MAX)), None).map_err(failed)
     }
 
     fn bloom(&self) -> Result<Content, Error> {
@@ -403,7 +405,7 @@ fn parameters(values: u64, false_positives: f64) -> (u64, u16) {
 fn taken(values: &ArrayRef, rows: Vec<usize>) -> ArrayRef {
     let rows: UInt64Array = rows.into_iter().map(|row| row as u64).collect();
     // Rows of the array, and of one of its types.
-    arrow::compute::take(values, &rows, None).unwrap_or_else(|_| values.slice(0, 0))
+    arrow_select::take::take(values, &rows, None).unwrap_or_else(|_| values.slice(0, 0))
 }
 
 /// A value of an array.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow::array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef};
 use parking_lot::Mutex;
 
 use super::column::{End, Part};

@@ -3,10 +3,12 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::{Array, AsArray, BooleanArray, UInt64Array};
-use arrow::buffer::BooleanBuffer;
-use arrow::compute::{cast, filter};
-use arrow::datatypes::DataType;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, BooleanArray, UInt64Array};
+use arrow_buffer::BooleanBuffer;
+use arrow_cast::cast;
+use arrow_schema::DataType;
+use arrow_select::filter::filter;
 use parking_lot::Mutex;
 
 use super::column::{End, Part, in_parallel};

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use arrow::array::{AsArray, StructArray};
-use arrow::datatypes::UInt64Type;
+use arrow_array::StructArray;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
 use parking_lot::Mutex;
 
 use super::column::{End, Part};

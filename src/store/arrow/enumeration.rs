@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, LargeStringArray};
-use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use arrow::datatypes::{DataType, Int32Type};
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, LargeStringArray};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_schema::DataType;
 
 use super::{Oddities, Oddity, number};
 use crate::catalogue::{Class, Datatype, Member};
@@ -56,7 +57,7 @@ pub(super) fn labels(bytes: &Buffer, base: &Datatype, members: &[Member], odditi
     // Every key was made from an index of `labels` just above.
     match DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), labels) {
         Ok(array) => Arc::new(array),
-        Err(_) => arrow::array::new_null_array(
+        Err(_) => arrow_array::new_null_array(
             &DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::LargeUtf8)),
             bytes.len() / (base.size.max(1) as usize),
         ),
@@ -71,12 +72,12 @@ pub(in crate::store) fn integers(bytes: Buffer, base: &Datatype) -> Option<Array
 }
 
 fn codes(bytes: Buffer, base: &Datatype) -> Vec<i128> {
-    use arrow::array::AsArray;
-    use arrow::datatypes::{Int64Type, UInt64Type};
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Int64Type, UInt64Type};
     let Some(integers) = integers(bytes, base) else { return Vec::new() };
     let signed = integers.data_type().is_signed_integer();
     let wide = if signed { DataType::Int64 } else { DataType::UInt64 };
-    let Ok(array) = arrow::compute::cast(&integers, &wide) else { return Vec::new() };
+    let Ok(array) = arrow_cast::cast(&integers, &wide) else { return Vec::new() };
     if signed {
         array.as_primitive::<Int64Type>().values().iter().map(|code| i128::from(*code)).collect()
     } else {

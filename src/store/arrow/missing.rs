@@ -1,8 +1,10 @@
 //! The canonical missing-value test (HEP001 July, "Missing values"): `isnan(fill) ? isnan(v) : v == fill`.
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, make_array};
-use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use arrow::datatypes::{Float16Type, Float32Type, Float64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::types::{Float16Type, Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, make_array};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 
 use super::{Memory, Oddities, Parts, Resolve, decode, text};
 use crate::catalogue::{Class, DESCRIPTOR_SIZE, Datatype, Elements, Fill};
@@ -47,8 +49,8 @@ impl FillTest {
     pub fn is_nan(&self) -> bool {
         let Some(Kind::Float(fill)) = &self.0 else { return false };
         match fill.data_type() {
-            arrow::datatypes::DataType::Float16 => fill.as_primitive::<Float16Type>().value(0).is_nan(),
-            arrow::datatypes::DataType::Float32 => fill.as_primitive::<Float32Type>().value(0).is_nan(),
+            arrow_schema::DataType::Float16 => fill.as_primitive::<Float16Type>().value(0).is_nan(),
+            arrow_schema::DataType::Float32 => fill.as_primitive::<Float32Type>().value(0).is_nan(),
             _ => fill.as_primitive::<Float64Type>().value(0).is_nan(),
         }
     }
@@ -111,8 +113,8 @@ impl Kind {
         let count = array.len();
         match self {
             Kind::Float(fill) => match array.data_type() {
-                arrow::datatypes::DataType::Float16 => float_valid::<Float16Type>(array, fill, |v| v.is_nan()),
-                arrow::datatypes::DataType::Float32 => float_valid::<Float32Type>(array, fill, |v| v.is_nan()),
+                arrow_schema::DataType::Float16 => float_valid::<Float16Type>(array, fill, |v| v.is_nan()),
+                arrow_schema::DataType::Float32 => float_valid::<Float32Type>(array, fill, |v| v.is_nan()),
                 _ => float_valid::<Float64Type>(array, fill, |v| v.is_nan()),
             },
             Kind::Text(fill) => match &datatype.class {

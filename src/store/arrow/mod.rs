@@ -12,9 +12,9 @@ mod text;
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, FixedSizeBinaryArray, LargeStringArray, new_empty_array};
-use arrow::buffer::Buffer;
-use arrow::datatypes::{DataType, Field as ArrowField, Fields};
+use arrow_array::{ArrayRef, FixedSizeBinaryArray, LargeStringArray, new_empty_array};
+use arrow_buffer::Buffer;
+use arrow_schema::{DataType, Field as ArrowField, Fields};
 
 use super::{Cursor, Heap, Unresolved};
 use crate::catalogue::{ByteOrder, Class, Datatype, Descriptor, FloatFormat, ReferenceKind};
@@ -257,8 +257,9 @@ fn binary(bytes: Buffer, width: usize) -> Result<ArrayRef, DecodeError> {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Array, AsArray};
-    use arrow::datatypes::{Int32Type, Int64Type, UInt16Type};
+    use arrow_array::Array;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Int32Type, Int64Type, UInt16Type};
 
     use super::*;
     use crate::catalogue::{Charset, Field, Member, Padding};

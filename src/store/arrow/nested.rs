@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, FixedSizeListArray, LargeListArray, StructArray};
-use arrow::buffer::{Buffer, MutableBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, Field as ArrowField, Fields};
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, LargeListArray, StructArray};
+use arrow_buffer::{Buffer, MutableBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field as ArrowField, Fields};
 
 use super::{DecodeError, Oddities, Parts, arrow_type, decode};
 use crate::catalogue::{Datatype, Field};

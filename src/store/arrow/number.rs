@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
-use arrow::buffer::{Buffer, ScalarBuffer};
-use arrow::datatypes::{
-    DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::types::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
+use arrow_array::{ArrayRef, PrimitiveArray};
+use arrow_buffer::{Buffer, ScalarBuffer};
+use arrow_schema::DataType;
 use half::f16;
 
 use crate::catalogue::{ByteOrder, FloatFormat};

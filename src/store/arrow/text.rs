@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, LargeStringArray, LargeStringBuilder};
+use arrow_array::builder::LargeStringBuilder;
+use arrow_array::{ArrayRef, LargeStringArray};
 
 use super::{DecodeError, Parts};
 use crate::catalogue::Padding;

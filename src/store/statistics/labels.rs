@@ -1,9 +1,11 @@
 //! Summaries of codes that lead to labels: what [`scan::summary`] says of the dictionary array, without making one.
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, LargeStringArray, PrimitiveArray};
-use arrow::datatypes::{
-    ArrowNativeType, DataType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow_array::cast::AsArray;
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, LargeStringArray, PrimitiveArray};
+use arrow_buffer::ArrowNativeType;
+use arrow_schema::DataType;
 use bstr::ByteSlice;
 
 use super::Scalar;

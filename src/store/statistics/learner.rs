@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use arrow::array::Array;
+use arrow_array::Array;
 use parking_lot::Mutex;
 
 use super::blocks::{Blocks, GRAIN, blocks_of, rows_of};

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, UInt8Array};
-use arrow::buffer::Buffer;
-use arrow::datatypes::DataType;
+use arrow_array::{Array, ArrayRef, UInt8Array};
+use arrow_buffer::Buffer;
+use arrow_schema::DataType;
 
 use super::{Learner, Summary};
 use crate::source::Interrupt;

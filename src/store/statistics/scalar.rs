@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use arrow::datatypes::DataType;
+use arrow_schema::DataType;
 
 /// Bytes of the longest string kept as a bound.
 pub const LONGEST_TEXT: usize = 64;

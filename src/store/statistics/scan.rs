@@ -5,12 +5,16 @@
 
 use std::ops::{Add, Range};
 
-use arrow::array::{Array, ArrowPrimitiveType, AsArray, BooleanArray, FixedSizeBinaryArray, LargeStringArray};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::{
-    ArrowDictionaryKeyType, ArrowNativeType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+use arrow_array::cast::AsArray;
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::types::{
+    ArrowDictionaryKeyType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
+use arrow_array::{Array, BooleanArray, FixedSizeBinaryArray, LargeStringArray};
+use arrow_buffer::ArrowNativeType;
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
 use half::f16;
 
 use super::scalar::{LONGEST_TEXT, Scalar, Summary};
@@ -450,7 +454,7 @@ fn labels<K: ArrowDictionaryKeyType>(array: &dyn Array) -> Option<Summary> {
     let rows = array.len();
     let Some(names) = labels.as_string_opt::<i64>() else {
         // Numbers: as the rows show them.
-        return summary(arrow::compute::take(labels.as_ref(), keys, None).ok()?.as_ref());
+        return summary(arrow_select::take::take(labels.as_ref(), keys, None).ok()?.as_ref());
     };
     let mut texts = Texts::new();
     let mut nulls = keys.null_count();

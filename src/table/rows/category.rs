@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int64Array};
-use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
-use arrow::datatypes::{DataType, Int8Type, Int64Type, UInt8Type, UInt64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int8Type, Int64Type, UInt8Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int64Array};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_schema::DataType;
 use parking_lot::Mutex;
 
 use crate::source::Interrupt;
@@ -78,7 +80,7 @@ impl Rows for CategoryRows {
         let codes = self.codes.array(range.clone(), interrupt)?;
         let unsigned = codes.data_type().is_unsigned_integer();
         let wide = if unsigned { DataType::UInt64 } else { DataType::Int64 };
-        let wide = arrow::compute::cast(&codes, &wide)
+        let wide = arrow_cast::cast(&codes, &wide)
             .map_err(|error| Error::Unsupported { path: self.path.clone(), reason: error.to_string() })?;
         // An unsigned code past 2^63 turns negative here, and is out of range either way; only a signed −1 is "missing".
         let keys: ScalarBuffer<i64> = if unsigned {

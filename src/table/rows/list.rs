@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, LargeListArray, new_empty_array};
-use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{DataType, Field};
+use arrow_array::{Array, ArrayRef, LargeListArray, new_empty_array};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field};
 
 use super::offsets::Level;
 use crate::source::Interrupt;
@@ -80,7 +80,7 @@ impl Rows for ListRows {
                     pieces.push(self.read(start, end, interrupt)?);
                 }
                 let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
-                arrow::compute::concat(&pieces).map_err(|error| self.arrow_error(&error))?
+                arrow_select::concat::concat(&pieces).map_err(|error| self.arrow_error(&error))?
             }
         };
         let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
@@ -105,7 +105,7 @@ impl Rows for ListRows {
 }
 
 impl ListRows {
-    fn arrow_error(&self, error: &arrow::error::ArrowError) -> Error {
+    fn arrow_error(&self, error: &arrow_schema::ArrowError) -> Error {
         Error::Unsupported { path: self.level.path.clone(), reason: error.to_string() }
     }
 }

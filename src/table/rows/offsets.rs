@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray};
-use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::datatypes::{DataType, UInt64Type};
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_schema::DataType;
 
 use crate::source::Interrupt;
 use crate::store::arrow::{Oddities, Oddity};
@@ -58,7 +60,7 @@ impl Level {
             return Ok(Entries { spans: Vec::new(), nulls: None });
         }
         let offsets = self.offsets.array(range.start..range.end + 1, interrupt)?;
-        let offsets = arrow::compute::cast(&offsets, &DataType::UInt64)
+        let offsets = arrow_cast::cast(&offsets, &DataType::UInt64)
             .map_err(|error| Error::Unsupported { path: self.path.clone(), reason: format!("OFFSETS: {error}") })?;
         let offsets = offsets.as_primitive::<UInt64Type>();
         let mask = self.mask.as_ref().map(|mask| mask.array(range.clone(), interrupt)).transpose()?;

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, LargeStringBuilder};
-use arrow::datatypes::{DataType, UInt8Type};
+use arrow_array::ArrayRef;
+use arrow_array::builder::LargeStringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt8Type;
+use arrow_schema::DataType;
 
 use super::offsets::Level;
 use crate::source::Interrupt;

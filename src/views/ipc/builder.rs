@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Fields};
+use arrow_schema::{DataType, Fields};
 
 use super::dictionary::Dictionary;
 use super::plan::{Domain, INLINE, Kind, Node, Role, Shared, Stream, VIEW, Views};

@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, LargeStringArray, UInt64Array};
-use arrow::buffer::Buffer;
-use arrow::datatypes::{DataType, Int64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, LargeStringArray, UInt64Array};
+use arrow_buffer::Buffer;
+use arrow_schema::DataType;
 
 use crate::catalogue::{Class, Datatype};
 
@@ -55,7 +58,7 @@ impl Dictionary {
         if kept.len() == labels.len() {
             return Some(Self { labels: labels.clone(), ordered, keys: Keys::Same });
         }
-        let labels = arrow::compute::take(labels, &UInt64Array::from(kept), None).ok()?;
+        let labels = arrow_select::take::take(labels, &UInt64Array::from(kept), None).ok()?;
         Some(Self { labels, ordered, keys: Keys::Position(keys) })
     }
 
@@ -144,7 +147,7 @@ impl Dictionary {
                 Some(&named)
             }
         };
-        let wide = arrow::compute::cast(dictionary.keys(), &DataType::Int64).map_err(|error| error.to_string())?;
+        let wide = arrow_cast::cast(dictionary.keys(), &DataType::Int64).map_err(|error| error.to_string())?;
         let wide = wide.as_primitive::<Int64Type>();
         let count = self.labels.len() as i64;
         let key = |key: <Int64Type as ArrowPrimitiveType>::Native| {

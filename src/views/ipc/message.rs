@@ -1,12 +1,12 @@
 //! Messages of the Arrow IPC format, each behind its length (`Message.fbs`, `File.fbs`).
 
-use arrow::datatypes::Schema;
 use arrow_ipc::convert::IpcSchemaEncoder;
 use arrow_ipc::writer::DictionaryTracker;
 use arrow_ipc::{
     Block, Buffer, DictionaryBatch, DictionaryBatchArgs, FieldNode, Footer, FooterArgs, Message, MessageArgs,
     MessageHeader, MetadataVersion, RecordBatch, RecordBatchArgs,
 };
+use arrow_schema::Schema;
 use flatbuffers::{FlatBufferBuilder, UnionWIPOffset, WIPOffset};
 
 /// First bytes of a file, and its last six.

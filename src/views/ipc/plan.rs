@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
-use arrow::datatypes::{DataType, Field};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Field};
 
 use super::builder::Builder;
 use super::dictionary::Dictionary;
@@ -223,7 +223,7 @@ fn step(
     array: &ArrayRef,
     visit: &mut dyn FnMut(&Node, usize, &ArrayRef) -> Result<(), String>,
 ) -> Result<(), String> {
-    use arrow::array::AsArray;
+    use arrow_array::cast::AsArray;
     let number = *next;
     let node = nodes.get(number).ok_or("fewer nodes than arrays")?;
     *next += 1;
@@ -236,7 +236,8 @@ fn step(
     let array = match array.data_type() {
         DataType::Dictionary(..) if !keeps_keys => {
             let keys = array.as_any_dictionary();
-            let taken = arrow::compute::take(keys.values(), keys.keys(), None).map_err(|error| error.to_string())?;
+            let taken =
+                arrow_select::take::take(keys.values(), keys.keys(), None).map_err(|error| error.to_string())?;
             plain = taken;
             &plain
         }
@@ -245,7 +246,7 @@ fn step(
     let wide;
     let array = match (array.data_type(), &node.kind) {
         (DataType::Float16, Kind::Values(_)) => {
-            wide = arrow::compute::cast(array, &DataType::Float32).map_err(|error| error.to_string())?;
+            wide = arrow_cast::cast(array, &DataType::Float32).map_err(|error| error.to_string())?;
             &wide
         }
         _ => array,
@@ -295,7 +296,7 @@ pub(super) fn nulls(node: &Node, array: &ArrayRef) -> u64 {
 
 /// Length of a list or text of variable length, summed over its rows.
 pub(super) fn length(array: &ArrayRef) -> Option<u64> {
-    use arrow::array::AsArray;
+    use arrow_array::cast::AsArray;
     let offsets = match array.data_type() {
         DataType::LargeUtf8 => array.as_string::<i64>().value_offsets(),
         DataType::LargeList(_) => array.as_list::<i64>().value_offsets(),

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::buffer::BooleanBuffer;
-use arrow::datatypes::DataType;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::DataType;
 
 use super::layout::{Position, bytes_of_slots};
 use super::plan::{INLINE, Kind, Node, VIEW, Views, walk};
@@ -188,8 +189,8 @@ impl Slots<'_> {
 
 /// The texts of strings or labels.
 enum Texts<'a> {
-    Plain(&'a arrow::array::LargeStringArray),
-    Labels { keys: Vec<Option<usize>>, labels: &'a arrow::array::LargeStringArray },
+    Plain(&'a arrow_array::LargeStringArray),
+    Labels { keys: Vec<Option<usize>>, labels: &'a arrow_array::LargeStringArray },
 }
 
 impl<'a> Texts<'a> {

@@ -1,6 +1,6 @@
 //! The schema: fields with what is known of columns, and row labels for pandas.
 
-use arrow::datatypes::{DataType, Field, Metadata, Schema};
+use arrow_schema::{DataType, Field, Metadata, Schema};
 
 use super::IpcColumn;
 use super::plan::{self, Kind, Plan};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::AsArray;
-use arrow::buffer::Buffer;
-use arrow::datatypes::{DataType, Schema};
+use arrow_array::cast::AsArray;
+use arrow_buffer::Buffer;
+use arrow_schema::{DataType, Schema};
 
 use super::IpcColumn;
 use super::dictionary::Dictionary;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::Array;
+use arrow_array::Array;
 use parking_lot::Mutex;
 
 use super::IpcColumn;

@@ -1,6 +1,6 @@
 //! Datatypes in words.
 
-use arrow::datatypes::DataType;
+use arrow_schema::DataType;
 use serde_json::{Value, json};
 
 use crate::catalogue::{ByteOrder, Charset, Class, Datatype, FloatFormat, Padding, ReferenceKind};

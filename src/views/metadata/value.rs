@@ -1,7 +1,7 @@
 //! Values of attributes as JSON and as text.
 
-use arrow::array::ArrayRef;
-use arrow::buffer::Buffer;
+use arrow_array::ArrayRef;
+use arrow_buffer::Buffer;
 use serde_json::Value;
 
 use crate::catalogue::{Attribute, Datatype, Elements};

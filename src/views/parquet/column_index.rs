@@ -138,7 +138,7 @@ impl PageValues {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{ArrayRef, Float32Array, Int32Array};
+    use arrow_array::{ArrayRef, Float32Array, Int32Array};
 
     use super::super::tests::learnt;
     use super::*;

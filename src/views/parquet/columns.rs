@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
-use arrow::datatypes::{Field, Fields, Schema};
+use arrow_array::ArrayRef;
+use arrow_schema::{Field, Fields, Schema};
 use parquet::basic::Type;
 use parquet::schema::types::SchemaDescriptor;
 

@@ -5,8 +5,10 @@
 
 use std::collections::HashMap;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Int8Type, Int32Type, Int64Type, UInt8Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int8Type, Int32Type, Int64Type, UInt8Type};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
 
 use super::levels::{append_packed_header, packed_bytes};
 use super::plain::{Selection, append_cells, append_mapped};
@@ -272,6 +274,6 @@ impl Dictionary {
     }
 }
 
-fn keyed(array: &ArrayRef) -> Result<&dyn arrow::array::AnyDictionaryArray, String> {
+fn keyed(array: &ArrayRef) -> Result<&dyn arrow_array::AnyDictionaryArray, String> {
     array.as_any_dictionary_opt().ok_or_else(|| format!("{} is no dictionary", array.data_type()))
 }

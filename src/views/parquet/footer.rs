@@ -309,7 +309,7 @@ fn statistics(leaf: &Leaf, summary: &Summary, metadata: &mut Struct<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use arrow::datatypes::{DataType, Field, Schema};
+    use arrow_schema::{DataType, Field, Schema};
     use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
     use super::super::layout::{Groups, LeafSize, Measured, Page, Pages};

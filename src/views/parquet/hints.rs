@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, LargeStringArray};
+use arrow_array::{ArrayRef, LargeStringArray};
 
 use crate::catalogue::{Class, Datatype, Member};
 use crate::store::arrow::is_shown_as_stored;

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, LargeStringArray};
-use arrow::record_batch::RecordBatch;
+use arrow_array::RecordBatch;
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, LargeStringArray};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::BoundaryOrder;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};

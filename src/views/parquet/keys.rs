@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use arrow::datatypes::{Fields, Schema};
+use arrow_schema::{Fields, Schema};
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
 
 use super::columns::ParquetColumn;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
 
 use super::dictionary::Dictionary;
 use super::levels::{Levels, bit_width, equal_bytes, most_bytes};
@@ -271,7 +272,7 @@ impl Leaf {
         if self.looked_up {
             let dictionary = shredded.values.as_any_dictionary_opt();
             let dictionary = dictionary.ok_or_else(|| format!("{} is no dictionary", shredded.values.data_type()))?;
-            let looked_up = arrow::compute::take(dictionary.values(), dictionary.keys(), None);
+            let looked_up = arrow_select::take::take(dictionary.values(), dictionary.keys(), None);
             shredded.values = looked_up.map_err(|error| error.to_string())?;
         }
         Ok(shredded)
@@ -287,7 +288,7 @@ fn body(bytes: Option<u64>, shredded: &Shredded) -> Result<Body, String> {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{DictionaryArray, Int64Array, LargeStringArray};
+    use arrow_array::{DictionaryArray, Int64Array, LargeStringArray};
 
     use super::super::hints::Hints;
     use super::super::shape::Shape;

@@ -5,7 +5,7 @@
 //! decodes at full speed, and the largest size is a function of the number of levels. Equal levels are the rule (a
 //! nullable column without a null, the definition levels of arrays), and RLE lets a reader skip looking at them.
 
-use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 /// Bytes in front of the levels that say how many follow.
 const PREFIX: u64 = 4;

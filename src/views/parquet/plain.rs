@@ -1,13 +1,18 @@
 //! Values as PLAIN wants them (parquet-format, `Encodings.md`): little-endian cells, bits, texts behind their lengths.
 //! Whatever is null is left out.
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanBufferBuilder};
-use arrow::buffer::BooleanBuffer;
-use arrow::datatypes::{
-    ArrowNativeType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    ToByteSlice, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+use arrow_array::cast::AsArray;
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::types::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
-use arrow::util::bit_iterator::BitSliceIterator;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::BooleanBuffer;
+use arrow_buffer::BooleanBufferBuilder;
+use arrow_buffer::bit_iterator::BitSliceIterator;
+use arrow_buffer::{ArrowNativeType, ToByteSlice};
+use arrow_schema::DataType;
 
 use super::levels::append_bits;
 

@@ -1,6 +1,6 @@
 //! The schema in the footer: what `parquet` makes of an Arrow schema, written with our own Thrift.
 
-use arrow::datatypes::Schema;
+use arrow_schema::Schema;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit};
 use parquet::schema::types::{SchemaDescriptor, Type};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Field, Fields};
+use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_schema::{DataType, Field, Fields};
 
 use super::dictionary::Dictionary;
 use super::hints::Hints;

@@ -3,9 +3,10 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::util::bit_iterator::BitSliceIterator;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::bit_iterator::BitSliceIterator;
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 
 use super::levels::Levels;
 use super::plain::Selection;

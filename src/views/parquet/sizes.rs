@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef};
 
 use super::columns::{ParquetColumn, Prepared};
 use super::layout::{Groups, Measured, PAGE_BYTES, Page};

@@ -98,7 +98,7 @@ mod tests {
         let groups = Groups { rows: 300_000, per_group: 131_072 };
         let bounds = |odd: Option<f64>| {
             let values = (0..300_000).map(|row| if row / 131_072 == 1 { odd } else { Some(row as f64) });
-            let learner = super::super::tests::learnt(values.collect::<arrow::array::Float64Array>());
+            let learner = super::super::tests::learnt(values.collect::<arrow_array::Float64Array>());
             let summaries = summaries(&learner.shown().unwrap(), &groups, Physical::Double);
             [0, 1, 2].map(|group| summaries[&group].bounds.is_some())
         };

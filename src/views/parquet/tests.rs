@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::sync::{Arc, Weak};
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, DictionaryArray, FixedSizeListArray, Float16Array, Float64Array, Int8Array, Int16Array,
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, FixedSizeListArray, Float16Array, Float64Array, Int8Array, Int16Array,
     Int64Array, LargeListArray, LargeStringArray, StringArray, UInt8Array, UInt32Array,
 };
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::compute::concat_batches;
-use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
-use arrow::record_batch::RecordBatch;
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field};
+use arrow_select::concat::concat_batches;
 use half::f16;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
@@ -125,9 +127,9 @@ fn values_of_many_types() {
     let batch = read(&all);
     let ints = |name: &str| batch[name].clone();
     assert_eq!(ints("i8").as_primitive::<Int8Type>().values(), &[-128, 0, 127]);
-    assert_eq!(ints("u8").as_primitive::<arrow::datatypes::UInt8Type>().values(), &[0, 255, 128]);
+    assert_eq!(ints("u8").as_primitive::<arrow_array::types::UInt8Type>().values(), &[0, 255, 128]);
     assert_eq!(ints("i16").as_primitive::<Int16Type>().values(), &[-1, 2, 3]);
-    assert_eq!(ints("u32").as_primitive::<arrow::datatypes::UInt32Type>().values(), &[u32::MAX, 0, 1]);
+    assert_eq!(ints("u32").as_primitive::<arrow_array::types::UInt32Type>().values(), &[u32::MAX, 0, 1]);
     assert_eq!(ints("f16").as_primitive::<Float32Type>().values(), &[1.0, f32::INFINITY, 0.5]);
     let n = ints("n");
     assert_eq!(n.as_primitive::<Float64Type>().iter().collect::<Vec<_>>(), [Some(0.5), None, Some(-0.0)]);
@@ -365,7 +367,7 @@ proptest! {
             rows("t", nullable(Arc::new(LargeStringArray::from(texts.clone()))), bounded),
             rows("u", nullable(Arc::new(LargeStringArray::from(texts.clone()))), Hints::default()),
             rows("n", nullable(Arc::new(Int64Array::from(numbers.clone()))), Hints::default()),
-            column("f", arrow::array::BooleanArray::from(flags.clone()), Hints::default()),
+            column("f", arrow_array::BooleanArray::from(flags.clone()), Hints::default()),
         ]);
         let all = bytes(&view);
         let batch = read(&all);

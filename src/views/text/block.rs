@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef};
 use bstr::{BString, ByteSlice};
 
 use super::cell::{Column, Frame, NoText};

@@ -5,10 +5,12 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, AsArray, PrimitiveArray};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes as types;
-use arrow::datatypes::{ArrowPrimitiveType, DataType};
+use arrow_array::cast::AsArray;
+use arrow_array::types;
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::{Array, PrimitiveArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
 
 use super::nested::{Dictionary, List, Struct};
 use super::number::{self, Float, Integer};
@@ -270,7 +272,7 @@ impl<S: Style, T: Float> Cell<S> for Floats<'_, T> {
     }
 }
 
-struct Booleans<'a>(&'a arrow::buffer::BooleanBuffer);
+struct Booleans<'a>(&'a arrow_buffer::BooleanBuffer);
 
 impl<S: Style> Cell<S> for Booleans<'_> {
     #[inline]

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::DataType;
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
 
 use super::cell::{Cell, Frame, column_of};
 use super::style::{Csv, Plain};

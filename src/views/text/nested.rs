@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use arrow::array::{AnyDictionaryArray, Array, FixedSizeListArray, GenericListArray, OffsetSizeTrait, StructArray};
-use arrow::buffer::NullBuffer;
+use arrow_array::{AnyDictionaryArray, Array, FixedSizeListArray, GenericListArray, OffsetSizeTrait, StructArray};
+use arrow_buffer::NullBuffer;
 
 use super::cell::{Cell, Column, Frame, NoText, column_by, column_of};
 use super::room::SLACK;

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use arrow::datatypes::ArrowNativeType;
+use arrow_buffer::ArrowNativeType;
 use half::f16;
 
 /// An integer with a decimal text.

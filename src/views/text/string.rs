@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use arrow::array::{FixedSizeBinaryArray, GenericByteArray, OffsetSizeTrait};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::ByteArrayType;
+use arrow_array::types::ByteArrayType;
+use arrow_array::{FixedSizeBinaryArray, GenericByteArray, OffsetSizeTrait};
+use arrow_buffer::NullBuffer;
 
 use super::cell::{Cell, Frame, column_by, column_of};
 use super::style::Style;

@@ -1,6 +1,6 @@
 //! How wide a value can be, from its type alone.
 
-use arrow::datatypes::DataType;
+use arrow_schema::DataType;
 
 use super::block::Format;
 use super::csv::CsvOptions;

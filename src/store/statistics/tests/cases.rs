@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::types::Int32Type;
+use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Float32Array, Float64Array, Int32Array, Int64Array,
     LargeStringArray, StructArray, UInt64Array,
 };
-use arrow::datatypes::Int32Type;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::types::Int64Type;
+use arrow_array::{
     Array, ArrayRef, DictionaryArray, Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, UInt8Array,
     UInt16Array, UInt32Array, UInt64Array,
 };
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int64Type};
+use arrow_cast::cast;
+use arrow_schema::DataType;
 use proptest::prelude::*;
 
 use super::super::{Labels, summary};

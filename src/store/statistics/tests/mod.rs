@@ -7,7 +7,7 @@ mod stored;
 
 use std::sync::{Arc, Weak};
 
-use arrow::array::ArrayRef;
+use arrow_array::ArrayRef;
 
 use super::{Learner, Statistics};
 use crate::catalogue::ObjectId;

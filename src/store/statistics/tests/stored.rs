@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow::array::{Array, ArrayRef};
-use arrow::buffer::Buffer;
-use arrow::datatypes::DataType;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::Buffer;
+use arrow_schema::DataType;
 use proptest::prelude::*;
 
 use super::super::{GRAIN, Learner, Observed, Statistics, Summary};

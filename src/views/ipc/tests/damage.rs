@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Int64Array, LargeStringArray};
+use arrow_array::{Int64Array, LargeStringArray};
 
 use super::*;
 

@@ -8,9 +8,9 @@ mod types;
 use std::io::Cursor;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_ipc::reader::FileReader;
+use arrow_schema::{DataType, SchemaRef};
 
 use super::table::Grain;
 use super::{IpcColumn, IpcView};
@@ -67,7 +67,7 @@ fn read(bytes: Vec<u8>) -> (SchemaRef, Vec<RecordBatch>) {
 /// The only column, in one array.
 fn only(column: IpcColumn) -> ArrayRef {
     let (schema, batches) = read(whole(&view(vec![column])));
-    arrow::compute::concat_batches(&schema, &batches).unwrap().column(0).clone()
+    arrow_select::concat::concat_batches(&schema, &batches).unwrap().column(0).clone()
 }
 
 fn integer(size: u64, signed: bool) -> Datatype {

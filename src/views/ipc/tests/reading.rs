@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Int32Array, Int64Array, LargeListArray,
     LargeStringArray, StructArray,
 };
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::{Field, Fields, Int32Type, Int64Type};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{Field, Fields};
 use proptest::prelude::*;
 
 use super::*;
@@ -112,10 +113,10 @@ fn case(kind: u8, seed: &[u8]) -> Case {
 
 /// Rows as text, so that types that mean the same compare.
 fn shown(array: &ArrayRef) -> Vec<String> {
-    use arrow::util::display::{ArrayFormatter, FormatOptions};
+    use arrow_cast::{display::ArrayFormatter, display::FormatOptions};
     let options = FormatOptions::default().with_null("null");
     let plain = match array.data_type() {
-        DataType::Dictionary(..) | DataType::Utf8View => arrow::compute::cast(array, &DataType::LargeUtf8).unwrap(),
+        DataType::Dictionary(..) | DataType::Utf8View => arrow_cast::cast(array, &DataType::LargeUtf8).unwrap(),
         _ => array.clone(),
     };
     let formatter = ArrayFormatter::try_new(plain.as_ref(), &options).unwrap();
@@ -140,7 +141,7 @@ proptest! {
         let bytes = whole(&view(columns()).cut(grain));
         let (schema, batches) = read(bytes.clone());
         prop_assert_eq!(batches.len(), seed.len().div_ceil(1 << batch));
-        let all = arrow::compute::concat_batches(&schema, &batches).unwrap();
+        let all = arrow_select::concat::concat_batches(&schema, &batches).unwrap();
         for ((_, expected), column) in cases.iter().zip(all.columns()) {
             prop_assert_eq!(shown(column), shown(expected));
         }
@@ -161,7 +162,7 @@ fn pieces_without_items_lie_between_others() {
     let (column, expected) = case(6, &[83, 30, 31, 54, 83, 110, 246, 218, 94, 220, 52, 112]);
     let grain = Grain { batch: 8, piece: 1, variable: 1 };
     let (schema, batches) = read(whole(&view(vec![column]).cut(grain)));
-    let all = arrow::compute::concat_batches(&schema, &batches).unwrap();
+    let all = arrow_select::concat::concat_batches(&schema, &batches).unwrap();
     assert_eq!(shown(all.column(0)), shown(&expected));
 }
 

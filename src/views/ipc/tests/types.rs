@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, Float16Array,
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, Float16Array,
     Float64Array, Int16Array, Int32Array, Int64Array, LargeListArray, LargeStringArray, StructArray, UInt8Array,
 };
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, Field, Fields, Float32Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, Fields};
 use half::f16;
 
 use super::*;
 
 fn texts(array: &ArrayRef) -> Vec<Option<String>> {
-    let plain = arrow::compute::cast(array, &DataType::LargeUtf8).unwrap();
+    let plain = arrow_cast::cast(array, &DataType::LargeUtf8).unwrap();
     plain.as_string::<i64>().iter().map(|text| text.map(str::to_owned)).collect()
 }
 
@@ -95,7 +97,7 @@ fn labels_of_numbers_and_none_at_all() {
     // A set with a NaN is refused by pandas: each value for itself.
     let numbers = Arc::new(Float64Array::from(vec![0.5, f64::NAN]));
     let array = only(memory("x", categories(vec![Some(0), None], numbers), None));
-    let array = array.as_primitive::<arrow::datatypes::Float64Type>();
+    let array = array.as_primitive::<arrow_array::types::Float64Type>();
     assert_eq!(array.iter().collect::<Vec<_>>(), [Some(0.5), None]);
     let nothing = Arc::new(LargeStringArray::from(Vec::<&str>::new()));
     assert_eq!(texts(&only(memory("x", categories(vec![None, None], nothing), None))), [None, None]);

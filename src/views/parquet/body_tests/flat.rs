@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, FixedSizeBinaryArray, Float16Array, Float32Array, Float64Array, Int8Array,
     Int16Array, Int32Array, Int64Array, LargeStringArray, UInt8Array, UInt16Array, UInt64Array,
 };
-use arrow::datatypes::{DataType, Int32Type, Int64Type};
+use arrow_schema::DataType;
 use half::f16;
 
 use super::read_back;
@@ -337,7 +338,7 @@ fn what_does_not_fit_is_an_error_and_no_panic() {
     for (data_type, word) in [
         (DataType::FixedSizeBinary(0), "without bytes"),
         (DataType::FixedSizeBinary(i32::MAX), "bytes, more than"),
-        (DataType::Struct(arrow::datatypes::Fields::empty()), "a compound without fields"),
+        (DataType::Struct(arrow_schema::Fields::empty()), "a compound without fields"),
         (DataType::Date32, "no place"),
     ] {
         let why = Shape::new("x", &data_type, false, &Hints::default()).unwrap_err();

@@ -8,8 +8,8 @@ mod tree;
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::Schema;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::Schema;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups};
@@ -145,9 +145,9 @@ fn read_back(shape: &Shape, pages: &[ArrayRef]) -> ArrayRef {
     let reader = ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, rows.max(1), None).unwrap();
     let batches: Vec<RecordBatch> = reader.map(|batch| batch.unwrap()).collect();
     if batches.is_empty() {
-        return arrow::array::new_empty_array(shape.field().data_type());
+        return arrow_array::new_empty_array(shape.field().data_type());
     }
-    let batch = arrow::compute::concat_batches(&batches.first().unwrap().schema(), &batches).unwrap();
+    let batch = arrow_select::concat::concat_batches(&batches.first().unwrap().schema(), &batches).unwrap();
     assert_eq!(batch.schema().field(0).data_type(), shape.field().data_type());
     batch.column(0).clone()
 }

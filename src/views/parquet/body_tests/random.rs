@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, Float16Array,
     Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeListArray, LargeStringArray, StructArray,
     UInt8Array, UInt64Array,
 };
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, Field, FieldRef, Int32Type, Int64Type};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, FieldRef};
 use half::f16;
 use proptest::prelude::*;
 

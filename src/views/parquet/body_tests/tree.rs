@@ -1,10 +1,12 @@
 //! Values of any type as a tree, to compare arrays of different layouts.
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{
-    DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]

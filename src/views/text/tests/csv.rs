@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::types::Int64Type;
+use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeBinaryArray, Float64Array, Int8Array, Int32Array,
     ListArray, StringArray,
 };
-use arrow::datatypes::Int64Type;
 use proptest::prelude::*;
 
 use super::super::{CsvOptions, CsvOptionsError, Format, TextView};

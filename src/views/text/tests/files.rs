@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, FixedSizeBinaryArray, Float64Array, Int64Array, StringArray};
+use arrow_array::{ArrayRef, FixedSizeBinaryArray, Float64Array, Int64Array, StringArray};
 
 use super::super::{BlockCache, Format, TextView};
 use super::{cache, column, usual, whole};

@@ -7,7 +7,7 @@ mod values;
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow_array::ArrayRef;
 
 use super::{BlockCache, CsvOptions, Format, TextColumn, TextView};
 use crate::source::Interrupt;

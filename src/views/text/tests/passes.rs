@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use arrow::array::{ArrayRef, Int64Array, LargeBinaryArray};
+use arrow_array::{ArrayRef, Int64Array, LargeBinaryArray};
 use parking_lot::Mutex;
 
 use super::super::{BlockCache, Format, TextView};
@@ -186,7 +186,7 @@ fn rows_that_come_short_are_an_error() {
         fn len(&self) -> u64 {
             self.0.len()
         }
-        fn data_type(&self) -> &arrow::datatypes::DataType {
+        fn data_type(&self) -> &arrow_schema::DataType {
             self.0.data_type()
         }
         fn nullable(&self) -> bool {

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::Array;
-use arrow::array::{
+use arrow_array::Array;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, Float16Array, Float32Array,
     Float64Array, Int8Array, Int32Array, Int64Array, LargeStringArray, ListArray, NullArray, StringArray, StructArray,
     UInt64Array,
 };
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Field, Float64Type, Int32Type, Int64Type};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field};
 use half::f16;
 use proptest::prelude::*;
 
@@ -175,7 +176,7 @@ fn names_are_quoted_and_repaired() {
 
 #[test]
 fn types_without_text_are_errors() {
-    let dates = a(arrow::array::Date32Array::from(vec![1]));
+    let dates = a(arrow_array::Date32Array::from(vec![1]));
     let view = view(Format::Csv, &[dates]);
     let error = view.size(Effort::Exact, &Interrupt::new()).unwrap_err();
     assert_eq!(error.to_string(), "a: values of type Date32 have no text");
