@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::attributes::{any, boolean, references, strings, text, unsigned};
 use super::columns::{self, Candidate, Kind};
 use super::{consistency, indexes};
 use crate::catalogue::{self, Group, Object, ObjectId, attribute, join};
+use crate::dialects::attributes::{any, boolean, references, strings, text, unsigned};
 use crate::source::Interrupt;
 use crate::store::statistics::Observed;
 use crate::store::{DatasetRows, File};

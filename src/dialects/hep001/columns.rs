@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::attributes::{any, references, strings, text};
 use super::build::{CATEGORIES, COLUMN_LIST, Parts, SEARCH_INDEX_GROUPS};
 use super::lists;
 use crate::catalogue::{Attribute, Class, Dataset, Group, Object, ObjectId, attribute};
+use crate::dialects::attributes::{any, references, strings, text};
 use crate::source::Interrupt;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
 use crate::table::{Finding, Storage};

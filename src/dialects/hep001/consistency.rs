@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use bstr::{BString, ByteSlice};
 
-use super::attributes::{any, references, text};
 use super::build::{CATEGORIES, COLUMN_LIST, INDEX_LIST, Parts, SEARCH_INDEX_LIST};
 use super::columns::{Candidate, Kind};
 use super::parse_version;
 use crate::catalogue::{Fill, ObjectId, attribute};
+use crate::dialects::attributes::{any, references, text};
 use crate::table::Finding;
 
 /// Every rule but those on `column-order` and search indexes.

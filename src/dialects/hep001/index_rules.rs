@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::attributes::{any, boolean, references, text, unsigned};
 use super::build::Parts;
 use super::columns::{self, Candidate};
 use crate::catalogue::{
     ByteOrder, Class, Dataset, Datatype, Elements, FloatFormat, Group, Layout, Object, attribute, join,
 };
+use crate::dialects::attributes::{any, boolean, references, text, unsigned};
 use crate::store::arrow::FillTest;
 use crate::store::{self, DatasetRows, Rows};
 use crate::table::{Absent, BloomScheme, CategoryRows, Column, IndexForm, IndexKind, Labels, Table};

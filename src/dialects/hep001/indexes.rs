@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::attributes::{any, references, text, unsigned};
 use super::build::{COLUMN_LIST, Parts, SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST};
 use super::columns::Candidate;
 use super::index_rules::Subject;
 use crate::catalogue::{Dataset, Group, Object, ObjectId, join};
+use crate::dialects::attributes::{any, references, text, unsigned};
 use crate::source::Interrupt;
 use crate::table::{Absent, Finding, IndexForm, SearchIndex, Table};
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::attributes::text;
 use super::build::Parts;
 use super::columns::{dataset_rows, is_list, open as open_dataset};
 use crate::catalogue::{Attribute, Class, Dataset, Group, Object, ObjectId, join};
+use crate::dialects::attributes::text;
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, Rows, Tally};
 use crate::table::{Finding, ListRows, StringRows};

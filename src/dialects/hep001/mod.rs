@@ -3,7 +3,6 @@
 //! The April 2026 draft, the July 2026 draft and those between them all say `VERSION = "1.0"`, so each feature is told by
 //! what is in the group, never by the version string; files that mix drafts are served.
 
-mod attributes;
 mod build;
 mod columns;
 mod consistency;
@@ -14,7 +13,7 @@ mod lists;
 use crate::catalogue::Attribute;
 use crate::table::Finding;
 
-pub use attributes::{text, unsigned};
+pub use super::attributes::{text, unsigned};
 pub use build::build;
 
 /// Highest `MAJOR` of `VERSION` that this program implements.

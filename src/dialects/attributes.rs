@@ -1,4 +1,4 @@
-//! Attributes as HEP001 uses them: read leniently, whatever string or integer storage a producer chose.
+//! Reads attributes leniently: in whatever string or integer storage a producer chose.
 
 use bstr::{BString, ByteSlice};
 
