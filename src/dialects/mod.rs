@@ -2,4 +2,5 @@
 //! [`Table`](crate::table::Table) of them; nothing above knows which dialect a table came from.
 
 mod attributes;
+mod datasets;
 pub mod hep001;

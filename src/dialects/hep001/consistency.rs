@@ -4,9 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use bstr::{BString, ByteSlice};
 
-use super::build::{CATEGORIES, COLUMN_LIST, INDEX_LIST, Parts, SEARCH_INDEX_LIST};
-use super::columns::{Candidate, Kind};
-use super::parse_version;
+use super::columns::Candidate;
+use super::members::Kind;
+use super::names::{CATEGORIES, COLUMN_LIST, INDEX_LIST, RESERVED, ROWS, SEARCH_INDEX_LIST};
+use super::parts::Parts;
+use super::recognition::parse_version;
 use crate::catalogue::{Fill, ObjectId, attribute};
 use crate::dialects::attributes::{any, references, text};
 use crate::table::Finding;
@@ -33,7 +35,7 @@ fn version(parts: &mut Parts<'_>) {
 
 fn lengths(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], rows: Option<u64>) {
     let Some(rows) = rows else { return };
-    let declared = attribute(&parts.group.attributes, "NROWS").is_some();
+    let declared = attribute(&parts.group.attributes, ROWS).is_some();
     for candidate in candidates.iter().filter(|candidate| candidate.is_shown()) {
         let Some(extent) = candidate.extent else { continue };
         let path = parts.path_of(candidate.name.as_bstr());
@@ -65,14 +67,15 @@ fn index_links(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
         candidates.iter().map(|candidate| (candidate.id, targets(candidate, &INDEX_LIST))).collect();
     let back: HashMap<ObjectId, HashSet<ObjectId>> =
         candidates.iter().map(|candidate| (candidate.id, targets(candidate, &COLUMN_LIST))).collect();
-    let name_of = |id: &ObjectId| candidates.iter().find(|candidate| candidate.id == *id).map(|c| c.name.clone());
+    let name_of = |id: &ObjectId| candidates.iter().find(|candidate| candidate.id == *id).map(|c| c.name);
+    let unnamed = BString::default();
     let rule = "HEP001 §7.2: a column and its index refer to each other";
     for candidate in candidates {
         for index in forth.get(&candidate.id).into_iter().flatten() {
             match back.get(index) {
                 Some(columns) if columns.contains(&candidate.id) => {}
                 Some(_) => {
-                    let found = format!("{:?} does not list it back", name_of(index).unwrap_or_default());
+                    let found = format!("{:?} does not list it back", name_of(index).unwrap_or(&unnamed));
                     parts.findings.push(Finding::new(parts.path_of(candidate.name.as_bstr()), rule, found));
                 }
                 None => parts.findings.push(Finding::new(
@@ -86,7 +89,7 @@ fn index_links(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
             if let Some(indexes) = forth.get(column)
                 && !indexes.contains(&candidate.id)
             {
-                let found = format!("{:?} does not refer to it", name_of(column).unwrap_or_default());
+                let found = format!("{:?} does not refer to it", name_of(column).unwrap_or(&unnamed));
                 parts.findings.push(Finding::new(parts.path_of(candidate.name.as_bstr()), rule, found));
             }
         }
@@ -129,8 +132,7 @@ fn values(parts: &mut Parts<'_>, candidate: &Candidate<'_>) {
     if let Some(Fill::Unreadable(reason)) = candidate.dataset.map(|dataset| &dataset.fill) {
         parts.findings.push(Finding::new(&path, "HEP001 §6.4: the fill value can be read", reason));
     }
-    let reserved = ["_search_indexes", "SEARCH_INDEXES", "CATEGORIES", "NROWS", "GENERATION", "INDEX_COLUMNS"];
-    if candidate.is_shown() && reserved.iter().any(|name| candidate.name == *name) {
+    if candidate.is_shown() && RESERVED.iter().any(|name| candidate.name == *name) {
         parts.findings.push(Finding::new(
             &path,
             "HEP001 §6.1: a column has no reserved name",
@@ -148,7 +150,7 @@ pub(super) fn column_order(
 ) {
     let rule = "HEP001 §9: column-order lists every column once, and columns only";
     let columns: HashSet<&BString> =
-        candidates.iter().filter(|candidate| candidate.is_shown()).map(|candidate| &candidate.name).collect();
+        candidates.iter().filter(|candidate| candidate.is_shown()).map(|candidate| candidate.name).collect();
     let mut seen = HashSet::new();
     for name in listed {
         if !seen.insert(name) {

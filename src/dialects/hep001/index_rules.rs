@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use super::build::Parts;
-use super::columns::{self, Candidate};
+use super::columns::Candidate;
+use super::names::{GENERATION, ROWS, SOURCE_GENERATION, SOURCE_ROWS, VALUES};
+use super::parts::Parts;
 use crate::catalogue::{
     ByteOrder, Class, Dataset, Datatype, Elements, FloatFormat, Group, Layout, Object, attribute, join,
 };
 use crate::dialects::attributes::{any, boolean, references, text, unsigned};
+use crate::dialects::datasets;
 use crate::store::arrow::FillTest;
 use crate::store::{self, DatasetRows, Rows};
 use crate::table::{Absent, BloomScheme, CategoryRows, Column, IndexForm, IndexKind, Labels, Table};
-
-/// Spellings of the reference of a bitmap to its values.
-const VALUES: [&str; 2] = ["VALUES", "_values"];
 
 /// A search index while its rules are checked.
 pub(super) struct Subject<'a> {
@@ -84,14 +83,12 @@ impl Subject<'_> {
     fn tokens(&self, parts: &Parts<'_>) -> Checked<bool> {
         let (own, of_table) = (&self.dataset.attributes, &parts.group.attributes);
         let has = |attributes, name: &str| attribute(attributes, name).is_some();
-        let is_july = has(of_table, "NROWS")
-            || has(of_table, "GENERATION")
-            || has(own, "SOURCE_GENERATION")
-            || has(own, "SOURCE_NROWS");
+        let is_july =
+            has(of_table, ROWS) || has(of_table, GENERATION) || has(own, SOURCE_GENERATION) || has(own, SOURCE_ROWS);
         if !is_july {
             return Ok(false);
         }
-        for (token, state) in [("SOURCE_GENERATION", "GENERATION"), ("SOURCE_NROWS", "NROWS")] {
+        for (token, state) in [(SOURCE_GENERATION, GENERATION), (SOURCE_ROWS, ROWS)] {
             let (token_is, state_is) = (uint64(own, token), uint64(of_table, state));
             let say = |value: Option<u64>| value.map_or("no uint64".to_owned(), |value| value.to_string());
             let rule = format!("HEP001 July: {token} of the index equals {state} of the table");
@@ -118,7 +115,7 @@ impl Subject<'_> {
     }
 
     fn open(&self, parts: &Parts<'_>, path: &str, dataset: &Dataset) -> Checked<Arc<store::Dataset>> {
-        let opened = columns::open(parts.file, path, dataset);
+        let opened = datasets::open(parts.file, path, dataset);
         opened.map_err(|reason| Absent::new("the dataset can be opened", format!("{path}: {reason}")))
     }
 

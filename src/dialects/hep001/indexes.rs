@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::build::{COLUMN_LIST, Parts, SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST};
 use super::columns::Candidate;
 use super::index_rules::Subject;
+use super::names::{COLUMN_LIST, SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST, SOURCE_GENERATION, SOURCE_ROWS};
+use super::parts::Parts;
 use crate::catalogue::{Dataset, Group, Object, ObjectId, join};
 use crate::dialects::attributes::{any, references, text, unsigned};
 use crate::source::Interrupt;
@@ -139,8 +140,8 @@ fn one(
         bytes: dataset.len().and_then(|len| len.checked_mul(dataset.datatype.size)).unwrap_or(u64::MAX),
         columns,
         shape: dataset.shape.clone(),
-        source_generation: unsigned(&dataset.attributes, "SOURCE_GENERATION"),
-        source_rows: unsigned(&dataset.attributes, "SOURCE_NROWS"),
+        source_generation: unsigned(&dataset.attributes, SOURCE_GENERATION),
+        source_rows: unsigned(&dataset.attributes, SOURCE_ROWS),
         attributes: dataset.attributes.clone(),
     })
 }
@@ -156,7 +157,7 @@ fn form(
 ) -> Result<IndexForm, Absent> {
     let column = match covered {
         [only] if columns == 1 => {
-            table.columns.iter().find(|column| column.name == only.name).map(|column| (*only, column))
+            table.columns.iter().find(|column| column.name == *only.name).map(|column| (*only, column))
         }
         _ => None,
     };

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use super::build::Parts;
-use super::columns::{dataset_rows, is_list, open as open_dataset};
+use super::members::is_list;
+use super::names::STRINGS_CLASS;
+use super::parts::Parts;
 use crate::catalogue::{Attribute, Class, Dataset, Group, Object, ObjectId, join};
 use crate::dialects::attributes::text;
+use crate::dialects::datasets;
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, Rows, Tally};
 use crate::table::{Finding, ListRows, StringRows};
@@ -13,7 +15,7 @@ use crate::table::{Finding, ListRows, StringRows};
 /// Deepest nesting followed; each level costs a request to the worker.
 const MOST_LEVELS: usize = 32;
 
-/// A list column opened: its top level with everything below.
+/// An open list column: its top level with everything below.
 pub(super) struct List {
     path: String,
     offsets: Arc<dyn Rows>,
@@ -83,7 +85,7 @@ fn level(
         Some(Object::Group { id, attributes, .. }) if is_list(attributes) => {
             level(parts, &member, *id, attributes, depth + 1, interrupt)?.rows(u64::MAX, &Arc::default())
         }
-        Some(Object::Group { id, attributes, .. }) if text(attributes, "CLASS").as_deref() == Some("STRING_VALUES") => {
+        Some(Object::Group { id, attributes, .. }) if text(attributes, "CLASS").as_deref() == Some(STRINGS_CLASS) => {
             strings(parts, &member, *id, interrupt)?
         }
         Some(_) => return Err("VALUES is neither a dataset, a list nor STRING_VALUES".into()),
@@ -105,7 +107,7 @@ fn offsets(parts: &Parts<'_>, path: &str, group: &Group) -> Result<Arc<dyn Rows>
     if !matches!(dataset.datatype.class, Class::Integer { .. }) || dataset.datatype.size > 8 {
         return Err("OFFSETS is not of integers".into());
     }
-    let opened = open_dataset(parts.file, &join(path, b"OFFSETS"), dataset)?;
+    let opened = datasets::open(parts.file, &join(path, b"OFFSETS"), dataset)?;
     Ok(Arc::new(DatasetRows::plain(opened, u64::MAX)))
 }
 
@@ -117,7 +119,7 @@ fn mask(parts: &Parts<'_>, path: &str, group: &Group) -> Result<Option<Arc<dyn R
     if !dataset.datatype.is_boolean() {
         return Err("MASK is not of booleans".into());
     }
-    let opened = open_dataset(parts.file, &join(path, b"MASK"), dataset)?;
+    let opened = datasets::open(parts.file, &join(path, b"MASK"), dataset)?;
     Ok(Some(Arc::new(DatasetRows::plain(opened, u64::MAX))))
 }
 
@@ -132,7 +134,7 @@ fn leaf(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) -> Result<Arc<dyn 
             "a variable-length datatype",
         ));
     }
-    dataset_rows(parts.file, path, dataset, u64::MAX, &Arc::default())
+    datasets::rows(parts.file, path, dataset, u64::MAX, &Arc::default())
 }
 
 fn strings(parts: &Parts<'_>, path: &str, id: ObjectId, interrupt: &Interrupt) -> Result<Arc<dyn Rows>, String> {
@@ -143,7 +145,7 @@ fn strings(parts: &Parts<'_>, path: &str, id: ObjectId, interrupt: &Interrupt) -
     if !matches!(dataset.datatype.class, Class::Integer { signed: false, .. }) || dataset.datatype.size != 1 {
         return Err("CHARS is not of one-byte unsigned integers".into());
     }
-    let characters = open_dataset(parts.file, &join(path, b"CHARS"), dataset)?;
+    let characters = datasets::open(parts.file, &join(path, b"CHARS"), dataset)?;
     let characters = Arc::new(DatasetRows::plain(characters, u64::MAX));
     Ok(Arc::new(StringRows::new(path.to_owned(), offsets, characters, mask, u64::MAX, Arc::<Tally>::default())))
 }

@@ -2,67 +2,38 @@
 //!
 //! The April 2026 draft, the July 2026 draft and those between them all say `VERSION = "1.0"`, so each feature is told by
 //! what is in the group, never by the version string; files that mix drafts are served.
+//!
+//! Each room imports from those above it in this list:
+//!
+//! | room | what it does |
+//! | --- | --- |
+//! | `names` | what the drafts call things |
+//! | `recognition` | tells a table group by its attributes |
+//! | `parts` | holds a table group and its findings while a table is made of it |
+//! | `members` | sorts the links of a table group, from the catalogue alone |
+//! | `draft` | tells which draft a table follows |
+//! | `lists` | opens list columns |
+//! | `columns` | opens the members that are columns or serve one |
+//! | `categories` | shows codes as labels |
+//! | `consistency` | checks the rules on columns |
+//! | `index_rules` | checks the rules on one search index |
+//! | `indexes` | lists the search indexes |
+//! | `build` | makes the table |
 
 mod build;
+mod categories;
 mod columns;
 mod consistency;
+mod draft;
 mod index_rules;
 mod indexes;
 mod lists;
-
-use crate::catalogue::Attribute;
-use crate::table::Finding;
+mod members;
+mod names;
+mod parts;
+mod recognition;
 
 pub use super::attributes::{text, unsigned};
 pub use build::build;
-
-/// Highest `MAJOR` of `VERSION` that this program implements.
-const MAJOR: u64 = 1;
-
-/// What a group's attributes say of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Recognised {
-    /// No table group.
-    No,
-    /// A table group that this program serves.
-    Table,
-    /// A table group that must be refused; the finding says why.
-    Refused(Finding),
-}
-
-/// Whether a group is a HEP001 table group: by its `CLASS` attribute alone (HEP001 §5.1), in any string storage.
-pub fn recognise(path: &str, group: &[Attribute]) -> Recognised {
-    if text(group, "CLASS").as_deref() != Some("COLUMN_TABLE") {
-        return Recognised::No;
-    }
-    // A missing or odd VERSION is a finding of a table that is served all the same.
-    match text(group, "VERSION").as_deref().and_then(parse_version) {
-        Some((major, _)) if major > MAJOR => Recognised::Refused(Finding::new(
-            path,
-            "HEP001 July, \"The VERSION attribute\": a reader refuses a MAJOR above the one it implements",
-            format!("VERSION {}, implemented {MAJOR}", text(group, "VERSION").unwrap_or_default()),
-        )),
-        _ => Recognised::Table,
-    }
-}
-
-/// `MAJOR.MINOR`, compared as numbers.
-fn parse_version(version: &str) -> Option<(u64, u64)> {
-    let mut parts = version.trim().split('.');
-    let major = parts.next()?.parse().ok()?;
-    let minor = parts.next().map_or(Some(0), |minor| minor.parse().ok())?;
-    Some((major, minor))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_compare_as_numbers() {
-        assert_eq!(parse_version("1.0"), Some((1, 0)));
-        assert_eq!(parse_version("10.2"), Some((10, 2)));
-        assert_eq!(parse_version("1.0.7"), Some((1, 0)));
-        assert_eq!(parse_version("one"), None);
-    }
-}
+pub use members::{Kind, Member, members};
+pub use recognition::{Recognised, recognise};

@@ -1,0 +1,82 @@
+//! Label sets, and the columns whose codes lead into them (HEP001 §6.6).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bstr::ByteSlice;
+
+use super::names::CATEGORIES_GROUP;
+use super::parts::Parts;
+use crate::catalogue::{Attribute, Object, ObjectId, join};
+use crate::dialects::attributes::{boolean, references};
+use crate::dialects::datasets;
+use crate::source::Interrupt;
+use crate::store::{DatasetRows, Rows, Tally};
+use crate::table::{Categories, CategoryRows};
+
+/// Label sets met so far, one for each categories dataset.
+#[derive(Default)]
+pub(super) struct CategorySets {
+    sets: Vec<Categories>,
+    by_id: HashMap<ObjectId, usize>,
+}
+
+impl CategorySets {
+    /// All of them.
+    pub fn into_sets(self) -> Vec<Categories> {
+        self.sets
+    }
+
+    /// Shows the codes of the column at `path` as labels of the set that its attribute `name` refers to; also says which set that is.
+    ///
+    /// # Errors
+    /// The rule of categorical columns that it breaks.
+    pub fn label(
+        &mut self,
+        parts: &Parts<'_>,
+        path: &str,
+        (name, target): (&str, &Attribute),
+        codes: Arc<dyn Rows>,
+        tally: &Arc<Tally>,
+        interrupt: &Interrupt,
+    ) -> Result<(usize, Arc<dyn Rows>), String> {
+        let targets = references(target).ok_or_else(|| format!("{name} holds no reference"))?;
+        let [Some(id)] = targets else {
+            return Err(format!("{name} is a null or dangling reference, or not just one"));
+        };
+        if !codes.data_type().is_integer() {
+            return Err(format!("codes of type {}", codes.data_type()));
+        }
+        let set = self.get(parts, *id, interrupt).map_err(|reason| format!("{name} leads to {reason}"))?;
+        let labels = self.sets[set].labels.clone()?;
+        Ok((set, Arc::new(CategoryRows::new(path.to_owned(), codes, labels, tally.clone()))))
+    }
+
+    /// The label set of a categories dataset.
+    fn get(&mut self, parts: &Parts<'_>, id: ObjectId, interrupt: &Interrupt) -> Result<usize, String> {
+        if let Some(at) = self.by_id.get(&id) {
+            return Ok(*at);
+        }
+        let object = parts.file.object(id, interrupt).map_err(|error| error.to_string())?;
+        let Object::Dataset(dataset) = object else { return Err("no dataset".into()) };
+        if dataset.shape.len() != 1 || dataset.null {
+            return Err(format!("a dataset of rank {}, not 1", dataset.shape.len()));
+        }
+        let path = path_of(parts, id);
+        let ordered = boolean(&dataset.attributes, "ordered");
+        let labels = datasets::open(parts.file, &path, &dataset)
+            .map(|dataset| Arc::new(DatasetRows::plain(dataset, u64::MAX)) as Arc<dyn Rows>);
+        self.sets.push(Categories { path, labels, datatype: dataset.datatype.clone(), ordered });
+        self.by_id.insert(id, self.sets.len() - 1);
+        Ok(self.sets.len() - 1)
+    }
+}
+
+/// Where in the table a dataset lies; one elsewhere has no name here.
+fn path_of(parts: &Parts<'_>, id: ObjectId) -> String {
+    let direct = parts.group.links.iter().find(|link| link.target.object().is_some_and(|o| o.id() == id));
+    match direct {
+        Some(link) => parts.path_of(link.name.as_bstr()),
+        None => format!("{} (categories at {})", join(parts.path, CATEGORIES_GROUP.as_bytes()), id.address),
+    }
+}

@@ -1,0 +1,115 @@
+//! Sorts the links of a table group into columns, servants and strangers, from the catalogue alone.
+//!
+//! Nothing is opened and no worker is asked, so a directory listing can afford it for every group.
+
+use std::collections::HashSet;
+
+use bstr::BString;
+
+use super::names::{CATEGORIES, CATEGORIES_GROUP, COLUMN_LIST, COLUMN_ORDER, LIST_CLASS, SEARCH_INDEX_GROUPS};
+use crate::catalogue::{Attribute, Group, Object, ObjectId, attribute};
+use crate::dialects::attributes::{any, references, strings, text};
+
+/// What a member of a table group is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A rank-1 dataset.
+    Column,
+    /// A rank-1 dataset that labels rows and is no column of its own (April).
+    Index,
+    /// A group that holds lists.
+    List,
+    /// Labels of a categorical column that lie directly in the table group (April).
+    Categories,
+    /// A group that serves the table: of label sets, or of search indexes.
+    Servants,
+    /// Something that has no business under a table group.
+    Stranger,
+}
+
+impl Kind {
+    /// Whether it is shown in `columns/`.
+    pub fn is_shown(self) -> bool {
+        matches!(self, Self::Column | Self::Index | Self::List)
+    }
+}
+
+/// A link of a table group that leads to an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
+    /// Name of the link.
+    pub name: &'a BString,
+    /// The object that it leads to.
+    pub id: ObjectId,
+    /// What it is.
+    pub kind: Kind,
+    /// The object.
+    pub object: &'a Object,
+}
+
+impl Member<'_> {
+    /// Whether it is a servant of the table, not shown by itself. A list column with a reserved name counts as one, too.
+    pub fn is_servant(&self) -> bool {
+        self.kind == Kind::Categories || serves(self.name, self.object)
+    }
+}
+
+/// Sorts the links of a table group, in their order; those that lead to nothing are left out.
+pub fn members(group: &Group) -> Vec<Member<'_>> {
+    let labels = category_targets(group);
+    let listed: HashSet<BString> = attribute(&group.attributes, COLUMN_ORDER)
+        .and_then(strings)
+        .map(|names| names.into_iter().collect())
+        .unwrap_or_default();
+    let objects = group.links.iter().filter_map(|link| Some((&link.name, link.target.object()?)));
+    objects
+        .map(|(name, object)| {
+            let kind = kind(name, object, &labels, &listed);
+            Member { name, id: object.id(), kind, object }
+        })
+        .collect()
+}
+
+fn kind(name: &BString, object: &Object, labels: &HashSet<ObjectId>, listed: &HashSet<BString>) -> Kind {
+    match object {
+        Object::Dataset(dataset) if dataset.shape.len() == 1 && !dataset.null => {
+            let attributes = &dataset.attributes;
+            let says_categories = text(attributes, "encoding-type").as_deref() == Some("categorical")
+                && attribute(attributes, "ordered").is_some();
+            let is_listed = listed.contains(name);
+            if labels.contains(&dataset.id) || says_categories && !is_listed {
+                Kind::Categories
+            } else if any(attributes, &COLUMN_LIST).is_some() && !is_listed {
+                Kind::Index
+            } else {
+                Kind::Column
+            }
+        }
+        Object::Group { attributes, .. } if is_list(attributes) => Kind::List,
+        object if serves(name, object) => Kind::Servants,
+        _ => Kind::Stranger,
+    }
+}
+
+/// Whether a group is a list column.
+pub(super) fn is_list(attributes: &[Attribute]) -> bool {
+    text(attributes, "CLASS").as_deref() == Some(LIST_CLASS)
+}
+
+/// Whether a member is a group of label sets or of search indexes.
+fn serves(name: &BString, object: &Object) -> bool {
+    let mut reserved = SEARCH_INDEX_GROUPS.iter().chain(&[CATEGORIES_GROUP]);
+    matches!(object, Object::Group { .. }) && reserved.any(|reserved| name == *reserved)
+}
+
+/// The datasets that columns name as their categories.
+fn category_targets(group: &Group) -> HashSet<ObjectId> {
+    let objects = group.links.iter().filter_map(|link| link.target.object());
+    objects
+        .filter_map(|object| any(object.attributes(), &CATEGORIES))
+        .filter_map(|(_, attribute)| references(attribute))
+        .flatten()
+        .flatten()
+        .copied()
+        .collect()
+}

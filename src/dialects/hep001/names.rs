@@ -1,0 +1,48 @@
+//! Names of groups, attributes and members that the drafts of HEP001 give a meaning.
+//!
+//! Where a draft renamed something, the newer spelling comes first: capitals since May, underscores in April.
+
+/// `CLASS` of a table group.
+pub(super) const TABLE_CLASS: &str = "COLUMN_TABLE";
+/// `CLASS` of a list column.
+pub(super) const LIST_CLASS: &str = "LIST_COLUMN";
+/// `CLASS` of a group of strings below a list column.
+pub(super) const STRINGS_CLASS: &str = "STRING_VALUES";
+
+/// Group of the search indexes of a table.
+pub(super) const SEARCH_INDEX_GROUPS: [&str; 2] = ["SEARCH_INDEXES", "_search_indexes"];
+/// Group of the label sets of a table (May and later; April keeps them beside the columns).
+pub(super) const CATEGORIES_GROUP: &str = "CATEGORIES";
+
+/// Attribute of a column: its label set.
+pub(super) const CATEGORIES: [&str; 2] = ["CATEGORIES", "_categories"];
+/// Attribute of a column: the datasets that label its rows.
+pub(super) const INDEX_LIST: [&str; 2] = ["INDEX_LIST", "_indexes"];
+/// Attribute of an index dataset: the columns that refer to it.
+pub(super) const COLUMN_LIST: [&str; 2] = ["COLUMN_LIST", "_columns_list"];
+/// Attribute of a column: its search indexes.
+pub(super) const SEARCH_INDEX_LIST: [&str; 2] = ["SEARCH_INDEX_LIST", "_search_indexes"];
+/// Attribute of a bitmap: its values.
+pub(super) const VALUES: [&str; 2] = ["VALUES", "_values"];
+
+/// Attribute of a table: its columns in logical order.
+pub(super) const COLUMN_ORDER: &str = "column-order";
+/// Attribute of a table: its rows (July).
+pub(super) const ROWS: &str = "NROWS";
+/// Attribute of a table: a number that grows with each change of its rows (July).
+pub(super) const GENERATION: &str = "GENERATION";
+/// Attribute of a table: the columns that label rows, outermost first (July).
+pub(super) const INDEX_COLUMNS: &str = "INDEX_COLUMNS";
+/// Attribute of a table: the column that labels rows, by name.
+pub(super) const INDEX: &str = "_index";
+/// Attribute of a search index: the generation that it describes (July).
+pub(super) const SOURCE_GENERATION: &str = "SOURCE_GENERATION";
+/// Attribute of a search index: the rows that it describes (July).
+pub(super) const SOURCE_ROWS: &str = "SOURCE_NROWS";
+
+/// Names that no column may have (HEP001 §6.1).
+pub(super) const RESERVED: [&str; 6] =
+    ["_search_indexes", "SEARCH_INDEXES", CATEGORIES_GROUP, ROWS, GENERATION, INDEX_COLUMNS];
+
+/// Spellings that only April has.
+pub(super) const APRIL_NAMES: [&str; 4] = ["_indexes", "_columns_list", "_categories", "_search_indexes"];
