@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Lowest first.
 const LAYERS: [&str; 11] =
-    ["source", "catalogue", "h5", "store", "table", "dialects", "indexes", "query", "views", "fs", "cli"];
+    ["source", "catalogue", "h5", "store", "table", "indexes", "dialects", "query", "views", "fs", "cli"];
 
 /// Where `unsafe` may be: around libhdf5, in measured loops, for memory that several buffers share, and
 /// for a system call that no library has.

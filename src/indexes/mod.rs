@@ -14,11 +14,9 @@
 //! | [`order`] | the order of `SORTED_ROWS` |
 //! | [`bitmap`] | bits of `BITMAP` |
 //! | [`bloom`] | positions in the filters of `CHUNK_BLOOM` |
-//! | [`build`] | writing an index into the file |
 
 pub mod bitmap;
 pub mod bloom;
-pub mod build;
 pub mod canonical;
 mod description;
 pub mod minmax;

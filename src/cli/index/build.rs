@@ -12,11 +12,11 @@ use crate::cli::Error;
 use crate::cli::options::{self, Reading};
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
+use crate::dialects::hep001::write::content::{self, Settings};
+use crate::dialects::hep001::write::{self as building, Kind, Revision, Subject, commits};
 use crate::fs::tree::printable;
 use crate::h5::Exclusive;
 use crate::h5::steps::References;
-use crate::indexes::build::content::{self, Settings};
-use crate::indexes::build::{self as building, Kind, Revision, Subject, write};
 use crate::source::Interrupt;
 
 /// Build search indexes of a column into its HDF5 file
@@ -163,10 +163,10 @@ impl Arguments {
         drop(opened);
         let mut writing = locked.writer(&workers, interrupt).map_err(building::Error::from)?;
         for doomed in &old {
-            write::remove(&mut writing, &subject.table, &subject.names, doomed, interrupt)?;
+            commits::remove(&mut writing, &subject.table, &subject.names, doomed, interrupt)?;
         }
         let description = description();
-        let path = write::write(&mut writing, &subject, kind, &content, &description, interrupt)?;
+        let path = commits::write(&mut writing, &subject, kind, &content, &description, interrupt)?;
         let seconds = begun.elapsed().as_secs_f64();
         let what = if old.is_empty() { "built" } else { "replaced" };
         let line = format!("{}  {} rows  {seconds:.3} s  {what}", printable(&path), subject.rows);

@@ -9,10 +9,10 @@ use super::{Opened, Wanted, lock};
 use crate::catalogue::{Class, Object, attribute};
 use crate::cli::Error;
 use crate::cli::options::Reading;
+use crate::dialects::hep001::write::commits::{Doomed, remove};
+use crate::dialects::hep001::write::subject::{group_at, names};
+use crate::dialects::hep001::write::{self as building, Kind, Revision};
 use crate::fs::tree::printable;
-use crate::indexes::build::subject::{group_at, names};
-use crate::indexes::build::write::{Doomed, remove};
-use crate::indexes::build::{self as building, Kind, Revision};
 use crate::source::Interrupt;
 
 /// Take search indexes out of an HDF5 file

@@ -19,6 +19,7 @@
 //! | `index_rules` | checks the rules on one search index |
 //! | `indexes` | lists the search indexes |
 //! | `build` | makes the table |
+//! | `write` | writes search indexes into the file |
 
 mod build;
 mod categories;
@@ -32,6 +33,7 @@ mod members;
 mod names;
 mod parts;
 mod recognition;
+pub mod write;
 
 pub use super::attributes::{text, unsigned};
 pub use build::build;

@@ -6,7 +6,7 @@ use bstr::{BString, ByteSlice};
 
 use super::{Error, stored};
 use crate::catalogue::{Attribute, Class, Datatype, Fill, Group, Layout, Object, ReferenceKind, attribute, join};
-use crate::dialects::hep001::unsigned;
+use crate::dialects::attributes::unsigned;
 use crate::h5::steps::References;
 use crate::source::Interrupt;
 use crate::store::{Dataset, DatasetRows, File, Rows};

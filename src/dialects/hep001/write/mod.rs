@@ -5,12 +5,12 @@
 //! | [`subject`] | the column, and where its table keeps indexes |
 //! | [`content`] | what an index holds, computed in parallel |
 //! | [`stored`] | values as the column stores them |
-//! | [`write`] | the steps in which it comes into the file |
+//! | [`commits`] | the steps in which it comes into the file |
 
+pub mod commits;
 pub mod content;
 mod stored;
 pub mod subject;
-pub mod write;
 
 use crate::h5::WriteError;
 use crate::store;
