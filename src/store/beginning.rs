@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::chunks::{Block, Chunks, How, Place};
-use super::codec::Prefix;
 use super::{Error, Lent};
+use crate::codec::Prefix;
 use crate::source::Interrupt;
 
 /// A chunk smaller than this is decoded whole: that takes some milliseconds, and then it is there.

@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 
 use super::ahead::Streams;
 use super::budget::{Buffer, Leased, Reservation};
-use super::codec::{Missing, Pipeline, Scratch};
 use super::fill::Fill;
 use super::geometry::{Grid, Run, Within};
 use super::lent::Lent;
@@ -14,6 +13,7 @@ use super::prefetch::Ahead;
 use super::span::{Span, StoredRun, WORTH_A_SPAN};
 use super::{Error, File, worker};
 use crate::catalogue::{Chunk, ChunkMap, Datatype, ObjectId, PACKED_CHUNK};
+use crate::codec::{Missing, Pipeline, Scratch};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
 

@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::chunks::{Chunks, How};
-use super::codec::{Pipeline, unavailable};
 use super::fill::Fill;
 use super::geometry::Grid;
 use super::heap::{ElementBatch, Heap, IN_MEMORY, Move, relocate};
 use super::mapped::{Mapped, Virtual};
 use super::{Decoder, Error, File, Lent, Span, StoredRun, worker};
 use crate::catalogue::{self, Elements, Layout};
+use crate::codec::{Pipeline, unavailable};
 use crate::source::Interrupt;
 
 /// Most bytes taken from a source in one read, so that an interrupt is looked at in between.

@@ -10,7 +10,7 @@
 //! | [`statistics`] | least and greatest values, missing rows and NaN by blocks of rows |
 //!
 //! libhdf5 is asked where chunks lie (once for a dataset) and for what only it can read; everything else is `pread` and
-//! [`codec`]s on our own threads.
+//! [codecs](crate::codec) on our own threads.
 
 mod ahead;
 mod answers;
@@ -19,7 +19,6 @@ mod beginning;
 mod budget;
 mod cache;
 mod chunks;
-pub mod codec;
 mod dataset;
 mod dataset_rows;
 mod error;
