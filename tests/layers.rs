@@ -14,7 +14,7 @@ const UNSAFE: [&str; 6] = [
     "src/source/lease.rs",
     "src/source/mod.rs",
     "src/codec/shuffle.rs",
-    "src/store/pages.rs",
+    "src/store/memory/pages.rs",
     "src/store/statistics/scan.rs",
 ];
 
