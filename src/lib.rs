@@ -7,8 +7,9 @@
 //! | --- | --- |
 //! | [`source`] | an opened source: identity, `read_at` |
 //! | [`catalogue`] | plain data: groups, attributes, datatypes, layouts, chunk maps |
+//! | [`codec`] | filters undone: pure functions from slice to slice |
 //! | [`h5`] | the client of the HDF5 worker process, and the worker: all of libhdf5 |
-//! | [`store`] | rows of a column: chunk cache, codecs, Arrow |
+//! | [`store`] | rows of a column: chunk cache, Arrow |
 //! | [`table`] | the model: table, column, missing values, categories |
 //! | [`dialects`] | ways of keeping a table: recognises one in a catalogue and builds a [`table::Table`] |
 //! | [`indexes`] | what search indexes say of a column, held against it |
@@ -20,6 +21,7 @@
 
 pub mod catalogue;
 pub mod cli;
+pub mod codec;
 pub mod dialects;
 pub mod fs;
 pub mod h5;

@@ -2,7 +2,7 @@
 
 #[path = "../../src/catalogue/mod.rs"]
 pub mod catalogue;
-#[path = "../../src/store/codec/mod.rs"]
+#[path = "../../src/codec/mod.rs"]
 pub mod codec;
 #[path = "../../src/store/heap/layout.rs"]
 pub mod heap;

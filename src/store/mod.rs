@@ -10,65 +10,42 @@
 //! | [`statistics`] | least and greatest values, missing rows and NaN by blocks of rows |
 //!
 //! libhdf5 is asked where chunks lie (once for a dataset) and for what only it can read; everything else is `pread` and
-//! [`codec`]s on our own threads.
+//! [codecs](crate::codec) on our own threads.
 
-mod ahead;
-mod answers;
-pub mod arrow;
-mod beginning;
-mod budget;
-mod cache;
-mod chunks;
-pub mod codec;
+mod chunked;
+mod counters;
 mod dataset;
-mod dataset_rows;
+pub mod decode;
 mod error;
 mod file;
-mod fill;
-mod geometry;
 mod heap;
-mod idle;
-mod kept;
-mod lent;
-mod mapped;
-mod pages;
-pub mod pass;
-mod plain;
-mod prefetch;
-mod references;
-mod rows;
-mod selection;
+mod learnt;
+pub(crate) mod memory;
+pub(crate) mod rows;
 mod span;
 pub mod statistics;
-mod stats;
-mod stored_strings;
-mod tally;
-mod worker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ahead::Threads;
-use answers::Saver;
-use chunks::{Block, ChunkKey, HeldMap};
+use chunked::{Block, ChunkKey, HeldMap, Threads};
+use dataset::HeldMappings;
+use file::Saver;
 use heap::Collections;
-use mapped::HeldMappings;
+use learnt::{Decisions, Learner};
 
-pub use budget::{Budget, Buffer, Reservation, Shortage};
-pub use cache::Cache;
-pub use dataset::{Dataset, Reach};
-pub use dataset_rows::DatasetRows;
-pub(crate) use dataset_rows::count_of;
+pub use counters::{Counter, Stats};
+pub(crate) use dataset::count_of;
+pub use dataset::{Dataset, DatasetRows, Reach, StoredStrings};
+pub use decode as arrow;
+pub use decode::{Count, Tally};
 pub use error::Error;
 pub use file::File;
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
-pub use kept::Kept;
-pub use lent::Lent;
+pub use learnt::{Kept, pass};
+pub use memory::{Budget, Buffer, Cache, Lent, Reservation, Shortage};
 pub use rows::{RowRange, Rows};
 pub use span::{Span, StoredRun};
-pub use stats::{Counter, Stats};
-pub use stored_strings::StoredStrings;
-pub use tally::{Count, Tally};
 
 use crate::catalogue::ObjectId;
 
@@ -133,7 +110,7 @@ pub struct Store {
     threads: Threads,
     kept: Kept,
     saver: Saver,
-    decisions: statistics::Decisions,
+    decisions: Decisions,
     stats: Stats,
 }
 
@@ -150,7 +127,7 @@ impl Store {
             threads: Threads::new(options.threads),
             kept: options.kept_folder.clone().map_or_else(Kept::none, |folder| Kept::new(folder, options.kept_size)),
             saver: Saver::default(),
-            decisions: statistics::Decisions::default(),
+            decisions: Decisions::default(),
             stats: Stats::default(),
             budget,
             options,
@@ -186,7 +163,7 @@ impl Store {
         &self.saver
     }
 
-    fn decisions(&self) -> &statistics::Decisions {
+    fn decisions(&self) -> &Decisions {
         &self.decisions
     }
 
@@ -223,6 +200,3 @@ impl Store {
         self.collections.forget(file);
     }
 }
-
-#[cfg(test)]
-pub(crate) mod memory;

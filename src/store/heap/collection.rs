@@ -3,11 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::budget::{Buffer, Reservation};
-use super::super::{Error, File};
 use super::Unresolved;
 use super::layout::{Objects, Sizes};
 use crate::source::Interrupt;
+use crate::store::{Buffer, Error, File, Reservation};
 
 /// The smallest collection libhdf5 makes, so what is read at first: most need no second read.
 const FIRST_READ: u64 = 4096;
@@ -36,7 +35,7 @@ impl Collection {
 
     /// One without objects.
     #[cfg(test)]
-    pub(super) fn empty(budget: &super::super::budget::Budget, number: u64) -> Self {
+    pub(super) fn empty(budget: &crate::store::Budget, number: u64) -> Self {
         let (_, [buffer]) = budget.try_lease([64]).unwrap();
         Self { buffer, objects: Sizes::new(8).objects(&[]).unwrap(), _objects_held: budget.charge(0), number }
     }

@@ -4,10 +4,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::budget::Budget;
-use super::super::cache::Cache;
 use super::Collection;
 use crate::source::{Interrupt, Interrupted};
+use crate::store::{Budget, Cache};
 
 /// Collections kept that were asked for once. Nearly all strings are read in the order in which they were written, and a
 /// collection is stored as it is: to keep those left behind would only fill memory, which costs more than reading them.

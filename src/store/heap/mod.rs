@@ -14,14 +14,16 @@
 mod collection;
 mod collections;
 mod layout;
+mod references;
+mod regions;
 mod relocate;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Error, File};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
+use crate::store::{Error, File};
 use collection::Collection;
 pub(super) use collections::Collections;
 pub(super) use layout::little_endian;
@@ -145,7 +147,7 @@ enum Target {
 }
 
 impl Heap {
-    pub(super) fn new(file: Arc<File>, file_number: u32, memory: Arc<[u8]>, interrupt: Interrupt) -> Self {
+    pub(in crate::store) fn new(file: Arc<File>, file_number: u32, memory: Arc<[u8]>, interrupt: Interrupt) -> Self {
         Self { file, file_number, memory, interrupt }
     }
 

@@ -1,6 +1,6 @@
 //! Descriptors that come from memory (a fill value, a worker's answer) made to lead into a batch's own heap.
 
-use super::super::references::{ATTRIBUTE, REGION};
+use super::references::{ATTRIBUTE, REGION};
 use super::{IN_MEMORY, Parsed, parse};
 use crate::catalogue::{Class, Datatype, Elements, ReferenceKind};
 

@@ -14,7 +14,7 @@ const PAGE: usize = 256;
 
 /// The summaries of some blocks.
 #[derive(Debug)]
-pub(super) struct Blocks {
+pub(in crate::store) struct Blocks {
     kind: Kind,
     /// Rows of the column.
     rows: u64,
@@ -73,12 +73,12 @@ pub(super) fn from_bits(kind: Kind, bits: u64) -> Option<Scalar> {
 }
 
 /// Blocks of a column of `rows` rows.
-pub(super) fn blocks_of(rows: u64) -> u64 {
+pub(in crate::store) fn blocks_of(rows: u64) -> u64 {
     rows.div_ceil(GRAIN)
 }
 
 /// Rows of a block: the last one may be short.
-pub(super) fn rows_of(block: u64, rows: u64) -> Range<u64> {
+pub(in crate::store) fn rows_of(block: u64, rows: u64) -> Range<u64> {
     let start = block.saturating_mul(GRAIN).min(rows);
     start..start.saturating_add(GRAIN).min(rows)
 }

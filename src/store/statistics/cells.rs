@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::scalar::{Scalar, Summary};
 use super::scan::{cut, head, of_eights};
 use crate::catalogue::Padding;
-use crate::store::arrow::strip;
+use crate::store::decode::strip;
 
 /// Bytes gone through at a time, once for each question: they stay in the nearest cache meanwhile.
 const STRETCH: usize = 16 << 10;

@@ -17,7 +17,7 @@ use super::blocks::{Blocks, blocks_of, from_bits, rows_of, to_bits};
 use super::scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
 
 /// Changes with the bytes below and with what they mean: what is missing, how values are shown.
-pub(super) const VERSION: u8 = 1;
+pub(in crate::store) const VERSION: u8 = 1;
 
 const MAGIC: &[u8; 16] = b"hepfs statistics";
 
@@ -38,7 +38,7 @@ fn code(kind: Kind) -> u8 {
 }
 
 /// The bytes of complete statistics.
-pub(super) fn encode(blocks: &Blocks) -> Vec<u8> {
+pub(in crate::store) fn encode(blocks: &Blocks) -> Vec<u8> {
     let all: Vec<Summary> = (0..blocks_of(blocks.rows())).filter_map(|block| blocks.get(block)).collect();
     let has_nulls = all.iter().any(|block| block.nulls > 0);
     let has_nans = all.iter().any(|block| block.nans > 0);
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The statistics of a column of this kind and length; `None` where the bytes are damaged or of something else.
-pub(super) fn decode(bytes: &[u8], kind: Kind, rows: u64) -> Option<Blocks> {
+pub(in crate::store) fn decode(bytes: &[u8], kind: Kind, rows: u64) -> Option<Blocks> {
     let (content, hash) = bytes.split_last_chunk::<8>()?;
     if xxh3_64(content) != u64::from_le_bytes(*hash) {
         return None;

@@ -15,13 +15,8 @@
 
 mod blocks;
 mod cells;
-mod decisions;
-mod format;
+pub(super) mod format;
 mod labels;
-mod learn;
-mod learner;
-mod observed;
-mod ranges;
 mod scalar;
 mod scan;
 #[cfg(test)]
@@ -29,28 +24,24 @@ mod tests;
 
 use std::ops::Range;
 
-use blocks::{Blocks, blocks_of};
-
+pub use super::learnt::{Learner, Observed, rows_at_once};
 pub use blocks::GRAIN;
+pub(super) use blocks::{Blocks, blocks_of, rows_of};
 pub(super) use cells::Cells;
-pub(super) use decisions::Decisions;
 pub use labels::Labels;
 pub(super) use labels::named;
-pub use learn::step as rows_at_once;
-pub use learner::Learner;
-pub use observed::Observed;
 pub use scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
 pub use scan::summary;
 
 /// The statistics of a column: exact, of every block.
 #[derive(Debug)]
 pub struct Statistics {
-    blocks: Blocks,
+    pub(super) blocks: Blocks,
 }
 
 impl Statistics {
     /// From blocks that are all known.
-    fn new(blocks: Blocks) -> Self {
+    pub(in crate::store) fn new(blocks: Blocks) -> Self {
         Self { blocks }
     }
 

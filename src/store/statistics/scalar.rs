@@ -114,7 +114,7 @@ impl Summary {
 
     /// This and a summary of other rows of the same column. A bound that one side has values for but does not know is
     /// not known.
-    pub(super) fn merge(self, other: Self) -> Self {
+    pub(in crate::store) fn merge(self, other: Self) -> Self {
         let unknown = |side: &Self, bound: &Option<Scalar>| side.values() > 0 && bound.is_none();
         let min_unknown = unknown(&self, &self.min) || unknown(&other, &other.min);
         let max_unknown = unknown(&self, &self.max) || unknown(&other, &other.max);
@@ -128,7 +128,7 @@ impl Summary {
     }
 
     /// A string longer than [`LONGEST_TEXT`] is no bound.
-    pub(super) fn without_long_text(mut self) -> Self {
+    pub(in crate::store) fn without_long_text(mut self) -> Self {
         let short = |bound: &Scalar| !matches!(bound, Scalar::Text(text) if text.len() > LONGEST_TEXT);
         self.min = self.min.filter(short);
         self.max = self.max.filter(short);

@@ -1,0 +1,59 @@
+//! The beginning of a large chunk, for those who want no more of it: `head` does not wait for 256 MiB.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{Block, Chunks, How, Place};
+use crate::codec::Prefix;
+use crate::source::Interrupt;
+use crate::store::{Error, Lent};
+
+/// A chunk smaller than this is decoded whole: that takes some milliseconds, and then it is there.
+const LARGE: u64 = 8 << 20;
+
+/// Of a chunk, one part in so many is a beginning. Decoders that stop early are slower than those that do not.
+const PART: u64 = 8;
+
+/// Stored bytes read beside what the whole chunk's ratio says: chunks do not compress evenly.
+const SPARE: u64 = 64 << 10;
+
+impl Chunks {
+    /// The first `end` bytes of a chunk, where that is much less than the whole and can be had alone; else `None`.
+    ///
+    /// Beginnings are not kept. All of them together may cost as much as the whole chunk, which is then decoded and kept:
+    /// whoever comes again and again pays at most twice.
+    pub fn beginning(&self, place: Place, end: u64, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let size = self.grid.chunk_bytes();
+        let store = self.file.store();
+        let (Place::Filtered(chunk, mask), How::Stored { pipeline, .. }) = (place, &self.how) else { return Ok(None) };
+        let is_worthwhile = size >= LARGE && end <= size / PART && size <= store.max_chunk();
+        if !is_worthwhile || !pipeline.has_prefix(mask) || store.chunks().get(&self.key(chunk.index)).is_some() {
+            return Ok(None);
+        }
+        if self.begun.fetch_add(end, Ordering::Relaxed).saturating_add(end) > size {
+            return Ok(None);
+        }
+        let [_, stored, ..] = self.sizes(&chunk, place)?;
+        // Neither passes 2^128, and the result is not more than the stored size.
+        let share = (stored as u128 * u128::from(end) / u128::from(size)) as u64;
+        let mut take = stored.min(share.saturating_mul(2).saturating_add(SPARE) as usize);
+        loop {
+            interrupt.check()?;
+            let (lease, [mut bytes, mut input]) = store.budget().lease([end as usize, take], interrupt)?;
+            self.file.read_at(chunk.address, &mut input)?;
+            let decoded = pipeline.decode_prefix(mask, &input, &mut bytes);
+            self.file.check()?;
+            drop((input, lease));
+            match decoded {
+                Prefix::Done => {
+                    store.stats().misses.add(1);
+                    store.stats().bytes_decoded.add(end);
+                    return Ok(Lent::new(Arc::new(Block { bytes, heap: None }), 0..end as usize));
+                }
+                Prefix::MoreInput if take < stored => take = stored.min(take.saturating_mul(4)),
+                // The whole chunk tells what is wrong with it.
+                Prefix::MoreInput | Prefix::Unavailable => return Ok(None),
+            }
+        }
+    }
+}

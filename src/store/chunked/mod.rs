@@ -1,0 +1,558 @@
+//! A dataset cut into chunks: found, decoded once, copied from.
+
+mod beginning;
+mod fill;
+mod grid;
+mod prefetch;
+mod streams;
+pub(super) mod worker;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::catalogue::{Chunk, ChunkMap, Datatype, ObjectId, PACKED_CHUNK};
+use crate::codec::{Missing, Pipeline, Scratch};
+use crate::h5;
+use crate::source::{Interrupt, Interrupted};
+use crate::store::memory::{Buffer, Leased, Reservation};
+use crate::store::span::WORTH_A_SPAN;
+use crate::store::{Error, File, Lent, Span, StoredRun};
+
+pub(super) use fill::Fill;
+pub(super) use grid::Grid;
+use grid::{Run, Within};
+use prefetch::Ahead;
+use streams::Streams;
+pub(super) use streams::Threads;
+
+/// A run shorter than this in a chunk stored as it is comes through the cache: a system call for each would cost more
+/// than reading the whole chunk once.
+const SHORT_RUN: u64 = 4096;
+
+/// One part in so many of the budget is for what lies behind a sequential reader of arrays. Whoever reads more than that
+/// again decodes it again, which takes no longer than the kernel takes to give as much fresh memory.
+const KEPT_PART: u64 = 16;
+
+/// What a decoded chunk is cached under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::store) struct ChunkKey {
+    /// The opening of the file.
+    pub file: u64,
+    pub object: ObjectId,
+    /// Position in the grid; of a stretch, its number.
+    pub chunk: u64,
+}
+
+/// The bytes of a whole chunk, or of a stretch of them.
+#[derive(Debug)]
+pub(in crate::store) struct Block {
+    pub bytes: Buffer,
+    /// What the descriptors in `bytes` lead to, where a worker gave both.
+    pub heap: Option<(Vec<u8>, Reservation)>,
+}
+
+/// A chunk map and its part of the budget.
+#[derive(Debug)]
+pub(in crate::store) struct HeldMap {
+    pub map: ChunkMap,
+    pub _held: Reservation,
+}
+
+/// How the bytes of a chunk are had.
+#[derive(Debug)]
+pub(in crate::store) enum How {
+    /// Read from the file and decoded here.
+    Stored { pipeline: Pipeline, partial_unfiltered: bool },
+    /// Asked of the worker.
+    Worker {
+        /// The filter without a codec that is the reason.
+        filter: Option<Missing>,
+    },
+}
+
+/// A dataset in chunks.
+#[derive(Debug)]
+pub(in crate::store) struct Chunks {
+    pub file: Arc<File>,
+    pub path: String,
+    pub id: ObjectId,
+    pub datatype: Datatype,
+    pub grid: Grid,
+    pub how: How,
+    pub fill: Arc<Result<Fill, String>>,
+    pub streams: Streams,
+    /// Bytes of beginnings decoded since a whole chunk was.
+    pub begun: AtomicU64,
+    /// The chunk map of a file that a writer has open: what was seen first stays.
+    snapshot: OnceLock<Arc<HeldMap>>,
+}
+
+/// Where a chunk is.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::store) enum Place {
+    Missing,
+    /// In the file as it is, from this byte on.
+    Plain(Chunk),
+    /// In the file, filtered.
+    Filtered(Chunk, u32),
+    Worker,
+}
+
+impl Chunks {
+    pub fn new(
+        file: Arc<File>,
+        path: String,
+        (id, datatype): (ObjectId, Datatype),
+        grid: Grid,
+        how: How,
+        fill: Arc<Result<Fill, String>>,
+    ) -> Self {
+        let (streams, begun, snapshot) = (Streams::default(), AtomicU64::new(0), OnceLock::new());
+        Self { file, path, id, datatype, grid, how, fill, streams, begun, snapshot }
+    }
+
+    /// Fills `out` from byte `offset` of all elements on.
+    pub fn read(self: &Arc<Self>, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
+        let map = self.map(interrupt)?;
+        let map = map.as_deref().map(|held| &held.map);
+        let mut ahead = self.plan_ahead(map, offset, out.len() as u64)?;
+        self.grid.visit(offset, out.len() as u64, |index, runs| {
+            interrupt.check()?;
+            self.copy(index, map, runs, out, &mut ahead, interrupt)
+        })
+    }
+
+    /// Appends `length` bytes from byte `offset` on of a dataset whose chunks follow each other ([`Grid::is_line`]): decoded
+    /// chunks are copied straight to where they go, into memory that nobody had to clear first.
+    pub fn append(
+        self: &Arc<Self>,
+        offset: u64,
+        length: usize,
+        out: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let map = self.map(interrupt)?;
+        let map = map.as_deref().map(|held| &held.map);
+        let mut ahead = self.plan_ahead(map, offset, length as u64)?;
+        let size = self.grid.chunk_bytes().max(1);
+        let (mut at, end) = (offset, offset.saturating_add(length as u64));
+        while at < end {
+            interrupt.check()?;
+            let (index, within) = (at / size, at % size);
+            let count = (size - within).min(end - at);
+            let place = self.place(index, map);
+            if matches!(place, Place::Filtered(..) | Place::Worker) {
+                let chunk = self.decoded(index, (place, map), within + count, &mut ahead, interrupt)?;
+                let bytes = chunk.get(within as usize..(within + count) as usize);
+                out.extend_from_slice(bytes.ok_or_else(|| self.outside())?);
+            } else if let Place::Plain(chunk) = place
+                && within.saturating_add(count) <= chunk.size
+            {
+                // One run, however short: bringing the whole chunk in for it would cost more.
+                let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
+                self.file.append_at(address, count as usize, out)?;
+            } else {
+                let start = out.len();
+                out.resize(start + count as usize, 0);
+                self.grid.visit(at, count, |index, runs| {
+                    self.copy(index, map, runs, &mut out[start..], &mut ahead, interrupt)
+                })?;
+            }
+            at += count;
+        }
+        Ok(())
+    }
+
+    /// The bytes `offset..offset + length` of a dataset whose chunks follow each other, where they lie in one decoded chunk, or
+    /// in a stretch of chunks that were decoded together; `None` elsewhere.
+    pub fn lend(self: &Arc<Self>, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let size = self.grid.chunk_bytes().max(1);
+        let (index, within) = (offset / size, offset % size);
+        let fits = size - within >= length as u64;
+        let stretch = if fits { None } else { self.stretch_with(offset, length as u64) };
+        if length == 0 || (!fits && stretch.is_none()) {
+            return Ok(None);
+        }
+        let map = self.map(interrupt)?;
+        let map = map.as_deref().map(|held| &held.map);
+        let place = self.place(index, map);
+        match place {
+            Place::Filtered(..) => {}
+            Place::Plain(chunk) if fits && within.saturating_add(length as u64) <= chunk.size => {
+                let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
+                return Lent::read(&self.file, address, length);
+            }
+            _ => return Ok(None),
+        }
+        let mut ahead = self.plan_ahead(map, offset, length as u64)?;
+        let Some((stretch, within)) = stretch else {
+            let chunk = self.decoded(index, (place, map), within + length as u64, &mut ahead, interrupt)?;
+            return Ok(chunk.part(within as usize..within as usize + length));
+        };
+        ahead.start(self, (offset + length as u64 - 1) / size);
+        let held = self.stretch_block(stretch, map, &ahead, interrupt)?;
+        Ok(held.and_then(|block| Lent::new(block, within as usize..within as usize + length)))
+    }
+
+    /// Where bytes from `offset` on lie, at most `length` of them, of a dataset whose chunks follow each other.
+    pub fn span(self: &Arc<Self>, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        let size = self.grid.chunk_bytes().max(1);
+        let (index, within) = (offset / size, offset % size);
+        let left_of = |bytes: u64| usize::try_from(bytes - offset % bytes).map_or(length, |left| left.min(length));
+        let of_chunk = left_of(size);
+        let held = self.map(interrupt)?;
+        match self.place(index, held.as_deref().map(|held| &held.map)) {
+            Place::Filtered(..) => {
+                let stretch =
+                    self.stretch().and_then(|chunks| chunks.checked_mul(size)).map_or(size, |bytes| bytes.max(1));
+                let count = left_of(stretch);
+                if stretch < WORTH_A_SPAN as u64 && count < length {
+                    return Ok(Span::Made(length));
+                }
+                Ok(self.lend(offset, count, interrupt)?.map_or(Span::Made(count), Span::Lent))
+            }
+            Place::Plain(chunk)
+                if size >= WORTH_A_SPAN as u64 && within.saturating_add(of_chunk as u64) <= chunk.size =>
+            {
+                let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
+                Ok(StoredRun::span(&self.file, address, of_chunk))
+            }
+            _ => Ok(Span::Made(if size < WORTH_A_SPAN as u64 { length } else { of_chunk })),
+        }
+    }
+
+    /// Such bytes for one of several who go through all of them, of a chunk that it decodes itself: on the core that looks at
+    /// them then, and where nobody else waits for it. `None` where they are no part of one chunk, or requests of this length do
+    /// not divide chunks.
+    pub fn lend_scanned(
+        self: &Arc<Self>,
+        offset: u64,
+        length: usize,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Lent>, Error> {
+        let size = self.grid.chunk_bytes();
+        let Some(Within { index, start, ends }) = self.grid.within_chunk(offset, length as u64) else {
+            return Ok(None);
+        };
+        if length == 0 || !(ends || size.is_multiple_of(length as u64)) {
+            return Ok(None);
+        }
+        // Within the chunk, as `start` is.
+        let range = start as usize..start as usize + length;
+        let map = self.map(interrupt)?;
+        let place = self.place(index, map.as_deref().map(|held| &held.map));
+        if !matches!(place, Place::Filtered(..)) {
+            return Ok(None);
+        }
+        let store = self.file.store();
+        if let Some(chunks) = self.stretch()
+            && let Some(block) = store.stretches().get(&self.key(index / chunks))
+        {
+            store.stats().hits.add(1);
+            let before = (index % chunks * size) as usize;
+            return Ok(Lent::new(block, before + range.start..before + range.end));
+        }
+        let block = self.block(index, place, &mut Ahead::default(), interrupt)?;
+        if ends {
+            store.chunks().remove(&self.key(index));
+        }
+        Ok(Lent::new(block, range))
+    }
+
+    /// Gives back the chunks behind a sequential reader whose request ended at byte `end` and who will not come back:
+    /// their buffers serve the next ones, which is much cheaper than touching fresh memory.
+    pub fn release_behind(&self, end: u64) {
+        self.release(end, 0);
+    }
+
+    /// As [`Chunks::release_behind`], for one who may come back: a part of the budget is left for it.
+    pub fn release_far_behind(&self, end: u64) {
+        self.release(end, self.file.store().budget().limit() / KEPT_PART);
+    }
+
+    fn release(&self, end: u64, distance: u64) {
+        let store = self.file.store();
+        // A chunk whose reader came before its stretch was decoded lies by itself.
+        let chunks = self.stretch().unwrap_or(1);
+        for left in self.streams.left_behind(end, chunks.saturating_mul(self.grid.chunk_bytes()), distance) {
+            store.stretches().remove(&self.key(left));
+            let first = left.saturating_mul(chunks);
+            for index in first..first.saturating_add(chunks) {
+                store.chunks().remove(&self.key(index));
+            }
+        }
+    }
+
+    /// Whether chunks go through filters, or come from the worker.
+    pub fn is_decoded(&self) -> bool {
+        match &self.how {
+            How::Stored { pipeline, .. } => !pipeline.is_identity(0),
+            How::Worker { .. } => true,
+        }
+    }
+
+    fn copy(
+        self: &Arc<Self>,
+        index: u64,
+        map: Option<&ChunkMap>,
+        runs: &mut dyn Iterator<Item = Run>,
+        out: &mut [u8],
+        ahead: &mut Ahead,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let place = self.place(index, map);
+        let mut runs = runs.peekable();
+        let long = runs.peek().is_none_or(|run| run.length >= SHORT_RUN || run.length == self.grid.chunk_bytes());
+        match place {
+            Place::Missing => {
+                let fill = self.fill()?;
+                for run in runs {
+                    // Elements follow each other in a chunk from its first byte on.
+                    fill.write((run.chunk % self.datatype.size.max(1)) as usize, part(out, run)?);
+                }
+            }
+            Place::Plain(chunk) if long || !self.is_cacheable() => {
+                for run in runs {
+                    let end = run.chunk + run.length;
+                    let start = chunk.address.checked_add(run.chunk);
+                    match start {
+                        Some(start) if end <= chunk.size => self.file.read_at(start, part(out, run)?)?,
+                        _ => return Err(self.chunk_error(&chunk, self.too_short(&chunk))),
+                    }
+                }
+            }
+            Place::Plain(_) | Place::Filtered(..) | Place::Worker => {
+                // In a line a chunk has one run.
+                let end = match runs.peek() {
+                    Some(run) if self.grid.is_line() => run.chunk + run.length,
+                    _ => self.grid.chunk_bytes(),
+                };
+                let chunk = self.decoded(index, (place, map), end, ahead, interrupt)?;
+                for run in runs {
+                    let (start, length) = (run.chunk as usize, run.length as usize);
+                    let bytes = chunk.get(start..start + length).ok_or_else(|| self.outside())?;
+                    part(out, run)?.copy_from_slice(bytes);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a chunk stored as it is may come through the cache without pushing out everything else.
+    fn is_cacheable(&self) -> bool {
+        let store = self.file.store();
+        self.grid.chunk_bytes() <= (store.budget().limit() / 4).min(store.max_chunk())
+    }
+
+    /// The bytes of a chunk, at least those before `end`, from a stretch decoded ahead, from the cache or made now.
+    fn decoded(
+        self: &Arc<Self>,
+        index: u64,
+        (place, map): (Place, Option<&ChunkMap>),
+        end: u64,
+        ahead: &mut Ahead,
+        interrupt: &Interrupt,
+    ) -> Result<Lent, Error> {
+        let size = self.grid.chunk_bytes() as usize;
+        if let Some(chunks) = self.stretch() {
+            ahead.start(self, index);
+            if let Some(block) = self.stretch_block(index / chunks, map, ahead, interrupt)? {
+                self.file.store().stats().hits.add(1);
+                let start = (index % chunks) as usize * size;
+                return Lent::new(block, start..start + size).ok_or_else(|| self.outside());
+            }
+        }
+        if !ahead.sequential
+            && let Some(beginning) = self.beginning(place, end, interrupt)?
+        {
+            return Ok(beginning);
+        }
+        let block = self.block(index, place, ahead, interrupt)?;
+        let whole = 0..block.bytes.len();
+        Lent::new(block, whole).ok_or_else(|| self.outside())
+    }
+
+    /// The bytes of a chunk, from the cache or made now.
+    fn block(
+        self: &Arc<Self>,
+        index: u64,
+        place: Place,
+        ahead: &mut Ahead,
+        interrupt: &Interrupt,
+    ) -> Result<Arc<Block>, Error> {
+        let store = self.file.store();
+        let key = self.key(index);
+        let cached = store.chunks().get(&key);
+        ahead.start(self, index);
+        if let Some(block) = cached {
+            store.stats().hits.add(1);
+            return Ok(block);
+        }
+        store.stats().misses.add(1);
+        store.chunks().get_or_make(&key, interrupt, || self.make(index, place, interrupt))
+    }
+
+    /// The chunk with this index as the worker reads it, for elements of variable length.
+    pub fn worker_block(self: &Arc<Self>, index: u64, interrupt: &Interrupt) -> Result<Arc<Block>, Error> {
+        self.block(index, Place::Worker, &mut Ahead::default(), interrupt)
+    }
+
+    pub fn key(&self, chunk: u64) -> ChunkKey {
+        ChunkKey { file: self.file.serial(), object: self.id, chunk }
+    }
+
+    fn make(&self, index: u64, place: Place, interrupt: &Interrupt) -> Result<Block, Error> {
+        let limit = self.file.store().max_chunk();
+        let bytes = self.grid.chunk_bytes();
+        if bytes > limit {
+            let (path, what) = (self.path.clone(), "a chunk".into());
+            return Err(Error::TooLarge { path, what, bytes, limit, option: "--max-chunk" });
+        }
+        match place {
+            Place::Worker => worker::read_chunk(self, index, interrupt),
+            Place::Missing => Err(self.outside()),
+            Place::Plain(chunk) | Place::Filtered(chunk, _) => {
+                let sizes = self.sizes(&chunk, place)?;
+                self.begun.store(0, Ordering::Relaxed);
+                self.decode_block(&chunk, place, self.file.store().budget().lease(sizes, interrupt)?)
+            }
+        }
+    }
+
+    /// Decodes a chunk in buffers of the lengths that [`Chunks::sizes`] says.
+    pub fn decode_block(&self, chunk: &Chunk, place: Place, leased: Leased<4>) -> Result<Block, Error> {
+        let (lease, [mut bytes, mut stored, mut first, mut second]) = leased;
+        let decoded = self.decode(chunk, place, &mut bytes, [&mut stored, &mut first, &mut second]);
+        // Before the result is believed, an error too: the file may have changed under it.
+        self.file.check()?;
+        decoded?;
+        drop((stored, first, second, lease));
+        Ok(Block { bytes, heap: None })
+    }
+
+    /// Lengths of the buffers that decoding takes: the chunk, its stored bytes, scratch space.
+    pub fn sizes(&self, chunk: &Chunk, place: Place) -> Result<[usize; 4], Error> {
+        let size = usize::try_from(self.grid.chunk_bytes()).map_err(|_| self.outside())?;
+        let How::Stored { pipeline, .. } = &self.how else { return Err(self.outside()) };
+        let Place::Filtered(_, mask) = place else {
+            if chunk.size < self.grid.chunk_bytes() {
+                return Err(self.chunk_error(chunk, self.too_short(chunk)));
+            }
+            return Ok([size, 0, 0, 0]);
+        };
+        if !Pipeline::is_plausible(size, chunk.size) {
+            let reason = format!("{} bytes are stored for {size}, more than any filter gives", chunk.size);
+            return Err(self.chunk_error(chunk, reason));
+        }
+        // Before anything is allocated for it: the file must have those bytes.
+        let end = self.file.size()?;
+        if chunk.address.checked_add(chunk.size).is_none_or(|chunk_end| chunk_end > end) {
+            let reason = format!("its {} bytes pass the end of the file at {end}", chunk.size);
+            return Err(self.chunk_error(chunk, reason));
+        }
+        let Scratch { first, second } = pipeline.scratch(mask, size);
+        Ok([size, chunk.size as usize, first, second])
+    }
+
+    /// Reads and decodes a chunk into `out`; the other buffers have the lengths that [`Chunks::sizes`] says, or more.
+    /// Whoever calls it checks the file afterwards.
+    pub fn decode(
+        &self,
+        chunk: &Chunk,
+        place: Place,
+        out: &mut [u8],
+        [stored, first, second]: [&mut [u8]; 3],
+    ) -> Result<(), Error> {
+        match (place, &self.how) {
+            (Place::Filtered(_, mask), How::Stored { pipeline, .. }) => {
+                let stored = stored.get_mut(..chunk.size as usize).ok_or_else(|| self.outside())?;
+                self.file.read_at(chunk.address, stored)?;
+                let decoded = pipeline.decode(mask, stored, out, first, second);
+                decoded.map_err(|reason| self.chunk_error(chunk, reason))?;
+            }
+            _ => self.file.read_at(chunk.address, out)?,
+        }
+        let stats = self.file.store().stats();
+        stats.chunks_decoded.add(1);
+        stats.bytes_decoded.add(out.len() as u64);
+        Ok(())
+    }
+
+    pub fn place(&self, index: u64, map: Option<&ChunkMap>) -> Place {
+        let (How::Stored { pipeline, partial_unfiltered }, Some(map)) = (&self.how, map) else { return Place::Worker };
+        match map.get(index) {
+            None => Place::Missing,
+            Some(chunk) if *partial_unfiltered && self.grid.overhangs(index) => Place::Plain(chunk),
+            Some(chunk) if pipeline.is_identity(chunk.mask) => Place::Plain(chunk),
+            Some(chunk) => Place::Filtered(chunk, chunk.mask),
+        }
+    }
+
+    /// The chunk map, from the cache or the worker. None where the worker reads.
+    pub fn map(&self, interrupt: &Interrupt) -> Result<Option<Arc<HeldMap>>, Error> {
+        if let How::Worker { .. } = self.how {
+            return Ok(None);
+        }
+        if let Some(map) = self.snapshot.get() {
+            return Ok(Some(map.clone()));
+        }
+        let store = self.file.store();
+        let key = (self.file.serial(), self.id);
+        let map = store.maps().get_or_make(&key, interrupt, || {
+            // Half the budget: the chunks themselves must find room beside their map.
+            let limit = store.budget().limit() / 2 / PACKED_CHUNK;
+            let map = self.file.chunks(self.id, limit, interrupt).map_err(|error| self.map_error(error));
+            self.file.check()?;
+            let map = map?;
+            let reserved = store.budget().reserve(map.memory() as u64, interrupt);
+            let held = reserved.map_err(|error| error.at(&self.path, "the list of its chunks"))?;
+            Ok::<_, Error>(HeldMap { map, _held: held })
+        })?;
+        Ok(Some(if self.file.info().swmr { self.snapshot.get_or_init(|| map).clone() } else { map }))
+    }
+
+    fn map_error(&self, error: h5::Error) -> Error {
+        match error {
+            h5::Error::TooLarge { bytes, limit, .. } => {
+                let (path, what) = (self.path.clone(), "the list of its chunks".into());
+                Error::TooLarge { path, what, bytes, limit, option: "--cache-size" }
+            }
+            error => self.worker_error(error),
+        }
+    }
+
+    /// What the worker could not do for this dataset.
+    pub fn worker_error(&self, error: h5::Error) -> Error {
+        match error {
+            h5::Error::Interrupted => Interrupted.into(),
+            error => Error::Hdf5 { path: self.path.clone(), error },
+        }
+    }
+
+    pub fn fill(&self) -> Result<&Fill, Error> {
+        let unsupported = |reason: &String| Error::Unsupported { path: self.path.clone(), reason: reason.clone() };
+        self.fill.as_ref().as_ref().map_err(unsupported)
+    }
+
+    fn too_short(&self, chunk: &Chunk) -> String {
+        format!("{} bytes are stored without filters, {} expected", chunk.size, self.grid.chunk_bytes())
+    }
+
+    fn chunk_error(&self, chunk: &Chunk, reason: String) -> Error {
+        Error::Chunk { path: self.path.clone(), chunk: chunk.index, address: chunk.address, reason }
+    }
+
+    fn outside(&self) -> Error {
+        Error::Unsupported { path: self.path.clone(), reason: "a chunk lies outside the memory it was read to".into() }
+    }
+}
+
+/// The place of a run in a reader's buffer.
+fn part(out: &mut [u8], run: Run) -> Result<&mut [u8], Error> {
+    let range: Range<usize> = run.out as usize..(run.out + run.length) as usize;
+    out.get_mut(range).ok_or_else(|| Error::Unsupported {
+        path: String::new(),
+        reason: "a run lies outside the bytes asked for".into(),
+    })
+}

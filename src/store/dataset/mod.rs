@@ -1,0 +1,530 @@
+//! A dataset as a line of bytes.
+
+mod mapped;
+mod plain;
+mod rows;
+mod strings;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::catalogue::{self, Elements, Layout};
+use crate::codec::{Pipeline, unavailable};
+use crate::source::Interrupt;
+use crate::store::chunked::{Chunks, Fill, Grid, How, worker};
+use crate::store::heap::{ElementBatch, Heap, IN_MEMORY, Move, relocate};
+use crate::store::{Decoder, Error, File, Lent, Span, StoredRun};
+
+pub(super) use mapped::HeldMappings;
+use mapped::{Mapped, Virtual};
+#[cfg(test)]
+pub(super) use plain::PlainElements;
+pub use rows::DatasetRows;
+pub(crate) use rows::count_of;
+pub use strings::StoredStrings;
+
+/// Most bytes taken from a source in one read, so that an interrupt is looked at in between.
+const READ: usize = 16 << 20;
+
+/// The elements of a dataset in row-major order, as stored, whatever its rank and layout.
+#[derive(Debug)]
+pub struct Dataset {
+    file: Arc<File>,
+    path: String,
+    description: Arc<catalogue::Dataset>,
+    len: u64,
+    bytes: u64,
+    fill: Arc<Result<Fill, String>>,
+    access: Access,
+}
+
+#[derive(Debug)]
+enum Access {
+    /// Nothing is allocated: fill value.
+    Unwritten,
+    /// In one run from this byte of the file on.
+    Run(u64),
+    Chunks(Arc<Chunks>),
+    Virtual(Virtual),
+}
+
+/// The same, once it is known what a virtual dataset is made of.
+enum Way<'a> {
+    Unwritten,
+    Run(u64),
+    Chunks(&'a Arc<Chunks>),
+    Mapped(Mapped<'a>),
+}
+
+impl Dataset {
+    /// The dataset `description` at `path` (which only names it in errors). Nothing is read.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for sizes that overflow, and for external storage unless it is followed.
+    pub fn new(file: Arc<File>, path: String, description: Arc<catalogue::Dataset>) -> Result<Self, Error> {
+        let unsupported = |reason: String| Error::Unsupported { path: path.clone(), reason };
+        let size = description.datatype.size;
+        let len = description.len().ok_or_else(|| unsupported("more than 2^64 elements".into()))?;
+        let bytes = len.checked_mul(size).filter(|bytes| *bytes <= i64::MAX as u64);
+        let bytes = bytes.ok_or_else(|| unsupported(format!("{len} elements of {size} bytes pass 2^63 bytes")))?;
+        if size == 0 {
+            return Err(unsupported("elements of 0 bytes".into()));
+        }
+        let fill = Arc::new(Fill::new(&description, file.info().address_size));
+        let access = if len == 0 {
+            Access::Unwritten
+        } else {
+            access(&file, &path, &description, &fill).map_err(unsupported)?
+        };
+        Ok(Self { file, path, description, len, bytes, fill, access })
+    }
+
+    /// The file it is in.
+    pub fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    /// Its path, as given.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What the catalogue says about it.
+    pub fn description(&self) -> &Arc<catalogue::Dataset> {
+        &self.description
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of one element as stored; a variable-length part counts as its descriptor.
+    pub fn element_size(&self) -> u64 {
+        self.description.datatype.size
+    }
+
+    /// Bytes of all elements.
+    pub fn byte_len(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Extent of a chunk along the first dimension (in rows, of a column): the natural grain of reading. `None` where
+    /// elements lie in one run.
+    pub fn natural_rows(&self) -> Option<u64> {
+        match &self.access {
+            Access::Chunks(chunks) => chunks.grid.first_extent(),
+            // Its sources' chunks are not known before it is read, nor do they begin where its rows do.
+            Access::Virtual(access) => access.worker.grid.first_extent(),
+            Access::Unwritten | Access::Run(_) => None,
+        }
+    }
+
+    /// Bytes of a chunk, where each chunk is one run of elements; `None` where there are no such chunks.
+    pub fn run_bytes(&self) -> Option<u64> {
+        match &self.access {
+            Access::Chunks(chunks) => chunks.grid.run_bytes(),
+            Access::Virtual(_) | Access::Unwritten | Access::Run(_) => None,
+        }
+    }
+
+    /// Whether elements come through the HDF5 worker: slowly, and one read at a time. Of a virtual dataset that is not
+    /// known before it is read.
+    pub fn through_worker(&self) -> bool {
+        match &self.access {
+            Access::Chunks(chunks) => matches!(chunks.how, How::Worker { .. }),
+            Access::Virtual(access) => access.is_through_worker(),
+            Access::Unwritten | Access::Run(_) => false,
+        }
+    }
+
+    /// Whether elements are decoded: by filters, or by the HDF5 worker. Of a virtual dataset that is not known before it is
+    /// read.
+    pub fn is_decoded(&self) -> bool {
+        match &self.access {
+            Access::Chunks(chunks) => chunks.is_decoded(),
+            Access::Virtual(access) => access.is_decoded(),
+            Access::Unwritten | Access::Run(_) => false,
+        }
+    }
+
+    fn way(&self, interrupt: &Interrupt) -> Result<Way<'_>, Error> {
+        Ok(match &self.access {
+            Access::Unwritten => Way::Unwritten,
+            Access::Run(address) => Way::Run(*address),
+            Access::Chunks(chunks) => Way::Chunks(chunks),
+            Access::Virtual(access) => match access.mapped(&self.description, &self.fill, interrupt)? {
+                Some(mapped) => Way::Mapped(mapped),
+                None => Way::Chunks(&access.worker),
+            },
+        })
+    }
+
+    /// Fills `out` from byte `offset` of all elements back to back, in the type and byte order of the file.
+    ///
+    /// Variable-length parts are descriptors, of which only the length (the first 4 bytes, little-endian) means
+    /// something without [`Dataset::read_elements`].
+    ///
+    /// # Errors
+    /// See [`Error`]; [`Error::Unsupported`] for bytes past the end.
+    pub fn read_bytes(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
+        if offset.checked_add(out.len() as u64).is_none_or(|end| end > self.bytes) {
+            return Err(self.past_the_end(offset, out.len() as u64, "byte", self.bytes));
+        }
+        if out.is_empty() {
+            return Ok(());
+        }
+        let result = self.read_unchecked(offset, out, interrupt);
+        // Bytes cached earlier and bytes read now must be of one state of the file.
+        self.file.check()?;
+        result
+    }
+
+    /// Appends `length` bytes from byte `offset` on to `out`, for one who goes through the bytes once, as the kernel does
+    /// for its page cache: decoded chunks behind a sequential reader are given back.
+    ///
+    /// # Errors
+    /// As [`Dataset::read_bytes`]; `out` is as it was then.
+    pub fn append_once(
+        &self,
+        offset: u64,
+        length: usize,
+        out: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        if offset.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
+            return Err(self.past_the_end(offset, length as u64, "byte", self.bytes));
+        }
+        if length == 0 {
+            return Ok(());
+        }
+        let start = out.len();
+        let result = match self.way(interrupt)? {
+            // Elsewhere bytes to come may lie in chunks that were touched already.
+            Way::Chunks(chunks) if chunks.grid.is_line() => {
+                let result = chunks.append(offset, length, out, interrupt);
+                chunks.release_behind(offset.saturating_add(length as u64));
+                self.file.check().and(result)
+            }
+            Way::Run(address) => {
+                let result = self.append_run(address, offset, length, out, interrupt);
+                self.file.check().and(result)
+            }
+            Way::Mapped(mapped) => {
+                let result = mapped.append(offset, length, out, self.fill()?, interrupt);
+                self.file.check().and(result)
+            }
+            _ => {
+                out.resize(start.saturating_add(length), 0);
+                self.read_bytes(offset, &mut out[start..], interrupt)
+            }
+        };
+        if result.is_err() {
+            out.truncate(start);
+        }
+        result
+    }
+
+    fn append_run(
+        &self,
+        address: u64,
+        offset: u64,
+        length: usize,
+        out: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let (mut at, mut left) = (self.place(address, offset)?, length);
+        while left > 0 {
+            interrupt.check()?;
+            let count = left.min(READ);
+            self.file.append_at(at, count, out)?;
+            at = at.saturating_add(count as u64);
+            left -= count;
+        }
+        Ok(())
+    }
+
+    /// Where byte `offset` of the elements lies in the file, in one run from `address` on.
+    fn place(&self, address: u64, offset: u64) -> Result<u64, Error> {
+        address.checked_add(offset).ok_or_else(|| Error::Unsupported {
+            path: self.path.clone(),
+            reason: format!("its address {address} lies beyond any file"),
+        })
+    }
+
+    /// The bytes `offset..offset + length` where they lie together, decoded or in the file, so that nobody needs to copy
+    /// them once more; `None` where they do not, or past the end. Otherwise as [`Dataset::append_once`].
+    ///
+    /// # Errors
+    /// As [`Dataset::read_bytes`].
+    pub fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let Some(end) = offset.checked_add(length as u64).filter(|end| *end <= self.bytes) else { return Ok(None) };
+        let lent = match self.way(interrupt)? {
+            Way::Run(address) => match address.checked_add(offset) {
+                Some(address) => Lent::read(&self.file, address, length),
+                None => return Ok(None),
+            },
+            Way::Mapped(mapped) => return mapped.lend(offset, length, interrupt),
+            Way::Chunks(chunks) if chunks.grid.is_line() => {
+                let lent = chunks.lend(offset, length, interrupt);
+                chunks.release_behind(end);
+                lent
+            }
+            _ => return Ok(None),
+        };
+        self.file.check().and(lent)
+    }
+
+    /// Where bytes from `offset` on lie, at most `length` of them. Otherwise as [`Dataset::append_once`].
+    ///
+    /// # Errors
+    /// As [`Dataset::read_bytes`].
+    pub fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        if offset.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
+            return Ok(Span::Made(length));
+        }
+        let span = match self.way(interrupt)? {
+            Way::Run(address) => StoredRun::span(&self.file, self.place(address, offset)?, length),
+            Way::Mapped(mapped) => return mapped.span(offset, length, interrupt),
+            Way::Chunks(chunks) if chunks.grid.is_line() => {
+                let span = chunks.span(offset, length, interrupt)?;
+                chunks.release_behind(offset.saturating_add(span.len() as u64));
+                span
+            }
+            _ => return Ok(Span::Made(length)),
+        };
+        // What is read later, under a lease or not, is looked at then.
+        if let Span::Lent(_) = &span {
+            self.file.check()?;
+        }
+        Ok(span)
+    }
+
+    /// As [`Dataset::lend`], for [`Rows::lend_scanned`](crate::store::Rows::lend_scanned).
+    ///
+    /// # Errors
+    /// As [`Dataset::read_bytes`].
+    pub fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        if offset.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
+            return Ok(None);
+        }
+        if let Way::Chunks(chunks) = self.way(interrupt)? {
+            let lent = chunks.lend_scanned(offset, length, interrupt);
+            self.file.check()?;
+            if let Some(lent) = lent? {
+                return Ok(Some(lent));
+            }
+        }
+        self.lend(offset, length, interrupt)
+    }
+
+    fn read_unchecked(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
+        match self.way(interrupt)? {
+            Way::Unwritten => {
+                let phase = (offset % self.element_size()) as usize;
+                self.fill()?.write(phase, out);
+                Ok(())
+            }
+            Way::Run(address) => {
+                let mut at = self.place(address, offset)?;
+                for part in out.chunks_mut(READ) {
+                    interrupt.check()?;
+                    self.file.read_at(at, part)?;
+                    at = at.saturating_add(part.len() as u64);
+                }
+                Ok(())
+            }
+            Way::Chunks(chunks) => {
+                let result = chunks.read(offset, out, interrupt);
+                // As in `append_once`.
+                if chunks.grid.is_line() {
+                    chunks.release_far_behind(offset.saturating_add(out.len() as u64));
+                }
+                result
+            }
+            Way::Mapped(mapped) => mapped.read(offset, out, self.fill()?, interrupt),
+        }
+    }
+
+    /// Elements `range`, with what their variable-length parts lead to.
+    ///
+    /// # Errors
+    /// See [`Error`]; [`Error::Unsupported`] for elements past the end.
+    pub fn read_elements(&self, range: Range<u64>, interrupt: &Interrupt) -> Result<ElementBatch, Error> {
+        let count = range.end.checked_sub(range.start).filter(|_| range.end <= self.len);
+        let count = count.ok_or_else(|| {
+            self.past_the_end(range.start, range.end.saturating_sub(range.start), "element", self.len)
+        })?;
+        // Cannot overflow: all elements together are below 2^63 bytes.
+        let (offset, length) = (range.start * self.element_size(), count * self.element_size());
+        let mut bytes = vec![0; length as usize];
+        let memory = match self.way(interrupt)? {
+            Way::Chunks(chunks) if self.through_worker() && self.description.datatype.has_descriptors() => {
+                self.gather_variable(chunks, offset, &mut bytes, interrupt)?.into()
+            }
+            _ => {
+                self.read_bytes(offset, &mut bytes, interrupt)?;
+                match &*self.fill {
+                    Ok(fill) => fill.heap.clone(),
+                    Err(_) => Arc::default(),
+                }
+            }
+        };
+        Ok(ElementBatch {
+            bytes,
+            heap: Heap::new(self.file.clone(), self.description.id.file, memory, interrupt.clone()),
+        })
+    }
+
+    /// Elements of variable length that a worker reads: those of each chunk lead into that chunk's own heap.
+    fn gather_variable(
+        &self,
+        chunks: &Arc<Chunks>,
+        offset: u64,
+        out: &mut [u8],
+        interrupt: &Interrupt,
+    ) -> Result<Vec<u8>, Error> {
+        let unsupported = |reason: &str| Error::Unsupported { path: self.path.clone(), reason: reason.into() };
+        let outside = || unsupported("a run lies outside the bytes asked for");
+        let mut memory = Vec::new();
+        chunks.grid.visit(offset, out.len() as u64, |index, runs| {
+            interrupt.check()?;
+            let block = chunks.worker_block(index, interrupt)?;
+            let heap = block.heap.as_ref().map(|(heap, _)| heap.clone()).unwrap_or_default();
+            let mut elements = Elements { bytes: Vec::new(), heap };
+            let runs: Vec<_> = runs.collect();
+            for run in &runs {
+                let part = block.bytes.get(run.chunk as usize..(run.chunk + run.length) as usize);
+                elements.bytes.extend_from_slice(part.ok_or_else(outside)?);
+            }
+            let address_size = self.file.info().address_size;
+            let to = Move { base: memory.len() as u64, index: IN_MEMORY, address_size };
+            relocate(&self.description.datatype, &mut elements, to).map_err(|reason| unsupported(&reason))?;
+            let mut rest = &elements.bytes[..];
+            for run in &runs {
+                let target = out.get_mut(run.out as usize..(run.out + run.length) as usize).ok_or_else(outside)?;
+                let (part, tail) = rest.split_at_checked(target.len()).ok_or_else(outside)?;
+                target.copy_from_slice(part);
+                rest = tail;
+            }
+            memory.extend(elements.heap);
+            Ok::<_, Error>(())
+        })?;
+        self.file.check()?;
+        Ok(memory)
+    }
+
+    pub(in crate::store) fn fill_value(&self) -> &Result<Fill, String> {
+        &self.fill
+    }
+
+    fn fill(&self) -> Result<&Fill, Error> {
+        let unsupported = |reason: &String| Error::Unsupported { path: self.path.clone(), reason: reason.clone() };
+        self.fill.as_ref().as_ref().map_err(unsupported)
+    }
+
+    fn past_the_end(&self, first: u64, count: u64, what: &str, len: u64) -> Error {
+        Error::Unsupported {
+            path: self.path.clone(),
+            reason: format!("{count} {what}s from {first} on were asked for, but there are {len}"),
+        }
+    }
+}
+
+/// How the elements of a dataset are had; the reason where they cannot be.
+fn access(
+    file: &Arc<File>,
+    path: &str,
+    description: &catalogue::Dataset,
+    fill: &Arc<Result<Fill, String>>,
+) -> Result<Access, String> {
+    let (shape, size) = (&description.shape, description.datatype.size);
+    let chunks = |grid: Grid, how: How| {
+        let object = (description.id, description.datatype.clone());
+        Arc::new(Chunks::new(file.clone(), path.into(), object, grid, how, fill.clone()))
+    };
+    let pieces = || {
+        let bytes = if description.datatype.has_descriptors() {
+            worker::VARIABLE_PIECE.saturating_mul(size)
+        } else {
+            worker::PIECE
+        };
+        Ok::<_, String>(chunks(Grid::pieces(shape, size, bytes)?, How::Worker { filter: None }))
+    };
+    // Addresses of another file mean nothing in this one.
+    let elsewhere = description.id.file != 0;
+    let reach = Reach::of(file);
+    if let Some(reason) = reach.lacks(description) {
+        return Err(reason);
+    }
+    let by_library = reach.by_library;
+    match &description.layout {
+        Layout::Chunked { chunk, partial_unfiltered } => {
+            let grid = Grid::new(shape, chunk, size)?;
+            let how = match Pipeline::new(&description.filters) {
+                Ok(_) if elsewhere || by_library => How::Worker { filter: None },
+                Ok(pipeline) => How::Stored { pipeline, partial_unfiltered: *partial_unfiltered },
+                Err(filter) => How::Worker { filter: Some(filter) },
+            };
+            Ok(Access::Chunks(chunks(grid, how)))
+        }
+        Layout::Contiguous { .. } | Layout::Virtual { .. } if elsewhere || by_library => Ok(Access::Chunks(pieces()?)),
+        // `H5Dget_offset` adds the user block to the address that means "not allocated", which then wraps around.
+        Layout::Contiguous { address: Some(address) } if *address < file.info().user_block => Ok(Access::Unwritten),
+        Layout::Contiguous { address: Some(address) } => Ok(Access::Run(*address)),
+        Layout::Contiguous { address: None } => Ok(Access::Unwritten),
+        Layout::Compact | Layout::External { .. } => Ok(Access::Chunks(pieces()?)),
+        Layout::Virtual { .. } => Ok(Access::Virtual(Virtual::new(pieces()?))),
+        Layout::Unknown(class) => Err(format!("storage layout {class} is not known")),
+    }
+}
+
+/// What of a file may be read, and by whom, as the user said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reach {
+    follow: bool,
+    by_library: bool,
+}
+
+impl Reach {
+    /// What may be read of a file.
+    pub fn of(file: &File) -> Self {
+        Self { follow: file.client().follows_external(), by_library: file.store().decoder() == Decoder::Library }
+    }
+
+    /// Whether other files are read.
+    pub fn follows(self) -> bool {
+        self.follow
+    }
+
+    /// Why the elements of a dataset cannot be had, where that is known before reading.
+    pub fn lacks(self, description: &catalogue::Dataset) -> Option<String> {
+        unavailable(&description.filters, self.by_library).or_else(|| elsewhere_only(&description.layout, self.follow))
+    }
+}
+
+/// Why elements that lie in other files cannot be had, where they do; `follow` as the user said.
+fn elsewhere_only(layout: &Layout, follow: bool) -> Option<String> {
+    match layout {
+        Layout::External { files } if !follow => {
+            let names: Vec<String> = files.iter().map(|file| format!("{file:?}")).collect();
+            Some(format!(
+                "its elements are in other files ({}), which are not read unless --follow-external is given",
+                names.join(", ")
+            ))
+        }
+        Layout::Virtual { sources } if !follow => {
+            let other = sources.iter().find(|source| source.file != ".")?;
+            Some(format!(
+                "it is mapped from other files ({:?}, …), which are not read unless --follow-external is given",
+                other.file.to_string()
+            ))
+        }
+        _ => None,
+    }
+}

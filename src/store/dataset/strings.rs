@@ -1,0 +1,241 @@
+//! Variable-length strings as they are stored: for `.raw`, where nothing is missing and no encoding is assumed.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_array::builder::LargeBinaryBuilder;
+use arrow_schema::DataType;
+
+use super::{Dataset, count_of};
+use crate::catalogue::Padding;
+use crate::source::Interrupt;
+use crate::store::decode::strip;
+use crate::store::{Error, RowRange, Rows};
+
+/// The bytes of each string up to its first NUL, the fill value like any other.
+#[derive(Debug)]
+pub struct StoredStrings {
+    dataset: Arc<Dataset>,
+    len: u64,
+}
+
+impl StoredStrings {
+    /// The first `len` elements of `dataset`, which must be of variable-length strings.
+    pub fn new(dataset: Arc<Dataset>, len: u64) -> Self {
+        Self { len: len.min(dataset.len()), dataset }
+    }
+}
+
+/// Rows whose descriptors are read at once: so few that these, and what they lead to, stay in a processor's cache.
+const BATCH: u64 = 1 << 13;
+
+/// Room for the strings that are handed out together, …
+const RUN: usize = 64 << 10;
+
+/// … and as much for each where they are few.
+const ROOM: usize = 64;
+
+/// Strings up to this length are copied without a call.
+const SHORT: usize = 32;
+
+/// Strings back to back, a NUL behind each.
+struct Run {
+    /// All of it is room.
+    bytes: Vec<u8>,
+    /// Where each string ends, behind its NUL; begins with 0.
+    ends: Vec<usize>,
+}
+
+impl Run {
+    /// For so many strings.
+    fn new(count: usize) -> Self {
+        Self { bytes: vec![0; count.saturating_mul(ROOM).min(RUN)], ends: vec![0] }
+    }
+
+    fn end(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// Whether a string of `length` bytes finds room.
+    #[inline]
+    fn has_room(&self, length: usize) -> bool {
+        length < self.bytes.len() - self.end()
+    }
+
+    /// Appends `bytes[range]`, for which there is room.
+    #[inline]
+    fn push(&mut self, bytes: &[u8], range: Range<usize>) {
+        let (start, length) = (self.end(), range.len());
+        let end = start + length;
+        // What is copied too much is overwritten by the next.
+        let wide =
+            (bytes.get(range.start..range.start.saturating_add(SHORT)), self.bytes.get_mut(start..start + SHORT));
+        if let (Some(from), Some(to)) = wide
+            && length <= SHORT
+        {
+            to.copy_from_slice(from);
+        } else {
+            self.bytes[start..end].copy_from_slice(&bytes[range]);
+        }
+        self.bytes[end] = 0;
+        self.ends.push(end + 1);
+    }
+
+    /// Leaves of each string what stands before its first NUL. They are counted over all: hardly any string holds one.
+    fn cut_at_nuls(&mut self) {
+        let taken = self.end();
+        if memchr::memchr_iter(0, &self.bytes[..taken]).count() < self.ends.len() {
+            return;
+        }
+        let (mut start, mut kept) = (0, 0);
+        for end in self.ends.iter_mut().skip(1) {
+            let length = strip(&self.bytes[start..*end], Padding::NullTerminated).len() + 1;
+            self.bytes.copy_within(start..start + length, kept);
+            start = *end;
+            kept += length;
+            *end = kept;
+        }
+    }
+
+    /// Hands out what there is, and is empty.
+    fn hand_out(&mut self, take: &mut impl FnMut(&[u8], &[usize]) -> bool) -> bool {
+        self.cut_at_nuls();
+        let goes_on = self.ends.len() == 1 || take(&self.bytes[..self.end()], &self.ends);
+        self.ends.truncate(1);
+        goes_on
+    }
+}
+
+impl StoredStrings {
+    /// Hands `take` the strings of `range` in runs, with where each of a run begins and the last ends, until it says `false`.
+    fn runs(
+        &self,
+        range: RowRange,
+        interrupt: &Interrupt,
+        mut take: impl FnMut(&[u8], &[usize]) -> bool,
+    ) -> Result<(), Error> {
+        let count = count_of(&range, self.len, self.dataset.path())?;
+        let width = usize::try_from(self.dataset.element_size()).unwrap_or(usize::MAX).max(1);
+        // What a worker reads is copied with all that a chunk leads to.
+        let chunk = self.dataset.natural_rows().filter(|_| self.dataset.through_worker());
+        let batch = chunk.unwrap_or(0).max(BATCH);
+        let mut run = Run::new(count);
+        let mut first = range.start;
+        while first < range.end {
+            let last = first.saturating_add(batch).min(range.end);
+            interrupt.check()?;
+            let elements = self.dataset.read_elements(first..last, interrupt)?;
+            let mut cursor = elements.heap.cursor();
+            for (row, descriptor) in (first..).zip(elements.bytes.chunks_exact(width)) {
+                let (bytes, place) = cursor.place(descriptor, 1).map_err(|cause| cause.at(self.dataset.path(), row))?;
+                if run.has_room(place.len()) {
+                    run.push(bytes, place);
+                    continue;
+                }
+                if !run.hand_out(&mut take) {
+                    return Ok(());
+                }
+                if run.has_room(place.len()) {
+                    run.push(bytes, place);
+                    continue;
+                }
+                // Long strings go by themselves.
+                interrupt.check()?;
+                let text = strip(bytes.get(place).unwrap_or_default(), Padding::NullTerminated);
+                let mut alone = Vec::with_capacity(text.len() + 1);
+                alone.extend_from_slice(text);
+                alone.push(0);
+                if !take(&alone, &[0, alone.len()]) {
+                    return Ok(());
+                }
+            }
+            first = last;
+        }
+        run.hand_out(&mut take);
+        Ok(())
+    }
+}
+
+impl Rows for StoredStrings {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn data_type(&self) -> &DataType {
+        &DataType::LargeBinary
+    }
+
+    fn nullable(&self) -> bool {
+        false
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let count = count_of(&range, self.len, self.dataset.path())?;
+        let mut strings = LargeBinaryBuilder::with_capacity(count, count);
+        self.runs(range, interrupt, |run, ends| {
+            for (start, end) in ends.iter().zip(ends.iter().skip(1)) {
+                strings.append_value(&run[*start..end - 1]);
+            }
+            true
+        })?;
+        Ok(Arc::new(strings.finish()))
+    }
+
+    fn terminated(
+        &self,
+        range: RowRange,
+        interrupt: &Interrupt,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool, Error> {
+        self.runs(range, interrupt, |run, _| take(run))?;
+        Ok(true)
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        None
+    }
+
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        Err(Error::Unsupported {
+            path: self.dataset.path().to_owned(),
+            reason: "strings of variable length have no fixed width".into(),
+        })
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.dataset.natural_rows()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn strings_end_at_their_first_nul(strings in prop::collection::vec(prop::collection::vec(0u8..4, 0..70), 0..20)) {
+            let mut run = Run::new(1 << 10);
+            let (mut expected, mut ends) = (Vec::new(), vec![0]);
+            let all = strings.concat();
+            let mut start = 0;
+            for string in &strings {
+                run.push(&all, start..start + string.len());
+                start += string.len();
+                expected.extend(string.iter().take_while(|byte| **byte != 0));
+                expected.push(0);
+                ends.push(expected.len());
+            }
+            let mut handed_out = Vec::new();
+            let goes_on = run.hand_out(&mut |run, ends| {
+                handed_out.push((run.to_vec(), ends.to_vec()));
+                true
+            });
+            prop_assert!(goes_on);
+            prop_assert_eq!(handed_out.pop().unwrap_or((Vec::new(), vec![0])), (expected, ends));
+            prop_assert_eq!(run.end(), 0);
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! Stored elements become Arrow arrays: the one place where the meaning of bytes is decided, so that every view says the
+//! same of a value (`docs/SEMANTICS.md`).
+//!
+//! Pure functions over slices. Elements arrive back to back in the layout and byte order of the file; whatever has
+//! variable length is looked up through [`Parts`].
+
+mod enumeration;
+mod missing;
+mod nested;
+mod number;
+mod tally;
+mod text;
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, FixedSizeBinaryArray, LargeStringArray, new_empty_array};
+use arrow_buffer::Buffer;
+use arrow_schema::{DataType, Field as ArrowField, Fields};
+
+use crate::catalogue::{ByteOrder, Class, Datatype, Descriptor, FloatFormat, ReferenceKind};
+use crate::store::{Cursor, Heap, Unresolved};
+
+pub(super) use enumeration::integers as codes;
+pub use missing::FillTest;
+pub use tally::{Count, Tally};
+pub(super) use text::hexadecimal;
+pub use text::strip;
+
+/// Where the variable-length parts of elements lie.
+pub trait Parts {
+    /// Something that looks up one descriptor after the other.
+    fn cursor(&self) -> Box<dyn Resolve + '_>;
+
+    /// References of `width` bytes each as text, missing where they are null or lead nowhere. Who cannot follow them gives
+    /// their bytes in hexadecimal.
+    ///
+    /// # Errors
+    /// Why it could not be found out where they lead.
+    fn references(&self, kind: ReferenceKind, stored: &[u8], width: usize) -> Result<LargeStringArray, Unresolved> {
+        let _ = kind;
+        Ok(hexadecimal(stored, width))
+    }
+}
+
+/// Looks up what descriptors lead to.
+pub trait Resolve {
+    /// The bytes a descriptor leads to: exactly `length × width` of them, nothing for a null descriptor.
+    ///
+    /// # Errors
+    /// What is wrong with the descriptor, or why its bytes cannot be read.
+    fn resolve(&mut self, descriptor: &[u8], width: u64) -> Result<&[u8], Unresolved>;
+}
+
+impl Parts for Heap {
+    fn cursor(&self) -> Box<dyn Resolve + '_> {
+        Box::new(Heap::cursor(self))
+    }
+
+    fn references(&self, kind: ReferenceKind, stored: &[u8], width: usize) -> Result<LargeStringArray, Unresolved> {
+        Heap::references(self, kind, stored, width)
+    }
+}
+
+impl Resolve for Cursor<'_> {
+    fn resolve(&mut self, descriptor: &[u8], width: u64) -> Result<&[u8], Unresolved> {
+        Cursor::resolve(self, descriptor, width)
+    }
+}
+
+/// The heap of [`crate::catalogue::Elements`]: descriptors hold offsets into it.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory<'a>(pub &'a [u8]);
+
+impl Parts for Memory<'_> {
+    fn cursor(&self) -> Box<dyn Resolve + '_> {
+        Box::new(*self)
+    }
+}
+
+impl Resolve for Memory<'_> {
+    fn resolve(&mut self, descriptor: &[u8], width: u64) -> Result<&[u8], Unresolved> {
+        let invalid = |reason: &str| Unresolved::Invalid(reason.to_owned());
+        let descriptor = Descriptor::parse(descriptor).ok_or_else(|| invalid("descriptor cut short"))?;
+        let bytes = u64::from(descriptor.length).checked_mul(width).ok_or_else(|| invalid("length overflows"))?;
+        let end = descriptor.position.checked_add(bytes).ok_or_else(|| invalid("position overflows"))?;
+        let range = usize::try_from(descriptor.position).ok().zip(usize::try_from(end).ok());
+        range
+            .and_then(|(start, end)| self.0.get(start..end))
+            .ok_or_else(|| Unresolved::Invalid(format!("bytes {}..{end} lie outside the heap", descriptor.position)))
+    }
+}
+
+/// A stored value that breaks a rule but does not stop its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Oddity {
+    /// A boolean that is neither 0 nor 1: shown as missing.
+    InvalidBoolean,
+    /// An enumeration code without a member: shown as its number.
+    UnnamedCode,
+    /// A category code past the last category: shown as missing.
+    CategoryOutOfRange,
+    /// A list whose offsets go back or past its values: shown as missing.
+    InvalidOffsets,
+}
+
+/// The oddities of some rows: what and in which row, counted from the first row decoded.
+pub type Oddities = Vec<(Oddity, u64)>;
+
+/// An element that cannot be decoded at all.
+#[derive(Debug, thiserror::Error)]
+#[error("row {row}: {cause}")]
+pub struct DecodeError {
+    /// Row counted from the first row decoded.
+    pub row: u64,
+    /// What is wrong.
+    pub cause: Unresolved,
+}
+
+impl DecodeError {
+    fn new(row: usize, reason: impl Into<String>) -> Self {
+        Self { row: row as u64, cause: Unresolved::Invalid(reason.into()) }
+    }
+}
+
+/// The Arrow type that elements of `datatype` are shown as.
+///
+/// Strings and lists have 64-bit offsets, so that no block of rows is too large for its type.
+pub fn arrow_type(datatype: &Datatype) -> DataType {
+    if let Some(part) = datatype.complex_part() {
+        let part = arrow_type(part);
+        return DataType::Struct(Fields::from(vec![
+            ArrowField::new("re", part.clone(), true),
+            ArrowField::new("im", part, true),
+        ]));
+    }
+    match &datatype.class {
+        Class::Integer { order: ByteOrder::Little | ByteOrder::Big, signed, .. } if datatype.size <= 8 => {
+            number::integer_type(datatype.size, *signed)
+        }
+        Class::Bitfield { order: ByteOrder::Little | ByteOrder::Big, .. } if datatype.size <= 8 => {
+            number::integer_type(datatype.size, false)
+        }
+        Class::Float { order: ByteOrder::Little | ByteOrder::Big, format } => match format {
+            FloatFormat::Half => DataType::Float16,
+            FloatFormat::Single => DataType::Float32,
+            FloatFormat::Double => DataType::Float64,
+            FloatFormat::Other { .. } => binary_type(datatype),
+        },
+        Class::FixedString { .. } | Class::VariableString { .. } | Class::Reference(_) => DataType::LargeUtf8,
+        Class::Enum { .. } if datatype.is_boolean() => DataType::Boolean,
+        Class::Enum { base, .. } if enumeration::is_readable(base) => {
+            DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::LargeUtf8))
+        }
+        Class::Compound { fields } => DataType::Struct(
+            fields
+                .iter()
+                .map(|field| ArrowField::new(field.name.to_string(), arrow_type(&field.datatype), true))
+                .collect::<Fields>(),
+        ),
+        Class::Array { dims, base } => nested::array_type(dims, base).unwrap_or_else(|| binary_type(datatype)),
+        Class::Sequence { base } => DataType::LargeList(Arc::new(ArrowField::new_list_field(arrow_type(base), true))),
+        _ => binary_type(datatype),
+    }
+}
+
+/// Whether the bytes as stored are those of the values that [`decode`] makes of them, where numbers are little-endian.
+pub fn is_shown_as_stored(datatype: &Datatype) -> bool {
+    match &datatype.class {
+        _ if datatype.complex_part().is_some() => false,
+        Class::Integer { order, precision, offset, .. } | Class::Bitfield { order, precision, offset }
+            if number::is_ordered(*order) && datatype.size <= 8 =>
+        {
+            let ordered = *order == ByteOrder::Little || datatype.size == 1;
+            ordered && datatype.size.is_power_of_two() && *offset == 0 && u64::from(*precision) == datatype.size * 8
+        }
+        Class::Float { order: ByteOrder::Big, format } => matches!(format, FloatFormat::Other { .. }),
+        Class::Array { base, .. } => is_shown_as_stored(base),
+        // Uninterpreted bytes, floats as they are.
+        Class::Integer { .. }
+        | Class::Bitfield { .. }
+        | Class::Float { .. }
+        | Class::Time { .. }
+        | Class::Opaque { .. }
+        | Class::Unknown(_) => true,
+        _ => false,
+    }
+}
+
+/// Bytes that nobody interprets; an element wider than Arrow can say is cut short there and refused on reading.
+fn binary_type(datatype: &Datatype) -> DataType {
+    DataType::FixedSizeBinary(i32::try_from(datatype.size).unwrap_or(i32::MAX))
+}
+
+/// Decodes `count` elements that lie back to back in `bytes`. Nothing is null but what an [`Oddity`] makes so, and
+/// references that lead nowhere.
+///
+/// # Errors
+/// [`DecodeError`] where `bytes` has another length than `count` elements, or a variable-length part leads nowhere.
+pub fn decode(
+    datatype: &Datatype,
+    bytes: Buffer,
+    count: usize,
+    parts: &dyn Parts,
+    oddities: &mut Oddities,
+) -> Result<ArrayRef, DecodeError> {
+    let width = usize::try_from(datatype.size).map_err(|_| DecodeError::new(0, "element too wide"))?;
+    if width.checked_mul(count) != Some(bytes.len()) {
+        return Err(DecodeError::new(0, format!("{count} elements of {width} bytes in {} bytes", bytes.len())));
+    }
+    if count == 0 {
+        return Ok(new_empty_array(&arrow_type(datatype)));
+    }
+    if let Some(part) = datatype.complex_part() {
+        return nested::complex(&bytes, width, count, part, parts, oddities);
+    }
+    match &datatype.class {
+        Class::Integer { order, signed, precision, offset } if number::is_ordered(*order) && width <= 8 => {
+            Ok(number::integers(
+                bytes,
+                number::Layout { width, order: *order, precision: *precision, offset: *offset },
+                *signed,
+            ))
+        }
+        Class::Bitfield { order, precision, offset } if number::is_ordered(*order) && width <= 8 => {
+            Ok(number::integers(
+                bytes,
+                number::Layout { width, order: *order, precision: *precision, offset: *offset },
+                false,
+            ))
+        }
+        Class::Float { order, format } if number::is_ordered(*order) => {
+            number::floats(bytes.clone(), *order, *format).map_or_else(|| binary(bytes, width), Ok)
+        }
+        Class::FixedString { padding, .. } => Ok(text::fixed(&bytes, width, *padding)),
+        Class::VariableString { padding, .. } => text::variable(&bytes, width, *padding, parts),
+        Class::Reference(kind) => match parts.references(*kind, &bytes, width) {
+            Ok(texts) => Ok(Arc::new(texts)),
+            Err(cause) => Err(DecodeError { row: 0, cause }),
+        },
+        Class::Enum { .. } if datatype.is_boolean() => Ok(enumeration::booleans(&bytes, oddities)),
+        Class::Enum { base, members } if enumeration::is_readable(base) => {
+            Ok(enumeration::labels(&bytes, base, members, oddities))
+        }
+        Class::Compound { fields } => nested::compound(&bytes, width, count, fields, parts, oddities),
+        Class::Array { dims, base } if nested::array_type(dims, base).is_some() => {
+            nested::arrays(bytes, dims, base, count, parts, oddities)
+        }
+        Class::Sequence { base } => nested::sequences(&bytes, width, base, parts, oddities),
+        _ => binary(bytes, width),
+    }
+}
+
+fn binary(bytes: Buffer, width: usize) -> Result<ArrayRef, DecodeError> {
+    match i32::try_from(width) {
+        Ok(width) if width > 0 => Ok(Arc::new(FixedSizeBinaryArray::new(width, bytes, None))),
+        _ => Err(DecodeError::new(0, format!("elements of {width} bytes are too wide to show"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Array;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Int32Type, Int64Type, UInt16Type};
+
+    use super::*;
+    use crate::catalogue::{Charset, Field, Member, Padding};
+
+    fn integer(size: u64, signed: bool, order: ByteOrder) -> Datatype {
+        Datatype { size, class: Class::Integer { signed, order, precision: size as u32 * 8, offset: 0 } }
+    }
+
+    fn run(datatype: &Datatype, bytes: &[u8], count: usize, heap: &[u8]) -> (ArrayRef, Oddities) {
+        let mut oddities = Oddities::new();
+        let array = decode(datatype, Buffer::from(bytes), count, &Memory(heap), &mut oddities).unwrap();
+        assert_eq!(array.data_type(), &arrow_type(datatype));
+        (array, oddities)
+    }
+
+    #[test]
+    fn three_byte_big_endian_integers_keep_their_sign() {
+        let (array, _) = run(&integer(3, true, ByteOrder::Big), &[0xff, 0xff, 0xfe, 0x00, 0x01, 0x00], 2, &[]);
+        assert_eq!(array.as_primitive::<Int32Type>().values(), &[-2, 256]);
+    }
+
+    #[test]
+    fn what_is_shown_as_stored_decodes_to_its_own_bytes() {
+        use ByteOrder::{Big, Little, Vax};
+        let float = |size, order, format| Datatype { size, class: Class::Float { order, format } };
+        let partial = Class::Integer { signed: true, order: Little, precision: 31, offset: 0 };
+        let array = |base: Datatype| Datatype {
+            size: base.size * 2,
+            class: Class::Array { dims: vec![2], base: Box::new(base) },
+        };
+        let as_stored = [
+            integer(1, true, Big),
+            integer(8, false, Little),
+            integer(4, true, Vax),
+            integer(16, true, Big),
+            float(2, Little, FloatFormat::Half),
+            float(8, Little, FloatFormat::Double),
+            float(4, Vax, FloatFormat::Single),
+            Datatype { size: 5, class: Class::Opaque { tag: "x".into() } },
+            array(integer(2, true, Little)),
+        ];
+        for datatype in as_stored {
+            assert!(is_shown_as_stored(&datatype), "{datatype:?}");
+            let bytes: Vec<u8> = (1..=2 * datatype.size as u8).collect();
+            let (mut array, _) = run(&datatype, &bytes, 2, &[]);
+            if let Some(list) = array.as_fixed_size_list_opt() {
+                array = list.values().clone();
+            }
+            assert_eq!(array.to_data().buffers()[0].as_slice(), bytes, "{datatype:?}");
+        }
+        let not = [
+            integer(2, true, Big),
+            integer(3, true, Little),
+            Datatype { size: 4, class: partial },
+            float(4, Big, FloatFormat::Single),
+            Datatype { size: 4, class: Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 } },
+            array(integer(2, true, Big)),
+        ];
+        assert!(!not.iter().any(is_shown_as_stored));
+    }
+
+    #[test]
+    fn precision_and_offset_select_the_bits() {
+        // 12 significant bits from bit 2 on, as H5Tset_precision/H5Tset_offset make them.
+        let class = Class::Integer { signed: false, order: ByteOrder::Little, precision: 12, offset: 2 };
+        let (array, _) = run(&Datatype { size: 2, class }, &0b1110_1010_1010_1001_u16.to_le_bytes(), 1, &[]);
+        assert_eq!(array.as_primitive::<UInt16Type>().value(0), 0b1010_1010_1010);
+    }
+
+    #[test]
+    fn a_field_in_the_middle_of_a_compound() {
+        let fields = vec![
+            Field { name: "a".into(), offset: 0, datatype: integer(1, false, ByteOrder::Little) },
+            Field { name: "b".into(), offset: 4, datatype: integer(8, true, ByteOrder::Big) },
+        ];
+        let datatype = Datatype { size: 12, class: Class::Compound { fields } };
+        let mut bytes = vec![7, 0xee, 0xee, 0xee];
+        bytes.extend((-5i64).to_be_bytes());
+        let (array, _) = run(&datatype, &bytes, 1, &[]);
+        assert_eq!(array.as_struct().column(1).as_primitive::<Int64Type>().value(0), -5);
+    }
+
+    #[test]
+    fn a_field_past_the_element_is_an_error() {
+        let fields = vec![Field { name: "a".into(), offset: 6, datatype: integer(4, true, ByteOrder::Little) }];
+        let datatype = Datatype { size: 8, class: Class::Compound { fields } };
+        let mut oddities = Oddities::new();
+        assert!(decode(&datatype, Buffer::from([0u8; 8].as_slice()), 1, &Memory(&[]), &mut oddities).is_err());
+    }
+
+    #[test]
+    fn enumerations_name_what_they_can() {
+        let members = vec![Member { name: "off".into(), value: -1 }, Member { name: "on".into(), value: 300 }];
+        let base = Box::new(integer(2, true, ByteOrder::Big));
+        let datatype = Datatype { size: 2, class: Class::Enum { base, members } };
+        let (array, oddities) = run(&datatype, &[0x01, 0x2c, 0xff, 0xff, 0x00, 0x07], 3, &[]);
+        let array = array.as_dictionary::<Int32Type>();
+        let labels = array.values().as_string::<i64>();
+        let shown: Vec<_> = array.keys().iter().map(|key| labels.value(key.unwrap() as usize)).collect();
+        assert_eq!(shown, ["on", "off", "7"]);
+        assert_eq!(oddities, [(Oddity::UnnamedCode, 2)]);
+    }
+
+    #[test]
+    fn a_boolean_of_two_is_missing_and_reported() {
+        let members = vec![Member { name: "FALSE".into(), value: 0 }, Member { name: "TRUE".into(), value: 1 }];
+        let base = Box::new(integer(1, true, ByteOrder::Little));
+        let datatype = Datatype { size: 1, class: Class::Enum { base, members } };
+        let (array, oddities) = run(&datatype, &[1, 2, 0], 3, &[]);
+        assert_eq!(array.as_boolean().iter().collect::<Vec<_>>(), [Some(true), None, Some(false)]);
+        assert_eq!(oddities, [(Oddity::InvalidBoolean, 1)]);
+    }
+
+    #[test]
+    fn sequences_and_strings_lead_into_the_heap() {
+        let string = Datatype {
+            size: 16,
+            class: Class::VariableString { padding: Padding::NullTerminated, charset: Charset::Utf8 },
+        };
+        let descriptor = |length, position| crate::catalogue::Descriptor { length, position, index: 0 }.to_bytes();
+        let bytes = [descriptor(2, 1), descriptor(0, 0)].concat();
+        let (array, _) = run(&string, &bytes, 2, b"xhi");
+        assert_eq!(array.as_string::<i64>().iter().collect::<Vec<_>>(), [Some("hi"), Some("")]);
+
+        let numbers =
+            Datatype { size: 16, class: Class::Sequence { base: Box::new(integer(2, false, ByteOrder::Little)) } };
+        let (array, _) = run(&numbers, &bytes, 2, &[0, 1, 0, 2, 0]);
+        let list = array.as_list::<i64>();
+        assert_eq!(list.value(0).as_primitive::<UInt16Type>().values(), &[1, 2]);
+        assert_eq!(list.value_length(1), 0);
+        let mut oddities = Oddities::new();
+        let error = decode(&numbers, Buffer::from(bytes.as_slice()), 2, &Memory(&[]), &mut oddities).unwrap_err();
+        assert_eq!(error.row, 0);
+    }
+}

@@ -1,0 +1,259 @@
+//! What the HDF5 worker said of a file: asked once, and kept in the user's cache folder, so that a later mount of the same
+//! file starts no worker.
+//!
+//! One entry a file holds what it is and every group, object and small chunk map asked for so far; a large chunk map has
+//! an entry of its own. An entry is found again by the file's identity and by [`FORM`], the version of libhdf5 and the
+//! worker's settings. What it holds is written a moment after the last answer, and when the file is dropped.
+//!
+//! Remembered is only what will be the same next time: answers about a file whose identity stands for its content
+//! (nothing of one that a writer has open, that had just changed, or that leads to others), in which everything could be
+//! read. A failure may be over the next time.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::File;
+use crate::catalogue::{ChunkMap, FileInfo, Group, Object, ObjectId};
+use crate::h5;
+use crate::source::{Interrupt, Source};
+use crate::store::{Reservation, Store};
+
+/// Counts up when the types of [`crate::catalogue`] change, or what the worker makes of a file: an entry of another form
+/// is not looked at. A test holds the form to its number.
+const FORM: u32 = 1;
+
+/// Bytes of answers remembered of a file, beyond a share of the memory budget: some 100,000 columns.
+const MOST_REMEMBERED: u64 = 64 << 20;
+
+/// The share of the budget that the answers about one file may take.
+const SHARE: u64 = 16;
+
+/// What the place of an answer takes beside its bytes, about.
+const OVERHEAD: u64 = 96;
+
+/// A chunk map of more bytes than this has an entry of its own, so that not all are read when the file is opened.
+const LARGE_MAP: usize = 64 << 10;
+
+/// A chunk map of more bytes than this is not kept: it would fill a cache folder of the usual size.
+const LARGEST_MAP: usize = 128 << 20;
+
+/// What was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Asked {
+    Group(ObjectId),
+    Object(ObjectId),
+    Chunks(ObjectId),
+}
+
+/// Answers in memory.
+#[derive(Debug, Default)]
+struct Known {
+    /// Postcard of each, with its part of the memory budget.
+    answers: BTreeMap<Asked, (Arc<[u8]>, Reservation)>,
+    /// What they take.
+    bytes: u64,
+}
+
+/// Answers about one file.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    /// What tells them from those of other workers; `None` where nothing is remembered.
+    what: Option<String>,
+    known: Mutex<Known>,
+    /// Whether there is one that is not kept yet.
+    unsaved: AtomicBool,
+    /// Whether [`Saver`] has been told of it.
+    told: AtomicBool,
+}
+
+impl Answers {
+    /// None, and none will be remembered.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Those in the cache folder, with what the file is.
+    pub fn of(store: &Store, source: &Source, client: &h5::Client) -> (Self, Option<FileInfo>) {
+        if client.follows_external() || !source.was_settled() {
+            return (Self::none(), None);
+        }
+        let what = format!("catalogue {FORM} {}", client.settings());
+        let entry = store.kept().get(&source.identity(), &what);
+        let answers = Self { what: Some(what), ..Self::default() };
+        let Some(entry) = entry.as_deref().and_then(decode) else { return (answers, None) };
+        for (asked, answer) in entry.answers {
+            answers.remember(store, asked, answer);
+        }
+        (answers, Some(entry.info))
+    }
+
+    /// Remembers an answer while there is room; says whether it is.
+    fn remember(&self, store: &Store, asked: Asked, answer: &[u8]) -> bool {
+        let bytes = answer.len() as u64 + OVERHEAD;
+        let most = MOST_REMEMBERED.min(store.budget().limit() / SHARE);
+        if self.known.lock().bytes.saturating_add(bytes) > most {
+            return false;
+        }
+        // Not under the lock: it may evict what others keep.
+        let Some(reserved) = store.budget().try_reserve(bytes) else { return false };
+        let mut known = self.known.lock();
+        if known.answers.insert(asked, (answer.into(), reserved)).is_none() {
+            known.bytes += bytes;
+        }
+        true
+    }
+
+    fn get<T: DeserializeOwned>(&self, asked: Asked) -> Option<T> {
+        let answer = self.known.lock().answers.get(&asked)?.0.clone();
+        postcard::from_bytes(&answer).ok()
+    }
+}
+
+/// An entry: what the file is, what was asked and the length of each answer; then the answers.
+fn encode(info: &FileInfo, answers: &BTreeMap<Asked, &[u8]>) -> Option<Vec<u8>> {
+    let lengths: Vec<(Asked, u64)> = answers.iter().map(|(asked, answer)| (*asked, answer.len() as u64)).collect();
+    let mut entry = postcard::to_stdvec(&(info, lengths)).ok()?;
+    answers.values().for_each(|answer| entry.extend_from_slice(answer));
+    Some(entry)
+}
+
+/// What [`encode`] made an entry of.
+struct Entry<'a> {
+    info: FileInfo,
+    answers: Vec<(Asked, &'a [u8])>,
+}
+
+/// Takes an entry apart. It is whole, but it need not be ours.
+fn decode(entry: &[u8]) -> Option<Entry<'_>> {
+    let ((info, lengths), mut rest) = postcard::take_from_bytes::<(FileInfo, Vec<(Asked, u64)>)>(entry).ok()?;
+    let mut answers = Vec::with_capacity(lengths.len());
+    for (asked, length) in lengths {
+        let (answer, behind) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+        answers.push((asked, answer));
+        rest = behind;
+    }
+    (rest.is_empty() && !info.swmr).then_some(Entry { info, answers })
+}
+
+impl File {
+    /// A group with its links and a description of every object behind them; see [`h5::Client::group`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn group(self: &Arc<Self>, id: ObjectId, interrupt: &Interrupt) -> Result<Group, h5::Error> {
+        let plugins = self.client().has_plugins();
+        // Why a plugin cannot be loaded may lie outside its folder, and pass.
+        let lasts = |group: &Group| group.is_whole() && (!plugins || group.has_all_filters());
+        self.answer(Asked::Group(id), lasts, || self.client().group(id, interrupt))
+    }
+
+    /// One object.
+    ///
+    /// # Errors
+    /// See [`h5::Error`].
+    pub fn object(self: &Arc<Self>, id: ObjectId, interrupt: &Interrupt) -> Result<Object, h5::Error> {
+        let plugins = self.client().has_plugins();
+        let lasts = |object: &Object| object.is_whole() && (!plugins || object.has_all_filters());
+        self.answer(Asked::Object(id), lasts, || self.client().object(id, interrupt))
+    }
+
+    /// The chunks of a chunked dataset.
+    ///
+    /// # Errors
+    /// See [`h5::Client::chunks`].
+    pub(in crate::store) fn chunks(
+        self: &Arc<Self>,
+        id: ObjectId,
+        limit: u64,
+        interrupt: &Interrupt,
+    ) -> Result<ChunkMap, h5::Error> {
+        let within = |map: &ChunkMap| map.len() as u64 <= limit;
+        let Some(what) = &self.answers.what else {
+            self.store().stats().catalogue_asked.add(1);
+            return self.client().chunks(id, limit, interrupt);
+        };
+        let what = format!("{what} chunks {id:?}");
+        let large = || postcard::from_bytes(&self.store().kept().get(&self.source().identity(), &what)?).ok();
+        let known = self.answers.get::<ChunkMap>(Asked::Chunks(id)).or_else(large);
+        if let Some(map) = known.filter(within) {
+            self.store().stats().catalogue_found.add(1);
+            return Ok(map);
+        }
+        let map = self.client().chunks(id, limit, interrupt)?;
+        self.store().stats().catalogue_asked.add(1);
+        match postcard::to_stdvec(&map) {
+            Ok(bytes) if bytes.len() <= LARGE_MAP => self.remember(Asked::Chunks(id), &bytes),
+            // At once: it takes a part of the time that asking took, and a process that ends soon would leave it half done.
+            Ok(bytes) if bytes.len() <= LARGEST_MAP => {
+                self.put(&what, &bytes);
+            }
+            _ => {}
+        }
+        Ok(map)
+    }
+
+    /// What is known already, or what the worker answers; remembered where it `lasts`.
+    fn answer<T: Serialize + DeserializeOwned>(
+        self: &Arc<Self>,
+        asked: Asked,
+        lasts: impl FnOnce(&T) -> bool,
+        ask: impl FnOnce() -> Result<T, h5::Error>,
+    ) -> Result<T, h5::Error> {
+        if let Some(known) = self.answers.get(asked) {
+            self.store().stats().catalogue_found.add(1);
+            return Ok(known);
+        }
+        let answer = ask()?;
+        self.store().stats().catalogue_asked.add(1);
+        if self.answers.what.is_some()
+            && lasts(&answer)
+            && let Ok(bytes) = postcard::to_stdvec(&answer)
+        {
+            self.remember(asked, &bytes);
+        }
+        Ok(answer)
+    }
+
+    fn remember(self: &Arc<Self>, asked: Asked, answer: &[u8]) {
+        if self.answers.remember(self.store(), asked, answer) && self.store().kept().folder().is_some() {
+            self.answers.unsaved.store(true, Ordering::Release);
+            if !self.answers.told.swap(true, Ordering::AcqRel) {
+                self.store().saver().tell(self);
+            }
+        }
+    }
+
+    /// Writes what the worker said and is not kept yet to the cache folder, together with what others have put there
+    /// meanwhile. It is done in passing, too, and when the file is dropped.
+    pub fn save_answers(&self) {
+        self.answers.told.store(false, Ordering::Release);
+        if !self.answers.unsaved.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let Some(what) = &self.answers.what else { return };
+        let others = self.store().kept().get(&self.source().identity(), what);
+        let others = others.as_deref().and_then(decode).map(|entry| entry.answers).unwrap_or_default();
+        let known: Vec<_> =
+            self.answers.known.lock().answers.iter().map(|(asked, (answer, _))| (*asked, answer.clone())).collect();
+        let mut all: BTreeMap<Asked, &[u8]> = known.iter().map(|(asked, answer)| (*asked, &**answer)).collect();
+        let mut bytes = all.values().map(|answer| answer.len() as u64).sum::<u64>();
+        for (asked, answer) in others {
+            let more = bytes.saturating_add(answer.len() as u64);
+            if more <= MOST_REMEMBERED && !all.contains_key(&asked) {
+                all.insert(asked, answer);
+                bytes = more;
+            }
+        }
+        if let Some(entry) = encode(self.info(), &all) {
+            self.put(what, &entry);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Writing what is remembered of files to the cache folder, in passing.
+
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Sender, unbounded};
+
+use super::File;
+
+/// How long after an answer it is written, together with those that came meanwhile.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What is written again and again takes this part of the time at most.
+const SELDOM: u32 = 10;
+
+/// A thread that writes answers a moment after they came.
+#[derive(Debug, Default)]
+pub struct Saver(OnceLock<Option<Sender<Weak<File>>>>);
+
+impl Saver {
+    /// Has the answers about a file written soon.
+    pub fn tell(&self, file: &Arc<File>) {
+        let sender = self.0.get_or_init(|| {
+            let (sender, files) = unbounded::<Weak<File>>();
+            let save = move || {
+                let mut pause = PAUSE;
+                while let Ok(first) = files.recv() {
+                    std::thread::sleep(pause);
+                    let began = Instant::now();
+                    for file in std::iter::once(first).chain(files.try_iter()) {
+                        // One that is dropped has written its own.
+                        if let Some(file) = file.upgrade() {
+                            file.save_answers();
+                        }
+                    }
+                    pause = PAUSE.max(began.elapsed() * SELDOM);
+                }
+            };
+            std::thread::Builder::new().name("hepfs-catalogue".into()).spawn(save).is_ok().then_some(sender)
+        });
+        if let Some(sender) = sender {
+            let _ = sender.send(Arc::downgrade(file));
+        }
+    }
+}

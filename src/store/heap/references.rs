@@ -1,0 +1,223 @@
+//! References as text: the path of the object that one leads to and, for a region or an attribute, what stands behind it.
+//!
+//! Stored references are taken apart here, whose parts in the global heap are read like any other; only the path of an
+//! object is asked of the worker, once for each object. So a broken reference touches neither libhdf5 nor its neighbours.
+//!
+//! The forms are those of the HDF5 file format, appendix "Encoding for Dataspace and Reference".
+//!
+//! ```text
+//! object    address
+//! region    address of a collection | index u32           leads to: address | selection
+//! standard  2 | flags | length u8 | token                 an object
+//!           3 | flags | descriptor                        leads to: length u8 | token | length u32 | rank u32 | selection
+//!           4 | flags | descriptor                        leads to: length u8 | token | length u16 | attribute's name
+//! ```
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use arrow_array::LargeStringArray;
+use arrow_array::builder::LargeStringBuilder;
+
+use super::{Cursor, Heap, Unresolved, little_endian, regions};
+use crate::catalogue::ReferenceKind;
+use crate::store::Error;
+use crate::store::decode::hexadecimal;
+
+/// First byte of a standard reference to an object.
+const OBJECT: u8 = 2;
+/// First byte of a standard reference to a region.
+pub(super) const REGION: u8 = 3;
+/// First byte of a standard reference to an attribute.
+pub(super) const ATTRIBUTE: u8 = 4;
+/// Flag of a standard reference that leads to another file.
+const EXTERNAL: u8 = 1;
+
+/// References after which an interrupt is looked at.
+const STRIDE: usize = 4096;
+
+/// What a reference points to.
+#[derive(Debug, PartialEq, Eq)]
+struct Target {
+    /// Address of the object, as wide as the file's addresses.
+    address: u64,
+    /// Selection or attribute, to go behind the path.
+    suffix: String,
+}
+
+impl Heap {
+    /// References of `width` bytes each, from the elements or from what they lead to, as text; missing where one is null or
+    /// leads nowhere.
+    ///
+    /// The path is the shortest one over hard links (of equally long ones the first bytewise). A selection follows in
+    /// brackets: `/d[0:10,3:7]` for a block, half-open; `/d[0:2;5:6]` for several; `/d[(1,2);(3,4)]` for points;
+    /// `/d[...]` for everything, `/d[]` for nothing, `/d[?]` for what cannot be read; `…` stands for what is left out after
+    /// 64 blocks or points. A reference to an attribute ends with `@` and its name.
+    ///
+    /// # Errors
+    /// Why the worker or the file did not answer; [`Error::TooLarge`] for more text than a chunk may have.
+    pub fn references(&self, kind: ReferenceKind, stored: &[u8], width: usize) -> Result<LargeStringArray, Unresolved> {
+        // The heap of a file that this one leads to is out of reach.
+        if kind == ReferenceKind::Region && self.file_number != 0 {
+            return Ok(hexadecimal(stored, width));
+        }
+        let limit = self.file.store().max_chunk();
+        let too_large = |bytes: u64| Error::TooLarge {
+            path: self.file.source().path().display().to_string(),
+            what: "the text of references".into(),
+            bytes,
+            limit,
+            option: "--max-chunk",
+        };
+        let end = self.end()?;
+        let mut length = 0u64;
+        let mut grow = |more: usize| {
+            length = length.saturating_add(more as u64);
+            if length > limit { Err(too_large(length)) } else { Ok(()) }
+        };
+        let mut cursor = self.cursor();
+        let mut targets = Vec::with_capacity(stored.len() / width.max(1));
+        for (at, cell) in stored.chunks_exact(width.max(1)).enumerate() {
+            if at % STRIDE == 0 {
+                self.interrupt.check()?;
+            }
+            let target = self.target_of(kind, cell, &mut cursor)?.filter(|target| target.address < end);
+            grow(target.as_ref().map_or(0, |target| target.suffix.len()))?;
+            targets.push(target);
+        }
+        drop(cursor);
+        let mut addresses: Vec<u64> = targets.iter().flatten().map(|target| target.address).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        let mut paths = HashMap::with_capacity(addresses.len());
+        for piece in addresses.chunks(STRIDE) {
+            let found = self.file.client().paths(self.file_number, piece, &self.interrupt)?;
+            for (address, path) in piece.iter().zip(found) {
+                grow(path.as_ref().map_or(0, String::len))?;
+                paths.insert(*address, path);
+            }
+        }
+        let mut texts = LargeStringBuilder::with_capacity(targets.len(), 0);
+        for target in targets {
+            let path = target.as_ref().and_then(|target| paths.get(&target.address)?.as_deref());
+            grow(path.map_or(0, str::len))?;
+            match target.zip(path) {
+                Some((Target { suffix, .. }, path)) => {
+                    // Writing to memory cannot fail.
+                    let _ = texts.write_str(path);
+                    texts.append_value(suffix);
+                }
+                None => texts.append_null(),
+            }
+        }
+        Ok(texts.finish())
+    }
+
+    /// No object lies at this address or behind it.
+    fn end(&self) -> Result<u64, Error> {
+        // The file behind a number is the worker's.
+        if self.file_number == 0 { self.file.size() } else { Ok(u64::MAX) }
+    }
+
+    /// What a stored reference points to; `None` for a null or broken one.
+    fn target_of(
+        &self,
+        kind: ReferenceKind,
+        cell: &[u8],
+        cursor: &mut Cursor<'_>,
+    ) -> Result<Option<Target>, Unresolved> {
+        let address_size = usize::from(self.file.info().address_size);
+        if cell.iter().all(|byte| *byte == 0) {
+            return Ok(None);
+        }
+        // A heap that cannot be made sense of is this reference's own fault.
+        let valid = |bytes| match bytes {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(Unresolved::Invalid(_)) => Ok(None),
+            Err(error) => Err(error),
+        };
+        match kind {
+            ReferenceKind::Object => {
+                Ok(cell.get(..address_size).map(|cell| Target { address: little_endian(cell), suffix: String::new() }))
+            }
+            ReferenceKind::Region => {
+                let Some((address, index)) = cell.split_at_checked(address_size) else { return Ok(None) };
+                let Some(index) = index.first_chunk() else { return Ok(None) };
+                let object = valid(cursor.object(little_endian(address), u32::from_le_bytes(*index)))?;
+                Ok(object.and_then(|object| region(object, address_size)))
+            }
+            ReferenceKind::Standard => match cell {
+                // It leads to another file.
+                [_, flags, ..] if flags & EXTERNAL != 0 => Ok(None),
+                [OBJECT, _, body @ ..] => Ok(standard(OBJECT, body)),
+                [kind @ (REGION | ATTRIBUTE), _, descriptor @ ..] => {
+                    Ok(valid(cursor.resolve(descriptor, 1))?.and_then(|body| standard(*kind, body)))
+                }
+                _ => Ok(None),
+            },
+        }
+    }
+}
+
+/// What a region reference of the old kind leads to in the heap.
+fn region(object: &[u8], address_size: usize) -> Option<Target> {
+    let (address, selected) = object.split_at_checked(address_size)?;
+    Some(Target { address: little_endian(address), suffix: bracketed(selected) })
+}
+
+/// The body of a standard reference.
+fn standard(kind: u8, body: &[u8]) -> Option<Target> {
+    let (length, rest) = body.split_first()?;
+    let (token, rest) = rest.split_at_checked(usize::from(*length)).filter(|_| (1..=8).contains(length))?;
+    let suffix = match kind {
+        REGION => {
+            let length = usize::try_from(u32::from_le_bytes(*rest.first_chunk()?)).ok()?;
+            // Behind the length stands the rank, which the selection repeats.
+            let selected = rest.get(8..).unwrap_or_default();
+            bracketed(selected.get(..length).unwrap_or_default())
+        }
+        ATTRIBUTE => {
+            let (length, name) = rest.split_first_chunk()?;
+            format!("@{}", String::from_utf8_lossy(name.get(..usize::from(u16::from_le_bytes(*length)))?))
+        }
+        _ => String::new(),
+    };
+    Some(Target { address: little_endian(token), suffix })
+}
+
+fn bracketed(selected: &[u8]) -> String {
+    regions::text(selected).unwrap_or_else(|| "[?]".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(text: &str) -> Vec<u8> {
+        let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+        digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+    }
+
+    /// Bodies as the format lays them out (`H5R__encode` of libhdf5 2.0 describes it), by hand.
+    #[test]
+    fn standard_references_have_a_token_and_what_stands_behind_it() {
+        let target = |suffix: &str| Some(Target { address: 0x0320, suffix: suffix.into() });
+        assert_eq!(standard(OBJECT, &hex("08 2003000000000000 0000")), target(""));
+        assert_eq!(standard(ATTRIBUTE, &hex("08 2003000000000000 0500 756e697473")), target("@units"));
+        let all = "10000000 02000000 03000000 01000000 00000000 00000000";
+        assert_eq!(standard(REGION, &hex(&format!("08 2003000000000000 {all}"))), target("[...]"));
+        assert_eq!(standard(REGION, &hex("04 20030000 10000000 02000000 03000000")), target("[?]"));
+        assert_eq!(standard(OBJECT, &hex("09 2003000000000000 0000")), None);
+        assert_eq!(standard(OBJECT, &hex("08 2003")), None);
+        assert_eq!(standard(ATTRIBUTE, &hex("08 2003000000000000 0600 756e697473")), None);
+        assert_eq!(standard(OBJECT, &[]), None);
+    }
+
+    #[test]
+    fn regions_have_an_address_and_a_selection() {
+        let none = hex("2003000000000000 00000000 01000000 00000000 00000000");
+        assert_eq!(region(&none, 8), Some(Target { address: 0x0320, suffix: "[]".into() }));
+        assert_eq!(region(&none[..8], 8), Some(Target { address: 0x0320, suffix: "[?]".into() }));
+        assert_eq!(region(&none[..7], 8), None);
+    }
+}

@@ -1,0 +1,125 @@
+//! A pass over a column that learns all of its statistics: `hepfs prepare --stats`.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::Learner;
+use crate::source::Interrupt;
+use crate::store::statistics::{GRAIN, Statistics};
+use crate::store::{Error, Rows};
+
+/// About this many bytes of values are decoded at once by each thread, in whole chunks where they are smaller.
+const STEP_BYTES: u64 = 16 << 20;
+
+/// Bytes of a value of variable length, for want of better knowledge.
+const ANY_WIDTH: u64 = 64;
+
+impl Learner {
+    /// Decodes what is not known of `rows` (the rows this learner was made for), on all cores, and tells `progress` of
+    /// rows done: numbers that add up to the rows of the column. A pass that is interrupted leaves what it has learnt to
+    /// the next one.
+    ///
+    /// # Errors
+    /// Those of [`Rows::array`]; [`Error::Interrupted`] soon after `interrupt` is raised.
+    pub fn learn(
+        &self,
+        rows: &dyn Rows,
+        interrupt: &Interrupt,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<Arc<Statistics>, Error> {
+        if let Some(known) = self.known() {
+            progress(self.rows());
+            return Ok(known);
+        }
+        let step = step(rows.natural_rows(), rows.stored_width().unwrap_or(ANY_WIDTH));
+        let next = AtomicU64::new(0);
+        let failure = Mutex::new(None);
+        let work = || {
+            while failure.lock().is_none() {
+                let start = next.fetch_add(1, Ordering::Relaxed).saturating_mul(step);
+                if start >= self.rows() {
+                    return;
+                }
+                let range = start..start.saturating_add(step).min(self.rows());
+                let length = range.end - range.start;
+                match self.learn_range(rows, range, interrupt) {
+                    Ok(()) => progress(length),
+                    Err(error) => *failure.lock() = Some(error),
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+            for _ in 1..cores.min(self.rows().div_ceil(step)) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        if let Some(error) = failure.into_inner() {
+            return Err(error);
+        }
+        // Somebody else may have had the last rows, and be about to say what all of them are.
+        while self.is_pending() && self.has_seen(&(0..self.rows())) {
+            interrupt.check()?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.known().ok_or_else(|| Error::Unsupported {
+            path: self.path().to_owned(),
+            reason: "the file changed while its statistics were learnt".into(),
+        })
+    }
+
+    fn learn_range(&self, rows: &dyn Rows, range: Range<u64>, interrupt: &Interrupt) -> Result<(), Error> {
+        interrupt.check()?;
+        if self.has_seen(&range) {
+            return Ok(());
+        }
+        match rows.array(range.clone(), interrupt) {
+            Ok(array) if array.len() as u64 == range.end - range.start => {
+                self.observe_all(range.start, array.as_ref());
+                Ok(())
+            }
+            Ok(array) => Err(Error::Unsupported {
+                path: self.path().to_owned(),
+                reason: format!("rows {}..{} came as {} values", range.start, range.end, array.len()),
+            }),
+            // More than the store hands out at once: in halves.
+            Err(Error::TooLarge { .. }) if range.end - range.start > 1 => {
+                let middle = range.start + (range.end - range.start) / 2;
+                self.learn_range(rows, range.start..middle, interrupt)?;
+                self.learn_range(rows, middle..range.end, interrupt)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Rows for a thread to decode at once, of `width` bytes each and in chunks of `natural` rows: whole chunks, about 16 MiB.
+pub fn step(natural: Option<u64>, width: u64) -> u64 {
+    let most = (STEP_BYTES / width.max(1)).max(1);
+    match natural.filter(|natural| *natural > 0) {
+        Some(natural) if natural >= most => natural.min(most.saturating_mul(4)),
+        Some(natural) => (most / natural).saturating_mul(natural),
+        None => most.next_multiple_of(GRAIN).min(most.max(GRAIN)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_keep_to_chunks() {
+        assert_eq!(step(Some(1000), 8), 2_097_000);
+        assert_eq!(step(Some(3_000_000), 8), 3_000_000);
+        // A chunk of gigabytes is in the cache; arrays of it are made piece by piece.
+        assert_eq!(step(Some(1 << 40), 8), 8 << 20);
+        assert_eq!(step(None, 8), 2 << 20);
+        assert_eq!(step(Some(10), 1 << 40), 4);
+        assert_eq!(step(None, 1 << 40), 1 << 16);
+    }
+}

@@ -1,0 +1,271 @@
+//! What learns the statistics of a column from arrays that pass by.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use arrow_array::Array;
+use parking_lot::Mutex;
+
+use super::ranges::Ranges;
+use crate::catalogue::ObjectId;
+use crate::store::statistics::{self, Blocks, GRAIN, Kind, Statistics, Summary, blocks_of, format, rows_of};
+use crate::store::{File, Rows};
+
+/// Stretches of rows remembered apart. Somebody who reads single rows all over a column teaches little and would fill
+/// memory.
+const MOST_RANGES: usize = 4096;
+
+/// Blocks of the longest column that statistics are made of: their bytes take 64 MiB and more.
+const MOST_BLOCKS: u64 = 1 << 22;
+
+/// Learns the statistics of one column, block by block, from every array that is decoded of it; each row counts once,
+/// whoever reads it how often and in which order.
+///
+/// # What is shown
+/// Bytes under a name never change while its mtime stands. Whoever shows statistics in a file takes [`Learner::shown`]:
+/// it is decided once for a column of a source in a store (that is, a mount), at the first call, and what is learnt later
+/// is shown by the next mount. Whoever only skips work by them takes [`Learner::known`].
+#[derive(Debug)]
+pub struct Learner {
+    path: String,
+    id: ObjectId,
+    kind: Kind,
+    rows: u64,
+    /// Where it is kept; a file lists its learners, so they cannot own it.
+    file: Weak<File>,
+    complete: OnceLock<Arc<Statistics>>,
+    shown: OnceLock<Option<Arc<Statistics>>>,
+    /// Whether the file changed before all was known: nothing of it is believed.
+    changed: AtomicBool,
+    /// Whether the cache folder was asked.
+    asked: OnceLock<()>,
+    /// Whether the cache folder has them.
+    kept: OnceLock<bool>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Rows whose values are in `blocks` or `partial`.
+    seen: Ranges,
+    /// Blocks of which only some rows are.
+    partial: BTreeMap<u64, Summary>,
+    blocks: Blocks,
+}
+
+impl Learner {
+    /// A learner for the rows of a column that `file` holds at `path` as object `id`; `None` for types without order and for columns
+    /// too long.
+    pub fn new(file: &Weak<File>, path: &str, id: ObjectId, rows: &dyn Rows) -> Option<Self> {
+        let kind = Kind::of(rows.data_type())?;
+        let rows = rows.len();
+        if blocks_of(rows) > MOST_BLOCKS {
+            return None;
+        }
+        let complete = OnceLock::new();
+        if rows == 0 {
+            complete.set(Arc::new(Statistics::new(Blocks::new(kind, 0)))).ok();
+        }
+        let state = State { seen: Ranges::default(), partial: BTreeMap::new(), blocks: Blocks::new(kind, rows) };
+        Some(Self {
+            path: path.to_owned(),
+            id,
+            kind,
+            rows,
+            file: file.clone(),
+            complete,
+            shown: OnceLock::new(),
+            changed: AtomicBool::new(false),
+            asked: OnceLock::new(),
+            kept: OnceLock::new(),
+            state: Mutex::new(state),
+        })
+    }
+
+    /// HDF5 path of the column.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Rows of the column.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// What the column's values are.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Blocks of which everything is known, and blocks there are.
+    pub fn progress(&self) -> (u64, u64) {
+        let all = blocks_of(self.rows);
+        if self.known().is_some() { (all, all) } else { (self.state.lock().blocks.known(), all) }
+    }
+
+    /// The statistics, once every block is known: learnt, or found in the cache folder, which is asked at the first call.
+    pub fn known(&self) -> Option<Arc<Statistics>> {
+        if let Some(known) = self.complete.get() {
+            return Some(known.clone());
+        }
+        self.asked.get_or_init(|| self.load());
+        self.complete.get().cloned()
+    }
+
+    /// Whether the statistics, once they are known, are in the cache folder.
+    pub fn is_kept(&self) -> bool {
+        self.rows == 0 || self.kept.get().is_some_and(|kept| *kept)
+    }
+
+    /// The statistics that files show: what was known at the first call. See the type's documentation.
+    pub fn shown(&self) -> Option<Arc<Statistics>> {
+        let decide = || {
+            let known = self.known();
+            let Some(file) = self.file.upgrade() else { return known };
+            let shows = file.shows(&self.what(), known.is_some());
+            known.filter(|_| shows)
+        };
+        self.shown.get_or_init(decide).clone()
+    }
+
+    /// Whether statistics that somebody else is about to complete may still come.
+    pub(super) fn is_pending(&self) -> bool {
+        self.complete.get().is_none() && !self.changed.load(Ordering::Acquire)
+    }
+
+    /// Learns from an array of the column's rows from `start` on. Costs next to nothing where they are known.
+    pub fn observe(&self, start: u64, array: &dyn Array) {
+        self.add(start, array.len(), false, &|part| of_part(array, part));
+    }
+
+    /// The same, for somebody who reads everything.
+    pub(super) fn observe_all(&self, start: u64, array: &dyn Array) {
+        self.add(start, array.len(), true, &|part| of_part(array, part));
+    }
+
+    /// Learns `length` rows from `start` on as [`Learner::observe`] does, from what `summary` says of parts of them, counted
+    /// from the first: it is asked only for those that are not known.
+    pub(super) fn observe_by(&self, start: u64, length: usize, summary: &dyn Fn(Range<usize>) -> Option<Summary>) {
+        self.add(start, length, false, summary);
+    }
+
+    /// Whether nothing is left to learn of these rows.
+    pub(super) fn has_seen(&self, rows: &Range<u64>) -> bool {
+        self.complete.get().is_some() || self.state.lock().seen.missing(rows).is_empty()
+    }
+
+    fn add(&self, start: u64, length: usize, whole: bool, summary: &dyn Fn(Range<usize>) -> Option<Summary>) {
+        let rows = start..start.saturating_add(length as u64);
+        if rows.is_empty() || rows.end > self.rows || self.known().is_some() {
+            return;
+        }
+        // Values are compared without the lock. What another thread has added meanwhile is looked at again.
+        loop {
+            let missing = {
+                let state = self.state.lock();
+                let full = state.seen.count() >= MOST_RANGES;
+                if full && !whole && !state.seen.joins(&rows) { Vec::new() } else { state.seen.missing(&rows) }
+            };
+            if missing.is_empty() {
+                return;
+            }
+            let mut summaries = Vec::new();
+            for piece in missing.iter().flat_map(by_block) {
+                // Within the rows seen.
+                let part = (piece.start - rows.start) as usize..(piece.end - rows.start) as usize;
+                let length = part.len() as u64;
+                let Some(summary) = summary(part).filter(|summary| summary.rows == length) else { return };
+                summaries.push((piece, summary));
+            }
+            let finished = self.merge(summaries);
+            if let Some(blocks) = finished {
+                self.finish(blocks);
+                return;
+            }
+        }
+    }
+
+    /// Adds summaries of pieces of blocks. Those of which some rows were added meanwhile are left out. The blocks, if
+    /// these were the last.
+    fn merge(&self, summaries: Vec<(Range<u64>, Summary)>) -> Option<Blocks> {
+        let mut counted = (0, 0);
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        let before = state.blocks.known();
+        for (piece, summary) in summaries {
+            if !state.seen.is_free(&piece) {
+                continue;
+            }
+            counted.0 += piece.end - piece.start;
+            let block = piece.start / GRAIN;
+            let of_block = rows_of(block, self.rows);
+            state.seen.insert(piece);
+            let summary = match state.partial.remove(&block) {
+                Some(partial) => partial.merge(summary),
+                None => summary,
+            };
+            if summary.rows == of_block.end - of_block.start {
+                state.blocks.set(block, summary.without_long_text());
+            } else {
+                state.partial.insert(block, summary);
+            }
+        }
+        counted.1 = state.blocks.known() - before;
+        if let Some(file) = self.file.upgrade() {
+            let stats = file.store().stats();
+            stats.rows_observed.add(counted.0);
+            stats.blocks_learnt.add(counted.1);
+        }
+        let finished = state.blocks.is_complete() && counted.1 > 0;
+        finished.then(|| std::mem::replace(&mut state.blocks, Blocks::new(self.kind, self.rows)))
+    }
+
+    /// Every block is known: believes it if the file is still the one that was read, and keeps it.
+    fn finish(&self, blocks: Blocks) {
+        let file = self.file.upgrade();
+        if file.as_ref().is_some_and(|file| file.check().is_err()) {
+            self.changed.store(true, Ordering::Release);
+            return;
+        }
+        let bytes = file.as_ref().map(|_| format::encode(&blocks));
+        self.complete.set(Arc::new(Statistics::new(blocks))).ok();
+        if let (Some(file), Some(bytes)) = (file, bytes) {
+            let kept = file.keep(&self.what(), &bytes);
+            self.kept.set(kept).ok();
+            file.store().stats().statistics_kept.add(u64::from(kept));
+        }
+    }
+
+    fn load(&self) {
+        let Some(file) = self.file.upgrade() else { return };
+        let blocks = file.kept(&self.what()).and_then(|bytes| format::decode(&bytes, self.kind, self.rows));
+        if let Some(blocks) = blocks {
+            file.store().stats().statistics_loaded.add(1);
+            self.kept.set(true).ok();
+            self.complete.set(Arc::new(Statistics::new(blocks))).ok();
+        }
+    }
+
+    /// Name of the statistics in the cache folder.
+    fn what(&self) -> String {
+        format!("{} {:?} {} rows statistics {}", self.path, self.id, self.rows, format::VERSION)
+    }
+}
+
+/// What a part of an array holds.
+fn of_part(array: &dyn Array, part: Range<usize>) -> Option<Summary> {
+    if part.len() == array.len() {
+        statistics::summary(array)
+    } else {
+        statistics::summary(&array.slice(part.start, part.len()))
+    }
+}
+
+/// A range cut where blocks end.
+fn by_block(range: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let range = range.clone();
+    (range.start / GRAIN..range.end.div_ceil(GRAIN))
+        .map(move |block| range.start.max(block * GRAIN)..range.end.min((block + 1).saturating_mul(GRAIN)))
+}

@@ -1,0 +1,148 @@
+//! Rows that teach their statistics to whoever listens.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, UInt8Array};
+use arrow_buffer::Buffer;
+use arrow_schema::DataType;
+
+use super::Learner;
+use crate::source::Interrupt;
+use crate::store::statistics::Summary;
+use crate::store::{Error, Lent, RowRange, Rows, Span};
+
+/// The rows of a column, whose values a [`Learner`] sees as they pass: as arrays, as keys, and as bytes that were decoded.
+/// Bytes copied out of the file as they are teach nothing: looking at them would be most of the work.
+#[derive(Debug)]
+pub struct Observed {
+    rows: Arc<dyn Rows>,
+    learner: Arc<Learner>,
+}
+
+impl Observed {
+    /// `learner` must be one for these rows.
+    pub fn new(rows: Arc<dyn Rows>, learner: Arc<Learner>) -> Self {
+        Self { rows, learner }
+    }
+
+    /// Learns from `length` bytes as stored from byte `offset` on, of which `part` gives some.
+    fn observe_stored(&self, offset: u64, length: usize, interrupt: &Interrupt, part: impl Fn(Range<usize>) -> Buffer) {
+        let Some(width) = self.rows.stored_width().filter(|width| *width > 0 && self.rows.is_decoded()) else { return };
+        if length == 0 {
+            return;
+        }
+        let end = offset.saturating_add(length as u64);
+        let (first, last) = (offset.div_ceil(width), end / width);
+        if first < last {
+            // Not beyond `length`: the rows lie within these bytes.
+            let place = |row: usize| (first * width - offset) as usize + row * width as usize;
+            self.learner.observe_by(first, (last - first) as usize, &|rows| {
+                let values = self.rows.stored_values(part(place(rows.start)..place(rows.end)))?;
+                self.rows.summary_of(values.as_ref(), interrupt)
+            });
+        }
+        // Requests need not end where rows do. A row in two of them is read once more, out of a chunk that was decoded just
+        // now, by whoever comes second.
+        let (before, after) = (offset / width, last);
+        let is_second =
+            |row: Option<u64>| row.is_none_or(|row| row == self.len() || self.learner.has_seen(&(row..row + 1)));
+        for (row, is_cut, beyond) in [
+            (before, !offset.is_multiple_of(width), before.checked_sub(1)),
+            (after, !end.is_multiple_of(width), after.checked_add(1)),
+        ] {
+            if is_cut && !self.learner.has_seen(&(row..row + 1)) && is_second(beyond) {
+                // What cannot be read is not known.
+                drop(self.array(row..row + 1, interrupt));
+            }
+        }
+    }
+
+    /// Learns from what was lent.
+    fn observe_lent(&self, lent: &Lent, offset: u64, interrupt: &Interrupt) {
+        let part = |range| lent.part(range).map_or_else(Buffer::default, Buffer::from);
+        self.observe_stored(offset, lent.len(), interrupt, part);
+    }
+}
+
+impl Rows for Observed {
+    fn len(&self) -> u64 {
+        self.rows.len()
+    }
+
+    fn data_type(&self) -> &DataType {
+        self.rows.data_type()
+    }
+
+    fn nullable(&self) -> bool {
+        self.rows.nullable()
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let array = self.rows.array(range.clone(), interrupt)?;
+        // An array of another length would teach wrong things of the wrong rows.
+        if array.len() as u64 == range.end.saturating_sub(range.start) {
+            self.learner.observe(range.start, array.as_ref());
+        }
+        Ok(array)
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        self.rows.stored_width()
+    }
+
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        let start = out.len();
+        self.rows.append_stored(offset, length, out, interrupt)?;
+        if let Some(bytes) = out.get(start..).filter(|bytes| bytes.len() == length) {
+            self.observe_stored(offset, length, interrupt, |range| bytes.get(range).unwrap_or_default().into());
+        }
+        Ok(())
+    }
+
+    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        let span = self.rows.stored_span(offset, length, interrupt)?;
+        if let Span::Lent(lent) = &span {
+            self.observe_lent(lent, offset, interrupt);
+        }
+        Ok(span)
+    }
+
+    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let lent = self.rows.lend_scanned(offset, length, interrupt)?;
+        if let Some(lent) = lent.as_ref().filter(|lent| lent.len() == length) {
+            self.observe_lent(lent, offset, interrupt);
+        }
+        Ok(lent)
+    }
+
+    fn append_byte_keys(&self, range: RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<bool, Error> {
+        let start = out.len();
+        let appended = self.rows.append_byte_keys(range.clone(), out, interrupt)?;
+        if let Some(keys) = out.get(start..).filter(|_| appended)
+            && keys.len() as u64 == range.end.saturating_sub(range.start)
+        {
+            self.learner.observe_by(range.start, keys.len(), &|part| {
+                let keys = UInt8Array::new(Buffer::from(keys.get(part)?).into(), None);
+                self.rows.summary_of(&keys, interrupt)
+            });
+        }
+        Ok(appended)
+    }
+
+    fn is_decoded(&self) -> bool {
+        self.rows.is_decoded()
+    }
+
+    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        self.rows.stored_values(bytes)
+    }
+
+    fn summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
+        self.rows.summary_of(values, interrupt)
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.rows.natural_rows()
+    }
+}

@@ -1,0 +1,33 @@
+//! Statistics of arrays in memory, against a model that looks at one value after the other.
+
+mod cases;
+mod model;
+mod stored;
+
+use std::sync::{Arc, Weak};
+
+use arrow_array::ArrayRef;
+
+use super::Learner;
+use crate::catalogue::ObjectId;
+use crate::store::rows::in_memory::Memory;
+use crate::store::statistics::Statistics;
+
+const ID: ObjectId = ObjectId { file: 0, address: 96 };
+
+/// Rows of an array in chunks that are smaller than a block.
+fn memory(array: ArrayRef) -> Memory {
+    Memory::new(array).natural(10_000)
+}
+
+/// A learner for an array, of no file.
+fn learner(array: &ArrayRef) -> Learner {
+    Learner::new(&Weak::new(), "/t/x", ID, &memory(array.clone())).unwrap()
+}
+
+/// The statistics of an array, learnt in one go.
+fn learn(array: ArrayRef) -> Arc<Statistics> {
+    let learner = learner(&array);
+    learner.observe(0, array.as_ref());
+    learner.known().unwrap()
+}

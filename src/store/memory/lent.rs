@@ -1,0 +1,77 @@
+//! Bytes lent out of the cache.
+
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+use arrow_buffer::Buffer;
+
+use super::Budget;
+use crate::store::chunked::Block;
+use crate::store::span::WORTH_A_SPAN;
+use crate::store::{Error, File};
+
+/// Bytes of a decoded chunk, of several decoded together, or of the file itself, kept alive by whoever reads it: it spares a copy on the way to the reader.
+#[derive(Clone, Debug)]
+pub struct Lent {
+    block: Arc<Block>,
+    range: Range<usize>,
+}
+
+impl Lent {
+    /// `None` where the range passes the end of the chunk.
+    pub(in crate::store) fn new(block: Arc<Block>, range: Range<usize>) -> Option<Self> {
+        block.bytes.get(range.clone())?;
+        Some(Self { block, range })
+    }
+
+    /// `length` bytes that `fill` writes, in a buffer that was used before and need not be cleared; `None` where there is
+    /// none to be had.
+    ///
+    /// # Errors
+    /// Those of `fill`.
+    pub fn made<E>(
+        budget: &Budget,
+        length: usize,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<Option<Self>, E> {
+        let Some((_lease, [mut bytes])) = budget.try_lease([length]) else { return Ok(None) };
+        fill(&mut bytes)?;
+        Ok(Self::new(Arc::new(Block { bytes, heap: None }), 0..length))
+    }
+
+    /// Bytes of the file as they are; `None` where there is no buffer to be had, or the bytes are few.
+    pub(in crate::store) fn read(file: &File, address: u64, length: usize) -> Result<Option<Self>, Error> {
+        if length < WORTH_A_SPAN {
+            return Ok(None);
+        }
+        Self::made(file.store().budget(), length, |bytes| file.read_at(address, bytes))
+    }
+
+    /// A part of it; `None` where the range passes its end.
+    pub fn part(&self, range: Range<usize>) -> Option<Self> {
+        self.get(range.clone())?;
+        Self::new(self.block.clone(), self.range.start + range.start..self.range.start + range.end)
+    }
+}
+
+impl Deref for Lent {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // Checked when it was made; the chunk never changes.
+        self.block.bytes.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+/// The same bytes for Arrow, not copied.
+impl From<Lent> for Buffer {
+    fn from(lent: Lent) -> Self {
+        bytes::Bytes::from_owner(lent).into()
+    }
+}

@@ -1,0 +1,15 @@
+//! Memory under one budget: buffers, caches over them, and bytes lent out of both.
+
+mod budget;
+mod cache;
+mod idle;
+mod lent;
+mod pages;
+
+/// Rows for tests, under their former name.
+#[cfg(test)]
+pub(crate) use super::rows::in_memory::{Endless, Memory};
+pub(in crate::store) use budget::Leased;
+pub use budget::{Budget, Buffer, Reservation, Shortage};
+pub use cache::Cache;
+pub use lent::Lent;

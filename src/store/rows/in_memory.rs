@@ -1,0 +1,240 @@
+//! Rows for tests, without a file: those of an array, and more than anybody could read.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::Buffer;
+use arrow_schema::DataType;
+
+use super::{RowRange, Rows};
+use crate::source::Interrupt;
+use crate::store::{Budget, Error, Lent};
+
+/// What a test does when rows are asked for.
+type Hook = Box<dyn Fn(&RowRange, &Interrupt) -> Result<(), Error> + Send + Sync>;
+
+/// Rows of an Arrow array, counted as they are read.
+pub(crate) struct Memory {
+    array: ArrayRef,
+    nullable: bool,
+    terminated: bool,
+    stored: Option<(Vec<u8>, u64)>,
+    values: Option<fn(Buffer) -> ArrayRef>,
+    natural: Option<u64>,
+    most: u64,
+    broken: Range<u64>,
+    hook: Option<Hook>,
+    calls: AtomicUsize,
+    handed_out: AtomicU64,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rows", self.array.len())
+    }
+}
+
+impl Memory {
+    /// All rows in one run, which may be missing where one of them is.
+    pub(crate) fn new(array: ArrayRef) -> Self {
+        Self {
+            nullable: array.is_nullable(),
+            array,
+            terminated: false,
+            stored: None,
+            values: None,
+            natural: None,
+            most: u64::MAX,
+            broken: 0..0,
+            hook: None,
+            calls: AtomicUsize::new(0),
+            handed_out: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether rows may be missing, whatever the array says.
+    pub(crate) fn nullable(self, nullable: bool) -> Self {
+        Self { nullable, ..self }
+    }
+
+    /// Values, which are binary, are handed out with a NUL behind each as well.
+    pub(crate) fn with_terminated(self) -> Self {
+        Self { terminated: true, ..self }
+    }
+
+    /// The bytes stored, `width` of them a row.
+    pub(crate) fn stored(self, bytes: Vec<u8>, width: u64) -> Self {
+        Self { stored: Some((bytes, width)), ..self }
+    }
+
+    /// Bytes stored are lent, and `values` makes the array of some.
+    pub(crate) fn lent(self, values: fn(Buffer) -> ArrayRef) -> Self {
+        Self { values: Some(values), ..self }
+    }
+
+    /// The values of the array are what is stored.
+    pub(crate) fn stored_as_values(self) -> Self {
+        let bytes = self.array.to_data().buffers()[0].as_slice().to_vec();
+        let width = bytes.len() / self.array.len().max(1);
+        self.stored(bytes, width as u64)
+    }
+
+    /// Rows in a chunk.
+    pub(crate) fn natural(self, rows: u64) -> Self {
+        Self { natural: Some(rows), ..self }
+    }
+
+    /// Longer arrays are too large.
+    pub(crate) fn most(self, rows: u64) -> Self {
+        Self { most: rows, ..self }
+    }
+
+    /// Rows that cannot be read, nor what is stored of them.
+    pub(crate) fn broken(self, broken: Range<u64>) -> Self {
+        Self { broken, ..self }
+    }
+
+    /// What is done before an array is handed out; interrupts are its own affair then.
+    pub(crate) fn hook(
+        self,
+        hook: impl Fn(&RowRange, &Interrupt) -> Result<(), Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self { hook: Some(Box::new(hook)), ..self }
+    }
+
+    /// How often an array was asked for.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Rows of the arrays that were handed out.
+    pub(crate) fn handed_out(&self) -> u64 {
+        self.handed_out.load(Ordering::Relaxed)
+    }
+
+    /// Fails where one of the units in `range` is broken, of which a row has `width`.
+    fn check(&self, range: Range<u64>, width: u64) -> Result<(), Error> {
+        if range.start < self.broken.end * width && self.broken.start * width < range.end {
+            return Err(Error::Chunk { path: "/t/x".into(), chunk: 0, address: 0, reason: "broken".into() });
+        }
+        Ok(())
+    }
+}
+
+impl Rows for Memory {
+    fn len(&self) -> u64 {
+        self.array.len() as u64
+    }
+
+    fn data_type(&self) -> &DataType {
+        self.array.data_type()
+    }
+
+    fn nullable(&self) -> bool {
+        self.nullable
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        match &self.hook {
+            Some(hook) => hook(&range, interrupt)?,
+            None => interrupt.check()?,
+        }
+        assert!(range.start <= range.end && range.end <= self.len());
+        let rows = range.end - range.start;
+        if rows > self.most {
+            let (path, what) = ("/t/x".to_owned(), "rows".to_owned());
+            return Err(Error::TooLarge { path, what, bytes: rows, limit: self.most, option: "none" });
+        }
+        self.check(range.clone(), 1)?;
+        self.handed_out.fetch_add(rows, Ordering::Relaxed);
+        Ok(self.array.slice(range.start as usize, rows as usize))
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        self.stored.as_ref().map(|(_, width)| *width)
+    }
+
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        let (bytes, width) = self.stored.as_ref().expect("no width, no bytes");
+        self.check(offset..offset + length as u64, *width)?;
+        out.extend_from_slice(&bytes[offset as usize..][..length]);
+        Ok(())
+    }
+
+    fn terminated(
+        &self,
+        range: RowRange,
+        interrupt: &Interrupt,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool, Error> {
+        if self.terminated {
+            let array = self.array(range, interrupt)?;
+            array.as_binary::<i64>().iter().flatten().all(|text| take(&[text, b"\0"].concat()));
+        }
+        Ok(self.terminated)
+    }
+
+    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let rows = self.stored_width().map_or(0, |width| length as u64 / width);
+        if self.values.is_none() || self.hook.is_some() || rows > self.most {
+            return Ok(None);
+        }
+        self.handed_out.fetch_add(rows, Ordering::Relaxed);
+        let mut bytes = Vec::new();
+        self.append_stored(offset, length, &mut bytes, interrupt)?;
+        Lent::made(&Budget::new(1 << 30), length, |out| {
+            out.copy_from_slice(&bytes);
+            Ok(())
+        })
+    }
+
+    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        self.values.map(|values| values(bytes))
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.natural
+    }
+}
+
+/// As many rows as anybody asks for, none of which is there to be read.
+#[derive(Debug)]
+pub(crate) struct Endless {
+    pub(crate) rows: u64,
+    pub(crate) data_type: DataType,
+    pub(crate) nullable: bool,
+}
+
+impl Rows for Endless {
+    fn len(&self) -> u64 {
+        self.rows
+    }
+
+    fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn nullable(&self) -> bool {
+        self.nullable
+    }
+
+    fn array(&self, _: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
+        panic!("nobody needs to read")
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        self.data_type.primitive_width().map(|width| width as u64)
+    }
+
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        panic!("nobody needs to read")
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        None
+    }
+}
