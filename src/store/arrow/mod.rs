@@ -9,6 +9,7 @@ mod missing;
 mod nested;
 mod number;
 mod text;
+pub mod widen;
 
 use std::sync::Arc;
 
