@@ -7,15 +7,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
-use arrow_cast::cast;
-use arrow_schema::DataType;
 use hepfs::fs::tree::{self, Context};
 use hepfs::h5;
 use hepfs::indexes::{self, State, Trust, Verdict};
 use hepfs::query::{Bound, Selection, UsedIndex, expression, filtered};
 use hepfs::source::Interrupt;
+use hepfs::store::arrow::widen;
 use hepfs::store::{Options, Store};
 use hepfs::table::{Column, IndexKind, Table};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -63,9 +60,9 @@ impl Opened {
         let found = filtered(table, &selection.selected(&interrupt).unwrap(), text);
         let numbers = found.columns.iter().find(|column| column.name == "row").unwrap();
         let rows = numbers.rows.as_ref().unwrap().array(0..found.rows, &interrupt).unwrap();
-        let rows = cast(&rows, &DataType::UInt64).unwrap();
+        let rows = widen::unsigned(&rows).unwrap();
         let used = selection.explained().map(|explained| explained.indexes).unwrap_or_default();
-        (rows.as_primitive::<UInt64Type>().values().to_vec(), used)
+        (rows.values().to_vec(), used)
     }
 }
 

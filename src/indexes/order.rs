@@ -1,6 +1,7 @@
 //! The order of `SORTED_ROWS` (HEP001 §8.5): values, then missing rows, then NaN; each of equal values by row.
 
 use std::cmp::Ordering;
+use std::thread;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
@@ -9,7 +10,9 @@ use arrow_array::types::{
     UInt32Type, UInt64Type,
 };
 use arrow_schema::DataType;
-use rayon::slice::ParallelSliceMut;
+
+/// Values that are sorted by one thread: dividing and starting another takes as long as sorting some thousands.
+const WORTH_A_THREAD: usize = 1 << 14;
 
 /// Whether values of this type have an order.
 pub fn has_order(data_type: &DataType) -> bool {
@@ -240,7 +243,7 @@ impl Keys {
             // Each comparison looks for two keys anywhere in memory.
             _ if !has_room => {
                 let mut sorted: Vec<u64> = (0..rows).collect();
-                sorted.par_sort_unstable_by(|a, b| self.order(*a as usize, *b as usize));
+                sort(&mut sorted, &|a: &u64, b: &u64| self.order(*a as usize, *b as usize));
                 sorted
             }
             Values::Double(keys) => self.paired(keys.iter().map(|key| u64::from(*key)), |_, _| Ordering::Equal),
@@ -257,7 +260,7 @@ impl Keys {
         let bits_of_row = u64::BITS - 8 * size_of::<K>() as u32;
         let numbers = (0..).zip(keys).map(|(row, key)| (*key).into() << bits_of_row | row);
         let (mut sorted, tail) = self.apart(numbers);
-        sorted.par_sort_unstable();
+        sort(&mut sorted, &u64::cmp);
         sorted.iter_mut().for_each(|number| *number &= (1 << bits_of_row) - 1);
         sorted.extend(tail);
         sorted
@@ -266,7 +269,9 @@ impl Keys {
     /// The rows in their order, each sorted beside its key; `then` is the order of values whose keys are equal.
     fn paired(&self, keys: impl Iterator<Item = u64>, then: impl Fn(u64, u64) -> Ordering + Sync) -> Vec<u64> {
         let (mut pairs, tail) = self.apart(keys.zip(0..));
-        pairs.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| then(a.1, b.1)).then(a.1.cmp(&b.1)));
+        sort(&mut pairs, &|a: &(u64, u64), b: &(u64, u64)| {
+            a.0.cmp(&b.0).then_with(|| then(a.1, b.1)).then(a.1.cmp(&b.1))
+        });
         let mut sorted: Vec<u64> = pairs.into_iter().map(|(_, row)| row).collect();
         sorted.extend(tail);
         sorted
@@ -296,6 +301,27 @@ impl Keys {
         };
         [missing, nans]
     }
+}
+
+/// Sorts in place, by all cores.
+fn sort<T: Send>(values: &mut [T], order: &(impl Fn(&T, &T) -> Ordering + Sync)) {
+    sort_by_cores(values, order, thread::available_parallelism().map_or(1, usize::from));
+}
+
+/// Quicksort down to a part for each core: merging would need memory for the values once more.
+fn sort_by_cores<T: Send>(values: &mut [T], order: &(impl Fn(&T, &T) -> Ordering + Sync), cores: usize) {
+    let fewer = cores / 2;
+    if fewer == 0 || values.len() < WORTH_A_THREAD {
+        return values.sort_unstable_by(order);
+    }
+    // Each half as long as the cores that sort it are many.
+    let middle = (values.len() / cores).saturating_mul(fewer);
+    values.select_nth_unstable_by(middle, order);
+    let (below, above) = values.split_at_mut(middle);
+    thread::scope(|scope| {
+        scope.spawn(|| sort_by_cores(below, order, fewer));
+        sort_by_cores(above, order, cores - fewer);
+    });
 }
 
 fn text<'a>(bytes: &'a [u8], ends: &[u64], row: usize) -> Option<&'a [u8]> {
@@ -340,6 +366,19 @@ mod tests {
             part(*a).cmp(&part(*b)).then(values.unwrap_or(Ordering::Equal))
         });
         rows.into_iter().map(|row| row as u64).collect()
+    }
+
+    /// More values than one thread sorts, many of them equal, by fewer and more cores than there are.
+    #[test]
+    fn parts_of_all_cores_are_one_order() {
+        let values: Vec<(u32, u32)> = (0..70_001u32).map(|row| (row.wrapping_mul(2_654_435_761) >> 20, row)).collect();
+        let mut expected = values.clone();
+        expected.sort();
+        for cores in [1, 2, 3, 7, 64] {
+            let mut sorted = values.clone();
+            sort_by_cores(&mut sorted, &<(u32, u32)>::cmp, cores);
+            assert_eq!(sorted, expected, "{cores} cores");
+        }
     }
 
     #[test]

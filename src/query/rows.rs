@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowDictionaryKeyType, Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, PrimitiveArray, UInt64Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, LargeStringArray, PrimitiveArray};
 use arrow_buffer::ArrowNativeType;
 use arrow_buffer::{BooleanBuffer, Buffer};
-use arrow_row::{OwnedRow, RowConverter, SortField};
 use arrow_schema::ArrowError;
 use arrow_schema::DataType;
 
@@ -199,8 +198,11 @@ fn joined(parts: &[ArrayRef], data_type: &DataType, interrupt: &Interrupt) -> Re
             _ => {}
         }
     }
-    let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
-    arrow_select::concat::concat(&parts)
+    concatenated(parts)
+}
+
+fn concatenated(parts: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
+    arrow_select::concat::concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<_>>())
 }
 
 fn dictionaries<K: ArrowDictionaryKeyType>(parts: &[ArrayRef], interrupt: &Interrupt) -> Result<ArrayRef, ArrowError> {
@@ -216,20 +218,17 @@ fn dictionaries<K: ArrowDictionaryKeyType>(parts: &[ArrayRef], interrupt: &Inter
             continue;
         }
         interrupt.check().map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
-        let merged = match &mut merged {
-            Some(merged) => merged,
-            none => none.insert(Labels::new(first)?),
-        };
-        let places = merged.places::<K>(own)?;
+        // Only enumerations have dictionaries that differ: each part adds the codes without a name that it met.
+        let (Some(first), Some(own)) = (first.as_string_opt(), own.as_string_opt()) else { return concatenated(parts) };
+        let places = merged.get_or_insert_with(|| Labels::new(first)).places::<K>(own)?;
         // A slot without a value may hold any key.
         let moved = |key: K::Native| places.get(key.as_usize()).copied().unwrap_or_default();
         keys.push(Arc::new(part.keys().unary::<_, K>(moved)));
     }
-    let keys: Vec<&dyn Array> = keys.iter().map(AsRef::as_ref).collect();
-    let keys = arrow_select::concat::concat(&keys)?;
+    let keys = concatenated(&keys)?;
     let keys: &PrimitiveArray<K> = keys.as_primitive();
     let labels = match merged {
-        Some(merged) => arrow_select::concat::concat(&merged.parts.iter().map(AsRef::as_ref).collect::<Vec<_>>())?,
+        Some(merged) => Arc::new(LargeStringArray::from(merged.texts)),
         None => first.clone(),
     };
     Ok(Arc::new(DictionaryArray::<K>::try_new(keys.clone(), labels)?))
@@ -237,44 +236,39 @@ fn dictionaries<K: ArrowDictionaryKeyType>(parts: &[ArrayRef], interrupt: &Inter
 
 /// Labels of several dictionaries, each once, in the order met.
 struct Labels {
-    converter: RowConverter,
-    places: HashMap<OwnedRow, usize>,
-    parts: Vec<ArrayRef>,
-    count: usize,
+    texts: Vec<Option<String>>,
+    places: HashMap<Option<String>, usize>,
 }
 
 impl Labels {
     /// Those of the first dictionary stay where they are.
-    fn new(first: &ArrayRef) -> Result<Self, ArrowError> {
-        let converter = RowConverter::new(vec![SortField::new(first.data_type().clone())])?;
-        let mut places = HashMap::with_capacity(first.len());
-        for (at, row) in converter.convert_columns(std::slice::from_ref(first))?.iter().enumerate() {
-            places.entry(row.owned()).or_insert(at);
+    fn new(first: &LargeStringArray) -> Self {
+        let texts: Vec<Option<String>> = first.iter().map(|text| text.map(str::to_owned)).collect();
+        let mut places = HashMap::with_capacity(texts.len());
+        for (at, text) in texts.iter().enumerate() {
+            places.entry(text.clone()).or_insert(at);
         }
-        Ok(Self { converter, places, parts: vec![first.clone()], count: first.len() })
+        Self { texts, places }
     }
 
     /// Where each label of another dictionary is; those that are new come last.
-    fn places<K: ArrowDictionaryKeyType>(&mut self, own: &ArrayRef) -> Result<Vec<K::Native>, ArrowError> {
-        let (mut places, mut fresh) = (Vec::with_capacity(own.len()), Vec::new());
-        for (at, row) in self.converter.convert_columns(std::slice::from_ref(own))?.iter().enumerate() {
-            let place = *self.places.entry(row.owned()).or_insert_with(|| {
-                fresh.push(at as u64);
-                self.count + fresh.len() - 1
+    fn places<K: ArrowDictionaryKeyType>(&mut self, own: &LargeStringArray) -> Result<Vec<K::Native>, ArrowError> {
+        let texts = &mut self.texts;
+        let place = |text: Option<&str>| {
+            let text = text.map(str::to_owned);
+            let place = *self.places.entry(text.clone()).or_insert_with(|| {
+                texts.push(text);
+                texts.len() - 1
             });
-            places.push(K::Native::from_usize(place).ok_or(ArrowError::DictionaryKeyOverflowError)?);
-        }
-        if !fresh.is_empty() {
-            self.count += fresh.len();
-            self.parts.push(arrow_select::take::take(own.as_ref(), &UInt64Array::from(fresh), None)?);
-        }
-        Ok(places)
+            K::Native::from_usize(place).ok_or(ArrowError::DictionaryKeyOverflowError)
+        };
+        own.iter().map(place).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{Int32Array, LargeStringArray};
+    use arrow_array::Int32Array;
 
     use super::*;
 

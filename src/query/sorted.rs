@@ -1,14 +1,11 @@
 //! What a `SORTED_ROWS` index says of a condition: the rows of a stretch of it, which is searched for by halves.
 
 use arrow_array::Array;
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
-use arrow_cast::cast;
-use arrow_schema::DataType;
 
 use super::bind::Test;
 use super::prune::Ask;
 use super::ranges::Ranges;
+use crate::store::arrow::widen;
 use crate::store::{Error, Rows};
 use crate::table::IndexForm;
 
@@ -68,8 +65,8 @@ impl Search<'_> {
     fn rows(&self, start: u64, end: u64) -> Result<Option<Vec<u64>>, Error> {
         self.ask.interrupt.check()?;
         let array = self.order.array(start..end, self.ask.interrupt)?;
-        let Ok(wide) = cast(&array, &DataType::UInt64) else { return Ok(None) };
-        let rows = wide.as_primitive::<UInt64Type>().values().to_vec();
+        let Some(wide) = widen::unsigned(&array) else { return Ok(None) };
+        let rows = wide.values().to_vec();
         Ok(rows.iter().all(|row| *row < self.form.rows()).then_some(rows))
     }
 

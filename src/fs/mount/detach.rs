@@ -36,8 +36,8 @@ fn detach_by_helper(path: &Path, lazy: bool) -> Result<(), MountError> {
     if output.status.success() {
         return Ok(());
     }
-    let said = output.stderr.trim();
-    if said.to_lowercase().contains_str("busy") {
+    let said = output.stderr.trim_ascii();
+    if said.to_ascii_lowercase().contains_str("busy") {
         return Err(MountError::Busy(path.to_owned()));
     }
     let reason = if said.is_empty() { output.status.to_string() } else { said.to_str_lossy().into_owned() };

@@ -3,11 +3,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, UInt64Array};
 use arrow_buffer::BooleanBuffer;
-use arrow_cast::cast;
-use arrow_schema::DataType;
 use arrow_select::filter::filter;
 use parking_lot::Mutex;
 
@@ -15,6 +12,7 @@ use super::column::{End, Part, in_parallel};
 use super::sorted::STEP;
 use super::{Task, Verdict};
 use crate::indexes::order::Keys;
+use crate::store::arrow::widen;
 use crate::store::{Error, Reservation, Rows};
 
 /// Words of bits that are counted together.
@@ -22,10 +20,11 @@ const GROUP: usize = 8;
 
 /// Row numbers that an index holds, each of which the column has.
 pub(super) fn elements(task: &Task<'_>, order: &dyn Rows, range: Range<u64>) -> Result<UInt64Array, End> {
-    let unsupported = |reason: String| Error::Unsupported { path: task.form.path.clone(), reason };
     let array = order.array(range.clone(), task.interrupt)?;
-    let wide = cast(&array, &DataType::UInt64).map_err(|error| unsupported(error.to_string()))?;
-    let rows = wide.as_primitive().clone();
+    let rows = widen::unsigned(&array).ok_or_else(|| Error::Unsupported {
+        path: task.form.path.clone(),
+        reason: format!("row numbers of type {}", array.data_type()),
+    })?;
     match rows.values().iter().position(|row| *row >= task.form.rows()) {
         None => Ok(rows),
         Some(at) => {

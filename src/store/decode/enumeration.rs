@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, LargeStri
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 
-use super::{Oddities, Oddity, number};
+use super::{Oddities, Oddity, number, widen};
 use crate::catalogue::{Class, Datatype, Member};
 
 /// Whether codes of this base type can be read: an integer of at most 8 bytes in a known byte order.
@@ -72,15 +72,11 @@ pub(in crate::store) fn integers(bytes: Buffer, base: &Datatype) -> Option<Array
 }
 
 fn codes(bytes: Buffer, base: &Datatype) -> Vec<i128> {
-    use arrow_array::cast::AsArray;
-    use arrow_array::types::{Int64Type, UInt64Type};
     let Some(integers) = integers(bytes, base) else { return Vec::new() };
-    let signed = integers.data_type().is_signed_integer();
-    let wide = if signed { DataType::Int64 } else { DataType::UInt64 };
-    let Ok(array) = arrow_cast::cast(&integers, &wide) else { return Vec::new() };
-    if signed {
-        array.as_primitive::<Int64Type>().values().iter().map(|code| i128::from(*code)).collect()
+    let wide = if integers.data_type().is_signed_integer() {
+        widen::signed(&integers).map(|codes| codes.values().iter().map(|code| i128::from(*code)).collect())
     } else {
-        array.as_primitive::<UInt64Type>().values().iter().map(|code| i128::from(*code)).collect()
-    }
+        widen::unsigned(&integers).map(|codes| codes.values().iter().map(|code| i128::from(*code)).collect())
+    };
+    wide.unwrap_or_default()
 }

@@ -10,6 +10,7 @@ mod nested;
 mod number;
 mod tally;
 mod text;
+pub mod widen;
 
 use std::sync::Arc;
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::Int64Type;
-use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, UInt8Array,
-    UInt16Array, UInt32Array, UInt64Array,
+use arrow_array::types::{
+    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_cast::cast;
-use arrow_schema::DataType;
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, PrimitiveArray,
+    UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+};
 use proptest::prelude::*;
 
 use super::{Labels, summary};
@@ -22,19 +22,24 @@ fn shown(codes: &[Option<i64>], labels: &LargeStringArray) -> ArrayRef {
 
 /// The same codes in every type that holds them all.
 fn typed(codes: &[Option<i64>]) -> Vec<ArrayRef> {
-    let codes = Int64Array::from(codes.to_vec());
+    fn of<T: ArrowPrimitiveType>(codes: &[Option<i64>]) -> Option<ArrayRef>
+    where
+        T::Native: TryFrom<i64>,
+    {
+        let codes = codes.iter().map(|code| code.map(T::Native::try_from).transpose());
+        Some(Arc::new(codes.collect::<Result<PrimitiveArray<T>, _>>().ok()?))
+    }
     let types = [
-        DataType::Int8,
-        DataType::Int16,
-        DataType::Int32,
-        DataType::Int64,
-        DataType::UInt8,
-        DataType::UInt16,
-        DataType::UInt32,
-        DataType::UInt64,
+        of::<Int8Type>,
+        of::<Int16Type>,
+        of::<Int32Type>,
+        of::<Int64Type>,
+        of::<UInt8Type>,
+        of::<UInt16Type>,
+        of::<UInt32Type>,
+        of::<UInt64Type>,
     ];
-    let cast = types.iter().filter_map(|to| cast(&codes, to).ok());
-    cast.filter(|array| array.null_count() == codes.null_count()).collect()
+    types.iter().filter_map(|of| of(codes)).collect()
 }
 
 proptest! {

@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 use parking_lot::Mutex;
 
 use crate::source::Interrupt;
-use crate::store::arrow::{Oddities, Oddity};
+use crate::store::arrow::{Oddities, Oddity, widen};
 use crate::store::statistics::{Labels, Summary};
 use crate::store::{Error, Lent, RowRange, Rows, Span, Tally};
 
@@ -79,15 +79,15 @@ impl Rows for CategoryRows {
         let labels = self.labels(interrupt)?;
         let codes = self.codes.array(range.clone(), interrupt)?;
         let unsigned = codes.data_type().is_unsigned_integer();
-        let wide = if unsigned { DataType::UInt64 } else { DataType::Int64 };
-        let wide = arrow_cast::cast(&codes, &wide)
-            .map_err(|error| Error::Unsupported { path: self.path.clone(), reason: error.to_string() })?;
         // An unsigned code past 2^63 turns negative here, and is out of range either way; only a signed −1 is "missing".
-        let keys: ScalarBuffer<i64> = if unsigned {
-            wide.as_primitive::<UInt64Type>().values().iter().map(|code| *code as i64).collect()
-        } else {
-            wide.as_primitive::<Int64Type>().values().clone()
+        let keys: Option<ScalarBuffer<i64>> = match codes.data_type() {
+            DataType::UInt64 => Some(codes.as_primitive::<UInt64Type>().values().inner().clone().into()),
+            _ => widen::signed(&codes).map(|codes| codes.values().clone()),
         };
+        let keys = keys.ok_or_else(|| Error::Unsupported {
+            path: self.path.clone(),
+            reason: format!("codes of type {}", codes.data_type()),
+        })?;
         let count = labels.len() as i64;
         // Nearly always all codes are labels: one look at them in a row is several times as fast as one by one.
         if codes.null_count() == 0 && keys.iter().fold(true, |all, key| all & (0..count).contains(key)) {

@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
 use arrow_buffer::{BooleanBuffer, NullBuffer};
-use arrow_schema::DataType;
 
 use crate::source::Interrupt;
-use crate::store::arrow::{Oddities, Oddity};
+use crate::store::arrow::{Oddities, Oddity, widen};
 use crate::store::{Error, RowRange, Rows, Tally};
 
 /// `OFFSETS` and the optional `MASK` of one level.
@@ -60,9 +58,10 @@ impl Level {
             return Ok(Entries { spans: Vec::new(), nulls: None });
         }
         let offsets = self.offsets.array(range.start..range.end + 1, interrupt)?;
-        let offsets = arrow_cast::cast(&offsets, &DataType::UInt64)
-            .map_err(|error| Error::Unsupported { path: self.path.clone(), reason: format!("OFFSETS: {error}") })?;
-        let offsets = offsets.as_primitive::<UInt64Type>();
+        let offsets = widen::unsigned(&offsets).ok_or_else(|| Error::Unsupported {
+            path: self.path.clone(),
+            reason: format!("OFFSETS of type {}", offsets.data_type()),
+        })?;
         let mask = self.mask.as_ref().map(|mask| mask.array(range.clone(), interrupt)).transpose()?;
         let present = |row: usize| match mask.as_ref().and_then(|mask| mask.as_boolean_opt()) {
             // A mask byte that is neither 0 nor 1 is null in the array: the entry is then null as well.

@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::ArrowPrimitiveType;
-use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, LargeStringArray, UInt64Array};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
 use crate::catalogue::{Class, Datatype};
+use crate::store::arrow::widen;
 
 /// A set of labels, each once.
 #[derive(Debug)]
@@ -147,10 +146,9 @@ impl Dictionary {
                 Some(&named)
             }
         };
-        let wide = arrow_cast::cast(dictionary.keys(), &DataType::Int64).map_err(|error| error.to_string())?;
-        let wide = wide.as_primitive::<Int64Type>();
+        let wide = widen::signed(dictionary.keys()).ok_or("keys that are no integers")?;
         let count = self.labels.len() as i64;
-        let key = |key: <Int64Type as ArrowPrimitiveType>::Native| {
+        let key = |key: i64| {
             let key = match positions {
                 None => key,
                 Some(positions) => {

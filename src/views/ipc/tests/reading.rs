@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Int32Array, Int64Array, LargeListArray,
@@ -113,14 +114,28 @@ fn case(kind: u8, seed: &[u8]) -> Case {
 
 /// Rows as text, so that types that mean the same compare.
 fn shown(array: &ArrayRef) -> Vec<String> {
-    use arrow_cast::{display::ArrayFormatter, display::FormatOptions};
-    let options = FormatOptions::default().with_null("null");
-    let plain = match array.data_type() {
-        DataType::Dictionary(..) | DataType::Utf8View => arrow_cast::cast(array, &DataType::LargeUtf8).unwrap(),
-        _ => array.clone(),
+    let cell = |row| {
+        if array.is_null(row) {
+            return "null".to_owned();
+        }
+        match array.data_type() {
+            DataType::Boolean => array.as_boolean().value(row).to_string(),
+            DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
+            DataType::LargeUtf8 => format!("{:?}", array.as_string::<i64>().value(row)),
+            DataType::Utf8View => format!("{:?}", array.as_string_view().value(row)),
+            DataType::LargeList(_) => format!("{:?}", shown(&array.as_list::<i64>().value(row))),
+            DataType::FixedSizeList(..) => format!("{:?}", shown(&array.as_fixed_size_list().value(row))),
+            DataType::Struct(_) => {
+                let fields = array.as_struct().columns().iter();
+                fields.map(|field| shown(&field.slice(row, 1)).concat()).collect::<Vec<_>>().join(", ")
+            }
+            other => panic!("no text for {other}"),
+        }
     };
-    let formatter = ArrayFormatter::try_new(plain.as_ref(), &options).unwrap();
-    (0..plain.len()).map(|row| formatter.value(row).to_string()).collect()
+    match array.as_any_dictionary_opt() {
+        Some(dictionary) => shown(&arrow_select::take::take(dictionary.values(), dictionary.keys(), None).unwrap()),
+        None => (0..array.len()).map(cell).collect(),
+    }
 }
 
 proptest! {

@@ -15,8 +15,14 @@ use half::f16;
 use super::*;
 
 fn texts(array: &ArrayRef) -> Vec<Option<String>> {
-    let plain = arrow_cast::cast(array, &DataType::LargeUtf8).unwrap();
-    plain.as_string::<i64>().iter().map(|text| text.map(str::to_owned)).collect()
+    let plain = match array.as_any_dictionary_opt() {
+        Some(dictionary) => arrow_select::take::take(dictionary.values(), dictionary.keys(), None).unwrap(),
+        None => array.clone(),
+    };
+    match plain.as_string_view_opt() {
+        Some(views) => views.iter().map(|text| text.map(str::to_owned)).collect(),
+        None => plain.as_string::<i64>().iter().map(|text| text.map(str::to_owned)).collect(),
+    }
 }
 
 fn some(texts: &[&str]) -> Vec<Option<String>> {
