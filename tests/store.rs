@@ -714,7 +714,7 @@ fn statistics_are_shown_by_the_next_store() {
             })
             .unwrap();
         let id = dataset.description().id;
-        let rows: Arc<dyn Rows> = Arc::new(DatasetRows::new(Arc::new(dataset), u64::MAX, Arc::default()));
+        let rows: Arc<dyn Rows> = Arc::new(DatasetRows::plain(Arc::new(dataset), u64::MAX));
         let learner = file.learner(&name, id, rows.as_ref()).unwrap();
         let shown = learner.shown().is_some();
         if read {

@@ -30,6 +30,15 @@ pub struct ObjectId {
     pub address: u64,
 }
 
+/// What tells a column from all others of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ColumnId {
+    /// The object that its elements lie in.
+    pub object: ObjectId,
+    /// 0 for whole elements, k + 1 for the k-th field of a compound or place of a row.
+    pub field: u32,
+}
+
 /// Facts about a whole file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileInfo {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::catalogue::{Class, Dataset};
+use crate::catalogue::{Class, Dataset, Fill};
+use crate::store::arrow::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
 use crate::table::Storage;
 
@@ -13,16 +14,18 @@ pub fn open(file: &Arc<File>, path: &str, dataset: &Dataset) -> Result<Arc<store
         .map_err(|error| error.to_string())
 }
 
-/// The rows of a dataset of any type, at most `len` of them, missing where they equal the fill value.
+/// The rows of a dataset of any type, at most `len` of them, missing where they equal `missing`.
 pub fn rows(
     file: &Arc<File>,
     path: &str,
     dataset: &Dataset,
     len: u64,
+    missing: &Fill,
     tally: &Arc<Tally>,
 ) -> Result<Arc<dyn Rows>, String> {
     let opened = open(file, path, dataset)?;
-    Ok(Arc::new(DatasetRows::new(opened, len, tally.clone())))
+    let missing = FillTest::new(&dataset.datatype, missing);
+    Ok(Arc::new(DatasetRows::new(opened, len, missing, tally.clone())))
 }
 
 /// Variable-length strings as stored, at most `len` of them; `None` of a dataset of anything else.

@@ -1,6 +1,241 @@
-//! Ways of keeping a table in an HDF5 file. A dialect recognises its tables in the catalogue and builds a
-//! [`Table`](crate::table::Table) of them; nothing above knows which dialect a table came from.
+//! Ways of keeping a table in an HDF5 file, in order, and the only answer to "is this a table, where, of what, and what
+//! serves it".
+//!
+//! A [`Dialect`] is asked three times, each time knowing more:
+//!
+//! ```text
+//! mark    by the parent's listing: attributes, type, shape            no request
+//! claims  by a group's own links: columns, servants, what is made up  no request
+//! open    the table or the files, when they are asked for             requests, but no element is read
+//! ```
+//!
+//! The first dialect of the list that marks an object has it, and ends the search: also one that says that the object is a
+//! table to be refused. A format that marks its tables stands before one that guesses. Nothing above knows which dialect a
+//! table came from.
 
+pub mod arrays;
 mod attributes;
 mod datasets;
 pub mod hep001;
+mod versioned;
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use bstr::BString;
+
+use crate::catalogue::{Attribute, Dataset, Group, Object, ObjectId};
+use crate::source::Interrupt;
+use crate::store::File;
+use crate::table::{Finding, Single, Table};
+
+/// The dialects that are served, in the order in which they are tried.
+pub const ALL: &[&dyn Dialect] = &[&hep001::Hep001, &arrays::Arrays];
+
+/// A way of keeping tables.
+pub trait Dialect: Debug + Send + Sync {
+    /// Its name, as `metadata.json` tells it.
+    fn name(&self) -> &'static str;
+
+    /// What an object is, by what its parent's listing tells. `path` is its HDF5 path.
+    fn mark(&self, path: &str, object: Subject<'_>) -> Mark;
+
+    /// What becomes of the members of a group that this dialect marked [`Mark::Table`] or [`Mark::LookInside`].
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let _ = here;
+        Claims::default()
+    }
+
+    /// Makes the table at a site that this dialect claimed. What is wrong with a column is kept with the column: an
+    /// interrupt, too, so a caller that raised one must drop the table.
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        let _ = interrupt;
+        Table::empty(site.path, self.name())
+    }
+
+    /// Makes the files of a dataset that this dialect marked [`Mark::Files`]; the reason where none can be made.
+    ///
+    /// # Errors
+    /// Why the dataset cannot be opened.
+    fn files(&self, file: &Arc<File>, path: &str, dataset: &Dataset) -> Result<Single, String> {
+        let _ = (file, path, dataset);
+        Err(format!("{} shows no dataset as files", self.name()))
+    }
+}
+
+/// An object as its parent's listing tells of it.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject<'a> {
+    /// A group, by its attributes.
+    Group(&'a [Attribute]),
+    /// A dataset.
+    Dataset(&'a Dataset),
+}
+
+impl<'a> Subject<'a> {
+    /// The group or dataset; `None` for a committed datatype and for what cannot be read.
+    pub fn of(object: &'a Object) -> Option<Self> {
+        match object {
+            Object::Group { attributes, .. } => Some(Self::Group(attributes)),
+            Object::Dataset(dataset) => Some(Self::Dataset(dataset)),
+            Object::Datatype { .. } | Object::Unreadable { .. } => None,
+        }
+    }
+}
+
+/// What an object is to a dialect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Nothing: the next dialect is asked.
+    No,
+    /// A table, shown as a directory.
+    Table,
+    /// A dataset shown as files beside each other, `NAME.csv`, `NAME.npy`, …
+    Files,
+    /// A table that must be refused, and is shown as if it were none; the finding says why.
+    Refused(Finding),
+    /// A group of which the listing does not tell. It is called a group wherever it is named; its [`Claims`] may add a table.
+    LookInside,
+}
+
+/// A group, seen from inside.
+#[derive(Clone, Copy, Debug)]
+pub struct Here<'a> {
+    /// HDF5 path.
+    pub path: &'a str,
+    /// The group.
+    pub group: &'a Group,
+}
+
+/// What a dialect says of a group and its members.
+#[derive(Clone, Debug, Default)]
+pub struct Claims {
+    /// The group is a table of its own: [`Site::Group`].
+    pub is_table: bool,
+    /// What becomes of members, by link name; whatever is not named is marked by itself.
+    pub members: HashMap<BString, Role>,
+    /// Directories that stand for no link of the group, by name.
+    pub made: Vec<(BString, Made)>,
+    /// Rules broken.
+    pub findings: Vec<Finding>,
+}
+
+/// What becomes of a member of a table group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A column of the group's table: shown in `columns/`.
+    Column,
+    /// It serves the table (labels, indexes, …): named in `metadata.json`, shown nowhere.
+    Servant,
+}
+
+/// A directory made up by a dialect.
+#[derive(Clone, Debug)]
+pub enum Made {
+    /// A directory of made directories.
+    Folder(Vec<(BString, Made)>),
+    /// A table that is no object of the file: [`Site::Made`], told by this key.
+    Table(BString),
+    /// A group that is shown at another place than its link.
+    Group {
+        /// The group.
+        id: ObjectId,
+        /// Names of the links that lead to it from the root.
+        links: Vec<BString>,
+    },
+}
+
+/// What a table is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// The file.
+    pub file: &'a Arc<File>,
+    /// HDF5 path.
+    pub path: &'a str,
+    /// The object or objects.
+    pub of: Of<'a>,
+}
+
+/// The objects that a table is made of.
+#[derive(Clone, Copy, Debug)]
+pub enum Of<'a> {
+    /// A group marked as a table, or claimed from inside.
+    Group(&'a Group),
+    /// A dataset marked as a table.
+    Dataset(&'a Dataset),
+    /// A table that the claims of a group made up.
+    Made {
+        /// The group.
+        group: &'a Group,
+        /// The key of [`Made::Table`].
+        key: &'a BString,
+    },
+}
+
+/// A list of dialects, in the order in which they are tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Dialects(pub &'static [&'static dyn Dialect]);
+
+impl Default for Dialects {
+    fn default() -> Self {
+        Self(ALL)
+    }
+}
+
+impl Dialects {
+    /// The dialect that has an object, and what the object is to it; `None` where it is nothing to any of them.
+    pub fn mark(self, path: &str, object: Subject<'_>) -> Option<(&'static dyn Dialect, Mark)> {
+        let marked = |dialect: &&'static dyn Dialect| (*dialect, dialect.mark(path, object));
+        self.0.iter().map(marked).find(|(_, mark)| *mark != Mark::No)
+    }
+
+    /// The dialect that shows a dataset, as a directory or as files; rules for which another one refuses it are reported.
+    pub fn shown(
+        self,
+        path: &str,
+        dataset: &Dataset,
+        findings: &mut Vec<Finding>,
+    ) -> Option<(&'static dyn Dialect, Mark)> {
+        for dialect in self.0 {
+            match dialect.mark(path, Subject::Dataset(dataset)) {
+                Mark::No | Mark::LookInside => {}
+                Mark::Refused(finding) => findings.push(finding),
+                mark @ (Mark::Table | Mark::Files) => return Some((*dialect, mark)),
+            }
+        }
+        None
+    }
+
+    /// What an object is called where it is named: `table`, `array`, `group`, …
+    pub fn kind(self, path: &str, object: &Object) -> &'static str {
+        let mark = Subject::of(object).and_then(|subject| self.mark(path, subject)).map(|(_, mark)| mark);
+        match (object, mark) {
+            (_, Some(Mark::Table)) => "table",
+            (Object::Group { .. }, _) => "group",
+            (Object::Dataset(_), _) => "array",
+            (Object::Datatype { .. }, _) => "datatype",
+            (Object::Unreadable { .. }, _) => "unreadable",
+        }
+    }
+
+    /// What becomes of a group and its members, and the dialect that says so.
+    pub fn claims(self, here: &Here<'_>) -> (Option<&'static dyn Dialect>, Claims) {
+        for dialect in self.0 {
+            match dialect.mark(here.path, Subject::Group(&here.group.attributes)) {
+                Mark::No | Mark::Files => {}
+                Mark::Refused(finding) => {
+                    return (None, Claims { findings: vec![finding], ..Claims::default() });
+                }
+                Mark::Table => return (Some(*dialect), dialect.claims(here)),
+                Mark::LookInside => {
+                    let claims = dialect.claims(here);
+                    if claims.is_table || !claims.members.is_empty() || !claims.made.is_empty() {
+                        return (Some(*dialect), claims);
+                    }
+                }
+            }
+        }
+        (None, Claims::default())
+    }
+}

@@ -36,7 +36,7 @@ use learnt::{Decisions, Learner};
 
 pub use counters::{Counter, Stats};
 pub(crate) use dataset::count_of;
-pub use dataset::{Dataset, DatasetRows, Reach, StoredStrings};
+pub use dataset::{Dataset, DatasetRows, FieldRows, Part, Reach, StoredStrings};
 pub use decode as arrow;
 pub use decode::{Count, Tally};
 pub use error::Error;

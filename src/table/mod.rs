@@ -3,18 +3,20 @@
 mod finding;
 mod rows;
 mod search_index;
+mod single;
 
 use std::sync::Arc;
 
 use bstr::BString;
 
-use crate::catalogue::{Attribute, Datatype, Fill, Filter, Layout};
-use crate::store::statistics::Learner;
-use crate::store::{Rows, Tally};
+use crate::catalogue::{Attribute, ColumnId, Datatype, Fill, Filter, Layout};
+use crate::store::statistics::{Learner, Observed};
+use crate::store::{File, Rows, Tally};
 
 pub use finding::Finding;
 pub use rows::{CategoryRows, ListRows, StringRows};
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, SearchIndex};
+pub use single::{Form, Single, SingleFile};
 
 /// A table: its columns in logical order, row labels first.
 #[derive(Debug)]
@@ -43,6 +45,25 @@ pub struct Table {
     pub findings: Vec<Finding>,
 }
 
+impl Table {
+    /// A table without columns.
+    pub fn empty(path: &str, dialect: &'static str) -> Self {
+        Self {
+            path: path.to_owned(),
+            selection: None,
+            dialect,
+            revision: String::new(),
+            rows: 0,
+            attributes: Arc::default(),
+            columns: Vec::new(),
+            categories: Vec::new(),
+            indexes: Vec::new(),
+            servants: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+}
+
 /// A column, readable or not.
 #[derive(Clone, Debug)]
 pub struct Column {
@@ -50,6 +71,8 @@ pub struct Column {
     pub name: BString,
     /// HDF5 path.
     pub path: String,
+    /// The object, and the field of it, that tells the column from all others.
+    pub id: ColumnId,
     /// It labels rows.
     pub is_label: bool,
     /// It has as many rows as the table and stands in `table.*`.
@@ -75,6 +98,18 @@ pub struct Column {
     pub attributes: Arc<[Attribute]>,
     /// The dataset's storage; `None` for a list column.
     pub storage: Option<Storage>,
+}
+
+impl Column {
+    /// The column, whose statistics are learnt from all that is read of it; as it is where it can have none.
+    pub fn observed(self, file: &Arc<File>) -> Self {
+        let learner = self.rows.as_ref().ok().and_then(|rows| file.learner(&self.path, self.id.object, rows.as_ref()));
+        let rows = self.rows.map(|rows| match &learner {
+            Some(learner) => Arc::new(Observed::new(rows, learner.clone())),
+            None => rows,
+        });
+        Self { rows, learner, ..self }
+    }
 }
 
 /// How a column's dataset is stored.

@@ -9,21 +9,21 @@ use super::categories::CategorySets;
 use super::columns::{self, Candidate};
 use super::draft::Draft;
 use super::members::{Kind, Member, members};
-use super::names::{CATEGORIES, COLUMN_ORDER, INDEX, INDEX_COLUMNS, INDEX_LIST, ROWS};
+use super::names::{CATEGORIES, COLUMN_ORDER, DIALECT, INDEX, INDEX_COLUMNS, INDEX_LIST, ROWS};
 use super::parts::Parts;
 use super::{consistency, indexes};
-use crate::catalogue::{Group, ObjectId, attribute};
+use crate::catalogue::{ColumnId, Group, ObjectId, attribute};
 use crate::dialects::attributes::{any, references, strings, text, unsigned};
-use crate::dialects::datasets;
+use crate::dialects::{datasets, versioned};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::store::statistics::Observed;
 use crate::table::{Column, Finding, Table};
 
 /// Makes the table of a group that [`super::recognise`] took for one. What is wrong with a column is kept with it, an interrupt
 /// as well: a caller that raised one must not keep the table.
 pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt) -> Table {
-    let mut parts = Parts { file, path, group, findings: Vec::new() };
+    let is_in_version = versioned::is_in_version(file, path, interrupt);
+    let mut parts = Parts { file, path, group, is_in_version, findings: Vec::new() };
     let sorted = members(group);
     let candidates = columns::open(&mut parts, &sorted, interrupt);
     let labels = row_labels(&mut parts, &candidates);
@@ -43,7 +43,7 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
     let mut table = Table {
         path: path.to_owned(),
         selection: None,
-        dialect: "HEP001",
+        dialect: DIALECT,
         revision: Draft::of(group, &sorted).to_string(),
         rows: rows.unwrap_or(0),
         attributes: group.attributes.clone(),
@@ -201,11 +201,6 @@ fn column(
         (Ok(content), Some(rows)) => content.len() == rows,
         _ => false,
     };
-    let learner = content.as_ref().ok().and_then(|content| parts.file.learner(&path, candidate.id, content.as_ref()));
-    let content = content.map(|content| match &learner {
-        Some(learner) => Arc::new(Observed::new(content, learner.clone())),
-        None => content,
-    });
     let vocabulary =
         text(&attributes, "units_vocabulary").or_else(|| text(&parts.group.attributes, "units_vocabulary"));
     let stored_strings = candidate
@@ -214,11 +209,12 @@ fn column(
     Column {
         name: candidate.name.clone(),
         path,
+        id: ColumnId { object: candidate.id, field: 0 },
         is_label,
         in_table,
         stored_strings,
         rows: content,
-        learner,
+        learner: None,
         tally,
         units: text(&attributes, "units"),
         units_vocabulary: vocabulary,
@@ -227,4 +223,5 @@ fn column(
         attributes,
         storage: candidate.dataset.map(datasets::storage),
     }
+    .observed(parts.file)
 }

@@ -97,7 +97,7 @@ pub(super) fn rows(
     match (&candidate.list, candidate.dataset) {
         (Some(Ok(list)), _) => Ok(list.rows(len, tally)),
         (Some(Err(reason)), _) => Err(reason.clone()),
-        (None, Some(dataset)) => datasets::rows(parts.file, &path, dataset, len, tally),
+        (None, Some(dataset)) => datasets::rows(parts.file, &path, dataset, len, &parts.missing(dataset), tally),
         (None, None) => Err("neither a dataset nor a list".into()),
     }
 }

@@ -129,6 +129,13 @@ fn values(parts: &mut Parts<'_>, candidate: &Candidate<'_>) {
             "an explicit fill value, which is ignored",
         ));
     }
+    if let Some(dataset) = candidate.dataset.filter(|dataset| parts.has_foreign_fill(dataset)) {
+        parts.findings.push(Finding::new(
+            &path,
+            "Versioned HDF5: the library sets a fill value of zeros by itself, so it means nothing (HEP001 §6.4 would have it mean missing)",
+            format!("an explicit fill of {} zero bytes; values that equal it are shown", dataset.datatype.size),
+        ));
+    }
     if let Some(Fill::Unreadable(reason)) = candidate.dataset.map(|dataset| &dataset.fill) {
         parts.findings.push(Finding::new(&path, "HEP001 §6.4: the fill value can be read", reason));
     }

@@ -73,7 +73,7 @@ impl Subject<'_> {
             learner: self.column.learner.clone(),
             values,
             labels: self.labels(dataset)?,
-            nan_is_missing: FillTest::new(&dataset.datatype, &dataset.fill).is_nan(),
+            nan_is_missing: FillTest::new(&dataset.datatype, &parts.missing(dataset)).is_nan(),
             chunk,
             kind,
         })
@@ -111,7 +111,8 @@ impl Subject<'_> {
     ) -> Checked<Arc<dyn Rows>> {
         let coded = Dataset { datatype: dataset.datatype.coded(), ..dataset.clone() };
         let opened = self.open(parts, path, &coded)?;
-        Ok(Arc::new(DatasetRows::filled_as(opened, rows, &like.fill)))
+        let missing = FillTest::new(&coded.datatype, &parts.missing(like));
+        Ok(Arc::new(DatasetRows::new(opened, rows, missing, Arc::default())))
     }
 
     fn open(&self, parts: &Parts<'_>, path: &str, dataset: &Dataset) -> Checked<Arc<store::Dataset>> {
@@ -254,7 +255,10 @@ impl Subject<'_> {
                 let labels = set.labels.clone().map_err(|reason| Absent::new("categories can be read", reason))?;
                 Arc::new(CategoryRows::new(path, coded.clone(), labels, Arc::default()))
             }
-            None => Arc::new(DatasetRows::filled_as(self.open(parts, &path, values)?, k, &column.fill)),
+            None => {
+                let missing = FillTest::new(&values.datatype, &parts.missing(column));
+                Arc::new(DatasetRows::new(self.open(parts, &path, values)?, k, missing, Arc::default()))
+            }
         };
         Ok(IndexKind::Bitmap {
             bits: self.open(parts, self.path, self.dataset)?,

@@ -134,7 +134,7 @@ fn leaf(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) -> Result<Arc<dyn 
             "a variable-length datatype",
         ));
     }
-    datasets::rows(parts.file, path, dataset, u64::MAX, &Arc::default())
+    datasets::rows(parts.file, path, dataset, u64::MAX, &parts.missing(dataset), &Arc::default())
 }
 
 fn strings(parts: &Parts<'_>, path: &str, id: ObjectId, interrupt: &Interrupt) -> Result<Arc<dyn Rows>, String> {

@@ -35,7 +35,44 @@ mod parts;
 mod recognition;
 pub mod write;
 
-pub use super::attributes::{text, unsigned};
-pub use build::build;
-pub use members::{Kind, Member, members};
-pub use recognition::{Recognised, recognise};
+use members::members;
+
+use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
+use crate::source::Interrupt;
+use crate::table::Table;
+
+/// The dialect.
+#[derive(Debug)]
+pub struct Hep001;
+
+impl Dialect for Hep001 {
+    fn name(&self) -> &'static str {
+        names::DIALECT
+    }
+
+    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+        match object {
+            Subject::Group(attributes) => recognition::mark(path, attributes),
+            Subject::Dataset(_) => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let role = |member: &members::Member<'_>| match member {
+            _ if member.kind.is_shown() => Some(Role::Column),
+            _ if member.is_servant() => Some(Role::Servant),
+            _ => None,
+        };
+        let members = members(here.group);
+        let members = members.iter().filter_map(|member| Some((member.name.clone(), role(member)?))).collect();
+        Claims { is_table: true, members, ..Claims::default() }
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        match site.of {
+            Of::Group(group) => build::build(site.file, site.path, group, interrupt),
+            // It marks and makes up nothing else.
+            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+        }
+    }
+}

@@ -2,6 +2,8 @@
 //!
 //! Where a draft renamed something, the newer spelling comes first: capitals since May, underscores in April.
 
+/// Name of the dialect.
+pub(super) const DIALECT: &str = "HEP001";
 /// `CLASS` of a table group.
 pub(super) const TABLE_CLASS: &str = "COLUMN_TABLE";
 /// `CLASS` of a list column.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bstr::BStr;
 
-use crate::catalogue::{Group, join};
+use crate::catalogue::{Dataset, Fill, Group, join};
+use crate::dialects::versioned;
 use crate::store::File;
 use crate::table::Finding;
 
@@ -16,6 +17,8 @@ pub(super) struct Parts<'a> {
     pub path: &'a str,
     /// The table group.
     pub group: &'a Group,
+    /// It lies in a version of a Versioned HDF5 file, whose library sets fill values by itself.
+    pub is_in_version: bool,
     /// Rules broken so far.
     pub findings: Vec<Finding>,
 }
@@ -24,6 +27,16 @@ impl Parts<'_> {
     /// HDF5 path of a member of the group.
     pub fn path_of(&self, name: &BStr) -> String {
         join(self.path, name)
+    }
+
+    /// The fill value that means missing (HEP001 §6.4).
+    pub fn missing(&self, dataset: &Dataset) -> Fill {
+        if self.has_foreign_fill(dataset) { Fill::Default } else { dataset.fill.clone() }
+    }
+
+    /// Whether a fill value says nothing of missing values, whatever the letter of HEP001 §6.4 is.
+    pub fn has_foreign_fill(&self, dataset: &Dataset) -> bool {
+        self.is_in_version && versioned::is_own_fill(&dataset.fill)
     }
 
     /// Reports a broken rule on the table group.

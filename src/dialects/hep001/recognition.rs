@@ -2,36 +2,26 @@
 
 use super::names::TABLE_CLASS;
 use crate::catalogue::Attribute;
+use crate::dialects::Mark;
 use crate::dialects::attributes::text;
 use crate::table::Finding;
 
 /// Highest `MAJOR` of `VERSION` that this program implements.
 const MAJOR: u64 = 1;
 
-/// What a group's attributes say of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Recognised {
-    /// No table group.
-    No,
-    /// A table group that this program serves.
-    Table,
-    /// A table group that must be refused; the finding says why.
-    Refused(Finding),
-}
-
-/// Whether a group is a HEP001 table group: by its `CLASS` attribute alone (HEP001 §5.1), in any string storage.
-pub fn recognise(path: &str, group: &[Attribute]) -> Recognised {
+/// What a group is to HEP001: by its `CLASS` attribute alone (HEP001 §5.1), in any string storage.
+pub(super) fn mark(path: &str, group: &[Attribute]) -> Mark {
     if text(group, "CLASS").as_deref() != Some(TABLE_CLASS) {
-        return Recognised::No;
+        return Mark::No;
     }
     // A missing or odd VERSION is a finding of a table that is served all the same.
     match text(group, "VERSION").as_deref().and_then(parse_version) {
-        Some((major, _)) if major > MAJOR => Recognised::Refused(Finding::new(
+        Some((major, _)) if major > MAJOR => Mark::Refused(Finding::new(
             path,
             "HEP001 July, \"The VERSION attribute\": a reader refuses a MAJOR above the one it implements",
             format!("VERSION {}, implemented {MAJOR}", text(group, "VERSION").unwrap_or_default()),
         )),
-        _ => Recognised::Table,
+        _ => Mark::Table,
     }
 }
 

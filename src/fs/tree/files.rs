@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use bstr::BString;
 
+use super::contents::Contents;
 use super::file::{FileNode, Xattrs};
-use super::group::Loaded;
-use super::listing::{self, Child, ColumnView};
-use super::{Error, Interrupt, Opened};
-use crate::catalogue::ObjectId;
+use super::listing::{Child, ColumnView};
+use super::{Error, Interrupt, Opened, tables};
+use crate::catalogue::{Datatype, ObjectId};
 use crate::indexes::Trust;
-use crate::store;
+use crate::store::Rows;
 use crate::store::pass::Keeper;
-use crate::table::{Column, IndexKind, Table};
+use crate::table::{Column, Form, IndexKind, Single, SingleFile, Table};
 use crate::views::View;
 use crate::views::constant::ConstantView;
 use crate::views::ipc::{IpcColumn, IpcView};
 use crate::views::metadata;
-use crate::views::npy::{NpyType, NpyView, RawView, RowsBytes};
+use crate::views::npy::{HeadedView, NpyType, RawView, RowsBytes};
 use crate::views::parquet::{ParquetColumn, ParquetView};
 use crate::views::text::{Format, TextColumn, TextView};
 
@@ -36,58 +36,47 @@ pub(super) struct Files {
 
 impl Files {
     /// The node of a file.
-    pub fn file(&self, loaded: &Arc<Loaded>, child: &Child) -> Result<FileNode, Error> {
-        let of_group = || Xattrs { name: self.name.clone(), attributes: loaded.attributes.clone() };
+    pub fn file(&self, contents: &Arc<Contents>, child: &Child) -> Result<FileNode, Error> {
+        let of_group = || Xattrs { name: self.name.clone(), attributes: contents.attributes.clone() };
         let (view, xattrs): (Arc<dyn View>, Xattrs) = match child {
             Child::Metadata => {
-                let loaded = loaded.clone();
-                let path = self.path.clone();
-                let make = move |_: &Interrupt| match &loaded.table {
-                    Some(table) => metadata::table(table, &loaded.column_members, &loaded.members),
-                    None => metadata::group(&path, &loaded.attributes, &loaded.members, &loaded.findings),
-                };
+                let (contents, path, opened) = (contents.clone(), self.path.clone(), self.opened.clone());
+                let make = move |interrupt: &Interrupt| contents.metadata(&opened, &path, interrupt);
                 (Arc::new(ConstantView::new(make)), of_group())
             }
             Child::Indexes => {
-                let table = loaded.table.clone().ok_or(Error::NotFound)?;
+                let table = contents.table.clone().ok_or(Error::NotFound)?;
                 (Arc::new(ConstantView::new(move |_| metadata::indexes(&table))), of_group())
             }
             Child::Table(format, limit) => {
-                let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
+                let table = contents.table.as_ref().ok_or(Error::NotFound)?;
                 let columns = table.columns.iter().filter(|column| column.in_table);
                 let columns = columns.filter_map(|column| self.text_column(table, column)).collect();
                 (self.text("table", columns, *format, *limit), of_group())
             }
             Child::Parquet => {
-                let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
+                let table = contents.table.as_ref().ok_or(Error::NotFound)?;
                 let columns = table.columns.iter().enumerate().filter(|(_, column)| column.in_table);
                 let columns = columns.filter_map(|(at, column)| self.parquet_column(table, at, column)).collect();
                 (self.parquet(columns), of_group())
             }
             Child::Arrow => {
-                let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
+                let table = contents.table.as_ref().ok_or(Error::NotFound)?;
                 (self.arrow("table", IpcColumn::of_table(table)), of_group())
             }
             Child::Column(position, view) => {
-                let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
+                let table = contents.table.as_ref().ok_or(Error::NotFound)?;
                 let column = table.columns.get(*position).ok_or(Error::NotFound)?;
                 let xattrs = Xattrs { name: column.name.clone(), attributes: column.attributes.clone() };
                 (self.column(table, column, *position, *view)?, xattrs)
             }
-            Child::Raw(array) | Child::Npy(array) => {
-                let dataset =
-                    store::Dataset::new(self.opened.file().clone(), array.path.clone(), array.dataset.clone())?;
-                let stored = ArrayBytes(Arc::new(dataset));
-                let view: Arc<dyn View> = if matches!(child, Child::Raw(_)) {
-                    Arc::new(RawView::new(stored))
-                } else {
-                    let dtype = NpyType::of(&array.dataset.datatype).map_err(|error| Error::Io(error.to_string()))?;
-                    Arc::new(NpyView::new(&dtype, &array.dataset.shape, stored).ok_or(Error::TooLarge)?)
-                };
+            Child::Single(array, file) => {
+                let single = array.single(self.opened.file()).map_err(Error::Io)?;
+                let files = Self { id: array.dataset.id, path: array.path.clone(), ..self.clone() };
                 let xattrs = Xattrs { name: array.name.clone(), attributes: array.dataset.attributes.clone() };
-                (view, xattrs)
+                (files.single(single, file, &array.dataset.datatype)?, xattrs)
             }
-            Child::Columns | Child::Where | Child::Group { .. } | Child::Link(_) => return Err(Error::NotAFile),
+            Child::Columns | Child::Where | Child::Directory(_) | Child::Link(_) => return Err(Error::NotAFile),
         };
         Ok(FileNode { opened: self.opened.clone(), view, xattrs: Arc::new(xattrs) })
     }
@@ -95,7 +84,7 @@ impl Files {
     fn text_column(&self, table: &Table, column: &Column) -> Option<TextColumn> {
         let rows = column.rows.as_ref().ok()?.clone();
         let file_size = self.opened.file().source().identity().size;
-        Some(TextColumn { name: column.name.clone(), rows, longest: listing::longest_text(table, column, file_size) })
+        Some(TextColumn { name: column.name.clone(), rows, longest: tables::longest_text(table, column, file_size) })
     }
 
     fn text(&self, what: &str, columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Arc<dyn View> {
@@ -134,6 +123,48 @@ impl Files {
         Keeper { file: self.opened.file().clone(), what: format!("{} {:?}{rows} {what}", self.path, self.id) }
     }
 
+    /// A file of a dataset that is a table by itself.
+    fn single(&self, single: Arc<Single>, file: &SingleFile, datatype: &Datatype) -> Result<Arc<dyn View>, Error> {
+        let table = single.table(file);
+        // Files of the same columns may share what is kept.
+        let what = if file.is_split { "split" } else { "whole" };
+        let text = |format| {
+            let columns = table.columns.iter().filter_map(|column| self.text_column(table, column)).collect();
+            self.text(what, columns, format, None)
+        };
+        let stored = || {
+            let rows = table.columns.first().and_then(|column| column.rows.clone().ok()).ok_or(Error::NotFound)?;
+            RowsBytes::new(rows).ok_or(Error::NotFound)
+        };
+        Ok(match &file.form {
+            Form::Csv => text(Format::Csv),
+            Form::Txt => text(Format::Txt),
+            Form::Ndjson => text(Format::Ndjson),
+            Form::JsonValues => text(Format::Ndjson),
+            Form::Text => text(Format::Txt),
+            Form::Parquet => {
+                let columns = table.columns.iter().enumerate();
+                self.parquet(columns.filter_map(|(at, column)| self.parquet_column(table, at, column)).collect())
+            }
+            Form::Arrow => self.arrow(what, IpcColumn::of_table(table)),
+            Form::Raw => match table.columns.first() {
+                Some(Column { stored_strings: Some(strings), .. }) => self.strings(what, strings),
+                _ => Arc::new(RawView::new(stored()?)),
+            },
+            Form::Npy => {
+                let dtype = NpyType::of(datatype).map_err(|error| Error::Io(error.to_string()))?;
+                Arc::new(HeadedView::npy(&dtype, &single.shape, stored()?).ok_or(Error::TooLarge)?)
+            }
+            Form::Pixmap(header) => Arc::new(HeadedView::new(header.clone(), stored()?).ok_or(Error::TooLarge)?),
+        })
+    }
+
+    /// The strings of a column as stored, a NUL behind each.
+    fn strings(&self, what: &str, strings: &Arc<dyn Rows>) -> Arc<dyn View> {
+        let column = TextColumn { name: BString::default(), rows: strings.clone(), longest: None };
+        self.text(what, vec![column], Format::NulTerminated, None)
+    }
+
     fn column(
         &self,
         table: &Table,
@@ -151,10 +182,7 @@ impl Files {
                 self.text(&what, self.text_column(table, column).into_iter().collect(), format, None)
             }
             ColumnView::Raw => match &column.stored_strings {
-                Some(strings) => {
-                    let column = TextColumn { name: column.name.clone(), rows: strings.clone(), longest: None };
-                    self.text(&what, vec![column], Format::NulTerminated, None)
-                }
+                Some(strings) => self.strings(&what, strings),
                 None => Arc::new(RawView::new(stored()?)),
             },
             ColumnView::Parquet => {
@@ -162,7 +190,7 @@ impl Files {
             }
             ColumnView::Npy => {
                 let dtype = NpyType::of(&storage()?.datatype).map_err(|error| Error::Io(error.to_string()))?;
-                Arc::new(NpyView::new(&dtype, &[rows.len()], stored()?).ok_or(Error::TooLarge)?)
+                Arc::new(HeadedView::npy(&dtype, &[rows.len()], stored()?).ok_or(Error::TooLarge)?)
             }
         })
     }
@@ -171,17 +199,4 @@ impl Files {
 /// What is learnt of a column, for a [`Keeper`].
 fn column_what(position: usize, column: &Column) -> String {
     format!("column {position} {:?}", column.name)
-}
-
-/// The bytes of a dataset of any rank.
-struct ArrayBytes(Arc<store::Dataset>);
-
-impl crate::views::npy::Stored for ArrayBytes {
-    fn len_bytes(&self) -> u64 {
-        self.0.len().saturating_mul(self.0.element_size())
-    }
-
-    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), store::Error> {
-        self.0.append_once(offset, length, out, interrupt)
-    }
 }

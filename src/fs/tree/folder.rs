@@ -11,10 +11,10 @@ use std::time::SystemTime;
 use bstr::BString;
 use parking_lot::Mutex;
 
-use super::group::GroupDirectory;
+use super::directory::{Directory, DirectoryNode};
 use super::in_use::InUse;
 use super::live::DIRECTORY;
-use super::{Attributes, Children, Context, Error, GroupNode, Interrupt, Kind, Node, NodeRef, OpenError};
+use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, OpenError};
 use super::{SourceFile, plain_attributes, signature};
 use crate::fs::node::DirEntry;
 use crate::fs::{mount, names};
@@ -68,7 +68,7 @@ fn holds_hdf5(folder: &Path) -> bool {
 /// A source's root group, whichever file has its path now.
 pub(super) struct FileRoot {
     source: Arc<SourceFile>,
-    group: Mutex<Option<Arc<GroupNode>>>,
+    group: Mutex<Option<Arc<Directory>>>,
     /// The user named it, so it stays whatever happens to the file; one that was found in a folder goes with its file.
     named: bool,
 }
@@ -91,7 +91,7 @@ impl FileRoot {
         Ok(root)
     }
 
-    fn group(&self, interrupt: &Interrupt) -> Result<Arc<GroupNode>, Error> {
+    fn group(&self, interrupt: &Interrupt) -> Result<Arc<Directory>, Error> {
         self.current(interrupt).map_err(|error| {
             if !error.is_interrupted() {
                 self.source.context().errors.add(&error.to_string());
@@ -100,12 +100,12 @@ impl FileRoot {
         })
     }
 
-    fn current(&self, interrupt: &Interrupt) -> Result<Arc<GroupNode>, OpenError> {
+    fn current(&self, interrupt: &Interrupt) -> Result<Arc<Directory>, OpenError> {
         let opened = self.source.current(interrupt)?;
         let mut group = self.group.lock();
         match &*group {
             Some(group) if Arc::ptr_eq(group.opened(), &opened) => Ok(group.clone()),
-            _ => Ok(group.insert(Arc::new(GroupNode::root(opened))).clone()),
+            _ => Ok(group.insert(Arc::new(Directory::root(opened))).clone()),
         }
     }
 }
@@ -120,23 +120,23 @@ impl Node for FileRoot {
     }
 
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
-        GroupDirectory(self.group(interrupt)?).lookup(name, interrupt)
+        DirectoryNode(self.group(interrupt)?).lookup(name, interrupt)
     }
 
     fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
-        GroupDirectory(self.group(interrupt)?).children(interrupt)
+        DirectoryNode(self.group(interrupt)?).children(interrupt)
     }
 
     fn table(&self) -> Option<Arc<Table>> {
-        GroupDirectory(self.group.lock().clone()?).table()
+        DirectoryNode(self.group.lock().clone()?).table()
     }
 
     fn why_not_kept(&self) -> Option<&'static str> {
-        GroupDirectory(self.group.lock().clone()?).why_not_kept()
+        DirectoryNode(self.group.lock().clone()?).why_not_kept()
     }
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        GroupDirectory(self.group(interrupt)?).xattrs(interrupt)
+        DirectoryNode(self.group(interrupt)?).xattrs(interrupt)
     }
 }
 

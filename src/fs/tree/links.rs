@@ -1,23 +1,62 @@
 //! Where links lead in the mount: relative symbolic links.
+//!
+//! An HDF5 path is followed link by link from the root, as libhdf5 follows it. A soft link on the way, or a further name of a
+//! group, is replaced by the path that it stands for, so the names that remain are those under which groups are shown.
+//! What becomes of the last member, the claims of its group tell.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use bstr::{BStr, BString};
+use bstr::{BStr, BString, ByteSlice};
 
-use super::listing::{COLUMNS, Shown, shown_name};
-use super::{Interrupt, Opened};
-use crate::catalogue::{Group, Object, ObjectId, Target, join};
-use crate::dialects::hep001::{self, Recognised};
+use super::listing::{COLUMNS, Namespace, Shown, suffixes};
+use super::{Interrupt, Opened, tables};
+use crate::catalogue::{Dataset, Group, Object, ObjectId, Target, join};
+use crate::dialects::{Claims, Dialect, Here, Mark, Of, Role, Site};
+use crate::fs::names;
+use crate::table::Table;
+
+/// Links followed on the way to one target; more lead in a circle.
+const MOST_LINKS: usize = 64;
+
+/// Why a link shows nothing.
+const NOWHERE: &str = "it leads to nothing that is shown";
+const SERVANT: &str = "it leads to what serves a table, which is not shown by itself";
+
+/// How a directory is reached from the root group.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Way {
+    /// The groups, from the root down to the directory's own.
+    pub groups: Vec<ObjectId>,
+    /// Names of the links between them.
+    pub links: Vec<BString>,
+    /// Directories between the root's and this one in the mount.
+    pub depth: usize,
+}
+
+impl Way {
+    /// The way to a group below.
+    pub fn to_group(&self, id: ObjectId, link: &BString) -> Self {
+        let mut way = self.to_directory();
+        way.groups.push(id);
+        way.links.push(link.clone());
+        way
+    }
+
+    /// The way to a directory below that is no group.
+    pub fn to_directory(&self) -> Self {
+        Self { depth: self.depth + 1, ..self.clone() }
+    }
+}
 
 /// Finds the targets of the links of one group.
 pub(super) struct Resolver<'a> {
     opened: &'a Opened,
     group: &'a Arc<Group>,
     path: &'a str,
-    /// The groups from the root down to this one.
-    line: &'a [ObjectId],
+    /// The way to it.
+    way: &'a Way,
     interrupt: &'a Interrupt,
     /// Groups on the way to targets.
     visited: RefCell<HashMap<String, Option<Arc<Visited>>>>,
@@ -28,16 +67,16 @@ struct Visited {
     group: Arc<Group>,
     /// Its links by name.
     places: HashMap<BString, usize>,
+    dialect: Option<&'static dyn Dialect>,
+    claims: Claims,
+    names: Namespace,
+    /// Its table, once a link led to a column.
+    table: RefCell<Option<Arc<Table>>>,
 }
 
 impl Visited {
-    fn new(group: Arc<Group>) -> Arc<Self> {
-        let places = group.links.iter().enumerate().map(|(at, link)| (link.name.clone(), at)).collect();
-        Arc::new(Self { group, places })
-    }
-
-    fn object(&self, name: &[u8]) -> Option<&Object> {
-        self.group.links.get(*self.places.get(BStr::new(name))?)?.target.object()
+    fn target(&self, name: &[u8]) -> Option<&Target> {
+        Some(&self.group.links.get(*self.places.get(BStr::new(name))?)?.target)
     }
 }
 
@@ -46,15 +85,15 @@ impl<'a> Resolver<'a> {
         opened: &'a Opened,
         group: &'a Arc<Group>,
         path: &'a str,
-        line: &'a [ObjectId],
+        way: &'a Way,
         interrupt: &'a Interrupt,
     ) -> Self {
-        Self { opened, group, path, line, interrupt, visited: RefCell::default() }
+        Self { opened, group, path, way, interrupt, visited: RefCell::default() }
     }
 
-    /// How the target of a link is shown, relative to the directory of the group; `None` where it is shown under the
-    /// link's own name, or not at all. An interrupt ends the search with any answer.
-    pub fn shown(&self, target: &Target, name: &[u8]) -> Option<Shown> {
+    /// How the target of a link is shown, relative to the directory of the group, or why it is not; `None` where it is shown
+    /// under the link's own name. An interrupt ends the search with any answer.
+    pub fn shown(&self, target: &Target, name: &BString) -> Option<Result<Shown, String>> {
         if self.interrupt.is_raised() {
             return None;
         }
@@ -62,59 +101,129 @@ impl<'a> Resolver<'a> {
             // Whatever the link count says, which is the file's word: a group inside itself has no end. Files may lead to each other as well.
             Target::Hard(Object::Group { id, .. })
             | Target::External { object: Some(Object::Group { id, .. }), .. }
-                if self.line.contains(id) =>
+                if self.way.groups.contains(id) =>
             {
-                let up = self.line.iter().rev().position(|above| above == id).unwrap_or(0);
-                Some(Shown::Directory(if up == 0 { ".".into() } else { bstr::join("/", vec![".."; up]).into() }))
+                let up = self.way.groups.iter().rev().position(|above| above == id).unwrap_or(0);
+                let way = if up == 0 { ".".into() } else { bstr::join("/", vec![".."; up]).into() };
+                Some(Ok(Shown::Directory(way)))
             }
             Target::Hard(Object::Group { id, link_count, .. }) if *link_count > 1 => {
                 let first = self.opened.first_path(*id, self.interrupt).ok().flatten()?;
-                let own = join(self.path, name);
-                if first == own { None } else { self.find(first.as_bytes()) }
+                let is_own = first.iter().eq(self.way.links.iter().chain([name]));
+                if is_own { None } else { Some(self.find(first)) }
             }
-            Target::Soft { path, object } => {
-                object.as_ref()?;
-                if path.starts_with(b"/") {
-                    return self.find(path);
+            Target::Soft { object: None, .. } => Some(Err(NOWHERE.into())),
+            Target::Soft { path, .. } => {
+                let mut way = VecDeque::new();
+                if !path.starts_with(b"/") {
+                    way.extend(self.way.links.iter().cloned());
                 }
-                let mut absolute = BString::from(self.path);
-                absolute.push(b'/');
-                absolute.extend_from_slice(path);
-                self.find(&absolute)
+                way.extend(parts(path));
+                Some(self.find(way))
             }
             _ => None,
         }
     }
 
-    /// Walks an absolute HDF5 path from the root, and says under which names its members are shown.
-    fn find(&self, path: &[u8]) -> Option<Shown> {
-        let mut shown: Vec<BString> = Vec::new();
-        let mut at = "/".to_owned();
-        let mut visited = self.visit(&at, self.opened.file().info().root)?;
-        let mut parts = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".").peekable();
-        while let Some(part) = parts.next() {
-            let (group, object) = (&visited.group, visited.object(part)?);
-            let is_table = hep001::recognise(&at, &group.attributes) == Recognised::Table;
-            match object {
-                Object::Group { id, .. } => {
-                    shown.push(shown_name(group, is_table, part, object));
-                    at = join(&at, part);
-                    if parts.peek().is_none() {
-                        break;
-                    }
-                    visited = self.visit(&at, *id)?;
+    /// Follows links from the root, and says under which names what they lead to is shown.
+    fn find(&self, way: VecDeque<BString>) -> Result<Shown, String> {
+        self.follow(way).ok_or_else(|| NOWHERE.to_owned())?
+    }
+
+    fn follow(&self, mut way: VecDeque<BString>) -> Option<Result<Shown, String>> {
+        let root = self.opened.file().info().root;
+        let mut links = 0;
+        let (mut at, mut visited) = ("/".to_owned(), self.visit("/", root)?);
+        // Link names, and names shown, from the root to `visited`.
+        let (mut from_root, mut shown) = (VecDeque::<BString>::new(), Vec::<BString>::new());
+        while let Some(part) = way.pop_front() {
+            let again = match visited.target(&part)? {
+                Target::Soft { path, .. } => {
+                    let mut again = if path.starts_with(b"/") { VecDeque::new() } else { from_root.clone() };
+                    again.extend(parts(path));
+                    Some(again)
                 }
-                Object::Dataset(dataset) if parts.peek().is_none() => {
-                    if is_table && dataset.shape.len() == 1 {
-                        shown.push(COLUMNS.into());
+                Target::Hard(Object::Group { id, link_count, .. }) if *link_count > 1 => {
+                    let first = self.opened.first_path(*id, self.interrupt).ok()??;
+                    let is_first = first.iter().eq(from_root.iter().chain([&part]));
+                    (!is_first).then_some(first)
+                }
+                _ => None,
+            };
+            if let Some(mut again) = again {
+                links += 1;
+                if links > MOST_LINKS {
+                    return None;
+                }
+                again.extend(way);
+                way = again;
+                (at, visited) = ("/".to_owned(), self.visit("/", root)?);
+                from_root.clear();
+                shown.clear();
+                continue;
+            }
+            let object = visited.target(&part)?.object()?;
+            let path = join(&at, &part);
+            let is_last = way.is_empty();
+            match (visited.claims.members.get(&part), object) {
+                (Some(Role::Servant), _) => return Some(Err(SERVANT.into())),
+                (Some(Role::Column), _) if is_last => {
+                    let suffixes = self.column(&visited, &at, &part)?;
+                    shown.extend([COLUMNS.into(), names::encode(&part)]);
+                    return Some(Ok(Shown::Files { stem: self.relative(&shown), suffixes }));
+                }
+                (Some(Role::Column), _) => return Some(Err(SERVANT.into())),
+                (None, Object::Group { id, .. }) => {
+                    shown.push(visited.names.directory(&part));
+                    if !is_last {
+                        visited = self.visit(&path, *id)?;
+                        at = path;
+                        from_root.push_back(part);
                     }
-                    shown.push(shown_name(group, is_table, part, object));
-                    return Some(Shown::Files { stem: self.relative(&shown) });
+                }
+                (None, Object::Dataset(dataset)) if is_last => {
+                    return Some(self.dataset(&visited, shown, path, &part, dataset));
                 }
                 _ => return None,
             }
         }
-        Some(Shown::Directory(self.relative(&shown)))
+        Some(Ok(Shown::Directory(self.relative(&shown))))
+    }
+
+    /// A dataset that is shown by itself.
+    fn dataset(
+        &self,
+        visited: &Visited,
+        mut shown: Vec<BString>,
+        path: String,
+        name: &BString,
+        dataset: &Dataset,
+    ) -> Result<Shown, String> {
+        let dialects = self.opened.context().dialects;
+        let (dialect, mark) = dialects.shown(&path, dataset, &mut Vec::new()).ok_or_else(|| NOWHERE.to_owned())?;
+        if mark == Mark::Table {
+            shown.push(visited.names.directory(name));
+            return Ok(Shown::Directory(self.relative(&shown)));
+        }
+        let suffixes = suffixes(self.opened.file(), &path, name, dataset, dialect);
+        if suffixes.is_empty() {
+            return Err(NOWHERE.into());
+        }
+        shown.push(visited.names.stem(name));
+        Ok(Shown::Files { stem: self.relative(&shown), suffixes })
+    }
+
+    /// The suffixes under which a column of a group's table is shown.
+    fn column(&self, visited: &Visited, path: &str, name: &BString) -> Option<Vec<&'static str>> {
+        let dialect = visited.dialect?;
+        let known = visited.table.borrow().clone();
+        let table = known.unwrap_or_else(|| {
+            let site = Site { file: self.opened.file(), path, of: Of::Group(&visited.group) };
+            Arc::new(dialect.open(&site, self.interrupt))
+        });
+        visited.table.replace(Some(table.clone()));
+        let column = table.columns.iter().find(|column| column.name == *name)?;
+        Some(tables::column_suffixes(&table, column)).filter(|suffixes| !suffixes.is_empty())
     }
 
     fn visit(&self, path: &str, id: ObjectId) -> Option<Arc<Visited>> {
@@ -126,16 +235,25 @@ impl<'a> Resolver<'a> {
         } else {
             self.opened.file().group(id, self.interrupt).ok().map(Arc::new)
         };
-        let group = group.map(Visited::new);
-        self.visited.borrow_mut().insert(path.to_owned(), group.clone());
-        group
+        let visited = group.map(|group| {
+            let (dialect, claims) = self.opened.context().dialects.claims(&Here { path, group: &group });
+            let places = group.links.iter().enumerate().map(|(at, link)| (link.name.clone(), at)).collect();
+            let names = Namespace::new(&group, &claims);
+            Arc::new(Visited { group, places, dialect, claims, names, table: RefCell::default() })
+        });
+        self.visited.borrow_mut().insert(path.to_owned(), visited.clone());
+        visited
     }
 
     /// The way from the group's own directory to the names `shown` below the root of the file.
     fn relative(&self, shown: &[BString]) -> BString {
-        let depth = self.path.split('/').filter(|part| !part.is_empty()).count();
-        let mut way = vec![BString::from(".."); depth];
+        let mut way = vec![BString::from(".."); self.way.depth];
         way.extend(shown.iter().cloned());
         if way.is_empty() { ".".into() } else { bstr::join("/", way).into() }
     }
+}
+
+/// The names of a path's links.
+fn parts(path: &[u8]) -> impl Iterator<Item = BString> {
+    path.split_str(b"/").filter(|part| !part.is_empty() && *part != b".").map(BString::from)
 }

@@ -1,19 +1,20 @@
-//! What a group's directory holds: pure functions from the catalogue to names and what stands behind them.
+//! What a group's directory holds: pure functions from the catalogue, and what dialects claim of it, to names and what
+//! stands behind them.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use bstr::{BString, ByteSlice};
+use parking_lot::Mutex;
 
-use crate::catalogue::{Class, Dataset, Group, Layout, Object, ObjectId, Target, join};
+use super::tables;
+use crate::catalogue::{Dataset, Group, Layout, Object, ObjectId, Target, join};
+use crate::dialects::{Claims, Dialect, Dialects, Made, Mark};
 use crate::fs::names;
 use crate::fs::node::Kind;
-use crate::store::Reach;
-use crate::table::{Column, Table};
-use crate::views::ipc::{self, IpcColumn};
+use crate::store::{File, Reach};
+use crate::table::{Finding, Single, SingleFile};
 use crate::views::metadata::{Member, array_details};
-use crate::views::npy::NpyType;
-use crate::views::parquet::{ParquetColumn, ParquetView};
 use crate::views::text::Format;
 
 /// Files of a directory of a group, beside its children.
@@ -21,33 +22,33 @@ pub(super) const METADATA: &str = "metadata.json";
 pub(super) const INDEXES: &str = "indexes.json";
 pub(super) const HEAD: &str = "head.csv";
 pub(super) const COLUMNS: &str = "columns";
-const WHERE: &str = "where";
-const TABLE_PARQUET: &str = "table.parquet";
-const TABLE_ARROW: &str = "table.arrow";
+pub(super) const WHERE: &str = "where";
+pub(super) const TABLE_CSV: &str = "table.csv";
+pub(super) const TABLE_NDJSON: &str = "table.ndjson";
+pub(super) const TABLE_PARQUET: &str = "table.parquet";
+pub(super) const TABLE_ARROW: &str = "table.arrow";
 
-/// Names in a table's directory that no child may take: those above, views still to come among them, so that a name
-/// stays what it is when they come.
-const RESERVED_IN_TABLES: [&str; 10] = [
+/// Names in a table's directory that no child may take.
+pub(super) const RESERVED_IN_TABLES: [&str; 10] = [
     METADATA,
     INDEXES,
     HEAD,
     COLUMNS,
     WHERE,
-    "table.csv",
-    "table.ndjson",
+    TABLE_CSV,
+    TABLE_NDJSON,
     TABLE_PARQUET,
     TABLE_ARROW,
     super::live::DIRECTORY,
 ];
 
-/// Names in any other group's directory that no child may take.
+/// Names in any other directory that no child may take.
 const RESERVED_IN_GROUPS: [&str; 2] = [METADATA, super::live::DIRECTORY];
 
-/// Rows of `head.csv`.
-pub(super) const HEAD_ROWS: u64 = 1000;
-
-/// Largest size that `stat` can state.
-const LARGEST: u64 = i64::MAX as u64;
+/// Every suffix that a file of a dataset or column can have. The set is closed: one more would rename groups, which give way
+/// to all of them whether a dataset has such a file or not.
+pub(super) const SUFFIXES: [&str; 9] =
+    [".arrow", ".csv", ".ndjson", ".npy", ".parquet", ".pgm", ".ppm", ".raw", ".txt"];
 
 /// What stands behind a name.
 #[derive(Clone, Debug)]
@@ -68,14 +69,23 @@ pub(super) enum Child {
     Arrow,
     /// A view of the column at this position.
     Column(usize, ColumnView),
-    /// An array's elements as stored.
-    Raw(Arc<Array>),
-    /// The same behind a NumPy header.
-    Npy(Arc<Array>),
-    /// A group.
-    Group { id: ObjectId, path: String, link: BString },
+    /// A file of a dataset that is a table by itself.
+    Single(Arc<Array>, SingleFile),
+    /// A directory below.
+    Directory(Place),
     /// A symbolic link.
     Link(BString),
+}
+
+impl Child {
+    /// What kind of node it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Child::Columns | Child::Where | Child::Directory(_) => Kind::Directory,
+            Child::Link(_) => Kind::Symlink,
+            _ => Kind::File,
+        }
+    }
 }
 
 /// A view of a column.
@@ -88,22 +98,56 @@ pub(super) enum ColumnView {
     Arrow,
 }
 
-/// A dataset that is no column.
+/// What a directory shows.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// A group.
+    Group(GroupPlace),
+    /// A dataset that is a table.
+    Dataset(Arc<Array>),
+    /// What a dialect made up below a group, under this name.
+    Made(GroupPlace, BString, Made),
+}
+
+/// Where a group is found.
+#[derive(Clone, Debug)]
+pub(super) struct GroupPlace {
+    pub id: ObjectId,
+    /// HDF5 path.
+    pub path: String,
+    /// Name of the link.
+    pub link: BString,
+}
+
+/// A dataset shown by itself.
 #[derive(Debug)]
 pub(super) struct Array {
     pub name: BString,
     pub path: String,
-    pub dataset: Arc<Dataset>,
+    pub dataset: Dataset,
+    pub dialect: &'static dyn Dialect,
+    /// Its tables, while one of its files is in use: they share what reads ahead.
+    single: Mutex<Weak<Single>>,
 }
 
-impl Child {
-    /// What kind of node it is.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Child::Columns | Child::Where | Child::Group { .. } => Kind::Directory,
-            Child::Link(_) => Kind::Symlink,
-            _ => Kind::File,
+impl Array {
+    fn new(name: &BString, path: String, dataset: &Dataset, dialect: &'static dyn Dialect) -> Arc<Self> {
+        let (name, dataset) = (name.clone(), dataset.clone());
+        Arc::new(Self { name, path, dataset, dialect, single: Mutex::default() })
+    }
+
+    /// The tables that its files show.
+    ///
+    /// # Errors
+    /// Why the dataset cannot be opened.
+    pub fn single(&self, file: &Arc<File>) -> Result<Arc<Single>, String> {
+        let mut known = self.single.lock();
+        if let Some(single) = known.upgrade() {
+            return Ok(single);
         }
+        let single = Arc::new(self.dialect.files(file, &self.path, &self.dataset)?.observed(file));
+        *known = Arc::downgrade(&single);
+        Ok(single)
     }
 }
 
@@ -115,7 +159,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    fn add(&mut self, name: BString, child: Child) {
+    pub fn add(&mut self, name: BString, child: Child) {
         // Names are made so that they differ; should two ever meet, the first stays.
         if !self.positions.contains_key(&name) {
             self.positions.insert(name.clone(), self.entries.len());
@@ -135,358 +179,231 @@ impl Listing {
     }
 }
 
-/// Where a link leads in the mount, relative to the directory of the link; `None` where it leads nowhere that is shown.
-pub(super) type LinkTarget<'a> = dyn Fn(&Target, &[u8]) -> Option<Shown> + 'a;
-
-/// How the target of a link is shown.
-pub(super) enum Shown {
-    /// As a directory.
-    Directory(BString),
-    /// As files whose names begin so.
-    Files { stem: BString },
+/// Names in the directory of a group, so that no two members share one.
+#[derive(Debug)]
+pub(super) struct Namespace {
+    /// Names that no member may take.
+    reserved: HashSet<BString>,
+    /// Stems of members that are files, to which directories give way.
+    stems: HashSet<BString>,
 }
 
-/// The directory of a group, with what `metadata.json` says of each member.
-///
-/// `reach` says what may be read; `link_target` tells where a soft link leads, and for a hard link to a group whether that group is shown elsewhere.
-pub(super) fn list(
-    group: &Group,
-    path: &str,
-    table: Option<&Table>,
-    reach: Reach,
-    link_target: &LinkTarget<'_>,
-) -> (Listing, Vec<Member>) {
-    let mut listing = Listing::default();
-    let reserved: &[&str] = if table.is_some() { &RESERVED_IN_TABLES } else { &RESERVED_IN_GROUPS };
-    let mut members = Vec::new();
-    listing.add(METADATA.into(), Child::Metadata);
-    if let Some(table) = table {
-        listing.add(INDEXES.into(), Child::Indexes);
-        if table.columns.iter().any(|column| column.in_table) {
-            listing.add(HEAD.into(), Child::Table(Format::Csv, Some(HEAD_ROWS)));
-            for (suffix, format) in [("csv", Format::Csv), ("ndjson", Format::Ndjson)] {
-                if text_fits(table.rows) {
-                    listing.add(format!("table.{suffix}").into(), Child::Table(format, None));
-                }
-            }
-            let nothing = || Err("no column can be shown".into());
-            let arrow = match IpcColumn::of_table(table).as_slice() {
-                [] => nothing(),
-                columns => ipc::check(columns),
-            };
-            let parquet = match parquet_columns(table).as_slice() {
-                [] => nothing(),
-                columns => ParquetView::check(columns),
-            };
-            for (name, child, shown) in [(TABLE_PARQUET, Child::Parquet, parquet), (TABLE_ARROW, Child::Arrow, arrow)] {
-                match shown {
-                    Ok(()) => listing.add(name.into(), child),
-                    Err(reason) => members.push(Member {
-                        name: name.into(),
-                        kind: "view",
-                        shown_as: Vec::new(),
-                        not_shown: vec![reason],
-                        details: Default::default(),
-                    }),
-                }
-            }
-        }
-        listing.add(COLUMNS.into(), Child::Columns);
-        if table.columns.iter().any(|column| column.in_table) {
-            listing.add(WHERE.into(), Child::Where);
+impl Namespace {
+    /// The names of a group's members. A soft link counts as files, wherever it leads: so names depend on the group alone.
+    pub fn new(group: &Group, claims: &Claims) -> Self {
+        let reserved: &[&str] = if claims.is_table { &RESERVED_IN_TABLES } else { &RESERVED_IN_GROUPS };
+        let reserved = reserved.iter().map(|name| BString::from(*name));
+        let made = claims.made.iter().map(|(name, _)| names::encode_directory(name));
+        let mut namespace = Self { reserved: reserved.chain(made).collect(), stems: HashSet::new() };
+        let is_files = |target: &Target| {
+            matches!(target, Target::Soft { .. }) || matches!(target.object(), Some(Object::Dataset(_)))
+        };
+        let shown = group.links.iter().filter(|link| !claims.members.contains_key(&link.name));
+        namespace.stems = shown.filter(|link| is_files(&link.target)).map(|link| namespace.stem(&link.name)).collect();
+        namespace
+    }
+
+    /// The stem of the names of a member that is files; escaped where one of them would be reserved.
+    pub fn stem(&self, name: &[u8]) -> BString {
+        let plain = names::encode(name);
+        let is_reserved = |suffix: &&str| self.reserved.contains(&with_suffix(&plain, suffix));
+        if SUFFIXES.iter().any(|suffix| is_reserved(&suffix)) { names::encode_reserved(name) } else { plain }
+    }
+
+    /// The name of a member that is a directory; escaped where it is reserved or a file may have it.
+    pub fn directory(&self, name: &[u8]) -> BString {
+        let plain = names::encode_directory(name);
+        let stem = |suffix: &&str| plain.strip_suffix(suffix.as_bytes());
+        let is_taken = |stem: &[u8]| self.stems.contains(stem.as_bstr());
+        if self.reserved.contains(&plain) || SUFFIXES.iter().filter_map(stem).any(is_taken) {
+            names::encode_reserved(name)
+        } else {
+            plain
         }
     }
-    let columns: HashSet<&BString> = table.iter().flat_map(|table| &table.columns).map(|column| &column.name).collect();
-    let servants: HashSet<&BString> = table.iter().flat_map(|table| &table.servants).collect();
-    let mut taken: HashSet<BString> = reserved.iter().map(|name| BString::from(*name)).collect();
-    let links = || group.links.iter().filter(|link| !columns.contains(&link.name) && !servants.contains(&link.name));
-    // Files first: a group named `x.npy` gives way to the view of a dataset `x`.
-    for link in links() {
-        let mut member = Member {
-            name: link.name.clone(),
-            kind: "array",
-            shown_as: Vec::new(),
-            not_shown: Vec::new(),
-            details: Default::default(),
-        };
-        match &link.target {
-            Target::Hard(Object::Dataset(dataset))
-            | Target::External { object: Some(Object::Dataset(dataset)), .. } => {
-                let array = Arc::new(Array {
-                    name: link.name.clone(),
-                    path: join(path, &link.name),
-                    dataset: Arc::new((**dataset).clone()),
-                });
-                let stem = free_stem(&link.name, &[".npy", ".raw"], &taken);
-                let [npy, raw] = array_views(dataset, reach);
-                for (suffix, view, child) in
-                    [(".npy", npy, Child::Npy(array.clone())), (".raw", raw, Child::Raw(array.clone()))]
-                {
-                    match view {
-                        Ok(()) => {
-                            let name = with_suffix(&stem, suffix);
-                            taken.insert(name.clone());
-                            member.shown_as.push(name.clone());
-                            listing.add(name, child);
-                        }
-                        Err(reason) => member.not_shown.push(format!("{suffix}: {reason}")),
-                    }
-                }
-                member.details = array_details(dataset);
-            }
-            Target::Soft { path: soft, object } => {
-                member.kind = "link";
-                member.details.insert("target".into(), soft.to_string().into());
-                match link_target(&link.target, &link.name) {
-                    Some(Shown::Files { stem: target }) => {
-                        let stem = free_stem(&link.name, &[".npy", ".raw"], &taken);
-                        let [npy, mut raw] = match object {
-                            Some(Object::Dataset(dataset)) => array_views(dataset, reach),
-                            _ => [Ok(()), Ok(())],
-                        };
-                        if let Some(Object::Dataset(dataset)) = object
-                            && target.contains_str("columns/")
-                            && matches!(dataset.datatype.class, Class::VariableString { .. })
-                        {
-                            // What an array cannot have, a column has.
-                            raw = Ok(());
-                        }
-                        for (suffix, view) in [(".npy", npy), (".raw", raw)] {
-                            if let Err(reason) = view {
-                                member.not_shown.push(format!("{suffix}: {reason}"));
-                                continue;
-                            }
-                            let name = with_suffix(&stem, suffix);
-                            taken.insert(name.clone());
-                            member.shown_as.push(name.clone());
-                            listing.add(name, Child::Link(with_suffix(&target, suffix)));
-                        }
-                    }
-                    // Directories come below.
-                    Some(Shown::Directory(_)) => continue,
-                    None => member.not_shown.push("it leads to nothing that is shown".into()),
-                }
-            }
-            Target::External { file, path, object } => {
-                if matches!(object, Some(Object::Group { .. })) {
-                    continue;
-                }
-                member.kind = "external link";
-                member.details.insert("file".into(), file.to_string().into());
-                member.details.insert("target".into(), path.to_string().into());
-                member.not_shown.push(if reach.follows() {
-                    "it leads to nothing that may be followed: other files lie below the source's own folder".into()
-                } else {
-                    "links into other files are followed only with --follow-external".into()
-                });
-            }
-            Target::UserDefined(class) => {
-                member.kind = "user-defined link";
-                member.not_shown.push(format!("links of class {class} are not known"));
-            }
-            Target::Unreadable(reason) => {
-                member.kind = "link";
-                member.not_shown.push(reason.clone());
-            }
-            Target::Hard(Object::Datatype { .. }) => {
-                member.kind = "datatype";
-                member.not_shown.push("a committed datatype has no elements".into());
-            }
-            Target::Hard(Object::Unreadable { reason, .. }) => {
-                member.kind = "unreadable";
-                member.not_shown.push(reason.clone());
-            }
-            Target::Hard(Object::Group { .. }) => continue,
-        }
-        members.push(member);
-    }
-    for link in links() {
-        let stem = || {
-            let plain = names::encode_directory(&link.name);
-            if taken.contains(&plain) { names::encode_reserved(&link.name) } else { plain }
-        };
-        let (kind, child) = match &link.target {
-            Target::Hard(Object::Group { id, attributes, .. })
-            | Target::External { object: Some(Object::Group { id, attributes, .. }), .. } => {
-                let is_table = crate::dialects::hep001::text(attributes, "CLASS").as_deref() == Some("COLUMN_TABLE");
-                let child = match link_target(&link.target, &link.name) {
-                    Some(Shown::Directory(elsewhere)) => Child::Link(elsewhere),
-                    _ => Child::Group { id: *id, path: join(path, &link.name), link: link.name.clone() },
-                };
-                (if is_table { "table" } else { "group" }, child)
-            }
-            Target::Soft { .. } => match link_target(&link.target, &link.name) {
-                Some(Shown::Directory(target)) => ("link", Child::Link(target)),
-                _ => continue,
-            },
-            _ => continue,
-        };
-        let name = stem();
-        taken.insert(name.clone());
-        members.push(Member {
-            name: link.name.clone(),
-            kind,
-            shown_as: vec![name.clone()],
-            not_shown: Vec::new(),
-            details: Default::default(),
-        });
-        listing.add(name, child);
-    }
-    (listing, members)
 }
 
-/// The name, or for a dataset the stem of the names, under which a member of a group is shown; what [`list`] gives it,
-/// short of clashes between escaped names.
-pub(super) fn shown_name(group: &Group, is_table: bool, name: &[u8], object: &Object) -> BString {
-    if !matches!(object, Object::Group { .. }) {
-        return names::encode(name);
-    }
-    let plain = names::encode_directory(name);
-    let reserved: &[&str] = if is_table { &RESERVED_IN_TABLES } else { &RESERVED_IN_GROUPS };
-    let is_view = |suffix: &str| {
-        let stem = plain.strip_suffix(suffix.as_bytes());
-        let stem = stem.and_then(|stem| group.links.iter().find(|link| names::encode(&link.name) == stem));
-        matches!(stem.and_then(|link| link.target.object()), Some(Object::Dataset(_)))
-    };
-    if reserved.iter().any(|reserved| plain == *reserved) || is_view(".npy") || is_view(".raw") {
-        names::encode_reserved(name)
-    } else {
-        plain
-    }
-}
-
-/// The stem of a dataset's file names; escaped where one of them would be taken.
-fn free_stem(name: &BString, suffixes: &[&str], taken: &HashSet<BString>) -> BString {
-    let plain = names::encode(name);
-    let clashes = suffixes.iter().any(|suffix| taken.contains(&with_suffix(&plain, suffix)));
-    if clashes { names::encode_reserved(name) } else { plain }
-}
-
-fn with_suffix(stem: &BString, suffix: &str) -> BString {
+/// The stem with a suffix behind it.
+pub(super) fn with_suffix(stem: &BString, suffix: &str) -> BString {
     let mut name = stem.clone();
     name.extend_from_slice(suffix.as_bytes());
     name
 }
 
-/// Whether text of so many rows can have a size that `stat` can state: every row has two bytes at least.
-fn text_fits(rows: u64) -> bool {
-    rows.checked_mul(2).is_some_and(|bytes| bytes <= LARGEST)
+/// Where a link leads in the mount, relative to the directory of the link.
+#[derive(Debug)]
+pub(super) enum Shown {
+    /// To a directory.
+    Directory(BString),
+    /// To files of these suffixes, whose names begin so.
+    Files { stem: BString, suffixes: Vec<&'static str> },
 }
 
-/// Whether `.npy` and `.raw` of an array can be shown.
-fn array_views(dataset: &Dataset, reach: Reach) -> [Result<(), String>; 2] {
-    let refuse = |reason: String| [Err(reason.clone()), Err(reason)];
+/// Where a link leads; the reason where that is nothing that is shown. `None` for what is shown under the link's own name.
+pub(super) type LinkTarget<'a> = dyn Fn(&Target, &BString) -> Option<Result<Shown, String>> + 'a;
+
+/// A group while its members are listed.
+pub(super) struct Members<'a> {
+    pub file: &'a Arc<File>,
+    pub path: &'a str,
+    pub group: &'a Group,
+    pub dialects: Dialects,
+    pub claims: &'a Claims,
+    pub link_target: &'a LinkTarget<'a>,
+}
+
+impl Members<'_> {
+    /// Adds the members that are shown by themselves, with what `metadata.json` says of each.
+    pub fn list(&self, listing: &mut Listing, members: &mut Vec<Member>, findings: &mut Vec<Finding>) {
+        let names = Namespace::new(self.group, self.claims);
+        for (name, made) in &self.claims.made {
+            let here = GroupPlace { id: self.group.id, path: self.path.to_owned(), link: name.clone() };
+            listing.add(names::encode_directory(name), Child::Directory(Place::Made(here, name.clone(), made.clone())));
+        }
+        let mut directories = Vec::new();
+        for link in self.group.links.iter().filter(|link| !self.claims.members.contains_key(&link.name)) {
+            let mut member = Member::new(&link.name, "link");
+            match &link.target {
+                Target::Hard(object) | Target::External { object: Some(object), .. } => {
+                    let path = join(self.path, &link.name);
+                    member.kind = self.dialects.kind(&path, object);
+                    match object {
+                        Object::Group { id, .. } => {
+                            let child = match (self.link_target)(&link.target, &link.name) {
+                                Some(Ok(Shown::Directory(elsewhere))) => Ok(Child::Link(elsewhere)),
+                                Some(Ok(Shown::Files { .. })) => Err("it is a column elsewhere".to_owned()),
+                                Some(Err(reason)) => Err(reason),
+                                None => Ok(Child::Directory(Place::Group(GroupPlace {
+                                    id: *id,
+                                    path,
+                                    link: link.name.clone(),
+                                }))),
+                            };
+                            directories.push((member, child));
+                            continue;
+                        }
+                        Object::Dataset(dataset) => {
+                            if let Some(child) = self.dataset(&names, path, dataset, listing, &mut member, findings) {
+                                directories.push((member, Ok(child)));
+                                continue;
+                            }
+                        }
+                        Object::Datatype { .. } => {
+                            member.not_shown.push("a committed datatype has no elements".into());
+                        }
+                        Object::Unreadable { reason, .. } => member.not_shown.push(reason.clone()),
+                    }
+                }
+                Target::Soft { path, .. } => {
+                    member.details.insert("target".into(), path.to_string().into());
+                    match (self.link_target)(&link.target, &link.name) {
+                        Some(Ok(Shown::Files { stem, suffixes })) => {
+                            let own = names.stem(&link.name);
+                            for suffix in suffixes {
+                                let target = Child::Link(with_suffix(&stem, suffix));
+                                member.shown_as.push(with_suffix(&own, suffix));
+                                listing.add(with_suffix(&own, suffix), target);
+                            }
+                        }
+                        Some(Ok(Shown::Directory(target))) => {
+                            directories.push((member, Ok(Child::Link(target))));
+                            continue;
+                        }
+                        Some(Err(reason)) => member.not_shown.push(reason),
+                        None => member.not_shown.push("it leads to nothing that is shown".into()),
+                    }
+                }
+                Target::External { file, path, object: None } => {
+                    member.kind = "external link";
+                    member.details.insert("file".into(), file.to_string().into());
+                    member.details.insert("target".into(), path.to_string().into());
+                    member.not_shown.push(if Reach::of(self.file).follows() {
+                        "it leads to nothing that may be followed: other files lie below the source's own folder".into()
+                    } else {
+                        "links into other files are followed only with --follow-external".into()
+                    });
+                }
+                Target::UserDefined(class) => {
+                    member.kind = "user-defined link";
+                    member.not_shown.push(format!("links of class {class} are not known"));
+                }
+                Target::Unreadable(reason) => member.not_shown.push(reason.clone()),
+            }
+            members.push(member);
+        }
+        for (mut member, child) in directories {
+            match child {
+                Ok(child) => {
+                    let name = names.directory(&member.name);
+                    member.shown_as.push(name.clone());
+                    listing.add(name, child);
+                }
+                Err(reason) => member.not_shown.push(reason),
+            }
+            members.push(member);
+        }
+    }
+
+    /// Adds the files of a dataset, or gives the directory that it is.
+    fn dataset(
+        &self,
+        names: &Namespace,
+        path: String,
+        dataset: &Dataset,
+        listing: &mut Listing,
+        member: &mut Member,
+        findings: &mut Vec<Finding>,
+    ) -> Option<Child> {
+        member.details = array_details(dataset);
+        let (dialect, mark) = self.dialects.shown(&path, dataset, findings)?;
+        let array = Array::new(&member.name, path, dataset, dialect);
+        if mark == Mark::Table {
+            return Some(Child::Directory(Place::Dataset(array)));
+        }
+        let stem = names.stem(&member.name);
+        for (file, view) in files(self.file, &array).unwrap_or_else(|reason| {
+            member.not_shown.push(reason);
+            Vec::new()
+        }) {
+            match view {
+                Ok(()) => {
+                    let name = with_suffix(&stem, file.suffix);
+                    member.shown_as.push(name.clone());
+                    listing.add(name, Child::Single(array.clone(), file));
+                }
+                Err(reason) => member.not_shown.push(format!("{}: {reason}", file.suffix)),
+            }
+        }
+        None
+    }
+}
+
+/// The files of a dataset, each with the reason where it cannot be shown; one reason where none can.
+fn files(file: &Arc<File>, array: &Array) -> Result<Vec<(SingleFile, Result<(), String>)>, String> {
+    let Array { dataset, .. } = array;
     if dataset.null {
-        return refuse("the dataspace is null: there is no element".into());
+        return Err("the dataspace is null: there is no element".into());
     }
     if let Layout::Unknown(class) = dataset.layout {
-        return refuse(format!("layout class {class} is not known"));
+        return Err(format!("layout class {class} is not known"));
     }
-    if let Some(reason) = reach.lacks(dataset) {
-        return refuse(reason);
+    if let Some(reason) = Reach::of(file).lacks(dataset) {
+        return Err(reason);
     }
-    let bytes = dataset.len().and_then(|len| len.checked_mul(dataset.datatype.size));
-    // A header takes its share of what `stat` can state.
-    if bytes.is_none_or(|bytes| bytes > LARGEST - (1 << 20)) {
-        return refuse(format!("extent {:?} passes 2^63 bytes", dataset.shape));
-    }
-    if dataset.datatype.is_variable() {
-        return refuse("elements of variable length have no fixed place".into());
-    }
-    [NpyType::of(&dataset.datatype).map(drop).map_err(|error| error.to_string()), Ok(())]
+    // Looked at and dropped: a group may have very many datasets.
+    let single = array.dialect.files(file, &array.path, dataset)?;
+    Ok(single.files.iter().map(|one| (one.clone(), tables::single_view(&single, one, &dataset.datatype))).collect())
 }
 
-/// The directory `columns/`, with what `metadata.json` says of each column's views.
-pub(super) fn list_columns(table: &Table) -> (Listing, Vec<Member>) {
-    let mut listing = Listing::default();
-    let mut members = Vec::with_capacity(table.columns.len());
-    for (position, column) in table.columns.iter().enumerate() {
-        let stem = names::encode(&column.name);
-        let mut member = Member {
-            name: column.name.clone(),
-            kind: "column",
-            shown_as: Vec::new(),
-            not_shown: Vec::new(),
-            details: Default::default(),
-        };
-        for (suffix, view) in COLUMN_VIEWS {
-            match column_view(table, column, view) {
-                Ok(()) => {
-                    let name = with_suffix(&stem, suffix);
-                    member.shown_as.push(name.clone());
-                    listing.add(name, Child::Column(position, view));
-                }
-                Err(reason) => member.not_shown.push(format!("{suffix}: {reason}")),
-            }
-        }
-        members.push(member);
-    }
-    (listing, members)
-}
-
-const COLUMN_VIEWS: [(&str, ColumnView); 7] = [
-    (".arrow", ColumnView::Arrow),
-    (".csv", ColumnView::Text(Format::Csv)),
-    (".ndjson", ColumnView::Text(Format::Ndjson)),
-    (".npy", ColumnView::Npy),
-    (".parquet", ColumnView::Parquet),
-    (".raw", ColumnView::Raw),
-    (".txt", ColumnView::Text(Format::Txt)),
-];
-
-/// Whether a file or directory of some table may have this name.
-pub(super) fn is_of_tables(name: &[u8]) -> bool {
-    RESERVED_IN_TABLES.iter().any(|reserved| name == reserved.as_bytes())
-        || COLUMN_VIEWS.iter().any(|(suffix, _)| name.ends_with(suffix.as_bytes()))
-}
-
-/// The columns of `table.parquet`: those of `table.csv` that have a place in a Parquet file.
-fn parquet_columns(table: &Table) -> Vec<ParquetColumn> {
-    let columns = table.columns.iter().filter(|column| column.in_table);
-    columns.filter_map(|column| ParquetColumn::new(table, column).ok()).collect()
-}
-
-/// Whether a column can have a view.
-fn column_view(table: &Table, column: &Column, view: ColumnView) -> Result<(), String> {
-    let rows = column.rows.as_ref().map_err(Clone::clone)?;
-    let too_large = || format!("{} rows pass 2^63 bytes", rows.len());
-    match view {
-        ColumnView::Text(_) if text_fits(rows.len()) => Ok(()),
-        ColumnView::Text(_) => Err(too_large()),
-        ColumnView::Parquet => ParquetView::check(&[ParquetColumn::new(table, column)?]),
-        ColumnView::Arrow => IpcColumn::new(table, column).map(drop),
-        ColumnView::Raw | ColumnView::Npy => {
-            let storage = column.storage.as_ref().ok_or("a list column has no elements of its own")?;
-            if view == ColumnView::Raw && column.stored_strings.is_some() {
-                return if text_fits(rows.len()) { Ok(()) } else { Err(too_large()) };
-            }
-            let width = rows.stored_width().ok_or("elements of variable length have no fixed place")?;
-            if rows.len().checked_mul(width).is_none_or(|bytes| bytes > LARGEST - (1 << 20)) {
-                return Err(too_large());
-            }
-            if view == ColumnView::Npy {
-                NpyType::of(&storage.datatype).map_err(|error| error.to_string())?;
-            }
-            Ok(())
-        }
-    }
-}
-
-/// Bytes of the longest text that a string or label of the column can have. What lies in a heap is stored as it is, so
-/// the size of the file bounds what no type does; a byte that is no UTF-8 becomes three.
-pub(super) fn longest_text(table: &Table, column: &Column, file_size: u64) -> Option<u64> {
-    let of_type = |class: &Class, size: u64| match class {
-        Class::FixedString { .. } => size.checked_mul(3),
-        Class::VariableString { .. } => file_size.checked_mul(3),
-        // A code without a name is shown as a number of up to 20 digits.
-        Class::Enum { members, .. } => {
-            Some(members.iter().map(|member| member.name.len() as u64 * 3).max().unwrap_or(0).max(20))
-        }
-        _ => None,
-    };
-    if let Some(set) = column.categories.and_then(|at| table.categories.get(at)) {
-        return of_type(&set.datatype.class, set.datatype.size);
-    }
-    let storage = column.storage.as_ref()?;
-    of_type(&storage.datatype.class, storage.datatype.size)
+/// The suffixes of the files that a dataset is shown as.
+pub(super) fn suffixes(
+    file: &Arc<File>,
+    path: &str,
+    name: &BString,
+    dataset: &Dataset,
+    dialect: &'static dyn Dialect,
+) -> Vec<&'static str> {
+    let array = Array::new(name, path.to_owned(), dataset, dialect);
+    let shown = files(file, &array).unwrap_or_default().into_iter();
+    shown.filter(|(_, view)| view.is_ok()).map(|(file, _)| file.suffix).collect()
 }

@@ -3,10 +3,12 @@
 //! A node belongs to one opening of a source ([`Opened`]); when the file under the source's path becomes another one, its
 //! nodes stop being current, the kernel asks again from the top, and a new opening answers.
 
+mod contents;
+mod directory;
 mod file;
 mod files;
+mod first_paths;
 mod folder;
-mod group;
 mod in_use;
 mod links;
 mod listing;
@@ -14,6 +16,7 @@ mod live;
 mod opened;
 mod selections;
 mod signature;
+mod tables;
 mod verifier;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +29,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::Error;
 use super::node::{Attributes, Children, Kind, Node, NodeRef};
 use super::watch::Watch;
+use crate::dialects::Dialects;
 use crate::h5;
 use crate::indexes::Trust;
 use crate::source::{Interrupt, Interrupted};
@@ -34,7 +38,6 @@ use crate::table::Finding;
 use crate::views::text::{BlockCache, CsvOptions};
 use crate::views::{Effort, Size};
 
-pub use group::GroupNode;
 pub use live::printable;
 pub use opened::{OpenError, Opened, SourceFile};
 pub use verifier::Verifier;
@@ -77,6 +80,8 @@ pub struct Context {
     pub trust: Trust,
     /// Verifies search indexes that selections might have used.
     pub verifier: Verifier,
+    /// Ways of keeping tables that are known.
+    pub dialects: Dialects,
     /// Settings of the HDF5 workers.
     pub workers: h5::Options,
     /// What went wrong while serving, for `.hepfs/errors`.
@@ -107,6 +112,7 @@ impl Context {
             parquet_statistics: views.parquet_statistics,
             trust: views.trust,
             verifier: Verifier::default(),
+            dialects: Dialects::default(),
             workers,
             errors: live::ErrorLog::default(),
             openings: Default::default(),

@@ -1,18 +1,20 @@
 //! Openings of a source: one for each state of the file.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use bstr::BString;
 use lru::LruCache;
 use parking_lot::Mutex;
 
+use super::first_paths::FirstPaths;
 use super::in_use::InUse;
 use super::{Context, lock, signature};
-use crate::catalogue::{Object, ObjectId, join};
+use crate::catalogue::ObjectId;
 use crate::fs::Error;
 use crate::fs::node::{Attributes, Kind};
 use crate::h5::{self, Client};
@@ -20,9 +22,6 @@ use crate::query::Selection;
 use crate::source::{self, Interrupt, Source};
 use crate::store::{File, Tally};
 use crate::table::{Finding, SearchIndex, Table};
-
-/// Groups visited at most when the file has groups with several names.
-const MOST_GROUPS: usize = 1 << 20;
 
 /// Selections kept of a source: each holds four bytes for 65,536 rows of its table, and its bits as long as there is room.
 const MOST_SELECTIONS: NonZeroUsize = NonZeroUsize::new(256).unwrap();
@@ -136,8 +135,8 @@ pub struct Opened {
     context: Arc<Context>,
     file: Arc<File>,
     shown: Shown,
-    /// First path of each group that has several, breadth first.
-    first_paths: OnceLock<HashMap<ObjectId, String>>,
+    /// Where groups with several names are shown.
+    first_paths: FirstPaths,
     /// Findings of the groups looked at so far, by HDF5 path.
     findings: Mutex<std::collections::BTreeMap<String, Vec<Finding>>>,
     /// Columns opened so far, of groups that somebody uses.
@@ -195,7 +194,7 @@ impl Opened {
             context: context.clone(),
             file: Arc::new(file),
             shown: Shown::of(&metadata),
-            first_paths: OnceLock::new(),
+            first_paths: FirstPaths::default(),
             findings: Mutex::default(),
             tallies: Mutex::default(),
             tables: Mutex::default(),
@@ -307,35 +306,13 @@ impl Opened {
         (found, counted)
     }
 
-    /// The path under which a group with several hard links is shown as a directory: its first, breadth first. Elsewhere
-    /// it is a symbolic link.
+    /// Names of the links from the root to a group with several hard links, by the path under which it is a directory: its
+    /// first, breadth first. Elsewhere it is a symbolic link. `None` where it is not shown.
     ///
     /// # Errors
-    /// Where the file's groups cannot be walked.
-    pub fn first_path(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Option<String>, Error> {
-        if let Some(paths) = self.first_paths.get() {
-            return Ok(paths.get(&id).cloned());
-        }
-        let root = self.file.info().root;
-        let mut paths = HashMap::from([(root, "/".to_owned())]);
-        let mut queue = std::collections::VecDeque::from([root]);
-        while let Some(group) = queue.pop_front() {
-            interrupt.check()?;
-            let Ok(listed) = self.file.group(group, interrupt) else { continue };
-            let path = paths.get(&group).cloned().unwrap_or_default();
-            for link in &listed.links {
-                if let crate::catalogue::Target::Hard(Object::Group { id, .. }) = &link.target
-                    && !paths.contains_key(id)
-                    && paths.len() < MOST_GROUPS
-                {
-                    paths.insert(*id, join(&path, &link.name));
-                    queue.push_back(*id);
-                }
-            }
-        }
-        // The last group may be the one that was not listed for it.
-        interrupt.check()?;
-        Ok(self.first_paths.get_or_init(|| paths).get(&id).cloned())
+    /// When the request was interrupted.
+    pub(super) fn first_path(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Option<VecDeque<BString>>, Error> {
+        self.first_paths.of(id, self, interrupt)
     }
 }
 

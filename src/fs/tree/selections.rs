@@ -8,18 +8,18 @@ use std::sync::{Arc, OnceLock};
 use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
+use super::contents::Contents;
+use super::directory::children;
 use super::file::{FileNode, Xattrs};
 use super::files::Files;
-use super::group::{Loaded, children};
 use super::in_use::InUse;
-use super::listing::{self, Child, ColumnView};
+use super::listing::{Child, ColumnView};
 use super::opened::Asked;
-use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Size};
-use crate::catalogue::{Group, ObjectId};
+use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Size, tables};
 use crate::fs::node::DirEntry;
 use crate::query::{self, Bound, Predicate, Selection, path};
+use crate::store::Span;
 use crate::store::pass::Progress;
-use crate::store::{Reach, Span};
 use crate::table::Table;
 use crate::views::Access;
 use crate::views::constant::ConstantView;
@@ -109,7 +109,7 @@ impl Node for WhereDirectory {
 /// Whether a name is one that programs try in every directory, which is no selection gone wrong: of a hidden file, or of one
 /// that tables have, for a pattern like `mnt/**/table.parquet`. An error for each would drive out those that matter.
 fn is_asked_everywhere(name: &[u8]) -> bool {
-    !name.contains(&b':') && (name.starts_with(b".") || listing::is_of_tables(name))
+    !name.contains(&b':') && (name.starts_with(b".") || tables::is_of_tables(name))
 }
 
 /// Rows that are chosen, and the files that show them.
@@ -117,9 +117,9 @@ struct Chosen {
     subject: Subject,
     selection: Arc<Selection>,
     /// The table with all rows, which has the same files under the same names.
-    all: Arc<Loaded>,
+    all: Arc<Contents>,
     /// The chosen rows, once they are known.
-    loaded: OnceLock<Arc<Loaded>>,
+    loaded: OnceLock<Arc<Contents>>,
     /// Nodes of files by position, in the directory and in `columns/`, while somebody uses them: they own this.
     nodes: Mutex<InUse<(bool, usize), SelectionFile>>,
 }
@@ -134,12 +134,12 @@ impl Chosen {
             Ok(Asked { table: table.path.clone(), path: subject.path(), selection: Arc::new(selection) })
         };
         let selection = files.opened.selection(&keeper.what, make)?;
-        let all = Arc::new(of_table(files.id, query::selectable(table, &subject.path())));
+        let all = Arc::new(Contents::of_table(query::selectable(table, &subject.path())));
         Ok(Self { selection, all, loaded: OnceLock::new(), nodes: Mutex::default(), subject })
     }
 
     /// The chosen rows: waits until they are known.
-    fn load(&self, interrupt: &Interrupt) -> Result<Arc<Loaded>, Error> {
+    fn load(&self, interrupt: &Interrupt) -> Result<Arc<Contents>, Error> {
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded.clone());
         }
@@ -151,7 +151,7 @@ impl Chosen {
         // What would have helped may help the next one.
         self.subject.files.opened.context().verifier.queue(self.selection.unverified());
         let filtered = query::filtered(&self.subject.table, &selected, &self.subject.path());
-        Ok(self.loaded.get_or_init(|| Arc::new(of_table(self.subject.files.id, filtered))).clone())
+        Ok(self.loaded.get_or_init(|| Arc::new(Contents::of_table(filtered))).clone())
     }
 
     fn file(self: &Arc<Self>, in_columns: bool, position: usize, child: &Child) -> NodeRef {
@@ -167,22 +167,6 @@ impl Chosen {
         });
         nodes.insert((in_columns, position), &node);
         node
-    }
-}
-
-/// What a group that holds nothing but a table shows.
-fn of_table(id: ObjectId, table: Table) -> Loaded {
-    let group = Group { id, attributes: table.attributes.clone(), links: Vec::new(), creation_order: false };
-    let (listing, members) = listing::list(&group, &table.path, Some(&table), Reach::default(), &|_, _| None);
-    let (columns, column_members) = listing::list_columns(&table);
-    Loaded {
-        attributes: group.attributes,
-        listing,
-        columns,
-        members: Arc::new(members),
-        column_members: Arc::new(column_members),
-        findings: Vec::new(),
-        table: Some(Arc::new(table)),
     }
 }
 

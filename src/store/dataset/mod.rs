@@ -1,5 +1,6 @@
 //! A dataset as a line of bytes.
 
+mod field;
 mod mapped;
 mod plain;
 mod rows;
@@ -15,6 +16,7 @@ use crate::store::chunked::{Chunks, Fill, Grid, How, worker};
 use crate::store::heap::{ElementBatch, Heap, IN_MEMORY, Move, relocate};
 use crate::store::{Decoder, Error, File, Lent, Span, StoredRun};
 
+pub use field::{FieldRows, Part};
 pub(super) use mapped::HeldMappings;
 use mapped::{Mapped, Virtual};
 #[cfg(test)]

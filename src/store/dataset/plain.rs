@@ -20,7 +20,7 @@ pub(in crate::store) struct PlainElements<'a> {
     /// What they are shown as.
     pub data_type: &'a DataType,
     /// Which are missing.
-    pub fill: &'a FillTest,
+    pub missing: &'a FillTest,
 }
 
 impl PlainElements<'_> {
@@ -28,7 +28,7 @@ impl PlainElements<'_> {
     pub fn array(&self, bytes: Buffer, count: usize, oddities: &mut Oddities) -> Result<ArrayRef, DecodeError> {
         let none = Memory(&[]);
         let array = decode(self.datatype, bytes.clone(), count, &none, oddities)?;
-        Ok(self.fill.apply(array, self.datatype, &bytes, &none))
+        Ok(self.missing.apply(array, self.datatype, &bytes, &none))
     }
 
     /// See [`Rows::stored_values`](crate::store::Rows::stored_values).
@@ -51,7 +51,7 @@ impl PlainElements<'_> {
             (Class::FixedString { padding, .. }, _) => {
                 let bytes = values.as_fixed_size_binary_opt()?.values();
                 let width = usize::try_from(self.datatype.size).ok()?;
-                let cells = Cells { width, padding: *padding, fill: self.fill.text() };
+                let cells = Cells { width, padding: *padding, fill: self.missing.text() };
                 cells.summary(bytes, |part| {
                     let bytes = bytes.slice_with_length(part.start, part.len());
                     statistics::summary(self.values(bytes)?.as_ref())
@@ -66,7 +66,7 @@ impl PlainElements<'_> {
 
     fn names(&self, bytes: &Buffer, base: &Datatype, members: &[Member]) -> Option<Summary> {
         let codes = codes(bytes.clone(), base)?;
-        let codes = self.fill.apply(codes, self.datatype, bytes, &Memory(&[]));
+        let codes = self.missing.apply(codes, self.datatype, bytes, &Memory(&[]));
         let named = statistics::named(codes.as_ref(), members);
         named.or_else(|| statistics::summary(self.values(bytes.clone())?.as_ref()))
     }

@@ -1,4 +1,4 @@
-//! The rows of a rank-1 dataset.
+//! The rows of a dataset.
 
 use std::sync::Arc;
 
@@ -8,44 +8,57 @@ use arrow_schema::DataType;
 
 use super::Dataset;
 use super::plain::PlainElements;
-use crate::catalogue::{Datatype, Fill};
+use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
 use crate::store::decode::{DecodeError, FillTest, Oddities, arrow_type, decode};
 use crate::store::statistics::Summary;
 use crate::store::{Error, Lent, RowRange, Rows, Span, Tally};
 
-/// The first `len` elements of a rank-1 dataset, missing where they equal its explicit fill value.
+/// The first `len` rows of a dataset: its elements, or what lies along its first axis. Which are missing is the dialect's to
+/// say.
 #[derive(Debug)]
 pub struct DatasetRows {
     dataset: Arc<Dataset>,
     len: u64,
+    /// Of a row as stored.
+    datatype: Datatype,
+    /// Elements in a row.
+    per_row: u64,
     data_type: DataType,
-    fill: FillTest,
+    missing: FillTest,
     tally: Arc<Tally>,
 }
 
 impl DatasetRows {
     /// The first `len` elements of `dataset`; fewer where it is shorter. Oddities are counted in `tally`.
-    pub fn new(dataset: Arc<Dataset>, len: u64, tally: Arc<Tally>) -> Self {
-        let datatype = &dataset.description().datatype;
-        let data_type = arrow_type(datatype);
-        let fill = FillTest::new(datatype, &dataset.description().fill);
-        Self { len: len.min(dataset.len()), data_type, fill, tally, dataset }
+    pub fn new(dataset: Arc<Dataset>, len: u64, missing: FillTest, tally: Arc<Tally>) -> Self {
+        let datatype = dataset.description().datatype.clone();
+        let (len, data_type) = (len.min(dataset.len()), arrow_type(&datatype));
+        Self { dataset, len, datatype, per_row: 1, data_type, missing, tally }
     }
 
-    /// The same rows without the missing-value test: codes, offsets, masks and characters are never missing.
+    /// The same rows without oddities and missing values: codes, offsets, masks and characters have none.
     pub fn plain(dataset: Arc<Dataset>, len: u64) -> Self {
-        Self { fill: FillTest::none(), ..Self::new(dataset, len, Arc::default()) }
+        Self::new(dataset, len, FillTest::none(), Arc::default())
     }
 
-    /// The same rows, missing where they equal the fill value of another dataset of this type.
-    pub fn filled_as(dataset: Arc<Dataset>, len: u64, fill: &Fill) -> Self {
-        let fill = FillTest::new(&dataset.description().datatype, fill);
-        Self { fill, ..Self::new(dataset, len, Arc::default()) }
+    /// What lies along the first axis of a dataset of any rank: elements, or arrays of them; a scalar is one row. `missing`
+    /// tells of elements.
+    pub fn along_first(dataset: Arc<Dataset>, missing: FillTest, tally: Arc<Tally>) -> Self {
+        let description = dataset.description().clone();
+        let Some((rows, dims)) = description.shape.split_first().filter(|(_, dims)| !dims.is_empty()) else {
+            return Self::new(dataset, u64::MAX, missing, tally);
+        };
+        let per_row = product(dims).unwrap_or(0);
+        let class = Class::Array { dims: dims.to_vec(), base: Box::new(description.datatype.clone()) };
+        let datatype = Datatype { size: per_row.saturating_mul(description.datatype.size), class };
+        let data_type = arrow_type(&datatype);
+        let missing = missing.of_items(&description.datatype, dims.len());
+        Self { dataset, len: *rows, datatype, per_row, data_type, missing, tally }
     }
 
     fn datatype(&self) -> &Datatype {
-        &self.dataset.description().datatype
+        &self.datatype
     }
 
     /// Whether elements are more than their own bytes.
@@ -55,7 +68,7 @@ impl DatasetRows {
 
     /// The elements, where they are their own bytes.
     fn elements(&self) -> PlainElements<'_> {
-        PlainElements { datatype: self.datatype(), data_type: &self.data_type, fill: &self.fill }
+        PlainElements { datatype: self.datatype(), data_type: &self.data_type, missing: &self.missing }
     }
 
     fn decode_error(&self, range: &RowRange, error: DecodeError) -> Error {
@@ -82,7 +95,7 @@ impl Rows for DatasetRows {
     }
 
     fn nullable(&self) -> bool {
-        self.fill.finds_any() || self.datatype().is_boolean() || self.datatype().is_reference()
+        self.missing.finds_rows() || self.datatype().is_boolean() || self.datatype().is_reference()
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -108,11 +121,12 @@ impl Rows for DatasetRows {
             });
         }
         let array = if self.leads_elsewhere() {
-            let batch = self.dataset.read_elements(range.clone(), interrupt)?;
+            let elements = range.start.saturating_mul(self.per_row)..range.end.saturating_mul(self.per_row);
+            let batch = self.dataset.read_elements(elements, interrupt)?;
             let bytes = Buffer::from_vec(batch.bytes);
             let array = decode(datatype, bytes.clone(), count, &batch.heap, &mut oddities)
                 .map_err(|error| self.decode_error(&range, error))?;
-            self.fill.apply(array, datatype, &bytes, &batch.heap)
+            self.missing.apply(array, datatype, &bytes, &batch.heap)
         } else {
             let mut buffer = MutableBuffer::from_len_zeroed(bytes);
             self.dataset.read_bytes(offset, buffer.as_slice_mut(), interrupt)?;

@@ -3,15 +3,22 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::ArrowPrimitiveType;
 use arrow_array::types::{Float16Type, Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, make_array};
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, make_array};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_schema::DataType;
 
 use super::{Memory, Oddities, Parts, Resolve, decode, text};
 use crate::catalogue::{Class, DESCRIPTOR_SIZE, Datatype, Elements, Fill};
 
 /// Tells the missing elements of a dataset by its explicitly set fill value.
 #[derive(Clone, Debug, Default)]
-pub struct FillTest(Option<Kind>);
+pub struct FillTest {
+    kind: Option<Kind>,
+    /// Where elements are the innermost items of nested arrays: their type, and how many arrays lie around each.
+    items: Option<(Datatype, usize)>,
+}
 
 #[derive(Clone, Debug)]
 enum Kind {
@@ -28,36 +35,46 @@ enum Kind {
 impl FillTest {
     /// A test that finds nothing missing.
     pub fn none() -> Self {
-        Self(None)
+        Self::default()
     }
 
     /// The test for a dataset; nothing is missing where the producer set no fill, where the fill cannot be read, and in
     /// booleans, which have none (HEP001 July, "Boolean columns").
     pub fn new(datatype: &Datatype, fill: &Fill) -> Self {
         match fill {
-            Fill::Explicit(fill) if !datatype.is_boolean() => Self(Kind::of(datatype, fill)),
-            _ => Self(None),
+            Fill::Explicit(fill) if !datatype.is_boolean() => Self { kind: Kind::of(datatype, fill), items: None },
+            _ => Self::none(),
         }
+    }
+
+    /// The same test for arrays whose innermost items, `depth` arrays deep, are elements of `datatype`.
+    pub fn of_items(self, datatype: &Datatype, depth: usize) -> Self {
+        Self { items: Some((datatype.clone(), depth)), ..self }
     }
 
     /// Whether any element can be missing.
     pub fn finds_any(&self) -> bool {
-        self.0.is_some()
+        self.kind.is_some()
+    }
+
+    /// Whether a row can be missing, not only items of it.
+    pub fn finds_rows(&self) -> bool {
+        self.kind.is_some() && self.items.is_none()
     }
 
     /// Whether it is NaN that counts as missing.
     pub fn is_nan(&self) -> bool {
-        let Some(Kind::Float(fill)) = &self.0 else { return false };
+        let Some(Kind::Float(fill)) = &self.kind else { return false };
         match fill.data_type() {
-            arrow_schema::DataType::Float16 => fill.as_primitive::<Float16Type>().value(0).is_nan(),
-            arrow_schema::DataType::Float32 => fill.as_primitive::<Float32Type>().value(0).is_nan(),
+            DataType::Float16 => fill.as_primitive::<Float16Type>().value(0).is_nan(),
+            DataType::Float32 => fill.as_primitive::<Float32Type>().value(0).is_nan(),
             _ => fill.as_primitive::<Float64Type>().value(0).is_nan(),
         }
     }
 
     /// The text that counts as missing, where it is text.
     pub fn text(&self) -> Option<&[u8]> {
-        match &self.0 {
+        match &self.kind {
             Some(Kind::Text(text)) => Some(text),
             _ => None,
         }
@@ -65,16 +82,34 @@ impl FillTest {
 
     /// `array` with a null wherever the element is missing. `bytes` are the elements `array` was decoded from.
     pub fn apply(&self, array: ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> ArrayRef {
-        let Some(kind) = &self.0 else { return array };
-        let valid = kind.valid(&array, datatype, bytes, parts);
-        if valid.count_set_bits() == array.len() {
-            return array;
+        let Some(kind) = &self.kind else { return array };
+        match &self.items {
+            Some((item, depth)) => Self::apply_inside(&array, *depth, &|items| mark(kind, items, item, bytes, parts)),
+            None => mark(kind, array, datatype, bytes, parts),
         }
-        let nulls = NullBuffer::union(array.nulls(), Some(&NullBuffer::new(valid)));
-        let data = array.to_data().into_builder().nulls(nulls);
-        // Only the validity changed, and it is as long as the array.
-        data.build().map(make_array).unwrap_or(array)
     }
+
+    /// The nested arrays `array`, their innermost items by `mark`.
+    fn apply_inside(array: &ArrayRef, depth: usize, mark: &dyn Fn(ArrayRef) -> ArrayRef) -> ArrayRef {
+        let (Some(list), 1..) = (array.as_fixed_size_list_opt(), depth) else { return mark(array.clone()) };
+        let items = Self::apply_inside(list.values(), depth - 1, mark);
+        let DataType::FixedSizeList(field, length) = list.data_type() else { return array.clone() };
+        let marked = FixedSizeListArray::try_new(field.clone(), *length, items, list.nulls().cloned());
+        // Only validity changed.
+        marked.map_or_else(|_| array.clone(), |marked| Arc::new(marked))
+    }
+}
+
+/// `array` with a null wherever an element is missing.
+fn mark(kind: &Kind, array: ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> ArrayRef {
+    let valid = kind.valid(&array, datatype, bytes, parts);
+    if valid.count_set_bits() == array.len() {
+        return array;
+    }
+    let nulls = NullBuffer::union(array.nulls(), Some(&NullBuffer::new(valid)));
+    let data = array.to_data().into_builder().nulls(nulls);
+    // Only the validity changed, and it is as long as the array.
+    data.build().map(make_array).unwrap_or(array)
 }
 
 impl Kind {
@@ -113,8 +148,8 @@ impl Kind {
         let count = array.len();
         match self {
             Kind::Float(fill) => match array.data_type() {
-                arrow_schema::DataType::Float16 => float_valid::<Float16Type>(array, fill, |v| v.is_nan()),
-                arrow_schema::DataType::Float32 => float_valid::<Float32Type>(array, fill, |v| v.is_nan()),
+                DataType::Float16 => float_valid::<Float16Type>(array, fill, |v| v.is_nan()),
+                DataType::Float32 => float_valid::<Float32Type>(array, fill, |v| v.is_nan()),
                 _ => float_valid::<Float64Type>(array, fill, |v| v.is_nan()),
             },
             Kind::Text(fill) => match &datatype.class {

@@ -4,6 +4,8 @@
 mod datatype;
 mod value;
 
+use std::collections::HashMap;
+
 use bstr::{BStr, BString};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -11,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::catalogue::{Attribute, Dataset, Fill, Filter, Layout};
 use crate::table::{Column, Finding, SearchIndex, Storage, Table};
 
-pub use value::{attribute_text, attribute_value};
+pub use value::{attribute_text, attribute_value, json_values};
 
 /// Version of both schemas; it counts up when a reader of the files could notice.
 const SCHEMA: u32 = 1;
@@ -29,6 +31,57 @@ pub struct Member {
     pub not_shown: Vec<String>,
     /// More about it.
     pub details: Map<String, Value>,
+}
+
+impl Member {
+    /// A member that is not shown yet.
+    pub fn new(name: &BString, kind: &'static str) -> Self {
+        Self { name: name.clone(), kind, shown_as: Vec::new(), not_shown: Vec::new(), details: Map::new() }
+    }
+}
+
+/// What a directory is called, by its parent and by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Called {
+    /// A group of the file, which may have a table in it.
+    Group,
+    /// A table.
+    Table,
+    /// Made up: no object of the file.
+    Made,
+}
+
+impl Called {
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Group => "group",
+            Self::Table => "table",
+            Self::Made => "made",
+        }
+    }
+}
+
+/// What `metadata.json` says of any directory.
+#[derive(Clone, Copy, Debug)]
+pub struct Directory<'a> {
+    /// HDF5 path.
+    pub path: &'a str,
+    /// What it is called.
+    pub called: Called,
+    /// Attributes of the object.
+    pub attributes: &'a [Attribute],
+    /// What is in it.
+    pub members: &'a [Member],
+    /// Values of members that are small scalars, by name.
+    pub values: &'a HashMap<BString, Value>,
+    /// Rules broken.
+    pub findings: &'a [Finding],
+}
+
+impl Directory<'_> {
+    fn members(&self) -> impl Serialize {
+        Each(|| self.members.iter().map(|member| member_value(member, self.values.get(&member.name))))
+    }
 }
 
 /// A list whose elements are made one by one: all of them together, as [`Value`]s, would take twenty times the memory of
@@ -71,20 +124,20 @@ struct TableDocument<'a, C, M> {
     selection: Option<&'a str>,
 }
 
-/// `metadata.json` of a group that is no table.
-pub fn group(path: &str, attributes: &[Attribute], members: &[Member], findings: &[Finding]) -> Vec<u8> {
+/// `metadata.json` of a directory that has no table.
+pub fn group(directory: &Directory<'_>) -> Vec<u8> {
     pretty(&GroupDocument {
         schema: SCHEMA,
-        kind: "group",
-        path,
-        attributes: attributes_value(attributes),
-        members: Each(|| members.iter().map(member_value)),
-        findings,
+        kind: directory.called.kind(),
+        path: directory.path,
+        attributes: attributes_value(directory.attributes),
+        members: directory.members(),
+        findings: directory.findings,
     })
 }
 
 /// `metadata.json` of a table. `views` says for each column under which names it is shown and which views it cannot have.
-pub fn table(table: &Table, views: &[Member], members: &[Member]) -> Vec<u8> {
+pub fn table(table: &Table, views: &[Member], directory: &Directory<'_>) -> Vec<u8> {
     let categories = table
         .categories
         .iter()
@@ -100,7 +153,7 @@ pub fn table(table: &Table, views: &[Member], members: &[Member]) -> Vec<u8> {
         .collect();
     pretty(&TableDocument {
         schema: SCHEMA,
-        kind: "table",
+        kind: directory.called.kind(),
         path: &table.path,
         dialect: table.dialect,
         revision: &table.revision,
@@ -108,9 +161,9 @@ pub fn table(table: &Table, views: &[Member], members: &[Member]) -> Vec<u8> {
         attributes: attributes_value(&table.attributes),
         columns: Each(|| table.columns.iter().zip(views).map(|(column, views)| column_value(table, column, views))),
         categories,
-        members: Each(|| members.iter().map(member_value)),
+        members: directory.members(),
         not_shown: table.servants.iter().map(|name| name.to_string()).collect(),
-        findings: &table.findings,
+        findings: directory.findings,
         selection: table.selection.as_deref(),
     })
 }
@@ -201,7 +254,7 @@ pub fn array_details(dataset: &Dataset) -> Map<String, Value> {
     details
 }
 
-fn member_value(member: &Member) -> Value {
+fn member_value(member: &Member, known: Option<&Value>) -> Value {
     let mut value = Map::new();
     insert_name(&mut value, &member.name);
     value.insert("kind".into(), member.kind.into());
@@ -210,6 +263,9 @@ fn member_value(member: &Member) -> Value {
         value.insert("not_shown".into(), member.not_shown.clone().into());
     }
     value.extend(member.details.clone());
+    if let Some(known) = known {
+        value.insert("value".into(), known.clone());
+    }
     value.into()
 }
 

@@ -17,7 +17,10 @@ fn elements(datatype: &Datatype, count: usize, elements: &Elements) -> Result<Ar
 }
 
 /// The values of an array as JSON, by the same rules as every NDJSON view.
-fn json_values(array: ArrayRef) -> Result<Vec<Value>, String> {
+///
+/// # Errors
+/// Why they have no text.
+pub fn json_values(array: ArrayRef) -> Result<Vec<Value>, String> {
     let key = bstr::BString::from("");
     let mut lines = Vec::new();
     Layout::new(Format::Ndjson, [&key]).render(&[array], &mut lines).map_err(|error| error.to_string())?;

@@ -104,27 +104,31 @@ impl<S: Stored> View for RawView<S> {
     }
 }
 
-/// `.npy`: NumPy's header and the elements.
+/// A header and the elements: `.npy`, `.pgm`, `.ppm`.
 #[derive(Clone, Debug)]
-pub struct NpyView<S> {
+pub struct HeadedView<S> {
     header: Vec<u8>,
     elements: RawView<S>,
 }
 
-impl<S: Stored> NpyView<S> {
-    /// An array of `shape` with elements of `dtype`. `None` where those are not as many bytes as there are.
-    pub fn new(dtype: &NpyType, shape: &[u64], stored: S) -> Option<Self> {
+impl<S: Stored> HeadedView<S> {
+    /// A header with the elements behind it. `None` where they are more bytes together than can be numbered.
+    pub fn new(header: Vec<u8>, stored: S) -> Option<Self> {
+        stored.len_bytes().checked_add(header.len() as u64)?;
+        Some(Self { header, elements: RawView::new(stored) })
+    }
+
+    /// An array of `shape` with elements of `dtype`, as NumPy has it. `None` where those are not as many bytes as there are.
+    pub fn npy(dtype: &NpyType, shape: &[u64], stored: S) -> Option<Self> {
         let bytes = shape.iter().try_fold(dtype.size()?, |product, &extent| product.checked_mul(extent))?;
         if bytes != stored.len_bytes() {
             return None;
         }
-        let header = header::header(dtype, shape);
-        bytes.checked_add(header.len() as u64)?;
-        Some(Self { header, elements: RawView::new(stored) })
+        Self::new(header::header(dtype, shape), stored)
     }
 }
 
-impl<S: Stored> View for NpyView<S> {
+impl<S: Stored> View for HeadedView<S> {
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
         let elements = self.elements.size(effort, interrupt)?.bytes();
         Ok(Size::Exact(elements.saturating_add(self.header.len() as u64)))

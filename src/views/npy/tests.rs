@@ -200,7 +200,7 @@ impl Stored for Bytes {
 #[test]
 fn views_are_header_and_bytes() {
     let stored: Vec<u8> = (0..40).collect();
-    let view = NpyView::new(&dtype(&i4()), &[2, 5], Bytes(stored.clone())).unwrap();
+    let view = HeadedView::npy(&dtype(&i4()), &[2, 5], Bytes(stored.clone())).unwrap();
     let whole = [header(&dtype(&i4()), &[2, 5]), stored.clone()].concat();
     assert_eq!(view.size(Effort::Free, &Interrupt::new()).unwrap(), Size::Exact(168));
     let raw = RawView::new(Arc::new(Bytes(stored.clone())));
@@ -217,6 +217,6 @@ fn views_are_header_and_bytes() {
             assert_eq!(out[1..], expected[..expected.len().min(length)]);
         }
     }
-    assert!(NpyView::new(&dtype(&i4()), &[11], Bytes(stored.clone())).is_none());
-    assert!(NpyView::new(&dtype(&i4()), &[u64::MAX, 16], Bytes(stored)).is_none());
+    assert!(HeadedView::npy(&dtype(&i4()), &[11], Bytes(stored.clone())).is_none());
+    assert!(HeadedView::npy(&dtype(&i4()), &[u64::MAX, 16], Bytes(stored)).is_none());
 }

@@ -9,6 +9,7 @@ use crate::catalogue::{Attribute, Class, Datatype, Fill, Group, Layout, Object, 
 use crate::dialects::attributes::unsigned;
 use crate::h5::steps::References;
 use crate::source::Interrupt;
+use crate::store::arrow::FillTest;
 use crate::store::{Dataset, DatasetRows, File, Rows};
 use crate::table::{Column, Table};
 
@@ -153,6 +154,7 @@ impl Subject {
         }
         let mut coded = (**dataset).clone();
         coded.datatype = dataset.datatype.coded();
+        let missing = FillTest::new(&coded.datatype, &coded.fill);
         let values = Dataset::new(file.clone(), column.path.clone(), Arc::new(coded))?;
         let names = names(table, revision);
         let taken = match group.link(names.group.as_bytes()).and_then(|link| link.target.object()) {
@@ -176,7 +178,7 @@ impl Subject {
             },
             datatype: dataset.datatype.clone(),
             fill: dataset.fill.clone(),
-            values: Arc::new(DatasetRows::new(Arc::new(values), table.rows, Arc::default())),
+            values: Arc::new(DatasetRows::new(Arc::new(values), table.rows, missing, Arc::default())),
             is_ordered: match categories {
                 Some(categories) => categories.ordered == Some(true),
                 None => !is_coded,

@@ -1,0 +1,171 @@
+//! What a directory holds, once it was listed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bstr::BString;
+use serde_json::Value;
+
+use super::links::{Resolver, Way};
+use super::listing::{Array, Child, GroupPlace, Listing, METADATA, Members, Place};
+use super::opened::Opened;
+use super::tables;
+use crate::catalogue::{Attribute, Group};
+use crate::dialects::{Here, Made, Mark, Of, Site, Subject};
+use crate::fs::{Error, names};
+use crate::source::Interrupt;
+use crate::store;
+use crate::table::{Finding, Table};
+use crate::views::metadata::{self, Called, Member};
+
+/// Bytes of the longest scalar of which `metadata.json` has the value.
+const LONGEST_VALUE: usize = 4096;
+
+/// Most scalars of a group of which it has the values: each is a read.
+const MOST_VALUES: usize = 1000;
+
+/// A directory after its first listing.
+#[derive(Debug)]
+pub(super) struct Contents {
+    pub(super) attributes: Arc<[Attribute]>,
+    /// The table, where the directory is one.
+    pub(super) table: Option<Arc<Table>>,
+    /// What `metadata.json` calls it, as its parent does.
+    pub(super) called: Called,
+    pub(super) listing: Listing,
+    pub(super) columns: Listing,
+    pub(super) members: Vec<Member>,
+    pub(super) column_members: Vec<Member>,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Contents {
+    /// Lists a group.
+    ///
+    /// # Errors
+    /// Where the worker cannot list it.
+    pub fn of_group(opened: &Arc<Opened>, place: &GroupPlace, way: &Way, interrupt: &Interrupt) -> Result<Self, Error> {
+        let (file, path, dialects) = (opened.file(), place.path.as_str(), opened.context().dialects);
+        let group = Arc::new(listed(opened, place, interrupt)?);
+        file.check()?;
+        let (dialect, claims) = dialects.claims(&Here { path, group: &group });
+        let site = Site { file, path, of: Of::Group(&group) };
+        let table = dialect.filter(|_| claims.is_table).map(|dialect| dialect.open(&site, interrupt));
+        let mut contents = Self::with(table, group.attributes.clone(), claims.findings.clone());
+        let is_marked = matches!(dialects.mark(path, Subject::Group(&group.attributes)), Some((_, Mark::Table)));
+        contents.called = if is_marked { Called::Table } else { Called::Group };
+        let leads = Resolver::new(opened, &group, path, way, interrupt);
+        let members = Members {
+            file,
+            path,
+            group: &group,
+            dialects,
+            claims: &claims,
+            link_target: &|target, name| leads.shown(target, name),
+        };
+        members.list(&mut contents.listing, &mut contents.members, &mut contents.findings);
+        // What it cut short looks broken, and a listing stays for as long as its group is known.
+        interrupt.check()?;
+        Ok(contents)
+    }
+
+    /// Opens a dataset that is a table.
+    ///
+    /// # Errors
+    /// When the request was interrupted.
+    pub fn of_dataset(opened: &Arc<Opened>, array: &Array, interrupt: &Interrupt) -> Result<Self, Error> {
+        let site = Site { file: opened.file(), path: &array.path, of: Of::Dataset(&array.dataset) };
+        let table = array.dialect.open(&site, interrupt);
+        interrupt.check()?;
+        Ok(Self::of_table(table))
+    }
+
+    /// Lists what a dialect made up.
+    ///
+    /// # Errors
+    /// Where its group cannot be listed any more.
+    pub fn of_made(
+        opened: &Arc<Opened>,
+        place: &GroupPlace,
+        made: &Made,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Error> {
+        match made {
+            Made::Folder(children) => {
+                let mut contents = Self::with(None, Arc::default(), Vec::new());
+                contents.called = Called::Made;
+                for (name, child) in children {
+                    let below = Place::Made(place.clone(), name.clone(), child.clone());
+                    contents.listing.add(names::encode_directory(name), Child::Directory(below));
+                }
+                Ok(contents)
+            }
+            Made::Table(key) => {
+                let group = listed(opened, place, interrupt)?;
+                let (dialect, _) = opened.context().dialects.claims(&Here { path: &place.path, group: &group });
+                let dialect = dialect.ok_or(Error::NotFound)?;
+                let of = Of::Made { group: &group, key };
+                let table = dialect.open(&Site { file: opened.file(), path: &place.path, of }, interrupt);
+                interrupt.check()?;
+                Ok(Self::of_table(table))
+            }
+            Made::Group { .. } => Err(Error::NotADirectory),
+        }
+    }
+
+    /// What the directory of a table shows that has nothing else in it.
+    pub fn of_table(table: Table) -> Self {
+        let attributes = table.attributes.clone();
+        Self::with(Some(table), attributes, Vec::new())
+    }
+
+    /// `metadata.json`; `path` is the HDF5 path.
+    pub fn metadata(&self, opened: &Opened, path: &str, interrupt: &Interrupt) -> Vec<u8> {
+        let directory = metadata::Directory {
+            path,
+            called: self.called,
+            attributes: &self.attributes,
+            members: &self.members,
+            values: &self.values(opened, interrupt),
+            findings: &self.findings,
+        };
+        match &self.table {
+            Some(table) => metadata::table(table, &self.column_members, &directory),
+            None => metadata::group(&directory),
+        }
+    }
+
+    /// Values of scalars, as far as they are short and can be read.
+    fn values(&self, opened: &Opened, interrupt: &Interrupt) -> HashMap<BString, Value> {
+        let scalars = self.listing.entries().iter().filter_map(|(_, child)| match child {
+            Child::Single(array, file) if array.dataset.shape.is_empty() && file.suffix == ".txt" => Some(array),
+            _ => None,
+        });
+        let value = |array: &Arc<Array>| {
+            let single = array.single(opened.file()).ok()?;
+            let rows = single.whole.columns.first()?.rows.as_ref().ok()?;
+            let mut values = metadata::json_values(rows.array(0..1, interrupt).ok()?).ok()?;
+            let value = values.pop()?;
+            (value.to_string().len() <= LONGEST_VALUE).then(|| (array.name.clone(), value))
+        };
+        let short = scalars.filter(|array| array.dataset.datatype.size <= LONGEST_VALUE as u64);
+        short.take(MOST_VALUES).filter_map(value).collect()
+    }
+
+    fn with(table: Option<Table>, attributes: Arc<[Attribute]>, findings: Vec<Finding>) -> Self {
+        let (mut listing, mut members) = (Listing::default(), Vec::new());
+        listing.add(METADATA.into(), Child::Metadata);
+        if let Some(table) = &table {
+            tables::list(table, &mut listing, &mut members);
+        }
+        let (columns, column_members) = table.as_ref().map(tables::list_columns).unwrap_or_default();
+        let findings = findings.into_iter().chain(table.iter().flat_map(|table| table.findings.clone())).collect();
+        let called = if table.is_some() { Called::Table } else { Called::Group };
+        Self { attributes, table: table.map(Arc::new), called, listing, columns, members, column_members, findings }
+    }
+}
+
+fn listed(opened: &Opened, place: &GroupPlace, interrupt: &Interrupt) -> Result<Group, Error> {
+    let failed = |error| Error::from(store::Error::Hdf5 { path: place.path.clone(), error });
+    opened.file().group(place.id, interrupt).map_err(failed)
+}

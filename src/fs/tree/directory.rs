@@ -1,0 +1,227 @@
+//! A directory of an HDF5 file: a group, a table, or what a dialect made up.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use bstr::BString;
+use parking_lot::Mutex;
+
+use super::contents::Contents;
+use super::file::Xattrs;
+use super::files::Files;
+use super::in_use::InUse;
+use super::links::Way;
+use super::listing::{Child, GroupPlace, Listing, Place};
+use super::selections::{Subject, WhereDirectory};
+use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, lock};
+use crate::catalogue::join;
+use crate::dialects::Made;
+use crate::fs::node::DirEntry;
+use crate::table::Table;
+
+/// A directory of an HDF5 file, listed at first use.
+pub(super) struct Directory {
+    files_of: Files,
+    place: Place,
+    way: Way,
+    contents: OnceLock<Arc<Contents>>,
+    listing: Mutex<()>,
+    /// Nodes of files in the directory and in `columns/`, by position. They stay, since they know their exact size.
+    files: Mutex<HashMap<usize, NodeRef>>,
+    column_files: Mutex<HashMap<usize, NodeRef>>,
+    /// Directories below, only while they are in use: a file may have millions.
+    directories: Mutex<InUse<usize, Directory>>,
+}
+
+impl Directory {
+    /// The root group.
+    pub fn root(opened: Arc<Opened>) -> Self {
+        let id = opened.file().info().root;
+        let way = Way { groups: vec![id], ..Way::default() };
+        Self::new(opened, Place::Group(GroupPlace { id, path: "/".into(), link: "/".into() }), way)
+    }
+
+    /// The directory of a place below this one.
+    fn below(&self, place: &Place) -> Self {
+        let (place, way) = match place {
+            Place::Group(group) => (place.clone(), self.way.to_group(group.id, &group.link)),
+            // A group that is shown at another place is a group like any other.
+            Place::Made(_, _, Made::Group { id, links }) => {
+                let path = links.iter().fold("/".to_owned(), |path, link| join(&path, link));
+                let link = links.last().cloned().unwrap_or_default();
+                let way = self.way.to_group(*id, &link);
+                (Place::Group(GroupPlace { id: *id, path, link }), Way { links: links.clone(), ..way })
+            }
+            other => (other.clone(), self.way.to_directory()),
+        };
+        Self::new(self.opened().clone(), place, way)
+    }
+
+    fn new(opened: Arc<Opened>, place: Place, way: Way) -> Self {
+        let (id, path, name) = match &place {
+            Place::Group(group) => (group.id, group.path.clone(), group.link.clone()),
+            Place::Dataset(array) => (array.dataset.id, array.path.clone(), array.name.clone()),
+            Place::Made(group, name, _) => (group.id, group.path.clone(), name.clone()),
+        };
+        Self {
+            files_of: Files { opened, id, path, name, selection: None },
+            place,
+            way,
+            contents: OnceLock::new(),
+            listing: Mutex::new(()),
+            files: Mutex::default(),
+            column_files: Mutex::default(),
+            directories: Mutex::default(),
+        }
+    }
+
+    /// The opening it belongs to.
+    pub fn opened(&self) -> &Arc<Opened> {
+        &self.files_of.opened
+    }
+
+    /// Lists the directory, once.
+    ///
+    /// # Errors
+    /// Where the worker cannot list its group.
+    pub fn load(&self, interrupt: &Interrupt) -> Result<Arc<Contents>, Error> {
+        if let Some(contents) = self.contents.get() {
+            return Ok(contents.clone());
+        }
+        let _one = lock(&self.listing, interrupt)?;
+        if let Some(contents) = self.contents.get() {
+            return Ok(contents.clone());
+        }
+        let contents = Arc::new(self.list(interrupt).inspect_err(|error| self.opened().log(error))?);
+        Ok(self.contents.get_or_init(|| contents).clone())
+    }
+
+    fn list(&self, interrupt: &Interrupt) -> Result<Contents, Error> {
+        let opened = self.opened();
+        let contents = match &self.place {
+            Place::Group(group) => Contents::of_group(opened, group, &self.way, interrupt)?,
+            Place::Dataset(array) => Contents::of_dataset(opened, array, interrupt)?,
+            Place::Made(group, _, made) => Contents::of_made(opened, group, made, interrupt)?,
+        };
+        if let Some(table) = &contents.table {
+            opened.watch_table(table);
+            for column in &table.columns {
+                opened.watch(&column.path, &column.tally);
+            }
+        }
+        opened.report(&self.files_of.path, contents.findings.clone());
+        Ok(contents)
+    }
+
+    fn child(self: &Arc<Self>, contents: &Arc<Contents>, position: usize, child: &Child) -> Result<NodeRef, Error> {
+        match child {
+            Child::Directory(place) => {
+                let mut below = self.directories.lock();
+                let directory = below.get(&position).unwrap_or_else(|| {
+                    let directory = Arc::new(self.below(place));
+                    below.insert(position, &directory);
+                    directory
+                });
+                Ok(Arc::new(DirectoryNode(directory)))
+            }
+            Child::Columns => Ok(Arc::new(ColumnsNode { directory: self.clone(), contents: contents.clone() })),
+            Child::Where => {
+                let table = contents.table.as_ref().ok_or(Error::NotFound)?;
+                Ok(Arc::new(WhereDirectory::new(Subject::new(&self.files_of, table))))
+            }
+            Child::Link(target) => Ok(Arc::new(LinkNode { opened: self.opened().clone(), target: target.clone() })),
+            file => self.kept(&self.files, contents, position, file),
+        }
+    }
+
+    /// The node of a file, made once.
+    fn kept(
+        &self,
+        nodes: &Mutex<HashMap<usize, NodeRef>>,
+        contents: &Arc<Contents>,
+        position: usize,
+        child: &Child,
+    ) -> Result<NodeRef, Error> {
+        let mut nodes = nodes.lock();
+        if let Some(node) = nodes.get(&position) {
+            return Ok(node.clone());
+        }
+        let node: NodeRef = Arc::new(self.files_of.file(contents, child)?);
+        nodes.insert(position, node.clone());
+        Ok(node)
+    }
+}
+
+/// The names of a listing, as a directory tells them.
+pub(super) fn children(listing: &Listing) -> Children {
+    listing.entries().iter().map(|(name, child)| DirEntry { name: name.clone(), kind: child.kind() }).collect()
+}
+
+/// The node of a directory; a wrapper, so that a directory can hand itself to its children.
+pub(super) struct DirectoryNode(pub Arc<Directory>);
+
+impl Node for DirectoryNode {
+    fn attributes(&self) -> Attributes {
+        self.0.opened().attributes(Kind::Directory)
+    }
+
+    fn is_current(&self) -> bool {
+        self.0.opened().is_current()
+    }
+
+    fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
+        let contents = self.0.load(interrupt)?;
+        let (position, child) = contents.listing.get(name).ok_or(Error::NotFound)?;
+        self.0.child(&contents, position, child)
+    }
+
+    fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
+        Ok(children(&self.0.load(interrupt)?.listing))
+    }
+
+    fn table(&self) -> Option<Arc<Table>> {
+        self.0.contents.get()?.table.clone()
+    }
+
+    fn why_not_kept(&self) -> Option<&'static str> {
+        self.0.opened().file().why_not_kept()
+    }
+
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        let contents = self.0.load(interrupt)?;
+        Ok(Xattrs { name: self.0.files_of.name.clone(), attributes: contents.attributes.clone() }.list())
+    }
+}
+
+/// The directory `columns/` of a table.
+struct ColumnsNode {
+    directory: Arc<Directory>,
+    contents: Arc<Contents>,
+}
+
+impl Node for ColumnsNode {
+    fn attributes(&self) -> Attributes {
+        self.directory.opened().attributes(Kind::Directory)
+    }
+
+    fn is_current(&self) -> bool {
+        self.directory.opened().is_current()
+    }
+
+    fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
+        let (position, child) = self.contents.columns.get(name).ok_or(Error::NotFound)?;
+        self.directory.kept(&self.directory.column_files, &self.contents, position, child)
+    }
+
+    fn children(&self, _: &Interrupt) -> Result<Children, Error> {
+        Ok(children(&self.contents.columns))
+    }
+
+    fn table(&self) -> Option<Arc<Table>> {
+        self.contents.table.clone()
+    }
+
+    fn why_not_kept(&self) -> Option<&'static str> {
+        self.directory.opened().file().why_not_kept()
+    }
+}

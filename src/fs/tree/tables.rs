@@ -1,0 +1,204 @@
+//! Which files a table has, and which of them can be shown.
+
+use bstr::BString;
+
+use super::listing::{
+    COLUMNS, Child, ColumnView, HEAD, INDEXES, Listing, RESERVED_IN_TABLES, SUFFIXES, TABLE_ARROW, TABLE_CSV,
+    TABLE_NDJSON, TABLE_PARQUET, WHERE, with_suffix,
+};
+use crate::catalogue::{Class, Datatype};
+use crate::fs::names;
+use crate::table::{Column, Form, Single, SingleFile, Table};
+use crate::views::ipc::{self, IpcColumn};
+use crate::views::metadata::Member;
+use crate::views::npy::NpyType;
+use crate::views::parquet::{ParquetColumn, ParquetView};
+use crate::views::text::Format;
+
+/// Rows of `head.csv`.
+const HEAD_ROWS: u64 = 1000;
+
+/// Largest size that `stat` can state.
+const LARGEST: u64 = i64::MAX as u64;
+
+/// Views of a column, by their suffix.
+const COLUMN_VIEWS: [(&str, ColumnView); 7] = [
+    (".arrow", ColumnView::Arrow),
+    (".csv", ColumnView::Text(Format::Csv)),
+    (".ndjson", ColumnView::Text(Format::Ndjson)),
+    (".npy", ColumnView::Npy),
+    (".parquet", ColumnView::Parquet),
+    (".raw", ColumnView::Raw),
+    (".txt", ColumnView::Text(Format::Txt)),
+];
+
+/// Adds the files and directories of a table to its directory.
+pub(super) fn list(table: &Table, listing: &mut Listing, members: &mut Vec<Member>) {
+    listing.add(INDEXES.into(), Child::Indexes);
+    if table.columns.iter().any(|column| column.in_table) {
+        listing.add(HEAD.into(), Child::Table(Format::Csv, Some(HEAD_ROWS)));
+        if text_fits(table.rows).is_ok() {
+            listing.add(TABLE_CSV.into(), Child::Table(Format::Csv, None));
+            listing.add(TABLE_NDJSON.into(), Child::Table(Format::Ndjson, None));
+        }
+        for (name, child, shown) in
+            [(TABLE_PARQUET, Child::Parquet, parquet(table)), (TABLE_ARROW, Child::Arrow, arrow(table))]
+        {
+            match shown {
+                Ok(()) => listing.add(name.into(), child),
+                Err(reason) => {
+                    members.push(Member { not_shown: vec![reason], ..Member::new(&BString::from(name), "view") });
+                }
+            }
+        }
+    }
+    listing.add(COLUMNS.into(), Child::Columns);
+    if table.columns.iter().any(|column| column.in_table) {
+        listing.add(WHERE.into(), Child::Where);
+    }
+}
+
+/// The directory `columns/`, with what `metadata.json` says of each column's views.
+pub(super) fn list_columns(table: &Table) -> (Listing, Vec<Member>) {
+    let mut listing = Listing::default();
+    let mut members = Vec::with_capacity(table.columns.len());
+    for (position, column) in table.columns.iter().enumerate() {
+        let stem = names::encode(&column.name);
+        let mut member = Member::new(&column.name, "column");
+        for (suffix, view) in COLUMN_VIEWS {
+            match column_view(table, column, view) {
+                Ok(()) => {
+                    let name = with_suffix(&stem, suffix);
+                    member.shown_as.push(name.clone());
+                    listing.add(name, Child::Column(position, view));
+                }
+                Err(reason) => member.not_shown.push(format!("{suffix}: {reason}")),
+            }
+        }
+        members.push(member);
+    }
+    (listing, members)
+}
+
+/// The suffixes of the files of a column.
+pub(super) fn column_suffixes(table: &Table, column: &Column) -> Vec<&'static str> {
+    let shown = COLUMN_VIEWS.iter().filter(|(_, view)| column_view(table, column, *view).is_ok());
+    shown.map(|(suffix, _)| *suffix).collect()
+}
+
+/// Whether a file or directory of some table may have this name.
+pub(super) fn is_of_tables(name: &[u8]) -> bool {
+    RESERVED_IN_TABLES.iter().any(|reserved| name == reserved.as_bytes())
+        || SUFFIXES.iter().any(|suffix| name.ends_with(suffix.as_bytes()))
+}
+
+/// Whether a file of a dataset can be shown. `datatype` is that of its elements.
+pub(super) fn single_view(single: &Single, file: &SingleFile, datatype: &Datatype) -> Result<(), String> {
+    let table = single.table(file);
+    match &file.form {
+        Form::Csv | Form::Txt | Form::Ndjson | Form::JsonValues | Form::Text => text_fits(table.rows),
+        Form::Parquet => parquet(table),
+        Form::Arrow => arrow(table),
+        Form::Raw => table.columns.iter().try_for_each(stored),
+        Form::Pixmap(_) => table.columns.iter().try_for_each(stored),
+        Form::Npy => {
+            table.columns.iter().try_for_each(elements)?;
+            NpyType::of(datatype).map(drop).map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// Whether text of this many rows can have a size that `stat` can state: every row has two bytes at least.
+fn text_fits(rows: u64) -> Result<(), String> {
+    let fits = rows.checked_mul(2).is_some_and(|bytes| bytes <= LARGEST);
+    if fits { Ok(()) } else { Err(too_large(rows)) }
+}
+
+fn too_large(rows: u64) -> String {
+    format!("{rows} rows pass 2^63 bytes")
+}
+
+/// Whether the table can be a Parquet file.
+fn parquet(table: &Table) -> Result<(), String> {
+    match parquet_columns(table).as_slice() {
+        [] => Err(nothing(table, |column| ParquetColumn::new(table, column).map(drop))),
+        columns => ParquetView::check(columns),
+    }
+}
+
+/// Whether the table can be an Arrow file.
+fn arrow(table: &Table) -> Result<(), String> {
+    match IpcColumn::of_table(table).as_slice() {
+        [] => Err(nothing(table, |column| IpcColumn::new(table, column).map(drop))),
+        columns => ipc::check(columns),
+    }
+}
+
+/// Why there is nothing to show: of a single column, its own reason.
+fn nothing(table: &Table, check: impl Fn(&Column) -> Result<(), String>) -> String {
+    let reason = match table.columns.as_slice() {
+        [only] => check(only).err(),
+        _ => None,
+    };
+    reason.unwrap_or_else(|| "no column can be shown".into())
+}
+
+/// The columns of `table.parquet`: those of `table.csv` that have a place in a Parquet file.
+fn parquet_columns(table: &Table) -> Vec<ParquetColumn> {
+    let columns = table.columns.iter().filter(|column| column.in_table);
+    columns.filter_map(|column| ParquetColumn::new(table, column).ok()).collect()
+}
+
+/// Whether a column can have a view.
+fn column_view(table: &Table, column: &Column, view: ColumnView) -> Result<(), String> {
+    let rows = column.rows.as_ref().map_err(Clone::clone)?;
+    match view {
+        ColumnView::Text(_) => text_fits(rows.len()),
+        ColumnView::Parquet => ParquetView::check(&[ParquetColumn::new(table, column)?]),
+        ColumnView::Arrow => IpcColumn::new(table, column).map(drop),
+        ColumnView::Raw => stored(column),
+        ColumnView::Npy => {
+            let storage = column.storage.as_ref().ok_or("a list column has no elements of its own")?;
+            elements(column)?;
+            NpyType::of(&storage.datatype).map(drop).map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// Whether a column has bytes as stored.
+fn stored(column: &Column) -> Result<(), String> {
+    match &column.stored_strings {
+        Some(strings) => text_fits(strings.len()),
+        None => elements(column),
+    }
+}
+
+/// Whether the rows of a column have one width.
+fn elements(column: &Column) -> Result<(), String> {
+    let rows = column.rows.as_ref().map_err(Clone::clone)?;
+    let width = rows.stored_width().ok_or("elements of variable length have no fixed place")?;
+    // A header takes its share of what `stat` can state.
+    match rows.len().checked_mul(width) {
+        Some(bytes) if bytes <= LARGEST - (1 << 20) => Ok(()),
+        _ => Err(too_large(rows.len())),
+    }
+}
+
+/// Bytes of the longest text that a string or label of the column can have. What lies in a heap is stored as it is, so
+/// the size of the file bounds what no type does; a byte that is no UTF-8 becomes three.
+pub(super) fn longest_text(table: &Table, column: &Column, file_size: u64) -> Option<u64> {
+    let of_type = |class: &Class, size: u64| match class {
+        Class::FixedString { .. } => size.checked_mul(3),
+        Class::VariableString { .. } => file_size.checked_mul(3),
+        // A code without a name is shown as a number of up to 20 digits.
+        Class::Enum { members, .. } => {
+            Some(members.iter().map(|member| member.name.len() as u64 * 3).max().unwrap_or(0).max(20))
+        }
+        _ => None,
+    };
+    if let Some(set) = column.categories.and_then(|at| table.categories.get(at)) {
+        return of_type(&set.datatype.class, set.datatype.size);
+    }
+    let storage = column.storage.as_ref()?;
+    of_type(&storage.datatype.class, storage.datatype.size)
+}

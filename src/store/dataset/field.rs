@@ -1,0 +1,212 @@
+//! A part of every row of a dataset: a field of a compound, or a place in the rows of an array.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_buffer::{Buffer, MutableBuffer};
+use arrow_schema::DataType;
+use arrow_select::concat::concat;
+
+use super::Dataset;
+use crate::catalogue::{Datatype, product};
+use crate::source::Interrupt;
+use crate::store::decode::{FillTest, Memory, Oddities, Parts, arrow_type, decode};
+use crate::store::{Error, RowRange, Rows, Tally, count_of};
+
+/// Bytes of whole rows that are gathered from at a time: what a processor keeps in its second cache.
+const TILE: u64 = 256 << 10;
+
+/// A part of a row.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its type.
+    pub datatype: Datatype,
+    /// Bytes of the row before it.
+    pub offset: u64,
+}
+
+/// The same part of each row of a dataset, its rows lying along the first axis.
+///
+/// Rows are read tile by tile, and only the part is kept of them. A row longer than a tile is not read whole.
+#[derive(Debug)]
+pub struct FieldRows {
+    dataset: Arc<Dataset>,
+    part: Part,
+    /// Elements in a row, and its bytes.
+    per_row: u64,
+    stride: u64,
+    len: u64,
+    data_type: DataType,
+    missing: FillTest,
+    tally: Arc<Tally>,
+}
+
+impl FieldRows {
+    /// The part of all rows of `dataset`, which has a first axis. Oddities are counted in `tally`.
+    pub fn new(dataset: Arc<Dataset>, part: Part, missing: FillTest, tally: Arc<Tally>) -> Self {
+        let shape = &dataset.description().shape;
+        let len = shape.first().copied().unwrap_or(0);
+        let per_row = product(shape.get(1..).unwrap_or_default()).unwrap_or(0);
+        let stride = per_row.saturating_mul(dataset.element_size());
+        let data_type = arrow_type(&part.datatype);
+        Self { dataset, part, per_row, stride, len, data_type, missing, tally }
+    }
+
+    fn unsupported(&self, reason: String) -> Error {
+        Error::Unsupported { path: self.dataset.path().to_owned(), reason }
+    }
+
+    /// Whether the part is more than its own bytes.
+    fn leads_elsewhere(&self) -> bool {
+        self.part.datatype.is_variable() || self.part.datatype.holds_reference()
+    }
+
+    /// Rows that are read together, and the elements of each: all of them, or those with the part of a long row.
+    fn tile(&self) -> (u64, std::ops::Range<u64>) {
+        match TILE / self.stride.max(1) {
+            0 => {
+                let size = self.dataset.element_size().max(1);
+                let end = self.part.offset.saturating_add(self.part.datatype.size);
+                (1, self.part.offset / size..end.div_ceil(size))
+            }
+            rows => (rows, 0..self.per_row),
+        }
+    }
+
+    /// Calls `take` for each tile under `range`: its first row, its elements, and the offset of the part and bytes of a row
+    /// there.
+    fn tiles(
+        &self,
+        range: &RowRange,
+        mut take: impl FnMut(RowRange, std::ops::Range<u64>, usize, usize) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (rows, within) = self.tile();
+        let size = self.dataset.element_size();
+        let offset = self.part.offset - within.start * size;
+        let stride = (within.end - within.start) * size;
+        let mut start = range.start;
+        while start < range.end {
+            let end = range.end.min(start.saturating_add(rows));
+            // Inside the dataset, whose bytes are fewer than 2^63.
+            let elements = start * self.per_row + within.start..(end - 1) * self.per_row + within.end;
+            take(start..end, elements, offset as usize, stride as usize)?;
+            start = end;
+        }
+        Ok(())
+    }
+
+    fn decoded(
+        &self,
+        first: u64,
+        bytes: Buffer,
+        count: usize,
+        heap: &dyn Parts,
+        oddities: &mut Oddities,
+    ) -> Result<ArrayRef, Error> {
+        let array = decode(&self.part.datatype, bytes.clone(), count, heap, oddities)
+            .map_err(|error| error.cause.at(self.dataset.path(), first.saturating_add(error.row)))?;
+        Ok(self.missing.apply(array, &self.part.datatype, &bytes, heap))
+    }
+
+    /// Rows whose parts lead elsewhere: decoded tile by tile, since each tile has its own heap.
+    fn looked_up(&self, range: &RowRange, interrupt: &Interrupt) -> Result<(ArrayRef, Oddities), Error> {
+        let (mut arrays, mut oddities) = (Vec::new(), Oddities::new());
+        self.tiles(range, |rows, elements, offset, stride| {
+            interrupt.check()?;
+            let batch = self.dataset.read_elements(elements, interrupt)?;
+            let mut part = Vec::new();
+            gather(&batch.bytes, offset, stride, self.part.datatype.size as usize, &mut part);
+            let mut odd = Oddities::new();
+            let count = (rows.end - rows.start) as usize;
+            arrays.push(self.decoded(rows.start, part.into(), count, &batch.heap, &mut odd)?);
+            oddities.extend(odd.into_iter().map(|(oddity, row)| (oddity, row + rows.start - range.start)));
+            Ok(())
+        })?;
+        let arrays: Vec<&dyn arrow_array::Array> = arrays.iter().map(AsRef::as_ref).collect();
+        let array = match arrays.as_slice() {
+            [] => decode(&self.part.datatype, Buffer::default(), 0, &Memory(&[]), &mut Oddities::new())
+                .map_err(|error| self.unsupported(error.to_string()))?,
+            arrays => concat(arrays).map_err(|error| self.unsupported(error.to_string()))?,
+        };
+        Ok((array, oddities))
+    }
+}
+
+/// Appends the part of each row in `bytes`.
+fn gather(bytes: &[u8], offset: usize, stride: usize, size: usize, out: &mut Vec<u8>) {
+    let parts = bytes.chunks_exact(stride.max(1)).filter_map(|row| row.get(offset..)?.get(..size));
+    // A copy of known width is one instruction.
+    match size {
+        1 => parts.for_each(|part| out.extend_from_slice(&part[..1])),
+        2 => parts.for_each(|part| out.extend_from_slice(&part[..2])),
+        4 => parts.for_each(|part| out.extend_from_slice(&part[..4])),
+        8 => parts.for_each(|part| out.extend_from_slice(&part[..8])),
+        _ => parts.for_each(|part| out.extend_from_slice(part)),
+    }
+}
+
+impl Rows for FieldRows {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn nullable(&self) -> bool {
+        self.missing.finds_rows() || self.part.datatype.is_boolean() || self.part.datatype.is_reference()
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let count = count_of(&range, self.len, self.dataset.path())?;
+        if self.part.offset.checked_add(self.part.datatype.size).is_none_or(|end| end > self.stride) {
+            return Err(self.unsupported("a field lies outside its compound".into()));
+        }
+        let bytes = (count as u64).checked_mul(self.part.datatype.size);
+        let limit = self.dataset.file().store().max_chunk();
+        let bytes = match bytes.and_then(|bytes| usize::try_from(bytes).ok()) {
+            Some(bytes) if bytes as u64 <= limit => bytes,
+            _ => {
+                return Err(Error::TooLarge {
+                    path: self.dataset.path().to_owned(),
+                    what: format!("{count} elements of {} bytes", self.part.datatype.size),
+                    bytes: bytes.unwrap_or(u64::MAX),
+                    limit,
+                    option: "--max-chunk",
+                });
+            }
+        };
+        let (array, oddities) = if self.leads_elsewhere() {
+            self.looked_up(&range, interrupt)?
+        } else {
+            let (mut part, mut tile) = (Vec::with_capacity(bytes), Vec::new());
+            let (size, element) = (self.part.datatype.size as usize, self.dataset.element_size());
+            self.tiles(&range, |_, elements, offset, stride| {
+                interrupt.check()?;
+                // No longer than a tile, or than the elements that the part lies in.
+                tile.resize(((elements.end - elements.start) * element) as usize, 0);
+                self.dataset.read_bytes(elements.start * element, &mut tile, interrupt)?;
+                gather(&tile, offset, stride, size, &mut part);
+                Ok(())
+            })?;
+            let mut oddities = Oddities::new();
+            let part = MutableBuffer::from(part).into();
+            (self.decoded(range.start, part, count, &Memory(&[]), &mut oddities)?, oddities)
+        };
+        self.tally.add(range, &oddities);
+        Ok(array)
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        None
+    }
+
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        Err(self.unsupported("the parts of rows do not lie together".into()))
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.dataset.natural_rows()
+    }
+}
