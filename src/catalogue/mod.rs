@@ -30,6 +30,22 @@ pub struct ObjectId {
     pub address: u64,
 }
 
+/// A column: an object, or a field of it. A path only displays one: hard links give an object several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ColumnId {
+    /// The dataset or group that holds the column.
+    pub object: ObjectId,
+    /// 0 for the whole element; `k + 1` for field `k` of a compound.
+    pub field: u32,
+}
+
+impl ColumnId {
+    /// The column of whole elements.
+    pub fn whole(object: ObjectId) -> Self {
+        Self { object, field: 0 }
+    }
+}
+
 /// Facts about a whole file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileInfo {

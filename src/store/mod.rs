@@ -28,11 +28,12 @@ pub mod statistics;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chunked::{Block, ChunkKey, HeldMap, Threads};
+use chunked::{ChunkKey, HeldMap, Threads};
 use dataset::HeldMappings;
 use file::Saver;
 use heap::Collections;
-use learnt::{Decisions, Learner};
+use learnt::Decisions;
+use memory::Block;
 
 pub use counters::{Counter, Stats};
 pub(crate) use dataset::count_of;
@@ -42,7 +43,7 @@ pub use decode::{Count, Tally};
 pub use error::Error;
 pub use file::File;
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
-pub use learnt::{Kept, pass};
+pub use learnt::{Content, Kept, Learner, Observed, Opening, pass};
 pub use memory::{Budget, Buffer, Cache, Lent, Reservation, Shortage};
 pub use rows::{RowRange, Rows};
 pub use span::{Span, StoredRun};

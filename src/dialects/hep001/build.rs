@@ -8,7 +8,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::attributes::{any, boolean, references, strings, text, unsigned};
 use super::columns::{self, Candidate, Kind};
 use super::{consistency, indexes};
-use crate::catalogue::{self, Group, Object, ObjectId, attribute, join};
+use crate::catalogue::{self, ColumnId, Group, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
 use crate::store::statistics::Observed;
 use crate::store::{DatasetRows, File};
@@ -293,7 +293,10 @@ fn column(
         (Ok(content), Some(rows)) => content.len() == rows,
         _ => false,
     };
-    let learner = content.as_ref().ok().and_then(|content| parts.file.learner(&path, candidate.id, content.as_ref()));
+    let learner = content
+        .as_ref()
+        .ok()
+        .and_then(|content| parts.file.learner(&path, ColumnId::whole(candidate.id), content.as_ref()));
     let content = content.map(|content| match &learner {
         Some(learner) => Arc::new(Observed::new(content, learner.clone())),
         None => content,

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Block, Chunks, How, Place};
+use super::{Chunks, How, Place};
 use crate::codec::Prefix;
 use crate::source::Interrupt;
+use crate::store::memory::Block;
 use crate::store::{Error, Lent};
 
 /// A chunk smaller than this is decoded whole: that takes some milliseconds, and then it is there.

@@ -15,9 +15,8 @@ use crate::catalogue::{Chunk, ChunkMap, Datatype, ObjectId, PACKED_CHUNK};
 use crate::codec::{Missing, Pipeline, Scratch};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
-use crate::store::memory::{Buffer, Leased, Reservation};
-use crate::store::span::WORTH_A_SPAN;
-use crate::store::{Error, File, Lent, Span, StoredRun};
+use crate::store::memory::{Block, Leased, Reservation, WORTH_A_SPAN};
+use crate::store::{Error, File, Lent, Span};
 
 pub(super) use fill::Fill;
 pub(super) use grid::Grid;
@@ -36,7 +35,7 @@ const KEPT_PART: u64 = 16;
 
 /// What a decoded chunk is cached under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::store) struct ChunkKey {
+pub(super) struct ChunkKey {
     /// The opening of the file.
     pub file: u64,
     pub object: ObjectId,
@@ -44,24 +43,16 @@ pub(in crate::store) struct ChunkKey {
     pub chunk: u64,
 }
 
-/// The bytes of a whole chunk, or of a stretch of them.
-#[derive(Debug)]
-pub(in crate::store) struct Block {
-    pub bytes: Buffer,
-    /// What the descriptors in `bytes` lead to, where a worker gave both.
-    pub heap: Option<(Vec<u8>, Reservation)>,
-}
-
 /// A chunk map and its part of the budget.
 #[derive(Debug)]
-pub(in crate::store) struct HeldMap {
+pub(super) struct HeldMap {
     pub map: ChunkMap,
     pub _held: Reservation,
 }
 
 /// How the bytes of a chunk are had.
 #[derive(Debug)]
-pub(in crate::store) enum How {
+pub(super) enum How {
     /// Read from the file and decoded here.
     Stored { pipeline: Pipeline, partial_unfiltered: bool },
     /// Asked of the worker.
@@ -73,7 +64,7 @@ pub(in crate::store) enum How {
 
 /// A dataset in chunks.
 #[derive(Debug)]
-pub(in crate::store) struct Chunks {
+pub(super) struct Chunks {
     pub file: Arc<File>,
     pub path: String,
     pub id: ObjectId,
@@ -90,7 +81,7 @@ pub(in crate::store) struct Chunks {
 
 /// Where a chunk is.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::store) enum Place {
+pub(super) enum Place {
     Missing,
     /// In the file as it is, from this byte on.
     Plain(Chunk),
@@ -181,7 +172,7 @@ impl Chunks {
             Place::Filtered(..) => {}
             Place::Plain(chunk) if fits && within.saturating_add(length as u64) <= chunk.size => {
                 let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
-                return Lent::read(&self.file, address, length);
+                return self.file.opening().lend(address, length);
             }
             _ => return Ok(None),
         }
@@ -216,7 +207,7 @@ impl Chunks {
                 if size >= WORTH_A_SPAN as u64 && within.saturating_add(of_chunk as u64) <= chunk.size =>
             {
                 let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
-                Ok(StoredRun::span(&self.file, address, of_chunk))
+                Ok(self.file.opening().span(address, of_chunk))
             }
             _ => Ok(Span::Made(if size < WORTH_A_SPAN as u64 { length } else { of_chunk })),
         }

@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use super::{Block, Chunks, How, Place};
+use super::{Chunks, How, Place};
 use crate::catalogue::ChunkMap;
 use crate::source::{Interrupt, Interrupted};
+use crate::store::memory::Block;
 use crate::store::{Error, Store};
 
 /// Decoding is handed to a thread in portions of about this many bytes: below it, handing over costs more than it gains.

@@ -1,12 +1,13 @@
 //! Chunks that only libhdf5 can read: asked of the worker in bounded pieces.
 
 use super::grid::{Area, boxes};
-use super::{Block, Chunks, How};
+use super::{Chunks, How};
 use crate::catalogue::{Elements, product};
 use crate::h5::{self, Region};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Error;
 use crate::store::heap::{Move, relocate};
+use crate::store::memory::Block;
 
 /// Bytes of elements asked for at once: half of what an answer may have, leaving room for what they lead to.
 const REQUEST: u64 = 8 << 20;

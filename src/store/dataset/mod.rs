@@ -13,7 +13,7 @@ use crate::codec::{Pipeline, unavailable};
 use crate::source::Interrupt;
 use crate::store::chunked::{Chunks, Fill, Grid, How, worker};
 use crate::store::heap::{ElementBatch, Heap, IN_MEMORY, Move, relocate};
-use crate::store::{Decoder, Error, File, Lent, Span, StoredRun};
+use crate::store::{Decoder, Error, File, Lent, Span};
 
 pub(super) use mapped::HeldMappings;
 use mapped::{Mapped, Virtual};
@@ -266,7 +266,7 @@ impl Dataset {
         let Some(end) = offset.checked_add(length as u64).filter(|end| *end <= self.bytes) else { return Ok(None) };
         let lent = match self.way(interrupt)? {
             Way::Run(address) => match address.checked_add(offset) {
-                Some(address) => Lent::read(&self.file, address, length),
+                Some(address) => self.file.opening().lend(address, length),
                 None => return Ok(None),
             },
             Way::Mapped(mapped) => return mapped.lend(offset, length, interrupt),
@@ -289,7 +289,7 @@ impl Dataset {
             return Ok(Span::Made(length));
         }
         let span = match self.way(interrupt)? {
-            Way::Run(address) => StoredRun::span(&self.file, self.place(address, offset)?, length),
+            Way::Run(address) => self.file.opening().span(self.place(address, offset)?, length),
             Way::Mapped(mapped) => return mapped.span(offset, length, interrupt),
             Way::Chunks(chunks) if chunks.grid.is_line() => {
                 let span = chunks.span(offset, length, interrupt)?;
@@ -419,7 +419,7 @@ impl Dataset {
         Ok(memory)
     }
 
-    pub(in crate::store) fn fill_value(&self) -> &Result<Fill, String> {
+    pub(super) fn fill_value(&self) -> &Result<Fill, String> {
         &self.fill
     }
 

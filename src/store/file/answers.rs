@@ -193,7 +193,7 @@ impl File {
             Ok(bytes) if bytes.len() <= LARGE_MAP => self.remember(Asked::Chunks(id), &bytes),
             // At once: it takes a part of the time that asking took, and a process that ends soon would leave it half done.
             Ok(bytes) if bytes.len() <= LARGEST_MAP => {
-                self.put(&what, &bytes);
+                self.opening.put(&what, &bytes);
             }
             _ => {}
         }
@@ -253,7 +253,7 @@ impl File {
             }
         }
         if let Some(entry) = encode(self.info(), &all) {
-            self.put(what, &entry);
+            self.opening.put(what, &entry);
         }
     }
 }

@@ -14,8 +14,6 @@
 mod collection;
 mod collections;
 mod layout;
-mod references;
-mod regions;
 mod relocate;
 
 use std::ops::Range;
@@ -27,7 +25,7 @@ use crate::store::{Error, File};
 use collection::Collection;
 pub(super) use collections::Collections;
 pub(super) use layout::little_endian;
-pub(super) use relocate::{Move, relocate};
+pub(super) use relocate::{ATTRIBUTE, Move, REGION, relocate};
 
 /// Marks the index of a descriptor whose address is a position in memory.
 pub(super) const IN_MEMORY: u32 = 1 << 31;
@@ -147,7 +145,7 @@ enum Target {
 }
 
 impl Heap {
-    pub(in crate::store) fn new(file: Arc<File>, file_number: u32, memory: Arc<[u8]>, interrupt: Interrupt) -> Self {
+    pub(super) fn new(file: Arc<File>, file_number: u32, memory: Arc<[u8]>, interrupt: Interrupt) -> Self {
         Self { file, file_number, memory, interrupt }
     }
 
