@@ -78,8 +78,8 @@ impl StoredRun {
 
     /// Counts the bytes as passed on by the kernel, under a lease.
     pub fn count_passed_on(&self, _: &Lease) {
-        let stats = self.store.stats();
-        stats.bytes_read.add(self.length as u64);
-        stats.bytes_passed_on.add(self.length as u64);
+        let counters = self.store.counters();
+        counters.bytes_read.add(self.length as u64);
+        counters.bytes_passed_on.add(self.length as u64);
     }
 }

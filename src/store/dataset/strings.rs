@@ -127,7 +127,8 @@ impl StoredStrings {
             let elements = self.dataset.read_elements(first..last, interrupt)?;
             let mut cursor = elements.heap.cursor();
             for (row, descriptor) in (first..).zip(elements.bytes.chunks_exact(width)) {
-                let (bytes, place) = cursor.place(descriptor, 1).map_err(|cause| cause.at(self.dataset.path(), row))?;
+                let (bytes, place) =
+                    cursor.locate(descriptor, 1).map_err(|cause| cause.at(self.dataset.path(), row))?;
                 if run.has_room(place.len()) {
                     run.push(bytes, place);
                     continue;

@@ -37,7 +37,7 @@ impl File {
         let info = match known {
             Some(info) => info,
             None => {
-                store.stats().catalogue_asked.add(1);
+                store.counters().catalogue_asked.add(1);
                 client.file(interrupt)?
             }
         };

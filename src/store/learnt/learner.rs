@@ -217,9 +217,9 @@ impl Learner {
         }
         counted.1 = state.blocks.known() - before;
         if let Some(opening) = self.opening.upgrade() {
-            let stats = opening.store().stats();
-            stats.rows_observed.add(counted.0);
-            stats.blocks_learnt.add(counted.1);
+            let counters = opening.store().counters();
+            counters.rows_observed.add(counted.0);
+            counters.blocks_learnt.add(counted.1);
         }
         let finished = state.blocks.is_complete() && counted.1 > 0;
         finished.then(|| std::mem::replace(&mut state.blocks, Blocks::new(self.kind, self.rows)))
@@ -237,7 +237,7 @@ impl Learner {
         if let (Some(opening), Some(bytes)) = (opening, bytes) {
             let kept = opening.keep(&self.what, &bytes);
             self.kept.set(kept).ok();
-            opening.store().stats().statistics_kept.add(u64::from(kept));
+            opening.store().counters().statistics_kept.add(u64::from(kept));
         }
     }
 
@@ -245,7 +245,7 @@ impl Learner {
         let Some(opening) = self.opening.upgrade() else { return };
         let blocks = opening.kept(&self.what).and_then(|bytes| format::decode(&bytes, self.kind, self.rows));
         if let Some(blocks) = blocks {
-            opening.store().stats().statistics_loaded.add(1);
+            opening.store().counters().statistics_loaded.add(1);
             self.kept.set(true).ok();
             self.complete.set(Arc::new(Statistics::new(blocks))).ok();
         }

@@ -122,7 +122,7 @@ impl Opening {
     /// As [`Source::read_at`].
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
         self.source.read_at(offset, out)?;
-        self.store.stats().bytes_read.add(out.len() as u64);
+        self.store.counters().bytes_read.add(out.len() as u64);
         Ok(())
     }
 
@@ -132,7 +132,7 @@ impl Opening {
     /// As [`Source::append_at`].
     pub fn append_at(&self, offset: u64, length: usize, out: &mut Vec<u8>) -> Result<(), Error> {
         self.source.append_at(offset, length, out)?;
-        self.store.stats().bytes_read.add(length as u64);
+        self.store.counters().bytes_read.add(length as u64);
         Ok(())
     }
 
@@ -165,7 +165,7 @@ impl Opening {
             return None;
         }
         let found = self.store.kept().get(&self.source.identity(), what)?;
-        self.store.stats().kept_found.add(1);
+        self.store.counters().kept_found.add(1);
         Some(found)
     }
 
@@ -173,7 +173,7 @@ impl Opening {
     /// where the source may have changed since it was opened.
     pub fn keep(&self, what: &str, bytes: &[u8]) -> bool {
         let kept = self.put(what, bytes);
-        self.store.stats().kept_written.add(u64::from(kept));
+        self.store.counters().kept_written.add(u64::from(kept));
         kept
     }
 

@@ -366,7 +366,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
             }
         }
         if let Some(keeper) = &self.keeper {
-            keeper.file.store().stats().passes.add(1);
+            keeper.file.store().counters().passes.add(1);
         }
         Ok(())
     }
