@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hepfs::catalogue::{Class, Datatype, Layout, Object};
+use hepfs::catalogue::{Class, ColumnId, Datatype, Layout, Object};
 use hepfs::h5::{self, Client};
 use hepfs::source::{Interrupt, Source};
 use hepfs::store::statistics::Observed;
@@ -715,7 +715,7 @@ fn statistics_are_shown_by_the_next_store() {
             .unwrap();
         let id = dataset.description().id;
         let rows: Arc<dyn Rows> = Arc::new(DatasetRows::plain(Arc::new(dataset), u64::MAX));
-        let learner = file.learner(&name, id, rows.as_ref()).unwrap();
+        let learner = file.learner(&name, ColumnId::whole(id), rows.as_ref()).unwrap();
         let shown = learner.shown().is_some();
         if read {
             let observed = Observed::new(rows.clone(), learner.clone());

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -157,6 +157,22 @@ pub enum Padding {
     NullPadded,
     /// Filled with spaces, as Fortran does.
     SpacePadded,
+}
+
+impl Padding {
+    /// Strips the padding off a string's place.
+    pub fn strip(self, bytes: &[u8]) -> &[u8] {
+        match self {
+            Padding::NullTerminated => &bytes[..bytes.find_byte(0).unwrap_or(bytes.len())],
+            Padding::NullPadded => trim_end(bytes, 0),
+            // Producers in C terminate even these; Fortran fills them with spaces.
+            Padding::SpacePadded => trim_end(trim_end(bytes, 0), b' '),
+        }
+    }
+}
+
+fn trim_end(bytes: &[u8], byte: u8) -> &[u8] {
+    &bytes[..bytes.iter().rposition(|b| *b != byte).map_or(0, |last| last + 1)]
 }
 
 /// Declared character set (`H5T_cset_t`). Producers often declare ASCII and write UTF-8.
@@ -347,5 +363,14 @@ mod tests {
         // And the bound is the same the next time.
         let bytes = postcard::to_stdvec(&nested(63)).unwrap();
         assert!(postcard::from_bytes::<Datatype>(&bytes).is_ok());
+    }
+
+    #[test]
+    fn padding_is_stripped_as_h5t_str_t_says() {
+        assert_eq!(Padding::NullTerminated.strip(b"ab\0cd\0"), b"ab");
+        assert_eq!(Padding::NullPadded.strip(b"ab\0cd\0\0"), b"ab\0cd");
+        assert_eq!(Padding::SpacePadded.strip(b" ab  "), b" ab");
+        assert_eq!(Padding::NullPadded.strip(b"\0\0"), b"");
+        assert_eq!(Padding::NullTerminated.strip(b"full"), b"full");
     }
 }

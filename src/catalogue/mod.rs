@@ -30,13 +30,20 @@ pub struct ObjectId {
     pub address: u64,
 }
 
-/// What tells a column from all others of a file.
+/// A column: an object, or a field of it. A path only displays one: hard links give an object several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ColumnId {
-    /// The object that its elements lie in.
+    /// The dataset or group that holds the column.
     pub object: ObjectId,
-    /// 0 for whole elements, k + 1 for the k-th field of a compound or place of a row.
+    /// 0 for the whole element; `k + 1` for field `k` of a compound.
     pub field: u32,
+}
+
+impl ColumnId {
+    /// The column of whole elements.
+    pub fn whole(object: ObjectId) -> Self {
+        Self { object, field: 0 }
+    }
 }
 
 /// Facts about a whole file.

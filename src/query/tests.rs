@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 use proptest::prelude::*;
 
 use super::{Bound, Condition, Operator, Predicate, SelectedRows, Selection, expression, path};
-use crate::catalogue::ObjectId;
+use crate::catalogue::{ColumnId, ObjectId};
 use crate::source::Interrupt;
 use crate::store::memory::Memory;
 use crate::store::statistics::Learner;
@@ -35,7 +35,8 @@ fn column(name: &str, array: ArrayRef, chunk: Option<u64>, known: bool) -> (Colu
         Some(rows_of_chunk) => rows.natural(rows_of_chunk),
         None => rows,
     });
-    let learner = Learner::new(&Weak::new(), name, ObjectId { file: 0, address: 0 }, rows.as_ref()).filter(|_| known);
+    let learner = Learner::new(&Weak::new(), name, ColumnId::whole(ObjectId { file: 0, address: 0 }), rows.as_ref())
+        .filter(|_| known);
     if let Some(learner) = &learner {
         learner.observe(0, all.as_ref());
     }

@@ -20,7 +20,7 @@ impl Counter {
 
 /// Counts since the store was made.
 #[derive(Debug, Default)]
-pub struct Stats {
+pub struct Counters {
     /// Chunks decoded.
     pub chunks_decoded: Counter,
     /// Bytes that decoding gave.
@@ -61,7 +61,7 @@ pub struct Stats {
     pub kept_written: Counter,
 }
 
-impl Stats {
+impl Counters {
     /// Every count with its name, as `.hepfs/stats` shows them.
     pub fn table(&self) -> [(&'static str, u64); 19] {
         [

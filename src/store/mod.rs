@@ -3,11 +3,25 @@
 //! | part | what it is |
 //! | --- | --- |
 //! | [`Store`] | one for a process: budget, caches, threads that decode ahead, counters |
-//! | [`File`] | an opened HDF5 file |
+//! | [`Rows`] | what a column is made of |
+//! | [`Opening`] | one opening of a source of any format, and what is learnt of it |
+//! | [`File`] | an opened HDF5 file: an opening, its worker, what the worker said |
 //! | [`Dataset`] | its elements as one line of bytes, whatever their rank and layout |
 //! | [`ElementBatch`] | elements with what their variable-length parts lead to |
-//! | [`Rows`] | what a column is made of |
+//!
+//! The rooms, lowest first; a room imports from those above it in this table:
+//!
+//! | room | what is in it |
+//! | --- | --- |
+//! | `memory` | the budget, buffers, caches, bytes lent |
 //! | [`statistics`] | least and greatest values, missing rows and NaN by blocks of rows |
+//! | `rows` | the trait |
+//! | `learnt` | openings, [passes](pass), learners, the user's cache folder |
+//! | `file` | the HDF5 file and what its worker said |
+//! | `heap` | what variable-length elements lead to |
+//! | [`decode`] | stored bytes become Arrow arrays |
+//! | `chunked` | chunk maps, grids, decoding, prefetch |
+//! | `dataset` | datasets of any layout, and rows of their elements |
 //!
 //! libhdf5 is asked where chunks lie (once for a dataset) and for what only it can read; everything else is `pread` and
 //! [codecs](crate::codec) on our own threads.
@@ -28,13 +42,14 @@ pub mod statistics;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chunked::{Block, ChunkKey, HeldMap, Threads};
+use chunked::{ChunkKey, HeldMap, Threads};
 use dataset::HeldMappings;
 use file::Saver;
 use heap::Collections;
-use learnt::{Decisions, Learner};
+use learnt::Decisions;
+use memory::Block;
 
-pub use counters::{Counter, Stats};
+pub use counters::{Counter, Counters};
 pub(crate) use dataset::count_of;
 pub use dataset::{Dataset, DatasetRows, FieldRows, Part, Reach, StoredStrings};
 pub use decode as arrow;
@@ -42,7 +57,7 @@ pub use decode::{Count, Tally};
 pub use error::Error;
 pub use file::File;
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
-pub use learnt::{Kept, pass};
+pub use learnt::{Content, Kept, Learner, Observed, Opening, pass};
 pub use memory::{Budget, Buffer, Cache, Lent, Reservation, Shortage};
 pub use rows::{RowRange, Rows};
 pub use span::{Span, StoredRun};
@@ -69,7 +84,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            cache_size: (memory() / 4).min(1 << 30),
+            cache_size: (machine_memory() / 4).min(1 << 30),
             max_chunk: 1 << 30,
             threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
             decoder: Decoder::Own,
@@ -88,13 +103,16 @@ pub enum Decoder {
     Library,
 }
 
-/// Bytes of memory of this machine; 4 GiB where it does not say.
-pub fn memory() -> u64 {
+/// Reads how many bytes of RAM this machine has; 4 GiB where it does not say.
+pub fn machine_memory() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = total.and_then(|rest| rest.trim().strip_suffix("kB")).and_then(|kib| kib.trim().parse::<u64>().ok());
     kib.map_or(4 << 30, |kib| kib.saturating_mul(1024))
 }
+
+/// [`machine_memory`] under its former name.
+pub use machine_memory as memory;
 
 /// Everything that is kept of all files, under one memory budget.
 #[derive(Debug)]
@@ -111,7 +129,7 @@ pub struct Store {
     kept: Kept,
     saver: Saver,
     decisions: Decisions,
-    stats: Stats,
+    counters: Counters,
 }
 
 impl Store {
@@ -128,7 +146,7 @@ impl Store {
             kept: options.kept_folder.clone().map_or_else(Kept::none, |folder| Kept::new(folder, options.kept_size)),
             saver: Saver::default(),
             decisions: Decisions::default(),
-            stats: Stats::default(),
+            counters: Counters::default(),
             budget,
             options,
         })
@@ -140,8 +158,13 @@ impl Store {
     }
 
     /// Counts since the store was made.
-    pub fn stats(&self) -> &Stats {
-        &self.stats
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// [`Store::counters`] under its former name.
+    pub fn stats(&self) -> &Counters {
+        &self.counters
     }
 
     /// Bytes of the largest chunk that is decoded.

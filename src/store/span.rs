@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{File, Lent};
+use super::memory::WORTH_A_SPAN;
+use super::{Lent, Store};
 use crate::source::{Lease, Source};
-
-/// Fewer bytes than this are copied: to refer to them costs more.
-pub(super) const WORTH_A_SPAN: usize = 64 << 10;
 
 /// The beginning of a range of bytes, as far as it lies in one place. Never empty, nor longer than the range.
 #[derive(Clone, Debug)]
@@ -31,26 +29,27 @@ impl Span {
     }
 }
 
-/// Bytes of an HDF5 file that follow each other and are shown as they are stored.
+/// Bytes of a source that follow each other and are shown as they are stored.
 #[derive(Clone, Debug)]
 pub struct StoredRun {
-    file: Arc<File>,
+    source: Arc<Source>,
+    store: Arc<Store>,
     address: u64,
     length: usize,
 }
 
 impl StoredRun {
-    /// The span of `length` bytes from byte `address` of the file on.
-    pub(super) fn span(file: &Arc<File>, address: u64, length: usize) -> Span {
+    /// The span of `length` bytes from byte `address` of the source on.
+    pub(super) fn span(source: &Arc<Source>, store: &Arc<Store>, address: u64, length: usize) -> Span {
         if length < WORTH_A_SPAN {
             return Span::Made(length);
         }
-        Span::Stored(Self { file: file.clone(), address, length })
+        Span::Stored(Self { source: source.clone(), store: store.clone(), address, length })
     }
 
-    /// The file.
+    /// The source.
     pub fn source(&self) -> &Arc<Source> {
-        self.file.source()
+        &self.source
     }
 
     /// Its first byte.
@@ -70,7 +69,7 @@ impl StoredRun {
     /// `next`, where it does not.
     pub fn join(&mut self, next: StoredRun) -> Result<(), StoredRun> {
         let end = self.address.checked_add(self.length as u64);
-        if !Arc::ptr_eq(&self.file, &next.file) || end != Some(next.address) {
+        if !Arc::ptr_eq(&self.source, &next.source) || end != Some(next.address) {
             return Err(next);
         }
         self.length += next.length;
@@ -79,8 +78,8 @@ impl StoredRun {
 
     /// Counts the bytes as passed on by the kernel, under a lease.
     pub fn count_passed_on(&self, _: &Lease) {
-        let stats = self.file.store().stats();
-        stats.bytes_read.add(self.length as u64);
-        stats.bytes_passed_on.add(self.length as u64);
+        let counters = self.store.counters();
+        counters.bytes_read.add(self.length as u64);
+        counters.bytes_passed_on.add(self.length as u64);
     }
 }

@@ -103,7 +103,7 @@ pub struct Column {
 impl Column {
     /// The column, whose statistics are learnt from all that is read of it; as it is where it can have none.
     pub fn observed(self, file: &Arc<File>) -> Self {
-        let learner = self.rows.as_ref().ok().and_then(|rows| file.learner(&self.path, self.id.object, rows.as_ref()));
+        let learner = self.rows.as_ref().ok().and_then(|rows| file.learner(&self.path, self.id, rows.as_ref()));
         let rows = self.rows.map(|rows| match &learner {
             Some(learner) => Arc::new(Observed::new(rows, learner.clone())),
             None => rows,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Attribute, ObjectId};
 use crate::store::statistics::Learner;
-use crate::store::{Dataset, File, Rows};
+use crate::store::{Dataset, Opening, Rows};
 
 /// A search index as the file declares it. It is untrusted.
 #[derive(Clone, Debug)]
@@ -57,8 +57,8 @@ pub struct IndexForm {
     pub path: String,
     /// The index and its column.
     pub objects: [ObjectId; 2],
-    /// The file that both lie in.
-    pub file: Arc<File>,
+    /// The opened file that both lie in.
+    pub file: Arc<Opening>,
     /// Name of the column.
     pub column: BString,
     /// The column's rows as they are shown: whoever reads them teaches `learner`.

@@ -209,7 +209,7 @@ fn column(
     Column {
         name: candidate.name.clone(),
         path,
-        id: ColumnId { object: candidate.id, field: 0 },
+        id: ColumnId::whole(candidate.id),
         is_label,
         in_table,
         stored_strings,

@@ -67,7 +67,7 @@ impl Subject<'_> {
         Ok(IndexForm {
             path: self.path.to_owned(),
             objects: [self.dataset.id, dataset.id],
-            file: parts.file.clone(),
+            file: parts.file.opening().clone(),
             column: self.column.name.clone(),
             shown: shown.clone(),
             learner: self.column.learner.clone(),

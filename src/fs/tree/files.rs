@@ -120,7 +120,7 @@ impl Files {
         // What somebody takes on trust is nobody else's.
         let trusting = if self.opened.context().trust == Trust::Trust { " trusting" } else { "" };
         let rows = self.selection.as_ref().map(|selection| format!("{trusting} where/{selection}")).unwrap_or_default();
-        Keeper { file: self.opened.file().clone(), what: format!("{} {:?}{rows} {what}", self.path, self.id) }
+        Keeper { file: self.opened.file().opening().clone(), what: format!("{} {:?}{rows} {what}", self.path, self.id) }
     }
 
     /// A file of a dataset that is a table by itself.

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Block, Chunks, How, Place};
+use super::{ChunkReader, Chunks, StoredChunk};
 use crate::codec::Prefix;
 use crate::source::Interrupt;
+use crate::store::memory::Block;
 use crate::store::{Error, Lent};
 
 /// A chunk smaller than this is decoded whole: that takes some milliseconds, and then it is there.
@@ -22,10 +23,12 @@ impl Chunks {
     ///
     /// Beginnings are not kept. All of them together may cost as much as the whole chunk, which is then decoded and kept:
     /// whoever comes again and again pays at most twice.
-    pub fn beginning(&self, place: Place, end: u64, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+    pub fn beginning(&self, found: StoredChunk, end: u64, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let size = self.grid.chunk_bytes();
         let store = self.file.store();
-        let (Place::Filtered(chunk, mask), How::Stored { pipeline, .. }) = (place, &self.how) else { return Ok(None) };
+        let (StoredChunk::Filtered(chunk, mask), ChunkReader::Own { pipeline, .. }) = (found, &self.reader) else {
+            return Ok(None);
+        };
         let is_worthwhile = size >= LARGE && end <= size / PART && size <= store.max_chunk();
         if !is_worthwhile || !pipeline.has_prefix(mask) || store.chunks().get(&self.key(chunk.index)).is_some() {
             return Ok(None);
@@ -33,7 +36,7 @@ impl Chunks {
         if self.begun.fetch_add(end, Ordering::Relaxed).saturating_add(end) > size {
             return Ok(None);
         }
-        let [_, stored, ..] = self.sizes(&chunk, place)?;
+        let [_, stored, ..] = self.sizes(&chunk, found)?;
         // Neither passes 2^128, and the result is not more than the stored size.
         let share = (stored as u128 * u128::from(end) / u128::from(size)) as u64;
         let mut take = stored.min(share.saturating_mul(2).saturating_add(SPARE) as usize);
@@ -46,8 +49,8 @@ impl Chunks {
             drop((input, lease));
             match decoded {
                 Prefix::Done => {
-                    store.stats().misses.add(1);
-                    store.stats().bytes_decoded.add(end);
+                    store.counters().misses.add(1);
+                    store.counters().bytes_decoded.add(end);
                     return Ok(Lent::new(Arc::new(Block { bytes, heap: None }), 0..end as usize));
                 }
                 Prefix::MoreInput if take < stored => take = stored.min(take.saturating_mul(4)),

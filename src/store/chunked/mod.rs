@@ -4,27 +4,28 @@ mod beginning;
 mod fill;
 mod grid;
 mod prefetch;
+mod stored;
 mod streams;
+mod threads;
 pub(super) mod worker;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use crate::catalogue::{Chunk, ChunkMap, Datatype, ObjectId, PACKED_CHUNK};
-use crate::codec::{Missing, Pipeline, Scratch};
+use crate::catalogue::{ChunkMap, Datatype, ObjectId};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
-use crate::store::memory::{Buffer, Leased, Reservation};
-use crate::store::span::WORTH_A_SPAN;
-use crate::store::{Error, File, Lent, Span, StoredRun};
+use crate::store::memory::{Block, WORTH_A_SPAN};
+use crate::store::{Error, File, Lent, Span};
 
 pub(super) use fill::Fill;
 pub(super) use grid::Grid;
 use grid::{Run, Within};
-use prefetch::Ahead;
+use prefetch::Prefetch;
+pub(super) use stored::{ChunkReader, HeldMap, StoredChunk};
 use streams::Streams;
-pub(super) use streams::Threads;
+pub(super) use threads::Threads;
 
 /// A run shorter than this in a chunk stored as it is comes through the cache: a system call for each would cost more
 /// than reading the whole chunk once.
@@ -36,7 +37,7 @@ const KEPT_PART: u64 = 16;
 
 /// What a decoded chunk is cached under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::store) struct ChunkKey {
+pub(super) struct ChunkKey {
     /// The opening of the file.
     pub file: u64,
     pub object: ObjectId,
@@ -44,42 +45,15 @@ pub(in crate::store) struct ChunkKey {
     pub chunk: u64,
 }
 
-/// The bytes of a whole chunk, or of a stretch of them.
-#[derive(Debug)]
-pub(in crate::store) struct Block {
-    pub bytes: Buffer,
-    /// What the descriptors in `bytes` lead to, where a worker gave both.
-    pub heap: Option<(Vec<u8>, Reservation)>,
-}
-
-/// A chunk map and its part of the budget.
-#[derive(Debug)]
-pub(in crate::store) struct HeldMap {
-    pub map: ChunkMap,
-    pub _held: Reservation,
-}
-
-/// How the bytes of a chunk are had.
-#[derive(Debug)]
-pub(in crate::store) enum How {
-    /// Read from the file and decoded here.
-    Stored { pipeline: Pipeline, partial_unfiltered: bool },
-    /// Asked of the worker.
-    Worker {
-        /// The filter without a codec that is the reason.
-        filter: Option<Missing>,
-    },
-}
-
 /// A dataset in chunks.
 #[derive(Debug)]
-pub(in crate::store) struct Chunks {
+pub(super) struct Chunks {
     pub file: Arc<File>,
     pub path: String,
     pub id: ObjectId,
     pub datatype: Datatype,
     pub grid: Grid,
-    pub how: How,
+    pub reader: ChunkReader,
     pub fill: Arc<Result<Fill, String>>,
     pub streams: Streams,
     /// Bytes of beginnings decoded since a whole chunk was.
@@ -88,38 +62,27 @@ pub(in crate::store) struct Chunks {
     snapshot: OnceLock<Arc<HeldMap>>,
 }
 
-/// Where a chunk is.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::store) enum Place {
-    Missing,
-    /// In the file as it is, from this byte on.
-    Plain(Chunk),
-    /// In the file, filtered.
-    Filtered(Chunk, u32),
-    Worker,
-}
-
 impl Chunks {
     pub fn new(
         file: Arc<File>,
         path: String,
         (id, datatype): (ObjectId, Datatype),
         grid: Grid,
-        how: How,
+        reader: ChunkReader,
         fill: Arc<Result<Fill, String>>,
     ) -> Self {
         let (streams, begun, snapshot) = (Streams::default(), AtomicU64::new(0), OnceLock::new());
-        Self { file, path, id, datatype, grid, how, fill, streams, begun, snapshot }
+        Self { file, path, id, datatype, grid, reader, fill, streams, begun, snapshot }
     }
 
     /// Fills `out` from byte `offset` of all elements on.
     pub fn read(self: &Arc<Self>, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
         let map = self.map(interrupt)?;
         let map = map.as_deref().map(|held| &held.map);
-        let mut ahead = self.plan_ahead(map, offset, out.len() as u64)?;
+        let mut prefetch = self.plan_prefetch(map, offset, out.len() as u64)?;
         self.grid.visit(offset, out.len() as u64, |index, runs| {
             interrupt.check()?;
-            self.copy(index, map, runs, out, &mut ahead, interrupt)
+            self.copy(index, map, runs, out, &mut prefetch, interrupt)
         })
     }
 
@@ -134,19 +97,19 @@ impl Chunks {
     ) -> Result<(), Error> {
         let map = self.map(interrupt)?;
         let map = map.as_deref().map(|held| &held.map);
-        let mut ahead = self.plan_ahead(map, offset, length as u64)?;
+        let mut prefetch = self.plan_prefetch(map, offset, length as u64)?;
         let size = self.grid.chunk_bytes().max(1);
         let (mut at, end) = (offset, offset.saturating_add(length as u64));
         while at < end {
             interrupt.check()?;
             let (index, within) = (at / size, at % size);
             let count = (size - within).min(end - at);
-            let place = self.place(index, map);
-            if matches!(place, Place::Filtered(..) | Place::Worker) {
-                let chunk = self.decoded(index, (place, map), within + count, &mut ahead, interrupt)?;
+            let found = self.locate(index, map);
+            if matches!(found, StoredChunk::Filtered(..) | StoredChunk::Worker) {
+                let chunk = self.decoded(index, (found, map), within + count, &mut prefetch, interrupt)?;
                 let bytes = chunk.get(within as usize..(within + count) as usize);
                 out.extend_from_slice(bytes.ok_or_else(|| self.outside())?);
-            } else if let Place::Plain(chunk) = place
+            } else if let StoredChunk::Plain(chunk) = found
                 && within.saturating_add(count) <= chunk.size
             {
                 // One run, however short: bringing the whole chunk in for it would cost more.
@@ -156,7 +119,7 @@ impl Chunks {
                 let start = out.len();
                 out.resize(start + count as usize, 0);
                 self.grid.visit(at, count, |index, runs| {
-                    self.copy(index, map, runs, &mut out[start..], &mut ahead, interrupt)
+                    self.copy(index, map, runs, &mut out[start..], &mut prefetch, interrupt)
                 })?;
             }
             at += count;
@@ -176,22 +139,22 @@ impl Chunks {
         }
         let map = self.map(interrupt)?;
         let map = map.as_deref().map(|held| &held.map);
-        let place = self.place(index, map);
-        match place {
-            Place::Filtered(..) => {}
-            Place::Plain(chunk) if fits && within.saturating_add(length as u64) <= chunk.size => {
+        let found = self.locate(index, map);
+        match found {
+            StoredChunk::Filtered(..) => {}
+            StoredChunk::Plain(chunk) if fits && within.saturating_add(length as u64) <= chunk.size => {
                 let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
-                return Lent::read(&self.file, address, length);
+                return self.file.opening().lend(address, length);
             }
             _ => return Ok(None),
         }
-        let mut ahead = self.plan_ahead(map, offset, length as u64)?;
+        let mut prefetch = self.plan_prefetch(map, offset, length as u64)?;
         let Some((stretch, within)) = stretch else {
-            let chunk = self.decoded(index, (place, map), within + length as u64, &mut ahead, interrupt)?;
+            let chunk = self.decoded(index, (found, map), within + length as u64, &mut prefetch, interrupt)?;
             return Ok(chunk.part(within as usize..within as usize + length));
         };
-        ahead.start(self, (offset + length as u64 - 1) / size);
-        let held = self.stretch_block(stretch, map, &ahead, interrupt)?;
+        prefetch.start(self, (offset + length as u64 - 1) / size);
+        let held = self.stretch_block(stretch, map, &prefetch, interrupt)?;
         Ok(held.and_then(|block| Lent::new(block, within as usize..within as usize + length)))
     }
 
@@ -202,8 +165,8 @@ impl Chunks {
         let left_of = |bytes: u64| usize::try_from(bytes - offset % bytes).map_or(length, |left| left.min(length));
         let of_chunk = left_of(size);
         let held = self.map(interrupt)?;
-        match self.place(index, held.as_deref().map(|held| &held.map)) {
-            Place::Filtered(..) => {
+        match self.locate(index, held.as_deref().map(|held| &held.map)) {
+            StoredChunk::Filtered(..) => {
                 let stretch =
                     self.stretch().and_then(|chunks| chunks.checked_mul(size)).map_or(size, |bytes| bytes.max(1));
                 let count = left_of(stretch);
@@ -212,11 +175,11 @@ impl Chunks {
                 }
                 Ok(self.lend(offset, count, interrupt)?.map_or(Span::Made(count), Span::Lent))
             }
-            Place::Plain(chunk)
+            StoredChunk::Plain(chunk)
                 if size >= WORTH_A_SPAN as u64 && within.saturating_add(of_chunk as u64) <= chunk.size =>
             {
                 let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
-                Ok(StoredRun::span(&self.file, address, of_chunk))
+                Ok(self.file.opening().span(address, of_chunk))
             }
             _ => Ok(Span::Made(if size < WORTH_A_SPAN as u64 { length } else { of_chunk })),
         }
@@ -241,19 +204,19 @@ impl Chunks {
         // Within the chunk, as `start` is.
         let range = start as usize..start as usize + length;
         let map = self.map(interrupt)?;
-        let place = self.place(index, map.as_deref().map(|held| &held.map));
-        if !matches!(place, Place::Filtered(..)) {
+        let found = self.locate(index, map.as_deref().map(|held| &held.map));
+        if !matches!(found, StoredChunk::Filtered(..)) {
             return Ok(None);
         }
         let store = self.file.store();
         if let Some(chunks) = self.stretch()
             && let Some(block) = store.stretches().get(&self.key(index / chunks))
         {
-            store.stats().hits.add(1);
+            store.counters().hits.add(1);
             let before = (index % chunks * size) as usize;
             return Ok(Lent::new(block, before + range.start..before + range.end));
         }
-        let block = self.block(index, place, &mut Ahead::default(), interrupt)?;
+        let block = self.block(index, found, &mut Prefetch::default(), interrupt)?;
         if ends {
             store.chunks().remove(&self.key(index));
         }
@@ -286,9 +249,9 @@ impl Chunks {
 
     /// Whether chunks go through filters, or come from the worker.
     pub fn is_decoded(&self) -> bool {
-        match &self.how {
-            How::Stored { pipeline, .. } => !pipeline.is_identity(0),
-            How::Worker { .. } => true,
+        match &self.reader {
+            ChunkReader::Own { pipeline, .. } => !pipeline.is_identity(0),
+            ChunkReader::Worker { .. } => true,
         }
     }
 
@@ -298,21 +261,21 @@ impl Chunks {
         map: Option<&ChunkMap>,
         runs: &mut dyn Iterator<Item = Run>,
         out: &mut [u8],
-        ahead: &mut Ahead,
+        prefetch: &mut Prefetch,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
-        let place = self.place(index, map);
+        let found = self.locate(index, map);
         let mut runs = runs.peekable();
         let long = runs.peek().is_none_or(|run| run.length >= SHORT_RUN || run.length == self.grid.chunk_bytes());
-        match place {
-            Place::Missing => {
+        match found {
+            StoredChunk::Missing => {
                 let fill = self.fill()?;
                 for run in runs {
                     // Elements follow each other in a chunk from its first byte on.
                     fill.write((run.chunk % self.datatype.size.max(1)) as usize, part(out, run)?);
                 }
             }
-            Place::Plain(chunk) if long || !self.is_cacheable() => {
+            StoredChunk::Plain(chunk) if long || !self.is_cacheable() => {
                 for run in runs {
                     let end = run.chunk + run.length;
                     let start = chunk.address.checked_add(run.chunk);
@@ -322,13 +285,13 @@ impl Chunks {
                     }
                 }
             }
-            Place::Plain(_) | Place::Filtered(..) | Place::Worker => {
+            StoredChunk::Plain(_) | StoredChunk::Filtered(..) | StoredChunk::Worker => {
                 // In a line a chunk has one run.
                 let end = match runs.peek() {
                     Some(run) if self.grid.is_line() => run.chunk + run.length,
                     _ => self.grid.chunk_bytes(),
                 };
-                let chunk = self.decoded(index, (place, map), end, ahead, interrupt)?;
+                let chunk = self.decoded(index, (found, map), end, prefetch, interrupt)?;
                 for run in runs {
                     let (start, length) = (run.chunk as usize, run.length as usize);
                     let bytes = chunk.get(start..start + length).ok_or_else(|| self.outside())?;
@@ -349,26 +312,26 @@ impl Chunks {
     fn decoded(
         self: &Arc<Self>,
         index: u64,
-        (place, map): (Place, Option<&ChunkMap>),
+        (found, map): (StoredChunk, Option<&ChunkMap>),
         end: u64,
-        ahead: &mut Ahead,
+        prefetch: &mut Prefetch,
         interrupt: &Interrupt,
     ) -> Result<Lent, Error> {
         let size = self.grid.chunk_bytes() as usize;
         if let Some(chunks) = self.stretch() {
-            ahead.start(self, index);
-            if let Some(block) = self.stretch_block(index / chunks, map, ahead, interrupt)? {
-                self.file.store().stats().hits.add(1);
+            prefetch.start(self, index);
+            if let Some(block) = self.stretch_block(index / chunks, map, prefetch, interrupt)? {
+                self.file.store().counters().hits.add(1);
                 let start = (index % chunks) as usize * size;
                 return Lent::new(block, start..start + size).ok_or_else(|| self.outside());
             }
         }
-        if !ahead.sequential
-            && let Some(beginning) = self.beginning(place, end, interrupt)?
+        if !prefetch.sequential
+            && let Some(beginning) = self.beginning(found, end, interrupt)?
         {
             return Ok(beginning);
         }
-        let block = self.block(index, place, ahead, interrupt)?;
+        let block = self.block(index, found, prefetch, interrupt)?;
         let whole = 0..block.bytes.len();
         Lent::new(block, whole).ok_or_else(|| self.outside())
     }
@@ -377,149 +340,29 @@ impl Chunks {
     fn block(
         self: &Arc<Self>,
         index: u64,
-        place: Place,
-        ahead: &mut Ahead,
+        found: StoredChunk,
+        prefetch: &mut Prefetch,
         interrupt: &Interrupt,
     ) -> Result<Arc<Block>, Error> {
         let store = self.file.store();
         let key = self.key(index);
         let cached = store.chunks().get(&key);
-        ahead.start(self, index);
+        prefetch.start(self, index);
         if let Some(block) = cached {
-            store.stats().hits.add(1);
+            store.counters().hits.add(1);
             return Ok(block);
         }
-        store.stats().misses.add(1);
-        store.chunks().get_or_make(&key, interrupt, || self.make(index, place, interrupt))
+        store.counters().misses.add(1);
+        store.chunks().get_or_make(&key, interrupt, || self.make(index, found, interrupt))
     }
 
     /// The chunk with this index as the worker reads it, for elements of variable length.
     pub fn worker_block(self: &Arc<Self>, index: u64, interrupt: &Interrupt) -> Result<Arc<Block>, Error> {
-        self.block(index, Place::Worker, &mut Ahead::default(), interrupt)
+        self.block(index, StoredChunk::Worker, &mut Prefetch::default(), interrupt)
     }
 
     pub fn key(&self, chunk: u64) -> ChunkKey {
         ChunkKey { file: self.file.serial(), object: self.id, chunk }
-    }
-
-    fn make(&self, index: u64, place: Place, interrupt: &Interrupt) -> Result<Block, Error> {
-        let limit = self.file.store().max_chunk();
-        let bytes = self.grid.chunk_bytes();
-        if bytes > limit {
-            let (path, what) = (self.path.clone(), "a chunk".into());
-            return Err(Error::TooLarge { path, what, bytes, limit, option: "--max-chunk" });
-        }
-        match place {
-            Place::Worker => worker::read_chunk(self, index, interrupt),
-            Place::Missing => Err(self.outside()),
-            Place::Plain(chunk) | Place::Filtered(chunk, _) => {
-                let sizes = self.sizes(&chunk, place)?;
-                self.begun.store(0, Ordering::Relaxed);
-                self.decode_block(&chunk, place, self.file.store().budget().lease(sizes, interrupt)?)
-            }
-        }
-    }
-
-    /// Decodes a chunk in buffers of the lengths that [`Chunks::sizes`] says.
-    pub fn decode_block(&self, chunk: &Chunk, place: Place, leased: Leased<4>) -> Result<Block, Error> {
-        let (lease, [mut bytes, mut stored, mut first, mut second]) = leased;
-        let decoded = self.decode(chunk, place, &mut bytes, [&mut stored, &mut first, &mut second]);
-        // Before the result is believed, an error too: the file may have changed under it.
-        self.file.check()?;
-        decoded?;
-        drop((stored, first, second, lease));
-        Ok(Block { bytes, heap: None })
-    }
-
-    /// Lengths of the buffers that decoding takes: the chunk, its stored bytes, scratch space.
-    pub fn sizes(&self, chunk: &Chunk, place: Place) -> Result<[usize; 4], Error> {
-        let size = usize::try_from(self.grid.chunk_bytes()).map_err(|_| self.outside())?;
-        let How::Stored { pipeline, .. } = &self.how else { return Err(self.outside()) };
-        let Place::Filtered(_, mask) = place else {
-            if chunk.size < self.grid.chunk_bytes() {
-                return Err(self.chunk_error(chunk, self.too_short(chunk)));
-            }
-            return Ok([size, 0, 0, 0]);
-        };
-        if !Pipeline::is_plausible(size, chunk.size) {
-            let reason = format!("{} bytes are stored for {size}, more than any filter gives", chunk.size);
-            return Err(self.chunk_error(chunk, reason));
-        }
-        // Before anything is allocated for it: the file must have those bytes.
-        let end = self.file.size()?;
-        if chunk.address.checked_add(chunk.size).is_none_or(|chunk_end| chunk_end > end) {
-            let reason = format!("its {} bytes pass the end of the file at {end}", chunk.size);
-            return Err(self.chunk_error(chunk, reason));
-        }
-        let Scratch { first, second } = pipeline.scratch(mask, size);
-        Ok([size, chunk.size as usize, first, second])
-    }
-
-    /// Reads and decodes a chunk into `out`; the other buffers have the lengths that [`Chunks::sizes`] says, or more.
-    /// Whoever calls it checks the file afterwards.
-    pub fn decode(
-        &self,
-        chunk: &Chunk,
-        place: Place,
-        out: &mut [u8],
-        [stored, first, second]: [&mut [u8]; 3],
-    ) -> Result<(), Error> {
-        match (place, &self.how) {
-            (Place::Filtered(_, mask), How::Stored { pipeline, .. }) => {
-                let stored = stored.get_mut(..chunk.size as usize).ok_or_else(|| self.outside())?;
-                self.file.read_at(chunk.address, stored)?;
-                let decoded = pipeline.decode(mask, stored, out, first, second);
-                decoded.map_err(|reason| self.chunk_error(chunk, reason))?;
-            }
-            _ => self.file.read_at(chunk.address, out)?,
-        }
-        let stats = self.file.store().stats();
-        stats.chunks_decoded.add(1);
-        stats.bytes_decoded.add(out.len() as u64);
-        Ok(())
-    }
-
-    pub fn place(&self, index: u64, map: Option<&ChunkMap>) -> Place {
-        let (How::Stored { pipeline, partial_unfiltered }, Some(map)) = (&self.how, map) else { return Place::Worker };
-        match map.get(index) {
-            None => Place::Missing,
-            Some(chunk) if *partial_unfiltered && self.grid.overhangs(index) => Place::Plain(chunk),
-            Some(chunk) if pipeline.is_identity(chunk.mask) => Place::Plain(chunk),
-            Some(chunk) => Place::Filtered(chunk, chunk.mask),
-        }
-    }
-
-    /// The chunk map, from the cache or the worker. None where the worker reads.
-    pub fn map(&self, interrupt: &Interrupt) -> Result<Option<Arc<HeldMap>>, Error> {
-        if let How::Worker { .. } = self.how {
-            return Ok(None);
-        }
-        if let Some(map) = self.snapshot.get() {
-            return Ok(Some(map.clone()));
-        }
-        let store = self.file.store();
-        let key = (self.file.serial(), self.id);
-        let map = store.maps().get_or_make(&key, interrupt, || {
-            // Half the budget: the chunks themselves must find room beside their map.
-            let limit = store.budget().limit() / 2 / PACKED_CHUNK;
-            let map = self.file.chunks(self.id, limit, interrupt).map_err(|error| self.map_error(error));
-            self.file.check()?;
-            let map = map?;
-            let reserved = store.budget().reserve(map.memory() as u64, interrupt);
-            let held = reserved.map_err(|error| error.at(&self.path, "the list of its chunks"))?;
-            Ok::<_, Error>(HeldMap { map, _held: held })
-        })?;
-        Ok(Some(if self.file.info().swmr { self.snapshot.get_or_init(|| map).clone() } else { map }))
-    }
-
-    fn map_error(&self, error: h5::Error) -> Error {
-        match error {
-            h5::Error::TooLarge { bytes, limit, .. } => {
-                let (path, what) = (self.path.clone(), "the list of its chunks".into());
-                Error::TooLarge { path, what, bytes, limit, option: "--cache-size" }
-            }
-            error => self.worker_error(error),
-        }
     }
 
     /// What the worker could not do for this dataset.
@@ -533,14 +376,6 @@ impl Chunks {
     pub fn fill(&self) -> Result<&Fill, Error> {
         let unsupported = |reason: &String| Error::Unsupported { path: self.path.clone(), reason: reason.clone() };
         self.fill.as_ref().as_ref().map_err(unsupported)
-    }
-
-    fn too_short(&self, chunk: &Chunk) -> String {
-        format!("{} bytes are stored without filters, {} expected", chunk.size, self.grid.chunk_bytes())
-    }
-
-    fn chunk_error(&self, chunk: &Chunk, reason: String) -> Error {
-        Error::Chunk { path: self.path.clone(), chunk: chunk.index, address: chunk.address, reason }
     }
 
     fn outside(&self) -> Error {

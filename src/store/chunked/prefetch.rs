@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use super::{Block, Chunks, How, Place};
+use super::{ChunkReader, Chunks, StoredChunk};
 use crate::catalogue::ChunkMap;
 use crate::source::{Interrupt, Interrupted};
+use crate::store::memory::Block;
 use crate::store::{Error, Store};
 
 /// Decoding is handed to a thread in portions of about this many bytes: below it, handing over costs more than it gains.
@@ -43,15 +44,15 @@ impl Chunks {
     }
 
     /// What decoding ahead is worth while for a request.
-    pub(super) fn plan_ahead(
+    pub(super) fn plan_prefetch(
         self: &Arc<Self>,
         map: Option<&ChunkMap>,
         offset: u64,
         length: u64,
-    ) -> Result<Ahead, Error> {
-        let How::Stored { pipeline, .. } = &self.how else { return Ok(Ahead::default()) };
+    ) -> Result<Prefetch, Error> {
+        let ChunkReader::Own { pipeline, .. } = &self.reader else { return Ok(Prefetch::default()) };
         let Some(map) = map.filter(|map| !map.is_empty() && !pipeline.is_identity(0)) else {
-            return Ok(Ahead::default());
+            return Ok(Prefetch::default());
         };
         let size = self.grid.chunk_bytes().max(1);
         let store = self.file.store();
@@ -67,7 +68,7 @@ impl Chunks {
         let next = self.streams.note(offset..end, last, window, stretch);
         let sequential = self.streams.is_sequential(end);
         if window == 0 {
-            return Ok(Ahead { sequential, ..Ahead::default() });
+            return Ok(Prefetch { sequential, ..Prefetch::default() });
         }
         let mut chunks = Vec::new();
         if (length > size || !self.grid.is_line()) && self.grid.chunk_at(offset) != last {
@@ -80,7 +81,7 @@ impl Chunks {
         }
         chunks.extend(next.start..next.end.min(self.grid.chunks()));
         chunks.retain(|index| map.get(*index).is_some());
-        Ok(Ahead { chunks, at: 0, next: 0, window: window.saturating_add(stretch) as usize, sequential })
+        Ok(Prefetch { chunks, at: 0, next: 0, window: window.saturating_add(stretch) as usize, sequential })
     }
 
     /// Decodes chunks that a reader will want, while memory allows.
@@ -93,7 +94,7 @@ impl Chunks {
             && !self.streams.is_left_behind(first / stretch)
             && self.decode_stretch(first / stretch, &map.map, &interrupt).is_ok()
         {
-            self.file.store().stats().read_ahead.add(chunks.len() as u64);
+            self.file.store().counters().read_ahead.add(chunks.len() as u64);
             return;
         }
         for index in chunks.iter().filter(|index| !self.streams.is_left_behind(*index / stretch)) {
@@ -106,17 +107,17 @@ impl Chunks {
     fn decode_one_ahead(&self, index: u64, map: &ChunkMap, interrupt: &Interrupt) -> Result<(), Skipped> {
         let store = self.file.store();
         let key = self.key(index);
-        let place @ Place::Filtered(chunk, _) = self.place(index, Some(map)) else { return Ok(()) };
+        let found @ StoredChunk::Filtered(chunk, _) = self.locate(index, Some(map)) else { return Ok(()) };
         let in_stretch = self.stretch().is_some_and(|chunks| store.stretches().is_known(&self.key(index / chunks)));
         if in_stretch || store.chunks().is_known(&key) || self.grid.chunk_bytes() > store.max_chunk() {
             return Ok(());
         }
         store.chunks().get_or_make(&key, interrupt, || {
-            let sizes = self.sizes(&chunk, place).map_err(|_| Skipped)?;
+            let sizes = self.sizes(&chunk, found).map_err(|_| Skipped)?;
             let leased = store.budget().try_lease(sizes).ok_or(Skipped)?;
-            self.decode_block(&chunk, place, leased).map_err(|_| Skipped)
+            self.decode_block(&chunk, found, leased).map_err(|_| Skipped)
         })?;
-        store.stats().read_ahead.add(1);
+        store.counters().read_ahead.add(1);
         Ok(())
     }
 
@@ -133,12 +134,12 @@ impl Chunks {
         &self,
         stretch: u64,
         map: Option<&ChunkMap>,
-        ahead: &Ahead,
+        prefetch: &Prefetch,
         interrupt: &Interrupt,
     ) -> Result<Option<Arc<Block>>, Interrupted> {
         let stretches = self.file.store().stretches();
         let key = self.key(stretch);
-        if ahead.sequential
+        if prefetch.sequential
             && !stretches.is_known(&key)
             && let Some(map) = map
         {
@@ -164,20 +165,20 @@ impl Chunks {
         let mut sizes = [0; 4];
         let mut places = Vec::new();
         for index in chunks {
-            let place @ Place::Filtered(chunk, _) = self.place(index, Some(map)) else { return Err(Skipped) };
-            let [bytes, scratch @ ..] = self.sizes(&chunk, place).map_err(|_| Skipped)?;
+            let found @ StoredChunk::Filtered(chunk, _) = self.locate(index, Some(map)) else { return Err(Skipped) };
+            let [bytes, scratch @ ..] = self.sizes(&chunk, found).map_err(|_| Skipped)?;
             sizes[0] += bytes;
             for (most, size) in sizes[1..].iter_mut().zip(scratch) {
                 *most = size.max(*most);
             }
-            places.push((chunk, place));
+            places.push((chunk, found));
         }
         let size = self.grid.chunk_bytes() as usize;
         store.stretches().get_or_make(&self.key(stretch), interrupt, || {
             let (lease, [mut bytes, mut stored, mut first, mut second]) =
                 store.budget().try_lease(sizes).ok_or(Skipped)?;
-            for ((chunk, place), out) in places.iter().zip(bytes.chunks_exact_mut(size)) {
-                self.decode(chunk, *place, out, [&mut stored, &mut first, &mut second]).map_err(|_| Skipped)?;
+            for ((chunk, found), out) in places.iter().zip(bytes.chunks_exact_mut(size)) {
+                self.decode(chunk, *found, out, [&mut stored, &mut first, &mut second]).map_err(|_| Skipped)?;
             }
             self.file.check().map_err(|_| Skipped)?;
             drop((stored, first, second, lease));
@@ -189,7 +190,7 @@ impl Chunks {
 
 /// Chunks to decode ahead during one request.
 #[derive(Default)]
-pub(super) struct Ahead {
+pub(super) struct Prefetch {
     chunks: Vec<u64>,
     /// Where the reader was last.
     at: usize,
@@ -201,7 +202,7 @@ pub(super) struct Ahead {
     pub sequential: bool,
 }
 
-impl Ahead {
+impl Prefetch {
     /// Hands over what is near, now that the reader is at chunk `current`.
     pub fn start(&mut self, chunks: &Arc<Chunks>, current: u64) {
         let unread = self.chunks.get(self.at..).unwrap_or_default();

@@ -6,9 +6,7 @@
 //! busy with what it got.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 
-use crossbeam_channel::{Sender, bounded};
 use parking_lot::Mutex;
 
 /// Streams remembered for a dataset.
@@ -24,9 +22,6 @@ const SEQUENTIAL: u32 = 3;
 
 /// Chunks given back at once.
 const MOST_RELEASED: u64 = 64;
-
-/// Jobs that may wait. More would be done long after they were of use.
-const WAITING: usize = 64;
 
 /// The readers of a dataset.
 #[derive(Debug, Default)]
@@ -107,44 +102,6 @@ impl Streams {
         let streams = self.0.lock();
         let mut sequential = streams.iter().filter(|stream| stream.requests >= SEQUENTIAL).peekable();
         sequential.peek().is_some() && sequential.all(|stream| chunk < stream.released)
-    }
-}
-
-type Job = Box<dyn FnOnce() + Send>;
-
-/// A few threads that decode; started when first needed, ended when dropped.
-#[derive(Debug)]
-pub(in crate::store) struct Threads {
-    count: usize,
-    jobs: OnceLock<Option<Sender<Job>>>,
-}
-
-impl Threads {
-    pub fn new(count: usize) -> Self {
-        Self { count, jobs: OnceLock::new() }
-    }
-
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
-    /// Does `job` soon; `false` where too many wait already.
-    pub fn submit(&self, job: impl FnOnce() + Send + 'static) -> bool {
-        let jobs = self.jobs.get_or_init(|| {
-            let (sender, receiver) = bounded::<Job>(WAITING);
-            let started = (0..self.count).filter(|i| {
-                let receiver = receiver.clone();
-                let run = move || {
-                    for job in receiver {
-                        // What a job met is met again, and reported, by the reader it worked for.
-                        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
-                    }
-                };
-                std::thread::Builder::new().name(format!("hepfs-decode-{i}")).spawn(run).is_ok()
-            });
-            (started.count() > 0).then_some(sender)
-        });
-        jobs.as_ref().is_some_and(|jobs| jobs.try_send(Box::new(job)).is_ok())
     }
 }
 

@@ -1,12 +1,13 @@
 //! Chunks that only libhdf5 can read: asked of the worker in bounded pieces.
 
 use super::grid::{Area, boxes};
-use super::{Block, Chunks, How};
+use super::{ChunkReader, Chunks};
 use crate::catalogue::{Elements, product};
 use crate::h5::{self, Region};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Error;
 use crate::store::heap::{Move, relocate};
+use crate::store::memory::Block;
 
 /// Bytes of elements asked for at once: half of what an answer may have, leaving room for what they lead to.
 const REQUEST: u64 = 8 << 20;
@@ -55,8 +56,8 @@ pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> 
                 }
                 Err(error) => return Err(explain(chunks, error)),
             };
-            store.stats().worker_reads.add(1);
-            store.stats().worker_bytes.add((answer.bytes.len() + answer.heap.len()) as u64);
+            store.counters().worker_reads.add(1);
+            store.counters().worker_bytes.add((answer.bytes.len() + answer.heap.len()) as u64);
             let expected = product(&area.count).and_then(|n| n.checked_mul(size));
             if expected != Some(answer.bytes.len() as u64) {
                 return Err(unsupported("libhdf5 gave another number of bytes than was asked for"));
@@ -126,9 +127,9 @@ fn scatter(area: &Area, extent: &[u64], size: u64, dense: &[u8], chunk: &mut [u8
 /// The worker's error, with what helps against it.
 fn explain(chunks: &Chunks, error: h5::Error) -> Error {
     let path = chunks.path.clone();
-    match (error, &chunks.how) {
+    match (error, &chunks.reader) {
         (h5::Error::Interrupted, _) => Interrupted.into(),
-        (h5::Error::Hdf5(reason), How::Worker { filter: Some(filter) }) => {
+        (h5::Error::Hdf5(reason), ChunkReader::Worker { filter: Some(filter) }) => {
             // A filter that libhdf5 lacks is refused before: this one met data that it cannot undo.
             let reason = format!("filter {} ({}): {reason}", filter.id, filter.name);
             Error::Unsupported { path, reason }

@@ -10,7 +10,7 @@ use crate::catalogue::{self, Layout, MappedSource, Mapping, Mappings, Object};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::chunked::{Chunks, Fill};
-use crate::store::span::WORTH_A_SPAN;
+use crate::store::memory::WORTH_A_SPAN;
 use crate::store::{Error, File, Lent, Reservation, Span};
 
 /// Mappings and their part of the budget.

@@ -1,6 +1,7 @@
 //! A dataset as a line of bytes.
 
 mod field;
+mod access;
 mod mapped;
 mod plain;
 mod rows;
@@ -9,16 +10,17 @@ mod strings;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::catalogue::{self, Elements, Layout};
-use crate::codec::{Pipeline, unavailable};
+use crate::catalogue::{self, Elements};
 use crate::source::Interrupt;
-use crate::store::chunked::{Chunks, Fill, Grid, How, worker};
+use crate::store::chunked::{ChunkReader, Chunks, Fill};
 use crate::store::heap::{ElementBatch, Heap, IN_MEMORY, Move, relocate};
-use crate::store::{Decoder, Error, File, Lent, Span, StoredRun};
+use crate::store::{Error, File, Lent, Span};
 
 pub use field::{FieldRows, Part};
+use access::Access;
+pub use access::Reach;
 pub(super) use mapped::HeldMappings;
-use mapped::{Mapped, Virtual};
+use mapped::Mapped;
 #[cfg(test)]
 pub(super) use plain::PlainElements;
 pub use rows::DatasetRows;
@@ -40,18 +42,8 @@ pub struct Dataset {
     access: Access,
 }
 
-#[derive(Debug)]
-enum Access {
-    /// Nothing is allocated: fill value.
-    Unwritten,
-    /// In one run from this byte of the file on.
-    Run(u64),
-    Chunks(Arc<Chunks>),
-    Virtual(Virtual),
-}
-
-/// The same, once it is known what a virtual dataset is made of.
-enum Way<'a> {
+/// An [`Access`], once it is known what a virtual dataset is made of.
+enum Route<'a> {
     Unwritten,
     Run(u64),
     Chunks(&'a Arc<Chunks>),
@@ -76,7 +68,7 @@ impl Dataset {
         let access = if len == 0 {
             Access::Unwritten
         } else {
-            access(&file, &path, &description, &fill).map_err(unsupported)?
+            Access::new(&file, &path, &description, &fill).map_err(unsupported)?
         };
         Ok(Self { file, path, description, len, bytes, fill, access })
     }
@@ -139,7 +131,7 @@ impl Dataset {
     /// known before it is read.
     pub fn through_worker(&self) -> bool {
         match &self.access {
-            Access::Chunks(chunks) => matches!(chunks.how, How::Worker { .. }),
+            Access::Chunks(chunks) => matches!(chunks.reader, ChunkReader::Worker { .. }),
             Access::Virtual(access) => access.is_through_worker(),
             Access::Unwritten | Access::Run(_) => false,
         }
@@ -155,14 +147,14 @@ impl Dataset {
         }
     }
 
-    fn way(&self, interrupt: &Interrupt) -> Result<Way<'_>, Error> {
+    fn route(&self, interrupt: &Interrupt) -> Result<Route<'_>, Error> {
         Ok(match &self.access {
-            Access::Unwritten => Way::Unwritten,
-            Access::Run(address) => Way::Run(*address),
-            Access::Chunks(chunks) => Way::Chunks(chunks),
+            Access::Unwritten => Route::Unwritten,
+            Access::Run(address) => Route::Run(*address),
+            Access::Chunks(chunks) => Route::Chunks(chunks),
             Access::Virtual(access) => match access.mapped(&self.description, &self.fill, interrupt)? {
-                Some(mapped) => Way::Mapped(mapped),
-                None => Way::Chunks(&access.worker),
+                Some(mapped) => Route::Mapped(mapped),
+                None => Route::Chunks(&access.worker),
             },
         })
     }
@@ -206,18 +198,18 @@ impl Dataset {
             return Ok(());
         }
         let start = out.len();
-        let result = match self.way(interrupt)? {
+        let result = match self.route(interrupt)? {
             // Elsewhere bytes to come may lie in chunks that were touched already.
-            Way::Chunks(chunks) if chunks.grid.is_line() => {
+            Route::Chunks(chunks) if chunks.grid.is_line() => {
                 let result = chunks.append(offset, length, out, interrupt);
                 chunks.release_behind(offset.saturating_add(length as u64));
                 self.file.check().and(result)
             }
-            Way::Run(address) => {
+            Route::Run(address) => {
                 let result = self.append_run(address, offset, length, out, interrupt);
                 self.file.check().and(result)
             }
-            Way::Mapped(mapped) => {
+            Route::Mapped(mapped) => {
                 let result = mapped.append(offset, length, out, self.fill()?, interrupt);
                 self.file.check().and(result)
             }
@@ -240,7 +232,7 @@ impl Dataset {
         out: &mut Vec<u8>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
-        let (mut at, mut left) = (self.place(address, offset)?, length);
+        let (mut at, mut left) = (self.address_of(address, offset)?, length);
         while left > 0 {
             interrupt.check()?;
             let count = left.min(READ);
@@ -252,7 +244,7 @@ impl Dataset {
     }
 
     /// Where byte `offset` of the elements lies in the file, in one run from `address` on.
-    fn place(&self, address: u64, offset: u64) -> Result<u64, Error> {
+    fn address_of(&self, address: u64, offset: u64) -> Result<u64, Error> {
         address.checked_add(offset).ok_or_else(|| Error::Unsupported {
             path: self.path.clone(),
             reason: format!("its address {address} lies beyond any file"),
@@ -266,13 +258,13 @@ impl Dataset {
     /// As [`Dataset::read_bytes`].
     pub fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let Some(end) = offset.checked_add(length as u64).filter(|end| *end <= self.bytes) else { return Ok(None) };
-        let lent = match self.way(interrupt)? {
-            Way::Run(address) => match address.checked_add(offset) {
-                Some(address) => Lent::read(&self.file, address, length),
+        let lent = match self.route(interrupt)? {
+            Route::Run(address) => match address.checked_add(offset) {
+                Some(address) => self.file.opening().lend(address, length),
                 None => return Ok(None),
             },
-            Way::Mapped(mapped) => return mapped.lend(offset, length, interrupt),
-            Way::Chunks(chunks) if chunks.grid.is_line() => {
+            Route::Mapped(mapped) => return mapped.lend(offset, length, interrupt),
+            Route::Chunks(chunks) if chunks.grid.is_line() => {
                 let lent = chunks.lend(offset, length, interrupt);
                 chunks.release_behind(end);
                 lent
@@ -290,10 +282,10 @@ impl Dataset {
         if offset.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
             return Ok(Span::Made(length));
         }
-        let span = match self.way(interrupt)? {
-            Way::Run(address) => StoredRun::span(&self.file, self.place(address, offset)?, length),
-            Way::Mapped(mapped) => return mapped.span(offset, length, interrupt),
-            Way::Chunks(chunks) if chunks.grid.is_line() => {
+        let span = match self.route(interrupt)? {
+            Route::Run(address) => self.file.opening().span(self.address_of(address, offset)?, length),
+            Route::Mapped(mapped) => return mapped.span(offset, length, interrupt),
+            Route::Chunks(chunks) if chunks.grid.is_line() => {
                 let span = chunks.span(offset, length, interrupt)?;
                 chunks.release_behind(offset.saturating_add(span.len() as u64));
                 span
@@ -315,7 +307,7 @@ impl Dataset {
         if offset.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
             return Ok(None);
         }
-        if let Way::Chunks(chunks) = self.way(interrupt)? {
+        if let Route::Chunks(chunks) = self.route(interrupt)? {
             let lent = chunks.lend_scanned(offset, length, interrupt);
             self.file.check()?;
             if let Some(lent) = lent? {
@@ -326,14 +318,14 @@ impl Dataset {
     }
 
     fn read_unchecked(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
-        match self.way(interrupt)? {
-            Way::Unwritten => {
+        match self.route(interrupt)? {
+            Route::Unwritten => {
                 let phase = (offset % self.element_size()) as usize;
                 self.fill()?.write(phase, out);
                 Ok(())
             }
-            Way::Run(address) => {
-                let mut at = self.place(address, offset)?;
+            Route::Run(address) => {
+                let mut at = self.address_of(address, offset)?;
                 for part in out.chunks_mut(READ) {
                     interrupt.check()?;
                     self.file.read_at(at, part)?;
@@ -341,7 +333,7 @@ impl Dataset {
                 }
                 Ok(())
             }
-            Way::Chunks(chunks) => {
+            Route::Chunks(chunks) => {
                 let result = chunks.read(offset, out, interrupt);
                 // As in `append_once`.
                 if chunks.grid.is_line() {
@@ -349,7 +341,7 @@ impl Dataset {
                 }
                 result
             }
-            Way::Mapped(mapped) => mapped.read(offset, out, self.fill()?, interrupt),
+            Route::Mapped(mapped) => mapped.read(offset, out, self.fill()?, interrupt),
         }
     }
 
@@ -365,8 +357,8 @@ impl Dataset {
         // Cannot overflow: all elements together are below 2^63 bytes.
         let (offset, length) = (range.start * self.element_size(), count * self.element_size());
         let mut bytes = vec![0; length as usize];
-        let memory = match self.way(interrupt)? {
-            Way::Chunks(chunks) if self.through_worker() && self.description.datatype.has_descriptors() => {
+        let memory = match self.route(interrupt)? {
+            Route::Chunks(chunks) if self.through_worker() && self.description.datatype.has_descriptors() => {
                 self.gather_variable(chunks, offset, &mut bytes, interrupt)?.into()
             }
             _ => {
@@ -421,7 +413,7 @@ impl Dataset {
         Ok(memory)
     }
 
-    pub(in crate::store) fn fill_value(&self) -> &Result<Fill, String> {
+    pub(super) fn fill_value(&self) -> &Result<Fill, String> {
         &self.fill
     }
 
@@ -435,98 +427,5 @@ impl Dataset {
             path: self.path.clone(),
             reason: format!("{count} {what}s from {first} on were asked for, but there are {len}"),
         }
-    }
-}
-
-/// How the elements of a dataset are had; the reason where they cannot be.
-fn access(
-    file: &Arc<File>,
-    path: &str,
-    description: &catalogue::Dataset,
-    fill: &Arc<Result<Fill, String>>,
-) -> Result<Access, String> {
-    let (shape, size) = (&description.shape, description.datatype.size);
-    let chunks = |grid: Grid, how: How| {
-        let object = (description.id, description.datatype.clone());
-        Arc::new(Chunks::new(file.clone(), path.into(), object, grid, how, fill.clone()))
-    };
-    let pieces = || {
-        let bytes = if description.datatype.has_descriptors() {
-            worker::VARIABLE_PIECE.saturating_mul(size)
-        } else {
-            worker::PIECE
-        };
-        Ok::<_, String>(chunks(Grid::pieces(shape, size, bytes)?, How::Worker { filter: None }))
-    };
-    // Addresses of another file mean nothing in this one.
-    let elsewhere = description.id.file != 0;
-    let reach = Reach::of(file);
-    if let Some(reason) = reach.lacks(description) {
-        return Err(reason);
-    }
-    let by_library = reach.by_library;
-    match &description.layout {
-        Layout::Chunked { chunk, partial_unfiltered } => {
-            let grid = Grid::new(shape, chunk, size)?;
-            let how = match Pipeline::new(&description.filters) {
-                Ok(_) if elsewhere || by_library => How::Worker { filter: None },
-                Ok(pipeline) => How::Stored { pipeline, partial_unfiltered: *partial_unfiltered },
-                Err(filter) => How::Worker { filter: Some(filter) },
-            };
-            Ok(Access::Chunks(chunks(grid, how)))
-        }
-        Layout::Contiguous { .. } | Layout::Virtual { .. } if elsewhere || by_library => Ok(Access::Chunks(pieces()?)),
-        // `H5Dget_offset` adds the user block to the address that means "not allocated", which then wraps around.
-        Layout::Contiguous { address: Some(address) } if *address < file.info().user_block => Ok(Access::Unwritten),
-        Layout::Contiguous { address: Some(address) } => Ok(Access::Run(*address)),
-        Layout::Contiguous { address: None } => Ok(Access::Unwritten),
-        Layout::Compact | Layout::External { .. } => Ok(Access::Chunks(pieces()?)),
-        Layout::Virtual { .. } => Ok(Access::Virtual(Virtual::new(pieces()?))),
-        Layout::Unknown(class) => Err(format!("storage layout {class} is not known")),
-    }
-}
-
-/// What of a file may be read, and by whom, as the user said.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Reach {
-    follow: bool,
-    by_library: bool,
-}
-
-impl Reach {
-    /// What may be read of a file.
-    pub fn of(file: &File) -> Self {
-        Self { follow: file.client().follows_external(), by_library: file.store().decoder() == Decoder::Library }
-    }
-
-    /// Whether other files are read.
-    pub fn follows(self) -> bool {
-        self.follow
-    }
-
-    /// Why the elements of a dataset cannot be had, where that is known before reading.
-    pub fn lacks(self, description: &catalogue::Dataset) -> Option<String> {
-        unavailable(&description.filters, self.by_library).or_else(|| elsewhere_only(&description.layout, self.follow))
-    }
-}
-
-/// Why elements that lie in other files cannot be had, where they do; `follow` as the user said.
-fn elsewhere_only(layout: &Layout, follow: bool) -> Option<String> {
-    match layout {
-        Layout::External { files } if !follow => {
-            let names: Vec<String> = files.iter().map(|file| format!("{file:?}")).collect();
-            Some(format!(
-                "its elements are in other files ({}), which are not read unless --follow-external is given",
-                names.join(", ")
-            ))
-        }
-        Layout::Virtual { sources } if !follow => {
-            let other = sources.iter().find(|source| source.file != ".")?;
-            Some(format!(
-                "it is mapped from other files ({:?}, …), which are not read unless --follow-external is given",
-                other.file.to_string()
-            ))
-        }
-        _ => None,
     }
 }

@@ -10,7 +10,6 @@ use arrow_schema::DataType;
 use super::{Dataset, count_of};
 use crate::catalogue::Padding;
 use crate::source::Interrupt;
-use crate::store::decode::strip;
 use crate::store::{Error, RowRange, Rows};
 
 /// The bytes of each string up to its first NUL, the fill value like any other.
@@ -90,7 +89,7 @@ impl Run {
         }
         let (mut start, mut kept) = (0, 0);
         for end in self.ends.iter_mut().skip(1) {
-            let length = strip(&self.bytes[start..*end], Padding::NullTerminated).len() + 1;
+            let length = Padding::NullTerminated.strip(&self.bytes[start..*end]).len() + 1;
             self.bytes.copy_within(start..start + length, kept);
             start = *end;
             kept += length;
@@ -128,7 +127,8 @@ impl StoredStrings {
             let elements = self.dataset.read_elements(first..last, interrupt)?;
             let mut cursor = elements.heap.cursor();
             for (row, descriptor) in (first..).zip(elements.bytes.chunks_exact(width)) {
-                let (bytes, place) = cursor.place(descriptor, 1).map_err(|cause| cause.at(self.dataset.path(), row))?;
+                let (bytes, place) =
+                    cursor.locate(descriptor, 1).map_err(|cause| cause.at(self.dataset.path(), row))?;
                 if run.has_room(place.len()) {
                     run.push(bytes, place);
                     continue;
@@ -142,7 +142,7 @@ impl StoredStrings {
                 }
                 // Long strings go by themselves.
                 interrupt.check()?;
-                let text = strip(bytes.get(place).unwrap_or_default(), Padding::NullTerminated);
+                let text = Padding::NullTerminated.strip(bytes.get(place).unwrap_or_default());
                 let mut alone = Vec::with_capacity(text.len() + 1);
                 alone.extend_from_slice(text);
                 alone.push(0);

@@ -120,16 +120,14 @@ impl Kind {
             // A descriptor has 16 bytes here whatever the file's address size is.
             Class::VariableString { padding, .. } => {
                 let text = heap.resolve(fill.bytes.get(..DESCRIPTOR_SIZE)?, 1).ok()?;
-                Some(Kind::Text(text::strip(text, text::variable_padding(*padding)).to_vec()))
+                Some(Kind::Text(text::variable_padding(*padding).strip(text).to_vec()))
             }
             Class::Sequence { base } if !base.is_variable() => {
                 let content = heap.resolve(fill.bytes.get(..DESCRIPTOR_SIZE)?, base.size).ok()?;
                 Some(Kind::Sequence(content.to_vec()))
             }
             _ if datatype.is_variable() => None,
-            Class::FixedString { padding, .. } => {
-                Some(Kind::Text(text::strip(fill.bytes.get(..width)?, *padding).to_vec()))
-            }
+            Class::FixedString { padding, .. } => Some(Kind::Text(padding.strip(fill.bytes.get(..width)?).to_vec())),
             Class::Float { .. } => {
                 let bytes = Buffer::from(fill.bytes.get(..width)?);
                 let value = decode(datatype, bytes, 1, &Memory(&[]), &mut Oddities::new()).ok()?;
@@ -153,14 +151,12 @@ impl Kind {
                 _ => float_valid::<Float64Type>(array, fill, |v| v.is_nan()),
             },
             Kind::Text(fill) => match &datatype.class {
-                Class::FixedString { padding, .. } => {
-                    cells(bytes, datatype, count, |cell| text::strip(cell, *padding) != fill)
-                }
+                Class::FixedString { padding, .. } => cells(bytes, datatype, count, |cell| padding.strip(cell) != fill),
                 Class::VariableString { padding, .. } => {
                     let padding = text::variable_padding(*padding);
                     let mut cursor = parts.cursor();
                     cells(bytes, datatype, count, |cell| {
-                        cursor.resolve(cell, 1).map_or(true, |text| text::strip(text, padding) != fill)
+                        cursor.resolve(cell, 1).map_or(true, |text| padding.strip(text) != fill)
                     })
                 }
                 _ => BooleanBuffer::new_set(count),

@@ -8,6 +8,8 @@ mod enumeration;
 mod missing;
 mod nested;
 mod number;
+mod references;
+mod regions;
 mod tally;
 mod text;
 pub mod widen;
@@ -24,7 +26,7 @@ use crate::store::{Cursor, Heap, Unresolved};
 pub(super) use enumeration::integers as codes;
 pub use missing::FillTest;
 pub use tally::{Count, Tally};
-pub(super) use text::hexadecimal;
+use text::hexadecimal;
 pub use text::strip;
 
 /// Where the variable-length parts of elements lie.

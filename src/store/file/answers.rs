@@ -177,23 +177,23 @@ impl File {
     ) -> Result<ChunkMap, h5::Error> {
         let within = |map: &ChunkMap| map.len() as u64 <= limit;
         let Some(what) = &self.answers.what else {
-            self.store().stats().catalogue_asked.add(1);
+            self.store().counters().catalogue_asked.add(1);
             return self.client().chunks(id, limit, interrupt);
         };
         let what = format!("{what} chunks {id:?}");
         let large = || postcard::from_bytes(&self.store().kept().get(&self.source().identity(), &what)?).ok();
         let known = self.answers.get::<ChunkMap>(Asked::Chunks(id)).or_else(large);
         if let Some(map) = known.filter(within) {
-            self.store().stats().catalogue_found.add(1);
+            self.store().counters().catalogue_found.add(1);
             return Ok(map);
         }
         let map = self.client().chunks(id, limit, interrupt)?;
-        self.store().stats().catalogue_asked.add(1);
+        self.store().counters().catalogue_asked.add(1);
         match postcard::to_stdvec(&map) {
             Ok(bytes) if bytes.len() <= LARGE_MAP => self.remember(Asked::Chunks(id), &bytes),
             // At once: it takes a part of the time that asking took, and a process that ends soon would leave it half done.
             Ok(bytes) if bytes.len() <= LARGEST_MAP => {
-                self.put(&what, &bytes);
+                self.opening.put(&what, &bytes);
             }
             _ => {}
         }
@@ -208,11 +208,11 @@ impl File {
         ask: impl FnOnce() -> Result<T, h5::Error>,
     ) -> Result<T, h5::Error> {
         if let Some(known) = self.answers.get(asked) {
-            self.store().stats().catalogue_found.add(1);
+            self.store().counters().catalogue_found.add(1);
             return Ok(known);
         }
         let answer = ask()?;
-        self.store().stats().catalogue_asked.add(1);
+        self.store().counters().catalogue_asked.add(1);
         if self.answers.what.is_some()
             && lasts(&answer)
             && let Ok(bytes) = postcard::to_stdvec(&answer)
@@ -253,7 +253,7 @@ impl File {
             }
         }
         if let Some(entry) = encode(self.info(), &all) {
-            self.put(what, &entry);
+            self.opening.put(what, &entry);
         }
     }
 }

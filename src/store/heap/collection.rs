@@ -72,7 +72,7 @@ impl Collection {
         file.check()?;
         let held = file.store().budget().charge(objects.size() as u64);
         drop(lease);
-        file.store().stats().collections.add(1);
+        file.store().counters().collections.add(1);
         Ok(Self { buffer, objects, _objects_held: held, number })
     }
 

@@ -14,8 +14,6 @@
 mod collection;
 mod collections;
 mod layout;
-mod references;
-mod regions;
 mod relocate;
 
 use std::ops::Range;
@@ -27,7 +25,7 @@ use crate::store::{Error, File};
 use collection::Collection;
 pub(super) use collections::Collections;
 pub(super) use layout::little_endian;
-pub(super) use relocate::{Move, relocate};
+pub(super) use relocate::{ATTRIBUTE, Move, REGION, relocate};
 
 /// Marks the index of a descriptor whose address is a position in memory.
 pub(super) const IN_MEMORY: u32 = 1 << 31;
@@ -86,10 +84,10 @@ impl From<Interrupted> for Unresolved {
 
 /// Bytes that a descriptor led to, kept alive by themselves.
 #[derive(Clone, Debug)]
-pub struct Resolved(Place);
+pub struct Resolved(Backing);
 
 #[derive(Clone, Debug)]
-enum Place {
+enum Backing {
     Empty,
     Memory(Arc<[u8]>, Range<usize>),
     Collection(Arc<Collection>, Range<usize>),
@@ -100,9 +98,9 @@ impl std::ops::Deref for Resolved {
 
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Place::Empty => &[],
-            Place::Memory(bytes, range) => bytes.get(range.clone()).unwrap_or_default(),
-            Place::Collection(collection, range) => collection.bytes(range.clone()),
+            Backing::Empty => &[],
+            Backing::Memory(bytes, range) => bytes.get(range.clone()).unwrap_or_default(),
+            Backing::Collection(collection, range) => collection.bytes(range.clone()),
         }
     }
 }
@@ -147,7 +145,7 @@ enum Target {
 }
 
 impl Heap {
-    pub(in crate::store) fn new(file: Arc<File>, file_number: u32, memory: Arc<[u8]>, interrupt: Interrupt) -> Self {
+    pub(super) fn new(file: Arc<File>, file_number: u32, memory: Arc<[u8]>, interrupt: Interrupt) -> Self {
         Self { file, file_number, memory, interrupt }
     }
 
@@ -163,12 +161,12 @@ impl Heap {
     /// [`Unresolved::Invalid`] where it leads nowhere or to too little.
     pub fn resolve(&self, descriptor: &[u8], base_size: u64) -> Result<Resolved, Unresolved> {
         match self.target(descriptor, base_size)? {
-            Target::Empty => Ok(Resolved(Place::Empty)),
-            Target::Memory(range) => Ok(Resolved(Place::Memory(self.memory.clone(), range))),
+            Target::Empty => Ok(Resolved(Backing::Empty)),
+            Target::Memory(range) => Ok(Resolved(Backing::Memory(self.memory.clone(), range))),
             Target::Object { address, index, bytes } => {
                 let collection = Collection::get(&self.file, address, &self.interrupt)?;
                 let range = collection.object(index, Some(bytes)).map_err(Unresolved::Invalid)?;
-                Ok(Resolved(Place::Collection(collection, range)))
+                Ok(Resolved(Backing::Collection(collection, range)))
             }
         }
     }
@@ -208,7 +206,7 @@ impl Cursor<'_> {
     /// [`Unresolved::Invalid`] where the descriptor leads nowhere or to too little.
     #[inline]
     pub fn resolve(&mut self, descriptor: &[u8], base_size: u64) -> Result<&[u8], Unresolved> {
-        let (bytes, range) = self.place(descriptor, base_size)?;
+        let (bytes, range) = self.locate(descriptor, base_size)?;
         Ok(bytes.get(range).unwrap_or_default())
     }
 
@@ -217,7 +215,7 @@ impl Cursor<'_> {
     /// # Errors
     /// As [`Cursor::resolve`].
     #[inline]
-    pub(super) fn place(&mut self, descriptor: &[u8], base_size: u64) -> Result<(&[u8], Range<usize>), Unresolved> {
+    pub(super) fn locate(&mut self, descriptor: &[u8], base_size: u64) -> Result<(&[u8], Range<usize>), Unresolved> {
         if let Some(range) = self.near(descriptor, base_size) {
             return Ok((self.collection.as_ref().map_or(&[], |(_, collection)| collection.whole()), range));
         }

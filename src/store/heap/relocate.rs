@@ -1,8 +1,12 @@
 //! Descriptors that come from memory (a fill value, a worker's answer) made to lead into a batch's own heap.
 
-use super::references::{ATTRIBUTE, REGION};
 use super::{IN_MEMORY, Parsed, parse};
 use crate::catalogue::{Class, Datatype, Elements, ReferenceKind};
+
+/// First byte of a standard reference to a region.
+pub(in crate::store) const REGION: u8 = 3;
+/// First byte of a standard reference to an attribute.
+pub(in crate::store) const ATTRIBUTE: u8 = 4;
 
 /// Where descriptors go.
 #[derive(Clone, Copy, Debug)]

@@ -8,10 +8,11 @@ use std::sync::{Arc, OnceLock, Weak};
 use arrow_array::Array;
 use parking_lot::Mutex;
 
+use super::Opening;
 use super::ranges::Ranges;
-use crate::catalogue::ObjectId;
+use crate::catalogue::ColumnId;
+use crate::store::Rows;
 use crate::store::statistics::{self, Blocks, GRAIN, Kind, Statistics, Summary, blocks_of, format, rows_of};
-use crate::store::{File, Rows};
 
 /// Stretches of rows remembered apart. Somebody who reads single rows all over a column teaches little and would fill
 /// memory.
@@ -30,11 +31,12 @@ const MOST_BLOCKS: u64 = 1 << 22;
 #[derive(Debug)]
 pub struct Learner {
     path: String,
-    id: ObjectId,
+    /// Name of the statistics in the cache folder: the path is no part of it.
+    what: String,
     kind: Kind,
     rows: u64,
-    /// Where it is kept; a file lists its learners, so they cannot own it.
-    file: Weak<File>,
+    /// Where it is kept; an opening lists its learners, so they cannot own it.
+    opening: Weak<Opening>,
     complete: OnceLock<Arc<Statistics>>,
     shown: OnceLock<Option<Arc<Statistics>>>,
     /// Whether the file changed before all was known: nothing of it is believed.
@@ -56,10 +58,11 @@ struct State {
 }
 
 impl Learner {
-    /// A learner for the rows of a column that `file` holds at `path` as object `id`; `None` for types without order and for columns
-    /// too long.
-    pub fn new(file: &Weak<File>, path: &str, id: ObjectId, rows: &dyn Rows) -> Option<Self> {
+    /// A learner for the rows of a column, displayed as `path`; `None` for types without order and for columns too long.
+    pub fn new(opening: &Weak<Opening>, path: &str, column: ColumnId, rows: &dyn Rows) -> Option<Self> {
         let kind = Kind::of(rows.data_type())?;
+        let nulls = if rows.nullable() { " or missing" } else { "" };
+        let what = format!("{column:?} {} {}{nulls} statistics {}", rows.len(), rows.data_type(), format::VERSION);
         let rows = rows.len();
         if blocks_of(rows) > MOST_BLOCKS {
             return None;
@@ -71,10 +74,10 @@ impl Learner {
         let state = State { seen: Ranges::default(), partial: BTreeMap::new(), blocks: Blocks::new(kind, rows) };
         Some(Self {
             path: path.to_owned(),
-            id,
+            what,
             kind,
             rows,
-            file: file.clone(),
+            opening: opening.clone(),
             complete,
             shown: OnceLock::new(),
             changed: AtomicBool::new(false),
@@ -123,8 +126,8 @@ impl Learner {
     pub fn shown(&self) -> Option<Arc<Statistics>> {
         let decide = || {
             let known = self.known();
-            let Some(file) = self.file.upgrade() else { return known };
-            let shows = file.shows(&self.what(), known.is_some());
+            let Some(opening) = self.opening.upgrade() else { return known };
+            let shows = opening.shows(&self.what, known.is_some());
             known.filter(|_| shows)
         };
         self.shown.get_or_init(decide).clone()
@@ -213,10 +216,10 @@ impl Learner {
             }
         }
         counted.1 = state.blocks.known() - before;
-        if let Some(file) = self.file.upgrade() {
-            let stats = file.store().stats();
-            stats.rows_observed.add(counted.0);
-            stats.blocks_learnt.add(counted.1);
+        if let Some(opening) = self.opening.upgrade() {
+            let counters = opening.store().counters();
+            counters.rows_observed.add(counted.0);
+            counters.blocks_learnt.add(counted.1);
         }
         let finished = state.blocks.is_complete() && counted.1 > 0;
         finished.then(|| std::mem::replace(&mut state.blocks, Blocks::new(self.kind, self.rows)))
@@ -224,33 +227,28 @@ impl Learner {
 
     /// Every block is known: believes it if the file is still the one that was read, and keeps it.
     fn finish(&self, blocks: Blocks) {
-        let file = self.file.upgrade();
-        if file.as_ref().is_some_and(|file| file.check().is_err()) {
+        let opening = self.opening.upgrade();
+        if opening.as_ref().is_some_and(|opening| opening.check().is_err()) {
             self.changed.store(true, Ordering::Release);
             return;
         }
-        let bytes = file.as_ref().map(|_| format::encode(&blocks));
+        let bytes = opening.as_ref().map(|_| format::encode(&blocks));
         self.complete.set(Arc::new(Statistics::new(blocks))).ok();
-        if let (Some(file), Some(bytes)) = (file, bytes) {
-            let kept = file.keep(&self.what(), &bytes);
+        if let (Some(opening), Some(bytes)) = (opening, bytes) {
+            let kept = opening.keep(&self.what, &bytes);
             self.kept.set(kept).ok();
-            file.store().stats().statistics_kept.add(u64::from(kept));
+            opening.store().counters().statistics_kept.add(u64::from(kept));
         }
     }
 
     fn load(&self) {
-        let Some(file) = self.file.upgrade() else { return };
-        let blocks = file.kept(&self.what()).and_then(|bytes| format::decode(&bytes, self.kind, self.rows));
+        let Some(opening) = self.opening.upgrade() else { return };
+        let blocks = opening.kept(&self.what).and_then(|bytes| format::decode(&bytes, self.kind, self.rows));
         if let Some(blocks) = blocks {
-            file.store().stats().statistics_loaded.add(1);
+            opening.store().counters().statistics_loaded.add(1);
             self.kept.set(true).ok();
             self.complete.set(Arc::new(Statistics::new(blocks))).ok();
         }
-    }
-
-    /// Name of the statistics in the cache folder.
-    fn what(&self) -> String {
-        format!("{} {:?} {} rows statistics {}", self.path, self.id, self.rows, format::VERSION)
     }
 }
 

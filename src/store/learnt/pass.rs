@@ -17,8 +17,9 @@ use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::Opening;
 use crate::source::{Interrupt, Interrupted};
-use crate::store::{Error, File};
+use crate::store::Error;
 
 /// How often a waiting thread looks whether it is still wanted.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -35,8 +36,8 @@ pub trait Measure<T>: Send + Sync {
 /// Where what a pass learns is kept.
 #[derive(Clone, Debug)]
 pub struct Keeper {
-    /// The file that values come from.
-    pub file: Arc<File>,
+    /// The opened file that values come from.
+    pub file: Arc<Opening>,
     /// All that the values depend on beside the file: object path, view, options, version; such as
     /// `/run/columns/name parquet-pages 1`. The number of blocks and their kind come with it.
     pub what: String,
@@ -365,7 +366,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
             }
         }
         if let Some(keeper) = &self.keeper {
-            keeper.file.store().stats().passes.add(1);
+            keeper.file.store().counters().passes.add(1);
         }
         Ok(())
     }

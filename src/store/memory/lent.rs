@@ -5,10 +5,18 @@ use std::sync::Arc;
 
 use arrow_buffer::Buffer;
 
-use super::Budget;
-use crate::store::chunked::Block;
-use crate::store::span::WORTH_A_SPAN;
-use crate::store::{Error, File};
+use super::{Budget, Reservation, budget};
+
+/// Fewer bytes than this are copied: to refer to them costs more.
+pub(in crate::store) const WORTH_A_SPAN: usize = 64 << 10;
+
+/// The bytes of a whole chunk, or of a stretch of them.
+#[derive(Debug)]
+pub(in crate::store) struct Block {
+    pub bytes: budget::Buffer,
+    /// What the descriptors in `bytes` lead to, where a worker gave both.
+    pub heap: Option<(Vec<u8>, Reservation)>,
+}
 
 /// Bytes of a decoded chunk, of several decoded together, or of the file itself, kept alive by whoever reads it: it spares a copy on the way to the reader.
 #[derive(Clone, Debug)]
@@ -37,14 +45,6 @@ impl Lent {
         let Some((_lease, [mut bytes])) = budget.try_lease([length]) else { return Ok(None) };
         fill(&mut bytes)?;
         Ok(Self::new(Arc::new(Block { bytes, heap: None }), 0..length))
-    }
-
-    /// Bytes of the file as they are; `None` where there is no buffer to be had, or the bytes are few.
-    pub(in crate::store) fn read(file: &File, address: u64, length: usize) -> Result<Option<Self>, Error> {
-        if length < WORTH_A_SPAN {
-            return Ok(None);
-        }
-        Self::made(file.store().budget(), length, |bytes| file.read_at(address, bytes))
     }
 
     /// A part of it; `None` where the range passes its end.

@@ -8,7 +8,6 @@ use std::ops::Range;
 use super::scalar::{Scalar, Summary};
 use super::scan::{cut, head, of_eights};
 use crate::catalogue::Padding;
-use crate::store::decode::strip;
 
 /// Bytes gone through at a time, once for each question: they stay in the nearest cache meanwhile.
 const STRETCH: usize = 16 << 10;
@@ -112,7 +111,7 @@ impl Cells<'_> {
     }
 
     fn told<K: Copy>(&self, cells: &[u8], found: Extremes<K>, cell: impl Fn(K) -> Vec<u8>) -> Summary {
-        let text = |key| Scalar::Text(cut(strip(&cell(key), self.padding)).to_vec());
+        let text = |key| Scalar::Text(cut(self.padding.strip(&cell(key))).to_vec());
         let (min, max) = found.bounds.map(|bounds| bounds.map(text).into()).unzip();
         Summary { rows: (cells.len() / self.width) as u64, nulls: found.nulls, nans: 0, min, max }
     }

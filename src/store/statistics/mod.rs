@@ -41,7 +41,7 @@ pub struct Statistics {
 
 impl Statistics {
     /// From blocks that are all known.
-    pub(in crate::store) fn new(blocks: Blocks) -> Self {
+    pub(super) fn new(blocks: Blocks) -> Self {
         Self { blocks }
     }
 

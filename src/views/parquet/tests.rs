@@ -21,7 +21,7 @@ use proptest::prelude::*;
 use super::columns::ParquetColumn;
 use super::hints::Hints;
 use super::view::ParquetView;
-use crate::catalogue::ObjectId;
+use crate::catalogue::{ColumnId, ObjectId};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Error;
 use crate::store::memory::{Endless, Memory};
@@ -42,7 +42,7 @@ fn rows(name: &str, memory: Memory, hints: Hints) -> ParquetColumn {
 pub(super) fn learnt(array: impl Array + 'static) -> Arc<Learner> {
     let id = ObjectId { file: 0, address: 96 };
     let array: ArrayRef = Arc::new(array);
-    let learner = Learner::new(&Weak::new(), "/t/x", id, &Memory::new(array.clone())).unwrap();
+    let learner = Learner::new(&Weak::new(), "/t/x", ColumnId::whole(id), &Memory::new(array.clone())).unwrap();
     learner.observe(0, &array);
     Arc::new(learner)
 }

@@ -2,6 +2,7 @@
 
 mod cases;
 mod model;
+mod opening;
 mod stored;
 
 use std::sync::{Arc, Weak};
@@ -9,11 +10,11 @@ use std::sync::{Arc, Weak};
 use arrow_array::ArrayRef;
 
 use super::Learner;
-use crate::catalogue::ObjectId;
+use crate::catalogue::{ColumnId, ObjectId};
 use crate::store::rows::in_memory::Memory;
 use crate::store::statistics::Statistics;
 
-const ID: ObjectId = ObjectId { file: 0, address: 96 };
+const ID: ColumnId = ColumnId { object: ObjectId { file: 0, address: 96 }, field: 0 };
 
 /// Rows of an array in chunks that are smaller than a block.
 fn memory(array: ArrayRef) -> Memory {

@@ -19,17 +19,13 @@ use std::fmt::Write;
 use arrow_array::LargeStringArray;
 use arrow_array::builder::LargeStringBuilder;
 
-use super::{Cursor, Heap, Unresolved, little_endian, regions};
+use super::{hexadecimal, regions};
 use crate::catalogue::ReferenceKind;
-use crate::store::Error;
-use crate::store::decode::hexadecimal;
+use crate::store::heap::{ATTRIBUTE, REGION, little_endian};
+use crate::store::{Cursor, Error, Heap, Unresolved};
 
 /// First byte of a standard reference to an object.
 const OBJECT: u8 = 2;
-/// First byte of a standard reference to a region.
-pub(super) const REGION: u8 = 3;
-/// First byte of a standard reference to an attribute.
-pub(super) const ATTRIBUTE: u8 = 4;
 /// Flag of a standard reference that leads to another file.
 const EXTERNAL: u8 = 1;
 

@@ -12,7 +12,7 @@
 
 use std::fmt::Write;
 
-use super::little_endian;
+use crate::store::heap::little_endian;
 
 /// Blocks or points that are written out; `…` stands for the rest.
 const SHOWN: u64 = 64;

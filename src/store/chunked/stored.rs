@@ -1,0 +1,177 @@
+//! Chunks as they are stored: where each lies, and how its bytes are read and decoded.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{Chunks, worker};
+use crate::catalogue::{Chunk, ChunkMap, PACKED_CHUNK};
+use crate::codec::{Missing, Pipeline, Scratch};
+use crate::h5;
+use crate::source::Interrupt;
+use crate::store::memory::{Block, Leased};
+use crate::store::{Error, Reservation};
+
+/// A chunk map and its part of the budget.
+#[derive(Debug)]
+pub(in crate::store) struct HeldMap {
+    pub map: ChunkMap,
+    pub _held: Reservation,
+}
+
+/// Who reads the bytes of chunks.
+#[derive(Debug)]
+pub(in crate::store) enum ChunkReader {
+    /// This program: read from the file and decoded here.
+    Own { pipeline: Pipeline, partial_unfiltered: bool },
+    /// libhdf5, in its worker.
+    Worker {
+        /// The filter without a codec that is the reason.
+        filter: Option<Missing>,
+    },
+}
+
+/// A chunk as it was found.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::store) enum StoredChunk {
+    /// Never written.
+    Missing,
+    /// In the file as it is, from this byte on.
+    Plain(Chunk),
+    /// In the file, filtered.
+    Filtered(Chunk, u32),
+    /// Only the worker can read it.
+    Worker,
+}
+
+impl Chunks {
+    /// Reads and decodes a chunk.
+    pub(super) fn make(&self, index: u64, found: StoredChunk, interrupt: &Interrupt) -> Result<Block, Error> {
+        let limit = self.file.store().max_chunk();
+        let bytes = self.grid.chunk_bytes();
+        if bytes > limit {
+            let (path, what) = (self.path.clone(), "a chunk".into());
+            return Err(Error::TooLarge { path, what, bytes, limit, option: "--max-chunk" });
+        }
+        match found {
+            StoredChunk::Worker => worker::read_chunk(self, index, interrupt),
+            StoredChunk::Missing => Err(self.outside()),
+            StoredChunk::Plain(chunk) | StoredChunk::Filtered(chunk, _) => {
+                let sizes = self.sizes(&chunk, found)?;
+                self.begun.store(0, Ordering::Relaxed);
+                self.decode_block(&chunk, found, self.file.store().budget().lease(sizes, interrupt)?)
+            }
+        }
+    }
+
+    /// Decodes a chunk in buffers of the lengths that [`Chunks::sizes`] says.
+    pub(super) fn decode_block(&self, chunk: &Chunk, found: StoredChunk, leased: Leased<4>) -> Result<Block, Error> {
+        let (lease, [mut bytes, mut stored, mut first, mut second]) = leased;
+        let decoded = self.decode(chunk, found, &mut bytes, [&mut stored, &mut first, &mut second]);
+        // Before the result is believed, an error too: the file may have changed under it.
+        self.file.check()?;
+        decoded?;
+        drop((stored, first, second, lease));
+        Ok(Block { bytes, heap: None })
+    }
+
+    /// Lengths of the buffers that decoding takes: the chunk, its stored bytes, scratch space.
+    pub(super) fn sizes(&self, chunk: &Chunk, found: StoredChunk) -> Result<[usize; 4], Error> {
+        let size = usize::try_from(self.grid.chunk_bytes()).map_err(|_| self.outside())?;
+        let ChunkReader::Own { pipeline, .. } = &self.reader else { return Err(self.outside()) };
+        let StoredChunk::Filtered(_, mask) = found else {
+            if chunk.size < self.grid.chunk_bytes() {
+                return Err(self.chunk_error(chunk, self.too_short(chunk)));
+            }
+            return Ok([size, 0, 0, 0]);
+        };
+        if !Pipeline::is_plausible(size, chunk.size) {
+            let reason = format!("{} bytes are stored for {size}, more than any filter gives", chunk.size);
+            return Err(self.chunk_error(chunk, reason));
+        }
+        // Before anything is allocated for it: the file must have those bytes.
+        let end = self.file.size()?;
+        if chunk.address.checked_add(chunk.size).is_none_or(|chunk_end| chunk_end > end) {
+            let reason = format!("its {} bytes pass the end of the file at {end}", chunk.size);
+            return Err(self.chunk_error(chunk, reason));
+        }
+        let Scratch { first, second } = pipeline.scratch(mask, size);
+        Ok([size, chunk.size as usize, first, second])
+    }
+
+    /// Reads and decodes a chunk into `out`; the other buffers have the lengths that [`Chunks::sizes`] says, or more.
+    /// Whoever calls it checks the file afterwards.
+    pub(super) fn decode(
+        &self,
+        chunk: &Chunk,
+        found: StoredChunk,
+        out: &mut [u8],
+        [stored, first, second]: [&mut [u8]; 3],
+    ) -> Result<(), Error> {
+        match (found, &self.reader) {
+            (StoredChunk::Filtered(_, mask), ChunkReader::Own { pipeline, .. }) => {
+                let stored = stored.get_mut(..chunk.size as usize).ok_or_else(|| self.outside())?;
+                self.file.read_at(chunk.address, stored)?;
+                let decoded = pipeline.decode(mask, stored, out, first, second);
+                decoded.map_err(|reason| self.chunk_error(chunk, reason))?;
+            }
+            _ => self.file.read_at(chunk.address, out)?,
+        }
+        let counters = self.file.store().counters();
+        counters.chunks_decoded.add(1);
+        counters.bytes_decoded.add(out.len() as u64);
+        Ok(())
+    }
+
+    pub(super) fn locate(&self, index: u64, map: Option<&ChunkMap>) -> StoredChunk {
+        let (ChunkReader::Own { pipeline, partial_unfiltered }, Some(map)) = (&self.reader, map) else {
+            return StoredChunk::Worker;
+        };
+        match map.get(index) {
+            None => StoredChunk::Missing,
+            Some(chunk) if *partial_unfiltered && self.grid.overhangs(index) => StoredChunk::Plain(chunk),
+            Some(chunk) if pipeline.is_identity(chunk.mask) => StoredChunk::Plain(chunk),
+            Some(chunk) => StoredChunk::Filtered(chunk, chunk.mask),
+        }
+    }
+
+    /// The chunk map, from the cache or the worker. None where the worker reads.
+    pub(super) fn map(&self, interrupt: &Interrupt) -> Result<Option<Arc<HeldMap>>, Error> {
+        if let ChunkReader::Worker { .. } = self.reader {
+            return Ok(None);
+        }
+        if let Some(map) = self.snapshot.get() {
+            return Ok(Some(map.clone()));
+        }
+        let store = self.file.store();
+        let key = (self.file.serial(), self.id);
+        let map = store.maps().get_or_make(&key, interrupt, || {
+            // Half the budget: the chunks themselves must find room beside their map.
+            let limit = store.budget().limit() / 2 / PACKED_CHUNK;
+            let map = self.file.chunks(self.id, limit, interrupt).map_err(|error| self.map_error(error));
+            self.file.check()?;
+            let map = map?;
+            let reserved = store.budget().reserve(map.memory() as u64, interrupt);
+            let held = reserved.map_err(|error| error.at(&self.path, "the list of its chunks"))?;
+            Ok::<_, Error>(HeldMap { map, _held: held })
+        })?;
+        Ok(Some(if self.file.info().swmr { self.snapshot.get_or_init(|| map).clone() } else { map }))
+    }
+
+    fn map_error(&self, error: h5::Error) -> Error {
+        match error {
+            h5::Error::TooLarge { bytes, limit, .. } => {
+                let (path, what) = (self.path.clone(), "the list of its chunks".into());
+                Error::TooLarge { path, what, bytes, limit, option: "--cache-size" }
+            }
+            error => self.worker_error(error),
+        }
+    }
+
+    pub(super) fn too_short(&self, chunk: &Chunk) -> String {
+        format!("{} bytes are stored without filters, {} expected", chunk.size, self.grid.chunk_bytes())
+    }
+
+    pub(super) fn chunk_error(&self, chunk: &Chunk, reason: String) -> Error {
+        Error::Chunk { path: self.path.clone(), chunk: chunk.index, address: chunk.address, reason }
+    }
+}

@@ -1,0 +1,117 @@
+//! How the elements of a dataset are reached, as far as the catalogue tells.
+
+use std::sync::Arc;
+
+use super::mapped::Virtual;
+use crate::catalogue::{self, Layout};
+use crate::codec::{Pipeline, unavailable};
+use crate::store::chunked::{ChunkReader, Chunks, Fill, Grid, worker};
+use crate::store::{Decoder, File};
+
+/// How the elements of a dataset are reached.
+#[derive(Debug)]
+pub(super) enum Access {
+    /// Nothing is allocated: fill value.
+    Unwritten,
+    /// In one run from this byte of the file on.
+    Run(u64),
+    Chunks(Arc<Chunks>),
+    Virtual(Virtual),
+}
+
+impl Access {
+    /// Decides how the elements of a dataset are reached; the reason where they cannot be.
+    pub fn new(
+        file: &Arc<File>,
+        path: &str,
+        description: &catalogue::Dataset,
+        fill: &Arc<Result<Fill, String>>,
+    ) -> Result<Self, String> {
+        let (shape, size) = (&description.shape, description.datatype.size);
+        let chunks = |grid: Grid, reader: ChunkReader| {
+            let object = (description.id, description.datatype.clone());
+            Arc::new(Chunks::new(file.clone(), path.into(), object, grid, reader, fill.clone()))
+        };
+        let pieces = || {
+            let bytes = if description.datatype.has_descriptors() {
+                worker::VARIABLE_PIECE.saturating_mul(size)
+            } else {
+                worker::PIECE
+            };
+            Ok::<_, String>(chunks(Grid::pieces(shape, size, bytes)?, ChunkReader::Worker { filter: None }))
+        };
+        // Addresses of another file mean nothing in this one.
+        let elsewhere = description.id.file != 0;
+        let reach = Reach::of(file);
+        if let Some(reason) = reach.lacks(description) {
+            return Err(reason);
+        }
+        let by_library = reach.by_library;
+        match &description.layout {
+            Layout::Chunked { chunk, partial_unfiltered } => {
+                let grid = Grid::new(shape, chunk, size)?;
+                let reader = match Pipeline::new(&description.filters) {
+                    Ok(_) if elsewhere || by_library => ChunkReader::Worker { filter: None },
+                    Ok(pipeline) => ChunkReader::Own { pipeline, partial_unfiltered: *partial_unfiltered },
+                    Err(filter) => ChunkReader::Worker { filter: Some(filter) },
+                };
+                Ok(Access::Chunks(chunks(grid, reader)))
+            }
+            Layout::Contiguous { .. } | Layout::Virtual { .. } if elsewhere || by_library => {
+                Ok(Access::Chunks(pieces()?))
+            }
+            // `H5Dget_offset` adds the user block to the address that means "not allocated", which then wraps around.
+            Layout::Contiguous { address: Some(address) } if *address < file.info().user_block => Ok(Access::Unwritten),
+            Layout::Contiguous { address: Some(address) } => Ok(Access::Run(*address)),
+            Layout::Contiguous { address: None } => Ok(Access::Unwritten),
+            Layout::Compact | Layout::External { .. } => Ok(Access::Chunks(pieces()?)),
+            Layout::Virtual { .. } => Ok(Access::Virtual(Virtual::new(pieces()?))),
+            Layout::Unknown(class) => Err(format!("storage layout {class} is not known")),
+        }
+    }
+}
+
+/// What of a file may be read, and by whom, as the user said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reach {
+    follow: bool,
+    by_library: bool,
+}
+
+impl Reach {
+    /// What may be read of a file.
+    pub fn of(file: &File) -> Self {
+        Self { follow: file.client().follows_external(), by_library: file.store().decoder() == Decoder::Library }
+    }
+
+    /// Whether other files are read.
+    pub fn follows(self) -> bool {
+        self.follow
+    }
+
+    /// Why the elements of a dataset cannot be had, where that is known before reading.
+    pub fn lacks(self, description: &catalogue::Dataset) -> Option<String> {
+        unavailable(&description.filters, self.by_library).or_else(|| elsewhere_only(&description.layout, self.follow))
+    }
+}
+
+/// Why elements that lie in other files cannot be had, where they do; `follow` as the user said.
+fn elsewhere_only(layout: &Layout, follow: bool) -> Option<String> {
+    match layout {
+        Layout::External { files } if !follow => {
+            let names: Vec<String> = files.iter().map(|file| format!("{file:?}")).collect();
+            Some(format!(
+                "its elements are in other files ({}), which are not read unless --follow-external is given",
+                names.join(", ")
+            ))
+        }
+        Layout::Virtual { sources } if !follow => {
+            let other = sources.iter().find(|source| source.file != ".")?;
+            Some(format!(
+                "it is mapped from other files ({:?}, …), which are not read unless --follow-external is given",
+                other.file.to_string()
+            ))
+        }
+        _ => None,
+    }
+}
