@@ -16,6 +16,7 @@
 //! | `columns` | opens the members that are columns or serve one |
 //! | `categories` | shows codes as labels |
 //! | `consistency` | checks the rules on columns |
+//! | `verified_rules` | names the rules that only verification can tell |
 //! | `index_rules` | checks the rules on one search index |
 //! | `indexes` | lists the search indexes |
 //! | `build` | makes the table |
@@ -33,6 +34,7 @@ mod members;
 mod names;
 mod parts;
 mod recognition;
+mod verified_rules;
 pub mod write;
 
 pub use super::attributes::{text, unsigned};

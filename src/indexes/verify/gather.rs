@@ -16,14 +16,22 @@ use super::sorted::STEP;
 use super::{Task, Verdict};
 use crate::indexes::order::Keys;
 use crate::store::{Error, Reservation, Rows};
+use crate::table::SortedRules;
 
 /// Words of bits that are counted together.
 const GROUP: usize = 8;
 
+/// An index, and what its rules are called.
+#[derive(Clone, Copy)]
+pub(super) struct Order<'a> {
+    pub rows: &'a dyn Rows,
+    pub rules: &'static SortedRules,
+}
+
 /// Row numbers that an index holds, each of which the column has.
-pub(super) fn elements(task: &Task<'_>, order: &dyn Rows, range: Range<u64>) -> Result<UInt64Array, End> {
+pub(super) fn elements(task: &Task<'_>, order: &Order<'_>, range: Range<u64>) -> Result<UInt64Array, End> {
     let unsupported = |reason: String| Error::Unsupported { path: task.form.path.clone(), reason };
-    let array = order.array(range.clone(), task.interrupt)?;
+    let array = order.rows.array(range.clone(), task.interrupt)?;
     let wide = cast(&array, &DataType::UInt64).map_err(|error| unsupported(error.to_string()))?;
     let rows = wide.as_primitive().clone();
     match rows.values().iter().position(|row| *row >= task.form.rows()) {
@@ -31,7 +39,7 @@ pub(super) fn elements(task: &Task<'_>, order: &dyn Rows, range: Range<u64>) -> 
         Some(at) => {
             let found = format!("row {} of {}", rows.value(at), task.form.rows());
             let place = format!("element {}", range.start + at as u64);
-            Err(Verdict::broken("HEP001 §8.5: elements are rows of the column", place, found).into())
+            Err(Verdict::broken(order.rules.elements, place, found).into())
         }
     }
 }
@@ -51,7 +59,7 @@ impl Wanted {
     }
 
     /// The rows that elements of an index name.
-    pub fn new(task: &Task<'_>, order: &dyn Rows, range: Range<u64>) -> Result<Result<Self, Verdict>, Error> {
+    pub fn new(task: &Task<'_>, order: &Order<'_>, range: Range<u64>) -> Result<Result<Self, Verdict>, Error> {
         // Whoever asks has found room for them.
         let bits: Vec<AtomicU64> = (0..task.form.rows().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let broken = in_parallel(range.end - range.start, STEP, task, &|part| {
