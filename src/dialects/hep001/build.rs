@@ -11,7 +11,7 @@ use super::draft::Draft;
 use super::members::{Kind, Member, members};
 use super::names::{CATEGORIES, COLUMN_ORDER, INDEX, INDEX_COLUMNS, INDEX_LIST, ROWS};
 use super::parts::Parts;
-use super::{consistency, indexes};
+use super::{NAME, consistency, indexes};
 use crate::catalogue::{Group, ObjectId, attribute};
 use crate::dialects::attributes::{any, references, strings, text, unsigned};
 use crate::dialects::datasets;
@@ -43,7 +43,7 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
     let mut table = Table {
         path: path.to_owned(),
         selection: None,
-        dialect: "HEP001",
+        dialect: NAME,
         revision: Draft::of(group, &sorted).to_string(),
         rows: rows.unwrap_or(0),
         attributes: group.attributes.clone(),

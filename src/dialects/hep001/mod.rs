@@ -37,7 +37,10 @@ mod recognition;
 mod verified_rules;
 pub mod write;
 
-pub use super::attributes::{text, unsigned};
+pub use super::attributes::text;
 pub use build::build;
 pub use members::{Kind, Member, members};
 pub use recognition::{Recognised, recognise};
+
+/// Name of the dialect.
+pub const NAME: &str = "HEP001";
