@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::index::{list, verify};
+use super::index::{report, verify};
 use super::place::Named;
 use super::signals::INTERRUPTED;
 use super::{Error, tables};
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let findings = place.context.findings();
     let several = place.context.files().len() > 1;
     let mut failures = found.failures;
-    for one in verified.iter().filter(|one| verify::has_failed(one)) {
+    for one in verified.iter().filter(|one| report::has_failed(one)) {
         failures.push((one.path.clone(), one.found.clone().unwrap_or_default()));
     }
     let mut out = std::io::stdout().lock();
@@ -64,9 +64,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                 printable(&format!("{source}{}: {}: {}", finding.path, finding.rule, finding.found))
             })
             .collect();
-        lines.extend(verified.iter().map(list::line));
+        lines.extend(verified.iter().map(report::line));
         lines.extend(failures.iter().map(|(path, reason)| printable(&format!("{path}: FAILED: {reason}"))));
-        let right = verified.iter().filter(|one| !one.verdict.is_fault() && !verify::has_failed(one)).count();
+        let right = verified.iter().filter(|one| !one.verdict.is_fault() && !report::has_failed(one)).count();
         lines.push(format!(
             "{} tables, {} rules broken, {right} of {} search indexes verified",
             found.tables.len(),
@@ -77,5 +77,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     };
     written.map_err(Error::io("standard output"))?;
     let is_wrong = !findings.is_empty() || verified.iter().any(|one| one.verdict.is_fault());
-    Ok(verify::exit_code(!failures.is_empty(), is_wrong))
+    Ok(report::exit_code(!failures.is_empty(), is_wrong))
 }

@@ -93,7 +93,7 @@ pub enum Error {
     },
     /// A search index cannot be built or taken away.
     #[error(transparent)]
-    Index(#[from] crate::dialects::hep001::write::Error),
+    Index(#[from] crate::dialects::index_writer::Error),
     /// The arguments contradict each other.
     #[error("{0}")]
     Usage(String),

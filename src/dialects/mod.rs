@@ -17,6 +17,7 @@ pub mod arrays;
 mod attributes;
 mod datasets;
 pub mod hep001;
+pub mod index_writer;
 mod versioned;
 
 use std::collections::HashMap;
@@ -24,7 +25,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use bstr::BString;
+use clap::Args;
 
+use self::index_writer::IndexWriter;
 use crate::catalogue::{Attribute, Dataset, Group, Object, ObjectId};
 use crate::source::Interrupt;
 use crate::store::File;
@@ -61,6 +64,12 @@ pub trait Dialect: Debug + Send + Sync {
     fn files(&self, file: &Arc<File>, path: &str, dataset: &Dataset) -> Result<Single, String> {
         let _ = (file, path, dataset);
         Err(format!("{} shows no dataset as files", self.name()))
+    }
+
+    /// What writes the search indexes of this dialect's tables; `None` where they take none.
+    fn index_writer(&self, options: &IndexOptions) -> Option<Box<dyn IndexWriter>> {
+        let _ = options;
+        None
     }
 }
 
@@ -238,4 +247,23 @@ impl Dialects {
         }
         (None, Claims::default())
     }
+}
+
+/// How search indexes are written, as far as a dialect has options of its own.
+#[derive(Clone, Debug, Default, Args)]
+pub struct IndexOptions {
+    #[command(flatten)]
+    hep001: hep001::write::Options,
+}
+
+/// What writes the search indexes of a table.
+///
+/// # Errors
+/// Where tables of its dialect take none.
+pub fn index_writer(table: &Table, options: &IndexOptions) -> Result<Box<dyn IndexWriter>, index_writer::Error> {
+    let own = ALL.iter().find(|dialect| dialect.name() == table.dialect);
+    own.and_then(|dialect| dialect.index_writer(options)).ok_or_else(|| {
+        let reason = format!("tables of {} take no search indexes", table.dialect);
+        index_writer::Error::refused(&table.path, reason)
+    })
 }

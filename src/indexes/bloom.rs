@@ -7,16 +7,16 @@ use arrow_array::Array;
 use super::canonical;
 pub use crate::table::BloomScheme as Scheme;
 
-/// The second seed of the April draft.
-const APRIL: u32 = 0x9E37_79B9;
+/// Seed of the second of two hashes.
+const SECOND: u32 = 0x9E37_79B9;
 
 impl Scheme {
     /// The two hashes of canonical bytes.
     pub fn hashes(self, bytes: &[u8]) -> [u64; 2] {
         match self {
             Self::OneHash { seed } => halves(bytes, seed),
-            Self::LowHigh => [halves(bytes, 0)[0], halves(bytes, APRIL)[1]],
-            Self::LowLow => [halves(bytes, 0)[0], halves(bytes, APRIL)[0]],
+            Self::LowHigh => [halves(bytes, 0)[0], halves(bytes, SECOND)[1]],
+            Self::LowLow => [halves(bytes, 0)[0], halves(bytes, SECOND)[0]],
         }
     }
 }
@@ -87,11 +87,11 @@ mod tests {
                 [548, 782, 16, 250],
             ),
         ];
-        for (bytes, seed_0, seed_april, low_high) in cases {
+        for (bytes, seed_0, seed_second, low_high) in cases {
             assert_eq!(Scheme::OneHash { seed: 0 }.hashes(bytes), seed_0);
-            assert_eq!(Scheme::OneHash { seed: APRIL }.hashes(bytes), seed_april);
-            assert_eq!(Scheme::LowHigh.hashes(bytes), [seed_0[0], seed_april[1]]);
-            assert_eq!(Scheme::LowLow.hashes(bytes), [seed_0[0], seed_april[0]]);
+            assert_eq!(Scheme::OneHash { seed: SECOND }.hashes(bytes), seed_second);
+            assert_eq!(Scheme::LowHigh.hashes(bytes), [seed_0[0], seed_second[1]]);
+            assert_eq!(Scheme::LowLow.hashes(bytes), [seed_0[0], seed_second[0]]);
             assert_eq!(positions(Scheme::LowHigh.hashes(bytes), 4, 1000).collect::<Vec<_>>(), low_high);
         }
     }
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn what_was_put_in_is_found() {
         let values = Int64Array::from(vec![Some(5), None, Some(-7)]);
-        for scheme in Scheme::READINGS_OF_APRIL.into_iter().chain([Scheme::OneHash { seed: 9 }]) {
+        for scheme in [Scheme::LowHigh, Scheme::LowLow, Scheme::OneHash { seed: 0 }, Scheme::OneHash { seed: 9 }] {
             let mut filter = [0; 16];
             assert!(insert(&mut filter, &values, scheme, 3));
             assert!(filter.iter().map(|byte| byte.count_ones()).sum::<u32>() <= 6);

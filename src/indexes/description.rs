@@ -14,11 +14,11 @@ pub struct Description {
     pub kind: Option<String>,
     /// Columns that it covers.
     pub columns: Vec<String>,
-    /// `April` or `July`, by its tokens.
+    /// The revision of the dialect that it follows.
     pub revision: &'static str,
-    /// `SOURCE_GENERATION`.
+    /// The generation of the table that it was built at.
     pub source_generation: Option<u64>,
-    /// `SOURCE_NROWS`.
+    /// The rows that it was built over.
     pub source_rows: Option<u64>,
     /// Bytes of its elements, without filters.
     pub bytes: u64,
@@ -85,12 +85,11 @@ pub fn describe(index: &SearchIndex) -> Description {
         Ok(Some(Verdict::Broken { rule, place, found })) => (State::Broken, Some(rule), Some(place), Some(found)),
         Ok(Some(Verdict::Unverifiable { why })) => (State::Unverifiable, None, None, Some(why)),
     };
-    let has_tokens = index.source_generation.is_some() || index.source_rows.is_some();
     Description {
         path: index.path.clone(),
         kind: index.kind.clone(),
         columns: index.columns.iter().map(ToString::to_string).collect(),
-        revision: if has_tokens { "July" } else { "April" },
+        revision: index.revision,
         source_generation: index.source_generation,
         source_rows: index.source_rows,
         bytes: index.bytes,

@@ -180,7 +180,7 @@ impl Known for Answer {
             return Verdict::Unknown;
         }
         let verdict = match (self.says(ask), &self.form.kind) {
-            (Some(Says::Bounds), IndexKind::MinMax { entries }) => bounds(&self.form, entries.as_ref(), ask),
+            (Some(Says::Bounds), IndexKind::MinMax { entries, .. }) => bounds(&self.form, entries.as_ref(), ask),
             (Some(Says::Hashes(hashes)), IndexKind::Bloom { filters, filter_bytes, k, .. }) => self.lacking(
                 hashes,
                 &|chunk, hashes| may_hold(filters, chunk, *filter_bytes, *k, hashes, ask.interrupt),
@@ -279,7 +279,9 @@ fn prepare(form: &IndexForm, facts: &Facts, ask: &Ask<'_>) -> Result<Option<Says
             let hashes = asked.iter().flat_map(|bytes| facts.schemes.iter().map(|scheme| scheme.hashes(bytes)));
             Ok((!facts.schemes.is_empty()).then(|| Says::Hashes(hashes.collect())))
         }
-        IndexKind::SortedRows { order, tails } => Ok(sorted::rows(form, order.as_ref(), *tails, ask)?.map(Says::Rows)),
+        IndexKind::SortedRows { order, tails, .. } => {
+            Ok(sorted::rows(form, order.as_ref(), *tails, ask)?.map(Says::Rows))
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The model of a table: columns of rows, whatever file idiom they came from. No HDF5 call, no FUSE, no file.
 
 mod finding;
+mod index_rules;
 mod rows;
 mod search_index;
 mod single;
@@ -14,6 +15,7 @@ use crate::store::statistics::{Learner, Observed};
 use crate::store::{File, Rows, Tally};
 
 pub use finding::Finding;
+pub use index_rules::{BitmapRules, BloomRules, MinMaxRules, SortedRules};
 pub use rows::{CategoryRows, ListRows, StringRows};
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, SearchIndex};
 pub use single::{Form, Single, SingleFile};

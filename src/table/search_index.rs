@@ -1,10 +1,11 @@
-//! Search indexes of a table (HEP001 §8): what the file says they are, and what counts as one.
+//! Search indexes of a table: what the file says they are, and what counts as one.
 
 use std::sync::Arc;
 
 use bstr::BString;
 use serde::{Deserialize, Serialize};
 
+use super::index_rules::{BitmapRules, BloomRules, MinMaxRules, SortedRules};
 use crate::catalogue::{Attribute, ObjectId};
 use crate::store::statistics::Learner;
 use crate::store::{Dataset, Opening, Rows};
@@ -16,15 +17,17 @@ pub struct SearchIndex {
     pub path: String,
     /// `CHUNK_MINMAX`, `SORTED_ROWS`, `BITMAP`, `CHUNK_BLOOM`, or a kind this program does not know.
     pub kind: Option<String>,
+    /// The revision of the dialect that it follows.
+    pub revision: &'static str,
     /// Names of the columns that it covers.
     pub columns: Vec<BString>,
     /// Extent of the dataset.
     pub shape: Vec<u64>,
     /// Bytes of all elements, without filters.
     pub bytes: u64,
-    /// `SOURCE_GENERATION`, the table's generation it was built at (July).
+    /// The generation of the table that it was built at, where it says so.
     pub source_generation: Option<u64>,
-    /// `SOURCE_NROWS`, the rows it was built over (July).
+    /// The rows that it was built over, where it says so.
     pub source_rows: Option<u64>,
     /// Its other attributes.
     pub attributes: Arc<[Attribute]>,
@@ -105,6 +108,8 @@ pub enum IndexKind {
     MinMax {
         /// As many entries as chunks, at least.
         entries: Arc<dyn Rows>,
+        /// What its rules are called.
+        rules: &'static MinMaxRules,
     },
     /// `SORTED_ROWS`: row numbers by value.
     SortedRows {
@@ -112,6 +117,8 @@ pub enum IndexKind {
         order: Arc<dyn Rows>,
         /// Rows in the tail of missing rows, and in that of NaN.
         tails: [u64; 2],
+        /// What its rules are called.
+        rules: &'static SortedRules,
     },
     /// `BITMAP`: for each value the rows that have it.
     Bitmap {
@@ -125,6 +132,8 @@ pub enum IndexKind {
         shown: Arc<dyn Rows>,
         /// Whether no other value occurs.
         exhaustive: bool,
+        /// What its rules are called.
+        rules: &'static BitmapRules,
     },
     /// `CHUNK_BLOOM`: for each chunk a filter.
     Bloom {
@@ -134,8 +143,10 @@ pub enum IndexKind {
         filter_bytes: u64,
         /// Bits of a value in a filter, at least 1.
         k: u16,
-        /// What the filters may mean; several of the April draft.
+        /// What the filters may mean: several where the specification can be read in several ways.
         schemes: Vec<BloomScheme>,
+        /// What its rules are called.
+        rules: &'static BloomRules,
     },
 }
 
@@ -151,21 +162,16 @@ impl IndexKind {
     }
 }
 
-/// How the two hashes of a value in a `CHUNK_BLOOM` are had.
+/// How the two hashes of a value in a `CHUNK_BLOOM` are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BloomScheme {
-    /// The July draft, and a reading of April's with seed 0: both halves of one hash.
+    /// Both halves of one hash.
     OneHash {
         /// Its seed.
         seed: u32,
     },
-    /// A reading of April's: the low half of the hash seeded 0, the high half of the one seeded 0x9E3779B9.
+    /// The low half of the hash seeded 0, the high half of the one seeded 0x9E3779B9.
     LowHigh,
-    /// A reading of April's: the low half of either hash.
+    /// The low half of either hash.
     LowLow,
-}
-
-impl BloomScheme {
-    /// What a filter of the April draft may mean.
-    pub const READINGS_OF_APRIL: [Self; 3] = [Self::LowHigh, Self::LowLow, Self::OneHash { seed: 0 }];
 }

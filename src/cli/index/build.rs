@@ -5,18 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::{Opened, Wanted, lock, remove};
+use super::opened::{Opened, lock};
 use crate::cli::Error;
 use crate::cli::options::{self, Reading};
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
-use crate::dialects::hep001::write::content::{self, Settings};
-use crate::dialects::hep001::write::{self as building, Kind, Revision, Subject, commits};
+use crate::dialects::index_writer::{Kind, Plan};
+use crate::dialects::{IndexOptions, index_writer};
 use crate::fs::tree::printable;
 use crate::h5::Exclusive;
-use crate::h5::steps::References;
 use crate::source::Interrupt;
 
 /// Build search indexes of a column into its HDF5 file
@@ -41,20 +40,10 @@ pub(super) struct Arguments {
 
     /// Kinds of index
     #[arg(long, value_enum, value_delimiter = ',', required = true)]
-    kind: Vec<Wanted>,
+    kind: Vec<Kind>,
 
-    /// Revision of HEP001 to follow
-    #[arg(long, value_enum)]
-    revision: Option<Draft>,
-
-    /// How references are stored [default: as the table does already, else `standard`]. `standard` is H5T_STD_REF, which HEP001
-    /// July demands and h5py cannot read; `object` is H5T_STD_REF_OBJ, which h5py and h5col read
-    #[arg(long, value_enum)]
-    references: Option<Stored>,
-
-    /// Share of absent values that the filter of a chunk does not recognise as absent (kind bloom)
-    #[arg(long, value_name = "SHARE", default_value_t = 0.01, value_parser = share)]
-    bloom_fpp: f64,
+    #[command(flatten)]
+    options: IndexOptions,
 
     /// Memory that an index may take while it is built [default: half of the memory]
     #[arg(long, value_name = "SIZE", value_parser = options::size)]
@@ -64,41 +53,18 @@ pub(super) struct Arguments {
     reading: Reading,
 }
 
-/// A draft of HEP001.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Draft {
-    /// July 2026
-    July,
-    /// April 2026
-    April,
-}
-
-/// How references are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Stored {
-    /// H5T_STD_REF
-    Standard,
-    /// H5T_STD_REF_OBJ
-    Object,
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    let share: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
-    if share > 0.0 && share < 1.0 { Ok(share) } else { Err(format!("{text} does not lie between 0 and 1")) }
-}
-
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
     let locked = lock(&arguments.place)?;
-    let mut kinds: Vec<Kind> = arguments.kind.iter().map(|kind| kind.kind()).collect();
+    let mut kinds = arguments.kind.clone();
     kinds.sort();
     kinds.dedup();
     // Whatever would be refused is, before anything is changed.
     let opened = Opened::new(&arguments.place, &arguments.reading, &interrupt)?;
     let mut all = 0;
     for column in &arguments.column {
-        let rows = arguments.subject(&opened, column, &interrupt)?.rows;
-        all += kinds.iter().map(|kind| rows.saturating_mul(content::passes(*kind))).sum::<u64>();
+        let plan = arguments.plan(&opened, column, &interrupt)?;
+        all += kinds.iter().map(|kind| plan.rows().saturating_mul(plan.passes(*kind))).sum::<u64>();
     }
     drop(opened);
     let done = Arc::new(AtomicU64::new(0));
@@ -122,17 +88,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
 }
 
 impl Arguments {
-    fn subject(&self, opened: &Opened, column: &str, interrupt: &Interrupt) -> Result<Subject, Error> {
-        let revision = self.revision.map(|draft| match draft {
-            Draft::July => Revision::July,
-            Draft::April => Revision::April,
-        });
-        let references = self.references.map(|stored| match stored {
-            Stored::Standard => References::Standard,
-            Stored::Object => References::Object,
-        });
-        let (file, table) = (&opened.file, &opened.table);
-        Ok(Subject::new(file, table, column.as_bytes(), revision, references, interrupt)?)
+    fn plan(&self, opened: &Opened, column: &str, interrupt: &Interrupt) -> Result<Box<dyn Plan>, Error> {
+        let writer = opened.writer(&self.options)?;
+        Ok(writer.plan(&opened.file, &opened.table, column.as_bytes(), interrupt)?)
     }
 
     fn one(
@@ -146,30 +104,25 @@ impl Arguments {
     ) -> Result<(), Error> {
         let begun = Instant::now();
         let opened = Opened::new(&self.place, &self.reading, interrupt)?;
-        let subject = self.subject(&opened, column, interrupt)?;
-        let settings = Settings {
-            false_positives: self.bloom_fpp,
-            seed: 0,
-            memory: self.memory.unwrap_or_else(|| crate::store::memory() / 2),
-        };
+        let plan = self.plan(&opened, column, interrupt)?;
+        let memory = self.memory.unwrap_or_else(|| crate::store::memory() / 2);
         let progress = |rows| {
             done.fetch_add(rows, Ordering::Relaxed);
         };
-        let content = content::compute(&subject, kind, &settings, &progress, interrupt)?;
+        let index = plan.compute(kind, memory, &progress, interrupt)?;
         // The column must be what was read until the file changes, which it does by us alone.
-        opened.file.check().map_err(building::Error::from)?;
-        let old = remove::found(&opened, Some(column), &[kind], interrupt)?;
+        opened.file.check().map_err(index_writer::Error::from)?;
+        let old = opened.listed(Some(column), &[kind], interrupt)?;
         let workers = opened.place.context.workers.clone();
         drop(opened);
-        let mut writing = locked.writer(&workers, interrupt).map_err(building::Error::from)?;
-        for doomed in &old {
-            commits::remove(&mut writing, &subject.table, &subject.names, doomed, interrupt)?;
+        let mut writing = locked.writer(&workers, interrupt).map_err(index_writer::Error::from)?;
+        for old in &old {
+            old.remove(&mut writing, interrupt)?;
         }
-        let description = description();
-        let path = commits::write(&mut writing, &subject, kind, &content, &description, interrupt)?;
+        let path = index.write(&mut writing, &description(), interrupt)?;
         let seconds = begun.elapsed().as_secs_f64();
         let what = if old.is_empty() { "built" } else { "replaced" };
-        let line = format!("{}  {} rows  {seconds:.3} s  {what}", printable(&path), subject.rows);
+        let line = format!("{}  {} rows  {seconds:.3} s  {what}", printable(&path), plan.rows());
         watched.write(&line)
     }
 }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 
-use super::{Listed, list};
+use super::found::Found;
+use super::report::{exit_code, has_failed, json, line};
 use crate::cli::Error;
 use crate::cli::place::Named;
 use crate::cli::progress::Watched;
@@ -35,29 +36,19 @@ pub(in crate::cli) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
     let place = arguments.named.find_settled(&interrupt)?;
-    let Listed { below: found, is_unfinished } = Listed::new(&place, &interrupt)?;
+    let Found { below: found, is_unfinished } = Found::new(&place, &interrupt)?;
     let Some(verified) = all(&found.tables, &interrupt)? else {
         eprintln!("hepfs: interrupted; what was found so far stays kept");
         return Ok(ExitCode::from(INTERRUPTED));
     };
     let mut out = std::io::stdout().lock();
     for one in &verified {
-        let line = if arguments.json { list::json(one) } else { list::line(one) };
+        let line = if arguments.json { json(one) } else { line(one) };
         writeln!(out, "{line}").map_err(Error::io("standard output"))?;
     }
     let failed = !found.failures.is_empty() || verified.iter().any(has_failed);
     let is_wrong = is_unfinished || verified.iter().any(|one| one.verdict.is_fault());
     Ok(exit_code(failed, is_wrong))
-}
-
-/// 0, 1 where something is wrong with the file, 2 where it could not be found out.
-pub(in crate::cli) fn exit_code(failed: bool, is_wrong: bool) -> ExitCode {
-    ExitCode::from(if failed { 2 } else { u8::from(is_wrong) })
-}
-
-/// Whether it could not be found out whether an index is right.
-pub(in crate::cli) fn has_failed(said: &Description) -> bool {
-    matches!(said.verdict, State::Unverifiable | State::Unknown)
 }
 
 /// Verifies all search indexes of these tables, with a bar; `None` where that was interrupted.

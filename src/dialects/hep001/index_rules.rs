@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::columns::Candidate;
 use super::names::{GENERATION, ROWS, SOURCE_GENERATION, SOURCE_ROWS, VALUES};
 use super::parts::Parts;
+use super::verified_rules;
 use crate::catalogue::{
     ByteOrder, Class, Dataset, Datatype, Elements, FloatFormat, Group, Layout, Object, attribute, join,
 };
@@ -13,6 +14,10 @@ use crate::dialects::datasets;
 use crate::store::arrow::FillTest;
 use crate::store::{self, DatasetRows, Rows};
 use crate::table::{Absent, BloomScheme, CategoryRows, Column, IndexForm, IndexKind, Labels, Table};
+
+/// What a filter of the April draft may mean: its words on seeds can be read in several ways.
+const READINGS_OF_APRIL: [BloomScheme; 3] =
+    [BloomScheme::LowHigh, BloomScheme::LowLow, BloomScheme::OneHash { seed: 0 }];
 
 /// A search index while its rules are checked.
 pub(super) struct Subject<'a> {
@@ -187,7 +192,7 @@ impl Subject<'_> {
         })?;
         let coded = Dataset { datatype: self.dataset.datatype.coded(), ..self.dataset.clone() };
         let entries = DatasetRows::plain(self.open(parts, self.path, &coded)?, chunks);
-        Ok(IndexKind::MinMax { entries: Arc::new(entries) })
+        Ok(IndexKind::MinMax { entries: Arc::new(entries), rules: &verified_rules::MIN_MAX })
     }
 
     fn sorted(&self, parts: &Parts<'_>, rows: u64, is_july: bool) -> Checked<IndexKind> {
@@ -213,7 +218,7 @@ impl Subject<'_> {
         let ordered = boolean(attributes, "ordered");
         check(ordered == Some(true), "HEP001 §8.5: ordered is true", || format!("{ordered:?}"))?;
         let order = DatasetRows::plain(self.open(parts, self.path, self.dataset)?, rows);
-        Ok(IndexKind::SortedRows { order: Arc::new(order), tails: [missing, nans] })
+        Ok(IndexKind::SortedRows { order: Arc::new(order), tails: [missing, nans], rules: &verified_rules::SORTED })
     }
 
     fn bitmap(&self, parts: &Parts<'_>, column: &Dataset, rows: u64, is_july: bool) -> Checked<IndexKind> {
@@ -266,6 +271,7 @@ impl Subject<'_> {
             values: coded,
             shown,
             exhaustive: boolean(&self.dataset.attributes, "exhaustive") == Some(true),
+            rules: &verified_rules::BITMAP,
         })
     }
 
@@ -286,9 +292,7 @@ impl Subject<'_> {
         let k = k.ok_or_else(|| Absent::new("HEP001 §8.7: k is the number of hash functions", "none"))?;
         let family = text(attributes, "hash_family").unwrap_or_default();
         let schemes = match family.as_str() {
-            "murmur3_128_double" if !is_july || attribute(attributes, "seed").is_none() => {
-                BloomScheme::READINGS_OF_APRIL.to_vec()
-            }
+            "murmur3_128_double" if !is_july || attribute(attributes, "seed").is_none() => READINGS_OF_APRIL.to_vec(),
             "murmur3_x64_128_double" => {
                 let seed = unsigned(attributes, "seed").and_then(|seed| u32::try_from(seed).ok());
                 let seed = seed.ok_or_else(|| Absent::new("HEP001 July: seed is a uint32", "none"))?;
@@ -302,7 +306,13 @@ impl Subject<'_> {
         check(has_canonical_width(&column.datatype), "HEP001 July: canonical bytes are as wide as the column", || {
             format!("{} of {} bytes", class_name(&column.datatype), column.datatype.size)
         })?;
-        Ok(IndexKind::Bloom { filters: self.open(parts, self.path, self.dataset)?, filter_bytes, k, schemes })
+        Ok(IndexKind::Bloom {
+            filters: self.open(parts, self.path, self.dataset)?,
+            filter_bytes,
+            k,
+            schemes,
+            rules: &verified_rules::BLOOM,
+        })
     }
 }
 

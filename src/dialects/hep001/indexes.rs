@@ -133,15 +133,19 @@ fn one(
         }
         other => Err(Absent::new("HEP001 §8.3: unknown kinds are ignored", format!("{other:?}"))),
     };
+    let source_generation = unsigned(&dataset.attributes, SOURCE_GENERATION);
+    let source_rows = unsigned(&dataset.attributes, SOURCE_ROWS);
+    let has_tokens = source_generation.is_some() || source_rows.is_some();
     Some(SearchIndex {
         path: path.to_owned(),
         kind,
+        revision: if has_tokens { "July" } else { "April" },
         form: form.map(Arc::new),
         bytes: dataset.len().and_then(|len| len.checked_mul(dataset.datatype.size)).unwrap_or(u64::MAX),
         columns,
         shape: dataset.shape.clone(),
-        source_generation: unsigned(&dataset.attributes, SOURCE_GENERATION),
-        source_rows: unsigned(&dataset.attributes, SOURCE_ROWS),
+        source_generation,
+        source_rows,
         attributes: dataset.attributes.clone(),
     })
 }

@@ -16,6 +16,7 @@
 //! | `columns` | opens the members that are columns or serve one |
 //! | `categories` | shows codes as labels |
 //! | `consistency` | checks the rules on columns |
+//! | `verified_rules` | names the rules that only verification can tell |
 //! | `index_rules` | checks the rules on one search index |
 //! | `indexes` | lists the search indexes |
 //! | `build` | makes the table |
@@ -33,11 +34,13 @@ mod members;
 mod names;
 mod parts;
 mod recognition;
+mod verified_rules;
 pub mod write;
 
 use members::members;
 
-use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
+use super::index_writer::IndexWriter;
+use super::{Claims, Dialect, Here, IndexOptions, Mark, Of, Role, Site, Subject};
 use crate::source::Interrupt;
 use crate::table::Table;
 
@@ -74,5 +77,9 @@ impl Dialect for Hep001 {
             // It marks and makes up nothing else.
             Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
         }
+    }
+
+    fn index_writer(&self, options: &IndexOptions) -> Option<Box<dyn IndexWriter>> {
+        Some(Box::new(write::Writer::new(options.hep001.clone())))
     }
 }

@@ -11,6 +11,7 @@ use crate::indexes::bitmap::Values;
 use crate::indexes::occurring::Occurring;
 use crate::indexes::verdict::Facts;
 use crate::store::{Dataset, Error, Rows};
+use crate::table::BitmapRules;
 
 /// Bytes of bits that a thread holds at once, of all values together.
 const MOST_BITS: u64 = 16 << 20;
@@ -25,6 +26,7 @@ const MOST_VALUES: u64 = MOST_BITS / 8;
 pub(super) struct Bits<'a> {
     pub bits: &'a Dataset,
     pub row_bytes: u64,
+    pub rules: &'static BitmapRules,
 }
 
 pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhaustive: bool) -> Result<Verdict, Error> {
@@ -41,8 +43,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
             Ok(true) => is_asked.extend(has_value(&array)),
             Ok(false) => return Ok(Verdict::Unverifiable { why: format!("values of type {}", array.data_type()) }),
             Err([a, b]) => {
-                let rule = "HEP001 §8.6: the values of a bitmap are distinct";
-                return Ok(Verdict::broken(rule, format!("values {a} and {b}"), "the same value"));
+                return Ok(Verdict::broken(index.rules.distinct, format!("values {a} and {b}"), "the same value"));
             }
         }
     }
@@ -61,9 +62,8 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
         if let Some(row) = missing {
             complete.store(false, Ordering::Relaxed);
             if exhaustive {
-                let rule = "HEP001 July: an exhaustive bitmap has every value of its column";
                 let place = format!("row {}", part.first + row as u64);
-                return Err(End::Decided(Verdict::broken(rule, place, "a value without a bitmap")));
+                return Err(End::Decided(Verdict::broken(index.rules.exhaustive, place, "a value without a bitmap")));
             }
         }
         if let Some(occurring) = occurring.lock().as_mut() {
@@ -80,10 +80,13 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
             if let Some(byte) = (0..bits.len()).find(|byte| bits[*byte] != expected[*byte]) {
                 let bit = (bits[byte] ^ expected[byte]).trailing_zeros();
                 let row = part.first + 8 * byte as u64 + u64::from(bit);
-                let rule = "HEP001 §8.6: a bit is set where, and only where, the row has the value";
                 let found =
                     if bits[byte] >> bit & 1 == 1 { "set, the row has another" } else { "not set, the row has it" };
-                return Err(End::Decided(Verdict::broken(rule, format!("value {value}, row {row}"), found)));
+                return Err(End::Decided(Verdict::broken(
+                    index.rules.bits,
+                    format!("value {value}, row {row}"),
+                    found,
+                )));
             }
         }
         Ok(())

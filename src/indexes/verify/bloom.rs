@@ -7,7 +7,7 @@ use super::{Task, Verdict};
 use crate::indexes::verdict::Facts;
 use crate::indexes::{bloom, canonical};
 use crate::store::{Dataset, Error};
-use crate::table::BloomScheme;
+use crate::table::{BloomRules, BloomScheme};
 
 /// The longest filter that is looked at.
 const LONGEST: u64 = 64 << 20;
@@ -20,6 +20,7 @@ pub(super) struct Filters<'a> {
     pub filters: &'a Dataset,
     pub bytes: u64,
     pub k: u16,
+    pub rules: &'static BloomRules,
 }
 
 /// A value that a filter lacks: its row, its chunk.
@@ -67,13 +68,12 @@ pub(super) fn verify(task: &Task<'_>, index: &Filters<'_>, schemes: &[BloomSchem
             return Ok(());
         }
         let place = lacking.first().copied().flatten().map(|(row, chunk)| format!("chunk {chunk}, row {row}"));
-        let rule = "HEP001 §8.7: the filter of a chunk holds every value of the chunk";
         let found = if schemes.len() > 1 {
             "a value is not in it, by any reading of the seeds"
         } else {
             "a value is not in it"
         };
-        Err(End::Decided(Verdict::broken(rule, place.unwrap_or_default(), found)))
+        Err(End::Decided(Verdict::broken(index.rules.values, place.unwrap_or_default(), found)))
     };
     let broken = task.column(task.step(), &see)?;
     let lacking = lacking.into_inner();

@@ -14,13 +14,21 @@ use super::{Task, Verdict};
 use crate::indexes::order::Keys;
 use crate::store::arrow::widen;
 use crate::store::{Error, Reservation, Rows};
+use crate::table::SortedRules;
 
 /// Words of bits that are counted together.
 const GROUP: usize = 8;
 
+/// An index, and what its rules are called.
+#[derive(Clone, Copy)]
+pub(super) struct Order<'a> {
+    pub rows: &'a dyn Rows,
+    pub rules: &'static SortedRules,
+}
+
 /// Row numbers that an index holds, each of which the column has.
-pub(super) fn elements(task: &Task<'_>, order: &dyn Rows, range: Range<u64>) -> Result<UInt64Array, End> {
-    let array = order.array(range.clone(), task.interrupt)?;
+pub(super) fn elements(task: &Task<'_>, order: &Order<'_>, range: Range<u64>) -> Result<UInt64Array, End> {
+    let array = order.rows.array(range.clone(), task.interrupt)?;
     let rows = widen::unsigned(&array).ok_or_else(|| Error::Unsupported {
         path: task.form.path.clone(),
         reason: format!("row numbers of type {}", array.data_type()),
@@ -30,7 +38,7 @@ pub(super) fn elements(task: &Task<'_>, order: &dyn Rows, range: Range<u64>) -> 
         Some(at) => {
             let found = format!("row {} of {}", rows.value(at), task.form.rows());
             let place = format!("element {}", range.start + at as u64);
-            Err(Verdict::broken("HEP001 §8.5: elements are rows of the column", place, found).into())
+            Err(Verdict::broken(order.rules.elements, place, found).into())
         }
     }
 }
@@ -50,7 +58,7 @@ impl Wanted {
     }
 
     /// The rows that elements of an index name.
-    pub fn new(task: &Task<'_>, order: &dyn Rows, range: Range<u64>) -> Result<Result<Self, Verdict>, Error> {
+    pub fn new(task: &Task<'_>, order: &Order<'_>, range: Range<u64>) -> Result<Result<Self, Verdict>, Error> {
         // Whoever asks has found room for them.
         let bits: Vec<AtomicU64> = (0..task.form.rows().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let broken = in_parallel(range.end - range.start, STEP, task, &|part| {

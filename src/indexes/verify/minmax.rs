@@ -13,11 +13,12 @@ use crate::indexes::minmax::{Entry, by_chunk, stored};
 use crate::indexes::verdict::Facts;
 use crate::store::statistics::Scalar;
 use crate::store::{Error, Rows};
+use crate::table::MinMaxRules;
 
 /// Entries that a thread holds at once, at most.
 const MOST_ENTRIES: u64 = 1 << 16;
 
-pub(super) fn verify(task: &Task<'_>, entries: &dyn Rows) -> Result<Verdict, Error> {
+pub(super) fn verify(task: &Task<'_>, entries: &dyn Rows, rules: &MinMaxRules) -> Result<Verdict, Error> {
     // Chunks of which some rows were seen.
     let begun: Mutex<HashMap<u64, Entry>> = Mutex::default();
     let see = |part: Part<'_>| {
@@ -35,7 +36,7 @@ pub(super) fn verify(task: &Task<'_>, entries: &dyn Rows) -> Result<Verdict, Err
                 begun.insert(chunk, entry);
             }
         }
-        compare(task, entries, &whole)
+        compare(task, entries, rules, &whole)
     };
     let step = task.step().min(task.form.chunk.saturating_mul(MOST_ENTRIES));
     let broken = task.column(step, &see)?;
@@ -52,13 +53,13 @@ fn rows_of(task: &Task<'_>, chunk: u64) -> u64 {
 }
 
 /// Chunks follow each other but for the first, which may have begun elsewhere.
-fn compare(task: &Task<'_>, entries: &dyn Rows, whole: &[(u64, Entry)]) -> Result<(), End> {
+fn compare(task: &Task<'_>, entries: &dyn Rows, rules: &MinMaxRules, whole: &[(u64, Entry)]) -> Result<(), End> {
     for run in whole.chunk_by(|(a, _), (b, _)| a + 1 == *b) {
         let (Some((first, _)), Some((last, _))) = (run.first(), run.last()) else { continue };
         let array = entries.array(*first..last + 1, task.interrupt)?;
         let Some(array) = array.as_struct_opt() else { return Err(unordered(task)) };
         for (at, (chunk, entry)) in run.iter().enumerate() {
-            if let Some((rule, found)) = differs(array, at, entry) {
+            if let Some((rule, found)) = differs(array, at, entry, rules) {
                 return Err(End::Decided(Verdict::broken(rule, format!("chunk {chunk}"), found)));
             }
         }
@@ -66,15 +67,15 @@ fn compare(task: &Task<'_>, entries: &dyn Rows, whole: &[(u64, Entry)]) -> Resul
     Ok(())
 }
 
-fn differs(array: &StructArray, at: usize, entry: &Entry) -> Option<(&'static str, String)> {
+fn differs(array: &StructArray, at: usize, entry: &Entry, rules: &MinMaxRules) -> Option<(&'static str, String)> {
     let count = |name: &str| {
         let column = array.column_by_name(name)?.as_primitive_opt::<UInt64Type>()?;
         (at < column.len()).then(|| column.value(at))
     };
     let counts = [
-        ("n", entry.n, "HEP001 §8.4: n is the number of rows in the chunk"),
-        ("fill_count", entry.fill_count, "HEP001 §8.4: fill_count is the number of missing values in the chunk"),
-        ("nan_count", entry.nan_count, "HEP001 §8.4: nan_count is the number of NaN in the chunk"),
+        ("n", entry.n, rules.rows),
+        ("fill_count", entry.fill_count, rules.missing),
+        ("nan_count", entry.nan_count, rules.nans),
     ];
     for (name, expected, rule) in counts {
         let said = count(name);
@@ -82,10 +83,7 @@ fn differs(array: &StructArray, at: usize, entry: &Entry) -> Option<(&'static st
             return Some((rule, format!("{name} is {}, the column has {expected}", said.unwrap_or_default())));
         }
     }
-    let bounds = [
-        ("min", &entry.min, "HEP001 §8.4: min is the least value of the chunk"),
-        ("max", &entry.max, "HEP001 §8.4: max is the greatest value of the chunk"),
-    ];
+    let bounds = [("min", &entry.min, rules.least), ("max", &entry.max, rules.greatest)];
     for (name, expected, rule) in bounds {
         // Where there is no value with an order, what is written means nothing.
         let Some(expected) = expected else { continue };

@@ -54,13 +54,17 @@ pub fn verify_within(
     }
     let task = Task { form, interrupt, progress };
     let verdict = match &form.kind {
-        IndexKind::MinMax { entries } => minmax::verify(&task, entries.as_ref())?,
-        IndexKind::SortedRows { order, tails } => sorted::verify(&task, order.as_ref(), *tails, memory)?,
-        IndexKind::Bitmap { bits, row_bytes, values, exhaustive, .. } => {
-            bitmap::verify(&task, &bitmap::Bits { bits, row_bytes: *row_bytes }, values.as_ref(), *exhaustive)?
+        IndexKind::MinMax { entries, rules } => minmax::verify(&task, entries.as_ref(), rules)?,
+        IndexKind::SortedRows { order, tails, rules } => {
+            let order = gather::Order { rows: order.as_ref(), rules };
+            sorted::verify(&task, &order, *tails, memory)?
         }
-        IndexKind::Bloom { filters, filter_bytes, k, schemes } => {
-            bloom::verify(&task, &bloom::Filters { filters, bytes: *filter_bytes, k: *k }, schemes)?
+        IndexKind::Bitmap { bits, row_bytes, values, exhaustive, rules, .. } => {
+            let bits = bitmap::Bits { bits, row_bytes: *row_bytes, rules };
+            bitmap::verify(&task, &bits, values.as_ref(), *exhaustive)?
+        }
+        IndexKind::Bloom { filters, filter_bytes, k, schemes, rules } => {
+            bloom::verify(&task, &bloom::Filters { filters, bytes: *filter_bytes, k: *k, rules }, schemes)?
         }
     };
     // Index and column must be of one state of the file.

@@ -9,11 +9,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::column::in_parallel;
-use super::gather::{Column, Refusal, Value, Wanted, elements, gather};
+use super::gather::{Column, Order, Refusal, Value, Wanted, elements, gather};
 use super::{Task, Verdict};
 use crate::indexes::order::Keys;
 use crate::indexes::verdict::Facts;
-use crate::store::{Error, Rows};
+use crate::store::Error;
 
 /// Elements of the index that a thread takes at once.
 pub(super) const STEP: u64 = 1 << 20;
@@ -21,11 +21,8 @@ pub(super) const STEP: u64 = 1 << 20;
 /// Passes over the column at most: each decodes all of it.
 const MOST_PASSES: u64 = 8;
 
-const ORDER: &str = "HEP001 §8.5: rows are in the order of their values, missing ones and NaN last, ties by row";
-const TAILS: &str = "HEP001 §8.5: fill_tail_length and nan_tail_length are the numbers of missing rows and of NaN";
-
 /// Verifies with `memory` bytes for values.
-pub(super) fn verify(task: &Task<'_>, order: &dyn Rows, tails: [u64; 2], memory: u64) -> Result<Verdict, Error> {
+pub(super) fn verify(task: &Task<'_>, order: &Order<'_>, tails: [u64; 2], memory: u64) -> Result<Verdict, Error> {
     let rows = task.form.rows();
     let data_type = task.form.values.data_type();
     let Some(empty) = Keys::new(data_type) else {
@@ -65,7 +62,11 @@ pub(super) fn verify(task: &Task<'_>, order: &dyn Rows, tails: [u64; 2], memory:
             Err(Refusal::Short(bytes)) => return Ok(needs(bytes, memory)),
         };
         if column.tails != tails {
-            return Ok(Verdict::broken(TAILS, "attributes", format!("{tails:?}, the column has {:?}", column.tails)));
+            return Ok(Verdict::broken(
+                order.rules.tails,
+                "attributes",
+                format!("{tails:?}, the column has {:?}", column.tails),
+            ));
         }
         if let Some(broken) = follow(task, order, &range, &column)? {
             return Ok(broken);
@@ -100,7 +101,7 @@ fn needs(bytes: u64, memory: u64) -> Verdict {
 }
 
 /// Whether each of these elements follows the one before it.
-fn follow(task: &Task<'_>, order: &dyn Rows, range: &Range<u64>, column: &Column) -> Result<Option<Verdict>, Error> {
+fn follow(task: &Task<'_>, order: &Order<'_>, range: &Range<u64>, column: &Column) -> Result<Option<Verdict>, Error> {
     in_parallel(range.end - range.start, STEP, task, &|part| {
         let first = (range.start + part.start).saturating_sub(1);
         let rows = elements(task, order, first..range.start + part.end)?;
@@ -111,7 +112,7 @@ fn follow(task: &Task<'_>, order: &dyn Rows, range: &Range<u64>, column: &Column
             let is_right = value.is_some_and(|value| before.is_none_or(|before| before.is_before(&value)));
             if !is_right {
                 let found = format!("row {row} behind row {}", before.map_or(*row, |before| before.row));
-                return Err(Verdict::broken(ORDER, format!("element {at}"), found).into());
+                return Err(Verdict::broken(order.rules.order, format!("element {at}"), found).into());
             }
             before = value;
         }

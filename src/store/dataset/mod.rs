@@ -1,7 +1,7 @@
 //! A dataset as a line of bytes.
 
-mod field;
 mod access;
+mod field;
 mod mapped;
 mod plain;
 mod rows;
@@ -16,9 +16,9 @@ use crate::store::chunked::{ChunkReader, Chunks, Fill};
 use crate::store::heap::{ElementBatch, Heap, IN_MEMORY, Move, relocate};
 use crate::store::{Error, File, Lent, Span};
 
-pub use field::{FieldRows, Part};
 use access::Access;
 pub use access::Reach;
+pub use field::{FieldRows, Part};
 pub(super) use mapped::HeldMappings;
 use mapped::Mapped;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How an index comes into the file (HEP001 July, "Write ordering"), and how it goes.
+//! How an index comes into the file (HEP001 July, "Write ordering").
 //!
 //! ```text
 //! commit 1   GENERATION of the table, where it has none (July)
@@ -11,10 +11,13 @@
 use bstr::{BString, ByteSlice};
 
 use super::content::{Content, Data, Layout};
+use super::name_of;
+use super::options::Revision;
 use super::stored::{Encoder, width};
-use super::subject::Names;
-use super::{Error, Kind, Revision, Subject};
+use super::subject::{Subject, member};
 use crate::catalogue::join;
+use crate::dialects::hep001::names::{GENERATION, SOURCE_GENERATION, SOURCE_ROWS};
+use crate::dialects::index_writer::{Error, Kind};
 use crate::h5::steps::{self, Element, Object, Step, Value};
 use crate::h5::{self, WRITE_LIMIT, Writing};
 use crate::source::Interrupt;
@@ -23,7 +26,7 @@ use crate::source::Interrupt;
 ///
 /// # Errors
 /// See [`Error`]. The file is as it was, or has the index without the column listing it.
-pub fn write(
+pub(super) fn write(
     writing: &mut Writing<'_>,
     subject: &Subject,
     kind: Kind,
@@ -37,7 +40,7 @@ pub fn write(
     let generation = subject.generation.unwrap_or(0);
     if subject.revision == Revision::July && subject.generation.is_none() {
         writer.step(Step::Begin)?;
-        writer.attribute(&table, "GENERATION", Value::U64(generation))?;
+        writer.attribute(&table, GENERATION, Value::U64(generation))?;
         writer.step(Step::Commit { removes: false })?;
     }
     writer.step(Step::Begin)?;
@@ -62,8 +65,8 @@ pub fn write(
         made.push((object, names.1));
     }
     let kind_value = match subject.revision {
-        Revision::July => Value::Text(kind.name().into()),
-        Revision::April => Value::Padded(kind.name().into()),
+        Revision::July => Value::Text(name_of(kind).into()),
+        Revision::April => Value::Padded(name_of(kind).into()),
     };
     writer.attribute(&index, "KIND", kind_value)?;
     for (name, value) in &content.attributes {
@@ -73,8 +76,8 @@ pub fn write(
     match subject.revision {
         Revision::July => {
             writer.step(Step::Flush)?;
-            writer.attribute(&index, "SOURCE_GENERATION", Value::U64(generation))?;
-            writer.attribute(&index, "SOURCE_NROWS", Value::U64(subject.rows))?;
+            writer.attribute(&index, SOURCE_GENERATION, Value::U64(generation))?;
+            writer.attribute(&index, SOURCE_ROWS, Value::U64(subject.rows))?;
             writer.step(Step::Flush)?;
         }
         Revision::April => {
@@ -98,55 +101,6 @@ pub fn write(
     writer.step(Step::AddReference { object: column, name: list, kind: subject.references, to })?;
     writer.step(Step::Commit { removes: false })?;
     Ok(join(&group, &names.0))
-}
-
-/// An index to be taken away.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Doomed {
-    /// HDF5 path of its group.
-    pub group: String,
-    /// Its name there.
-    pub name: BString,
-    /// The name of the values of a bitmap.
-    pub values: Option<BString>,
-    /// Columns that list it.
-    pub columns: Vec<BString>,
-}
-
-/// Takes an index away: first out of the lists of columns, then the dataset. The space it took stays in the file.
-///
-/// # Errors
-/// See [`Error`].
-pub fn remove(
-    writing: &mut Writing<'_>,
-    table: &str,
-    names: &Names,
-    doomed: &Doomed,
-    interrupt: &Interrupt,
-) -> Result<(), Error> {
-    let mut writer = Writer { writing, interrupt };
-    let path = member(&doomed.group, &doomed.name);
-    for column in &doomed.columns {
-        let (object, to) = (Object::Path(member(table, column)), Object::Path(path.clone()));
-        writer.step(Step::Begin)?;
-        writer.step(Step::RemoveReference { object, name: names.list.into(), to })?;
-        writer.step(Step::Commit { removes: true })?;
-    }
-    writer.step(Step::Begin)?;
-    writer.step(Step::Unlink { path })?;
-    writer.step(Step::Commit { removes: true })?;
-    if let Some(values) = &doomed.values {
-        writer.step(Step::Begin)?;
-        writer.step(Step::Unlink { path: member(&doomed.group, values) })?;
-        writer.step(Step::Commit { removes: true })?;
-    }
-    Ok(())
-}
-
-/// Path of a member, whatever bytes its name has.
-fn member(group: &str, name: &BString) -> Vec<u8> {
-    let slash: &[u8] = if group == "/" { b"" } else { b"/" };
-    [group.as_bytes(), slash, name].concat()
 }
 
 /// A name for the index and one for its values, which nothing in the group has.

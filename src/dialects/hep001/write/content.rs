@@ -12,8 +12,10 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, UInt64Array, new_empty_array};
 use arrow_schema::DataType;
 
+use super::options::Revision;
 use super::stored::Encoder;
-use super::{Error, Kind, Subject};
+use super::subject::Subject;
+use crate::dialects::index_writer::{Error, Kind};
 use crate::h5::{self, steps};
 use crate::indexes::bitmap::{self, Values};
 use crate::indexes::bloom::{self, Scheme};
@@ -24,7 +26,7 @@ use crate::store;
 use crate::store::statistics::Scalar;
 
 /// Distinct values that a bitmap may have.
-pub const MOST_VALUES: usize = 65_536;
+const MOST_VALUES: usize = 65_536;
 
 /// Rows that one thread takes at once, where a chunk has fewer.
 const BLOCK_ROWS: u64 = 1 << 18;
@@ -37,7 +39,7 @@ const CHUNK_BYTES: u64 = 64 << 10;
 
 /// Settings of indexes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub(super) struct Settings {
     /// Share of absent values that a filter does not recognise as absent.
     pub false_positives: f64,
     /// Seed of the hash of filters (July).
@@ -48,7 +50,7 @@ pub struct Settings {
 
 /// What an index holds, ready to be written.
 #[derive(Debug)]
-pub struct Content {
+pub(super) struct Content {
     /// The dataset.
     pub layout: Layout,
     /// Its elements, box after box.
@@ -61,7 +63,7 @@ pub struct Content {
 
 /// Shape of the dataset of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub(super) struct Layout {
     /// Elements in each dimension.
     pub extents: Vec<u64>,
     /// Which can grow with the table.
@@ -72,7 +74,7 @@ pub struct Layout {
 
 /// Elements of an index.
 #[derive(Debug)]
-pub enum Data {
+pub(super) enum Data {
     /// Entries of `CHUNK_MINMAX`, for a column of the type.
     Entries(Vec<Entry>),
     /// Rows in order, of 4 or 8 bytes each.
@@ -85,7 +87,7 @@ pub enum Data {
 ///
 /// # Errors
 /// Where the column cannot have it, it takes too much memory, or the column cannot be read.
-pub fn compute(
+pub(super) fn compute(
     subject: &Subject,
     kind: Kind,
     settings: &Settings,
@@ -98,8 +100,10 @@ pub fn compute(
         Kind::Bitmap | Kind::Bloom => canonical::has_canonical(data_type),
     };
     if !is_suitable {
-        let reason =
-            format!("HEP001 §8: {} is of values with an order or canonical bytes, not of {data_type}", kind.name());
+        let reason = format!(
+            "HEP001 §8: {} is of values with an order or canonical bytes, not of {data_type}",
+            super::name_of(kind)
+        );
         return Err(Error::refused(&subject.path, reason));
     }
     let pass = Pass { subject, settings, progress, interrupt };
@@ -112,7 +116,7 @@ pub fn compute(
 }
 
 /// Passes over the column that computing an index takes.
-pub fn passes(kind: Kind) -> u64 {
+pub(super) fn passes(kind: Kind) -> u64 {
     if kind == Kind::Bitmap { 2 } else { 1 }
 }
 
@@ -228,8 +232,8 @@ impl Pass<'_> {
     /// April says what a chunk of the column was.
     fn chunk_shape(&self) -> Vec<(&'static str, steps::Value)> {
         match self.subject.revision {
-            super::Revision::April => vec![("chunk_shape", steps::Value::U64s(vec![self.subject.chunk_rows()]))],
-            super::Revision::July => Vec::new(),
+            Revision::April => vec![("chunk_shape", steps::Value::U64s(vec![self.subject.chunk_rows()]))],
+            Revision::July => Vec::new(),
         }
     }
 
@@ -345,8 +349,8 @@ impl Pass<'_> {
         let mut filters = vec![0u8; bytes];
         // Both readings of April's seeds are told apart by whoever reads; this is the one of its words.
         let (scheme, family) = match self.subject.revision {
-            super::Revision::July => (Scheme::OneHash { seed: self.settings.seed }, "murmur3_x64_128_double"),
-            super::Revision::April => (Scheme::LowHigh, "murmur3_128_double"),
+            Revision::July => (Scheme::OneHash { seed: self.settings.seed }, "murmur3_x64_128_double"),
+            Revision::April => (Scheme::LowHigh, "murmur3_128_double"),
         };
         let look = |first: u64, values: &ArrayRef| {
             let end = first + values.len() as u64;
@@ -374,7 +378,7 @@ impl Pass<'_> {
             ("m_bits", steps::Value::U64(bits)),
             ("hash_family", steps::Value::Text(family.into())),
         ];
-        if self.subject.revision == super::Revision::July {
+        if self.subject.revision == Revision::July {
             attributes.push(("seed", steps::Value::U32(self.settings.seed)));
         }
         attributes.extend(self.chunk_shape());

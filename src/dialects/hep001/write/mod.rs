@@ -2,43 +2,114 @@
 //!
 //! | part | what it is |
 //! | --- | --- |
-//! | [`subject`] | the column, and where its table keeps indexes |
-//! | [`content`] | what an index holds, computed in parallel |
-//! | [`stored`] | values as the column stores them |
-//! | [`commits`] | the steps in which it comes into the file |
+//! | `options` | what a user may choose |
+//! | `subject` | the column, and where its table keeps indexes |
+//! | `stored` | values as the column stores them |
+//! | `content` | what an index holds, computed in parallel |
+//! | `commits` | the steps in which it comes into the file |
+//! | `removal` | the steps in which it goes |
 
-pub mod commits;
-pub mod content;
+mod commits;
+mod content;
+mod options;
+mod removal;
 mod stored;
-pub mod subject;
+mod subject;
 
-use crate::h5::WriteError;
-use crate::store;
+use std::sync::Arc;
 
-pub use subject::{Kind, Revision, Subject};
+pub use options::Options;
 
-/// Why an index was not built.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The column or table cannot have it.
-    #[error("{path}: {reason}")]
-    Refused {
-        /// HDF5 path of the column, table or index.
-        path: String,
-        /// The rule, and what was found.
-        reason: String,
-    },
-    /// The column cannot be read.
-    #[error(transparent)]
-    Read(#[from] store::Error),
-    /// The file cannot be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
+use self::content::{Content, Settings};
+use self::subject::Subject;
+use crate::dialects::index_writer::{Computed, Error, IndexWriter, Kind, Listed, Plan};
+use crate::h5::Writing;
+use crate::source::Interrupt;
+use crate::store::File;
+use crate::table::Table;
+
+/// Writes the search indexes of tables of HEP001.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    options: Options,
 }
 
-impl Error {
-    fn refused(path: &str, reason: impl Into<String>) -> Self {
-        Error::Refused { path: path.to_owned(), reason: reason.into() }
+impl Writer {
+    /// One that follows these options.
+    pub fn new(options: Options) -> Self {
+        Self { options }
+    }
+}
+
+impl IndexWriter for Writer {
+    fn plan(
+        &self,
+        file: &Arc<File>,
+        table: &Table,
+        column: &[u8],
+        interrupt: &Interrupt,
+    ) -> Result<Box<dyn Plan>, Error> {
+        let subject = Subject::new(file, table, column, &self.options, interrupt)?;
+        Ok(Box::new(Planned { subject, false_positives: self.options.bloom_fpp }))
+    }
+
+    fn listed(
+        &self,
+        file: &Arc<File>,
+        table: &Table,
+        column: Option<&str>,
+        kinds: &[Kind],
+        interrupt: &Interrupt,
+    ) -> Result<Vec<Listed>, Error> {
+        removal::listed(file, table, column, kinds, interrupt)
+    }
+}
+
+struct Planned {
+    subject: Subject,
+    false_positives: f64,
+}
+
+impl Plan for Planned {
+    fn rows(&self) -> u64 {
+        self.subject.rows
+    }
+
+    fn passes(&self, kind: Kind) -> u64 {
+        content::passes(kind)
+    }
+
+    fn compute(
+        &self,
+        kind: Kind,
+        memory: u64,
+        progress: &(dyn Fn(u64) + Sync),
+        interrupt: &Interrupt,
+    ) -> Result<Box<dyn Computed + '_>, Error> {
+        let settings = Settings { false_positives: self.false_positives, seed: 0, memory };
+        let content = content::compute(&self.subject, kind, &settings, progress, interrupt)?;
+        Ok(Box::new(Ready { subject: &self.subject, kind, content }))
+    }
+}
+
+struct Ready<'a> {
+    subject: &'a Subject,
+    kind: Kind,
+    content: Content,
+}
+
+impl Computed for Ready<'_> {
+    fn write(&self, writing: &mut Writing<'_>, description: &str, interrupt: &Interrupt) -> Result<String, Error> {
+        commits::write(writing, self.subject, self.kind, &self.content, description, interrupt)
+    }
+}
+
+/// The value of the attribute `KIND`.
+fn name_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::MinMax => "CHUNK_MINMAX",
+        Kind::Sorted => "SORTED_ROWS",
+        Kind::Bitmap => "BITMAP",
+        Kind::Bloom => "CHUNK_BLOOM",
     }
 }

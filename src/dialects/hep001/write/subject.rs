@@ -4,52 +4,23 @@ use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 
-use super::{Error, stored};
+use super::options::{Options, Revision};
+use super::stored;
 use crate::catalogue::{Attribute, Class, Datatype, Fill, Group, Layout, Object, ReferenceKind, attribute, join};
 use crate::dialects::attributes::unsigned;
+use crate::dialects::hep001::draft::Draft;
+use crate::dialects::hep001::members::members;
+use crate::dialects::hep001::names::{COLUMN_LIST, GENERATION, ROWS, SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST, VALUES};
+use crate::dialects::index_writer::Error;
 use crate::h5::steps::References;
 use crate::source::Interrupt;
 use crate::store::arrow::FillTest;
 use crate::store::{Dataset, DatasetRows, File, Rows};
 use crate::table::{Column, Table};
 
-/// Kinds of search index (HEP001 §8.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// `CHUNK_MINMAX`.
-    MinMax,
-    /// `SORTED_ROWS`.
-    Sorted,
-    /// `BITMAP`.
-    Bitmap,
-    /// `CHUNK_BLOOM`.
-    Bloom,
-}
-
-impl Kind {
-    /// The value of the attribute `KIND`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::MinMax => "CHUNK_MINMAX",
-            Kind::Sorted => "SORTED_ROWS",
-            Kind::Bitmap => "BITMAP",
-            Kind::Bloom => "CHUNK_BLOOM",
-        }
-    }
-}
-
-/// A draft of HEP001, as far as search indexes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Revision {
-    /// July 2026.
-    July,
-    /// April 2026.
-    April,
-}
-
 /// What a table calls the parts of its indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Names {
+pub(super) struct Names {
     /// The group.
     pub group: &'static str,
     /// The column's list of indexes.
@@ -60,13 +31,16 @@ pub struct Names {
     pub values: &'static str,
 }
 
-const JULY: Names = Names { group: "SEARCH_INDEXES", list: "SEARCH_INDEX_LIST", back: "COLUMN_LIST", values: "VALUES" };
-const APRIL: Names =
-    Names { group: "_search_indexes", list: "_search_indexes", back: "_columns_list", values: "_values" };
+/// Spelled as since May.
+const CAPITALS: Names =
+    Names { group: SEARCH_INDEX_GROUPS[0], list: SEARCH_INDEX_LIST[0], back: COLUMN_LIST[0], values: VALUES[0] };
+/// Spelled as in April.
+const UNDERSCORES: Names =
+    Names { group: SEARCH_INDEX_GROUPS[1], list: SEARCH_INDEX_LIST[1], back: COLUMN_LIST[1], values: VALUES[1] };
 
 /// A column with everything that building an index takes.
 #[derive(Debug)]
-pub struct Subject {
+pub(super) struct Subject {
     /// HDF5 path of the table group.
     pub table: String,
     /// Name of the column.
@@ -106,8 +80,7 @@ impl Subject {
         file: &Arc<File>,
         table: &Table,
         name: &[u8],
-        revision: Option<Revision>,
-        references: Option<References>,
+        options: &Options,
         interrupt: &Interrupt,
     ) -> Result<Self, Error> {
         let refused = |reason: String| Error::refused(&table.path, reason);
@@ -116,8 +89,8 @@ impl Subject {
             refused(format!("there is no column {:?}; columns: {}", name.as_bstr(), known.join(", ")))
         })?;
         let refused = |reason: &str| Error::refused(&column.path, reason);
-        let has_rows = attribute(&table.attributes, "NROWS").is_some();
-        let revision = match (revision, has_rows) {
+        let has_rows = attribute(&table.attributes, ROWS).is_some();
+        let revision = match (options.revision, has_rows) {
             (Some(Revision::July), false) => {
                 return Err(Error::refused(
                     &table.path,
@@ -156,7 +129,7 @@ impl Subject {
         coded.datatype = dataset.datatype.coded();
         let missing = FillTest::new(&coded.datatype, &coded.fill);
         let values = Dataset::new(file.clone(), column.path.clone(), Arc::new(coded))?;
-        let names = names(table, revision);
+        let names = names(&group, revision);
         let taken = match group.link(names.group.as_bytes()).and_then(|link| link.target.object()) {
             Some(Object::Group { id, .. }) => {
                 let group = file.group(*id, interrupt).map_err(|error| refused(&error.to_string()))?;
@@ -185,8 +158,8 @@ impl Subject {
             },
             revision,
             names,
-            references: references.unwrap_or_else(|| habit(table, revision)),
-            generation: unsigned(&table.attributes, "GENERATION"),
+            references: options.references.map_or_else(|| habit(table, revision), References::from),
+            generation: unsigned(&table.attributes, GENERATION),
             taken,
         })
     }
@@ -206,7 +179,7 @@ impl Subject {
 ///
 /// # Errors
 /// Where there is none, or the path is shown with bytes that are no UTF-8.
-pub fn group_at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<Group, Error> {
+pub(super) fn group_at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<Group, Error> {
     let refused = |reason: String| Error::refused(path, reason);
     let listed = |id| file.group(id, interrupt).map_err(|error| refused(error.to_string()));
     let mut group = listed(file.info().root)?;
@@ -223,10 +196,19 @@ pub fn group_at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<G
 }
 
 /// What a table calls the parts of its indexes: as it does already.
-pub fn names(table: &Table, revision: Revision) -> Names {
-    let has_capitals = table.servants.iter().any(|name| name == JULY.group) || table.revision == "May-June 2026";
-    let has_april = table.servants.iter().any(|name| name == APRIL.group);
-    if revision == Revision::July || has_capitals && !has_april { JULY } else { APRIL }
+fn names(group: &Group, revision: Revision) -> Names {
+    let has = |names: &Names| {
+        let link = group.link(names.group.as_bytes()).and_then(|link| link.target.object());
+        matches!(link, Some(Object::Group { .. }))
+    };
+    let has_capitals = has(&CAPITALS) || Draft::of(group, &members(group)) == Draft::MayJune;
+    if revision == Revision::July || has_capitals && !has(&UNDERSCORES) { CAPITALS } else { UNDERSCORES }
+}
+
+/// Path of a member, whatever bytes its name has.
+pub(super) fn member(group: &str, name: &BString) -> Vec<u8> {
+    let slash: &[u8] = if group == "/" { b"" } else { b"/" };
+    [group.as_bytes(), slash, name].concat()
 }
 
 /// How the table stores references; `H5T_STD_REF` where it has none.

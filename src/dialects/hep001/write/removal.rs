@@ -1,0 +1,65 @@
+//! How a search index goes: first out of the lists of columns, then its dataset, then the values of a bitmap.
+
+use std::sync::Arc;
+
+use super::name_of;
+use super::subject::{group_at, member};
+use crate::catalogue::{Class, Object, attribute, join};
+use crate::dialects::hep001::names::{SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST, VALUES};
+use crate::dialects::index_writer::{Error, Kind, Listed};
+use crate::h5::steps::{self, Step};
+use crate::source::Interrupt;
+use crate::store::File;
+use crate::table::{SearchIndex, Table};
+
+/// The search indexes of a table that are of this column, or any, and of these kinds, or any.
+///
+/// # Errors
+/// Where the groups that hold them cannot be listed.
+pub(super) fn listed(
+    file: &Arc<File>,
+    table: &Table,
+    column: Option<&str>,
+    kinds: &[Kind],
+    interrupt: &Interrupt,
+) -> Result<Vec<Listed>, Error> {
+    let is_wanted = |index: &&SearchIndex| {
+        let is_of_kind = kinds.is_empty() || kinds.iter().any(|kind| index.kind.as_deref() == Some(name_of(*kind)));
+        is_of_kind && column.is_none_or(|column| index.columns.iter().any(|name| name == column))
+    };
+    let mut listed = Vec::new();
+    for index in table.indexes.iter().filter(is_wanted) {
+        let Some((path, _)) = index.path.rsplit_once('/') else { continue };
+        let group = group_at(file, path, interrupt)?;
+        let name = |id| group.links.iter().find(|link| link.target.object().is_some_and(|object| object.id() == id));
+        let dataset = group.links.iter().find(|link| join(path, &link.name) == index.path);
+        let Some((link, Object::Dataset(dataset))) = dataset.and_then(|link| Some((link, link.target.object()?)))
+        else {
+            continue;
+        };
+        let values = VALUES.iter().find_map(|name| attribute(&dataset.attributes, name));
+        let values = values.filter(|values| matches!(values.datatype.class, Class::Reference(_)));
+        let values = values.and_then(|values| values.references.first().copied().flatten()).and_then(name);
+        let dataset = member(path, &link.name);
+        let mut removal: Vec<Step> = index
+            .columns
+            .iter()
+            .map(|column| Step::RemoveReference {
+                object: steps::Object::Path(member(&table.path, column)),
+                name: list_of(path).into(),
+                to: steps::Object::Path(dataset.clone()),
+            })
+            .collect();
+        removal.push(Step::Unlink { path: dataset });
+        removal.extend(values.map(|link| Step::Unlink { path: member(path, &link.name) }));
+        listed.push(Listed { path: format!("{path}/{}", link.name), removal });
+    }
+    Ok(listed)
+}
+
+/// The attribute in which a column lists the indexes of this group: both are spelled by the same draft.
+fn list_of(group: &str) -> &'static str {
+    let name = group.rsplit('/').next().unwrap_or_default();
+    let spelling = SEARCH_INDEX_GROUPS.iter().position(|known| *known == name);
+    SEARCH_INDEX_LIST[spelling.unwrap_or(0)]
+}

@@ -1,0 +1,47 @@
+//! The rules that verification may find broken, in the words of the dialect that the index is of.
+//!
+//! How an index is held against its column does not depend on the dialect; what its specification calls the rule does.
+
+/// Rules of an index of least and greatest values.
+#[derive(Debug)]
+pub struct MinMaxRules {
+    /// An entry counts the rows of its chunk.
+    pub rows: &'static str,
+    /// An entry counts the missing values of its chunk.
+    pub missing: &'static str,
+    /// An entry counts the NaN of its chunk.
+    pub nans: &'static str,
+    /// An entry has the least value of its chunk.
+    pub least: &'static str,
+    /// An entry has the greatest value of its chunk.
+    pub greatest: &'static str,
+}
+
+/// Rules of an index of rows in the order of their values.
+#[derive(Debug)]
+pub struct SortedRules {
+    /// Elements are rows of the column.
+    pub elements: &'static str,
+    /// Rows stand in the order of their values.
+    pub order: &'static str,
+    /// The tails are as long as the index says.
+    pub tails: &'static str,
+}
+
+/// Rules of an index of bitmaps.
+#[derive(Debug)]
+pub struct BitmapRules {
+    /// No value has two bitmaps.
+    pub distinct: &'static str,
+    /// An index that says so has a bitmap for every value.
+    pub exhaustive: &'static str,
+    /// Bits are those of the rows with the value.
+    pub bits: &'static str,
+}
+
+/// Rules of an index of Bloom filters.
+#[derive(Debug)]
+pub struct BloomRules {
+    /// A filter holds every value of its chunk.
+    pub values: &'static str,
+}
