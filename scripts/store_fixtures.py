@@ -1,4 +1,4 @@
-"""Writes the files of tests/store.rs and what h5py reads of them: python3 scripts/store_fixtures.py tests/data
+"""Writes the files of tests/engine/store.rs and what h5py reads of them: python3 scripts/store_fixtures.py tests/data
 
 Needs h5py, hdf5plugin, blosc2 and versioned-hdf5. store_expected.json holds the elements of every dataset as h5py shows them: bytes as
 hexadecimal digits where they are of fixed size, texts and lists otherwise.

@@ -13,9 +13,7 @@ use hepfs::store::statistics::Observed;
 use hepfs::store::{Dataset, DatasetRows, Decoder, Error, File, Heap, Options, Rows, Store};
 use serde_json::Value;
 
-fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
-}
+use crate::data;
 
 fn expected(name: &str) -> Value {
     let text = std::fs::read_to_string(data("store_expected.json")).unwrap();

@@ -11,9 +11,7 @@ use hepfs::h5;
 use hepfs::source::Interrupt;
 use hepfs::store::{self, Store};
 
-fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
-}
+use crate::data;
 
 /// The root of a mount of these sources.
 fn root(sources: &[PathBuf]) -> NodeRef {
