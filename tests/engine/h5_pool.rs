@@ -1,4 +1,5 @@
-//! The number of workers over all clients. It is a process's, so the clients that count it are started in one of their own.
+//! The limit on workers over all clients. A process has one, so the clients that are counted run in a process of their
+//! own.
 
 use std::process::Command;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Selections: paths below `where/` and `hepfs query`, held against an account of their own in Python (`scripts/selection_fixtures.py`).
+//! Selections by paths below `where/` and by `hepfs query`, checked against a second implementation in Python
+//! (`scripts/selection_fixtures.py`).
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -159,7 +160,7 @@ fn nonsense_is_not_there_and_explained() {
     }
 }
 
-/// What `**/table.parquet` means to DuckDB, to `glob` of Python, to bash: look for the name in every directory, `where/` too.
+/// DuckDB, Python's `glob` and bash look up `**/table.parquet` in every directory, `where/` too.
 #[test]
 fn names_that_programs_try_everywhere_are_no_errors() {
     let mounted = Mounted::new(&[&source()], &[]);
