@@ -1,9 +1,8 @@
-//! A file system of files that are in memory already, behind the same adapter: the ceiling that FUSE sets for everything
-//! else.
+//! Serves files that are in memory already through the same adapter: the ceiling that FUSE sets for everything else.
 //!
-//! `cargo bench --bench nullfs -- MOUNTPOINT BYTES [FILE]` serves `MOUNTPOINT/zeros`, and `MOUNTPOINT/copy` with the bytes
-//! of FILE, until a signal or an unmount ends it; `scripts/bench` starts it beside hepfs. Answers are lent as hepfs lends
-//! decoded chunks: no byte is touched on their way to the kernel.
+//! `cargo bench --bench nullfs -- MOUNTPOINT BYTES [FILE]` serves `MOUNTPOINT/zeros`, and `MOUNTPOINT/copy` with the
+//! bytes of FILE, until a signal or an unmount ends it; `scripts/bench` starts it beside hepfs. Answers are lent as
+//! hepfs lends decoded chunks: no byte is touched on the way to the kernel.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-"""Writes the files of tests/h5_worker.rs: python3 scripts/h5_fixtures.py tests/data
+"""Writes the files of tests/engine/h5_worker.rs: python3 scripts/h5_fixtures.py tests/data
 
 The expected values in that test are what h5py shows of the same files.
 """

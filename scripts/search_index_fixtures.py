@@ -3,17 +3,18 @@
 
     scripts/search_index_fixtures.py [--h5col] FOLDER
 
-Writes FOLDER/search_indexes.h5 (all right: each kind over each type in each draft), search_indexes_broken.h5 (one thing wrong in
-each table), search_indexes_bitmaps.h5 (a BITMAP of a long column in chunks of several forms) and with `--h5col` search_indexes_h5col.h5 (by the reference producer, the package `h5col` of HDFGroup/h5col, which
-answers the queries as well; its files differ in time stamps). Beside each lies NAME.json:
+Writes FOLDER/search_indexes.h5 (all right: each kind over each type in each draft), search_indexes_broken.h5 (one thing
+wrong in each table), search_indexes_bitmaps.h5 (a BITMAP of a long column in chunks of several forms) and with
+`--h5col` search_indexes_h5col.h5 (by the reference producer, the package `h5col` of HDFGroup/h5col, which answers the
+queries as well; its files differ in time stamps). Beside each lies NAME.json:
 
     {"columns": {"i64": [{"expression": "v = 5", "path": "v:eq:5", "rows": [3, 9]}, …]},
      "tables": [{"table": "july/i64", "column": "i64", "rule": "what is wrong", "indexes": {
          "index": {"kind": "CHUNK_MINMAX", "verdict": ["valid"]}}}]}
 
-Tables of one column hold the same rows, so that the same queries have the same answers; `rows` is what the column `row` gives. The
-rows of long tables come as {"count", "sha256"}, of a line for each row. A verdict is one of those in the list: `valid`, `absent`,
-`stale`, `broken` (scripts/searching/faults.py). Nothing of hepfs takes part.
+Tables of one column hold the same rows, so that the same queries have the same answers; `rows` is what the column `row`
+gives. The rows of long tables come as {"count", "sha256"}, of a line for each row. A verdict is one of those in the
+list: `valid`, `absent`, `stale`, `broken` (scripts/searching/faults.py). Nothing of hepfs takes part.
 """
 
 import argparse
@@ -151,7 +152,7 @@ def broken(path):
     return {"columns": {name: queries_of(source) for name, source in used.items()}, "tables": tables}
 
 
-# Of bits, in bytes: as many as a block of 65,536 rows has, twice and three times as many, half; of two bitmaps; all of them.
+# Shapes of chunks of bits, in bytes: a block of 65,536 rows, two, three, a half; of two bitmaps; all of them.
 CHUNKS = {"few": [(1, 8192), (1, 16384), (1, 24576), (1, 4096), (2, 16384), (1, 37501), (5, 37501)], "one": [(1, 16384)]}
 ASKED = {
     "few": ["= 0", "= 1", "= 2", "= 3", "= 4", "= 5", "!= 0", "< 2", "in (2, 3)", "is null", "is not null"],

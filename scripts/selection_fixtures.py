@@ -2,9 +2,10 @@
 
     python3 scripts/selection_fixtures.py [--seed N] [--queries N] FOLDER
 
-Writes FOLDER/selections.h5 and FOLDER/selections.json: for each query its table, its expression, its path below `where/` where it
-has one, and the rows that satisfy it in exact arithmetic (their number, the first of them, and the SHA-256 of all, a line each).
-`tests/data/selections.*` are those of seed 6. `scripts/check-selections` asks hepfs itself, for as long as one likes.
+Writes FOLDER/selections.h5 and FOLDER/selections.json: for each query its table, its expression, its path below
+`where/` where it has one, and the rows that satisfy it in exact arithmetic (their number, the first of them, and the
+SHA-256 of all, a line each). `tests/data/selections.*` are those of seed 6. `scripts/check-selections` asks hepfs
+itself, for as long as one likes.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""Writes the files of tests/store.rs and what h5py reads of them: python3 scripts/store_fixtures.py tests/data
+"""Writes the files of tests/engine/store.rs and what h5py reads of them: python3 scripts/store_fixtures.py tests/data
 
-Needs h5py, hdf5plugin, blosc2 and versioned-hdf5. store_expected.json holds the elements of every dataset as h5py shows them: bytes as
-hexadecimal digits where they are of fixed size, texts and lists otherwise.
+Needs h5py, hdf5plugin, blosc2 and versioned-hdf5. store_expected.json holds the elements of every dataset as h5py shows
+them: bytes as hexadecimal digits where they are of fixed size, texts and lists otherwise.
 """
 
 import json
@@ -354,8 +354,8 @@ record(os.path.join(folder, "store_codecs.h5"))
 
 
 def virtual(f, name, shape, dtype, mappings, fill=None, maximum=None):
-    """A virtual dataset of mappings `(selection, source, extent of the source, selection in it[, its file])`, each selection a
-    `(start, count, stride, block)` or None for everything."""
+    """A virtual dataset of mappings `(selection, source, extent of the source, selection in it[, its file])`, each
+    selection a `(start, count, stride, block)` or None for everything."""
 
     def space(shape, selection, maximum=None):
         space = h5s.create_simple(shape, maximum)

@@ -2,8 +2,8 @@
 
 use hepfs_fuzz::codec::{Prefix, Scratch};
 
-// The beginning of a chunk behind one of the three streams: byte 0 chooses it, bytes 1 to 4 are the chunk's size and how much of
-// it is wanted. Where the whole chunk can be decoded, what is said to be its beginning must be that.
+// Decodes the beginning of a chunk behind one of three filters: byte 0 chooses it, bytes 1 to 4 are the chunk's size
+// and how much of it is wanted. Where the whole chunk can be decoded, its beginning must be the same.
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let Some(([stream, a, b, c, d], stored)) = input.split_first_chunk() else { return };
     let pipeline = hepfs_fuzz::pipeline([1, 32004, 32015][usize::from(stream % 3)], Vec::new());

@@ -1,1 +1,1 @@
-"""What `scripts/bench` and `scripts/bench-views` measure with: files, programs, times, and the sections of the suite."""
+"""Files, programs, times and sections of the suite, which `scripts/bench` and `scripts/bench-views` share."""

@@ -15,7 +15,7 @@ STRING_WIDTH = 16
 
 @dataclass(frozen=True)
 class Layout:
-    """How a column is stored, and how many times as fast as h5py it is to be read; `None` where nobody said."""
+    """How a column is stored, and the least ratio of its speed to h5py's; `None` where none is required."""
 
     options: dict = field(default_factory=dict)
     engine: float | None = None
@@ -28,7 +28,7 @@ class Layout:
         return not self.variable and self.options.keys() <= {"chunks"}
 
 
-# `chunks`: True for 1 MiB, "auto" for what h5py takes when nobody says.
+# `chunks`: True for 1 MiB, "auto" for h5py's own choice.
 GZIP = {"shuffle": True, "compression": "gzip", "compression_opts": 4}
 LAYOUTS = {
     "contiguous": Layout(engine=1.6),

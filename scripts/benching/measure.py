@@ -147,5 +147,5 @@ def below(figure, most, digits=2):
 
 
 def progress(text):
-    """Tells whoever waits."""
+    """Prints a line of progress."""
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)

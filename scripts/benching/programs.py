@@ -39,7 +39,7 @@ class Daemon:
 
     def core_seconds(self):
         """Processor time up to now."""
-        # The clock of another process, as clock_getcpuclockid(3) composes it: to the nanosecond, threads that ended included.
+        # The clock of another process, as clock_getcpuclockid(3) composes it: in nanoseconds, with threads that ended.
         return sum(time.clock_gettime(~pid << 3 | 2) for pid in self.pids())
 
 

@@ -3,8 +3,8 @@
 
     check_indexes.py FILE TABLE [KIND COLUMN]...
 
-Independent of hepfs: h5py reads, numpy computes, mmh3 hashes. Prints a line for each index that a reader may use; each KIND and
-COLUMN given must be among them. An index that is wrong is an error, one that its tokens disable is not listed.
+Independent of hepfs: h5py reads, numpy computes, mmh3 hashes. Prints a line for each index that a reader may use; each
+KIND and COLUMN given must be among them. An index that is wrong is an error, one that its tokens disable is not listed.
 """
 
 import math
@@ -174,7 +174,7 @@ CHECKS = {"CHUNK_MINMAX": check_minmax, "SORTED_ROWS": check_sorted, "BITMAP": c
 
 
 def usable(table, index, rows):
-    """Whether a reader may use the index: its tokens are those of the table (July), its back reference is there (April)."""
+    """Whether a reader may use the index: it has the tokens of the table (July), its back reference is there (April)."""
     if "NROWS" not in table.attrs:
         return any_of(index.attrs, "back") is not None
     tokens = ("SOURCE_GENERATION", "SOURCE_NROWS")

@@ -14,7 +14,7 @@ from fixtures import libhdf5
 from fixtures.write import BOOLEAN, integer_type
 from h5py import h5d, h5p, h5s, h5t
 
-# Storage of the columns, in turn: contiguous, or chunks of so many rows. 10,000 divides neither a page nor a row group.
+# Storage of the columns, in turn: contiguous (None), or rows of a chunk. 10,000 divides neither a page nor a row group.
 LAYOUTS = (
     None,
     {"chunk": 10_000, "gzip": True},

@@ -1,4 +1,4 @@
-"""Programs that work on lines and bytes: each command must do in the mount what it does on real files of the same names."""
+"""Programs that work on lines and bytes: a command must do the same in the mount as on real files of the same names."""
 
 import os
 import shutil

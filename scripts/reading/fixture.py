@@ -66,7 +66,7 @@ HUGE = ["", "x" * 1_200_000, "short", "ü" * 600_000, "y" * (1 << 20)]
 
 
 def big_columns():
-    """Values over a megabyte, and so many labels that a dictionary in each row group costs more than it saves."""
+    """Values over a megabyte, and more labels than a dictionary in each row group is worth."""
     labels = [f"label {i:06}" for i in range(200_000)]
     return {
         "huge_text": ("strings", columns.variable_strings(HUGE)),

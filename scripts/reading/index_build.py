@@ -5,9 +5,9 @@
     index_build.py crash HEPFS FOLDER     kills `hepfs index build` and `drop` at every write, on files in FOLDER
     index_build.py crash-long HEPFS FOLDER    the same with more indexes
 
-After each death h5py must open the file, reach every object by its name and read every column as it was, and every index that a
-reader may use must be right (check_indexes.py). The next command must then do its work. HEPFS must be a program that can be
-told to die (a debug build).
+After each death h5py must open the file, reach every object by its name and read every column as it was, and every
+index that a reader may use must be right (check_indexes.py). The next command must then do its work. HEPFS must be a
+program that can be told to die (a debug build).
 """
 
 import contextlib

@@ -1,4 +1,5 @@
-"""Readers of newline-delimited JSON. Values as text as in `text`, nested ones as JSON; or of types, where the reader infers them."""
+"""Readers of newline-delimited JSON. Values as text as in `text`, nested ones as JSON; or of types, where the reader
+infers them."""
 
 import json
 

@@ -103,7 +103,7 @@ def check(source, path, expected):
             for reader, count in readers if label in ASKED else ():
                 if count(label) != is_there.sum():
                     sys.exit(f"{reader}: {count(label)} rows of {name} are {label!r}, not {is_there.sum()}")
-    # Whoever is not there looks as if it were once in a hundred times.
+    # A Bloom filter of 1 % lets one label in a hundred pass that is not there.
     if expected == "with" and spared < 0.9 * seen:
         sys.exit(f"{spared} of {seen} labels that do not occur are ruled out")
     print(f"{spared} of {seen} ruled out")

@@ -3,8 +3,8 @@
     python3 scripts/reading/learnt.py write FILE.h5           prints the names of columns, one a line
     python3 scripts/reading/learnt.py check FILE.h5 FOLDER [--unknown NAME …]
 
-Every `FOLDER/NAME.parquet` must state for each row group what NumPy finds among the values that h5py reads: missing values,
-the least, the greatest. Those of the columns named as unknown must state nothing.
+Every `FOLDER/NAME.parquet` must state for each row group what NumPy finds among the values that h5py reads: missing
+values, the least, the greatest. Those of the columns named as unknown must state nothing.
 """
 
 import argparse

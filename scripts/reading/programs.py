@@ -65,7 +65,7 @@ CARRIAGE = "takes a carriage return within quotes for a line feed"
     program="Rscript",
     version_of=("R", "--version"),
     most_rows=2000,
-    # Its time goes with the square of a cell's length: 75 s of processor time for five of a megabyte in an ordinary file.
+    # Its time grows with the square of a cell's length: 75 s of processor time for five cells of a megabyte.
     without=("big/huge",),
     blind=True,
     limits={"strings": CARRIAGE},

@@ -45,7 +45,7 @@ def add_indexes(rng, table, share_changed):
     if revision.is_july:
         table.group.attrs["GENERATION"] = np.uint64(making.GENERATION)
     for stored in table.stored:
-        # Indexes have the order of stored bytes, queries that of what is shown: who trusts those of other texts is on their own.
+        # Indexes have the order of stored bytes, queries that of what is shown: the two differ for other texts.
         if share_changed == 0 and is_string(stored) and not all(map(is_text, stored.keys)):
             continue
         source = source_of(stored)

@@ -1,8 +1,8 @@
 """Search indexes with one thing wrong each: what was done to a right one, and what a reader must find.
 
-A verdict is one of: `valid` (it may be used), `absent` (by its form and attributes it is no index that a reader knows or may
-use), `stale` (its tokens are not those of the table), `broken` (its elements say what is not so). Where the drafts leave
-room there are several.
+A verdict is one of: `valid` (it may be used), `absent` (by its form and attributes it is no index that a reader knows
+or may use), `stale` (its tokens are not those of the table), `broken` (its elements say what is not so). Where the
+drafts leave room there are several.
 """
 
 import numpy as np

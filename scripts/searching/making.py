@@ -1,4 +1,5 @@
-"""Search indexes as the drafts of HEP001 word them, built the slow and obvious way, and the attributes that tie them to columns."""
+"""Search indexes as the drafts of HEP001 word them, built the slow and obvious way, and the attributes that tie them to
+columns."""
 
 import h5py
 import numpy as np

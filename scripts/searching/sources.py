@@ -16,7 +16,7 @@ MISSING, NAN = "missing", "NaN"
 
 
 class Source:
-    """A column: its stored elements; each row's place in the order (or that it is missing, or NaN); what is asked of it.
+    """A column: its stored elements; each row's place in the order (or missing, or NaN); what is asked of it.
 
     `april_minmax` says whether the April draft has a CHUNK_MINMAX of such a column: it speaks of numbers.
     """

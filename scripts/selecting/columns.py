@@ -58,7 +58,7 @@ class Table:
         return values[int(self.rng.integers(0, len(values)))]
 
     def places(self, count):
-        """Which of so many values stands in each row: anywhere, in order, or in runs."""
+        """Which of `count` values stands in each row: anywhere, in order, or in runs."""
         how = self.rng.random()
         if how < 0.3 and self.extent:
             runs = self.rng.integers(0, count, self.extent // 50 + 1)

@@ -1,7 +1,7 @@
 """Which values satisfy a condition: SQL's three-valued logic over exact numbers.
 
-Numbers lie on one line: `(-2, 0)` is minus infinity, `(0, Fraction)` a finite number, `(1, 0)` what is past the greatest
-number of a float type and short of infinity, `(2, 0)` infinity. NaN is no place on it: `None`.
+Numbers lie on one line: `(-2, 0)` is minus infinity, `(0, Fraction)` a finite number, `(1, 0)` what is past the
+greatest number of a float type and short of infinity, `(2, 0)` infinity. NaN is no place on it: `None`.
 """
 
 import math

@@ -1,5 +1,5 @@
-//! What is kept of a file's catalogue: a second mount asks nobody, a changed file is read anew, and what is damaged costs
-//! time alone.
+//! The kept catalogue of a file: a second mount starts no worker, a changed file is read anew, and a damaged entry
+//! costs only time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -209,7 +209,7 @@ fn a_damaged_entry_costs_time_and_no_byte() {
     }
 }
 
-/// Text files and statistics are kept for files that are written to by nobody, and so is the catalogue.
+/// Sizes of text files, statistics and the catalogue are kept only of files that no writer has open.
 #[test]
 fn nothing_is_kept_of_a_file_that_a_writer_has_open() {
     let place = Place::empty();

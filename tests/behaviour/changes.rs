@@ -1,5 +1,5 @@
-//! Sources that change under a mount: replaced, rewritten, deleted, grown. What is read is one state or the other,
-//! never a mixture, and whoever opens a path gets what is there now.
+//! Sources that change under a mount: replaced, rewritten, deleted, grown. A read gives one state or the other,
+//! never a mixture, and a new open gives the present one.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,5 +1,5 @@
-//! Stored bytes that go from the source to readers without passing through the program: right to the bit, only while nobody
-//! can change them, and never in a writer's way.
+//! Splicing stored bytes from the source to readers: right to the bit, only while no writer can change them, and never
+//! in a writer's way.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -37,7 +37,7 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let (written, source) = (folder.path().join("written.h5"), folder.path().join("run.h5"));
     write(&written);
-    // libhdf5's descriptor may have been inherited by whatever another test started at that moment, which then could write.
+    // A program that another test started at that moment may have inherited libhdf5's descriptor, and could write.
     fs::copy(written, &source).unwrap();
     (folder, source)
 }
@@ -71,7 +71,7 @@ fn files_are_the_same_however_their_bytes_come() {
         let expected: Vec<_> = FILES.iter().map(|name| read_by(&mounted.join("t").join(name), 4096)).collect();
         assert!(arguments.is_empty() || passed_on(&mounted) == 0);
         for (name, bytes) in FILES.iter().zip(&expected) {
-            // Each row group and each batch has a multiple of so many rows, or is the last.
+            // Each row group and each batch has a multiple of 65,536 rows, or is the last.
             for part in raw().chunks(65_536 * 8) {
                 let at = bytes.windows(32).position(|window| window == &part[..32]).expect(name);
                 assert!(bytes[at..].starts_with(part), "{name}");
@@ -107,7 +107,7 @@ fn nothing_is_passed_on_while_somebody_may_write() {
     assert!(passed_on(&mounted) > ROWS as u64 * 8 * 3);
 }
 
-/// Chunks of which there is room for one at a time: whoever holds one while it waits for the next would wait for ever.
+/// There is room for one chunk at a time: a request that held one while it waited for the next would wait for ever.
 #[test]
 fn requests_that_meet_two_chunks_hold_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -130,7 +130,7 @@ fn requests_that_meet_two_chunks_hold_one() {
     }
 }
 
-/// A writer that goes over the bytes of `y`, in place, again and again, while readers read them that opened the file before.
+/// A writer overwrites the bytes of `y` in place again and again, under readers that opened the file before.
 #[test]
 fn a_writer_is_let_in_at_once_and_nobody_sees_a_mixture() {
     let (_folder, source) = folder();
@@ -140,7 +140,7 @@ fn a_writer_is_let_in_at_once_and_nobody_sees_a_mixture() {
     let start = bytes.windows(4096).rposition(|window| window == &expected[..4096]).unwrap();
     assert!(bytes[start..start + expected.len()] == expected);
     let mounted = Mounted::new(&[&source], &["--direct-io"]);
-    // Nobody opens a file that is just being written: its times would be those of the next state.
+    // No reader opens the file while it is being written: its times would be those of the next state.
     let (changing, over) = (RwLock::new(()), AtomicBool::new(false));
     let read = |buffer: &mut [u8]| {
         let file = {

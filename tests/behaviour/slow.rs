@@ -1,4 +1,4 @@
-//! Opens that take long: the text of a table so large that nobody waits for its exact size.
+//! Slow opens: the text of a table whose exact size takes long to measure.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -77,7 +77,7 @@ fn two_slow_opens_leave_the_mount_alive_and_work_ends_with_the_last_who_waits() 
         signal(reader.id(), libc::SIGKILL);
         assert_eq!(end_of(reader, LONG).unwrap().signal(), Some(libc::SIGKILL));
     }
-    // Nobody waits: the work stops, and with it the use of the processor.
+    // Without a waiting reader the work stops, and with it the use of the processor.
     let daemon = mounted.daemon();
     let begin = Instant::now();
     loop {
@@ -86,7 +86,7 @@ fn two_slow_opens_leave_the_mount_alive_and_work_ends_with_the_last_who_waits() 
         if ticks(daemon) - before <= 5 {
             break;
         }
-        assert!(begin.elapsed() < LONG, "the pass goes on for nobody");
+        assert!(begin.elapsed() < LONG, "the pass goes on although no reader waits");
     }
     others_answer(&mounted);
 }

@@ -71,7 +71,7 @@ fn a_column_read_in_full_is_known_at_the_next_mount() {
     assert_eq!(known(&mounted), []);
     mounted.names("t/columns");
     assert_eq!(known(&mounted), [nothing("/t/x"), nothing("/t/y")]);
-    // Bytes that are copied out of the file, nobody looks at.
+    // Bytes that are copied out of the file teach nothing.
     assert_eq!(mounted.read("t/columns/x.raw").len() as i64, ROWS * 8);
     assert_eq!(known(&mounted), [nothing("/t/x"), nothing("/t/y")]);
     let csv = mounted.text("t/columns/x.csv");

@@ -94,7 +94,7 @@ impl Writer {
     /// Closes the file.
     pub fn close(mut self) {
         self.closed = true;
-        // SAFETY: as above; nobody uses it afterwards.
+        // SAFETY: as above; it is not used afterwards.
         call("closing a file", || unsafe { H5Fclose(self.file) });
     }
 }
@@ -132,7 +132,7 @@ impl Table {
         self.create(name, rows, chunk, None)
     }
 
-    /// A column of int64 with these values, in chunks of so many rows.
+    /// A column of int64 with these values, in chunks of `chunk` rows.
     pub fn column(&self, name: &str, values: &[i64], chunk: u64) -> Column {
         let mut column = self.create(name, 0, chunk, None);
         column.append(values);

@@ -79,8 +79,8 @@ impl Drop for Daemon {
     }
 }
 
-/// Unmounts what this test uses no more. Another one may just be starting a program, which holds a file of this one until
-/// it runs.
+/// Unmounts what this test no longer uses. Another test may be starting a program at that moment, which holds a file of
+/// this one until it runs.
 fn unmount_unused(mountpoint: &Path) {
     until("the mount is in use", || match unmount(mountpoint, false) {
         Ok(()) => true,

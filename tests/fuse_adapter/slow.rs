@@ -151,7 +151,7 @@ fn a_mount_in_use_still_goes_away() {
     assert!(begin.elapsed() < Duration::from_secs(10));
     assert_eq!(ended, Ended::Detached);
     assert!(!crate::mounted::is_mounted(&root));
-    // Whoever waited is told so.
+    // The waiting reader gets an error.
     assert_eq!(end_of(&mut reader, LONG).unwrap().code(), Some(1));
     sitter.kill().unwrap();
     sitter.wait().unwrap();

@@ -1,5 +1,5 @@
-//! Search indexes that hepfs builds, held against the specification by h5py and numpy; and what h5py finds in a file whose
-//! writer died.
+//! Search indexes that hepfs builds, checked against the specification by h5py and NumPy; and files whose writer died,
+//! as h5py finds them.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! A bitmap that was verified makes Bloom filters of labels: they rule out what h5py does not find, and what readers count is what it
-//! counts.
+//! A verified bitmap makes Bloom filters of labels: they rule out labels that h5py does not find, and readers count as
+//! many rows of a label as h5py.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn filters_rule_out_what_does_not_occur() {
     assert_eq!(lengths(&source, &[&cache, "--parquet-stats=off"], "without"), unknown);
 }
 
-/// Bytes of the Parquet files of the table and of a column, where readers find the filters expected and the right answers.
+/// Bytes of the Parquet files of the table and of a column; checks their filters, and the answers of readers.
 fn lengths(source: &Path, arguments: &[&str], filters: &str) -> [u64; 2] {
     let mounted = Mounted::new(&[source], arguments);
     let paths = ["t/table.parquet", "t/columns/wide.parquet"].map(|path| mounted.join(path));

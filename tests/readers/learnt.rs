@@ -1,5 +1,5 @@
-//! Whoever reads a file of a column in full has it learnt: the next mount shows statistics in its Parquet footers, and pyarrow
-//! finds there what NumPy finds among the values that h5py reads.
+//! Reading a column in full teaches its statistics: the next mount shows them in its Parquet footers, and pyarrow finds
+//! there what NumPy finds among the values that h5py reads.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -2,8 +2,8 @@
 //! commands of a shell find must be the one that h5py stored.
 //!
 //! `scripts/reading/fixture.py` writes the files and the expected values, `scripts/reading/check.py` runs a reader; the
-//! Python packages come from `scripts/setup --tests`. `HEPFS_TEST_READER=DuckDB` runs that reader alone. All readers share a mount:
-//! what one has asked for, others find in the page cache, as on a user's machine.
+//! Python packages come from `scripts/setup --tests`. `HEPFS_TEST_READER=DuckDB` runs that reader alone. All readers
+//! share a mount: what one has asked for, others find in the page cache, as on a user's machine.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -52,8 +52,8 @@ const READERS: [&str; 22] = [
     "coreutils",
 ];
 
-/// Other ways into the code of a reader that is there already, which read the long tables of all types no more, only those
-/// of some: all of Parquet is rendered anew for each reader.
+/// Other ways into the code of a reader listed above. They read the long tables of some types only: all of Parquet is
+/// rendered anew for each reader.
 const OTHER_WAYS: [&str; 6] = [
     "pyarrow",
     "pyarrow in batches",

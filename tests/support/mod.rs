@@ -29,7 +29,7 @@ impl Mounted {
         Self { folder, mountpoint }
     }
 
-    /// Tries to mount; what the program said. Whoever gets a mount this way has to end it.
+    /// Tries to mount and returns the program's output. The caller has to end the mount.
     pub fn try_new(sources: &[&Path], arguments: &[&str]) -> (tempfile::TempDir, Output) {
         assert!(Path::new("/dev/fuse").exists(), "/dev/fuse is missing: these tests mount for real");
         let folder = tempfile::tempdir().unwrap();

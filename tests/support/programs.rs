@@ -38,7 +38,7 @@ pub fn must<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = 
     output.stdout
 }
 
-/// Starts a program whose output nobody reads.
+/// Starts a program and discards its output.
 pub fn start<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> Child {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

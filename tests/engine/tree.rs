@@ -11,9 +11,7 @@ use hepfs::h5;
 use hepfs::source::Interrupt;
 use hepfs::store::{self, Store};
 
-fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
-}
+use crate::data;
 
 /// The root of a mount of these sources.
 fn root(sources: &[PathBuf]) -> NodeRef {
@@ -81,7 +79,7 @@ fn whoever_waits_for_another_to_open_a_file_can_be_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("data")).unwrap();
     std::fs::copy(data("units.h5"), folder.path().join("data/units.h5")).unwrap();
-    // A worker that does not answer, and is gone soon where nobody ends it.
+    // A worker that does not answer, and ends by itself soon if the test does not end it.
     let program = folder.path().join("worker");
     std::fs::write(&program, "#!/bin/sh\nexec sleep 5\n").unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();

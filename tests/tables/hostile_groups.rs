@@ -1,14 +1,13 @@
 //! Groups of hostile files, through a real mount. `scripts/make_hostile.py` writes the files.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::Mounted;
+use crate::data;
+use crate::support::Mounted;
 
 fn hostile(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/hostile").join(name)
+    data("hostile").join(name)
 }
 
 /// Names with what symbolic links among them say.

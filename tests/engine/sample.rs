@@ -73,8 +73,8 @@ impl Sample {
         self.bytes(path, count).as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect()
     }
 
-    /// What a list column's or string group's `OFFSETS` say, checked for their rules (HEP001 of July 2026, "Members of a
-    /// list column group").
+    /// Checks the `OFFSETS` of a list column or string group by the rules of HEP001 (July 2026, "Members of a list
+    /// column group"), and returns them.
     fn offsets(&self, path: &str, entries: u64) -> Vec<u64> {
         assert!(self.dataset(path).len().unwrap() > entries, "{path}");
         let offsets = self.words(path, entries + 1);

@@ -13,9 +13,7 @@ use hepfs::store::statistics::Observed;
 use hepfs::store::{Dataset, DatasetRows, Decoder, Error, File, Heap, Options, Rows, Store};
 use serde_json::Value;
 
-fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
-}
+use crate::data;
 
 fn expected(name: &str) -> Value {
     let text = std::fs::read_to_string(data("store_expected.json")).unwrap();
@@ -113,7 +111,7 @@ fn random_pipelines_give_what_h5py_reads() {
     assert!(datasets.values().all(|dataset| !dataset.through_worker()));
 }
 
-/// The second opinion: what this program decodes and what libhdf5 gives are the same bytes, for each filter that the library has.
+/// Compares what this program decodes with what libhdf5 gives, for each filter that the library has.
 #[test]
 fn libhdf5_alone_gives_the_same() {
     let library = || Options { decoder: Decoder::Library, ..small() };
@@ -545,7 +543,7 @@ fn what_a_worker_said_is_known_without_one() {
     };
     assert!(open("/nonexistent").is_err());
     let first = look(&open(env!("CARGO_BIN_EXE_hepfs")).unwrap());
-    // A thread that decodes ahead may hold the file a little longer; what is known of it is written when nobody does.
+    // A thread that decodes ahead may hold the file a little longer; what is known of it is written when it is dropped.
     let start = std::time::Instant::now();
     let file = loop {
         match open("/nonexistent") {

@@ -1,6 +1,6 @@
 //! The HDF5 worker through its client, over the files of `scripts/h5_fixtures.py`; expected values are h5py's.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,7 @@ use hepfs::catalogue::{
 use hepfs::h5::{Client, Error, Options, Region};
 use hepfs::source::{Interrupt, Source};
 
-fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
-}
+use crate::data;
 
 fn options() -> Options {
     Options { program: env!("CARGO_BIN_EXE_hepfs").into(), ..Options::default() }

@@ -2,19 +2,15 @@
 //!
 //! The expected values (`NAME.expected.json`) were made by `scripts/make_fixtures.py`; its head describes the format.
 
-mod support;
-
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use support::Mounted;
 
-fn data() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
-}
+use crate::data;
+use crate::support::Mounted;
 
 /// Collects everything that differs, so that one run shows it all.
 #[derive(Default)]
@@ -34,7 +30,7 @@ impl Differences {
 #[test]
 fn every_fixture_reads_as_h5py_reads_it() {
     let mut differences = Differences::default();
-    let mut files: Vec<PathBuf> = fs::read_dir(data()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> = fs::read_dir(data("")).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.to_string_lossy().ends_with(".expected.json"));
     files.sort();
     assert!(files.len() > 40, "only {} fixtures found", files.len());
@@ -46,7 +42,7 @@ fn every_fixture_reads_as_h5py_reads_it() {
             continue;
         }
         let expected: Value = serde_json::from_slice(&fs::read(&expected).unwrap()).unwrap();
-        let mounted = Mounted::new(&[&data().join(format!("{name}.h5"))], &[]);
+        let mounted = Mounted::new(&[&data(&format!("{name}.h5"))], &[]);
         cells += compare(&name, &expected, mounted.path(), &mut differences);
     }
     assert!(differences.0.is_empty(), "{} differences:\n{}", differences.0.len(), differences.0.join("\n"));

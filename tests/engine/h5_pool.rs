@@ -1,14 +1,27 @@
-//! The number of workers over all clients: alone in its process, for the number is the process's.
+//! The limit on workers over all clients. A process has one, so the clients that are counted run in a process of their
+//! own.
 
-use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use hepfs::h5::{Client, Options};
 use hepfs::source::{Interrupt, Source};
 
+use crate::data;
+
 #[test]
 fn no_more_workers_than_allowed_are_alive() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/h5_basic.h5");
+    let mut clients = Command::new(std::env::current_exe().unwrap());
+    let output = clients.args(["--ignored", "--exact", "h5_pool::five_clients_of_two_workers"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+/// No test by itself.
+#[test]
+#[ignore = "started by another test"]
+fn five_clients_of_two_workers() {
+    let path = data("h5_basic.h5");
     let options = Options { program: env!("CARGO_BIN_EXE_hepfs").into(), workers: 2, ..Options::default() };
     let clients: Vec<Client> =
         (0..5).map(|_| Client::new(Arc::new(Source::open(&path).unwrap()), options.clone())).collect();

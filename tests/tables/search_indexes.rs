@@ -1,7 +1,5 @@
-//! Search indexes against what another implementation says of them: verdicts, and the rows that queries find with and without
-//! them. The files are written by `scripts/search_index_fixtures.py`.
-
-mod support;
+//! Search indexes, checked against another implementation: verdicts, and the rows that queries find with and without
+//! them. `scripts/search_index_fixtures.py` writes the files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,11 +16,9 @@ use hepfs::table::{Column, IndexKind, Table};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use support::{Mounted, hepfs};
 
-fn data(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
-}
+use crate::data;
+use crate::support::{Mounted, hepfs};
 
 fn expected(name: &str) -> Value {
     serde_json::from_slice(&std::fs::read(data(&format!("{name}.json"))).unwrap()).unwrap()

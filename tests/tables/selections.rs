@@ -1,22 +1,18 @@
-//! Selections: paths below `where/` and `hepfs query`, held against an account of their own in Python (`scripts/selection_fixtures.py`).
-
-#[path = "support/selections.rs"]
-mod check;
-mod support;
+//! Selections by paths below `where/` and by `hepfs query`, checked against a second implementation in Python
+//! (`scripts/selection_fixtures.py`).
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use support::{LONG, Mounted, hepfs, run_within};
 
-fn data() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
-}
+use crate::check::check;
+use crate::data;
+use crate::support::{self, LONG, Mounted, hepfs, run_within};
 
 fn source() -> PathBuf {
-    data().join("selections.h5")
+    data("selections.h5")
 }
 
 /// What `hepfs query` answers for a table of the committed sample.
@@ -28,7 +24,7 @@ fn query(table: &str, arguments: &[&str]) -> std::process::Output {
 
 #[test]
 fn a_selection_holds_the_rows_that_python_finds() {
-    check::check(&data());
+    check(&data(""));
 }
 
 #[test]
@@ -70,7 +66,7 @@ fn a_selection_has_what_its_table_has() {
 
 #[test]
 fn a_column_that_cannot_be_written_is_named() {
-    let place = format!("{}:events", data().join("july_lists.h5").display());
+    let place = format!("{}:events", data("july_lists.h5").display());
     for format in ["csv", "ndjson", "parquet", "arrow"] {
         let output = hepfs(["query", &place, "id is not null", "--cache-folder", "none", "--format", format]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -105,9 +101,9 @@ fn tables(root: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_selection_of_all_rows_has_the_bytes_of_the_table() {
     let mut compared = 0;
-    for entry in std::fs::read_dir(data()).unwrap().map(Result::unwrap) {
+    for entry in std::fs::read_dir(data("")).unwrap().map(Result::unwrap) {
         let name = entry.file_name().into_string().unwrap();
-        if !name.ends_with(".h5") || !data().join(name.replace(".h5", ".expected.json")).exists() {
+        if !name.ends_with(".h5") || !data(&name.replace(".h5", ".expected.json")).exists() {
             continue;
         }
         let mounted = Mounted::new(&[&entry.path()], &["--parquet-stats=off"]);
@@ -164,7 +160,7 @@ fn nonsense_is_not_there_and_explained() {
     }
 }
 
-/// What `**/table.parquet` means to DuckDB, to `glob` of Python, to bash: look for the name in every directory, `where/` too.
+/// DuckDB, Python's `glob` and bash look up `**/table.parquet` in every directory, `where/` too.
 #[test]
 fn names_that_programs_try_everywhere_are_no_errors() {
     let mounted = Mounted::new(&[&source()], &[]);

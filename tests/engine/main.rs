@@ -1,0 +1,14 @@
+//! The library below its views, without a mount: the HDF5 worker, the store, the tree of nodes, the sample.
+
+mod h5_pool;
+mod h5_worker;
+mod sample;
+mod store;
+mod tree;
+
+use std::path::{Path, PathBuf};
+
+/// A committed test file.
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}

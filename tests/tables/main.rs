@@ -1,0 +1,18 @@
+//! Committed files, shown by real mounts and asked by the library, held against what other software says of them.
+
+#[path = "../support/selections.rs"]
+mod check;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod fixtures;
+mod hostile_groups;
+mod search_indexes;
+mod selections;
+
+use std::path::{Path, PathBuf};
+
+/// A committed test file.
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
