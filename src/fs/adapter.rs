@@ -35,7 +35,7 @@ use super::buffers::Buffers;
 use super::node::Kind;
 use super::pool::{Answer, Lane, Pool, Ticket, panicked};
 use super::service::{OpenFile, Service, Stat};
-use crate::source::Interrupt;
+use crate::source::{Interrupt, StatMemo};
 use crate::views::Effort;
 
 /// Requests that the kernel sends without anybody waiting for them (read-ahead), at most.
@@ -194,7 +194,7 @@ impl Shared {
 impl Adapter {
     /// Runs a handler that answers at once. A panic drops the reply, and a dropped reply answers EIO.
     fn at_once<R: Answer>(&self, reply: R, handler: impl FnOnce(&Shared, R) -> Result<(), (R, Error)>) {
-        match catch_unwind(AssertUnwindSafe(|| handler(&self.0, reply))) {
+        match catch_unwind(AssertUnwindSafe(|| StatMemo::current().scope(|| handler(&self.0, reply)))) {
             Ok(Ok(())) => {}
             Ok(Err((reply, error))) => reply.fail(&error),
             Err(panic) => drop(panicked(&*panic)),
@@ -209,7 +209,7 @@ impl Adapter {
         send: impl FnOnce(&Shared, R, T),
         otherwise: impl FnOnce(R),
     ) {
-        match catch_unwind(AssertUnwindSafe(|| known(&self.0.service))) {
+        StatMemo::default().scope(|| match catch_unwind(AssertUnwindSafe(|| known(&self.0.service))) {
             Ok(Ok(Some(answer))) => self.at_once(reply, |shared, reply| {
                 send(shared, reply, answer);
                 Ok(())
@@ -217,7 +217,7 @@ impl Adapter {
             Ok(Ok(None)) => otherwise(reply),
             Ok(Err(error)) => reply.fail(&error),
             Err(panic) => reply.fail(&panicked(&*panic)),
-        }
+        })
     }
 
     /// Does a job on the pool, which answers from there; in the lane of names by the session thread itself as long as such jobs are

@@ -22,7 +22,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::Error;
 use super::requester::{Requester, Waiting};
-use crate::source::Interrupt;
+use crate::source::{Interrupt, StatMemo};
 
 /// A wait shorter than this is nobody's concern; a human notices longer ones.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -67,6 +67,7 @@ pub struct Ticket<R: Answer>(Arc<Pending<R>>);
 struct Pending<R> {
     answer: Mutex<Option<R>>,
     interrupt: Interrupt,
+    memo: StatMemo,
     requester: Option<Requester>,
     id: u64,
     watch: Arc<Watch>,
@@ -162,13 +163,13 @@ impl Pool {
         }
     }
 
-    /// Registers a request by the thread `pid` (0 if unknown).
+    /// Registers a request by the thread `pid` (0 if unknown). What this thread has learnt for it goes with it.
     pub fn ticket<R: Answer>(&self, pid: u32, answer: R) -> Ticket<R> {
         let requester = Requester::new(pid);
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let watch = self.watch.clone();
-        let pending =
-            Arc::new(Pending { answer: Mutex::new(Some(answer)), interrupt: Interrupt::new(), requester, id, watch });
+        let (interrupt, memo) = (Interrupt::new(), StatMemo::current());
+        let pending = Arc::new(Pending { answer: Mutex::new(Some(answer)), interrupt, memo, requester, id, watch });
         let weak: Weak<Pending<R>> = Arc::downgrade(&pending);
         self.watch.add(id, weak);
         Ticket(pending)
@@ -215,7 +216,7 @@ fn answer<R: Answer>(ticket: Ticket<R>, job: impl FnOnce(Ticket<R>)) {
         return;
     }
     let pending = ticket.0.clone();
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(ticket))) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| pending.memo.scope(|| job(ticket)))) {
         Ticket(pending).fail(&panicked(&*panic));
     }
 }

@@ -24,6 +24,7 @@ use crate::fs::node::NodeRef;
 use crate::fs::pool::{Answer, Lane, Pool};
 use crate::fs::service::Service;
 use crate::fs::{Error, mount};
+use crate::source::StatMemo;
 
 /// Tells the kernel things; empty until the session runs.
 pub struct Connection {
@@ -107,7 +108,8 @@ impl Invalidator {
 
     fn drop_names(&self, choose: impl Fn(&NodeRef) -> bool) {
         let Some(notifier) = self.0.session.notifier.get() else { return };
-        let names = self.0.service.inodes().names(choose);
+        // The same few files are behind all names.
+        let names = StatMemo::default().scope(|| self.0.service.inodes().names(choose));
         let folders: BTreeSet<u64> = names.iter().map(|name| name.parent).chain([ROOT]).collect();
         for name in &names {
             // A negative length stands for the rest of the file.

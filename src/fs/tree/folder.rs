@@ -116,7 +116,7 @@ impl Node for FileRoot {
     }
 
     fn is_current(&self) -> bool {
-        self.named || self.source.path().is_file()
+        self.named || source::stat(self.source.path()).is_ok_and(|metadata| metadata.is_file())
     }
 
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
@@ -181,7 +181,7 @@ impl FolderNode {
         if let Some(node) = known.get(&name).filter(|node| node.is_current()) {
             return node;
         }
-        let node: NodeRef = if path.is_dir() {
+        let node: NodeRef = if source::stat(&path).is_ok_and(|metadata| metadata.is_dir()) {
             Arc::new(FolderNode::new(self.context.clone(), path))
         } else {
             Arc::new(FileRoot::found(SourceFile::new(self.context.clone(), path)))
@@ -193,12 +193,12 @@ impl FolderNode {
 
 impl Node for FolderNode {
     fn attributes(&self) -> Attributes {
-        let modified = std::fs::metadata(&self.path).and_then(|metadata| metadata.modified());
+        let modified = source::stat(&self.path).and_then(|metadata| metadata.modified());
         plain_attributes(Kind::Directory, modified.unwrap_or_else(|_| SystemTime::now()))
     }
 
     fn is_current(&self) -> bool {
-        self.path.is_dir()
+        source::stat(&self.path).is_ok_and(|metadata| metadata.is_dir())
     }
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {

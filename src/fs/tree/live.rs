@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, plain_attributes};
 use crate::fs::node::DirEntry;
 use crate::indexes::describe;
+use crate::source;
 use crate::store::arrow::Oddity;
 use crate::table::Table;
 
@@ -270,7 +271,8 @@ fn statistics(context: &Context) -> String {
 /// `name value` a line.
 fn stats(context: &Context) -> String {
     let budget = context.store.budget();
-    let memory = [("cache_bytes", budget.held()), ("cache_limit", budget.limit())];
+    let others =
+        [("source_looks", source::stat_calls()), ("cache_bytes", budget.held()), ("cache_limit", budget.limit())];
     let counts = context.store.stats().table();
-    counts.iter().chain(&memory).map(|(name, value)| format!("{name} {value}\n")).collect()
+    counts.iter().chain(&others).map(|(name, value)| format!("{name} {value}\n")).collect()
 }

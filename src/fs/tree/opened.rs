@@ -377,7 +377,7 @@ impl SourceFile {
         let current = self.opened.try_lock().and_then(|opened| opened.as_ref().filter(|o| o.is_current()).cloned());
         let now = match current {
             Some(opened) => Some(opened.shown),
-            None => std::fs::metadata(&self.path).ok().map(|metadata| Shown::of(&metadata)),
+            None => source::stat(&self.path).ok().map(|metadata| Shown::of(&metadata)),
         };
         let mut last = self.last.lock();
         *last = now.or(*last);
