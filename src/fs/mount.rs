@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bstr::BString;
 use crossbeam_channel::{Receiver, bounded, select};
-use nix::unistd::geteuid;
+use rustix::process::geteuid;
 use signal_hook::iterator::{Handle, Signals};
 
 use super::adapter::{Invalidator, Server};

@@ -6,9 +6,8 @@
 
 use std::fs;
 
-use nix::errno::Errno;
-use nix::sys::signal::kill;
-use nix::unistd::Pid;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 /// The thread that sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +46,7 @@ impl Requester {
     /// The requester with the number in a FUSE request's header; `None` for 0, which stands for the kernel itself or for
     /// a process of a PID namespace that we cannot see.
     pub fn new(pid: u32) -> Option<Self> {
-        i32::try_from(pid).ok().filter(|pid| *pid > 0).map(|pid| Self(Pid::from_raw(pid)))
+        i32::try_from(pid).ok().and_then(Pid::from_raw).map(Self)
     }
 
     /// Whether it still waits.
@@ -55,7 +54,7 @@ impl Requester {
         match fs::read_to_string(format!("/proc/{}/status", self.0)) {
             Ok(status) => judge(&status),
             // Not there, or hidden (`hidepid`), or no /proc at all: only ESRCH is proof that it is gone.
-            Err(_) if kill(self.0, None) == Err(Errno::ESRCH) => Waiting::Gone,
+            Err(_) if test_kill_process(self.0) == Err(Errno::SRCH) => Waiting::Gone,
             Err(_) => Waiting::Yes,
         }
     }

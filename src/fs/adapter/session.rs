@@ -12,8 +12,8 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, bounded};
 use fuser::{Config, INodeNo, MountOption, Notifier, Session, SessionACL};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::unistd::{getegid, geteuid};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{getegid, geteuid};
 
 use super::answer::Device;
 use super::{Adapter, Shared, pipe};
@@ -200,9 +200,8 @@ fn session_threads() -> usize {
 
 /// Whether the kernel has ended the session behind its device: it was unmounted or aborted.
 fn is_over(device: BorrowedFd<'_>) -> bool {
-    let mut polled = [PollFd::new(device, PollFlags::empty())];
-    let ended = |flags: PollFlags| flags.contains(PollFlags::POLLERR);
-    poll(&mut polled, PollTimeout::ZERO).is_ok() && polled[0].revents().is_some_and(ended)
+    let mut polled = [PollFd::from_borrowed_fd(device, PollFlags::empty())];
+    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().contains(PollFlags::ERR)
 }
 
 fn config(options: &MountOptions, threads: usize) -> Config {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nix::unistd::geteuid;
+use rustix::process::geteuid;
 
 use super::detach::HELPER;
 use super::{FS_TYPE, MountError};
