@@ -16,13 +16,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{getegid, geteuid};
 
 use super::answer::Device;
+use super::buffers::Buffers;
 use super::{Adapter, Shared, pipe};
-use crate::fs::buffers::Buffers;
-use crate::fs::inodes::{KnownName, ROOT};
 use crate::fs::mount::MountOptions;
 use crate::fs::node::NodeRef;
 use crate::fs::pool::{Answer, Lane, Pool};
-use crate::fs::service::Service;
+use crate::fs::service::{KnownName, ROOT, Service};
 use crate::fs::{Error, mount};
 use crate::source::StatMemo;
 

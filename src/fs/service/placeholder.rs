@@ -4,8 +4,8 @@ use std::time::SystemTime;
 
 use bstr::BString;
 
-use super::Error;
-use super::node::{Attributes, Children, Kind, Node, NodeRef};
+use crate::fs::Error;
+use crate::fs::node::{Attributes, Children, Kind, Node, NodeRef};
 use crate::source::Interrupt;
 use crate::views::{Effort, Size};
 

@@ -11,6 +11,8 @@
 //! The last is why an answer is *claimed* ([`Ticket::claim`]): of the worker and the watch over the requester, whoever
 //! claims it first sends it, and a worker that comes second throws its result away.
 
+mod requester;
+
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -21,8 +23,8 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::Error;
-use super::requester::{Requester, Waiting};
 use crate::source::{Interrupt, StatMemo};
+use requester::{Requester, Waiting};
 
 /// A wait shorter than this is nobody's concern; a human notices longer ones.
 const PATIENCE: Duration = Duration::from_millis(200);

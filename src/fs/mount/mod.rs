@@ -3,6 +3,7 @@
 mod checks;
 mod detach;
 mod error;
+mod mountinfo;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,11 +15,11 @@ use rustix::process::geteuid;
 use signal_hook::iterator::{Handle, Signals};
 
 use super::adapter::{Invalidator, Server};
-use super::mountinfo::{self, MountEntry};
 use super::node::NodeRef;
 use checks::{check_mountpoint, check_sources, check_system, refusal, resolve};
 use detach::detach;
 pub use error::MountError;
+use mountinfo::MountEntry;
 
 /// What stands behind `fuse.` in the list of mounts.
 pub const SUBTYPE: &str = "hepfs";

@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, RandomState};
 use bstr::{BStr, BString, ByteSlice};
 use parking_lot::Mutex;
 
-use super::node::{Kind, NodeRef};
+use crate::fs::node::{Kind, NodeRef};
 
 /// The root's number, set by the protocol.
 pub const ROOT: u64 = 1;
@@ -250,8 +250,8 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::SystemTime;
 
-    use super::super::node::{Attributes, Node};
     use super::*;
+    use crate::fs::node::{Attributes, Node};
 
     struct Toy(AtomicBool);
 

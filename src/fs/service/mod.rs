@@ -3,6 +3,9 @@
 //! Each call comes in two halves where it may be slow: one that asks the nodes (and may be interrupted), and one that
 //! records the outcome (a counted lookup, an open file) once the answer is known to be sent.
 
+mod inodes;
+mod placeholder;
+
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,12 +16,13 @@ use bstr::{BStr, BString, ByteSlice};
 use parking_lot::RwLock;
 
 use super::Error;
-use super::inodes::{Inode, Inodes, ROOT};
 use super::node::{Attributes, Children, Kind, NodeRef};
-use super::placeholder::Placeholder;
 use crate::source::Interrupt;
 use crate::store::{Lent, Span, StoredRun};
 use crate::views::{Access, Effort, Size};
+use inodes::Inode;
+pub use inodes::{Inodes, KnownName, ROOT};
+use placeholder::Placeholder;
 
 /// What a live file may hold: it is kept in memory while open.
 const LIVE_LIMIT: usize = 64 << 20;

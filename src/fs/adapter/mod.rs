@@ -5,6 +5,7 @@
 //! from there.
 
 mod answer;
+mod buffers;
 mod pipe;
 mod replies;
 mod session;
@@ -31,12 +32,12 @@ use fuser::{
 pub use session::{Invalidator, Server};
 
 use super::Error;
-use super::buffers::Buffers;
-use super::node::Kind;
+use super::node::{Attributes, Kind};
 use super::pool::{Answer, Lane, Pool, Ticket, panicked};
 use super::service::{OpenFile, Service, Stat};
 use crate::source::{Interrupt, StatMemo};
 use crate::views::Effort;
+use buffers::Buffers;
 
 /// Requests that the kernel sends without anybody waiting for them (read-ahead), at most.
 const MAX_BACKGROUND: u16 = 64;
@@ -185,7 +186,7 @@ impl Shared {
     fn dots_attr(&self, number: u64) -> FileAttr {
         let time = SystemTime::UNIX_EPOCH;
         let kind = Kind::Directory;
-        let attributes = super::node::Attributes { kind, mode: 0o555, mtime: time, ctime: time, atime: time };
+        let attributes = Attributes { kind, mode: 0o555, mtime: time, ctime: time, atime: time };
         let (attr_ttl, entry_ttl) = (Duration::ZERO, Duration::ZERO);
         self.attr(&Stat { number, attributes, size: 0, attr_ttl, entry_ttl })
     }
