@@ -14,6 +14,7 @@ mod error;
 pub mod mount;
 pub mod names;
 mod node;
+mod options;
 mod pool;
 mod service;
 pub mod tree;

@@ -18,11 +18,11 @@ use rustix::process::{getegid, geteuid};
 use super::answer::Device;
 use super::buffers::Buffers;
 use super::{Adapter, Shared, pipe};
-use crate::fs::mount::MountOptions;
+use crate::fs::Error;
 use crate::fs::node::NodeRef;
+use crate::fs::options::{MountOptions, SUBTYPE, encode_source_name};
 use crate::fs::pool::{Answer, Lane, Pool};
 use crate::fs::service::{KnownName, ROOT, Service};
-use crate::fs::{Error, mount};
 use crate::source::StatMemo;
 
 /// Tells the kernel things; empty until the session runs.
@@ -206,9 +206,9 @@ fn is_over(device: BorrowedFd<'_>) -> bool {
 fn config(options: &MountOptions, threads: usize) -> Config {
     let mut config = Config::default();
     config.mount_options = vec![
-        MountOption::FSName(mount::encode_source_name(&options.source_name)),
+        MountOption::FSName(encode_source_name(&options.source_name)),
         // `MountOption::Subtype` reaches fusermount3 alone; so it reaches mount(2) as well.
-        MountOption::CUSTOM(format!("subtype={}", mount::SUBTYPE)),
+        MountOption::CUSTOM(format!("subtype={}", SUBTYPE)),
         MountOption::RO,
         MountOption::NoSuid,
         MountOption::NoDev,

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
-use super::detach::HELPER;
-use super::{FS_TYPE, MountError, mountinfo};
+use super::{FS_TYPE, HELPER, MountError, mountinfo};
 
 /// Whether an error says that the daemon of a mount is gone, or goes at this moment.
 fn is_dead(error: &io::Error) -> bool {

@@ -8,10 +8,7 @@ use bstr::ByteSlice;
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 
-use super::MountError;
-
-/// The helper by which ordinary users mount and unmount.
-pub const HELPER: &str = "fusermount3";
+use super::{HELPER, MountError};
 
 /// Takes a mount away as root by umount(2), as an ordinary user by the helper.
 pub fn detach(path: &Path, lazy: bool) -> Result<(), MountError> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::detach::HELPER;
+use super::HELPER;
 
 /// Why something could not be mounted or unmounted.
 #[derive(Debug, thiserror::Error)]
