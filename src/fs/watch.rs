@@ -1,8 +1,8 @@
-//! Notices when a source changes.
+//! Watches sources for changes, by inotify.
 //!
 //! A file is watched twice: itself, for rewrites in place, and its folder, for another file that takes its name. The
-//! watch on the file follows the inode, so it is set anew after each change. Network file systems tell nothing of what
-//! happens on other machines: there only [`crate::fs::Node::is_current`] notices, when somebody asks.
+//! watch on the file follows the inode, so it is set anew after each change. Network file systems do not report changes
+//! made on other machines: there only [`crate::fs::Node::is_current`] notices, at the next request.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};

@@ -1,8 +1,8 @@
 //! Translates between the kernel's protocol, as `fuser` speaks it, and [`Service`]. The only place that knows `fuser`.
 //!
-//! A handler runs on one of few session threads and must not block: what can be answered from memory is answered at
-//! once, and so are names and reads of files as long as those are quick; everything else goes to the [`Pool`] and is answered
-//! from there.
+//! A handler runs on one of few session threads and must not block. It answers from memory where it can, and also looks
+//! up names and reads files as long as these are quick. Everything else goes to the [`Pool`] and is answered from
+//! there.
 
 mod answer;
 mod buffers;
@@ -39,14 +39,14 @@ use crate::source::{Interrupt, StatMemo};
 use crate::views::Effort;
 use buffers::Buffers;
 
-/// Requests that the kernel sends without anybody waiting for them (read-ahead), at most.
+/// The most requests that the kernel sends ahead of its readers (read-ahead).
 const MAX_BACKGROUND: u16 = 64;
 
-/// After a read that took less, a session thread answers the next one of that file by itself, and so with names. To decode a
-/// chunk of 1 MiB takes less; what waits for a pass over a column, for a worker or for a slow disk takes more.
+/// After a read that took less, a session thread answers the next one of that file itself; names are treated alike.
+/// Decoding a chunk of 1 MiB takes less; waiting for a pass over a column, for a worker or for a slow disk takes more.
 const QUICK: Duration = Duration::from_millis(5);
 
-/// Block size in `statfs`, and in `stat` of whatever has no length that readers could go by.
+/// Block size in `statfs`, and in `stat` of directories, links and live files.
 const BLOCK: u32 = 4096;
 
 /// A number stands for one node as long as the kernel knows it, so generations have nothing to tell apart.
@@ -66,7 +66,7 @@ struct Shared {
     session: session::Connection,
 }
 
-/// The handlers, and who is told when the session is over.
+/// The handlers, and a channel that tells when the session is over.
 struct Adapter(Arc<Shared>, Sender<()>);
 
 impl Shared {
@@ -87,7 +87,7 @@ impl Shared {
             uid: self.owner.0,
             gid: self.owner.1,
             rdev: 0,
-            // `cat`, `cp` and Python's files read as much at a time as this says, of which the kernel takes the highest bit.
+            // `cat`, `cp` and Python's files read this much at a time. The kernel keeps its highest bit alone.
             blksize: if stat.attributes.kind == Kind::File { self.max_read.next_power_of_two() } else { BLOCK },
             flags: 0,
         }
@@ -97,7 +97,7 @@ impl Shared {
         reply.entry_with_ttls(&stat.attr_ttl, &stat.entry_ttl, &self.attr(stat), GENERATION);
     }
 
-    /// Opens with the size that is known or computed; where that is much work, in the lane for such.
+    /// Opens with the size that is known or computed; where that is much work, in the slow lane.
     fn open(self: Arc<Self>, number: u64, effort: Effort, ticket: Ticket<ReplyOpen>) {
         match self.service.open(number, effort, ticket.interrupt()) {
             Ok(Some(file)) => {
@@ -221,8 +221,8 @@ impl Adapter {
         })
     }
 
-    /// Does a job on the pool, which answers from there; in the lane of names by the session thread itself as long as such jobs are
-    /// quick: nearly all are, and to wake another thread takes longer.
+    /// Runs a job on the pool, which answers from there. In the lane of names the session thread runs it as long as
+    /// such jobs are quick: nearly all are, and waking another thread takes longer.
     fn run<R: Answer>(
         &self,
         lane: Lane,

@@ -42,7 +42,7 @@ impl Drop for Trimming {
     }
 }
 
-/// Nobody waits for a trim.
+/// A trim has no requester.
 impl Answer for () {
     fn fail(self, _: &Error) {}
 }
@@ -57,8 +57,8 @@ impl Connection {
         self.device.get()
     }
 
-    /// Asks the kernel to let go of the oldest names, down to three quarters of the limit, if too many are known:
-    /// somebody walks through selections, of which there is no end.
+    /// Asks the kernel to forget the oldest names, down to three quarters of the limit, if it knows too many. A walk
+    /// through selections never ends.
     pub fn trim(&self, service: &Service, pool: &Pool) {
         let known = service.inodes().len();
         if known <= self.known_names || self.trimming.swap(true, Ordering::Acquire) {
@@ -164,8 +164,8 @@ impl Server {
             over
         });
         shared.session.notifier.set(session.notifier()).ok();
-        // We unmount by ourselves. Dropped, what this gives would unmount once more, by path, whatever is mounted there by
-        // then: `fuser` 0.18.0 takes a mount that is gone for one that is there.
+        // We unmount ourselves. Dropped, the session's handle would unmount a second time, by path, and so take away
+        // another mount: `fuser` 0.18.0 takes a mount that is gone for one that is there.
         std::mem::forget(session.spawn()?);
         Ok(Self { shared, ended })
     }
@@ -185,14 +185,13 @@ impl Server {
         Invalidator(self.shared.clone())
     }
 
-    /// Answers whoever waits with "interrupted".
+    /// Answers all requests that wait with "interrupted".
     pub fn cancel_all(&self) {
         self.shared.pool.cancel_all();
     }
 }
 
-/// Session threads where nobody says how many: there is work for one on each core, also while one waits for a disk and
-/// one listens.
+/// The default number of session threads: one for each core, also while one waits for a disk and another listens.
 fn session_threads() -> usize {
     thread::available_parallelism().map_or(2, usize::from) + 2
 }

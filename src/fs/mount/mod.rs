@@ -27,8 +27,7 @@ const FS_TYPE: &str = "fuse.hepfs";
 /// The helper by which ordinary users mount and unmount.
 const HELPER: &str = "fusermount3";
 
-/// How long a session may take to end after its mount point is gone. Whoever keeps a file open keeps it alive; the
-/// daemon's end then cuts them off.
+/// How long a session may take to end after its mount point is gone. An open file keeps it alive until the daemon ends.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How a mount ended.
@@ -38,8 +37,8 @@ pub enum Ended {
     Outside,
     /// It was unmounted, and the session is over.
     Unmounted,
-    /// It is gone from the tree of folders, but somebody still has a file of it open. The end of this process cuts
-    /// them off.
+    /// It is gone from the tree of folders, but a file of it is still open, and becomes unreadable when this process
+    /// ends.
     Detached,
 }
 
@@ -93,14 +92,14 @@ impl Mount {
         self.invalidator().stale();
     }
 
-    /// Waits until somebody unmounts it from outside.
+    /// Waits until it is unmounted from outside.
     pub fn wait(mut self) -> Ended {
         self.server.ended().recv().ok();
         self.over = true;
         Ended::Outside
     }
 
-    /// Waits for a signal and unmounts then, or until somebody unmounts it from outside.
+    /// Waits for a signal and unmounts then, or until it is unmounted from outside.
     ///
     /// # Errors
     /// Where it cannot be unmounted.
@@ -119,7 +118,7 @@ impl Mount {
         }
     }
 
-    /// Unmounts. A mount in use is detached, and whoever waits for an answer is told "interrupted", so this takes a few
+    /// Unmounts. A mount in use is detached, and requests that wait are answered "interrupted", so this takes a few
     /// seconds at most.
     ///
     /// # Errors
@@ -143,7 +142,7 @@ impl Mount {
                 }
                 outcome => outcome?,
             },
-            // Somebody mounted something over it, which is not ours to take away.
+            // Another file system was mounted over it, which is not ours to take away.
             Some(other) if mountinfo::mounts().map_err(MountError::System)?.iter().any(ours) => {
                 self.server.cancel_all();
                 return Err(MountError::NotOurs { path: self.mountpoint.clone(), fs_type: other.fs_type });
@@ -206,7 +205,7 @@ impl Drop for StopSignals {
     }
 }
 
-/// Unmounts whatever hepfs is mounted at `path`, also one whose daemon died; `lazy` detaches one in use.
+/// Unmounts the hepfs at `path`, also one whose daemon died; `lazy` detaches one in use.
 ///
 /// # Errors
 /// See [`MountError`].

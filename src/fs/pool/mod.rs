@@ -1,7 +1,7 @@
 //! The threads that answer, and the watch over those who wait.
 //!
-//! A session thread that blocks is lost for everybody, so it hands requests over. To wake another thread takes as long as
-//! a small read, though, so quick work is done by the session thread itself while another one listens
+//! A session thread that blocks is lost for everybody, so it hands requests over. To wake another thread takes as long
+//! as a small read, though, so quick work is done by the session thread itself while another one listens
 //! ([`Pool::run_quick`]). Three things keep slow work from starving quick work:
 //!
 //! - work runs in *lanes* with threads of their own, so seventy opens that count a billion values leave lookups alone;
@@ -36,11 +36,11 @@ pub trait Answer: Send + 'static {
 /// Which threads do a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Names and attributes: lookups, listings, whatever `ls` needs.
+    /// Names and attributes: lookups, listings, all that `ls` needs.
     Names,
     /// Contents.
     Reads,
-    /// Whatever may take minutes: opens that count a file's bytes.
+    /// Work that may take minutes: opens that count a file's bytes.
     Slow,
 }
 
@@ -68,13 +68,13 @@ struct Pending<R> {
 }
 
 impl<R: Answer> Ticket<R> {
-    /// Raised when nobody waits for the answer any more.
+    /// Raised when the requester no longer waits.
     pub fn interrupt(&self) -> &Interrupt {
         &self.0.interrupt
     }
 
-    /// What sends the answer, unless the request was answered already. Effects that the requester must not miss (a
-    /// counted lookup, an open file) belong after a successful claim.
+    /// Takes what sends the answer, unless the request was answered already. Effects that the requester must not miss
+    /// (a counted lookup, an open file) belong after a successful claim.
     pub fn claim(&self) -> Option<R> {
         self.0.answer.lock().take()
     }
@@ -138,7 +138,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool without threads, which start with the work, beside so many session threads.
+    /// A pool beside `session_threads`. Its own threads start when there is work.
     pub fn new(session_threads: usize) -> Self {
         let threads = |lane: Lane, name| Arc::new(Threads::new(lane.bound(), name));
         Self {
@@ -151,7 +151,7 @@ impl Pool {
         }
     }
 
-    /// Registers a request by the thread `pid` (0 if unknown). What this thread has learnt for it goes with it.
+    /// Registers a request by the thread `pid` (0 if unknown). The memo of the calling thread goes with it.
     pub fn ticket<R: Answer>(&self, pid: u32, answer: R) -> Ticket<R> {
         let requester = Requester::new(pid);
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -171,7 +171,7 @@ impl Pool {
             Lane::Slow => &self.slow,
         };
         if let Err(work) = threads.push(Box::new(|| answer(ticket, job))) {
-            // No thread and none to be had. The ticket goes with the work, and what it holds answers EIO.
+            // There is no thread and none can be started. The ticket goes with the work, and its reply answers EIO.
             tracing::error!("cannot start a thread; a request fails");
             drop(work);
         }

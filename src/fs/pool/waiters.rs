@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::requester::Waiting;
 
-/// A wait shorter than this is nobody's concern; a human notices longer ones.
+/// A wait shorter than this is not looked at; a human notices longer ones.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// How often long waits are looked at: Ctrl-C then takes effect in 0.3 s at most.
@@ -23,7 +23,7 @@ pub(super) trait Waiter: Send + Sync {
     fn cancel(&self);
 }
 
-/// Looks at those who wait long, from a thread of its own that sleeps when nobody does.
+/// The requests that wait, and a thread that looks at those that wait long. It sleeps when there are none.
 #[derive(Default)]
 pub(super) struct Waiters {
     state: Mutex<State>,

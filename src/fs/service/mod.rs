@@ -24,7 +24,7 @@ pub use inodes::{Inodes, KnownName, ROOT};
 pub use open_file::{OpenFile, Part};
 use placeholder::Placeholder;
 
-/// What a live file may hold: it is kept in memory while open.
+/// The longest live file: it is kept in memory while open.
 const LIVE_LIMIT: usize = 64 << 20;
 
 /// The longest name the kernel takes (`FUSE_NAME_MAX` is larger, `NAME_MAX` of every program is not).
@@ -37,7 +37,7 @@ const XATTR_MAX: usize = 65_536;
 /// A listing answers about this many bytes at a time: glibc reads directories 32 KiB at a time.
 const LISTING_BYTES: usize = 32 << 10;
 
-/// What `struct fuse_direntplus` takes beside the name.
+/// Bytes of `struct fuse_direntplus` beside the name.
 const LISTING_ENTRY_BYTES: usize = 152;
 
 /// What the kernel is told of a node.
@@ -112,7 +112,7 @@ impl Service {
         if number == ROOT || inode.node.is_current() { Ok(inode) } else { Err(Error::Stale) }
     }
 
-    /// Looks a name up if nothing has to be asked for it, and counts it.
+    /// Looks a name up from memory, and counts it; `None` where its node has to be asked.
     pub fn lookup_known(&self, parent: u64, name: &BStr) -> Result<Option<Stat>, Error> {
         self.current(parent)?;
         let Some(child) = self.inodes.child(parent, name) else { return Ok(None) };
@@ -148,7 +148,7 @@ impl Service {
         self.stat(&inode, inode.exact.map_or(found.size, Size::Exact))
     }
 
-    /// The attributes, if nothing has to be asked for them.
+    /// The attributes from memory; `None` where the node has to be asked.
     pub fn attributes_known(&self, number: u64) -> Result<Option<Stat>, Error> {
         let inode = self.readable(number)?;
         Ok(known_size(&inode)?.map(|size| self.stat(&inode, size)))
@@ -162,13 +162,13 @@ impl Service {
             None => measure(&inode.node, Effort::Quick, interrupt)?,
         };
         self.learn(&inode, size);
-        // Whoever opened the file meanwhile was told the exact size, which a bound must not follow.
+        // An open in the meantime told the exact size. A bound must not follow it.
         let exact = self.inodes.get(number).and_then(|inode| inode.exact);
         Ok(self.stat(&inode, exact.map_or(size, Size::Exact)))
     }
 
-    /// The inode, if it is current or somebody has it open: `fstat` carries no handle, and whoever opened a file that
-    /// was replaced since goes on reading the old one.
+    /// The inode, if it is current or open: `fstat` carries no handle, and a reader of a file that was replaced since
+    /// goes on with the old one.
     fn readable(&self, number: u64) -> Result<Inode, Error> {
         let inode = self.inodes.get(number).ok_or(Error::Stale)?;
         if inode.is_open { Ok(inode) } else { self.current(number) }
@@ -294,8 +294,8 @@ impl Service {
         listed
     }
 
-    /// Looks a listed name up without computing anything. A listing must not fail for one bad name, so what fails is
-    /// shown without a size, to be asked again when somebody wants it.
+    /// Looks a listed name up without computing anything. A listing must not fail for one bad name, so a name that
+    /// fails is shown without a size, and asked again when it is used.
     pub fn lookup_listed(&self, directory: &OpenDirectory, entry: &Listed, interrupt: &Interrupt) -> Found {
         let name = entry.name.as_bstr();
         let known = self.inodes.child(directory.number, name);
@@ -335,7 +335,7 @@ impl Service {
     pub fn extended_attribute_names(&self, number: u64, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
         let mut list = Vec::new();
         for (name, _) in self.extended_attributes(number, interrupt)? {
-            // A longer list cannot be had at all; a cut one shows the most there is room for.
+            // The kernel refuses a longer list as a whole; a cut one shows as much as it takes.
             if list.len() + name.len() < XATTR_MAX {
                 list.extend_from_slice(&name);
                 list.push(0);

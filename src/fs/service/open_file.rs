@@ -45,7 +45,7 @@ impl Part {
         matches!(self, Part::Stored(_))
     }
 
-    /// What lies in memory; nothing of what lies in the source.
+    /// Its bytes in memory; none where they lie in the source.
     pub fn bytes<'a>(&'a self, made: &'a [u8]) -> &'a [u8] {
         match self {
             Part::Made(range) => made.get(range.clone()).unwrap_or_default(),
@@ -74,13 +74,13 @@ impl OpenFile {
         self.quick.load(Ordering::Relaxed)
     }
 
-    /// Says so.
+    /// Records whether the last read was quick.
     pub fn set_quick(&self, quick: bool) {
         self.quick.store(quick, Ordering::Relaxed);
     }
 
-    /// The bytes from `offset` on, `length` of them or all up to the end: what has to be made is appended to `made`, the rest
-    /// stays where it lies.
+    /// Gathers the bytes from `offset` on, `length` of them or all up to the end. Those that have to be made are
+    /// appended to `made`; the rest stay in their places.
     pub fn gather(
         &self,
         offset: u64,
@@ -97,11 +97,11 @@ impl OpenFile {
             return Ok(vec![Part::Made(made.len() - bytes.len()..made.len())]);
         }
         let mut parts = Vec::<Part>::new();
-        // Of what was looked at, so many bytes at the end are still to be made.
+        // Bytes located so far; of these, bytes at the end that are still to be made.
         let (mut done, mut unmade) = (0, 0);
         while done < wanted {
-            // What was lent counts against the budget, and what comes next may have to wait for that: nobody waits who holds
-            // some.
+            // A loan counts against the budget, and the next part may have to wait for room there. Holding a loan while
+            // waiting could deadlock.
             if let Some(last) = parts.last_mut() {
                 last.copy(made);
             }

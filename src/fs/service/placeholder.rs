@@ -1,4 +1,4 @@
-//! Stands in a listing for a name whose node could not be had.
+//! Stands in a listing for a name whose lookup failed.
 
 use std::time::SystemTime;
 

@@ -1,4 +1,4 @@
-//! `.hepfs`: what is learnt while running. Every open makes the bytes anew.
+//! Makes the files of `.hepfs`, which tell what a mount has learnt and done. Every open makes the bytes anew.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -165,7 +165,7 @@ impl Node for LiveFile {
     }
 }
 
-/// One JSON object a line: what was done for each selection that somebody read from, the last one first.
+/// One JSON object a line: how each selection that was read was evaluated, the last one first.
 fn explain(context: &Context) -> String {
     let mut lines = String::new();
     for opened in context.opened() {
