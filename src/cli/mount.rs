@@ -211,7 +211,7 @@ fn background_arguments(arguments: &Arguments, verbose: u8) -> Result<Vec<OsStri
 
 fn run_in_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
     // A session of its own: the end of the terminal's session is none of ours.
-    let _ = nix::unistd::setsid();
+    let _ = rustix::process::setsid();
     let log = arguments.log_file.clone().or_else(logging::default_file);
     let started = log.map_or(Ok(()), |file| logging::to_file(&file, verbose)).and_then(|()| Served::start(arguments));
     let word = match &started {

@@ -40,7 +40,7 @@ pub enum Error {
     /// The requester has a signal pending.
     #[error("interrupted")]
     Interrupted,
-    /// Rows could not be had.
+    /// Rows could not be read.
     #[error(transparent)]
     Store(store::Error),
     /// Anything else that stands for a damaged file or a failing worker.
@@ -84,7 +84,7 @@ impl Error {
         }
     }
 
-    /// Writes the error to the log: what is wrong with a file or with us is a warning, everything else is daily life.
+    /// Writes the error to the log: as a warning where a file or hepfs is at fault, otherwise as a trace.
     pub fn log(&self) {
         match self {
             Error::Store(_) | Error::Io(_) => tracing::warn!("{self}"),

@@ -3,24 +3,19 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | `node` | what a directory, a file or a link must answer |
-//! | `service` | what a request means, without the kernel's protocol |
-//! | `inodes` | the numbers the kernel knows nodes by |
+//! | `service` | what a request means, without the kernel's protocol; the numbers the kernel knows nodes by |
 //! | `pool` | the threads that answer, and the watch over those who wait |
 //! | `adapter` | the translation from and to the kernel's protocol; the only user of `fuser` |
 //! | [`mount`] | mounting, unmounting, stopping on a signal |
 //! | [`watch`] | notices when a source changes |
 
 mod adapter;
-mod buffers;
 mod error;
-mod inodes;
 pub mod mount;
-mod mountinfo;
 pub mod names;
 mod node;
-mod placeholder;
+mod options;
 mod pool;
-mod requester;
 mod service;
 pub mod tree;
 pub mod watch;

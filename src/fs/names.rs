@@ -1,7 +1,10 @@
 //! From HDF5 link names to file names: no two objects of a directory share a name, and every name can be typed.
 //!
-//! Bytes 00–1F, 7F, `/` and `%` become `%XX`; a directory named `.` or `..` becomes `%2E` or `%2E.` (a file has a suffix
-//! behind its stem); a stem over 240 bytes is cut and gets `%~` and 16 hex digits of its hash. Since `%` itself is escaped, nothing else looks like an escape.
+//! - Bytes 00–1F, 7F, `/` and `%` become `%XX`.
+//! - A directory named `.` or `..` becomes `%2E` or `%2E.`; a file needs no such escape, since it has a suffix.
+//! - A stem over 240 bytes is cut and gets `%~` and 16 hex digits of its hash.
+//!
+//! Since `%` itself is escaped, no other name looks like an escape.
 
 use bstr::{BString, ByteSlice};
 
@@ -112,7 +115,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn encoded_names_are_file_names_and_differ(names in prop::collection::hash_set(prop::collection::vec(1u8..=255, 1..300), 2..20)) {
+        fn encoded_names_are_file_names_and_differ(
+            names in prop::collection::hash_set(prop::collection::vec(1u8..=255, 1..300), 2..20)
+        ) {
             let mut seen = HashSet::new();
             for name in &names {
                 let encoded = encode_directory(name);

@@ -110,8 +110,8 @@ pub trait Node: Send + Sync {
         Err(Error::NotAFile)
     }
 
-    /// Where bytes from `offset` on lie, at most `length` of them, so that nobody needs to copy them: what is
-    /// [`Span::Made`] is made by [`Node::read`]. The range lies within the file.
+    /// Locates at most `length` bytes from `offset` on, to save a copy. [`Node::read`] makes those that are
+    /// [`Span::Made`]. The range lies within the file.
     ///
     /// # Errors
     /// See [`Error`].
@@ -120,7 +120,7 @@ pub trait Node: Send + Sync {
         Ok(Span::Made(length))
     }
 
-    /// Does ahead whatever passes over values the size and reads of a file take.
+    /// Runs the passes over values that the size and the reads of a file need.
     ///
     /// # Errors
     /// See [`Error`].
@@ -128,7 +128,7 @@ pub trait Node: Send + Sync {
         self.size(Effort::Exact, interrupt)
     }
 
-    /// How far the passes over values are that [`Node::prepare`] does; `None` where there are none. Never slow.
+    /// The progress of the passes that [`Node::prepare`] runs; `None` where there are none. Never slow.
     fn progress(&self) -> Option<Progress> {
         None
     }
@@ -138,12 +138,12 @@ pub trait Node: Send + Sync {
         None
     }
 
-    /// Why what such passes learn is not kept for later mounts; `None` where nothing about the file is in the way.
+    /// The reason why results of such passes are not kept for later mounts; `None` where they may be.
     fn why_not_kept(&self) -> Option<&'static str> {
         None
     }
 
-    /// How the readers of a file go about it.
+    /// How a file is usually read.
     fn access(&self) -> Access {
         Access::Any
     }

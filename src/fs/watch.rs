@@ -1,21 +1,21 @@
-//! Notices when a source changes.
+//! Watches sources for changes, by inotify.
 //!
 //! A file is watched twice: itself, for rewrites in place, and its folder, for another file that takes its name. The
-//! watch on the file follows the inode, so it is set anew after each change. Network file systems tell nothing of what
-//! happens on other machines: there only [`crate::fs::Node::is_current`] notices, when somebody asks.
+//! watch on the file follows the inode, so it is set anew after each change. Network file systems do not report changes
+//! made on other machines: there only [`crate::fs::Node::is_current`] notices, at the next request.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, PipeWriter};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use inotify::{EventMask, Inotify, WatchDescriptor, WatchMask, Watches};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 /// A change is reported after this long without another: writers seldom write once.
 const QUIET: Duration = Duration::from_millis(100);
@@ -187,21 +187,22 @@ fn listen(
     let mut pending: BTreeSet<PathBuf> = BTreeSet::new();
     let mut first = Instant::now();
     loop {
-        let patience = if pending.is_empty() {
-            PollTimeout::NONE
-        } else {
+        let patience = (!pending.is_empty()).then(|| {
             let left = LATEST.saturating_sub(first.elapsed()).min(QUIET);
-            PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO)
-        };
-        let mut ready = [PollFd::new(inotify.as_fd(), PollFlags::POLLIN), PollFd::new(stop.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut ready, patience) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Timespec::try_from(left).unwrap_or_default()
+        });
+        let mut ready = [PollFd::new(&inotify, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
+        match poll(&mut ready, patience.as_ref()) {
+            Ok(_) => {}
+            // It says nothing of the descriptors then.
+            Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
         }
-        if ready[1].any() == Some(true) {
+        let [has_events, is_stopped] = ready.map(|polled| !polled.revents().is_empty());
+        if is_stopped {
             return Ok(());
         }
-        if ready[0].any() == Some(true) {
+        if has_events {
             let events = match inotify.read_events(&mut buffer) {
                 Ok(events) => events,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,

@@ -10,6 +10,7 @@
 mod identity;
 mod interrupt;
 mod lease;
+mod stat;
 
 use std::fs::File;
 use std::io;
@@ -24,6 +25,7 @@ use parking_lot::Mutex;
 pub use identity::Identity;
 pub use interrupt::{Interrupt, Interrupted};
 pub use lease::Lease;
+pub use stat::{StatMemo, stat, stat_calls};
 
 /// Why a source could not be opened or read.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +79,7 @@ impl Source {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let io = |error| Error::Io { path: path.to_owned(), error };
         // A FIFO would block for ever in open(2); look before opening.
-        if !std::fs::metadata(path).map_err(io)?.is_file() {
+        if !stat::stat_now(path).map_err(io)?.is_file() {
             return Err(Error::NotAFile(path.to_owned()));
         }
         let file = File::open(path).map_err(io)?;
@@ -86,6 +88,8 @@ impl Source {
             return Err(Error::NotAFile(path.to_owned()));
         }
         let opened = Identity::of(&metadata);
+        // An open follows the path as well. The request that opens a source finds it current, whatever it saw before.
+        stat::note(path, Ok(metadata));
         let settled = opened.is_settled_at(SystemTime::now());
         Ok(Self {
             path: path.to_owned(),
@@ -186,18 +190,19 @@ impl Source {
         Err(Error::Changed(self.path.clone()))
     }
 
-    /// Whether the source's path still leads to the file that was opened.
+    /// Whether the source's path still leads to the file that was opened. Asked anew: what the request saw before the
+    /// descriptor changed says nothing of the reason.
     fn has_its_path(&self) -> bool {
         let inode = |identity: Identity| (identity.device, identity.inode);
-        self.identity_at_path().is_ok_and(|now| inode(now) == inode(self.opened))
+        stat::stat_now(&self.path).is_ok_and(|now| inode(Identity::of(&now)) == inode(self.opened))
     }
 
-    /// The identity of whatever has the source's path now.
+    /// The identity of the file that has the source's path now: looked up once for each request, see [`stat`].
     ///
     /// # Errors
-    /// [`Error::Io`] where nothing has it any more.
+    /// [`Error::Io`] where no file has it any more.
     pub fn identity_at_path(&self) -> Result<Identity, Error> {
-        let metadata = std::fs::metadata(&self.path).map_err(|error| Error::Io { path: self.path.clone(), error })?;
+        let metadata = stat::stat(&self.path).map_err(|error| Error::Io { path: self.path.clone(), error })?;
         Ok(Identity::of(&metadata))
     }
 

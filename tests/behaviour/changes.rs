@@ -271,3 +271,49 @@ fn a_file_that_grows_under_swmr_is_served_as_it_was_opened() {
     drop(column);
     writer.close();
 }
+
+/// How often the paths of sources were looked at while `work` went on: the least of several times, each with names of its
+/// own. A request that takes long looks again, and any may on a machine that is busy.
+fn looks(mounted: &Mounted, work: impl Fn(usize)) -> u64 {
+    let now = || {
+        let stats = mounted.text(".hepfs/stats");
+        let line = stats.lines().find_map(|line| line.strip_prefix("source_looks "));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    let during = |at| {
+        let before = now();
+        work(at);
+        now() - before
+    };
+    (0..8).map(during).min().unwrap()
+}
+
+#[test]
+fn a_request_looks_at_its_source_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("run.h5");
+    let writer = Writer::create(&source);
+    for table in 0..9 {
+        let table = writer.table(&format!("t{table}"));
+        for column in 0..20 {
+            table.column(&format!("x{column}"), &[1, 2, 3], 1000);
+        }
+    }
+    writer.close();
+    let mounted = Mounted::new(&[&source], &[]);
+    assert_eq!(mounted.text("t8/columns/x0.txt"), "1\n2\n3\n");
+
+    // Two lookups, an open and a read.
+    let opened = looks(&mounted, |at| {
+        fs::metadata(mounted.join(format!("t8/columns/x{at}.raw"))).unwrap();
+        let file = File::open(mounted.join(format!("t8/columns/x{at}.csv"))).unwrap();
+        file.read_exact_at(&mut [0; 4], 0).unwrap();
+    });
+    assert!((3..=4).contains(&opened), "{opened} looks for two lookups, an open and a read");
+
+    // Two lookups, an open and the pieces of a listing.
+    let listed = looks(&mounted, |at| {
+        assert!(fs::read_dir(mounted.join(format!("t{at}/columns"))).unwrap().count() >= 100);
+    });
+    assert!((3..=10).contains(&listed), "{listed} looks for a listing");
+}

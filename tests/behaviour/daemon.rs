@@ -178,7 +178,7 @@ fn what_cannot_be_mounted_is_named_with_its_reason() {
     fs::create_dir(&empty).unwrap();
     fs::write(empty.join("notes.txt"), "no HDF5 here").unwrap();
     let pipe = folder.path().join("pipe.h5");
-    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
     let cases = [
         (folder.path().join("missing.h5"), "No such file"),
         (data("hostile/not_hdf5.h5"), "not an HDF5 file"),

@@ -77,7 +77,7 @@ fn an_ordinary_user_mounts_reads_and_unmounts() {
         fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
         path
     };
-    let is_root = nix::unistd::geteuid().is_root();
+    let is_root = rustix::process::geteuid().is_root();
     let (run, secret) = (copy("run.h5", 0o640), copy("secret.h5", 0o600));
     if is_root {
         std::os::unix::fs::chown(&run, Some(65534), Some(65534)).unwrap();

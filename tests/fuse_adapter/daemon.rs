@@ -180,7 +180,7 @@ fn dropping_a_mount_unmounts_it() {
 
 #[test]
 fn root_raises_the_read_ahead() {
-    if !nix::unistd::geteuid().is_root() {
+    if !rustix::process::geteuid().is_root() {
         return;
     }
     let mounted = Mounted::new(directory([("f", file("abc", Manner::Plain))]));
@@ -200,7 +200,7 @@ fn toy_user() {
     if std::env::var_os(ROLE).is_none() {
         return;
     }
-    assert!(!nix::unistd::geteuid().is_root());
+    assert!(!rustix::process::geteuid().is_root());
     let bytes = pattern(2_000_003);
     let tree = || directory([("f", file("abc", Manner::Plain)), ("big", file(bytes.clone(), Manner::Bound))]);
     let mut mounted = Mounted::new(tree());
@@ -255,7 +255,7 @@ fn an_ordinary_user_mounts_through_the_helper() {
     fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
     fs::set_permissions(&binary, PermissionsExt::from_mode(0o755)).unwrap();
     let test = "\"$0\" --ignored --exact --nocapture daemon::toy_user";
-    let script = if nix::unistd::geteuid().is_root() {
+    let script = if rustix::process::geteuid().is_root() {
         format!(
             "set -e; mkdir \"$1/dev\"; mount -t tmpfs -o mode=755 toy \"$1/dev\"; mknod -m 666 \"$1/dev/fuse\" c 10 229; \
              mount --bind \"$1/dev/fuse\" /dev/fuse; export TMPDIR=\"$1\"; \
@@ -264,8 +264,8 @@ fn an_ordinary_user_mounts_through_the_helper() {
     } else {
         format!("exec {test}")
     };
-    let mut command = Command::new(if nix::unistd::geteuid().is_root() { "unshare" } else { "env" });
-    if nix::unistd::geteuid().is_root() {
+    let mut command = Command::new(if rustix::process::geteuid().is_root() { "unshare" } else { "env" });
+    if rustix::process::geteuid().is_root() {
         command.args(["--mount", "--propagation", "private"]);
     }
     let output =

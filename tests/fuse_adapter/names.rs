@@ -27,7 +27,10 @@ fn attributes_are_the_nodes_and_the_owner_is_who_mounted() {
     assert!(metadata.is_file());
     assert_eq!(metadata.permissions().mode() & 0o7777, 0o440);
     assert_eq!(metadata.modified().unwrap(), time());
-    assert_eq!((metadata.uid(), metadata.gid()), (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw()));
+    assert_eq!(
+        (metadata.uid(), metadata.gid()),
+        (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
+    );
     // What `cat` and Python's files ask for at a time: as much as a request holds.
     assert_eq!(metadata.blksize(), 1 << 20);
     let folder = fs::metadata(mounted.path("d")).unwrap();
@@ -246,7 +249,7 @@ fn too_many_names_make_the_kernel_let_go_of_old_ones() {
 
 #[test]
 fn other_users_see_what_the_modes_permit_and_only_on_request() {
-    if !nix::unistd::geteuid().is_root() {
+    if !rustix::process::geteuid().is_root() {
         return;
     }
     let as_nobody = |path: PathBuf| {

@@ -1,4 +1,4 @@
-//! Sends what lies in several places as one answer, which `fuser` has no call for.
+//! Sends an answer whose bytes lie in several places, which `fuser` has no call for.
 
 use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
@@ -14,8 +14,8 @@ use crate::fs::service::{OpenFile, Part};
 /// Bytes of `struct fuse_out_header`.
 const HEADER: usize = 16;
 
-/// The kernel's end of the session. All session threads share one: an answer must come by the descriptor that its request
-/// came by.
+/// The descriptor of the session. All session threads share one: the kernel takes an answer only on the descriptor that
+/// the request came by.
 pub(super) struct Device {
     device: OwnedFd,
     pipes: Pipes,
@@ -35,7 +35,7 @@ impl Device {
     /// Sends it.
     ///
     /// # Errors
-    /// `ENOENT` where nobody waits for it any more.
+    /// `ENOENT` where the requester has gone.
     pub fn send(&self, filled: Filled<'_>) -> io::Result<()> {
         filled.send(&self.device, &self.pipes)
     }
@@ -43,7 +43,7 @@ impl Device {
     /// Sends parts that lie in memory.
     ///
     /// # Errors
-    /// `ENOENT` where nobody waits for the answer any more.
+    /// `ENOENT` where the requester has gone.
     pub fn write(&self, request: RequestId, made: &[u8], parts: &[Part]) -> io::Result<()> {
         let header = header(request, parts.iter().map(Part::len).sum())?;
         let mut slices = vec![IoSlice::new(&header)];
@@ -55,7 +55,7 @@ impl Device {
 }
 
 impl Shared {
-    /// Answers a read of a file from a byte on with what was gathered for it.
+    /// Answers a read with the parts that were gathered for it.
     pub(super) fn send(
         &self,
         request: RequestId,
@@ -88,11 +88,11 @@ impl Shared {
 /// Ends a request that was answered without `reply`.
 fn sent(reply: ReplyData, outcome: io::Result<()>) {
     match outcome {
-        // It would answer once more when it is dropped. What it holds is a count of who uses the session's descriptor, which is
-        // closed with the process then.
+        // Dropped, it would answer a second time. It holds one count of the session's descriptor, which then stays open
+        // until the process ends.
         Ok(()) => std::mem::forget(reply),
         Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
-            tracing::debug!("nobody waits for an answer any more");
+            tracing::debug!("the requester of an answer has gone");
             std::mem::forget(reply);
         }
         Err(error) => reply.fail(&Error::Io(format!("an answer could not be sent: {error}"))),

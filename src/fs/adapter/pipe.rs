@@ -1,4 +1,4 @@
-//! Answers that the kernel puts together: bytes of the source go from its page cache to whoever reads without being copied
+//! Splices answers together in the kernel: bytes of the source go from its page cache to the reader without a copy
 //! through this process.
 
 use std::io;
@@ -12,8 +12,8 @@ use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_siz
 use crate::fs::service::Part;
 use crate::source::{Lease, Source};
 
-/// The size of a pipe that an answer of 1 MiB fits in, with its header. Whoever lacks `CAP_SYS_RESOURCE` gets no more than
-/// `fs.pipe-max-size`.
+/// The size of a pipe that an answer of 1 MiB fits in, with its header. Without `CAP_SYS_RESOURCE` a pipe is no larger
+/// than `fs.pipe-max-size`.
 const LARGE: usize = 2 << 20;
 
 /// The usual `fs.pipe-max-size`.
@@ -29,7 +29,7 @@ const KEPT: usize = 16;
 #[derive(Default)]
 pub(super) struct Pipes(Mutex<Vec<Pipe>>);
 
-/// A pipe of as many pages as may be had.
+/// A pipe of as many pages as the system grants.
 pub(super) struct Pipe {
     reader: OwnedFd,
     writer: OwnedFd,
@@ -39,13 +39,13 @@ pub(super) struct Pipe {
 /// The longest answer that fits in a pipe.
 pub(super) fn longest_answer() -> usize {
     let pages = Pipe::new().map_or(0, |pipe| pipe.pages);
-    // Where there are no pipes to speak of, nothing is lost by longer answers.
+    // Pipes this small serve no answer, so they limit none.
     if pages <= 4 * SPARE { usize::MAX } else { (pages - SPARE) * page_size() }
 }
 
 impl Pipes {
-    /// A pipe that holds an answer with this `header` and these parts, of which some lie in a source; `None` where it cannot be
-    /// had, or where the source cannot be held meanwhile.
+    /// Fills a pipe with an answer: this `header` and these parts, of which some lie in a source. `None` where there is
+    /// no pipe large enough, or no lease on the source.
     pub fn fill<'a>(&self, header: &[u8], made: &[u8], parts: &'a [Part]) -> Option<Filled<'a>> {
         let mut stored = parts.iter().filter_map(|part| match part {
             Part::Stored(run) => Some(run.source()),
@@ -65,7 +65,7 @@ impl Pipes {
             self.give_back(pipe);
             return None;
         };
-        // From here on a pipe that fails is closed with what is in it.
+        // From here on a pipe that fails is closed together with its contents.
         pipe.write(header).ok()?;
         for part in parts {
             let filled = match part {
@@ -86,7 +86,7 @@ impl Pipes {
     }
 }
 
-/// A pipe with an answer in it, of a source that nobody changes.
+/// A pipe with an answer in it; the lease keeps writers from the source meanwhile.
 pub(super) struct Filled<'a> {
     pipe: Pipe,
     lease: Lease,
@@ -96,10 +96,10 @@ pub(super) struct Filled<'a> {
 }
 
 impl Filled<'_> {
-    /// Hands the answer to the kernel, which copies it to whoever waits.
+    /// Hands the answer to the kernel, which copies it to the requester.
     ///
     /// # Errors
-    /// `ENOENT` where nobody waits any more.
+    /// `ENOENT` where the requester has gone.
     pub fn send(self, device: impl AsFd, pipes: &Pipes) -> io::Result<()> {
         let sent = splice(&self.pipe.reader, None, device, None, self.length, SpliceFlags::empty())?;
         if sent != self.length {

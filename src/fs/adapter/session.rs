@@ -12,18 +12,18 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, bounded};
 use fuser::{Config, INodeNo, MountOption, Notifier, Session, SessionACL};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::unistd::{getegid, geteuid};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{getegid, geteuid};
 
 use super::answer::Device;
+use super::buffers::Buffers;
 use super::{Adapter, Shared, pipe};
-use crate::fs::buffers::Buffers;
-use crate::fs::inodes::{KnownName, ROOT};
-use crate::fs::mount::MountOptions;
+use crate::fs::Error;
 use crate::fs::node::NodeRef;
+use crate::fs::options::{MountOptions, SUBTYPE, encode_source_name};
 use crate::fs::pool::{Answer, Lane, Pool};
-use crate::fs::service::Service;
-use crate::fs::{Error, mount};
+use crate::fs::service::{KnownName, ROOT, Service};
+use crate::source::StatMemo;
 
 /// Tells the kernel things; empty until the session runs.
 pub struct Connection {
@@ -42,7 +42,7 @@ impl Drop for Trimming {
     }
 }
 
-/// Nobody waits for a trim.
+/// A trim has no requester.
 impl Answer for () {
     fn fail(self, _: &Error) {}
 }
@@ -57,8 +57,8 @@ impl Connection {
         self.device.get()
     }
 
-    /// Asks the kernel to let go of the oldest names, down to three quarters of the limit, if too many are known:
-    /// somebody walks through selections, of which there is no end.
+    /// Asks the kernel to forget the oldest names, down to three quarters of the limit, if it knows too many. A walk
+    /// through selections never ends.
     pub fn trim(&self, service: &Service, pool: &Pool) {
         let known = service.inodes().len();
         if known <= self.known_names || self.trimming.swap(true, Ordering::Acquire) {
@@ -107,7 +107,8 @@ impl Invalidator {
 
     fn drop_names(&self, choose: impl Fn(&NodeRef) -> bool) {
         let Some(notifier) = self.0.session.notifier.get() else { return };
-        let names = self.0.service.inodes().names(choose);
+        // The same few files are behind all names.
+        let names = StatMemo::default().scope(|| self.0.service.inodes().names(choose));
         let folders: BTreeSet<u64> = names.iter().map(|name| name.parent).chain([ROOT]).collect();
         for name in &names {
             // A negative length stands for the rest of the file.
@@ -163,8 +164,8 @@ impl Server {
             over
         });
         shared.session.notifier.set(session.notifier()).ok();
-        // We unmount by ourselves. Dropped, what this gives would unmount once more, by path, whatever is mounted there by
-        // then: `fuser` 0.18.0 takes a mount that is gone for one that is there.
+        // We unmount ourselves. Dropped, the session's handle would unmount a second time, by path, and so take away
+        // another mount: `fuser` 0.18.0 takes a mount that is gone for one that is there.
         std::mem::forget(session.spawn()?);
         Ok(Self { shared, ended })
     }
@@ -184,31 +185,29 @@ impl Server {
         Invalidator(self.shared.clone())
     }
 
-    /// Answers whoever waits with "interrupted".
+    /// Answers all requests that wait with "interrupted".
     pub fn cancel_all(&self) {
         self.shared.pool.cancel_all();
     }
 }
 
-/// Session threads where nobody says how many: there is work for one on each core, also while one waits for a disk and
-/// one listens.
+/// The default number of session threads: one for each core, also while one waits for a disk and another listens.
 fn session_threads() -> usize {
     thread::available_parallelism().map_or(2, usize::from) + 2
 }
 
 /// Whether the kernel has ended the session behind its device: it was unmounted or aborted.
 fn is_over(device: BorrowedFd<'_>) -> bool {
-    let mut polled = [PollFd::new(device, PollFlags::empty())];
-    let ended = |flags: PollFlags| flags.contains(PollFlags::POLLERR);
-    poll(&mut polled, PollTimeout::ZERO).is_ok() && polled[0].revents().is_some_and(ended)
+    let mut polled = [PollFd::from_borrowed_fd(device, PollFlags::empty())];
+    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().contains(PollFlags::ERR)
 }
 
 fn config(options: &MountOptions, threads: usize) -> Config {
     let mut config = Config::default();
     config.mount_options = vec![
-        MountOption::FSName(mount::encode_source_name(&options.source_name)),
+        MountOption::FSName(encode_source_name(&options.source_name)),
         // `MountOption::Subtype` reaches fusermount3 alone; so it reaches mount(2) as well.
-        MountOption::CUSTOM(format!("subtype={}", mount::SUBTYPE)),
+        MountOption::CUSTOM(format!("subtype={}", SUBTYPE)),
         MountOption::RO,
         MountOption::NoSuid,
         MountOption::NoDev,

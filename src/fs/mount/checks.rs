@@ -1,14 +1,12 @@
-//! What can be said before a mount is tried.
+//! Checks that are made before a mount is tried, each with an error of its own.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nix::unistd::geteuid;
+use rustix::process::geteuid;
 
-use super::detach::HELPER;
-use super::{FS_TYPE, MountError};
-use crate::fs::mountinfo;
+use super::{FS_TYPE, HELPER, MountError, mountinfo};
 
 /// Whether an error says that the daemon of a mount is gone, or goes at this moment.
 fn is_dead(error: &io::Error) -> bool {
@@ -67,7 +65,8 @@ pub fn check_sources(mountpoint: &Path, sources: &[PathBuf]) -> Result<(), Mount
     Ok(())
 }
 
-/// What an ordinary user's system may lack, said before a bare "permission denied" says it.
+/// Checks what the system of an ordinary user may lack: the error of the mount itself would be a bare "permission
+/// denied".
 pub fn check_system() -> Result<(), MountError> {
     match fs::OpenOptions::new().read(true).write(true).open("/dev/fuse") {
         Ok(_) => {}
@@ -85,7 +84,7 @@ fn helper_exists() -> bool {
     std::env::split_paths(&path).chain(usual).any(|folder| folder.join(HELPER).exists())
 }
 
-/// What mount(2) or the helper said.
+/// The error behind an answer of mount(2) or of the helper.
 pub fn refusal(mountpoint: &Path, error: io::Error) -> MountError {
     let said = error.to_string();
     if said.contains("user_allow_other") {

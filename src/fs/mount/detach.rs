@@ -1,27 +1,24 @@
-//! Taking a mount away.
+//! Unmounts: by umount(2), or by the helper for ordinary users.
 
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use bstr::ByteSlice;
-use nix::errno::Errno;
-use nix::mount::{MntFlags, umount2};
+use rustix::io::Errno;
+use rustix::mount::{UnmountFlags, unmount};
 
-use super::MountError;
+use super::{HELPER, MountError};
 
-/// The helper by which ordinary users mount and unmount.
-pub const HELPER: &str = "fusermount3";
-
-/// Takes a mount away as root by umount(2), as an ordinary user by the helper.
+/// Unmounts as root by umount(2), as an ordinary user by the helper.
 pub fn detach(path: &Path, lazy: bool) -> Result<(), MountError> {
-    let flags = if lazy { MntFlags::MNT_DETACH } else { MntFlags::empty() };
-    match umount2(path, flags | MntFlags::UMOUNT_NOFOLLOW) {
+    let flags = if lazy { UnmountFlags::DETACH } else { UnmountFlags::empty() };
+    match unmount(path, flags | UnmountFlags::NOFOLLOW) {
         Ok(()) => Ok(()),
-        Err(Errno::EBUSY) => Err(MountError::Busy(path.to_owned())),
-        Err(Errno::EINVAL) => Err(MountError::NotMounted(path.to_owned())),
-        Err(Errno::EPERM) => detach_by_helper(path, lazy),
-        Err(error) => Err(MountError::UnmountRefused { path: path.to_owned(), reason: error.desc().to_owned() }),
+        Err(Errno::BUSY) => Err(MountError::Busy(path.to_owned())),
+        Err(Errno::INVAL) => Err(MountError::NotMounted(path.to_owned())),
+        Err(Errno::PERM) => detach_by_helper(path, lazy),
+        Err(error) => Err(MountError::UnmountRefused { path: path.to_owned(), reason: error.to_string() }),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::detach::HELPER;
+use super::HELPER;
 
 /// Why something could not be mounted or unmounted.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum MountError {
     /// The mount point is no directory.
     #[error("{path}: not a directory; a mount point must be one", path = .0.display())]
     NotADirectory(PathBuf),
-    /// Something of ours is mounted there.
+    /// A hepfs is mounted there already.
     #[error("{path}: a hepfs file system is mounted here already; `hepfs umount {path}` ends it", path = .0.display())]
     AlreadyMounted(PathBuf),
     /// A hepfs was mounted there and its daemon is gone.
@@ -53,7 +53,8 @@ pub enum MountError {
     NoHelper,
     /// `--allow-other` is not permitted.
     #[error(
-        "--allow-other is refused: an ordinary user may use it only where /etc/fuse.conf has the line `user_allow_other`"
+        "--allow-other is refused: an ordinary user may use it only where /etc/fuse.conf has the line \
+         `user_allow_other`"
     )]
     AllowOtherRefused,
     /// mount(2) or the helper said no.
@@ -64,10 +65,10 @@ pub enum MountError {
         /// What was said.
         reason: String,
     },
-    /// Nothing is mounted there.
+    /// No file system is mounted there.
     #[error("{path}: nothing is mounted here", path = .0.display())]
     NotMounted(PathBuf),
-    /// Something else is mounted there.
+    /// Another file system is mounted there.
     #[error("{path}: the file system mounted here is {fs_type}, not hepfs", path = .path.display())]
     NotOurs {
         /// The mount point.
@@ -75,7 +76,7 @@ pub enum MountError {
         /// Its type.
         fs_type: String,
     },
-    /// Somebody uses the mount.
+    /// The mount is in use.
     #[error(
         "{path}: in use (an open file, or a shell whose folder is in it); `hepfs umount --lazy {path}` detaches it now",
         path = .0.display()

@@ -35,8 +35,8 @@ fn is_hdf5(path: &Path) -> bool {
     Source::open(path).and_then(|source| signature::is_in(&source)).unwrap_or(false)
 }
 
-/// What lies in a folder, and whether each is a folder. Links to folders are not: they may lead in circles. Where hepfs is
-/// mounted there is nothing: our own mount point may lie in the folder, and would lead into itself for ever.
+/// Lists a folder: each path, and whether it is a folder. Links to folders are none: they may lead in circles. Mount
+/// points of hepfs are left out: our own may lie in the folder, and would lead into itself for ever.
 fn contents(folder: &Path) -> io::Result<impl Iterator<Item = (PathBuf, bool)>> {
     let real = folder.canonicalize()?;
     let hidden = mount::mountpoints().unwrap_or_default();
@@ -45,7 +45,7 @@ fn contents(folder: &Path) -> io::Result<impl Iterator<Item = (PathBuf, bool)>> 
     Ok(shown.map(|entry| (entry.path(), entry.file_type().is_ok_and(|kind| kind.is_dir()))))
 }
 
-/// Whether a folder holds an HDF5 file, at any depth. A folder with very many other files gets the benefit of the doubt.
+/// Whether a folder holds an HDF5 file, at any depth. A folder with very many other files is taken to hold one.
 fn holds_hdf5(folder: &Path) -> bool {
     let mut folders = VecDeque::from([folder.to_owned()]);
     let mut seen = 0;
@@ -69,7 +69,8 @@ fn holds_hdf5(folder: &Path) -> bool {
 pub(super) struct FileRoot {
     source: Arc<SourceFile>,
     group: Mutex<Option<Arc<Directory>>>,
-    /// The user named it, so it stays whatever happens to the file; one that was found in a folder goes with its file.
+    /// Whether the user named it: then it stays though the file goes. One that was found in a folder goes with its
+    /// file.
     named: bool,
 }
 
@@ -79,7 +80,7 @@ impl FileRoot {
         Self { source, group: Mutex::new(None), named: false }
     }
 
-    /// A source named by the user: opened and listed now, so that whoever mounts hears at once what is wrong with it.
+    /// A source named by the user. Opened and listed now, so that the mount fails with the reason.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -116,7 +117,7 @@ impl Node for FileRoot {
     }
 
     fn is_current(&self) -> bool {
-        self.named || self.source.path().is_file()
+        self.named || source::stat(self.source.path()).is_ok_and(|metadata| metadata.is_file())
     }
 
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
@@ -165,8 +166,8 @@ impl FolderNode {
         Ok(Self::new(context.clone(), path.to_owned()))
     }
 
-    /// Names as shown of the folders and HDF5 files that `choose` picks by their names, with the paths behind them. Others
-    /// are not opened.
+    /// Lists the folders and HDF5 files that `choose` picks by their shown names, with their paths. Only files that it
+    /// picks are opened.
     fn scan(&self, choose: impl Fn(&BString) -> bool) -> Result<BTreeMap<BString, PathBuf>, Error> {
         // Before it is read, so that no change comes in between.
         self.context.watch_folder(&self.path);
@@ -181,7 +182,7 @@ impl FolderNode {
         if let Some(node) = known.get(&name).filter(|node| node.is_current()) {
             return node;
         }
-        let node: NodeRef = if path.is_dir() {
+        let node: NodeRef = if source::stat(&path).is_ok_and(|metadata| metadata.is_dir()) {
             Arc::new(FolderNode::new(self.context.clone(), path))
         } else {
             Arc::new(FileRoot::found(SourceFile::new(self.context.clone(), path)))
@@ -193,12 +194,12 @@ impl FolderNode {
 
 impl Node for FolderNode {
     fn attributes(&self) -> Attributes {
-        let modified = std::fs::metadata(&self.path).and_then(|metadata| metadata.modified());
+        let modified = source::stat(&self.path).and_then(|metadata| metadata.modified());
         plain_attributes(Kind::Directory, modified.unwrap_or_else(|_| SystemTime::now()))
     }
 
     fn is_current(&self) -> bool {
-        self.path.is_dir()
+        source::stat(&self.path).is_ok_and(|metadata| metadata.is_dir())
     }
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {

@@ -1,11 +1,11 @@
-//! Things by key, for as long as somebody uses them.
+//! A map of weak references: finds values by key for as long as they are in use.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Weak};
 
-/// Finds what others hold. What nobody holds any more goes when room for something new is made.
+/// Finds values that others hold. Dead entries are removed when the map would grow.
 #[derive(Debug)]
 pub(super) struct InUse<K, V: ?Sized>(HashMap<K, Weak<V>>);
 
@@ -16,7 +16,7 @@ impl<K, V: ?Sized> Default for InUse<K, V> {
 }
 
 impl<K: Eq + Hash, V: ?Sized> InUse<K, V> {
-    /// What has this key, if it is in use.
+    /// The value of this key, if it is in use.
     pub fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<Arc<V>>
     where
         K: Borrow<Q>,
@@ -24,17 +24,17 @@ impl<K: Eq + Hash, V: ?Sized> InUse<K, V> {
         self.0.get(key)?.upgrade()
     }
 
-    /// Gives a key to something else.
+    /// Sets the value of a key.
     pub fn insert(&mut self, key: K, value: &Arc<V>) {
         if self.0.len() == self.0.capacity() {
             self.0.retain(|_, value| value.strong_count() > 0);
-            // As many again may come before all are looked at again.
+            // Doubled, so that the cost of the next sweep is spread over as many insertions.
             self.0.reserve(self.0.len() + 1);
         }
         self.0.insert(key, Arc::downgrade(value));
     }
 
-    /// All that are in use.
+    /// All values in use, with their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&K, Arc<V>)> {
         self.0.iter().filter_map(|(key, value)| Some((key, value.upgrade()?)))
     }

@@ -1,4 +1,4 @@
-//! `.hepfs`: what is learnt while running. Every open makes the bytes anew.
+//! Makes the files of `.hepfs`, which tell what a mount has learnt and done. Every open makes the bytes anew.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, plain_attributes};
 use crate::fs::node::DirEntry;
 use crate::indexes::describe;
+use crate::source;
 use crate::store::arrow::Oddity;
 use crate::table::Table;
 
@@ -164,7 +165,7 @@ impl Node for LiveFile {
     }
 }
 
-/// One JSON object a line: what was done for each selection that somebody read from, the last one first.
+/// One JSON object a line: how each selection that was read was evaluated, the last one first.
 fn explain(context: &Context) -> String {
     let mut lines = String::new();
     for opened in context.opened() {
@@ -270,7 +271,8 @@ fn statistics(context: &Context) -> String {
 /// `name value` a line.
 fn stats(context: &Context) -> String {
     let budget = context.store.budget();
-    let memory = [("cache_bytes", budget.held()), ("cache_limit", budget.limit())];
+    let others =
+        [("source_looks", source::stat_calls()), ("cache_bytes", budget.held()), ("cache_limit", budget.limit())];
     let counts = context.store.stats().table();
-    counts.iter().chain(&memory).map(|(name, value)| format!("{name} {value}\n")).collect()
+    counts.iter().chain(&others).map(|(name, value)| format!("{name} {value}\n")).collect()
 }

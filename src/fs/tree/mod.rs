@@ -1,7 +1,7 @@
 //! The tree of names over HDF5 files: what each directory holds and which view each file is.
 //!
-//! A node belongs to one opening of a source ([`Opened`]); when the file under the source's path becomes another one, its
-//! nodes stop being current, the kernel asks again from the top, and a new opening answers.
+//! A node belongs to one opening of a source ([`Opened`]). When the file under the source's path becomes another one,
+//! its nodes stop being current, the kernel asks again from the top, and a new opening answers.
 
 mod contents;
 mod directory;
@@ -63,7 +63,7 @@ impl Default for ViewOptions {
     }
 }
 
-/// What all nodes of a mount share.
+/// State that all nodes of a mount share.
 #[derive(Debug)]
 pub struct Context {
     /// Decoded chunks and their budget.
@@ -120,14 +120,14 @@ impl Context {
         })
     }
 
-    /// Has every folder that is listed and every file that is opened from now on watched, and those open already.
+    /// Watches every folder that is listed and every file that is opened from now on, and the files open already.
     pub fn watch_with(&self, watch: &Arc<Watch>) {
         self.watch.set(Arc::downgrade(watch)).ok();
         self.opened().iter().for_each(|opened| self.watch_file(opened.path()));
     }
 
-    /// Writes to the cache folder what the HDF5 workers said of the sources that are open, as far as that was not done in
-    /// passing.
+    /// Writes the answers of the HDF5 workers for all open sources to the cache folder, as far as they are not there
+    /// yet.
     pub fn save(&self) {
         self.opened().iter().for_each(|opened| opened.file().save_answers());
     }
@@ -146,12 +146,12 @@ impl Context {
         self.opened().iter().flat_map(of_one).collect()
     }
 
-    /// Changes of sources that did not come to their end, which are among their findings.
+    /// Findings of unfinished changes of the open sources.
     pub fn unfinished(&self) -> Vec<Finding> {
         self.opened().iter().filter_map(|opened| opened::unfinished(opened.path())).collect()
     }
 
-    /// The source that was opened last. Its findings are told for as long as somebody holds it.
+    /// The source that was opened last. Its findings are told for as long as it is held.
     pub fn newest(&self) -> Option<Arc<Opened>> {
         self.openings.lock().last().and_then(Weak::upgrade)
     }
@@ -170,7 +170,7 @@ impl Context {
     }
 
     fn watched(&self, path: &Path, add: impl FnOnce(&Watch) -> std::io::Result<()>) {
-        // Without a watch, changes are seen when somebody opens a file or when what the kernel keeps expires.
+        // Without a watch, a change is seen at the next open, or when the kernel's caches expire.
         if let Some(watch) = self.watch.get().and_then(Weak::upgrade)
             && let Err(error) = add(&watch)
         {
@@ -192,13 +192,13 @@ pub fn root(context: &Arc<Context>, sources: &[PathBuf], interrupt: &Interrupt) 
     Ok(Arc::new(live::RootNode::new(context.clone(), shown)))
 }
 
-/// How often whoever waits for a lock looks at its interrupt.
+/// How often a wait for a lock looks at its interrupt.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The lock of something slow, once whoever has it is done.
+/// Locks a mutex that may be held for long.
 ///
 /// # Errors
-/// [`Interrupted`] when nobody waits for it any more.
+/// [`Interrupted`] when the request no longer waits.
 fn lock<'a, T>(mutex: &'a Mutex<T>, interrupt: &Interrupt) -> Result<MutexGuard<'a, T>, Interrupted> {
     loop {
         if let Some(guard) = mutex.try_lock_for(LOOK) {

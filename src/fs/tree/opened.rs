@@ -23,7 +23,8 @@ use crate::source::{self, Interrupt, Source};
 use crate::store::{File, Tally};
 use crate::table::{Finding, SearchIndex, Table};
 
-/// Selections kept of a source: each holds four bytes for 65,536 rows of its table, and its bits as long as there is room.
+/// Selections kept of a source. Each holds four bytes for 65,536 rows of its table, and its bits as long as there is
+/// room.
 const MOST_SELECTIONS: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
 /// Attempts to open a file that is rewritten meanwhile.
@@ -36,7 +37,7 @@ pub enum OpenError {
     /// The file itself cannot be opened or read.
     #[error(transparent)]
     Source(#[from] source::Error),
-    /// There is no byte in the file.
+    /// The file has no bytes.
     #[error("{path}: the file is empty", path = .0.display())]
     Empty(PathBuf),
     /// The HDF5 signature is nowhere where it may be.
@@ -74,7 +75,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Whether it failed because nobody waits any more.
+    /// Whether it failed because its requester no longer waits.
     pub fn is_interrupted(&self) -> bool {
         matches!(self, OpenError::Hdf5 { error: h5::Error::Interrupted, .. })
     }
@@ -93,7 +94,7 @@ impl From<OpenError> for Error {
     }
 }
 
-/// What `stat` shows of an HDF5 file's nodes.
+/// Times and mode that `stat` shows of an HDF5 file's nodes.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
     /// Last change, last change of the inode, last access.
@@ -117,7 +118,7 @@ impl Shown {
         Self { times, mode: (metadata.permissions().mode() & 0o444) as u16 }
     }
 
-    /// A directory can be searched by whoever may read.
+    /// Attributes of a node of this kind. A directory is searchable where it is readable.
     fn attributes(&self, kind: Kind) -> Attributes {
         let [mtime, ctime, atime] = self.times;
         let mode = match kind {
@@ -139,15 +140,15 @@ pub struct Opened {
     first_paths: FirstPaths,
     /// Findings of the groups looked at so far, by HDF5 path.
     findings: Mutex<std::collections::BTreeMap<String, Vec<Finding>>>,
-    /// Columns opened so far, of groups that somebody uses.
+    /// Columns opened so far, of groups in use.
     tallies: Mutex<InUse<String, Tally>>,
-    /// Tables listed so far, of groups that somebody uses.
+    /// Tables listed so far, of groups in use.
     tables: Mutex<InUse<String, Table>>,
     /// Selections asked for last, by what tells them apart, with the path of the table and below `where/`.
     selections: Mutex<LruCache<String, Asked>>,
 }
 
-/// A selection that somebody asked for.
+/// A selection that was asked for.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// HDF5 path of the table.
@@ -163,7 +164,7 @@ impl Opened {
         let mut attempt = 1;
         loop {
             match Self::try_open(context, path, interrupt) {
-                // Whoever rewrites a file seldom does so twice in the time of an open.
+                // A file is seldom rewritten twice in the time of an open.
                 Err(OpenError::Source(source::Error::Changed(_))) if attempt < MOST_ATTEMPTS => attempt += 1,
                 outcome => return outcome,
             }
@@ -175,7 +176,7 @@ impl Opened {
         if let Some(finding) = unfinished(path) {
             tracing::warn!("{}: {}", path.display(), finding.found);
         }
-        // Said in plain words, before libhdf5 says it in its own.
+        // Checked here for a message that users understand: libhdf5 has none.
         if source.identity().size == 0 {
             return Err(OpenError::Empty(path.to_owned()));
         }
@@ -185,7 +186,7 @@ impl Opened {
         let client = Arc::new(Client::new(source.clone(), context.workers.clone()));
         let file = File::open(context.store.clone(), source.clone(), client, interrupt);
         let file = file.map_err(|error| OpenError::Hdf5 { path: path.to_owned(), error })?;
-        // What libhdf5 saw belongs to the identity taken before it looked.
+        // The answers of libhdf5 belong to the identity only if the file has not changed since.
         if !file.info().swmr {
             source.check()?;
         }
@@ -221,8 +222,8 @@ impl Opened {
         self.file.source().path()
     }
 
-    /// Whether the file under the source's path is still the one that was opened. Growth of a file that a writer has open
-    /// in SWMR mode is no change: it is served as it was when it was opened.
+    /// Whether the source's path still leads to the state of the file that was opened. Growth of a file that a writer
+    /// has open in SWMR mode is no change: it is served as it was when it was opened.
     pub fn is_current(&self) -> bool {
         let source = self.file.source();
         match source.identity_at_path() {
@@ -240,26 +241,26 @@ impl Opened {
         self.shown.attributes(kind)
     }
 
-    /// Remembers what went wrong while reading the file, for `.hepfs/errors`; what became of a caller is none of that.
+    /// Logs an error of reading the file, for `.hepfs/errors`; an interrupted or stale request is none.
     pub fn log(&self, error: &Error) {
         if matches!(error, Error::Store(_) | Error::Io(_)) {
             self.context.errors.add(&format!("{}: {error}", self.path().display()));
         }
     }
 
-    /// Remembers what is wrong with a group, for `.hepfs/findings`.
+    /// Records the findings of a group, for `.hepfs/findings`.
     pub fn report(&self, path: &str, findings: Vec<Finding>) {
         if !findings.is_empty() {
             self.findings.lock().insert(path.to_owned(), findings);
         }
     }
 
-    /// Remembers where a column's oddities are counted.
+    /// Records where the oddities of a column are counted, for `.hepfs/findings`.
     pub fn watch(&self, path: &str, tally: &Arc<Tally>) {
         self.tallies.lock().insert(path.to_owned(), tally);
     }
 
-    /// Remembers a table whose search indexes are to be told of.
+    /// Records a table, whose search indexes `.hepfs/indexes` shows.
     pub fn watch_table(&self, table: &Arc<Table>) {
         self.tables.lock().insert(table.path.clone(), table);
     }
@@ -274,7 +275,7 @@ impl Opened {
         tables.into_iter().flat_map(of_one).collect()
     }
 
-    /// The selection of this key, always the same one while somebody asks for it now and then.
+    /// The selection of this key, made at the first request for it and kept while it is among the last ones asked for.
     ///
     /// # Errors
     /// Those of `make`.
@@ -285,7 +286,7 @@ impl Opened {
         }
         let asked = make()?;
         let selection = asked.selection.clone();
-        // What it pushes out gives its memory back outside the lock.
+        // An evicted selection gives its memory back outside the lock.
         let _old = selections.push(key.to_owned(), asked);
         drop(selections);
         Ok(selection)
@@ -298,7 +299,7 @@ impl Opened {
 
     /// Findings so far, static ones first.
     pub fn findings(&self) -> (Vec<Finding>, Vec<(String, Arc<Tally>)>) {
-        // What lies beside a file comes and goes without the file.
+        // A journal beside a file comes and goes without the file.
         let found =
             unfinished(self.path()).into_iter().chain(self.findings.lock().values().flatten().cloned()).collect();
         let mut counted: Vec<_> = self.tallies.lock().iter().map(|(path, tally)| (path.clone(), tally)).collect();
@@ -316,12 +317,12 @@ impl Opened {
     }
 }
 
-/// A change of the file that did not come to its end.
+/// The finding of an unfinished change of the file, where a journal lies beside it.
 pub(super) fn unfinished(path: &Path) -> Option<Finding> {
     let journal = h5::journal_of(path)?;
     let found = format!(
-        "{}: a run of `hepfs index` was ended while it changed this file, or is changing it now: the next `hepfs index build` or \
-         `drop` puts the file back to what it was",
+        "{}: a run of `hepfs index` was ended while it changed this file, or is changing it now: the next `hepfs index \
+         build` or `drop` puts the file back to what it was",
         journal.display()
     );
     Some(Finding::new("/", "a change of the file comes to its end and leaves no journal", found))
@@ -333,7 +334,7 @@ pub struct SourceFile {
     context: Arc<Context>,
     path: PathBuf,
     opened: Mutex<Option<Arc<Opened>>>,
-    /// What was last shown of it, which a file that is gone goes on showing.
+    /// The last answer to `stat`, which is repeated once the file is gone.
     last: Mutex<Option<Shown>>,
 }
 
@@ -348,13 +349,13 @@ impl SourceFile {
         &self.context
     }
 
-    /// What `stat` shows of the directory that stands for the file; `None` where there never was one. Never slow.
+    /// Attributes of the directory that stands for the file; `None` where there never was one. Never slow.
     pub fn attributes(&self) -> Option<Attributes> {
-        // Somebody may be opening the file right now, which takes its time.
+        // The lock may be held for long: by an open of the file.
         let current = self.opened.try_lock().and_then(|opened| opened.as_ref().filter(|o| o.is_current()).cloned());
         let now = match current {
             Some(opened) => Some(opened.shown),
-            None => std::fs::metadata(&self.path).ok().map(|metadata| Shown::of(&metadata)),
+            None => source::stat(&self.path).ok().map(|metadata| Shown::of(&metadata)),
         };
         let mut last = self.last.lock();
         *last = now.or(*last);
@@ -378,7 +379,7 @@ impl SourceFile {
         {
             return Ok(opened.clone());
         }
-        // The old opening lives on as long as somebody reads from it.
+        // The old opening lives on as long as it has readers.
         *opened = None;
         // Before it is opened, so that no change comes in between.
         self.context.watch_file(&self.path);

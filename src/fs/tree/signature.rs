@@ -1,4 +1,4 @@
-//! HDF5 files are known by their signature, whatever they are called.
+//! Recognises HDF5 files by their signature; names do not count.
 
 use crate::source::{Error, Source};
 

@@ -1,4 +1,4 @@
-//! Verifies search indexes while a mount has nothing better to do: those that a selection could not use, one at a time.
+//! Verifies search indexes in the background, one at a time: those that a selection could not use.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Verifier {
         }
     }
 
-    /// Ends what is going on, and verifies nothing any more.
+    /// Interrupts the verification under way, and drops all later ones.
     pub fn stop(&self) {
         self.0.interrupt.raise();
         let thread = self.0.state.lock().thread.take();

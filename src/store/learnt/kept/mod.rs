@@ -183,7 +183,7 @@ fn on_disk(length: u64) -> u64 {
 }
 
 fn ours(metadata: &Metadata) -> bool {
-    metadata.uid() == nix::unistd::geteuid().as_raw()
+    metadata.uid() == rustix::process::geteuid().as_raw()
 }
 
 fn refused(reason: &str) -> io::Error {

@@ -214,7 +214,7 @@ fn an_entry_that_is_a_link_or_a_pipe_is_absent() {
 /// Only root can make a folder of another user.
 #[test]
 fn a_folder_of_another_user_is_not_used() {
-    if !nix::unistd::geteuid().is_root() {
+    if !rustix::process::geteuid().is_root() {
         return;
     }
     let (parent, path) = folder();

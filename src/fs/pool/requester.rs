@@ -1,14 +1,13 @@
-//! Whether whoever asked still waits for the answer.
+//! Finds out whether a requester still waits for its answer.
 //!
 //! The kernel tells a FUSE server about signals with FUSE_INTERRUPT, which `fuser` 0.18 does not pass on: a process
-//! that is killed while it waits for us stays in state D until we answer. So long waits look at the requester
-//! themselves, in `/proc/TID/status`.
+//! that is killed while it waits for us stays in state D until we answer. So the requesters of long waits are looked up
+//! in `/proc/TID/status`.
 
 use std::fs;
 
-use nix::errno::Errno;
-use nix::sys::signal::kill;
-use nix::unistd::Pid;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 /// The thread that sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +24,7 @@ pub enum Waiting {
     Gone,
 }
 
-/// Signals by which somebody asks for the end of what goes on. They end a wait even where they are caught: Python's
-/// Ctrl-C is a handler.
+/// Signals that ask a process to stop. They end a wait even where they are caught: Python's Ctrl-C is a handler.
 const ASKED_TO_STOP: u64 = bit(libc::SIGHUP) | bit(libc::SIGINT) | bit(libc::SIGQUIT) | bit(libc::SIGTERM);
 
 /// Signals that do not end a process by default: they are ignored, or stop and continue it.
@@ -44,10 +42,10 @@ const fn bit(signal: libc::c_int) -> u64 {
 }
 
 impl Requester {
-    /// The requester with the number in a FUSE request's header; `None` for 0, which stands for the kernel itself or for
-    /// a process of a PID namespace that we cannot see.
+    /// The requester with the number in a FUSE request's header. `None` for 0, which stands for the kernel itself or
+    /// for a process of a PID namespace that we cannot see.
     pub fn new(pid: u32) -> Option<Self> {
-        i32::try_from(pid).ok().filter(|pid| *pid > 0).map(|pid| Self(Pid::from_raw(pid)))
+        i32::try_from(pid).ok().and_then(Pid::from_raw).map(Self)
     }
 
     /// Whether it still waits.
@@ -55,7 +53,7 @@ impl Requester {
         match fs::read_to_string(format!("/proc/{}/status", self.0)) {
             Ok(status) => judge(&status),
             // Not there, or hidden (`hidepid`), or no /proc at all: only ESRCH is proof that it is gone.
-            Err(_) if kill(self.0, None) == Err(Errno::ESRCH) => Waiting::Gone,
+            Err(_) if test_kill_process(self.0) == Err(Errno::SRCH) => Waiting::Gone,
             Err(_) => Waiting::Yes,
         }
     }

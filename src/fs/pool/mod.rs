@@ -1,7 +1,7 @@
 //! The threads that answer, and the watch over those who wait.
 //!
-//! A session thread that blocks is lost for everybody, so it hands requests over. To wake another thread takes as long as
-//! a small read, though, so quick work is done by the session thread itself while another one listens
+//! A session thread that blocks is lost for everybody, so it hands requests over. To wake another thread takes as long
+//! as a small read, though, so quick work is done by the session thread itself while another one listens
 //! ([`Pool::run_quick`]). Three things keep slow work from starving quick work:
 //!
 //! - work runs in *lanes* with threads of their own, so seventy opens that count a billion values leave lookups alone;
@@ -11,27 +11,21 @@
 //! The last is why an answer is *claimed* ([`Ticket::claim`]): of the worker and the watch over the requester, whoever
 //! claims it first sends it, and a worker that comes second throws its result away.
 
-use std::collections::{HashMap, VecDeque};
+mod requester;
+mod threads;
+mod waiters;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Weak};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use super::Error;
-use super::requester::{Requester, Waiting};
-use crate::source::Interrupt;
-
-/// A wait shorter than this is nobody's concern; a human notices longer ones.
-const PATIENCE: Duration = Duration::from_millis(200);
-
-/// How often long waits are looked at: Ctrl-C then takes effect in 0.3 s at most.
-const ROUND: Duration = Duration::from_millis(100);
-
-/// A thread without work goes after this long.
-const IDLE: Duration = Duration::from_secs(10);
+use crate::source::{Interrupt, StatMemo};
+use requester::{Requester, Waiting};
+use threads::Threads;
+use waiters::{Waiter, Waiters};
 
 /// What sends the answer to one request. Dropped without a call, it must answer with an error by itself.
 pub trait Answer: Send + 'static {
@@ -42,11 +36,11 @@ pub trait Answer: Send + 'static {
 /// Which threads do a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Names and attributes: lookups, listings, whatever `ls` needs.
+    /// Names and attributes: lookups, listings, all that `ls` needs.
     Names,
     /// Contents.
     Reads,
-    /// Whatever may take minutes: opens that count a file's bytes.
+    /// Work that may take minutes: opens that count a file's bytes.
     Slow,
 }
 
@@ -67,19 +61,20 @@ pub struct Ticket<R: Answer>(Arc<Pending<R>>);
 struct Pending<R> {
     answer: Mutex<Option<R>>,
     interrupt: Interrupt,
+    memo: StatMemo,
     requester: Option<Requester>,
     id: u64,
-    watch: Arc<Watch>,
+    waiters: Arc<Waiters>,
 }
 
 impl<R: Answer> Ticket<R> {
-    /// Raised when nobody waits for the answer any more.
+    /// Raised when the requester no longer waits.
     pub fn interrupt(&self) -> &Interrupt {
         &self.0.interrupt
     }
 
-    /// What sends the answer, unless the request was answered already. Effects that the requester must not miss (a
-    /// counted lookup, an open file) belong after a successful claim.
+    /// Takes what sends the answer, unless the request was answered already. Effects that the requester must not miss
+    /// (a counted lookup, an open file) belong after a successful claim.
     pub fn claim(&self) -> Option<R> {
         self.0.answer.lock().take()
     }
@@ -94,17 +89,11 @@ impl<R: Answer> Ticket<R> {
 
 impl<R> Drop for Pending<R> {
     fn drop(&mut self) {
-        self.watch.waiting.lock().requests.remove(&self.id);
+        self.waiters.remove(self.id);
     }
 }
 
-/// A pending request without the type of its answer.
-trait Watched: Send + Sync {
-    fn waiting(&self) -> Waiting;
-    fn cancel(&self);
-}
-
-impl<R: Answer> Watched for Pending<R> {
+impl<R: Answer> Waiter for Pending<R> {
     fn waiting(&self) -> Waiting {
         self.requester.map_or(Waiting::Yes, Requester::waiting)
     }
@@ -144,33 +133,33 @@ pub struct Pool {
     names: Arc<Threads>,
     reads: Arc<Threads>,
     slow: Arc<Threads>,
-    watch: Arc<Watch>,
+    waiters: Arc<Waiters>,
     next: AtomicU64,
 }
 
 impl Pool {
-    /// A pool without threads, which start with the work, beside so many session threads.
+    /// A pool beside `session_threads`. Its own threads start when there is work.
     pub fn new(session_threads: usize) -> Self {
-        let threads = |lane, name| Arc::new(Threads::new(lane, name));
+        let threads = |lane: Lane, name| Arc::new(Threads::new(lane.bound(), name));
         Self {
             listeners: Listeners(AtomicUsize::new(session_threads.saturating_sub(1))),
             names: threads(Lane::Names, "hepfs-names"),
             reads: threads(Lane::Reads, "hepfs-reads"),
             slow: threads(Lane::Slow, "hepfs-slow"),
-            watch: Arc::default(),
+            waiters: Arc::default(),
             next: AtomicU64::new(0),
         }
     }
 
-    /// Registers a request by the thread `pid` (0 if unknown).
+    /// Registers a request by the thread `pid` (0 if unknown). The memo of the calling thread goes with it.
     pub fn ticket<R: Answer>(&self, pid: u32, answer: R) -> Ticket<R> {
         let requester = Requester::new(pid);
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let watch = self.watch.clone();
-        let pending =
-            Arc::new(Pending { answer: Mutex::new(Some(answer)), interrupt: Interrupt::new(), requester, id, watch });
+        let waiters = self.waiters.clone();
+        let (interrupt, memo) = (Interrupt::new(), StatMemo::current());
+        let pending = Arc::new(Pending { answer: Mutex::new(Some(answer)), interrupt, memo, requester, id, waiters });
         let weak: Weak<Pending<R>> = Arc::downgrade(&pending);
-        self.watch.add(id, weak);
+        self.waiters.add(id, weak);
         Ticket(pending)
     }
 
@@ -182,7 +171,7 @@ impl Pool {
             Lane::Slow => &self.slow,
         };
         if let Err(work) = threads.push(Box::new(|| answer(ticket, job))) {
-            // No thread and none to be had. The ticket goes with the work, and what it holds answers EIO.
+            // There is no thread and none can be started. The ticket goes with the work, and its reply answers EIO.
             tracing::error!("cannot start a thread; a request fails");
             drop(work);
         }
@@ -200,12 +189,12 @@ impl Pool {
     /// Sets what tells whether the session is over, asked now and then while a request waits long: session threads that
     /// are busy with one do not notice. All requests are cancelled then.
     pub fn watch_end(&self, is_over: impl Fn() -> bool + Send + Sync + 'static) {
-        self.watch.is_over.set(Box::new(is_over)).ok();
+        self.waiters.watch_end(Box::new(is_over));
     }
 
     /// Answers every request that waits with "interrupted" and stops the work behind it.
     pub fn cancel_all(&self) {
-        self.watch.cancel_all();
+        self.waiters.cancel_all();
     }
 }
 
@@ -215,7 +204,7 @@ fn answer<R: Answer>(ticket: Ticket<R>, job: impl FnOnce(Ticket<R>)) {
         return;
     }
     let pending = ticket.0.clone();
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(ticket))) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| pending.memo.scope(|| job(ticket)))) {
         Ticket(pending).fail(&panicked(&*panic));
     }
 }
@@ -235,155 +224,9 @@ impl Drop for Pool {
     /// Threads end after what they do now. They are not joined: one may hang in a system call.
     fn drop(&mut self) {
         for threads in [&self.names, &self.reads, &self.slow] {
-            threads.state.lock().closed = true;
-            threads.wake.notify_all();
+            threads.close();
         }
-        self.watch.waiting.lock().closed = true;
-        self.watch.wake.notify_all();
-    }
-}
-
-type Work = Box<dyn FnOnce() + Send>;
-
-/// The threads of one lane.
-struct Threads {
-    bound: usize,
-    name: &'static str,
-    state: Mutex<State>,
-    wake: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    queue: VecDeque<Work>,
-    /// Threads that wait for work.
-    idle: usize,
-    /// Threads in all.
-    threads: usize,
-    closed: bool,
-}
-
-impl Threads {
-    fn new(lane: Lane, name: &'static str) -> Self {
-        Self { bound: lane.bound(), name, state: Mutex::default(), wake: Condvar::new() }
-    }
-
-    /// Queues work and sees that a thread takes it; gives it back where there is none.
-    fn push(self: &Arc<Self>, work: Work) -> Result<(), Work> {
-        let mut state = self.state.lock();
-        state.queue.push_back(work);
-        // An idle thread stays counted until it has the lock again, so compare with all that queues.
-        if state.queue.len() > state.idle && state.threads < self.bound {
-            let threads = self.clone();
-            match thread::Builder::new().name(self.name.to_owned()).spawn(move || threads.serve()) {
-                Ok(_) => state.threads += 1,
-                Err(error) if state.threads == 0 => {
-                    tracing::error!("{}: {error}", self.name);
-                    return state.queue.pop_back().map_or(Ok(()), Err);
-                }
-                Err(error) => tracing::warn!("{}: {error}; {} threads carry on", self.name, state.threads),
-            }
-        }
-        drop(state);
-        self.wake.notify_one();
-        Ok(())
-    }
-
-    fn serve(&self) {
-        let mut state = self.state.lock();
-        loop {
-            if let Some(work) = state.queue.pop_front() {
-                drop(state);
-                work();
-                state = self.state.lock();
-                continue;
-            }
-            if state.closed {
-                break;
-            }
-            state.idle += 1;
-            let timed_out = self.wake.wait_for(&mut state, IDLE).timed_out();
-            state.idle -= 1;
-            if timed_out && state.queue.is_empty() {
-                break;
-            }
-        }
-        state.threads -= 1;
-    }
-}
-
-/// Looks at those who wait long, from a thread of its own that sleeps when nobody does.
-#[derive(Default)]
-struct Watch {
-    waiting: Mutex<Waits>,
-    wake: Condvar,
-    is_over: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
-}
-
-#[derive(Default)]
-struct Waits {
-    requests: HashMap<u64, (Instant, Weak<dyn Watched>)>,
-    started: bool,
-    asleep: bool,
-    closed: bool,
-}
-
-impl Watch {
-    fn add(self: &Arc<Self>, id: u64, request: Weak<dyn Watched>) {
-        let mut waits = self.waiting.lock();
-        waits.requests.insert(id, (Instant::now(), request));
-        if !waits.started {
-            let watch = self.clone();
-            match thread::Builder::new().name("hepfs-watch".to_owned()).spawn(move || watch.rounds()) {
-                Ok(_) => waits.started = true,
-                Err(error) => tracing::warn!("no watch over interrupted requests: {error}"),
-            }
-        }
-        if waits.asleep {
-            waits.asleep = false;
-            self.wake.notify_one();
-        }
-    }
-
-    fn cancel_all(&self) {
-        let all: Vec<_> = self.waiting.lock().requests.values().filter_map(|(_, weak)| weak.upgrade()).collect();
-        for request in all {
-            request.cancel();
-        }
-    }
-
-    fn rounds(&self) {
-        let mut quiet = 0;
-        let mut waits = self.waiting.lock();
-        while !waits.closed {
-            // Only after a second without requests does it sleep for good: waking it costs each of them a system call.
-            if quiet > 10 {
-                waits.asleep = true;
-                self.wake.wait(&mut waits);
-                waits.asleep = false;
-                quiet = 0;
-                continue;
-            }
-            self.wake.wait_for(&mut waits, ROUND);
-            quiet = if waits.requests.is_empty() { quiet + 1 } else { 0 };
-            let long: Vec<Arc<dyn Watched>> = waits
-                .requests
-                .values()
-                .filter(|(since, _)| since.elapsed() >= PATIENCE)
-                .filter_map(|(_, request)| request.upgrade())
-                .collect();
-            drop(waits);
-            if !long.is_empty() && self.is_over.get().is_some_and(|is_over| is_over()) {
-                self.cancel_all();
-            }
-            // The last reference may go here, and its drop takes the lock.
-            for request in long {
-                if request.waiting() != Waiting::Yes {
-                    request.cancel();
-                }
-            }
-            waits = self.waiting.lock();
-        }
+        self.waiters.close();
     }
 }
 
@@ -391,6 +234,8 @@ impl Watch {
 mod tests {
     use std::process::{Command, Stdio};
     use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::thread;
+    use std::time::Duration;
 
     use super::*;
 

@@ -1,10 +1,11 @@
 //! Translates between the kernel's protocol, as `fuser` speaks it, and [`Service`]. The only place that knows `fuser`.
 //!
-//! A handler runs on one of few session threads and must not block: what can be answered from memory is answered at
-//! once, and so are names and reads of files as long as those are quick; everything else goes to the [`Pool`] and is answered
-//! from there.
+//! A handler runs on one of few session threads and must not block. It answers from memory where it can, and also looks
+//! up names and reads files as long as these are quick. Everything else goes to the [`Pool`] and is answered from
+//! there.
 
 mod answer;
+mod buffers;
 mod pipe;
 mod replies;
 mod session;
@@ -31,21 +32,21 @@ use fuser::{
 pub use session::{Invalidator, Server};
 
 use super::Error;
-use super::buffers::Buffers;
-use super::node::Kind;
+use super::node::{Attributes, Kind};
 use super::pool::{Answer, Lane, Pool, Ticket, panicked};
 use super::service::{OpenFile, Service, Stat};
-use crate::source::Interrupt;
+use crate::source::{Interrupt, StatMemo};
 use crate::views::Effort;
+use buffers::Buffers;
 
-/// Requests that the kernel sends without anybody waiting for them (read-ahead), at most.
+/// The most requests that the kernel sends ahead of its readers (read-ahead).
 const MAX_BACKGROUND: u16 = 64;
 
-/// After a read that took less, a session thread answers the next one of that file by itself, and so with names. To decode a
-/// chunk of 1 MiB takes less; what waits for a pass over a column, for a worker or for a slow disk takes more.
+/// After a read that took less, a session thread answers the next one of that file itself; names are treated alike.
+/// Decoding a chunk of 1 MiB takes less; waiting for a pass over a column, for a worker or for a slow disk takes more.
 const QUICK: Duration = Duration::from_millis(5);
 
-/// Block size in `statfs`, and in `stat` of whatever has no length that readers could go by.
+/// Block size in `statfs`, and in `stat` of directories, links and live files.
 const BLOCK: u32 = 4096;
 
 /// A number stands for one node as long as the kernel knows it, so generations have nothing to tell apart.
@@ -65,7 +66,7 @@ struct Shared {
     session: session::Connection,
 }
 
-/// The handlers, and who is told when the session is over.
+/// The handlers, and a channel that tells when the session is over.
 struct Adapter(Arc<Shared>, Sender<()>);
 
 impl Shared {
@@ -86,7 +87,7 @@ impl Shared {
             uid: self.owner.0,
             gid: self.owner.1,
             rdev: 0,
-            // `cat`, `cp` and Python's files read as much at a time as this says, of which the kernel takes the highest bit.
+            // `cat`, `cp` and Python's files read this much at a time. The kernel keeps its highest bit alone.
             blksize: if stat.attributes.kind == Kind::File { self.max_read.next_power_of_two() } else { BLOCK },
             flags: 0,
         }
@@ -96,7 +97,7 @@ impl Shared {
         reply.entry_with_ttls(&stat.attr_ttl, &stat.entry_ttl, &self.attr(stat), GENERATION);
     }
 
-    /// Opens with the size that is known or computed; where that is much work, in the lane for such.
+    /// Opens with the size that is known or computed; where that is much work, in the slow lane.
     fn open(self: Arc<Self>, number: u64, effort: Effort, ticket: Ticket<ReplyOpen>) {
         match self.service.open(number, effort, ticket.interrupt()) {
             Ok(Some(file)) => {
@@ -185,7 +186,7 @@ impl Shared {
     fn dots_attr(&self, number: u64) -> FileAttr {
         let time = SystemTime::UNIX_EPOCH;
         let kind = Kind::Directory;
-        let attributes = super::node::Attributes { kind, mode: 0o555, mtime: time, ctime: time, atime: time };
+        let attributes = Attributes { kind, mode: 0o555, mtime: time, ctime: time, atime: time };
         let (attr_ttl, entry_ttl) = (Duration::ZERO, Duration::ZERO);
         self.attr(&Stat { number, attributes, size: 0, attr_ttl, entry_ttl })
     }
@@ -194,7 +195,7 @@ impl Shared {
 impl Adapter {
     /// Runs a handler that answers at once. A panic drops the reply, and a dropped reply answers EIO.
     fn at_once<R: Answer>(&self, reply: R, handler: impl FnOnce(&Shared, R) -> Result<(), (R, Error)>) {
-        match catch_unwind(AssertUnwindSafe(|| handler(&self.0, reply))) {
+        match catch_unwind(AssertUnwindSafe(|| StatMemo::current().scope(|| handler(&self.0, reply)))) {
             Ok(Ok(())) => {}
             Ok(Err((reply, error))) => reply.fail(&error),
             Err(panic) => drop(panicked(&*panic)),
@@ -209,7 +210,7 @@ impl Adapter {
         send: impl FnOnce(&Shared, R, T),
         otherwise: impl FnOnce(R),
     ) {
-        match catch_unwind(AssertUnwindSafe(|| known(&self.0.service))) {
+        StatMemo::default().scope(|| match catch_unwind(AssertUnwindSafe(|| known(&self.0.service))) {
             Ok(Ok(Some(answer))) => self.at_once(reply, |shared, reply| {
                 send(shared, reply, answer);
                 Ok(())
@@ -217,11 +218,11 @@ impl Adapter {
             Ok(Ok(None)) => otherwise(reply),
             Ok(Err(error)) => reply.fail(&error),
             Err(panic) => reply.fail(&panicked(&*panic)),
-        }
+        })
     }
 
-    /// Does a job on the pool, which answers from there; in the lane of names by the session thread itself as long as such jobs are
-    /// quick: nearly all are, and to wake another thread takes longer.
+    /// Runs a job on the pool, which answers from there. In the lane of names the session thread runs it as long as
+    /// such jobs are quick: nearly all are, and waking another thread takes longer.
     fn run<R: Answer>(
         &self,
         lane: Lane,

@@ -1,11 +1,11 @@
-//! Stands in a listing for a name whose node could not be had.
+//! Stands in a listing for a name whose lookup failed.
 
 use std::time::SystemTime;
 
 use bstr::BString;
 
-use super::Error;
-use super::node::{Attributes, Children, Kind, Node, NodeRef};
+use crate::fs::Error;
+use crate::fs::node::{Attributes, Children, Kind, Node, NodeRef};
 use crate::source::Interrupt;
 use crate::views::{Effort, Size};
 

@@ -3,76 +3,32 @@
 mod checks;
 mod detach;
 mod error;
+mod mountinfo;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bstr::BString;
 use crossbeam_channel::{Receiver, bounded, select};
-use nix::unistd::geteuid;
+use rustix::process::geteuid;
 use signal_hook::iterator::{Handle, Signals};
 
 use super::adapter::{Invalidator, Server};
-use super::mountinfo::{self, MountEntry};
 use super::node::NodeRef;
+pub use super::options::MountOptions;
 use checks::{check_mountpoint, check_sources, check_system, refusal, resolve};
 use detach::detach;
 pub use error::MountError;
-
-/// What stands behind `fuse.` in the list of mounts.
-pub const SUBTYPE: &str = "hepfs";
+use mountinfo::MountEntry;
 
 /// The type in the list of mounts.
 const FS_TYPE: &str = "fuse.hepfs";
 
-/// A source name longer than this is cut: mount(2) takes a page of options in all.
-const SOURCE_NAME_MAX: usize = 512;
+/// The helper by which ordinary users mount and unmount.
+const HELPER: &str = "fusermount3";
 
-/// How long a session may take to end after its mount point is gone. Whoever keeps a file open keeps it alive; the
-/// daemon's end then cuts them off.
+/// How long a session may take to end after its mount point is gone. An open file keeps it alive until the daemon ends.
 const GRACE: Duration = Duration::from_secs(2);
-
-/// How to mount.
-#[derive(Clone, Debug)]
-pub struct MountOptions {
-    /// What `mount` and `df` show as the source; any bytes.
-    pub source_name: BString,
-    /// Paths of the sources, so that a mount over one of them is refused: it would hide it from ourselves.
-    pub sources: Vec<PathBuf>,
-    /// Whether other users may look, as far as the modes permit.
-    pub allow_other: bool,
-    /// Whether reads bypass the page cache.
-    pub direct_io: bool,
-    /// How long the kernel may keep names and attributes that only a change of the source can change.
-    pub ttl: Duration,
-    /// What `df` shows as the size.
-    pub total_bytes: u64,
-    /// Session threads; one for each core and two more unless given. All but one may answer by themselves what is quick.
-    pub threads: Option<usize>,
-    /// The longest read that we ask for, if that fits in a pipe. The kernel's own limit is `fs.fuse.max_pages_limit`, 1 MiB by
-    /// default.
-    pub max_read: u32,
-    /// Names the kernel may know at a time, about; beyond, it is asked to let go of old ones. Each takes some 300 bytes
-    /// here and 1 KiB there.
-    pub known_names: usize,
-}
-
-impl Default for MountOptions {
-    fn default() -> Self {
-        Self {
-            source_name: BString::from(SUBTYPE),
-            sources: Vec::new(),
-            allow_other: false,
-            direct_io: false,
-            ttl: Duration::from_secs(60),
-            total_bytes: 0,
-            threads: None,
-            max_read: 1 << 20,
-            known_names: 200_000,
-        }
-    }
-}
 
 /// How a mount ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,8 +37,8 @@ pub enum Ended {
     Outside,
     /// It was unmounted, and the session is over.
     Unmounted,
-    /// It is gone from the tree of folders, but somebody still has a file of it open. The end of this process cuts
-    /// them off.
+    /// It is gone from the tree of folders, but a file of it is still open, and becomes unreadable when this process
+    /// ends.
     Detached,
 }
 
@@ -136,14 +92,14 @@ impl Mount {
         self.invalidator().stale();
     }
 
-    /// Waits until somebody unmounts it from outside.
+    /// Waits until it is unmounted from outside.
     pub fn wait(mut self) -> Ended {
         self.server.ended().recv().ok();
         self.over = true;
         Ended::Outside
     }
 
-    /// Waits for a signal and unmounts then, or until somebody unmounts it from outside.
+    /// Waits for a signal and unmounts then, or until it is unmounted from outside.
     ///
     /// # Errors
     /// Where it cannot be unmounted.
@@ -162,7 +118,7 @@ impl Mount {
         }
     }
 
-    /// Unmounts. A mount in use is detached, and whoever waits for an answer is told "interrupted", so this takes a few
+    /// Unmounts. A mount in use is detached, and requests that wait are answered "interrupted", so this takes a few
     /// seconds at most.
     ///
     /// # Errors
@@ -186,7 +142,7 @@ impl Mount {
                 }
                 outcome => outcome?,
             },
-            // Somebody mounted something over it, which is not ours to take away.
+            // Another file system was mounted over it, which is not ours to take away.
             Some(other) if mountinfo::mounts().map_err(MountError::System)?.iter().any(ours) => {
                 self.server.cancel_all();
                 return Err(MountError::NotOurs { path: self.mountpoint.clone(), fs_type: other.fs_type });
@@ -249,7 +205,7 @@ impl Drop for StopSignals {
     }
 }
 
-/// Unmounts whatever hepfs is mounted at `path`, also one whose daemon died; `lazy` detaches one in use.
+/// Unmounts the hepfs at `path`, also one whose daemon died; `lazy` detaches one in use.
 ///
 /// # Errors
 /// See [`MountError`].
@@ -271,39 +227,9 @@ pub fn mountpoints() -> Result<Vec<PathBuf>, MountError> {
     Ok(mounts.into_iter().filter(|mount| mount.fs_type == FS_TYPE).map(|mount| mount.mountpoint).collect())
 }
 
-/// Makes a source name that stays one option of one line: `,` would end it, `\` is an escape to the helper.
-pub fn encode_source_name(name: &[u8]) -> String {
-    let mut encoded = String::new();
-    for part in name.utf8_chunks() {
-        for character in part.valid().chars() {
-            if matches!(character, ',' | '\\' | '%') || character.is_control() {
-                encoded.extend(character.to_string().bytes().map(|byte| format!("%{byte:02X}")));
-            } else {
-                encoded.push(character);
-            }
-        }
-        encoded.extend(part.invalid().iter().map(|byte| format!("%{byte:02X}")));
-    }
-    if encoded.len() > SOURCE_NAME_MAX {
-        let cut = encoded.floor_char_boundary(SOURCE_NAME_MAX);
-        encoded.truncate(cut);
-        encoded.push('…');
-    }
-    encoded
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_source_name_stays_one_option() {
-        assert_eq!(encode_source_name(b"run.h5"), "run.h5");
-        assert_eq!(encode_source_name(b"a,allow_other"), "a%2Callow_other");
-        assert_eq!(encode_source_name("é\\ 50%\n\u{85}".as_bytes()), "é%5C 50%25%0A%C2%85");
-        assert_eq!(encode_source_name(b"x\xFFy"), "x%FFy");
-        assert!(encode_source_name(&[b','; 5000]).len() <= SOURCE_NAME_MAX + 3);
-    }
 
     #[test]
     fn unmounting_says_what_is_there() {

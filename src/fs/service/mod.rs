@@ -3,24 +3,28 @@
 //! Each call comes in two halves where it may be slow: one that asks the nodes (and may be interrupted), and one that
 //! records the outcome (a counted lookup, an open file) once the answer is known to be sent.
 
+mod inodes;
+mod open_file;
+mod placeholder;
+
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
 use parking_lot::RwLock;
 
 use super::Error;
-use super::inodes::{Inode, Inodes, ROOT};
 use super::node::{Attributes, Children, Kind, NodeRef};
-use super::placeholder::Placeholder;
 use crate::source::Interrupt;
-use crate::store::{Lent, Span, StoredRun};
-use crate::views::{Access, Effort, Size};
+use crate::views::{Effort, Size};
+use inodes::Inode;
+pub use inodes::{Inodes, KnownName, ROOT};
+pub use open_file::{OpenFile, Part};
+use placeholder::Placeholder;
 
-/// What a live file may hold: it is kept in memory while open.
+/// The longest live file: it is kept in memory while open.
 const LIVE_LIMIT: usize = 64 << 20;
 
 /// The longest name the kernel takes (`FUSE_NAME_MAX` is larger, `NAME_MAX` of every program is not).
@@ -33,7 +37,7 @@ const XATTR_MAX: usize = 65_536;
 /// A listing answers about this many bytes at a time: glibc reads directories 32 KiB at a time.
 const LISTING_BYTES: usize = 32 << 10;
 
-/// What `struct fuse_direntplus` takes beside the name.
+/// Bytes of `struct fuse_direntplus` beside the name.
 const LISTING_ENTRY_BYTES: usize = 152;
 
 /// What the kernel is told of a node.
@@ -55,60 +59,6 @@ pub struct Stat {
 pub struct Found {
     node: NodeRef,
     size: Size,
-}
-
-/// An open file.
-pub struct OpenFile {
-    number: u64,
-    node: NodeRef,
-    size: u64,
-    /// The bytes of a live file, as they were at the open.
-    pub content: Option<Vec<u8>>,
-    quick: AtomicBool,
-}
-
-/// Bytes of an answer that lie in one place.
-#[derive(Debug)]
-pub enum Part {
-    /// Made for this answer: where they are among what was.
-    Made(Range<usize>),
-    /// Decoded already.
-    Lent(Lent),
-    /// In the source, as they are.
-    Stored(StoredRun),
-}
-
-impl Part {
-    /// Its bytes.
-    pub fn len(&self) -> usize {
-        match self {
-            Part::Made(range) => range.len(),
-            Part::Lent(lent) => lent.len(),
-            Part::Stored(run) => run.len(),
-        }
-    }
-
-    /// Whether it lies in the source.
-    pub fn is_stored(&self) -> bool {
-        matches!(self, Part::Stored(_))
-    }
-
-    /// What lies in memory; nothing of what lies in the source.
-    pub fn bytes<'a>(&'a self, made: &'a [u8]) -> &'a [u8] {
-        match self {
-            Part::Made(range) => made.get(range.clone()).unwrap_or_default(),
-            Part::Lent(lent) => lent,
-            Part::Stored(_) => &[],
-        }
-    }
-
-    /// Gives back what was lent, once it is copied.
-    fn copy(&mut self, made: &mut Vec<u8>) {
-        if let Part::Lent(lent) = self {
-            made.extend_from_slice(lent);
-            *self = Part::Made(made.len() - lent.len()..made.len());
-        }
-    }
 }
 
 /// An open directory: its names as they were at the open.
@@ -162,7 +112,7 @@ impl Service {
         if number == ROOT || inode.node.is_current() { Ok(inode) } else { Err(Error::Stale) }
     }
 
-    /// Looks a name up if nothing has to be asked for it, and counts it.
+    /// Looks a name up from memory, and counts it; `None` where its node has to be asked.
     pub fn lookup_known(&self, parent: u64, name: &BStr) -> Result<Option<Stat>, Error> {
         self.current(parent)?;
         let Some(child) = self.inodes.child(parent, name) else { return Ok(None) };
@@ -198,7 +148,7 @@ impl Service {
         self.stat(&inode, inode.exact.map_or(found.size, Size::Exact))
     }
 
-    /// The attributes, if nothing has to be asked for them.
+    /// The attributes from memory; `None` where the node has to be asked.
     pub fn attributes_known(&self, number: u64) -> Result<Option<Stat>, Error> {
         let inode = self.readable(number)?;
         Ok(known_size(&inode)?.map(|size| self.stat(&inode, size)))
@@ -212,13 +162,13 @@ impl Service {
             None => measure(&inode.node, Effort::Quick, interrupt)?,
         };
         self.learn(&inode, size);
-        // Whoever opened the file meanwhile was told the exact size, which a bound must not follow.
+        // An open in the meantime told the exact size. A bound must not follow it.
         let exact = self.inodes.get(number).and_then(|inode| inode.exact);
         Ok(self.stat(&inode, exact.map_or(size, Size::Exact)))
     }
 
-    /// The inode, if it is current or somebody has it open: `fstat` carries no handle, and whoever opened a file that
-    /// was replaced since goes on reading the old one.
+    /// The inode, if it is current or open: `fstat` carries no handle, and a reader of a file that was replaced since
+    /// goes on with the old one.
     fn readable(&self, number: u64) -> Result<Inode, Error> {
         let inode = self.inodes.get(number).ok_or(Error::Stale)?;
         if inode.is_open { Ok(inode) } else { self.current(number) }
@@ -344,8 +294,8 @@ impl Service {
         listed
     }
 
-    /// Looks a listed name up without computing anything. A listing must not fail for one bad name, so what fails is
-    /// shown without a size, to be asked again when somebody wants it.
+    /// Looks a listed name up without computing anything. A listing must not fail for one bad name, so a name that
+    /// fails is shown without a size, and asked again when it is used.
     pub fn lookup_listed(&self, directory: &OpenDirectory, entry: &Listed, interrupt: &Interrupt) -> Found {
         let name = entry.name.as_bstr();
         let known = self.inodes.child(directory.number, name);
@@ -385,7 +335,7 @@ impl Service {
     pub fn extended_attribute_names(&self, number: u64, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
         let mut list = Vec::new();
         for (name, _) in self.extended_attributes(number, interrupt)? {
-            // A longer list cannot be had at all; a cut one shows the most there is room for.
+            // The kernel refuses a longer list as a whole; a cut one shows as much as it takes.
             if list.len() + name.len() < XATTR_MAX {
                 list.extend_from_slice(&name);
                 list.push(0);
@@ -415,119 +365,6 @@ impl Service {
             attr_ttl,
             entry_ttl: self.ttl,
         }
-    }
-}
-
-impl OpenFile {
-    fn new(number: u64, node: NodeRef, size: u64, content: Option<Vec<u8>>) -> Self {
-        Self { number, node, size, content, quick: AtomicBool::new(false) }
-    }
-
-    /// Whether the read that ended last was quick; the first may have to find everything out.
-    pub fn is_quick(&self) -> bool {
-        self.quick.load(Ordering::Relaxed)
-    }
-
-    /// Says so.
-    pub fn set_quick(&self, quick: bool) {
-        self.quick.store(quick, Ordering::Relaxed);
-    }
-
-    /// The bytes from `offset` on, `length` of them or all up to the end: what has to be made is appended to `made`, the rest
-    /// stays where it lies.
-    pub fn gather(
-        &self,
-        offset: u64,
-        length: usize,
-        made: &mut Vec<u8>,
-        interrupt: &Interrupt,
-    ) -> Result<Vec<Part>, Error> {
-        let left = self.size.saturating_sub(offset);
-        let wanted = usize::try_from(left).map_or(length, |left| left.min(length));
-        if let Some(content) = &self.content {
-            let start = usize::try_from(offset).unwrap_or(usize::MAX);
-            let bytes = content.get(start..).and_then(|rest| rest.get(..wanted)).unwrap_or_default();
-            made.extend_from_slice(bytes);
-            return Ok(vec![Part::Made(made.len() - bytes.len()..made.len())]);
-        }
-        let mut parts = Vec::<Part>::new();
-        // Of what was looked at, so many bytes at the end are still to be made.
-        let (mut done, mut unmade) = (0, 0);
-        while done < wanted {
-            // What was lent counts against the budget, and what comes next may have to wait for that: nobody waits who holds
-            // some.
-            if let Some(last) = parts.last_mut() {
-                last.copy(made);
-            }
-            let span = self.node.span(offset + done as u64, wanted - done, interrupt)?;
-            let bytes = span.len();
-            if bytes == 0 || bytes > wanted - done {
-                return Err(Error::Io(format!("a span of {bytes} bytes at {done} of {wanted} from {offset} on")));
-            }
-            done += bytes;
-            if let Span::Made(_) = span {
-                unmade += bytes;
-                continue;
-            }
-            if unmade > 0 {
-                parts.push(self.make(offset + (done - bytes - unmade) as u64, unmade, made, interrupt)?);
-                unmade = 0;
-            }
-            match (span, parts.last_mut()) {
-                // Chunks often follow each other in the file too.
-                (Span::Stored(run), Some(Part::Stored(last))) => {
-                    if let Err(run) = last.join(run) {
-                        parts.push(Part::Stored(run));
-                    }
-                }
-                (Span::Stored(run), _) => parts.push(Part::Stored(run)),
-                (Span::Lent(lent), _) => parts.push(Part::Lent(lent)),
-                (Span::Made(_), _) => {}
-            }
-        }
-        if unmade > 0 {
-            parts.push(self.make(offset + (done - unmade) as u64, unmade, made, interrupt)?);
-        }
-        Ok(parts)
-    }
-
-    /// Reads those of `parts`, which were gathered from `offset` on, that lie in the source.
-    pub fn read_stored(
-        &self,
-        offset: u64,
-        parts: &mut [Part],
-        made: &mut Vec<u8>,
-        interrupt: &Interrupt,
-    ) -> Result<(), Error> {
-        // As in `gather`.
-        parts.iter_mut().for_each(|part| part.copy(made));
-        let mut at = offset;
-        for part in parts {
-            let length = part.len();
-            if part.is_stored() {
-                *part = self.make(at, length, made, interrupt)?;
-            }
-            at += length as u64;
-        }
-        Ok(())
-    }
-
-    fn make(&self, offset: u64, length: usize, made: &mut Vec<u8>, interrupt: &Interrupt) -> Result<Part, Error> {
-        let start = made.len();
-        self.node.read(offset, length, made, interrupt)?;
-        let got = made.len() - start;
-        if got < length {
-            // A short answer is the end of the file to the kernel: the reader would be cut off without a word.
-            let size = self.size;
-            return Err(Error::Io(format!("{got} bytes at {offset} instead of {length}, in a file of {size}")));
-        }
-        made.truncate(start + length);
-        Ok(Part::Made(start..start + length))
-    }
-
-    /// Whether the kernel should pass reads on as they are, without its page cache.
-    pub fn is_direct(&self) -> bool {
-        self.content.is_some() || self.node.access() == Access::Stretches
     }
 }
 

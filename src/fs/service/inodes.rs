@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, RandomState};
 use bstr::{BStr, BString, ByteSlice};
 use parking_lot::Mutex;
 
-use super::node::{Kind, NodeRef};
+use crate::fs::node::{Kind, NodeRef};
 
 /// The root's number, set by the protocol.
 pub const ROOT: u64 = 1;
@@ -51,7 +51,7 @@ pub struct Inode {
     pub node: NodeRef,
     /// The file's size in bytes, once it is known exactly.
     pub exact: Option<u64>,
-    /// Whether somebody has the file open.
+    /// Whether the file is open.
     pub is_open: bool,
 }
 
@@ -173,7 +173,7 @@ impl Inodes {
         }
     }
 
-    /// Lets every name be looked up anew, as if unknown. Numbers stay valid for those who hold them.
+    /// Forgets every name, so that each is looked up anew. Numbers that the kernel holds stay valid.
     pub fn distrust_names(&self) {
         self.state.lock().names.clear();
     }
@@ -193,7 +193,7 @@ impl Inodes {
         all.into_iter().filter(|(_, node)| choose(node)).map(|(name, _)| name).collect()
     }
 
-    /// The `count` names told longest ago that nobody has open.
+    /// The `count` names told longest ago that are not open.
     pub fn oldest(&self, count: usize) -> Vec<KnownName> {
         let state = self.state.lock();
         let mut closed: Vec<(u64, u64)> = state
@@ -250,8 +250,8 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::SystemTime;
 
-    use super::super::node::{Attributes, Node};
     use super::*;
+    use crate::fs::node::{Attributes, Node};
 
     struct Toy(AtomicBool);
 

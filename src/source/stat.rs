@@ -1,0 +1,186 @@
+//! `stat` of paths, once for each request of the kernel.
+//!
+//! Whether a node is current is asked at every layer that a request crosses, and each answer would be a `stat`: over a
+//! network file system, a round trip. So a request has a [`StatMemo`], which goes with it from thread to thread, and
+//! [`stat`] looks there first. All layers then see the same state of a path, too.
+//!
+//! Bytes are checked differently: by `fstat` of the open descriptor, after they were read
+//! ([`Source::check`](super::Source::check)). That is never answered from a memo.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// A memo serves this long. Inotify reports a change 100 ms after it at the earliest, and the kernel's caches are
+/// dropped then. The answer of a request that is still under way would be cached after that, so it must know of the
+/// change.
+const FRESH: Duration = Duration::from_millis(50);
+
+/// Calls of `stat` so far, in the whole process.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The memo of the request that this thread works for.
+    static CURRENT: RefCell<Option<StatMemo>> = const { RefCell::new(None) };
+}
+
+/// What one request of the kernel has learnt by `stat`. Clones share one memo.
+#[derive(Clone, Debug, Default)]
+pub struct StatMemo(Arc<Mutex<BTreeMap<PathBuf, Answer>>>);
+
+/// What `stat` said of a path, and when.
+#[derive(Debug)]
+struct Answer {
+    metadata: Result<Metadata, i32>,
+    at: Instant,
+}
+
+/// Puts back the memo that was current before.
+struct Entered(Option<StatMemo>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.set(self.0.take());
+    }
+}
+
+impl StatMemo {
+    /// Does `work` on this thread as part of the request.
+    pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _entered = Entered(CURRENT.replace(Some(self.clone())));
+        work()
+    }
+
+    /// The memo of the request that this thread works for; a new one where there is none.
+    pub fn current() -> Self {
+        CURRENT.with_borrow(Clone::clone).unwrap_or_default()
+    }
+
+    fn get(&self, path: &Path) -> Option<io::Result<Metadata>> {
+        let answers = self.0.lock();
+        let answer = answers.get(path).filter(|answer| answer.at.elapsed() < FRESH)?;
+        Some(answer.metadata.clone().map_err(io::Error::from_raw_os_error))
+    }
+}
+
+/// The metadata of what has this path, links followed: as this request has seen it, where it has.
+///
+/// # Errors
+/// Those of `stat(2)`.
+pub fn stat(path: &Path) -> io::Result<Metadata> {
+    let known = CURRENT.with_borrow(|memo| memo.as_ref()?.get(path));
+    known.unwrap_or_else(|| stat_now(path))
+}
+
+/// As [`stat`], asked anew whatever this request has seen.
+///
+/// # Errors
+/// Those of `stat(2)`.
+pub(super) fn stat_now(path: &Path) -> io::Result<Metadata> {
+    CALLS.fetch_add(1, Ordering::Relaxed);
+    let answer = fs::metadata(path);
+    note(path, answer.as_ref().cloned().map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL)));
+    answer
+}
+
+/// Remembers for this request what a path leads to.
+pub(super) fn note(path: &Path, metadata: Result<Metadata, i32>) {
+    CURRENT.with_borrow(|memo| {
+        if let Some(StatMemo(answers)) = memo {
+            answers.lock().insert(path.to_owned(), Answer { metadata, at: Instant::now() });
+        }
+    });
+}
+
+/// How often a path was asked for by `stat` in this process.
+pub fn stat_calls() -> u64 {
+    CALLS.load(Ordering::Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn grown(path: &Path) -> u64 {
+        let length = fs::metadata(path).map_or(0, |metadata| metadata.len()) + 1;
+        fs::write(path, vec![0; usize::try_from(length).unwrap()]).unwrap();
+        length
+    }
+
+    fn length(path: &Path) -> u64 {
+        stat(path).unwrap().len()
+    }
+
+    #[test]
+    fn a_request_sees_one_state_of_a_path_on_all_its_threads() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        // A slow machine may forget in between.
+        let attempt = || {
+            let memo = StatMemo::default();
+            let begun = Instant::now();
+            let seen = memo.scope(|| {
+                let before = (grown(&path), length(&path));
+                let after = (grown(&path), length(&path));
+                let on_another = thread::scope(|scope| scope.spawn(|| memo.scope(|| length(&path))).join().unwrap());
+                (before, after, on_another)
+            });
+            (begun.elapsed() < FRESH).then_some(seen)
+        };
+        let (before, after, on_another) = (0..100).find_map(|_| attempt()).unwrap();
+        assert_eq!(before.0, before.1);
+        assert_eq!((after.0, after.1), (before.0 + 1, before.1));
+        assert_eq!(on_another, before.1);
+        // Outside of requests, and in the next one.
+        assert_eq!(length(&path), after.0);
+        assert_eq!(StatMemo::default().scope(|| length(&path)), after.0);
+    }
+
+    #[test]
+    fn a_request_that_takes_long_looks_again() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        StatMemo::default().scope(|| {
+            assert_eq!(length(file.path()), 0);
+            let now = grown(file.path());
+            thread::sleep(FRESH);
+            assert_eq!(length(file.path()), now);
+        });
+    }
+
+    #[test]
+    fn what_is_not_there_is_remembered_with_its_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let seen = (0..100).find_map(|_| {
+            fs::remove_file(&path).ok();
+            let begun = Instant::now();
+            let seen = StatMemo::default().scope(|| {
+                let before = stat(&path).map_err(|error| error.raw_os_error());
+                grown(&path);
+                let after = stat(&path).map_err(|error| error.raw_os_error());
+                (before.unwrap_err(), after.err().flatten())
+            });
+            (begun.elapsed() < FRESH).then_some(seen)
+        });
+        assert_eq!(seen, Some((Some(libc::ENOENT), Some(libc::ENOENT))));
+    }
+
+    #[test]
+    fn the_memo_before_is_back_after_a_panic() {
+        let memo = StatMemo::default();
+        memo.scope(|| {
+            std::panic::catch_unwind(|| StatMemo::default().scope(|| panic!("on purpose"))).unwrap_err();
+            assert!(CURRENT.with_borrow(|current| current.as_ref().is_some_and(|now| Arc::ptr_eq(&now.0, &memo.0))));
+        });
+        assert!(CURRENT.with_borrow(Option::is_none));
+    }
+}
