@@ -9,8 +9,8 @@ use arrow_schema::DataType;
 use super::arrow::{DecodeError, FillTest, Oddities, arrow_type, decode};
 use super::plain::PlainElements;
 use super::statistics::Summary;
-use super::{Dataset, Error, Lent, RowRange, Rows, Span, Tally};
-use crate::catalogue::{Datatype, Fill};
+use super::{Dataset, Error, Hints, Lent, RowRange, Rows, Span, Tally, TextLength};
+use crate::catalogue::{Class, Datatype, Fill};
 use crate::source::Interrupt;
 
 /// The first `len` elements of a rank-1 dataset, missing where they equal its explicit fill value.
@@ -82,6 +82,19 @@ impl Rows for DatasetRows {
 
     fn nullable(&self) -> bool {
         self.fill.finds_any() || self.datatype().is_boolean() || self.datatype().is_reference()
+    }
+
+    fn hints(&self) -> Hints {
+        let mut hints = Hints::of(self.datatype());
+        if matches!(self.datatype().class, Class::VariableString { .. }) {
+            // What lies in a heap is stored as it is.
+            hints.texts = TextLength::Within(self.dataset.file().source().identity().size);
+        }
+        hints
+    }
+
+    fn stored_type(&self) -> Option<&Datatype> {
+        Some(self.datatype())
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
-use super::{Budget, Error, Lent, RowRange, Rows};
+use super::{Budget, Error, Hints, Lent, RowRange, Rows};
 use crate::source::Interrupt;
 
 /// What a test does when rows are asked for.
@@ -20,6 +20,7 @@ pub(crate) struct Memory {
     array: ArrayRef,
     nullable: bool,
     terminated: bool,
+    hints: Hints,
     stored: Option<(Vec<u8>, u64)>,
     values: Option<fn(Buffer) -> ArrayRef>,
     natural: Option<u64>,
@@ -43,6 +44,7 @@ impl Memory {
             nullable: array.is_nullable(),
             array,
             terminated: false,
+            hints: Hints::default(),
             stored: None,
             values: None,
             natural: None,
@@ -57,6 +59,11 @@ impl Memory {
     /// Whether rows may be missing, whatever the array says.
     pub(crate) fn nullable(self, nullable: bool) -> Self {
         Self { nullable, ..self }
+    }
+
+    /// What is told of the values.
+    pub(crate) fn hinted(self, hints: Hints) -> Self {
+        Self { hints, ..self }
     }
 
     /// Values, which are binary, are handed out with a NUL behind each as well.
@@ -134,6 +141,10 @@ impl Rows for Memory {
 
     fn nullable(&self) -> bool {
         self.nullable
+    }
+
+    fn hints(&self) -> Hints {
+        self.hints.clone()
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -341,5 +341,7 @@ fn categorical(
     }
     let set = categories.get(parts, *id, interrupt).map_err(|reason| format!("{name} leads to {reason}"))?;
     let labels = categories.sets[set].labels.clone()?;
-    Ok((set, Arc::new(crate::table::CategoryRows::new(path.to_owned(), codes, labels, tally.clone()))))
+    let ordered = categories.sets[set].ordered == Some(true);
+    let rows = crate::table::CategoryRows::new(path.to_owned(), codes, labels, tally.clone()).ordered(ordered);
+    Ok((set, Arc::new(rows)))
 }

@@ -6,7 +6,7 @@ use bstr::BString;
 
 use super::file::{FileNode, Xattrs};
 use super::group::Loaded;
-use super::listing::{self, Child, ColumnView};
+use super::listing::{Child, ColumnView};
 use super::{Error, Interrupt, Opened};
 use crate::catalogue::ObjectId;
 use crate::indexes::Trust;
@@ -55,7 +55,7 @@ impl Files {
             Child::Table(format, limit) => {
                 let table = loaded.table.as_ref().ok_or(Error::NotFound)?;
                 let columns = table.columns.iter().filter(|column| column.in_table);
-                let columns = columns.filter_map(|column| self.text_column(table, column)).collect();
+                let columns = columns.filter_map(text_column).collect();
                 (self.text("table", columns, *format, *limit), of_group())
             }
             Child::Parquet => {
@@ -92,12 +92,6 @@ impl Files {
         Ok(FileNode { opened: self.opened.clone(), view, xattrs: Arc::new(xattrs) })
     }
 
-    fn text_column(&self, table: &Table, column: &Column) -> Option<TextColumn> {
-        let rows = column.rows.as_ref().ok()?.clone();
-        let file_size = self.opened.file().source().identity().size;
-        Some(TextColumn { name: column.name.clone(), rows, longest: listing::longest_text(table, column, file_size) })
-    }
-
     fn text(&self, what: &str, columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Arc<dyn View> {
         let context = self.opened.context();
         let keeper = Some(self.keeper(what));
@@ -106,7 +100,7 @@ impl Files {
 
     /// A column of a Parquet file; none where it has no place in one.
     fn parquet_column(&self, table: &Table, position: usize, column: &Column) -> Option<ParquetColumn> {
-        let parquet = ParquetColumn::new(table, column).ok()?;
+        let parquet = ParquetColumn::new(column).ok()?;
         let context = self.opened.context();
         let learner = column.learner.clone().filter(|_| context.parquet_statistics);
         let mut forms = table.indexes.iter().filter_map(|index| index.form.as_ref().ok());
@@ -143,13 +137,10 @@ impl Files {
     ) -> Result<Arc<dyn View>, Error> {
         let what = column_what(position, column);
         let rows = column.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?;
-        let storage = || column.storage.as_ref().ok_or(Error::NotFound);
         let stored = || RowsBytes::new(rows.clone()).ok_or(Error::NotFound);
         Ok(match view {
-            ColumnView::Arrow => self.arrow(&what, vec![IpcColumn::new(table, column).map_err(Error::Io)?]),
-            ColumnView::Text(format) => {
-                self.text(&what, self.text_column(table, column).into_iter().collect(), format, None)
-            }
+            ColumnView::Arrow => self.arrow(&what, vec![IpcColumn::new(column).map_err(Error::Io)?]),
+            ColumnView::Text(format) => self.text(&what, text_column(column).into_iter().collect(), format, None),
             ColumnView::Raw => match &column.stored_strings {
                 Some(strings) => {
                     let column = TextColumn { name: column.name.clone(), rows: strings.clone(), longest: None };
@@ -161,11 +152,16 @@ impl Files {
                 self.parquet(vec![self.parquet_column(table, position, column).ok_or(Error::NotFound)?])
             }
             ColumnView::Npy => {
-                let dtype = NpyType::of(&storage()?.datatype).map_err(|error| Error::Io(error.to_string()))?;
+                let dtype = NpyType::of(rows.stored_type().ok_or(Error::NotFound)?)
+                    .map_err(|error| Error::Io(error.to_string()))?;
                 Arc::new(NpyView::new(&dtype, &[rows.len()], stored()?).ok_or(Error::TooLarge)?)
             }
         })
     }
+}
+
+fn text_column(column: &Column) -> Option<TextColumn> {
+    Some(TextColumn::new(column.name.clone(), column.rows.as_ref().ok()?.clone()))
 }
 
 /// What is learnt of a column, for a [`Keeper`].

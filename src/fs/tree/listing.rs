@@ -410,7 +410,7 @@ pub(super) fn list_columns(table: &Table) -> (Listing, Vec<Member>) {
             details: Default::default(),
         };
         for (suffix, view) in COLUMN_VIEWS {
-            match column_view(table, column, view) {
+            match column_view(column, view) {
                 Ok(()) => {
                     let name = with_suffix(&stem, suffix);
                     member.shown_as.push(name.clone());
@@ -443,20 +443,20 @@ pub(super) fn is_of_tables(name: &[u8]) -> bool {
 /// The columns of `table.parquet`: those of `table.csv` that have a place in a Parquet file.
 fn parquet_columns(table: &Table) -> Vec<ParquetColumn> {
     let columns = table.columns.iter().filter(|column| column.in_table);
-    columns.filter_map(|column| ParquetColumn::new(table, column).ok()).collect()
+    columns.filter_map(|column| ParquetColumn::new(column).ok()).collect()
 }
 
 /// Whether a column can have a view.
-fn column_view(table: &Table, column: &Column, view: ColumnView) -> Result<(), String> {
+fn column_view(column: &Column, view: ColumnView) -> Result<(), String> {
     let rows = column.rows.as_ref().map_err(Clone::clone)?;
     let too_large = || format!("{} rows pass 2^63 bytes", rows.len());
     match view {
         ColumnView::Text(_) if text_fits(rows.len()) => Ok(()),
         ColumnView::Text(_) => Err(too_large()),
-        ColumnView::Parquet => ParquetView::check(&[ParquetColumn::new(table, column)?]),
-        ColumnView::Arrow => IpcColumn::new(table, column).map(drop),
+        ColumnView::Parquet => ParquetView::check(&[ParquetColumn::new(column)?]),
+        ColumnView::Arrow => IpcColumn::new(column).map(drop),
         ColumnView::Raw | ColumnView::Npy => {
-            let storage = column.storage.as_ref().ok_or("a list column has no elements of its own")?;
+            let stored = rows.stored_type().ok_or("a list column has no elements of its own")?;
             if view == ColumnView::Raw && column.stored_strings.is_some() {
                 return if text_fits(rows.len()) { Ok(()) } else { Err(too_large()) };
             }
@@ -465,28 +465,9 @@ fn column_view(table: &Table, column: &Column, view: ColumnView) -> Result<(), S
                 return Err(too_large());
             }
             if view == ColumnView::Npy {
-                NpyType::of(&storage.datatype).map_err(|error| error.to_string())?;
+                NpyType::of(stored).map_err(|error| error.to_string())?;
             }
             Ok(())
         }
     }
-}
-
-/// Bytes of the longest text that a string or label of the column can have. What lies in a heap is stored as it is, so
-/// the size of the file bounds what no type does; a byte that is no UTF-8 becomes three.
-pub(super) fn longest_text(table: &Table, column: &Column, file_size: u64) -> Option<u64> {
-    let of_type = |class: &Class, size: u64| match class {
-        Class::FixedString { .. } => size.checked_mul(3),
-        Class::VariableString { .. } => file_size.checked_mul(3),
-        // A code without a name is shown as a number of up to 20 digits.
-        Class::Enum { members, .. } => {
-            Some(members.iter().map(|member| member.name.len() as u64 * 3).max().unwrap_or(0).max(20))
-        }
-        _ => None,
-    };
-    if let Some(set) = column.categories.and_then(|at| table.categories.get(at)) {
-        return of_type(&set.datatype.class, set.datatype.size);
-    }
-    let storage = column.storage.as_ref()?;
-    of_type(&storage.datatype.class, storage.datatype.size)
 }

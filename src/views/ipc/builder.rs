@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Fields};
 
 use super::dictionary::Dictionary;
 use super::plan::{Domain, INLINE, Kind, Node, Role, Shared, Stream, VIEW, Views};
-use crate::catalogue::{Class, Datatype};
+use crate::store::{Hints, TextLength, ValueSet};
 
 /// Widest fixed-length string shown: three times as much must be far from Arrow's 2^31.
 const WIDEST_STRING: u64 = 1 << 28;
@@ -19,11 +19,18 @@ pub(super) struct Builder {
     pub streams: Vec<Stream>,
     pub lengths: usize,
     pub nullable: usize,
+    /// The labels of the column, until its values are met: they lie in nothing but lists.
+    labels: Option<Arc<Dictionary>>,
     /// Lists and arrays around what comes next.
     lists: usize,
 }
 
 impl Builder {
+    /// For a column whose values, in lists or not, are these labels.
+    pub fn new(labels: Option<Arc<Dictionary>>) -> Self {
+        Self { labels, ..Self::default() }
+    }
+
     fn push(&mut self, kind: Kind, nullable: bool, domain: Domain) -> usize {
         let node = self.nodes.len();
         let nulls = nullable.then(|| {
@@ -62,13 +69,6 @@ impl Builder {
         node
     }
 
-    /// Adds keys into a dictionary; tells their type.
-    pub fn keys(&mut self, labels: Arc<Dictionary>, nullable: bool) -> DataType {
-        let data_type = labels.data_type();
-        self.push(Kind::Keys(labels.key_width(), labels), nullable, Domain::Rows(1));
-        data_type
-    }
-
     /// Adds a node with all below it; tells the type it is shown as.
     ///
     /// # Errors
@@ -76,33 +76,30 @@ impl Builder {
     pub fn node(
         &mut self,
         data_type: &DataType,
-        datatype: Option<&Datatype>,
+        hints: &Hints,
         nullable: bool,
         domain: Domain,
     ) -> Result<DataType, String> {
-        let class = datatype.map(|datatype| &datatype.class);
         // pyarrow makes no pandas column of lists of string views.
         let in_rows = self.lists == 0;
-        match (data_type, class) {
-            (DataType::Boolean, _) => {
+        match data_type {
+            DataType::Boolean => {
                 self.push(Kind::Bits, nullable, domain);
                 Ok(DataType::Boolean)
             }
-            (DataType::Float16, _) => {
+            DataType::Float16 => {
                 self.push(Kind::Values(4), nullable, domain);
                 Ok(DataType::Float32)
             }
-            (DataType::FixedSizeBinary(width), _) => {
+            // A wider element is declared as one of this width.
+            DataType::FixedSizeBinary(i32::MAX) => Err(format!("elements of {} bytes or more", i32::MAX)),
+            DataType::FixedSizeBinary(width) => {
                 let width = u64::try_from(*width).ok().filter(|width| *width > 0);
                 let width = width.ok_or("elements without bytes")?;
-                if datatype.is_some_and(|datatype| datatype.size != width) {
-                    return Err(format!("elements of more than {} bytes", i32::MAX));
-                }
                 self.push(Kind::Values(width), nullable, domain);
                 Ok(data_type.clone())
             }
-            (DataType::LargeUtf8, Some(Class::FixedString { .. })) if in_rows => {
-                let width = datatype.map_or(0, |datatype| datatype.size);
+            DataType::LargeUtf8 if let (true, TextLength::Stored(width)) = (in_rows, hints.texts) => {
                 if width > WIDEST_STRING {
                     return Err(format!("strings of {width} bytes, more than {WIDEST_STRING}"));
                 }
@@ -112,66 +109,70 @@ impl Builder {
                 self.push(Kind::Views(Views { shared: None, usual, longer }), nullable, domain);
                 Ok(DataType::Utf8View)
             }
-            (DataType::Dictionary(_, labels), Some(Class::Enum { base, members })) if in_rows => {
+            DataType::Dictionary(..) if let Some(labels) = self.labels.take() => {
+                let data_type = labels.data_type();
+                self.push(Kind::Keys(labels.key_width(), labels), nullable, domain);
+                Ok(data_type)
+            }
+            DataType::Dictionary(_, labels) if let (true, Some(ValueSet::Names(names))) = (in_rows, &hints.values) => {
                 if **labels != DataType::LargeUtf8 {
                     return Err(format!("an enumeration with labels of {labels}"));
                 }
-                let shared = Shared::new(members.iter().map(|member| member.name.to_string()))?;
+                let shared = Shared::new(names.names().map(str::to_owned))?;
                 // A code without a name is a number: of a base of 4 bytes it fits a view ("-2147483648").
-                let usual = if base.size > 4 { 20 } else { 0 };
+                let usual = if names.longest_number() > INLINE { 20 } else { 0 };
                 self.push(Kind::Views(Views { shared: Some(shared), usual, longer: 0 }), nullable, domain);
                 Ok(DataType::Utf8View)
             }
-            (DataType::LargeUtf8, _) => {
+            DataType::LargeUtf8 => {
                 self.push(Kind::Text, nullable, domain);
                 Ok(DataType::LargeUtf8)
             }
-            // Labels of a type that dictionaries are seldom of, or of an enumeration in a list: each for itself.
-            (DataType::Dictionary(_, values), _) => self.node(values, None, true, domain),
-            (DataType::Struct(fields), _) => {
+            // Labels of a type that dictionaries are seldom of, or in arrays and compounds: each for itself.
+            DataType::Dictionary(_, values) => self.node(values, &Hints::default(), true, domain),
+            DataType::Struct(fields) => {
                 self.push(Kind::Struct(fields.len()), nullable, domain);
                 let fields = fields.iter().enumerate().map(|(position, field)| {
-                    let datatype = match class {
-                        Some(Class::Compound { fields }) => fields.get(position).map(|field| &field.datatype),
-                        _ => None,
-                    };
-                    let shown =
-                        self.node(field.data_type(), datatype, may_be_null(field.data_type(), datatype), domain)?;
+                    let shown = self.part(field.data_type(), hints.fields.get(position), domain)?;
                     Ok(Arc::new(field.as_ref().clone().with_data_type(shown)))
                 });
                 Ok(DataType::Struct(fields.collect::<Result<Fields, String>>()?))
             }
-            (DataType::FixedSizeList(field, per), _) => {
+            DataType::FixedSizeList(field, per) => {
                 let count = u64::try_from(*per).map_err(|_| "a list of negative length")?;
                 self.push(Kind::FixedList(count), nullable, domain);
-                let inner = class.and_then(|class| inner_of_array(class, *per));
-                let datatype = inner.as_ref();
                 let domain = domain.times(count).ok_or("an array of more than 2^64 elements")?;
-                let nullable = may_be_null(field.data_type(), datatype);
                 self.lists += 1;
-                let shown = self.node(field.data_type(), datatype, nullable, domain)?;
+                let shown = self.part(field.data_type(), hints.items.as_deref(), domain)?;
                 self.lists -= 1;
                 Ok(DataType::FixedSizeList(Arc::new(field.as_ref().clone().with_data_type(shown)), *per))
             }
-            (DataType::LargeList(field), _) => {
+            DataType::LargeList(field) => {
                 let node = self.push(Kind::List, nullable, domain);
-                let datatype = match class {
-                    Some(Class::Sequence { base }) => Some(base.as_ref()),
-                    _ => None,
-                };
-                // Of a list column any item may be missing.
-                let nullable = class.is_none() || may_be_null(field.data_type(), datatype);
                 let length = self.nodes.get(node).and_then(|node| node.length).unwrap_or(0);
                 self.lists += 1;
-                let shown = self.node(field.data_type(), datatype, nullable, Domain::Items { length, per: 1 })?;
+                let items = self.nodes.len();
+                let shown = self.part(field.data_type(), hints.items.as_deref(), Domain::Items { length, per: 1 })?;
                 self.lists -= 1;
-                Ok(DataType::LargeList(Arc::new(field.as_ref().clone().with_data_type(shown))))
+                let mut field = field.as_ref().clone().with_data_type(shown);
+                if let Some(Node { kind: Kind::Keys(_, labels), .. }) = self.nodes.get(items) {
+                    field = field.with_dict_is_ordered(labels.is_ordered());
+                }
+                Ok(DataType::LargeList(Arc::new(field)))
             }
-            (number, _) => {
+            number => {
                 let width = number.primitive_width().ok_or_else(|| format!("values of {number}"))?;
                 self.push(Kind::Values(width as u64), nullable, domain);
                 Ok(number.clone())
             }
+        }
+    }
+
+    /// Adds a part of what was added last: a field, or the items. Where nothing is known of it, it may be null.
+    fn part(&mut self, data_type: &DataType, hints: Option<&Hints>, domain: Domain) -> Result<DataType, String> {
+        match hints {
+            Some(hints) => self.node(data_type, hints, hints.nullable, domain),
+            None => self.node(data_type, &Hints::default(), true, domain),
         }
     }
 }
@@ -186,31 +187,5 @@ impl Shared {
         }
         i32::try_from(shared.bytes.len()).map_err(|_| "names of more than 2^31 bytes")?;
         Ok(shared)
-    }
-}
-
-/// The type of what an array holds in its first dimension.
-fn inner_of_array(class: &Class, extent: i32) -> Option<Datatype> {
-    let Class::Array { dims, base } = class else { return None };
-    match dims.as_slice() {
-        [_] => Some(base.as_ref().clone()),
-        [first, rest @ ..] if u64::try_from(extent) == Ok(*first) => {
-            let size = rest.iter().try_fold(base.size, |size, extent| size.checked_mul(*extent))?;
-            Some(Datatype { size, class: Class::Array { dims: rest.to_vec(), base: base.clone() } })
-        }
-        _ => None,
-    }
-}
-
-/// Whether a part of an element can be null by itself: an invalid boolean, a reference that leads nowhere, and what is
-/// made of such by types that are not stored.
-fn may_be_null(data_type: &DataType, datatype: Option<&Datatype>) -> bool {
-    match (data_type, datatype.map(|datatype| &datatype.class)) {
-        (DataType::Boolean, _) => true,
-        (DataType::LargeUtf8, Some(Class::FixedString { .. } | Class::VariableString { .. })) => false,
-        (DataType::LargeUtf8, _) => true,
-        (DataType::Dictionary(..), Some(Class::Enum { .. })) => false,
-        (DataType::Dictionary(..) | DataType::LargeList(_), None) => true,
-        _ => false,
     }
 }

@@ -10,7 +10,7 @@ use arrow_array::{Array, ArrayRef, LargeStringArray, UInt64Array};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
-use crate::catalogue::{Class, Datatype};
+use crate::store::Names;
 
 /// A set of labels, each once.
 #[derive(Debug)]
@@ -62,16 +62,13 @@ impl Dictionary {
         Some(Self { labels, ordered, keys: Keys::Position(keys) })
     }
 
-    /// Names and numbers of all 256 codes of an enumeration of one byte, names first; `None` for any other type.
-    pub fn of_codes(datatype: &Datatype) -> Option<Self> {
-        let Class::Enum { base, members } = &datatype.class else { return None };
-        let Class::Integer { signed, precision: 8, offset: 0, .. } = base.class else { return None };
-        if base.size != 1 {
+    /// Names and numbers of all 256 codes of an enumeration of one byte, names first; `None` for any other.
+    pub fn of_codes(names: &Names) -> Option<Self> {
+        if !names.is_of_one_byte() {
             return None;
         }
-        let mut labels: Vec<String> = members.iter().map(|member| member.name.to_string()).collect();
-        let codes = if signed { -128..=127 } else { 0..=255_i128 };
-        let unnamed = codes.filter(|code| members.iter().all(|member| member.value != *code));
+        let mut labels: Vec<String> = names.names().map(str::to_owned).collect();
+        let unnamed = names.codes().filter(|code| !names.has_name(*code));
         labels.extend(unnamed.map(|code| code.to_string()));
         let mut keys = HashMap::with_capacity(labels.len());
         // A member may have the name of a number.

@@ -17,7 +17,7 @@ use crate::store::pass::{self, Keeper, Measure};
 use crate::store::{Error, RowRange};
 
 /// What a change of what is learnt of a piece must raise, so that nothing kept before is believed.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Rows of a step of the pass, about.
 const STEP: u64 = 1 << 17;

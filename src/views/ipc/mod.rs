@@ -17,7 +17,7 @@
 //! | numbers, opaque bytes, arrays of them | values; those stored in little-endian order are the stored bytes, never copied or looked at |
 //! | float16 | widened to float |
 //! | boolean | bits |
-//! | categories, enumerations of one byte | keys into a dictionary, 0 under a null |
+//! | categories, enumerations of one byte, lists of them | keys into a dictionary, 0 under a null |
 //! | fixed-length strings | string views: up to 12 bytes in the view, longer ones in a slot of the stored width in a data buffer, and in a slot of three times the width in another should U+FFFD make them longer than stored |
 //! | other enumerations | string views into a data buffer with each name once |
 //! | compounds, complex numbers | a struct of its fields |
@@ -61,9 +61,8 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use crate::catalogue::Datatype;
-use crate::store::Rows;
 use crate::store::statistics::Learner;
+use crate::store::{Hints, Rows};
 use crate::table::{Column, Table};
 
 pub use view::IpcView;
@@ -75,10 +74,8 @@ pub struct IpcColumn {
     pub name: BString,
     /// Its rows.
     pub rows: Arc<dyn Rows>,
-    /// The stored type; `None` for a list column.
-    pub datatype: Option<Datatype>,
-    /// Whether the order of its categories means something.
-    pub ordered: bool,
+    /// What they tell of their values.
+    pub hints: Hints,
     /// It labels rows: pandas makes it the index.
     pub is_label: bool,
     /// Physical units.
@@ -96,13 +93,12 @@ impl IpcColumn {
     ///
     /// # Errors
     /// Why it cannot be shown.
-    pub fn new(table: &Table, column: &Column) -> Result<Self, String> {
-        let ordered = column.categories.and_then(|set| table.categories.get(set)).and_then(|set| set.ordered);
+    pub fn new(column: &Column) -> Result<Self, String> {
+        let rows = column.rows.as_ref().map_err(Clone::clone)?.clone();
         let column = Self {
             name: column.name.clone(),
-            rows: column.rows.as_ref().map_err(Clone::clone)?.clone(),
-            datatype: column.storage.as_ref().map(|storage| storage.datatype.clone()),
-            ordered: ordered.unwrap_or(false),
+            hints: rows.hints(),
+            rows,
             is_label: column.is_label,
             units: column.units.clone(),
             units_vocabulary: column.units_vocabulary.clone(),
@@ -116,7 +112,7 @@ impl IpcColumn {
     /// The columns of the whole table that can be shown.
     pub fn of_table(table: &Table) -> Vec<Self> {
         let columns = table.columns.iter().filter(|column| column.in_table);
-        columns.filter_map(|column| Self::new(table, column).ok()).collect()
+        columns.filter_map(|column| Self::new(column).ok()).collect()
     }
 }
 

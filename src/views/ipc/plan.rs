@@ -12,8 +12,7 @@ use arrow_schema::{DataType, Field};
 
 use super::builder::Builder;
 use super::dictionary::Dictionary;
-use crate::catalogue::Datatype;
-use crate::store::arrow::is_shown_as_stored;
+use crate::store::Hints;
 
 /// Longest text that a string view holds by itself.
 pub(super) const INLINE: usize = 12;
@@ -151,8 +150,8 @@ pub(super) enum Role {
 pub(super) struct Shape<'a> {
     /// What [`crate::store::Rows::array`] gives.
     pub data_type: &'a DataType,
-    /// The stored type; `None` for a list column.
-    pub datatype: Option<&'a Datatype>,
+    /// What the rows tell of their values.
+    pub hints: &'a Hints,
     /// Whether any row can be null.
     pub nullable: bool,
     /// Bytes of a stored row.
@@ -160,16 +159,13 @@ pub(super) struct Shape<'a> {
 }
 
 impl Plan {
-    /// Plans a column; `labels` are those of its categories, or of an enumeration of one byte.
+    /// Plans a column; `labels` are those of its categories, or of an enumeration of one byte, also in lists.
     ///
     /// # Errors
     /// Why the column cannot be shown.
     pub fn new(shape: Shape<'_>, labels: Option<Arc<Dictionary>>) -> Result<Self, String> {
-        let mut builder = Builder::default();
-        let data_type = match labels {
-            Some(labels) => builder.keys(labels, shape.nullable),
-            None => builder.node(shape.data_type, shape.datatype, shape.nullable, Domain::Rows(1))?,
-        };
+        let mut builder = Builder::new(labels);
+        let data_type = builder.node(shape.data_type, shape.hints, shape.nullable, Domain::Rows(1))?;
         let Builder { nodes, streams, lengths, nullable, .. } = builder;
         let mut row_bytes = 0_u64;
         for stream in &streams {
@@ -186,9 +182,7 @@ impl Plan {
             let cell = cell.checked_mul(per).and_then(|cell| row_bytes.checked_add(cell));
             row_bytes = cell.ok_or("a row of more than 2^64 bytes")?;
         }
-        let is_stored =
-            !matches!(shape.data_type, DataType::Dictionary(..)) && shape.datatype.is_some_and(is_shown_as_stored);
-        let direct = shape.stored_width.filter(|_| is_stored);
+        let direct = shape.stored_width.filter(|_| shape.hints.stored);
         let direct = direct.filter(|stored| match (nodes.last(), streams.last()) {
             (Some(Node { kind: Kind::Values(width), domain: Domain::Rows(per), .. }), Some(stream)) => {
                 stream.role == Role::Cells(*width) && per.checked_mul(*width) == Some(*stored)

@@ -11,9 +11,8 @@ use super::dictionary::Dictionary;
 use super::message::{self, Batch, Count, Extent, Place, up};
 use super::plan::{Domain, Plan, Role, Shape};
 use super::schema;
-use crate::catalogue::{Class, Datatype};
 use crate::source::Interrupt;
-use crate::store::Error;
+use crate::store::{Error, ValueSet};
 
 /// Most batches: 24 bytes of the footer each, which is made for the first `stat` of a file.
 const MOST_BATCHES: u64 = 1 << 10;
@@ -110,28 +109,43 @@ fn rows(columns: &[IpcColumn]) -> u64 {
 fn shape(column: &IpcColumn) -> Shape<'_> {
     Shape {
         data_type: column.rows.data_type(),
-        datatype: column.datatype.as_ref(),
+        hints: &column.hints,
         nullable: column.rows.nullable(),
         stored_width: column.rows.stored_width(),
     }
 }
 
+/// Whether the values are labels, in lists or not. Not in arrays: DuckDB finds other values in those of keys.
+fn is_dictionary(column: &IpcColumn) -> bool {
+    let mut data_type = column.rows.data_type();
+    while let DataType::LargeList(item) = data_type {
+        data_type = item.data_type();
+    }
+    matches!(data_type, DataType::Dictionary(..))
+}
+
 /// Whether a column has labels that must be read before it can be laid out: those of categories.
 pub(super) fn has_labels(column: &IpcColumn) -> bool {
-    let is_enumeration = |datatype: &Datatype| matches!(datatype.class, Class::Enum { .. });
-    matches!(column.rows.data_type(), DataType::Dictionary(..)) && !column.datatype.as_ref().is_some_and(is_enumeration)
+    is_dictionary(column) && !matches!(column.hints.innermost().values, Some(ValueSet::Names(_)))
 }
 
 /// The labels of a column that is shown with a dictionary.
 fn labels(column: &IpcColumn, interrupt: &Interrupt) -> Result<Option<Dictionary>, Error> {
-    if !has_labels(column) {
-        let is_dictionary = matches!(column.rows.data_type(), DataType::Dictionary(..));
-        return Ok(column.datatype.as_ref().filter(|_| is_dictionary).and_then(Dictionary::of_codes));
+    if !is_dictionary(column) {
+        return Ok(None);
     }
+    let ordered = match &column.hints.innermost().values {
+        Some(ValueSet::Names(names)) => return Ok(Dictionary::of_codes(names)),
+        Some(ValueSet::Categories { ordered, .. }) => *ordered,
+        None => false,
+    };
     // No row, and all labels.
-    let none = column.rows.array(0..0, interrupt)?;
+    let mut none = column.rows.array(0..0, interrupt)?;
+    while let Some(list) = none.as_list_opt::<i64>() {
+        none = list.values().clone();
+    }
     let labels = none.as_any_dictionary_opt().map(|dictionary| dictionary.values());
-    Ok(labels.and_then(|labels| Dictionary::of_categories(labels, column.ordered)))
+    Ok(labels.and_then(|labels| Dictionary::of_categories(labels, ordered)))
 }
 
 impl Table {

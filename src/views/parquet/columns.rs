@@ -9,19 +9,18 @@ use parquet::basic::Type;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::filters::LabelsOf;
-use super::hints::Hints;
 use super::layout::{Bodies, Groups, Slots};
 use super::leaf::{Cells, Encoding, Leaf, Physical};
 use super::page::Values;
 use super::schema;
-use super::shape::Shape;
+use super::shape::{Given, Shape};
 use super::shred::Step;
 use crate::indexes::{self, Occurring, Trust, canonical};
 use crate::source::Interrupt;
 use crate::store::pass::Keeper;
 use crate::store::statistics::Learner;
-use crate::store::{Error, Rows};
-use crate::table::{Column, IndexForm, IndexKind, Table};
+use crate::store::{Error, Hints, Rows, ValueSet};
+use crate::table::{Column, IndexForm, IndexKind};
 
 /// Labels of categories that become a dictionary at most; beyond, they are looked up and stand as they are.
 const MOST_LABELS: u64 = 1 << 24;
@@ -35,7 +34,7 @@ pub struct ParquetColumn {
     pub(super) path: String,
     /// Its rows.
     pub(super) rows: Arc<dyn Rows>,
-    /// What the stored type tells.
+    /// What they tell of their values.
     hints: Hints,
     /// Labels of its categories.
     labels: Option<Arc<dyn Rows>>,
@@ -56,15 +55,9 @@ impl ParquetColumn {
     ///
     /// # Errors
     /// Why it has no place in a Parquet file.
-    pub fn new(table: &Table, column: &Column) -> Result<Self, String> {
+    pub fn new(column: &Column) -> Result<Self, String> {
         let rows = column.rows.as_ref().map_err(Clone::clone)?.clone();
-        let mut hints = column.storage.as_ref().map(|storage| Hints::of(&storage.datatype)).unwrap_or_default();
-        let mut labels = None;
-        if let Some(set) = column.categories.and_then(|at| table.categories.get(at)) {
-            labels = set.labels.as_ref().ok().filter(|labels| labels.len() <= MOST_LABELS).cloned();
-            // What the codes' type tells is about codes.
-            hints = Hints { ordered: set.ordered == Some(true), ..Hints::default() };
-        }
+        let hints = rows.hints();
         let texts = [
             ("units", &column.units),
             ("units_vocabulary", &column.units_vocabulary),
@@ -75,16 +68,16 @@ impl ParquetColumn {
         let column = Self {
             name,
             path: column.path.clone(),
+            labels: labels(&hints),
             rows,
             hints,
-            labels,
             is_label: column.is_label,
             learner: None,
             bitmap: None,
             keeper: None,
             notes,
         };
-        column.shape(&column.name, &column.hints)?;
+        column.shape(&column.name, Given::default())?;
         Ok(column)
     }
 
@@ -96,8 +89,8 @@ impl ParquetColumn {
             name,
             path,
             rows,
+            labels: labels(&hints),
             hints,
-            labels: None,
             is_label: false,
             learner: None,
             bitmap: None,
@@ -156,13 +149,13 @@ impl ParquetColumn {
         Self { keeper: Some(keeper), ..self }
     }
 
-    fn shape(&self, name: &str, hints: &Hints) -> Result<Shape, String> {
-        Shape::new(name, self.rows.data_type(), self.rows.nullable(), hints)
+    fn shape(&self, name: &str, given: Given) -> Result<Shape, String> {
+        Shape::new(name, self.rows.data_type(), self.rows.nullable(), &self.hints, given)
     }
 
     /// Number of leaf columns.
     fn leaves(&self) -> usize {
-        self.shape(&self.name, &self.hints).map_or(0, |shape| shape.leaves().len())
+        self.shape(&self.name, Given::default()).map_or(0, |shape| shape.leaves().len())
     }
 
     /// Whether its leaves are known only when its labels are read.
@@ -217,11 +210,11 @@ impl Leaves {
         let mut fields = Vec::with_capacity(columns.len());
         let names = unique(columns.iter().map(|column| column.name.as_str()));
         for (position, (column, name)) in columns.iter().zip(&names).enumerate() {
-            let mut hints = Hints { row_group: Some(groups.per_group), ..column.hints.clone() };
+            let mut given = Given { row_group: Some(groups.per_group), labels: None };
             if let Some(rows) = column.labels.as_ref().filter(|_| labels) {
-                hints.labels = Some(read_labels(rows, interrupt)?);
+                given.labels = Some(read_labels(rows, interrupt)?);
             }
-            let shape = column.shape(name, &hints).map_err(|reason| column.unsupported(reason))?;
+            let shape = column.shape(name, given).map_err(|reason| column.unsupported(reason))?;
             leaves.extend(shape.leaves().iter().map(|leaf| PreparedLeaf::new(&groups, position, leaf.clone())));
             fields.push(shape.field().clone());
         }
@@ -301,6 +294,14 @@ fn labels_of(codes: &ArrayRef, mut body: &[u8]) -> Vec<Option<Vec<u8>>> {
         }
     });
     labels
+}
+
+/// The labels of a column of categories, unless they are too many for a dictionary.
+fn labels(hints: &Hints) -> Option<Arc<dyn Rows>> {
+    match &hints.innermost().values {
+        Some(ValueSet::Categories { labels, .. }) if labels.len() <= MOST_LABELS => Some(labels.clone()),
+        _ => None,
+    }
 }
 
 fn read_labels(labels: &Arc<dyn Rows>, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

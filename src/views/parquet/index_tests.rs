@@ -12,8 +12,8 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use parquet::file::properties::WriterProperties;
 
-use super::hints::Hints;
 use super::tests::{assert_ranges, bytes, column, learnt, read, view};
+use crate::store::{Hints, TextLength};
 
 /// Rows of a page of the columns here, two to a row group.
 const PAGE: usize = 65_536;
@@ -73,7 +73,7 @@ fn of(all: &[(&str, ArrayRef, Hints)], known: bool) -> Vec<u8> {
 fn it_says_what_a_native_index_says() {
     let rows = 5 * PAGE + 1000;
     let words = |row: usize| (!row.is_multiple_of(11)).then(|| format!("{:06}", rows - row));
-    let bounded = Hints { longest_text: Some(6), ..Hints::default() };
+    let bounded = Hints { texts: TextLength::Shown(6), ..Hints::default() };
     let columns: Vec<(&str, ArrayRef, Hints)> = vec![
         (
             "rising",
@@ -179,7 +179,7 @@ fn pages_within_a_block_have_its_bounds() {
     let rows = 2 * PAGE + PAGE / 2;
     let text = |row: usize, missing: usize| (row % PAGE >= missing).then(|| format!("{:024}", row % PAGE));
     let texts = |missing| (0..rows).map(|row| text(row, missing)).collect::<LargeStringArray>();
-    let hints = Hints { longest_text: Some(24), ..Hints::default() };
+    let hints = Hints { texts: TextLength::Shown(24), ..Hints::default() };
     let columns: [(&str, ArrayRef, Hints); 3] = [
         ("some", Arc::new(texts(PAGE / 2 - 1)), hints.clone()),
         // Whether the first page has a value is not known.

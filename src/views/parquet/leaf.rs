@@ -290,19 +290,19 @@ fn body(bytes: Option<u64>, shredded: &Shredded) -> Result<Body, String> {
 mod tests {
     use arrow_array::{DictionaryArray, Int64Array, LargeStringArray};
 
-    use super::super::hints::Hints;
-    use super::super::shape::Shape;
+    use super::super::shape::{Given, Shape};
     use super::*;
+    use crate::store::Hints;
 
     #[test]
     fn keys_as_bytes_make_the_same_page() {
         let labels: ArrayRef = Arc::new(LargeStringArray::from_iter_values((0..256).map(|label| label.to_string())));
-        let hints = Hints { labels: Some(labels.clone()), ..Hints::default() };
+        let given = Given { labels: Some(labels.clone()), row_group: None };
         for (count, nullable) in [(0, true), (1, true), (1000, true), (1003, false)] {
             let bytes: Vec<u8> = (0..count).map(|row: u32| (row * 7) as u8).collect();
             let keys = Int64Array::from_iter_values(bytes.iter().map(|key| i64::from(*key)));
             let array: ArrayRef = Arc::new(DictionaryArray::new(keys, labels.clone()));
-            let shape = Shape::new("x", array.data_type(), nullable, &hints).unwrap();
+            let shape = Shape::new("x", array.data_type(), nullable, &Hints::default(), given.clone()).unwrap();
             let [leaf] = shape.leaves() else { panic!("one leaf") };
             assert!(leaf.takes_byte_keys());
             let (mut by_array, mut by_bytes) = (vec![1], vec![1]);

@@ -39,7 +39,6 @@ mod columns;
 mod dictionary;
 mod filters;
 mod footer;
-mod hints;
 #[cfg(test)]
 mod index_tests;
 mod keys;

@@ -2,21 +2,30 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, LargeStringArray};
 use arrow_schema::{DataType, Field, Fields};
 
 use super::dictionary::Dictionary;
-use super::hints::Hints;
 use super::leaf::{Encoding, Leaf, Physical, Values};
 use super::plain::cell_width;
 use super::shred::{MOST_ENTRIES, Node, Step};
+use crate::store::{Hints, ValueSet};
 
 /// How deep compounds, arrays and lists may be nested. Levels stay below 256.
 const MOST_DEEP: usize = 64;
 
 /// Most bytes of a row in a page, which counts its bytes in 31 bits.
 const MOST_ROW: u64 = 1 << 30;
+
+/// What is known of a column beside its rows' own hints.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Given {
+    /// The labels of its categories, where they were read.
+    pub labels: Option<ArrayRef>,
+    /// Rows of a row group, each of which repeats the dictionary.
+    pub row_group: Option<u64>,
+}
 
 /// How a column is mapped to the leaves of a Parquet schema.
 #[derive(Clone, Debug)]
@@ -33,9 +42,9 @@ impl Shape {
     ///
     /// # Errors
     /// Why the column has no Parquet file.
-    pub fn new(name: &str, data_type: &DataType, nullable: bool, hints: &Hints) -> Result<Self, String> {
+    pub fn new(name: &str, data_type: &DataType, nullable: bool, hints: &Hints, given: Given) -> Result<Self, String> {
         let mut leaves = Vec::new();
-        let way = Way { path: Vec::new(), nodes: Vec::new() };
+        let way = Way { path: Vec::new(), nodes: Vec::new(), given };
         let field = way.follow(name, data_type, nullable, hints, &mut leaves)?;
         for leaf in &leaves {
             let row = leaf.entries_of_row().map_or(1, |entries| entries);
@@ -68,6 +77,7 @@ impl Shape {
 struct Way {
     path: Vec<String>,
     nodes: Vec<Node>,
+    given: Given,
 }
 
 impl Way {
@@ -84,6 +94,8 @@ impl Way {
             return Err(format!("nested more than {MOST_DEEP} deep"));
         }
         let here = self.to(&[name], nullable, Step::Value);
+        let unknown = Hints::default();
+        let items = hints.items.as_deref().unwrap_or(&unknown);
         match data_type {
             DataType::Struct(fields) => {
                 let fields = here.fields(fields, nullable, hints, leaves)?;
@@ -94,7 +106,7 @@ impl Way {
                 let most = most.ok_or("an array without elements")?;
                 let way = self.to(&[name, "list"], nullable, Step::FixedList(most));
                 let missing = element.is_nullable() && can_be_missing(element.data_type());
-                let element = way.follow("element", element.data_type(), missing, hints, leaves)?;
+                let element = way.follow("element", element.data_type(), missing, items, leaves)?;
                 let element = Arc::new(element);
                 // Where a row may have no array at all, pyarrow (up to 14; in a compound, also 26) finds one of length 0
                 // and refuses the file.
@@ -106,7 +118,7 @@ impl Way {
             }
             DataType::LargeList(element) => {
                 let way = self.to(&[name, "list"], nullable, Step::List);
-                let element = way.follow("element", element.data_type(), element.is_nullable(), hints, leaves)?;
+                let element = way.follow("element", element.data_type(), element.is_nullable(), items, leaves)?;
                 Ok(Field::new(name, DataType::List(Arc::new(element)), nullable))
             }
             _ => {
@@ -114,7 +126,8 @@ impl Way {
                 leaves.push(leaf);
                 let is_dictionary = matches!(seen, DataType::Dictionary(..));
                 let field = Field::new(name, seen, nullable);
-                Ok(if is_dictionary { field.with_dict_is_ordered(hints.ordered) } else { field })
+                let ordered = matches!(hints.values, Some(ValueSet::Categories { ordered: true, .. }));
+                Ok(if is_dictionary { field.with_dict_is_ordered(ordered) } else { field })
             }
         }
     }
@@ -161,16 +174,15 @@ impl Way {
         let codes = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let mut looked_up = false;
         let (physical, values, seen) = match data_type {
-            DataType::LargeUtf8 => text(Values::Texts(hints.longest_text)),
+            DataType::LargeUtf8 => text(Values::Texts(hints.texts.slot())),
             DataType::Dictionary(key, labels) => match (key.as_ref(), labels.as_ref()) {
                 (DataType::Int32, DataType::LargeUtf8) => {
-                    let names = hints.labels.as_ref().and_then(Dictionary::names);
-                    let values = names.map(|names| Values::Indices(Arc::new(names)));
-                    (Physical::ByteArray, values.unwrap_or(Values::Texts(hints.longest_text)), codes())
+                    let values = names(hints).map(|names| Values::Indices(Arc::new(names)));
+                    (Physical::ByteArray, values.unwrap_or(Values::Texts(hints.texts.slot())), codes())
                 }
-                (DataType::Int64, DataType::LargeUtf8) => match categories(hints) {
+                (DataType::Int64, DataType::LargeUtf8) => match categories(&self.given) {
                     Some(dictionary) => (Physical::ByteArray, Values::Indices(Arc::new(dictionary)), codes()),
-                    None => text(Values::Texts(hints.labels.as_ref().and_then(longest).or(hints.longest_text))),
+                    None => text(Values::Texts(self.given.labels.as_ref().and_then(longest))),
                 },
                 (DataType::Int32 | DataType::Int64, labels) => {
                     looked_up = true;
@@ -245,11 +257,23 @@ fn fixed(data_type: &DataType) -> Option<(Physical, Values, DataType)> {
     Some((physical, Values::Cells(cell_width(data_type)?), seen.clone()))
 }
 
+/// The dictionary of an enumeration of one byte. Codes are decoded even where they are the indices of a page: one without
+/// a name is to be counted.
+fn names(hints: &Hints) -> Option<Dictionary> {
+    let Some(ValueSet::Names(names)) = &hints.values else { return None };
+    let bytes = names.is_of_one_byte().then_some(0..=u8::MAX)?;
+    let least = *names.codes().start();
+    // A byte from 128 on is a negative code, where there are such.
+    let code = |byte| if least < 0 { i128::from(byte as i8) } else { i128::from(byte) };
+    let shown: Vec<String> = bytes.map(|byte| names.shown(code(byte))).collect();
+    Dictionary::names(&(Arc::new(LargeStringArray::from(shown)) as ArrayRef))
+}
+
 /// The dictionary of categories, unless plain texts take less.
-fn categories(hints: &Hints) -> Option<Dictionary> {
-    let labels = hints.labels.as_ref()?;
+fn categories(given: &Given) -> Option<Dictionary> {
+    let labels = given.labels.as_ref()?;
     let dictionary = Dictionary::categories(labels)?;
-    let texts = hints.row_group.and_then(|rows| rows.checked_mul(longest(labels)?.checked_add(4)?));
+    let texts = given.row_group.and_then(|rows| rows.checked_mul(longest(labels)?.checked_add(4)?));
     texts.is_none_or(|texts| dictionary.body().len() as u64 <= texts).then_some(dictionary)
 }
 

@@ -19,13 +19,12 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
 
 use super::columns::ParquetColumn;
-use super::hints::Hints;
 use super::view::ParquetView;
 use crate::catalogue::ObjectId;
 use crate::source::{Interrupt, Interrupted};
-use crate::store::Error;
 use crate::store::memory::{Endless, Memory};
 use crate::store::statistics::Learner;
+use crate::store::{Error, Hints, TextLength, ValueSet};
 use crate::views::rendered::BlockCache;
 use crate::views::{Effort, Size, View};
 
@@ -36,6 +35,12 @@ pub(super) fn column(name: &str, array: impl Array + 'static, hints: Hints) -> P
 
 fn rows(name: &str, memory: Memory, hints: Hints) -> ParquetColumn {
     ParquetColumn::of(name, Arc::new(memory), hints)
+}
+
+/// What categories with these labels tell.
+pub(super) fn labelled(labels: ArrayRef) -> Hints {
+    let values = ValueSet::Categories { labels: Arc::new(Memory::new(labels)), ordered: false };
+    Hints { values: Some(values), ..Hints::default() }
 }
 
 /// A learner that has seen an array of a column.
@@ -116,12 +121,12 @@ fn values_of_many_types() {
         column(
             "text",
             LargeStringArray::from(vec![Some("a"), None, Some("")]),
-            Hints { longest_text: Some(9), ..Hints::default() },
+            Hints { texts: TextLength::Shown(9), ..Hints::default() },
         ),
         column("free", LargeStringArray::from(vec!["Grüße", "", "x"]), Hints::default()),
         column("list", list, Hints::default()),
         column("array", array, Hints::default()),
-        column("kind", categories, Hints { labels: Some(labels), ..Hints::default() }),
+        column("kind", categories, labelled(labels)),
     ]);
     let all = bytes(&view);
     let batch = read(&all);
@@ -153,7 +158,7 @@ fn values_of_many_types() {
 #[test]
 fn no_row_is_a_file_without_row_groups() {
     for free in [false, true] {
-        let text = Hints { longest_text: (!free).then_some(4), ..Hints::default() };
+        let text = Hints { texts: if free { TextLength::Unknown } else { TextLength::Shown(4) }, ..Hints::default() };
         let view = view(vec![
             column("x", Int64Array::from(Vec::<i64>::new()), Hints::default()),
             column("s", LargeStringArray::from(Vec::<&str>::new()), text),
@@ -362,7 +367,7 @@ proptest! {
         let numbers: Vec<Option<i64>> = values.iter().map(|(_, number, _)| *number).collect();
         let flags: Vec<bool> = values.iter().map(|(_, _, flag)| *flag).collect();
         let nullable = |array: ArrayRef| Memory::new(array).nullable(true);
-        let bounded = Hints { longest_text: Some(36), ..Hints::default() };
+        let bounded = Hints { texts: TextLength::Shown(36), ..Hints::default() };
         let view = view(vec![
             rows("t", nullable(Arc::new(LargeStringArray::from(texts.clone()))), bounded),
             rows("u", nullable(Arc::new(LargeStringArray::from(texts.clone()))), Hints::default()),

@@ -13,12 +13,19 @@ use half::f16;
 use super::read_back;
 use super::tree::{Tree, rows};
 use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Member, Padding};
-use crate::views::parquet::hints::Hints;
+use crate::store::memory::Memory;
+use crate::store::{Hints, TextLength, ValueSet};
 use crate::views::parquet::leaf::{Body, Encoding, Leaf};
-use crate::views::parquet::shape::Shape;
+use crate::views::parquet::shape::{Given, Shape};
 
 fn shape(array: &ArrayRef, nullable: bool, hints: &Hints) -> Shape {
-    Shape::new("x", array.data_type(), nullable, hints).unwrap()
+    Shape::new("x", array.data_type(), nullable, hints, Given::default()).unwrap()
+}
+
+/// Of a column of categories with these labels.
+fn shape_with(array: &ArrayRef, labels: &ArrayRef, row_group: Option<u64>) -> Shape {
+    let given = Given { labels: Some(labels.clone()), row_group };
+    Shape::new("x", array.data_type(), true, &Hints::default(), given).unwrap()
 }
 
 fn only(shape: &Shape) -> &Leaf {
@@ -114,9 +121,11 @@ fn categories(keys: Vec<Option<i64>>, labels: &ArrayRef) -> ArrayRef {
 #[test]
 fn categories_have_one_run_whatever_is_null() {
     let labels: ArrayRef = Arc::new(LargeStringArray::from(vec!["a", "bc"]));
-    let hints = Hints { labels: Some(labels.clone()), ordered: true, ..Hints::default() };
     let array = categories(vec![Some(1), None, Some(0)], &labels);
-    let shape = shape(&array, true, &hints);
+    let values = ValueSet::Categories { labels: Arc::new(Memory::new(labels.clone())), ordered: true };
+    let hints = Hints { values: Some(values), ..Hints::default() };
+    let given = Given { labels: Some(labels), row_group: None };
+    let shape = Shape::new("x", array.data_type(), true, &hints, given).unwrap();
     let leaf = only(&shape);
     assert_eq!(leaf.dictionary(), Some((b"\x01\0\0\0a\x02\0\0\0bc".as_slice(), 2)));
     let mut out = Vec::new();
@@ -130,10 +139,9 @@ fn categories_have_one_run_whatever_is_null() {
 fn many_categories_take_wider_indices() {
     for count in [256usize, 257, 65_536, 65_537] {
         let labels: ArrayRef = Arc::new(LargeStringArray::from_iter_values((0..count).map(|i| i.to_string())));
-        let hints = Hints { labels: Some(labels.clone()), ..Hints::default() };
         let keys = [0, count as i64 - 1, 255];
         let array = categories(keys.map(Some).to_vec(), &labels);
-        let shape = shape(&array, true, &hints);
+        let shape = shape_with(&array, &labels, None);
         let width = if count <= 256 {
             1
         } else if count <= 65_536 {
@@ -150,9 +158,8 @@ fn many_categories_take_wider_indices() {
 #[test]
 fn labels_that_repeat_or_are_missing_are_kept_out_of_the_dictionary() {
     let labels: ArrayRef = Arc::new(LargeStringArray::from(vec![Some("a"), None, Some("b"), Some("a")]));
-    let hints = Hints { labels: Some(labels.clone()), ..Hints::default() };
     let array = categories(vec![Some(0), Some(1), Some(2), Some(3), None], &labels);
-    let shape = shape(&array, true, &hints);
+    let shape = shape_with(&array, &labels, None);
     assert_eq!(only(&shape).dictionary().unwrap().1, 2);
     let expected = [Tree::text("a"), Tree::Null, Tree::text("b"), Tree::text("a"), Tree::Null];
     assert_eq!(rows(&read_back(&shape, &[array])), expected);
@@ -163,9 +170,9 @@ fn categories_without_a_dictionary_are_plain() {
     // Two labels of 3 bytes, 7 each in a page: one row's text takes 7, so that two are more than one row group needs.
     let labels: ArrayRef = Arc::new(LargeStringArray::from(vec!["abc", "def"]));
     let array = categories(vec![Some(1), None], &labels);
-    let of = |row_group| Hints { labels: Some(labels.clone()), row_group: Some(row_group), ..Hints::default() };
-    assert_eq!(only(&shape(&array, true, &of(2))).encoding, Encoding::Dictionary);
-    let shape_of_one = shape(&array, true, &of(1));
+    let of = |row_group| shape_with(&array, &labels, Some(row_group));
+    assert_eq!(only(&of(2)).encoding, Encoding::Dictionary);
+    let shape_of_one = of(1);
     assert_eq!(only(&shape_of_one).encoding, Encoding::Plain);
     assert_eq!(only(&shape_of_one).most_body(2), Some(4 + 2 + 14));
     assert_eq!(rows(&read_back(&shape_of_one, std::slice::from_ref(&array))), [Tree::text("def"), Tree::Null]);
@@ -175,17 +182,15 @@ fn categories_without_a_dictionary_are_plain() {
     assert_eq!(rows(&read_back(&shape_of_none, &[array])), [Tree::text("def"), Tree::Null]);
     // No labels at all.
     let labels: ArrayRef = Arc::new(LargeStringArray::from(Vec::<&str>::new()));
-    let hints = Hints { labels: Some(labels.clone()), ..Hints::default() };
     let array = categories(vec![None, None], &labels);
-    assert_eq!(rows(&read_back(&shape(&array, true, &hints), &[array])), [Tree::Null, Tree::Null]);
+    assert_eq!(rows(&read_back(&shape_with(&array, &labels, None), &[array])), [Tree::Null, Tree::Null]);
 }
 
 #[test]
 fn labels_that_are_numbers_stand_as_numbers() {
     let labels: ArrayRef = Arc::new(Float64Array::from(vec![Some(2.5), None, Some(-1.0)]));
-    let hints = Hints { labels: Some(labels.clone()), ..Hints::default() };
     let array = categories(vec![Some(2), Some(1), None, Some(0)], &labels);
-    let shape_of_doubles = shape(&array, true, &hints);
+    let shape_of_doubles = shape_with(&array, &labels, None);
     assert_eq!(*shape_of_doubles.field().data_type(), DataType::Float64);
     let expected = [Tree::float(-1.0), Tree::Null, Tree::Null, Tree::float(2.5)];
     assert_eq!(rows(&read_back(&shape_of_doubles, &[array])), expected);
@@ -249,9 +254,9 @@ fn a_wider_enumeration_is_text_of_bounded_length() {
     assert_eq!(only(&shape_of_short).most_body(2), Some(30));
     assert_eq!(rows(&read_back(&shape_of_short, &[array])), [Tree::text("RED"), Tree::text("-2147483648")]);
     let hints = Hints::of(&enumeration(2, false, &[("a longer name", 0)]));
-    assert_eq!(hints.longest_text, Some(13));
+    assert_eq!(hints.texts, TextLength::Shown(13));
     let hints = Hints::of(&enumeration(2, false, &[("short", 0)]));
-    assert_eq!(hints.longest_text, Some(5));
+    assert_eq!(hints.texts, TextLength::Shown(5));
 }
 
 #[test]
@@ -288,8 +293,7 @@ fn every_pattern_of_nulls_reads_back() {
             categories((0..len).map(|row| of(row).map(|row| row as i64 % 300)).collect(), &labels),
         ];
         for array in columns {
-            let hints = Hints { labels: Some(labels.clone()), ..Hints::default() };
-            let shape = shape(&array, true, &hints);
+            let shape = shape_with(&array, &labels, None);
             for offset in [0, 1, 7] {
                 let array = array.slice(offset.min(len), len.saturating_sub(offset));
                 let kind = array.data_type();
@@ -309,7 +313,7 @@ fn stored_bytes_are_told_where_they_are_the_cells() {
         Hints::of(&Datatype { size, class: Class::Integer { signed: true, order, precision, offset: 0 } })
     };
     let stored = |data_type, nullable, hints: &Hints| {
-        let shape = Shape::new("x", &data_type, nullable, hints).unwrap();
+        let shape = Shape::new("x", &data_type, nullable, hints, Given::default()).unwrap();
         only(&shape).stored
     };
     assert!(stored(DataType::Int32, false, &integer(4, ByteOrder::Little, 32)));
@@ -324,7 +328,9 @@ fn stored_bytes_are_told_where_they_are_the_cells() {
 
 #[test]
 fn what_does_not_fit_is_an_error_and_no_panic() {
-    let leaf = |data_type| Shape::new("x", &data_type, false, &Hints::default()).unwrap().leaves()[0].clone();
+    let leaf = |data_type| {
+        Shape::new("x", &data_type, false, &Hints::default(), Given::default()).unwrap().leaves()[0].clone()
+    };
     let fails = |leaf: &Leaf, array: ArrayRef| {
         assert!(leaf.append(&array, &mut Vec::new()).is_err(), "{array:?}");
     };
@@ -341,7 +347,7 @@ fn what_does_not_fit_is_an_error_and_no_panic() {
         (DataType::Struct(arrow_schema::Fields::empty()), "a compound without fields"),
         (DataType::Date32, "no place"),
     ] {
-        let why = Shape::new("x", &data_type, false, &Hints::default()).unwrap_err();
+        let why = Shape::new("x", &data_type, false, &Hints::default(), Given::default()).unwrap_err();
         assert!(why.contains(word), "{why}");
     }
 }

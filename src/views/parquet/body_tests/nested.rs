@@ -2,22 +2,26 @@
 
 use std::sync::Arc;
 
+use arrow_array::types::Int32Type;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, FixedSizeListArray, Float32Array, Float64Array, Int32Array, LargeListArray,
-    LargeStringArray, StructArray,
+    Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Float32Array, Float64Array, Int32Array,
+    LargeListArray, LargeStringArray, StructArray, UInt64Array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use super::read_back;
 use super::tree::rows;
-use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Field as StoredField, FloatFormat, Padding};
-use crate::views::parquet::hints::Hints;
+use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Field as StoredField, FloatFormat, Member, Padding};
+use crate::source::Interrupt;
+use crate::store::memory::Memory;
+use crate::store::{Hints, Rows};
+use crate::table::ListRows;
 use crate::views::parquet::leaf::{Body, Leaf};
-use crate::views::parquet::shape::Shape;
+use crate::views::parquet::shape::{Given, Shape};
 
 fn shape(array: &ArrayRef, nullable: bool) -> Shape {
-    Shape::new("x", array.data_type(), nullable, &Hints::default()).unwrap()
+    Shape::new("x", array.data_type(), nullable, &Hints::default(), Given::default()).unwrap()
 }
 
 fn body(leaf: &Leaf, array: &ArrayRef) -> Vec<u8> {
@@ -114,10 +118,40 @@ fn the_documents_of_the_dremel_paper() {
 }
 
 #[test]
+fn lists_of_an_enumeration_have_its_dictionary() {
+    // [RED, 5], [], null, [GREEN, null].
+    let keys = Int32Array::from(vec![Some(0), Some(2), Some(1), None]);
+    let names = LargeStringArray::from(vec!["RED", "GREEN", "5"]);
+    let values: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(names)).unwrap());
+    let member = |name: &str, value| Member { name: name.into(), value };
+    let class = Class::Integer { signed: true, order: ByteOrder::Little, precision: 8, offset: 0 };
+    let members = vec![member("RED", 0), member("GREEN", -1)];
+    let class = Class::Enum { base: Box::new(Datatype { size: 1, class }), members };
+    let values = Arc::new(Memory::new(values).hinted(Hints::of(&Datatype { size: 1, class })));
+    let offsets = Arc::new(Memory::new(Arc::new(UInt64Array::from(vec![0, 2, 2, 2, 4]))));
+    let mask: Arc<dyn Rows> = Arc::new(Memory::new(Arc::new(BooleanArray::from(vec![true, true, false, true]))));
+    let lists = ListRows::new("/t/x".into(), offsets, values, Some(mask), 4, Arc::default());
+
+    let shape = Shape::new("x", lists.data_type(), true, &lists.hints(), Given::default()).unwrap();
+    let array = lists.array(0..4, &Interrupt::new()).unwrap();
+    let leaf = &shape.leaves()[0];
+    assert_eq!(leaf.dictionary().map(|(_, entries)| entries), Some(256));
+    // Repetition 0 1 0 0 0 1, definition 3 3 1 0 3 2. Indices of 8 bits in one group of 8: the codes 0, 5, -1, as if no
+    // value were missing.
+    let mut expected = b"\x02\0\0\0\x03\x22\x03\0\0\0\x03\x1f\x0b".to_vec();
+    expected.extend([8, 3, 0, 5, 255, 0, 0, 0, 0, 0]);
+    assert_eq!(body(leaf, &array), expected);
+    assert_eq!(rows(&read_back(&shape, std::slice::from_ref(&array))), rows(&array));
+    let DataType::List(element) = shape.field().data_type() else { panic!("no list") };
+    assert!(matches!(element.data_type(), DataType::Dictionary(..)));
+}
+
+#[test]
 fn arrays_have_constant_levels_and_each_row_its_place() {
     let array = arrays(Arc::new(Float32Array::from(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])), 3, None);
-    let hints = Hints { stored: true, ..Hints::default() };
-    let shape = Shape::new("x", array.data_type(), false, &hints).unwrap();
+    let items = Some(Box::new(Hints { stored: true, ..Hints::default() }));
+    let hints = Hints { stored: true, items, ..Hints::default() };
+    let shape = Shape::new("x", array.data_type(), false, &hints, Given::default()).unwrap();
     let leaf = &shape.leaves()[0];
     assert_eq!((leaf.max_definition, leaf.max_repetition), (1, 1));
     // Repetition 0 1 1 0 1 1; definition six times 1.
@@ -204,7 +238,7 @@ fn an_array_that_may_not_be_there_is_seen_as_a_list() {
     let element = |data_type: DataType| Arc::new(Field::new("element", data_type, false));
     let array = DataType::FixedSizeList(item(&DataType::Int32, true), 2);
     let of = |data_type: &DataType, nullable| {
-        let shape = Shape::new("x", data_type, nullable, &Hints::default()).unwrap();
+        let shape = Shape::new("x", data_type, nullable, &Hints::default(), Given::default()).unwrap();
         shape.field().data_type().clone()
     };
     let (fixed, list) =
@@ -232,19 +266,19 @@ fn hints_reach_the_fields_of_compounds_and_the_elements_of_arrays() {
     let texts = DataType::FixedSizeList(item(&DataType::LargeUtf8, true), 2);
     let data_type =
         DataType::Struct(vec![Field::new("s", texts, true), Field::new("f", DataType::Float32, true)].into());
-    let shape = Shape::new("x", &data_type, false, &hints).unwrap();
+    let shape = Shape::new("x", &data_type, false, &hints, Given::default()).unwrap();
     // 10 rows: 20 texts of at most 9 bytes; repetition of 1 bit; definition (list, null) of 2 bits.
     assert_eq!(shape.leaves()[0].most_body(10), Some(20 * 13 + (4 + 1 + 3) + (4 + 1 + 6)));
     // A field's bytes do not lie together.
     assert!(!shape.leaves()[1].stored);
     let hints = Hints::of(&array(float(ByteOrder::Little)));
     let floats = DataType::FixedSizeList(item(&DataType::Float32, true), 2);
-    assert!(Shape::new("x", &floats, false, &hints).unwrap().leaves()[0].stored);
+    assert!(Shape::new("x", &floats, false, &hints, Given::default()).unwrap().leaves()[0].stored);
 }
 
 #[test]
 fn what_has_no_parquet_says_why() {
-    let no = |data_type: &DataType| Shape::new("x", data_type, true, &Hints::default()).unwrap_err();
+    let no = |data_type: &DataType| Shape::new("x", data_type, true, &Hints::default(), Given::default()).unwrap_err();
     let of =
         |names: &[&str]| DataType::Struct(names.iter().map(|name| Field::new(*name, DataType::Int8, true)).collect());
     assert!(no(&of(&["a", "a"])).contains("\"a\""));

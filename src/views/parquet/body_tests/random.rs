@@ -15,8 +15,8 @@ use proptest::prelude::*;
 
 use super::read_back;
 use super::tree::{Tree, rows};
-use crate::views::parquet::hints::Hints;
-use crate::views::parquet::shape::Shape;
+use crate::store::Hints;
+use crate::views::parquet::shape::{Given, Shape};
 
 /// A type of column.
 #[derive(Clone, Debug)]
@@ -247,8 +247,8 @@ proptest! {
 
     #[test]
     fn every_column_reads_back((kind, nullable, values) in columns(), cut in 0usize..40, with_labels: bool) {
-        let hints = Hints { labels: with_labels.then(labels), ..Hints::default() };
-        let shape = Shape::new("x", &kind.data_type(), nullable, &hints).unwrap();
+        let given = Given { labels: with_labels.then(labels), row_group: None };
+        let shape = Shape::new("x", &kind.data_type(), nullable, &Hints::default(), given).unwrap();
         let array = kind.array(&values);
         let cut = cut.min(values.len());
         // The second page begins within its array. No file has pages without rows.
