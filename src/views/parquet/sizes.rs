@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 
+use super::body::leaf::Leaf;
 use super::columns::{ParquetColumn, Prepared};
 use super::layout::{Groups, Measured, PAGE_BYTES, Page};
-use super::leaf::Leaf;
 use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Measure, Pass, Progress};
 use crate::store::{Error, RowRange};

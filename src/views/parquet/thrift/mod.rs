@@ -4,6 +4,9 @@
 //! needs, and every reader tried takes that. So the length of a footer follows from the number of its entries alone. Nine
 //! groups hold 63 bits, of which zigzag takes one: numbers up to [`LARGEST`] can be written.
 
+pub(super) mod page;
+pub(super) mod schema;
+
 /// The largest 64-bit number that can be written.
 pub(super) const LARGEST: u64 = (1 << 62) - 1;
 

@@ -18,7 +18,7 @@ use super::levels::append_bits;
 
 /// Which values of an array stand in a page.
 #[derive(Debug, PartialEq)]
-pub(super) enum Selection {
+pub(in crate::views::parquet) enum Selection {
     /// All.
     All,
     /// Those whose bit is set; as many bits as values.
@@ -83,7 +83,7 @@ fn outside(start: usize, end: usize, len: usize) -> String {
 }
 
 /// Appends numbers in little-endian order.
-pub(super) fn append_cells<T: ArrowNativeType>(values: &[T], out: &mut Vec<u8>) {
+pub(in crate::views::parquet) fn append_cells<T: ArrowNativeType>(values: &[T], out: &mut Vec<u8>) {
     let from = out.len();
     out.extend_from_slice(values.to_byte_slice());
     if cfg!(target_endian = "big") {
@@ -92,7 +92,11 @@ pub(super) fn append_cells<T: ArrowNativeType>(values: &[T], out: &mut Vec<u8>) 
 }
 
 /// Appends numbers as another type, in little-endian order.
-pub(super) fn append_mapped<T: Copy, U: ArrowNativeType>(values: &[T], map: impl Fn(T) -> U, out: &mut Vec<u8>) {
+pub(in crate::views::parquet) fn append_mapped<T: Copy, U: ArrowNativeType>(
+    values: &[T],
+    map: impl Fn(T) -> U,
+    out: &mut Vec<u8>,
+) {
     for block in values.chunks(256) {
         let mut mapped = [U::default(); 256];
         for (to, from) in mapped.iter_mut().zip(block) {
@@ -103,7 +107,7 @@ pub(super) fn append_mapped<T: Copy, U: ArrowNativeType>(values: &[T], map: impl
 }
 
 /// Bytes of a cell that values of `data_type` are shown as; `None` for those that are not cells.
-pub(super) fn cell_width(data_type: &DataType) -> Option<u64> {
+pub(in crate::views::parquet) fn cell_width(data_type: &DataType) -> Option<u64> {
     match data_type {
         DataType::Int64 | DataType::UInt64 | DataType::Float64 => Some(8),
         // The narrow ones are widened.
@@ -117,7 +121,11 @@ pub(super) fn cell_width(data_type: &DataType) -> Option<u64> {
 ///
 /// # Errors
 /// A type without a PLAIN form here.
-pub(super) fn append_fixed(array: &ArrayRef, selection: &Selection, out: &mut Vec<u8>) -> Result<(), String> {
+pub(in crate::views::parquet) fn append_fixed(
+    array: &ArrayRef,
+    selection: &Selection,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
     fn number<T: ArrowPrimitiveType, U: ArrowNativeType>(
         array: &ArrayRef,
         selection: &Selection,
@@ -263,7 +271,11 @@ fn checked(text: &[u8], longest: Option<u64>) -> Result<u32, String> {
 ///
 /// # Errors
 /// As [`append_texts`].
-pub(super) fn text_bytes(array: &ArrayRef, selection: &Selection, longest: Option<u64>) -> Result<u64, String> {
+pub(in crate::views::parquet) fn text_bytes(
+    array: &ArrayRef,
+    selection: &Selection,
+    longest: Option<u64>,
+) -> Result<u64, String> {
     if let (Some(texts), Selection::All, None) = (array.as_string_opt::<i64>(), selection, longest) {
         let offsets = texts.value_offsets();
         if let (Some(first), Some(last)) = (offsets.first(), offsets.last()) {
@@ -282,7 +294,7 @@ pub(super) fn text_bytes(array: &ArrayRef, selection: &Selection, longest: Optio
 ///
 /// # Errors
 /// A type that is no text; one longer than `longest`.
-pub(super) fn append_texts(
+pub(in crate::views::parquet) fn append_texts(
     array: &ArrayRef,
     selection: &Selection,
     longest: Option<u64>,

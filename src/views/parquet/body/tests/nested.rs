@@ -17,8 +17,8 @@ use crate::source::Interrupt;
 use crate::store::memory::Memory;
 use crate::store::{Hints, Rows};
 use crate::table::ListRows;
-use crate::views::parquet::leaf::{Body, Leaf};
-use crate::views::parquet::shape::{Given, Shape};
+use crate::views::parquet::body::leaf::{Body, Leaf};
+use crate::views::parquet::columns::shape::{Given, Shape};
 
 fn shape(array: &ArrayRef, nullable: bool) -> Shape {
     Shape::new("x", array.data_type(), nullable, &Hints::default(), Given::default()).unwrap()

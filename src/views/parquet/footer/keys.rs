@@ -5,15 +5,16 @@ use std::collections::HashMap;
 use arrow_schema::{Fields, Schema};
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
 
-use super::columns::ParquetColumn;
 use crate::views::pandas;
+use crate::views::parquet::columns::ParquetColumn;
 
 /// Who wrote the file, as engines parse it: `NAME version X (build Y)`. What comes after `build` counts layouts, so that
 /// the same version gives the same bytes everywhere.
-pub(super) const CREATED_BY: &str = concat!("hepfs version ", env!("CARGO_PKG_VERSION"), " (build layout-1)");
+pub(in crate::views::parquet) const CREATED_BY: &str =
+    concat!("hepfs version ", env!("CARGO_PKG_VERSION"), " (build layout-1)");
 
 /// The Arrow schema, row labels for pandas, and what is known of columns: `energy.units`.
-pub(super) fn key_values(columns: &[ParquetColumn], fields: &Fields) -> Vec<(String, String)> {
+pub(in crate::views::parquet) fn key_values(columns: &[ParquetColumn], fields: &Fields) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     let labels = columns.iter().zip(fields).filter(|(column, _)| column.is_label);
     let labels: Vec<&str> = labels.map(|(_, field)| field.name().as_str()).collect();

@@ -20,8 +20,8 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
+use super::super::columns::shape::Shape;
 use super::leaf::{Encoding, Leaf, Physical};
-use super::shape::Shape;
 
 /// The pages of one column chunk.
 struct Chunk(std::collections::VecDeque<Page>);

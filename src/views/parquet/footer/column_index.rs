@@ -6,11 +6,11 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::leaf::Physical;
 use super::summary::plain;
-use super::thrift::{self, Element, PADDING_OVERHEAD, Struct, WIDTH_64, list_header_length, wide_i64};
 use crate::store::RowRange;
 use crate::store::statistics::{GRAIN, Scalar, Statistics};
+use crate::views::parquet::body::leaf::Physical;
+use crate::views::parquet::thrift::{self, Element, PADDING_OVERHEAD, Struct, WIDTH_64, list_header_length, wide_i64};
 
 /// The field that holds padding: none that Parquet knows (its last is 8), and near enough to field 4 for Thrift's short
 /// form.
@@ -23,7 +23,7 @@ const DESCENDING: i32 = 2;
 
 /// What is known of the values of a leaf column.
 #[derive(Debug)]
-pub(super) struct KnownLeaf {
+pub(in crate::views::parquet) struct KnownLeaf {
     pub physical: Physical,
     /// Bytes of a bound at most; 0 for leaves that have none.
     pub bound: usize,
@@ -41,7 +41,7 @@ struct PageValues {
 
 /// The values of the pages of a column chunk.
 #[derive(Debug)]
-pub(super) struct ColumnIndex {
+pub(in crate::views::parquet) struct ColumnIndex {
     physical: Physical,
     pages: Vec<PageValues>,
 }
@@ -140,8 +140,8 @@ impl PageValues {
 mod tests {
     use arrow_array::{ArrayRef, Float32Array, Int32Array};
 
-    use super::super::tests::learnt;
     use super::*;
+    use crate::views::parquet::tests::learnt;
 
     const BLOCK: u64 = 65_536;
 

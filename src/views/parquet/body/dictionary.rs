@@ -18,7 +18,7 @@ const MOST_ENTRIES: u32 = 1 << 24;
 
 /// A dictionary page, and how a value finds its place there.
 #[derive(Debug)]
-pub(super) struct Dictionary {
+pub(in crate::views::parquet) struct Dictionary {
     body: Vec<u8>,
     entries: u32,
     width: Width,

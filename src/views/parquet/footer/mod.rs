@@ -4,21 +4,27 @@
 //! entries under it and nothing else; a footer of 100 MiB is never held in memory. Room for statistics is part of every
 //! entry, whether they are known or not: what is left over is padding in a field that readers skip.
 
+pub(super) mod column_index;
+pub(super) mod filters;
+pub(super) mod keys;
+pub(super) mod page_index;
+pub(super) mod summary;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use parquet::schema::types::SchemaDescriptor;
 
 use super::columns::PreparedLeaf;
-use super::filters::Filters;
 use super::layout::{Chunk, Layout};
-use super::page::Values;
-use super::page_index::{ChunkIndex, PageIndex};
-use super::schema;
-use super::summary::Summary;
+use super::thrift::page::Values;
+use super::thrift::schema;
 use super::thrift::{self, Element, LARGEST, Struct, list_header, small_i32, structure};
 use super::wanted::Wanted;
 use crate::store::statistics::LONGEST_TEXT;
+use filters::Filters;
+use page_index::{ChunkIndex, PageIndex};
+use summary::Summary;
 
 /// The longest footer that is shown: readers hold it in memory several times over.
 pub(super) const LONGEST: u64 = 256 << 20;

@@ -15,8 +15,8 @@ use super::tree::{Tree, rows};
 use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Member, Padding};
 use crate::store::memory::Memory;
 use crate::store::{Hints, TextLength, ValueSet};
-use crate::views::parquet::leaf::{Body, Encoding, Leaf};
-use crate::views::parquet::shape::{Given, Shape};
+use crate::views::parquet::body::leaf::{Body, Encoding, Leaf};
+use crate::views::parquet::columns::shape::{Given, Shape};
 
 fn shape(array: &ArrayRef, nullable: bool, hints: &Hints) -> Shape {
     Shape::new("x", array.data_type(), nullable, hints, Given::default()).unwrap()

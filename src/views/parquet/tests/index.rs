@@ -12,7 +12,7 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use parquet::file::properties::WriterProperties;
 
-use super::tests::{assert_ranges, bytes, column, learnt, read, view};
+use super::{assert_ranges, bytes, column, learnt, read, view};
 use crate::store::{Hints, TextLength};
 
 /// Rows of a page of the columns here, two to a row group.

@@ -6,11 +6,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, LargeStringArray};
 use arrow_schema::{DataType, Field, Fields};
 
-use super::dictionary::Dictionary;
-use super::leaf::{Encoding, Leaf, Physical, Values};
-use super::plain::cell_width;
-use super::shred::{MOST_ENTRIES, Node, Step};
 use crate::store::{Hints, ValueSet};
+use crate::views::parquet::body::dictionary::Dictionary;
+use crate::views::parquet::body::leaf::{Encoding, Leaf, Physical, Values};
+use crate::views::parquet::body::plain::cell_width;
+use crate::views::parquet::body::shred::{MOST_ENTRIES, Node, Step};
 
 /// How deep compounds, arrays and lists may be nested. Levels stay below 256.
 const MOST_DEEP: usize = 64;
@@ -20,7 +20,7 @@ const MOST_ROW: u64 = 1 << 30;
 
 /// What is known of a column beside its rows' own hints.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Given {
+pub(in crate::views::parquet) struct Given {
     /// The labels of its categories, where they were read.
     pub labels: Option<ArrayRef>,
     /// Rows of a row group, each of which repeats the dictionary.
@@ -29,7 +29,7 @@ pub(super) struct Given {
 
 /// How a column is mapped to the leaves of a Parquet schema.
 #[derive(Clone, Debug)]
-pub(super) struct Shape {
+pub(in crate::views::parquet) struct Shape {
     leaves: Vec<Leaf>,
     field: Field,
 }

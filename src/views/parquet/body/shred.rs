@@ -13,7 +13,7 @@ use super::plain::Selection;
 
 /// One step on the way from a column to a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node {
+pub(in crate::views::parquet) struct Node {
     /// Whether the schema says OPTIONAL.
     pub nullable: bool,
     /// Where it goes on.
@@ -22,7 +22,7 @@ pub(super) struct Node {
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(in crate::views::parquet) enum Step {
     /// A struct, in which the leaf is under this field.
     Field(usize),
     /// Lists of this length.
@@ -35,7 +35,7 @@ pub(super) enum Step {
 
 /// The entries of a leaf in a page.
 #[derive(Debug)]
-pub(super) struct Shredded {
+pub(in crate::views::parquet) struct Shredded {
     /// The leaf's array.
     pub values: ArrayRef,
     /// Which of its values stand in the page.
@@ -51,13 +51,13 @@ pub(super) struct Shredded {
 }
 
 /// Most entries of a page: its header has 32 bits, signed, for them.
-pub(super) const MOST_ENTRIES: usize = i32::MAX as usize;
+pub(in crate::views::parquet) const MOST_ENTRIES: usize = i32::MAX as usize;
 
 /// Shreds `column` along `nodes`.
 ///
 /// # Errors
 /// A column that `nodes` do not describe, a null where the schema allows none, or too many entries.
-pub(super) fn shred(nodes: &[Node], column: &ArrayRef) -> Result<Shredded, String> {
+pub(in crate::views::parquet) fn shred(nodes: &[Node], column: &ArrayRef) -> Result<Shredded, String> {
     let (layers, values) = layers(nodes, column)?;
     let repeats = nodes.iter().any(|node| matches!(node.step, Step::FixedList(_) | Step::List));
     let nullable = nodes.iter().filter(|node| node.nullable).count();
@@ -182,7 +182,10 @@ fn entries_of_element(nodes: &[Node], depth: usize) -> Option<usize> {
 ///
 /// # Errors
 /// Too many entries.
-pub(super) fn required_levels(nodes: &[Node], rows: usize) -> Result<(Option<Levels>, Option<Levels>), String> {
+pub(in crate::views::parquet) fn required_levels(
+    nodes: &[Node],
+    rows: usize,
+) -> Result<(Option<Levels>, Option<Levels>), String> {
     let layer = |(depth, node): (usize, &Node)| {
         let kind = match node.step {
             Step::Field(_) => Kind::Field,

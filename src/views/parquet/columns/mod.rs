@@ -1,5 +1,7 @@
 //! The columns of a Parquet file, and what their types make of it before a value is read.
 
+pub(super) mod shape;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -8,19 +10,19 @@ use arrow_schema::{Field, Fields, Schema};
 use parquet::basic::Type;
 use parquet::schema::types::SchemaDescriptor;
 
-use super::filters::LabelsOf;
+use super::body::leaf::{Cells, Encoding, Leaf, Physical};
+use super::body::shred::Step;
+use super::footer::filters::LabelsOf;
 use super::layout::{Bodies, Groups, Slots};
-use super::leaf::{Cells, Encoding, Leaf, Physical};
-use super::page::Values;
-use super::schema;
-use super::shape::{Given, Shape};
-use super::shred::Step;
+use super::thrift::page::Values;
+use super::thrift::schema;
 use crate::indexes::{self, Occurring, Trust, canonical};
 use crate::source::Interrupt;
 use crate::store::pass::Keeper;
 use crate::store::statistics::Learner;
 use crate::store::{Error, Hints, Rows, ValueSet};
 use crate::table::{Column, IndexForm, IndexKind};
+use shape::{Given, Shape};
 
 /// Labels of categories that become a dictionary at most; beyond, they are looked up and stand as they are.
 const MOST_LABELS: u64 = 1 << 24;

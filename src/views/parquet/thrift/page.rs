@@ -1,15 +1,15 @@
 //! Headers of pages: of one length whatever they say, but for the padding.
 
-use super::thrift::{PADDING_OVERHEAD, structure};
+use super::{PADDING_OVERHEAD, structure};
 
 /// Bytes of the header of a data page without padding.
-pub(super) const DATA_HEADER: u64 = 45;
+pub(in crate::views::parquet) const DATA_HEADER: u64 = 45;
 
 /// Bytes of the header of a data page that can take padding, without it.
-pub(super) const PADDED_HEADER: u64 = DATA_HEADER + PADDING_OVERHEAD;
+pub(in crate::views::parquet) const PADDED_HEADER: u64 = DATA_HEADER + PADDING_OVERHEAD;
 
 /// Bytes of the header of a dictionary page.
-pub(super) const DICTIONARY_HEADER: u64 = 33;
+pub(in crate::views::parquet) const DICTIONARY_HEADER: u64 = 33;
 
 /// The field of a page header that holds padding: none that Parquet knows (its last is 8), and near enough to field 5 for
 /// Thrift's short form, the only one that all readers know.
@@ -26,7 +26,7 @@ const RLE_DICTIONARY: i32 = 8;
 
 /// How the values of a data page are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Values {
+pub(in crate::views::parquet) enum Values {
     /// One after the other.
     Plain,
     /// As positions in the chunk's dictionary.
@@ -53,7 +53,13 @@ impl Values {
 
 /// Appends the header of a data page (version 1) with `entries` values, nulls among them, in a body of `body` bytes.
 /// `padding` is what a slot has left over. Numbers past 2^31 do not occur: the layout keeps pages shorter.
-pub(super) fn data_header(entries: u32, values: Values, body: u32, padding: Option<usize>, out: &mut Vec<u8>) {
+pub(in crate::views::parquet) fn data_header(
+    entries: u32,
+    values: Values,
+    body: u32,
+    padding: Option<usize>,
+    out: &mut Vec<u8>,
+) {
     structure(out, |header| {
         header.i32(1, DATA_PAGE);
         header.i32(2, body as i32);
@@ -71,7 +77,7 @@ pub(super) fn data_header(entries: u32, values: Values, body: u32, padding: Opti
 }
 
 /// Appends the header of a dictionary page with `entries` values in `body` bytes.
-pub(super) fn dictionary_header(entries: u32, body: u32, out: &mut Vec<u8>) {
+pub(in crate::views::parquet) fn dictionary_header(entries: u32, body: u32, out: &mut Vec<u8>) {
     structure(out, |header| {
         header.i32(1, DICTIONARY_PAGE);
         header.i32(2, body as i32);

@@ -12,7 +12,7 @@ use super::shred::{Node, Shredded, Step, required_levels, shred};
 
 /// How Parquet stores a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Physical {
+pub(in crate::views::parquet) enum Physical {
     /// A bit.
     Boolean,
     /// 32 bits, also for narrower integers.
@@ -31,7 +31,7 @@ pub(super) enum Physical {
 
 /// How the values of a page are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(in crate::views::parquet) enum Encoding {
     /// One after the other.
     Plain,
     /// As indices into a dictionary page.
@@ -40,7 +40,7 @@ pub(super) enum Encoding {
 
 /// Where the values come from and what becomes of them.
 #[derive(Clone, Debug)]
-pub(super) enum Values {
+pub(in crate::views::parquet) enum Values {
     /// Cells of so many bytes.
     Cells(u64),
     /// Bits.
@@ -53,7 +53,7 @@ pub(super) enum Values {
 
 /// A primitive column of the Parquet schema.
 #[derive(Clone, Debug)]
-pub(super) struct Leaf {
+pub(in crate::views::parquet) struct Leaf {
     /// Path in the schema: `["l", "list", "element"]`.
     pub path: Vec<String>,
     /// How a value is stored.
@@ -66,15 +66,15 @@ pub(super) struct Leaf {
     pub encoding: Encoding,
     /// The bytes stored in the file, row after row, are the cells that [`Leaf::cells`] tells of.
     pub stored: bool,
-    pub(super) nodes: Vec<Node>,
-    pub(super) values: Values,
+    pub(in crate::views::parquet) nodes: Vec<Node>,
+    pub(in crate::views::parquet) values: Values,
     /// Categories whose labels are no text: they are looked up and stand as what they are.
-    pub(super) looked_up: bool,
+    pub(in crate::views::parquet) looked_up: bool,
 }
 
 /// The body of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Body {
+pub(in crate::views::parquet) struct Body {
     /// Bytes.
     pub bytes: u64,
     /// Entries (`num_values`): values, nulls and empty lists.
@@ -85,7 +85,7 @@ pub(super) struct Body {
 
 /// A body in which each row has its place: `before`, then `width` bytes for each row, then `after` zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cells {
+pub(in crate::views::parquet) struct Cells {
     /// Levels, and what introduces indices.
     pub before: Vec<u8>,
     /// Bytes of a row.
@@ -96,7 +96,7 @@ pub(super) struct Cells {
 
 impl Leaf {
     /// Entries of a row that is not null, where that is the same for all rows.
-    pub(super) fn entries_of_row(&self) -> Option<u64> {
+    pub(in crate::views::parquet) fn entries_of_row(&self) -> Option<u64> {
         self.nodes.iter().try_fold(1u64, |entries, node| match node.step {
             Step::List => None,
             Step::FixedList(length) => entries.checked_mul(length as u64),
@@ -290,9 +290,9 @@ fn body(bytes: Option<u64>, shredded: &Shredded) -> Result<Body, String> {
 mod tests {
     use arrow_array::{DictionaryArray, Int64Array, LargeStringArray};
 
-    use super::super::shape::{Given, Shape};
     use super::*;
     use crate::store::Hints;
+    use crate::views::parquet::columns::shape::{Given, Shape};
 
     #[test]
     fn keys_as_bytes_make_the_same_page() {

@@ -12,10 +12,10 @@
 use std::sync::{Arc, OnceLock};
 
 use super::column_index::{ColumnIndex, KnownLeaf};
-use super::layout::{Layout, PagePlace};
-use super::thrift::{Element, list_header, list_header_length, structure};
-use super::wanted::Wanted;
 use crate::store::RowRange;
+use crate::views::parquet::layout::{Layout, PagePlace};
+use crate::views::parquet::thrift::{Element, list_header, list_header_length, structure};
+use crate::views::parquet::wanted::Wanted;
 
 /// The longest page index that is shown. Engines that use one read all of it when they open a file, whatever they are
 /// asked for; so much takes them some tenths of a second. It has room for the pages of 150 GB of numbers.
@@ -26,7 +26,7 @@ const LOCATION: u64 = 27;
 
 /// Where the indexes of a column chunk lie: first byte and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct ChunkIndex {
+pub(in crate::views::parquet) struct ChunkIndex {
     pub offsets: (u64, u32),
     /// None where there is no column index.
     pub columns: Option<(u64, u32)>,
@@ -34,7 +34,7 @@ pub(super) struct ChunkIndex {
 
 /// The page index of a file.
 #[derive(Debug)]
-pub(super) struct PageIndex {
+pub(in crate::views::parquet) struct PageIndex {
     layout: Arc<Layout>,
     leaves: Vec<KnownLeaf>,
     /// For each column chunk, row group by row group, where the room of its column index ends.
@@ -186,9 +186,9 @@ fn location(page: &PagePlace, first_row: u64, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::{Groups, LeafSize, Measured, Page, Pages};
-    use super::super::leaf::Physical;
     use super::*;
+    use crate::views::parquet::body::leaf::Physical;
+    use crate::views::parquet::layout::{Groups, LeafSize, Measured, Page, Pages};
 
     /// Pages of 2, 2 and, in a row group of its own, 1 row.
     fn index() -> PageIndex {

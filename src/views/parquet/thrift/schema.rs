@@ -5,18 +5,18 @@ use parquet::arrow::ArrowSchemaConverter;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit};
 use parquet::schema::types::{SchemaDescriptor, Type};
 
-use super::thrift::{Struct, structure};
+use super::{Struct, structure};
 
 /// The Parquet schema of columns with these Arrow types.
 ///
 /// # Errors
 /// Why there is none.
-pub(super) fn convert(schema: &Schema) -> Result<SchemaDescriptor, String> {
+pub(in crate::views::parquet) fn convert(schema: &Schema) -> Result<SchemaDescriptor, String> {
     ArrowSchemaConverter::new().schema_root("schema").convert(schema).map_err(|error| error.to_string())
 }
 
 /// Number of elements that [`write`] appends for a node and what is below it.
-pub(super) fn count(node: &Type) -> usize {
+pub(in crate::views::parquet) fn count(node: &Type) -> usize {
     1 + children(node).iter().map(|child| count(child)).sum::<usize>()
 }
 
@@ -28,7 +28,7 @@ fn children(node: &Type) -> &[parquet::schema::types::TypePtr] {
 }
 
 /// Appends the elements of a node and what is below it, depth first.
-pub(super) fn write(node: &Type, out: &mut Vec<u8>) {
+pub(in crate::views::parquet) fn write(node: &Type, out: &mut Vec<u8>) {
     let info = node.get_basic_info();
     structure(out, |element| {
         if let Type::PrimitiveType { physical_type, type_length, .. } = node {

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use super::read_back;
 use super::tree::{Tree, rows};
 use crate::store::Hints;
-use crate::views::parquet::shape::{Given, Shape};
+use crate::views::parquet::columns::shape::{Given, Shape};
 
 /// A type of column.
 #[derive(Clone, Debug)]

@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use parquet::bloom_filter::Sbbf;
 
-use super::layout::Layout;
-use super::wanted::Wanted;
 use crate::indexes::Occurring;
+use crate::views::parquet::layout::Layout;
+use crate::views::parquet::wanted::Wanted;
 
 /// Bytes of a filter for each label: with so many, less than one in a hundred labels that do not occur seems to.
 const BYTES_OF_LABEL: usize = 2;
 
 /// The labels of a leaf column.
 #[derive(Debug)]
-pub(super) struct LabelsOf {
+pub(in crate::views::parquet) struct LabelsOf {
     /// Its position.
     pub leaf: usize,
     /// Values of its bitmap.
@@ -27,7 +27,7 @@ pub(super) struct LabelsOf {
 
 /// The filters of a file.
 #[derive(Debug)]
-pub(super) struct Filters {
+pub(in crate::views::parquet) struct Filters {
     layout: Arc<Layout>,
     start: u64,
     columns: Vec<LabelsOf>,
@@ -112,8 +112,8 @@ fn bytes_of(filter: &Sbbf) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::{Groups, LeafSize, Measured, Page, Pages};
     use super::*;
+    use crate::views::parquet::layout::{Groups, LeafSize, Measured, Page, Pages};
 
     #[test]
     fn room_holds_what_is_known() {

@@ -12,7 +12,7 @@ const PREFIX: u64 = 4;
 
 /// The levels of a page, one for each entry.
 #[derive(Debug, PartialEq)]
-pub(super) enum Levels {
+pub(in crate::views::parquet) enum Levels {
     /// All of them are one.
     Equal {
         /// The level.
@@ -27,17 +27,17 @@ pub(super) enum Levels {
 }
 
 /// Bits that a level of at most `most` takes.
-pub(super) fn bit_width(most: u16) -> u32 {
+pub(in crate::views::parquet) fn bit_width(most: u16) -> u32 {
     u16::BITS - most.leading_zeros()
 }
 
 /// Largest size of `count` levels of `width` bits with their length; `None` where that overflows.
-pub(super) fn most_bytes(count: u64, width: u32) -> Option<u64> {
+pub(in crate::views::parquet) fn most_bytes(count: u64, width: u32) -> Option<u64> {
     if count == 0 { Some(PREFIX) } else { packed_bytes(count, width)?.checked_add(PREFIX) }
 }
 
 /// Size of `count` equal levels with their length.
-pub(super) fn equal_bytes(count: u64, width: u32) -> Option<u64> {
+pub(in crate::views::parquet) fn equal_bytes(count: u64, width: u32) -> Option<u64> {
     if count == 0 {
         return Some(PREFIX);
     }
@@ -45,13 +45,13 @@ pub(super) fn equal_bytes(count: u64, width: u32) -> Option<u64> {
 }
 
 /// Size of one bit-packed run of `count` values, its header included. Values are packed by eight.
-pub(super) fn packed_bytes(count: u64, width: u32) -> Option<u64> {
+pub(in crate::views::parquet) fn packed_bytes(count: u64, width: u32) -> Option<u64> {
     let groups = count.div_ceil(8);
     groups.checked_mul(u64::from(width))?.checked_add(varint_bytes(groups.checked_mul(2)? | 1))
 }
 
 /// Appends the header of a bit-packed run of `count` values.
-pub(super) fn append_packed_header(count: usize, out: &mut Vec<u8>) {
+pub(in crate::views::parquet) fn append_packed_header(count: usize, out: &mut Vec<u8>) {
     append_varint((count.div_ceil(8) as u64) << 1 | 1, out);
 }
 
@@ -131,7 +131,7 @@ impl Levels {
 }
 
 /// Appends bits, first in the lowest, and zeros up to a whole byte.
-pub(super) fn append_bits(bits: &BooleanBuffer, out: &mut Vec<u8>) {
+pub(in crate::views::parquet) fn append_bits(bits: &BooleanBuffer, out: &mut Vec<u8>) {
     let aligned = bits.sliced();
     let from = out.len();
     out.extend(aligned.as_slice().iter().take(bits.len().div_ceil(8)));

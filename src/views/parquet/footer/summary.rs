@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::layout::Groups;
-use super::leaf::{Leaf, Physical};
 use crate::store::statistics::{self, LONGEST_TEXT, Scalar, Statistics};
+use crate::views::parquet::body::leaf::{Leaf, Physical};
+use crate::views::parquet::layout::Groups;
 
 /// Bytes of a bound of a leaf's values, at most; 0 for leaves that have none.
-pub(super) fn bound(leaf: &Leaf) -> usize {
+pub(in crate::views::parquet) fn bound(leaf: &Leaf) -> usize {
     match leaf.physical {
         // Statistics are of rows: those of a compound or a list say nothing of its parts.
         _ if leaf.path.len() > 1 => 0,
@@ -22,7 +22,7 @@ pub(super) fn bound(leaf: &Leaf) -> usize {
 
 /// What is known of the values of a leaf column in a row group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Summary {
+pub(in crate::views::parquet) struct Summary {
     /// Missing values.
     pub nulls: u64,
     /// The least and the largest value, PLAIN without a length; none where there is no value, or one is NaN, or too long.
@@ -31,7 +31,11 @@ pub(super) struct Summary {
 
 /// The summaries of row groups. Where one of them has values without bounds, none has bounds: DataFusion takes the greatest
 /// of those it finds for the greatest of the column, and a column whose bounds are all one value for a constant.
-pub(super) fn summaries(statistics: &Statistics, groups: &Groups, physical: Physical) -> HashMap<u64, Summary> {
+pub(in crate::views::parquet) fn summaries(
+    statistics: &Statistics,
+    groups: &Groups,
+    physical: Physical,
+) -> HashMap<u64, Summary> {
     let (mut summaries, mut is_bounded) = (HashMap::new(), true);
     for group in 0..groups.count() {
         let known = statistics.over(groups.rows_of(group));
@@ -58,7 +62,7 @@ impl Summary {
 }
 
 /// A value as it stands in a page; `None` where the leaf has no such values.
-pub(super) fn plain(value: &Scalar, physical: Physical) -> Option<Vec<u8>> {
+pub(in crate::views::parquet) fn plain(value: &Scalar, physical: Physical) -> Option<Vec<u8>> {
     Some(match (value, physical) {
         (Scalar::Bool(value), Physical::Boolean) => vec![u8::from(*value)],
         (Scalar::Int(value), Physical::Int32) => i32::try_from(*value).ok()?.to_le_bytes().into(),
@@ -98,7 +102,7 @@ mod tests {
         let groups = Groups { rows: 300_000, per_group: 131_072 };
         let bounds = |odd: Option<f64>| {
             let values = (0..300_000).map(|row| if row / 131_072 == 1 { odd } else { Some(row as f64) });
-            let learner = super::super::tests::learnt(values.collect::<arrow_array::Float64Array>());
+            let learner = crate::views::parquet::tests::learnt(values.collect::<arrow_array::Float64Array>());
             let summaries = summaries(&learner.shown().unwrap(), &groups, Physical::Double);
             [0, 1, 2].map(|group| summaries[&group].bounds.is_some())
         };
