@@ -1,5 +1,6 @@
 //! The columns of a Parquet file, and what their types make of it before a value is read.
 
+mod labels;
 pub(super) mod shape;
 
 use std::collections::{HashMap, HashSet};
@@ -12,17 +13,17 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::body::leaf::{Cells, Encoding, Leaf, Physical};
 use super::body::shred::Step;
-use super::footer::filters::LabelsOf;
 use super::layout::{Bodies, Groups, Slots};
 use super::thrift::page::Values;
 use super::thrift::schema;
-use crate::indexes::{self, Occurring, Trust, canonical};
 use crate::source::Interrupt;
 use crate::store::pass::Keeper;
 use crate::store::statistics::Learner;
 use crate::store::{Error, Hints, Rows, ValueSet};
-use crate::table::{Column, IndexForm, IndexKind};
+use crate::table::{Column, IndexForm};
 use shape::{Given, Shape};
+
+pub(super) use labels::LabelsOf;
 
 /// Labels of categories that become a dictionary at most; beyond, they are looked up and stand as they are.
 const MOST_LABELS: u64 = 1 << 24;
@@ -109,41 +110,6 @@ impl ParquetColumn {
     /// The column with the bitmap of its values, which takes room whether it may be used or not.
     pub fn with_bitmap(self, form: Option<Arc<IndexForm>>, is_used: bool) -> Self {
         Self { bitmap: form.map(|form| (form, is_used)), ..self }
-    }
-
-    /// The labels of a leaf of it as its bitmap knows them. `None` where there are none that get filters, whatever is known of them.
-    ///
-    /// # Errors
-    /// Where the values of a bitmap that was verified cannot be read.
-    pub(super) fn filtered(
-        &self,
-        position: usize,
-        leaf: &Leaf,
-        interrupt: &Interrupt,
-    ) -> Result<Option<LabelsOf>, Error> {
-        let (Some((form, is_used)), Some(labels), Some((body, entries))) =
-            (&self.bitmap, &self.labels, leaf.dictionary())
-        else {
-            return Ok(None);
-        };
-        let IndexKind::Bitmap { values, .. } = &form.kind else { return Ok(None) };
-        // Where labels are equal or missing, codes are no indices of the dictionary.
-        if leaf.path.len() > 1
-            || leaf.physical != Physical::ByteArray
-            || labels.len() != u64::from(entries)
-            || !Occurring::is_gathered(values.len(), form.rows())
-        {
-            return Ok(None);
-        }
-        let facts = if *is_used { indexes::facts(form, Trust::Verify) } else { None };
-        let occurring = facts.and_then(|facts| facts.occurring);
-        let shows = form.file.shows(&format!("{} {:?} filters", form.path, form.objects), occurring.is_some());
-        let known = match occurring.filter(|_| shows) {
-            // Whoever verified the bitmap has read them.
-            Some(occurring) => Some((labels_of(&values.array(0..values.len(), interrupt)?, body), occurring)),
-            None => None,
-        };
-        Ok(Some(LabelsOf { leaf: position, values: values.len() as usize, known }))
     }
 
     /// The column, whose keeper tells it from all others.
@@ -276,26 +242,6 @@ fn unique<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
         name
     };
     names.map(&mut free).collect()
-}
-
-/// The entry of a dictionary page that each code leads to.
-fn labels_of(codes: &ArrayRef, mut body: &[u8]) -> Vec<Option<Vec<u8>>> {
-    let mut entries = Vec::new();
-    while let Some((length, rest)) = body.split_first_chunk() {
-        let Some((text, rest)) = rest.split_at_checked(u32::from_le_bytes(*length) as usize) else { break };
-        entries.push(text);
-        body = rest;
-    }
-    let mut labels = vec![None; codes.len()];
-    canonical::for_each(codes.as_ref(), |row, code| {
-        let mut number = [0; 8];
-        number.iter_mut().zip(code).for_each(|(byte, of_code)| *byte = *of_code);
-        let entry = usize::try_from(u64::from_le_bytes(number)).ok().and_then(|code| entries.get(code));
-        if let Some(label) = labels.get_mut(row) {
-            *label = entry.map(|text| text.to_vec());
-        }
-    });
-    labels
 }
 
 /// The labels of a column of categories, unless they are too many for a dictionary.

@@ -7,23 +7,12 @@ use std::sync::Arc;
 
 use parquet::bloom_filter::Sbbf;
 
-use crate::indexes::Occurring;
+use crate::views::parquet::columns::LabelsOf;
 use crate::views::parquet::layout::Layout;
 use crate::views::parquet::wanted::Wanted;
 
 /// Bytes of a filter for each label: with so many, less than one in a hundred labels that do not occur seems to.
 const BYTES_OF_LABEL: usize = 2;
-
-/// The labels of a leaf column.
-#[derive(Debug)]
-pub(in crate::views::parquet) struct LabelsOf {
-    /// Its position.
-    pub leaf: usize,
-    /// Values of its bitmap.
-    pub values: usize,
-    /// Each value as it stands in the dictionary, if it does, and where it occurs; `None` where it is not known.
-    pub known: Option<(Vec<Option<Vec<u8>>>, Occurring)>,
-}
 
 /// The filters of a file.
 #[derive(Debug)]
@@ -113,6 +102,7 @@ fn bytes_of(filter: &Sbbf) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::indexes::Occurring;
     use crate::views::parquet::layout::{Groups, LeafSize, Measured, Page, Pages};
 
     #[test]
