@@ -25,37 +25,32 @@
 //! | lists, sequences | 64-bit offsets, and the nodes of an item |
 //!
 //! Every batch has the same power of two of rows, the last one fewer. Where no list and no variable-length string is among
-//! the columns, every position is arithmetic; otherwise a pass learns their lengths, for each piece of rows (`lengths`).
+//! the columns, every position is arithmetic; otherwise a pass learns their lengths, for each piece of rows (`learnt`).
 //! Buffers begin at multiples of 64 bytes; values of 64 KiB or more at a multiple of 4 KiB of the file, so that pages of a
 //! memory map are pages of the stored bytes.
 //!
 //! The header of a batch says how many nulls each node has, and readers trust it: a wrong one drops nulls silently. So the
-//! first read of a header counts them, in that batch alone (`nulls`); the size of the file does not depend on it.
+//! first read of a header counts them, in that batch alone (`learnt`); the size of the file does not depend on it.
 //!
 //! | part | what it does |
 //! | --- | --- |
-//! | `plan`, `builder` | from the type of a column to nodes and buffers |
-//! | `dictionary`, `schema`, `message` | labels; schema; messages |
-//! | `table`, `layout` | batches; where buffers lie in them |
-//! | `lengths`, `nulls` | what must be learnt from values, and kept |
+//! | `plan` | from the type of a column to nodes and buffers; labels |
+//! | `message` | messages of the format |
+//! | `table`, `layout` | schema and batches; where buffers lie in them |
+//! | `learnt` | what must be learnt from values, and kept: lengths, nulls |
 //! | `render` | rows to bytes |
 //! | `file`, `view` | where batches lie; the file |
 
-mod builder;
-mod dictionary;
 mod file;
 mod layout;
-mod lengths;
+mod learnt;
 mod message;
-mod nulls;
 mod plan;
 mod render;
-mod schema;
 mod table;
 #[cfg(test)]
 mod tests;
 mod view;
-mod work;
 
 use std::sync::Arc;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef};
 use bstr::{BString, ByteSlice};
 
+use super::cell::style::{Csv, Json, Plain, Style, Txt};
 use super::cell::{Column, Frame, NoText};
 use super::csv::{CsvOptions, Quoted};
-use super::style::{Csv, Json, Plain, Style, Txt};
 use crate::views::json;
 
 /// A format of text files.

@@ -14,10 +14,10 @@ use arrow_schema::{DataType, Field};
 use half::f16;
 use proptest::prelude::*;
 
-use super::super::width;
 use super::super::{CsvOptions, Format, Layout};
 use super::{text, usual, view, whole};
 use crate::source::Interrupt;
+use crate::views::text::width;
 use crate::views::{Effort, Size, View};
 
 fn a<A: Array + 'static>(array: A) -> ArrayRef {

@@ -6,7 +6,7 @@ use arrow_buffer::ArrowNativeType;
 use half::f16;
 
 /// An integer with a decimal text.
-pub(super) trait Integer: ArrowNativeType + itoa::Integer {
+pub(in crate::views::text) trait Integer: ArrowNativeType + itoa::Integer {
     /// Sign and magnitude.
     fn split(self) -> (bool, u64);
 }
@@ -44,7 +44,7 @@ const POWERS: [u64; 20] = {
 
 /// Bytes of the decimal text: the number of bits gives the number of digits, or one too few.
 #[inline]
-pub(super) fn integer_length<T: Integer>(value: T) -> usize {
+pub(in crate::views::text) fn integer_length<T: Integer>(value: T) -> usize {
     let (negative, magnitude) = value.split();
     let bits = 64 - (magnitude | 1).leading_zeros() as usize;
     // 1233 / 4096 is log10(2), near enough for 64 bits; the result is at most 19.
@@ -54,13 +54,13 @@ pub(super) fn integer_length<T: Integer>(value: T) -> usize {
 
 /// Appends the decimal text.
 #[inline]
-pub(super) fn write_integer<T: Integer>(value: T, out: &mut Vec<u8>) {
+pub(in crate::views::text) fn write_integer<T: Integer>(value: T, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// A floating-point number with a shortest text: the fewest digits that read back to the same bits, and of those the
 /// digits nearest to the value. Whole numbers keep a `.0`; very large and very small ones have an exponent.
-pub(super) trait Float: ArrowNativeType {
+pub(in crate::views::text) trait Float: ArrowNativeType {
     /// What [`zmij`] formats.
     type Formatted: zmij::Float;
 

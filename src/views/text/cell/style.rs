@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use crate::views::json;
 
 /// The rules for the text of one value. Implementations have no state; cells are compiled once for each.
-pub(super) trait Style: 'static {
+pub(in crate::views::text) trait Style: 'static {
     /// Whether a byte may not stand in a string as it is.
     fn special(byte: u8) -> bool;
 
@@ -54,16 +54,16 @@ pub(super) trait Style: 'static {
 }
 
 /// A field of RFC 4180.
-pub(super) enum Csv {}
+pub(in crate::views::text) enum Csv {}
 
 /// A line with `\`, LF and CR escaped.
-pub(super) enum Txt {}
+pub(in crate::views::text) enum Txt {}
 
 /// A JSON value.
-pub(super) enum Json {}
+pub(in crate::views::text) enum Json {}
 
 /// A value as it is.
-pub(super) enum Plain {}
+pub(in crate::views::text) enum Plain {}
 
 impl Style for Csv {
     #[inline]

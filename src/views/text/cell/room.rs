@@ -10,11 +10,11 @@ use std::ops::Range;
 const CHUNK_BYTES: usize = 1 << 14;
 
 /// Bytes of the widest store.
-pub(super) const SLACK: usize = 16;
+pub(in crate::views::text) const SLACK: usize = 16;
 
 /// Appends in chunks: `chunk` is called for ranges of `rows`, each with room for `most` bytes a row.
 #[inline]
-pub(super) fn append(
+pub(in crate::views::text) fn append(
     out: &mut Vec<u8>,
     rows: Range<usize>,
     most: usize,
@@ -38,7 +38,7 @@ pub(super) fn append(
 }
 
 /// Room behind the end of a vector, and how much of it is taken.
-pub(super) struct Room<'a> {
+pub(in crate::views::text) struct Room<'a> {
     bytes: &'a mut [u8],
     end: usize,
 }

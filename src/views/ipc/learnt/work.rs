@@ -14,7 +14,7 @@ use crate::store::pass::{cores, spawn};
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// A part of some work, by its number.
-pub(super) type Part = dyn Fn(usize, &Interrupt) -> Result<(), Error> + Send + Sync;
+pub(in crate::views::ipc) type Part = dyn Fn(usize, &Interrupt) -> Result<(), Error> + Send + Sync;
 
 struct Shared {
     parts: usize,
@@ -33,7 +33,7 @@ struct State {
 ///
 /// # Errors
 /// The first one of a part, after which no other part begins.
-pub(super) fn in_parallel(parts: usize, part: &Arc<Part>, interrupt: &Interrupt) -> Result<(), Error> {
+pub(in crate::views::ipc) fn in_parallel(parts: usize, part: &Arc<Part>, interrupt: &Interrupt) -> Result<(), Error> {
     let shared =
         Arc::new(Shared { parts, next: AtomicUsize::new(0), state: Mutex::default(), changed: Condvar::new() });
     for _ in 1..cores().min(parts) {

@@ -1,5 +1,7 @@
 //! What is fixed before any value is read: plans, labels, batches, pieces, the bytes before the first batch.
 
+mod schema;
+
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -7,10 +9,9 @@ use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Schema};
 
 use super::IpcColumn;
-use super::dictionary::Dictionary;
 use super::message::{self, Batch, Count, Extent, Place, up};
+use super::plan::dictionary::Dictionary;
 use super::plan::{Domain, Plan, Role, Shape};
-use super::schema;
 use crate::source::Interrupt;
 use crate::store::{Error, ValueSet};
 

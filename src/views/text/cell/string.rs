@@ -6,14 +6,14 @@ use arrow_array::types::ByteArrayType;
 use arrow_array::{FixedSizeBinaryArray, GenericByteArray, OffsetSizeTrait};
 use arrow_buffer::NullBuffer;
 
-use super::cell::{Cell, Frame, column_by, column_of};
 use super::style::Style;
+use super::{Cell, Frame, column_by, column_of};
 
 /// Texts up to this length are copied in a column without a call.
 const SHORT: usize = 64;
 
 /// Texts back to back.
-pub(super) struct Strings<'a, O> {
+pub(in crate::views::text) struct Strings<'a, O> {
     offsets: &'a [O],
     bytes: &'a [u8],
     /// No text of the block holds a byte that must be quoted or escaped: looked for once, over all bytes in one run.
@@ -71,7 +71,7 @@ impl<S: Style, O: OffsetSizeTrait> Cell<S> for Strings<'_, O> {
 }
 
 /// Bytes as lower-case hexadecimal digits.
-pub(super) struct Hex<'a>(pub &'a FixedSizeBinaryArray);
+pub(in crate::views::text) struct Hex<'a>(pub &'a FixedSizeBinaryArray);
 
 impl<S: Style> Cell<S> for Hex<'_> {
     fn write(&self, row: usize, out: &mut Vec<u8>) {

@@ -14,7 +14,7 @@ use crate::store::Names;
 
 /// A set of labels, each once.
 #[derive(Debug)]
-pub(super) struct Dictionary {
+pub(in crate::views::ipc) struct Dictionary {
     labels: ArrayRef,
     ordered: bool,
     keys: Keys,

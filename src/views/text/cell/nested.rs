@@ -6,13 +6,13 @@ use std::ops::Range;
 use arrow_array::{AnyDictionaryArray, Array, FixedSizeListArray, GenericListArray, OffsetSizeTrait, StructArray};
 use arrow_buffer::NullBuffer;
 
-use super::cell::{Cell, Column, Frame, NoText, column_by, column_of};
 use super::room::SLACK;
 use super::style::{Json, Style};
+use super::{Cell, Column, Frame, NoText, column_by, column_of};
 use crate::views::json;
 
 /// Codes and what they stand for.
-pub(super) struct Dictionary<'a, S: Style> {
+pub(in crate::views::text) struct Dictionary<'a, S: Style> {
     keys: Vec<usize>,
     labels: Labels<'a, S>,
 }
@@ -79,7 +79,7 @@ impl<S: Style> Cell<S> for Dictionary<'_, S> {
 }
 
 /// `{"re":1.5,"im":0.0}`
-pub(super) struct Struct<'a> {
+pub(in crate::views::text) struct Struct<'a> {
     /// `{"re":` or `,"im":`, and the field.
     fields: Vec<(Vec<u8>, Column<'a, Json>)>,
     scratch: RefCell<Vec<u8>>,
@@ -116,7 +116,7 @@ impl<S: Style> Cell<S> for Struct<'_> {
 }
 
 /// Where the elements of a list lie in its child array.
-pub(super) trait Lists {
+pub(in crate::views::text) trait Lists {
     /// The elements of one list.
     fn range(&self, row: usize) -> Range<usize>;
 }
@@ -129,7 +129,7 @@ impl<O: OffsetSizeTrait> Lists for &GenericListArray<O> {
 }
 
 /// Lists of one length.
-pub(super) struct Windows<'a>(pub &'a FixedSizeListArray);
+pub(in crate::views::text) struct Windows<'a>(pub &'a FixedSizeListArray);
 
 impl Lists for Windows<'_> {
     fn range(&self, row: usize) -> Range<usize> {
@@ -139,7 +139,7 @@ impl Lists for Windows<'_> {
 }
 
 /// `[1,2,3]`
-pub(super) struct List<'a, L> {
+pub(in crate::views::text) struct List<'a, L> {
     lists: L,
     elements: Column<'a, Json>,
     scratch: RefCell<Vec<u8>>,

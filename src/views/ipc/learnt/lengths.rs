@@ -9,12 +9,12 @@ use std::sync::{Arc, OnceLock};
 use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::IpcColumn;
-use super::plan::{self, Plan, walk};
-use super::table::{Table, lengths_of};
 use crate::source::Interrupt;
 use crate::store::pass::{self, Keeper, Measure};
 use crate::store::{Error, RowRange};
+use crate::views::ipc::IpcColumn;
+use crate::views::ipc::plan::{self, Plan, walk};
+use crate::views::ipc::table::{Table, lengths_of};
 
 /// What a change of what is learnt of a piece must raise, so that nothing kept before is believed.
 const VERSION: u32 = 3;
@@ -23,7 +23,7 @@ const VERSION: u32 = 3;
 const STEP: u64 = 1 << 17;
 
 /// What a pass learns.
-pub(super) struct Pass {
+pub(in crate::views::ipc) struct Pass {
     /// The numbers of each piece.
     pieces: Arc<pass::Pass<Learnt>>,
     table: Arc<Table>,
@@ -52,7 +52,7 @@ fn only_if_readable<S: Serializer>(readable: &bool, serializer: S) -> Result<S::
 
 /// Lengths and counts of nulls, summed.
 #[derive(Debug)]
-pub(super) struct Lengths {
+pub(in crate::views::ipc) struct Lengths {
     /// First number of each column.
     first: Vec<usize>,
     /// Lengths of each column.

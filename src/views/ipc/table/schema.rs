@@ -2,12 +2,12 @@
 
 use arrow_schema::{DataType, Field, Metadata, Schema};
 
-use super::IpcColumn;
-use super::plan::{self, Kind, Plan};
+use crate::views::ipc::IpcColumn;
+use crate::views::ipc::plan::{self, Kind, Plan};
 use crate::views::pandas;
 
 /// The schema of columns.
-pub(super) fn schema(columns: &[IpcColumn], plans: &[Plan]) -> Schema {
+pub(in crate::views::ipc) fn schema(columns: &[IpcColumn], plans: &[Plan]) -> Schema {
     let fields: Vec<Field> = columns.iter().zip(plans).map(|(column, plan)| field(column, plan)).collect();
     let labels: Vec<String> =
         columns.iter().filter(|column| column.is_label).map(|column| column.name.to_string()).collect();

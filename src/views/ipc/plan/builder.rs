@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Fields};
 
 use super::dictionary::Dictionary;
-use super::plan::{Domain, INLINE, Kind, Node, Role, Shared, Stream, VIEW, Views};
+use super::{Domain, INLINE, Kind, Node, Role, Shared, Stream, VIEW, Views};
 use crate::store::{Hints, TextLength, ValueSet};
 
 /// Widest fixed-length string shown: three times as much must be far from Arrow's 2^31.
@@ -14,7 +14,7 @@ const WIDEST_STRING: u64 = 1 << 28;
 
 /// Nodes and streams so far.
 #[derive(Debug, Default)]
-pub(super) struct Builder {
+pub(in crate::views::ipc) struct Builder {
     pub nodes: Vec<Node>,
     pub streams: Vec<Stream>,
     pub lengths: usize,

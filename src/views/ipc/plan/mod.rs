@@ -4,15 +4,18 @@
 //! in a stream is arithmetic where a node has as many rows as the table (times a constant), and else follows from lengths
 //! that a pass has learnt.
 
+mod builder;
+pub(super) mod dictionary;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field};
 
-use super::builder::Builder;
-use super::dictionary::Dictionary;
 use crate::store::Hints;
+use builder::Builder;
+use dictionary::Dictionary;
 
 /// Longest text that a string view holds by itself.
 pub(super) const INLINE: usize = 12;

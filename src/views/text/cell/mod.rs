@@ -3,6 +3,12 @@
 //! A type is looked at in [`Column::new`] and nowhere else. Loops over a whole column are provided methods of [`Cell`],
 //! so they are compiled for each type with nothing dynamic inside; tables call [`Cell::write`] once per cell.
 
+mod nested;
+mod number;
+mod room;
+mod string;
+pub(super) mod style;
+
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
@@ -12,11 +18,11 @@ use arrow_array::{Array, PrimitiveArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
-use super::nested::{Dictionary, List, Struct};
-use super::number::{self, Float, Integer};
-use super::room::{self, Room};
-use super::string::{Hex, Strings};
-use super::style::Style;
+use nested::{Dictionary, List, Struct};
+use number::{Float, Integer};
+use room::Room;
+use string::{Hex, Strings};
+use style::Style;
 
 /// A type that has no text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

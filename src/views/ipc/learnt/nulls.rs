@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::IpcColumn;
 use super::lengths::Lengths;
-use super::plan::{self, Kind, Plan, walk};
-use super::table::Table;
 use super::work::{Part, in_parallel};
 use crate::source::Interrupt;
 use crate::store::pass::{self, Keeper, Measure};
 use crate::store::{Error, RowRange};
+use crate::views::ipc::IpcColumn;
+use crate::views::ipc::plan::{self, Kind, Plan, walk};
+use crate::views::ipc::table::Table;
 
 /// What a change of what is counted must raise, so that nothing kept before is believed.
 const VERSION: u32 = 1;
@@ -28,7 +28,7 @@ const MOST: u64 = 1 << 20;
 const BYTES: u64 = 16 << 20;
 
 /// Counts of the batches whose headers were read.
-pub(super) struct Nulls {
+pub(in crate::views::ipc) struct Nulls {
     counter: Arc<Counter>,
     /// Those of all batches, as far as they are kept or were asked for.
     all: Arc<pass::Pass<Vec<u64>>>,
