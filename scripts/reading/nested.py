@@ -6,7 +6,7 @@ import pyarrow as pa
 from fixtures.write import BOOLEAN, token
 from h5py import h5t
 
-from .columns import TEXTS, complexes, masked, nulls, objects, store, store_numpy
+from .columns import COLORS, FAR, TEXTS, complexes, enumeration, masked, nulls, objects, store, store_numpy
 
 KIND = h5py.enum_dtype({"A": 1, "B": 2}, "i2")
 COMPOUND = np.dtype(
@@ -236,6 +236,9 @@ def nested_columns():
     add("lists", "list_small", lists(numbers("<i1", -128)))
     add("lists", "list_text", lists(characters(nullable=False)))
     add("lists", "list_text_null", lists(characters(nullable=True), nullable=True))
+    add("lists", "list_enum8", lists(enumeration("<i1", COLORS, [])))
+    add("lists", "list_enum8_null", lists(enumeration("<i1", COLORS, [5, -128], 7), nullable=True))
+    add("lists", "list_enum32", lists(enumeration("<i4", FAR, [-5])))
     add("lists of lists", "list_list", lists(lists(numbers("<i2"))))
     add("lists of lists", "list_list_null", lists(lists(numbers("<f4", -5.0), nullable=True), nullable=True))
     add("sequences", "sequence", sequences("<i4"))

@@ -88,6 +88,7 @@ TEXTS_OF_LISTS = "gives nothing for lists of texts without a dictionary"
         "matrix_be": DEEP,
         "wide_array_null": DEEP,
         "array_text": TEXTS_OF_LISTS,
+        "list_enum32": TEXTS_OF_LISTS,
         "list_text": TEXTS_OF_LISTS,
         "list_text_null": TEXTS_OF_LISTS,
         "sequence_text": TEXTS_OF_LISTS,

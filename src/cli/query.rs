@@ -187,12 +187,12 @@ fn view(table: &Table, format: Format, place: &Place) -> Result<Box<dyn View>, E
         Format::Csv => Box::new(text(text::Format::Csv)),
         Format::Ndjson => Box::new(text(text::Format::Ndjson)),
         Format::Parquet => {
-            let columns = written(table, |column| ParquetColumn::new(table, column));
+            let columns = written(table, ParquetColumn::new);
             ParquetView::check(&columns).map_err(refused)?;
             Box::new(ParquetView::new(columns, context.blocks.clone()))
         }
         Format::Arrow => {
-            let columns = written(table, |column| IpcColumn::new(table, column));
+            let columns = written(table, IpcColumn::new);
             crate::views::ipc::check(&columns).map_err(refused)?;
             Box::new(IpcView::new(columns, context.blocks.clone(), None))
         }

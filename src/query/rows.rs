@@ -13,8 +13,9 @@ use arrow_schema::ArrowError;
 use arrow_schema::DataType;
 
 use super::selection::{Piece, Selected};
+use crate::catalogue::Datatype;
 use crate::source::Interrupt;
-use crate::store::{Error, RowRange, Rows};
+use crate::store::{Error, Hints, RowRange, Rows};
 
 /// Bytes of values taken from the column at once.
 const AT_ONCE: u64 = 16 << 20;
@@ -108,6 +109,15 @@ impl Rows for SelectedRows {
 
     fn nullable(&self) -> bool {
         self.rows.nullable()
+    }
+
+    /// Those of the column: which rows are selected changes no value, nor how it is stored.
+    fn hints(&self) -> Hints {
+        self.rows.hints()
+    }
+
+    fn stored_type(&self) -> Option<&Datatype> {
+        self.rows.stored_type()
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -43,6 +43,7 @@ fn column(name: &str, array: ArrayRef, chunk: Option<u64>, known: bool) -> (Colu
     let column = Column {
         name: name.into(),
         path: format!("/t/{name}"),
+        id: ColumnId::whole(ObjectId { file: 0, address: 0 }),
         is_label: false,
         in_table: true,
         rows: Ok(rows.clone()),
@@ -60,19 +61,8 @@ fn column(name: &str, array: ArrayRef, chunk: Option<u64>, known: bool) -> (Colu
 }
 
 fn table(columns: Vec<Column>) -> Table {
-    Table {
-        path: "/t".into(),
-        selection: None,
-        dialect: "HEP001",
-        revision: String::new(),
-        rows: columns.first().and_then(|column| column.rows.as_ref().ok()).map_or(0, |rows| rows.len()),
-        attributes: [].into(),
-        columns,
-        categories: Vec::new(),
-        indexes: Vec::new(),
-        servants: Vec::new(),
-        findings: Vec::new(),
-    }
+    let rows = columns.first().and_then(|column| column.rows.as_ref().ok()).map_or(0, |rows| rows.len());
+    Table { rows, columns, ..Table::empty("/t", "test") }
 }
 
 fn store(cache_size: u64) -> Arc<Store> {

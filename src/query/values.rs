@@ -5,14 +5,13 @@ use std::fmt::Write;
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
-use bstr::BStr;
 
 use super::bind::{Kind, askable};
 use super::model::Operator;
 use super::path::encode;
-use crate::catalogue::Class;
 use crate::source::Interrupt;
-use crate::table::{Column, Table};
+use crate::store::{Rows, ValueSet};
+use crate::table::Table;
 
 /// Labels named at most for each column.
 const MOST_LABELS: u64 = 100;
@@ -31,7 +30,7 @@ pub fn values_text(table: &Table, interrupt: &Interrupt) -> String {
     for (column, rows) in askable(table) {
         let kind = Kind::of(rows.data_type());
         let _ = write!(text, "  {}  {}", encode(&column.name), kind.map_or("null and valid only", Kind::name));
-        let labels = labels(table, column, rows.data_type(), interrupt);
+        let labels = labels(rows.as_ref(), interrupt);
         if !labels.is_empty() {
             let _ = write!(text, ": {}", labels.join(" "));
         }
@@ -52,8 +51,8 @@ fn example(table: &Table) -> String {
 }
 
 /// Values that a column is known to have, as they stand in a path.
-fn labels(table: &Table, column: &Column, data_type: &DataType, interrupt: &Interrupt) -> Vec<String> {
-    if *data_type == DataType::Boolean {
+fn labels(rows: &dyn Rows, interrupt: &Interrupt) -> Vec<String> {
+    if *rows.data_type() == DataType::Boolean {
         return vec!["false".into(), "true".into()];
     }
     let cut = |mut labels: Vec<String>, all: u64| {
@@ -62,20 +61,18 @@ fn labels(table: &Table, column: &Column, data_type: &DataType, interrupt: &Inte
         }
         labels
     };
-    if let Some(set) = column.categories.and_then(|at| table.categories.get(at)) {
-        let Ok(labels) = &set.labels else { return Vec::new() };
-        // A file may be damaged there; the other columns stay.
-        let Ok(array) = labels.array(0..labels.len().min(MOST_LABELS), interrupt) else { return Vec::new() };
-        let DataType::LargeUtf8 = array.data_type() else { return Vec::new() };
-        let texts = array.as_string::<i64>().iter().flatten().map(|label| encode(label.as_bytes())).collect();
-        return cut(texts, labels.len());
-    }
-    match column.storage.as_ref().map(|storage| &storage.datatype.class) {
-        Some(Class::Enum { members, .. }) => {
-            let names =
-                members.iter().take(MOST_LABELS as usize).map(|member| encode(AsRef::<BStr>::as_ref(&member.name)));
-            cut(names.collect(), members.len() as u64)
+    match rows.hints().values {
+        Some(ValueSet::Categories { labels, .. }) => {
+            // A file may be damaged there; the other columns stay.
+            let Ok(array) = labels.array(0..labels.len().min(MOST_LABELS), interrupt) else { return Vec::new() };
+            let DataType::LargeUtf8 = array.data_type() else { return Vec::new() };
+            let texts = array.as_string::<i64>().iter().flatten().map(|label| encode(label.as_bytes())).collect();
+            cut(texts, labels.len())
         }
-        _ => Vec::new(),
+        Some(ValueSet::Names(names)) => {
+            let shown = names.names().take(MOST_LABELS as usize).map(|name| encode(name.as_bytes()));
+            cut(shown.collect(), names.names().len() as u64)
+        }
+        None => Vec::new(),
     }
 }

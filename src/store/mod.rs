@@ -59,7 +59,7 @@ pub use file::File;
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
 pub use learnt::{Content, Kept, Learner, Observed, Opening, pass};
 pub use memory::{Budget, Buffer, Cache, Lent, Reservation, Shortage};
-pub use rows::{RowRange, Rows};
+pub use rows::{Hints, Names, RowRange, Rows, TextLength, ValueSet};
 pub use span::{Span, StoredRun};
 
 use crate::catalogue::ObjectId;

@@ -49,7 +49,9 @@ impl CategorySets {
         }
         let set = self.get(parts, *id, interrupt).map_err(|reason| format!("{name} leads to {reason}"))?;
         let labels = self.sets[set].labels.clone()?;
-        Ok((set, Arc::new(CategoryRows::new(path.to_owned(), codes, labels, tally.clone()))))
+        let is_ordered = self.sets[set].ordered == Some(true);
+        let rows = CategoryRows::new(path.to_owned(), codes, labels, tally.clone()).ordered(is_ordered);
+        Ok((set, Arc::new(rows)))
     }
 
     /// The label set of a categories dataset.

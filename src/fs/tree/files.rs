@@ -7,7 +7,7 @@ use bstr::BString;
 use super::contents::Contents;
 use super::file::{FileNode, Xattrs};
 use super::listing::{Child, ColumnView};
-use super::{Error, Interrupt, Opened, tables};
+use super::{Error, Interrupt, Opened};
 use crate::catalogue::{Datatype, ObjectId};
 use crate::indexes::Trust;
 use crate::store::Rows;
@@ -51,7 +51,7 @@ impl Files {
             Child::Table(format, limit) => {
                 let table = contents.table.as_ref().ok_or(Error::NotFound)?;
                 let columns = table.columns.iter().filter(|column| column.in_table);
-                let columns = columns.filter_map(|column| self.text_column(table, column)).collect();
+                let columns = columns.filter_map(text_column).collect();
                 (self.text("table", columns, *format, *limit), of_group())
             }
             Child::Parquet => {
@@ -81,12 +81,6 @@ impl Files {
         Ok(FileNode { opened: self.opened.clone(), view, xattrs: Arc::new(xattrs) })
     }
 
-    fn text_column(&self, table: &Table, column: &Column) -> Option<TextColumn> {
-        let rows = column.rows.as_ref().ok()?.clone();
-        let file_size = self.opened.file().source().identity().size;
-        Some(TextColumn { name: column.name.clone(), rows, longest: tables::longest_text(table, column, file_size) })
-    }
-
     fn text(&self, what: &str, columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Arc<dyn View> {
         let context = self.opened.context();
         let keeper = Some(self.keeper(what));
@@ -95,7 +89,7 @@ impl Files {
 
     /// A column of a Parquet file; none where it has no place in one.
     fn parquet_column(&self, table: &Table, position: usize, column: &Column) -> Option<ParquetColumn> {
-        let parquet = ParquetColumn::new(table, column).ok()?;
+        let parquet = ParquetColumn::new(column).ok()?;
         let context = self.opened.context();
         let learner = column.learner.clone().filter(|_| context.parquet_statistics);
         let mut forms = table.indexes.iter().filter_map(|index| index.form.as_ref().ok());
@@ -129,7 +123,7 @@ impl Files {
         // Files of the same columns may share what is kept.
         let what = if file.is_split { "split" } else { "whole" };
         let text = |format| {
-            let columns = table.columns.iter().filter_map(|column| self.text_column(table, column)).collect();
+            let columns = table.columns.iter().filter_map(text_column).collect();
             self.text(what, columns, format, None)
         };
         let stored = || {
@@ -140,8 +134,8 @@ impl Files {
             Form::Csv => text(Format::Csv),
             Form::Txt => text(Format::Txt),
             Form::Ndjson => text(Format::Ndjson),
-            Form::JsonValues => text(Format::Ndjson),
-            Form::Text => text(Format::Txt),
+            Form::JsonValues => text(Format::JsonValues),
+            Form::Text => text(Format::Verbatim),
             Form::Parquet => {
                 let columns = table.columns.iter().enumerate();
                 self.parquet(columns.filter_map(|(at, column)| self.parquet_column(table, at, column)).collect())
@@ -161,7 +155,7 @@ impl Files {
 
     /// The strings of a column as stored, a NUL behind each.
     fn strings(&self, what: &str, strings: &Arc<dyn Rows>) -> Arc<dyn View> {
-        let column = TextColumn { name: BString::default(), rows: strings.clone(), longest: None };
+        let column = TextColumn::new(BString::default(), strings.clone());
         self.text(what, vec![column], Format::NulTerminated, None)
     }
 
@@ -174,13 +168,10 @@ impl Files {
     ) -> Result<Arc<dyn View>, Error> {
         let what = column_what(position, column);
         let rows = column.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?;
-        let storage = || column.storage.as_ref().ok_or(Error::NotFound);
         let stored = || RowsBytes::new(rows.clone()).ok_or(Error::NotFound);
         Ok(match view {
-            ColumnView::Arrow => self.arrow(&what, vec![IpcColumn::new(table, column).map_err(Error::Io)?]),
-            ColumnView::Text(format) => {
-                self.text(&what, self.text_column(table, column).into_iter().collect(), format, None)
-            }
+            ColumnView::Arrow => self.arrow(&what, vec![IpcColumn::new(column).map_err(Error::Io)?]),
+            ColumnView::Text(format) => self.text(&what, text_column(column).into_iter().collect(), format, None),
             ColumnView::Raw => match &column.stored_strings {
                 Some(strings) => self.strings(&what, strings),
                 None => Arc::new(RawView::new(stored()?)),
@@ -189,11 +180,16 @@ impl Files {
                 self.parquet(vec![self.parquet_column(table, position, column).ok_or(Error::NotFound)?])
             }
             ColumnView::Npy => {
-                let dtype = NpyType::of(&storage()?.datatype).map_err(|error| Error::Io(error.to_string()))?;
+                let dtype = NpyType::of(rows.stored_type().ok_or(Error::NotFound)?)
+                    .map_err(|error| Error::Io(error.to_string()))?;
                 Arc::new(HeadedView::npy(&dtype, &[rows.len()], stored()?).ok_or(Error::TooLarge)?)
             }
         })
     }
+}
+
+fn text_column(column: &Column) -> Option<TextColumn> {
+    Some(TextColumn::new(column.name.clone(), column.rows.as_ref().ok()?.clone()))
 }
 
 /// What is learnt of a column, for a [`Keeper`].

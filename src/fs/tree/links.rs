@@ -223,7 +223,7 @@ impl<'a> Resolver<'a> {
         });
         visited.table.replace(Some(table.clone()));
         let column = table.columns.iter().find(|column| column.name == *name)?;
-        Some(tables::column_suffixes(&table, column)).filter(|suffixes| !suffixes.is_empty())
+        Some(tables::column_suffixes(column)).filter(|suffixes| !suffixes.is_empty())
     }
 
     fn visit(&self, path: &str, id: ObjectId) -> Option<Arc<Visited>> {

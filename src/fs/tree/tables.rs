@@ -6,7 +6,7 @@ use super::listing::{
     COLUMNS, Child, ColumnView, HEAD, INDEXES, Listing, RESERVED_IN_TABLES, SUFFIXES, TABLE_ARROW, TABLE_CSV,
     TABLE_NDJSON, TABLE_PARQUET, WHERE, with_suffix,
 };
-use crate::catalogue::{Class, Datatype};
+use crate::catalogue::Datatype;
 use crate::fs::names;
 use crate::table::{Column, Form, Single, SingleFile, Table};
 use crate::views::ipc::{self, IpcColumn};
@@ -66,7 +66,7 @@ pub(super) fn list_columns(table: &Table) -> (Listing, Vec<Member>) {
         let stem = names::encode(&column.name);
         let mut member = Member::new(&column.name, "column");
         for (suffix, view) in COLUMN_VIEWS {
-            match column_view(table, column, view) {
+            match column_view(column, view) {
                 Ok(()) => {
                     let name = with_suffix(&stem, suffix);
                     member.shown_as.push(name.clone());
@@ -81,8 +81,8 @@ pub(super) fn list_columns(table: &Table) -> (Listing, Vec<Member>) {
 }
 
 /// The suffixes of the files of a column.
-pub(super) fn column_suffixes(table: &Table, column: &Column) -> Vec<&'static str> {
-    let shown = COLUMN_VIEWS.iter().filter(|(_, view)| column_view(table, column, *view).is_ok());
+pub(super) fn column_suffixes(column: &Column) -> Vec<&'static str> {
+    let shown = COLUMN_VIEWS.iter().filter(|(_, view)| column_view(column, *view).is_ok());
     shown.map(|(suffix, _)| *suffix).collect()
 }
 
@@ -121,7 +121,7 @@ fn too_large(rows: u64) -> String {
 /// Whether the table can be a Parquet file.
 fn parquet(table: &Table) -> Result<(), String> {
     match parquet_columns(table).as_slice() {
-        [] => Err(nothing(table, |column| ParquetColumn::new(table, column).map(drop))),
+        [] => Err(nothing(table, |column| ParquetColumn::new(column).map(drop))),
         columns => ParquetView::check(columns),
     }
 }
@@ -129,7 +129,7 @@ fn parquet(table: &Table) -> Result<(), String> {
 /// Whether the table can be an Arrow file.
 fn arrow(table: &Table) -> Result<(), String> {
     match IpcColumn::of_table(table).as_slice() {
-        [] => Err(nothing(table, |column| IpcColumn::new(table, column).map(drop))),
+        [] => Err(nothing(table, |column| IpcColumn::new(column).map(drop))),
         columns => ipc::check(columns),
     }
 }
@@ -146,21 +146,21 @@ fn nothing(table: &Table, check: impl Fn(&Column) -> Result<(), String>) -> Stri
 /// The columns of `table.parquet`: those of `table.csv` that have a place in a Parquet file.
 fn parquet_columns(table: &Table) -> Vec<ParquetColumn> {
     let columns = table.columns.iter().filter(|column| column.in_table);
-    columns.filter_map(|column| ParquetColumn::new(table, column).ok()).collect()
+    columns.filter_map(|column| ParquetColumn::new(column).ok()).collect()
 }
 
 /// Whether a column can have a view.
-fn column_view(table: &Table, column: &Column, view: ColumnView) -> Result<(), String> {
+fn column_view(column: &Column, view: ColumnView) -> Result<(), String> {
     let rows = column.rows.as_ref().map_err(Clone::clone)?;
     match view {
         ColumnView::Text(_) => text_fits(rows.len()),
-        ColumnView::Parquet => ParquetView::check(&[ParquetColumn::new(table, column)?]),
-        ColumnView::Arrow => IpcColumn::new(table, column).map(drop),
+        ColumnView::Parquet => ParquetView::check(&[ParquetColumn::new(column)?]),
+        ColumnView::Arrow => IpcColumn::new(column).map(drop),
         ColumnView::Raw => stored(column),
         ColumnView::Npy => {
-            let storage = column.storage.as_ref().ok_or("a list column has no elements of its own")?;
+            let stored = rows.stored_type().ok_or("a list column has no elements of its own")?;
             elements(column)?;
-            NpyType::of(&storage.datatype).map(drop).map_err(|error| error.to_string())
+            NpyType::of(stored).map(drop).map_err(|error| error.to_string())
         }
     }
 }
@@ -182,23 +182,4 @@ fn elements(column: &Column) -> Result<(), String> {
         Some(bytes) if bytes <= LARGEST - (1 << 20) => Ok(()),
         _ => Err(too_large(rows.len())),
     }
-}
-
-/// Bytes of the longest text that a string or label of the column can have. What lies in a heap is stored as it is, so
-/// the size of the file bounds what no type does; a byte that is no UTF-8 becomes three.
-pub(super) fn longest_text(table: &Table, column: &Column, file_size: u64) -> Option<u64> {
-    let of_type = |class: &Class, size: u64| match class {
-        Class::FixedString { .. } => size.checked_mul(3),
-        Class::VariableString { .. } => file_size.checked_mul(3),
-        // A code without a name is shown as a number of up to 20 digits.
-        Class::Enum { members, .. } => {
-            Some(members.iter().map(|member| member.name.len() as u64 * 3).max().unwrap_or(0).max(20))
-        }
-        _ => None,
-    };
-    if let Some(set) = column.categories.and_then(|at| table.categories.get(at)) {
-        return of_type(&set.datatype.class, set.datatype.size);
-    }
-    let storage = column.storage.as_ref()?;
-    of_type(&storage.datatype.class, storage.datatype.size)
 }

@@ -8,10 +8,11 @@ use arrow_schema::DataType;
 use arrow_select::concat::concat;
 
 use super::Dataset;
+use super::rows::{count_of, hints_of};
 use crate::catalogue::{Datatype, product};
 use crate::source::Interrupt;
 use crate::store::decode::{FillTest, Memory, Oddities, Parts, arrow_type, decode};
-use crate::store::{Error, RowRange, Rows, Tally, count_of};
+use crate::store::{Error, Hints, RowRange, Rows, Tally};
 
 /// Bytes of whole rows that are gathered from at a time: what a processor keeps in its second cache.
 const TILE: u64 = 256 << 10;
@@ -156,6 +157,11 @@ impl Rows for FieldRows {
 
     fn nullable(&self) -> bool {
         self.missing.finds_rows() || self.part.datatype.is_boolean() || self.part.datatype.is_reference()
+    }
+
+    fn hints(&self) -> Hints {
+        // Bytes as stored do not lie together.
+        Hints { stored: false, ..hints_of(&self.part.datatype, &self.dataset) }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -12,7 +12,7 @@ use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
 use crate::store::decode::{DecodeError, FillTest, Oddities, arrow_type, decode};
 use crate::store::statistics::Summary;
-use crate::store::{Error, Lent, RowRange, Rows, Span, Tally};
+use crate::store::{Error, Hints, Lent, RowRange, Rows, Span, Tally};
 
 /// The first `len` rows of a dataset: its elements, or what lies along its first axis. Which are missing is the dialect's to
 /// say.
@@ -76,6 +76,14 @@ impl DatasetRows {
     }
 }
 
+/// What the datatype of rows of a dataset tells.
+pub(super) fn hints_of(datatype: &Datatype, dataset: &Dataset) -> Hints {
+    match datatype.class {
+        Class::VariableString { .. } => Hints::of(datatype).within(dataset.file().source().identity().size),
+        _ => Hints::of(datatype),
+    }
+}
+
 /// The range as a count, refused where it passes the end.
 pub(crate) fn count_of(range: &RowRange, len: u64, path: &str) -> Result<usize, Error> {
     let count = range.end.checked_sub(range.start).filter(|_| range.end <= len);
@@ -96,6 +104,15 @@ impl Rows for DatasetRows {
 
     fn nullable(&self) -> bool {
         self.missing.finds_rows() || self.datatype().is_boolean() || self.datatype().is_reference()
+    }
+
+    fn hints(&self) -> Hints {
+        let hints = hints_of(self.datatype(), &self.dataset);
+        if self.missing.finds_any() && !self.missing.finds_rows() { hints.of_nullable_items() } else { hints }
+    }
+
+    fn stored_type(&self) -> Option<&Datatype> {
+        Some(self.datatype())
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

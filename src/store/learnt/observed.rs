@@ -8,9 +8,10 @@ use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
 use super::Learner;
+use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::statistics::Summary;
-use crate::store::{Error, Lent, RowRange, Rows, Span};
+use crate::store::{Error, Hints, Lent, RowRange, Rows, Span};
 
 /// The rows of a column, whose values a [`Learner`] sees as they pass: as arrays, as keys, and as bytes that were decoded.
 /// Bytes copied out of the file as they are teach nothing: looking at them would be most of the work.
@@ -76,6 +77,14 @@ impl Rows for Observed {
 
     fn nullable(&self) -> bool {
         self.rows.nullable()
+    }
+
+    fn hints(&self) -> Hints {
+        self.rows.hints()
+    }
+
+    fn stored_type(&self) -> Option<&Datatype> {
+        self.rows.stored_type()
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 
 use super::{RowRange, Rows};
 use crate::source::Interrupt;
-use crate::store::{Budget, Error, Lent};
+use crate::store::{Budget, Error, Hints, Lent};
 
 /// What a test does when rows are asked for.
 type Hook = Box<dyn Fn(&RowRange, &Interrupt) -> Result<(), Error> + Send + Sync>;
@@ -21,6 +21,7 @@ pub(crate) struct Memory {
     array: ArrayRef,
     nullable: bool,
     terminated: bool,
+    hints: Hints,
     stored: Option<(Vec<u8>, u64)>,
     values: Option<fn(Buffer) -> ArrayRef>,
     natural: Option<u64>,
@@ -44,6 +45,7 @@ impl Memory {
             nullable: array.is_nullable(),
             array,
             terminated: false,
+            hints: Hints::default(),
             stored: None,
             values: None,
             natural: None,
@@ -58,6 +60,11 @@ impl Memory {
     /// Whether rows may be missing, whatever the array says.
     pub(crate) fn nullable(self, nullable: bool) -> Self {
         Self { nullable, ..self }
+    }
+
+    /// What is told of the values.
+    pub(crate) fn hinted(self, hints: Hints) -> Self {
+        Self { hints, ..self }
     }
 
     /// Values, which are binary, are handed out with a NUL behind each as well.
@@ -135,6 +142,10 @@ impl Rows for Memory {
 
     fn nullable(&self) -> bool {
         self.nullable
+    }
+
+    fn hints(&self) -> Hints {
+        self.hints.clone()
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -7,12 +7,16 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
+use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
 use crate::store::{Error, Lent, Span};
 
+mod hints;
 #[cfg(test)]
 pub(crate) mod in_memory;
+
+pub use hints::{Hints, Names, TextLength, ValueSet};
 
 /// Rows `start..end` of a column.
 pub type RowRange = Range<u64>;
@@ -36,11 +40,21 @@ pub trait Rows: Debug + Send + Sync {
     /// Whether [`Rows::array`] may hold nulls.
     fn nullable(&self) -> bool;
 
+    /// What is known of the values without reading one. No I/O, but made anew by each call: keep it.
+    fn hints(&self) -> Hints {
+        Hints::default()
+    }
+
     /// The rows of `range` as an Arrow array of [`Rows::data_type`], as long as the range. Missing values are null.
     ///
     /// # Errors
     /// See [`Error`]. A range past the end is the caller's bug and answers [`Error::Unsupported`].
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error>;
+
+    /// The type of the elements whose bytes [`Rows::append_stored`] gives. `None` where rows are no elements of one dataset.
+    fn stored_type(&self) -> Option<&Datatype> {
+        None
+    }
 
     /// Bytes of one row as stored in the file, where every row has the same width; the width of [`Rows::append_stored`].
     fn stored_width(&self) -> Option<u64>;

@@ -9,10 +9,11 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use parking_lot::Mutex;
 
+use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::arrow::{Oddities, Oddity, widen};
 use crate::store::statistics::{Labels, Summary};
-use crate::store::{Error, Lent, RowRange, Rows, Span, Tally};
+use crate::store::{Error, Hints, Lent, RowRange, Rows, Span, Tally, ValueSet};
 
 /// Labels of the largest set held in memory.
 const MOST_LABELS: u64 = 1 << 26;
@@ -22,6 +23,7 @@ const MOST_LABELS: u64 = 1 << 26;
 pub struct CategoryRows {
     codes: Arc<dyn Rows>,
     labels: Arc<dyn Rows>,
+    ordered: bool,
     path: String,
     data_type: DataType,
     loaded: Mutex<Option<ArrayRef>>,
@@ -34,7 +36,21 @@ impl CategoryRows {
     /// `codes` must be of an integer type; out-of-range codes are counted in `tally`.
     pub fn new(path: String, codes: Arc<dyn Rows>, labels: Arc<dyn Rows>, tally: Arc<Tally>) -> Self {
         let data_type = DataType::Dictionary(Box::new(DataType::Int64), Box::new(labels.data_type().clone()));
-        Self { codes, labels, path, data_type, loaded: Mutex::new(None), summed: OnceLock::new(), tally }
+        Self {
+            codes,
+            labels,
+            ordered: false,
+            path,
+            data_type,
+            loaded: Mutex::new(None),
+            summed: OnceLock::new(),
+            tally,
+        }
+    }
+
+    /// The same, whether the order of the labels means something.
+    pub fn ordered(self, ordered: bool) -> Self {
+        Self { ordered, ..self }
     }
 
     fn labels(&self, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -73,6 +89,15 @@ impl Rows for CategoryRows {
 
     fn nullable(&self) -> bool {
         true
+    }
+
+    fn hints(&self) -> Hints {
+        let values = ValueSet::Categories { labels: self.labels.clone(), ordered: self.ordered };
+        Hints { texts: self.labels.hints().texts, values: Some(values), nullable: true, ..Hints::default() }
+    }
+
+    fn stored_type(&self) -> Option<&Datatype> {
+        self.codes.stored_type()
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

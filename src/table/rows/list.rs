@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field};
 
 use super::offsets::Level;
 use crate::source::Interrupt;
-use crate::store::{Error, RowRange, Rows, Tally};
+use crate::store::{Error, Hints, RowRange, Rows, Tally};
 
 /// Most values read at once for one block of rows; a hostile file can make one list span them all.
 const MOST_VALUES: u64 = 1 << 27;
@@ -61,6 +61,12 @@ impl Rows for ListRows {
     fn nullable(&self) -> bool {
         // By the mask, or because offsets are invalid.
         true
+    }
+
+    fn hints(&self) -> Hints {
+        // Any value of a list may be missing.
+        let items = Hints { nullable: true, ..self.values.hints() };
+        Hints { items: Some(Box::new(items)), nullable: true, ..Hints::default() }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

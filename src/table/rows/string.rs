@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 
 use super::offsets::Level;
 use crate::source::Interrupt;
-use crate::store::{Error, RowRange, Rows, Tally};
+use crate::store::{Error, Hints, RowRange, Rows, Tally, TextLength};
 
 /// Most characters read at once for one block of rows.
 const MOST_CHARACTERS: u64 = 1 << 30;
@@ -48,6 +48,10 @@ impl Rows for StringRows {
     fn nullable(&self) -> bool {
         // By the mask, or because offsets are invalid.
         true
+    }
+
+    fn hints(&self) -> Hints {
+        Hints { texts: TextLength::Within(self.characters.len()), nullable: true, ..Hints::default() }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

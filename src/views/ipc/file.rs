@@ -8,9 +8,9 @@ use parking_lot::Mutex;
 
 use super::IpcColumn;
 use super::layout::{Layout, Placed, Position};
-use super::lengths::{Lengths, Pass};
+use super::learnt::lengths::{Lengths, Pass};
+use super::learnt::nulls::Nulls;
 use super::message::{self, Place, up};
-use super::nulls::Nulls;
 use super::plan::{Plan, Role};
 use super::table::Table;
 use crate::source::Interrupt;

@@ -1,6 +1,6 @@
 //! Where buffers lie in the body of a batch, and pieces of rows in a buffer.
 
-use super::lengths::Lengths;
+use super::learnt::lengths::Lengths;
 use super::message::{self, Batch, Count, Extent, up};
 use super::plan::{Domain, Kind, Plan, Role, Stream};
 use super::table::{ALIGNMENT, PAGE, PAGED, Table};

@@ -17,7 +17,7 @@
 //! | numbers, opaque bytes, arrays of them | values; those stored in little-endian order are the stored bytes, never copied or looked at |
 //! | float16 | widened to float |
 //! | boolean | bits |
-//! | categories, enumerations of one byte | keys into a dictionary, 0 under a null |
+//! | categories, enumerations of one byte, lists of them | keys into a dictionary, 0 under a null |
 //! | fixed-length strings | string views: up to 12 bytes in the view, longer ones in a slot of the stored width in a data buffer, and in a slot of three times the width in another should U+FFFD make them longer than stored |
 //! | other enumerations | string views into a data buffer with each name once |
 //! | compounds, complex numbers | a struct of its fields |
@@ -25,45 +25,39 @@
 //! | lists, sequences | 64-bit offsets, and the nodes of an item |
 //!
 //! Every batch has the same power of two of rows, the last one fewer. Where no list and no variable-length string is among
-//! the columns, every position is arithmetic; otherwise a pass learns their lengths, for each piece of rows (`lengths`).
+//! the columns, every position is arithmetic; otherwise a pass learns their lengths, for each piece of rows (`learnt`).
 //! Buffers begin at multiples of 64 bytes; values of 64 KiB or more at a multiple of 4 KiB of the file, so that pages of a
 //! memory map are pages of the stored bytes.
 //!
 //! The header of a batch says how many nulls each node has, and readers trust it: a wrong one drops nulls silently. So the
-//! first read of a header counts them, in that batch alone (`nulls`); the size of the file does not depend on it.
+//! first read of a header counts them, in that batch alone (`learnt`); the size of the file does not depend on it.
 //!
 //! | part | what it does |
 //! | --- | --- |
-//! | `plan`, `builder` | from the type of a column to nodes and buffers |
-//! | `dictionary`, `schema`, `message` | labels; schema; messages |
-//! | `table`, `layout` | batches; where buffers lie in them |
-//! | `lengths`, `nulls` | what must be learnt from values, and kept |
+//! | `plan` | from the type of a column to nodes and buffers; labels |
+//! | `message` | messages of the format |
+//! | `table`, `layout` | schema and batches; where buffers lie in them |
+//! | `learnt` | what must be learnt from values, and kept: lengths, nulls |
 //! | `render` | rows to bytes |
 //! | `file`, `view` | where batches lie; the file |
 
-mod builder;
-mod dictionary;
 mod file;
 mod layout;
-mod lengths;
+mod learnt;
 mod message;
-mod nulls;
 mod plan;
 mod render;
-mod schema;
 mod table;
 #[cfg(test)]
 mod tests;
 mod view;
-mod work;
 
 use std::sync::Arc;
 
 use bstr::BString;
 
-use crate::catalogue::Datatype;
-use crate::store::Rows;
 use crate::store::statistics::Learner;
+use crate::store::{Hints, Rows};
 use crate::table::{Column, Table};
 
 pub use view::IpcView;
@@ -75,10 +69,8 @@ pub struct IpcColumn {
     pub name: BString,
     /// Its rows.
     pub rows: Arc<dyn Rows>,
-    /// The stored type; `None` for a list column.
-    pub datatype: Option<Datatype>,
-    /// Whether the order of its categories means something.
-    pub ordered: bool,
+    /// What they tell of their values.
+    pub hints: Hints,
     /// It labels rows: pandas makes it the index.
     pub is_label: bool,
     /// Physical units.
@@ -96,13 +88,12 @@ impl IpcColumn {
     ///
     /// # Errors
     /// Why it cannot be shown.
-    pub fn new(table: &Table, column: &Column) -> Result<Self, String> {
-        let ordered = column.categories.and_then(|set| table.categories.get(set)).and_then(|set| set.ordered);
+    pub fn new(column: &Column) -> Result<Self, String> {
+        let rows = column.rows.as_ref().map_err(Clone::clone)?.clone();
         let column = Self {
             name: column.name.clone(),
-            rows: column.rows.as_ref().map_err(Clone::clone)?.clone(),
-            datatype: column.storage.as_ref().map(|storage| storage.datatype.clone()),
-            ordered: ordered.unwrap_or(false),
+            hints: rows.hints(),
+            rows,
             is_label: column.is_label,
             units: column.units.clone(),
             units_vocabulary: column.units_vocabulary.clone(),
@@ -116,7 +107,7 @@ impl IpcColumn {
     /// The columns of the whole table that can be shown.
     pub fn of_table(table: &Table) -> Vec<Self> {
         let columns = table.columns.iter().filter(|column| column.in_table);
-        columns.filter_map(|column| Self::new(table, column).ok()).collect()
+        columns.filter_map(|column| Self::new(column).ok()).collect()
     }
 }
 

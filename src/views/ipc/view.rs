@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::IpcColumn;
 use super::file::File;
 use super::layout::{Placed, Position};
-use super::lengths::Pass;
+use super::learnt::lengths::Pass;
 use super::plan::{Kind, Role};
 use super::render::Piece;
 use super::table::{Grain, Head, Table, has_labels};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::page::{DATA_HEADER, PADDED_HEADER};
 use super::thrift::LARGEST;
+use super::thrift::page::{DATA_HEADER, PADDED_HEADER};
 use crate::store::RowRange;
 
 /// Rows of a row group at least: readers fetch whole column chunks, so this is the grain of most reads.

@@ -26,34 +26,19 @@
 //!
 //! | part | what it does |
 //! | --- | --- |
-//! | `hints`, `shape`, `leaf` | how a column becomes leaf columns |
-//! | `shred`, `levels`, `plain`, `dictionary` | bodies of pages |
-//! | `thrift`, `page`, `schema`, `keys`, `summary`, `column_index`, `page_index`, `filters`, `footer` | metadata, of lengths that do not depend on values |
-//! | `columns`, `sizes`, `layout` | what is known before values are read, what takes a pass, where everything lies |
+//! | `thrift` | Thrift's compact protocol in fixed widths; page headers and schema |
+//! | `body` | bodies of pages |
+//! | `layout` | where everything lies |
+//! | `columns` | how columns become leaf columns: what is known before a value is read |
+//! | `sizes` | what takes a pass |
+//! | `footer` | footer, page index, Bloom filters, of lengths that do not depend on values |
 //! | `wanted`, `view` | the file |
 
-#[cfg(test)]
-mod body_tests;
-mod column_index;
+mod body;
 mod columns;
-mod dictionary;
-mod filters;
 mod footer;
-mod hints;
-#[cfg(test)]
-mod index_tests;
-mod keys;
 mod layout;
-mod leaf;
-mod levels;
-mod page;
-mod page_index;
-mod plain;
-mod schema;
-mod shape;
-mod shred;
 mod sizes;
-mod summary;
 #[cfg(test)]
 mod tests;
 mod thrift;

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 
+use super::body::leaf::Leaf;
 use super::columns::{ParquetColumn, Prepared};
 use super::layout::{Groups, Measured, PAGE_BYTES, Page};
-use super::leaf::Leaf;
 use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Measure, Pass, Progress};
 use crate::store::{Error, RowRange};
 
 /// Counts changes of how pages are cut or written: what was kept before one is not used after it.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Rows measured at once, and of a page at most: it divides every row group.
 const UNIT: u64 = 65_536;

@@ -4,17 +4,17 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::column_index::KnownLeaf;
+use super::body::leaf::Body;
 use super::columns::{Leaves, ParquetColumn, Prepared, PreparedLeaf};
-use super::filters::Filters;
+use super::footer::column_index::KnownLeaf;
+use super::footer::filters::Filters;
+use super::footer::keys::{CREATED_BY, key_values};
+use super::footer::page_index::PageIndex;
+use super::footer::summary::{bound, summaries};
 use super::footer::{Footer, LONGEST, LeafEntry};
-use super::keys::{CREATED_BY, key_values};
 use super::layout::{Layout, LeafSize, PagePlace, Pages, Place};
-use super::leaf::Body;
-use super::page::{DATA_HEADER, DICTIONARY_HEADER, PADDED_HEADER, data_header, dictionary_header};
-use super::page_index::PageIndex;
 use super::sizes::Sizes;
-use super::summary::{bound, summaries};
+use super::thrift::page::{DATA_HEADER, DICTIONARY_HEADER, PADDED_HEADER, data_header, dictionary_header};
 use super::wanted::Wanted;
 use crate::source::Interrupt;
 use crate::store::pass::{self, Progress};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef};
 use bstr::{BString, ByteSlice};
 
+use super::cell::style::{Csv, Json, Plain, Style, Txt};
 use super::cell::{Column, Frame, NoText};
 use super::csv::{CsvOptions, Quoted};
-use super::style::{Csv, Json, Plain, Style, Txt};
 use crate::views::json;
 
 /// A format of text files.
@@ -22,8 +22,13 @@ pub enum Format {
     Txt,
     /// One JSON object a line. A missing value is `null`.
     Ndjson,
+    /// One JSON value a line, without an object around it: the rows of an array of rank 2 as JSON arrays. A missing value is
+    /// `null`. (Of several columns each value has a line.)
+    JsonValues,
     /// Each value as it is, then a NUL (what `xargs -0` and `sort -z` read): `.raw` of variable-length strings.
     NulTerminated,
+    /// The bytes of each value and nothing else: a string by itself. A missing value has no bytes.
+    Verbatim,
 }
 
 /// Everything around the values of a file: known from the names of its columns, the same for every block.
@@ -48,10 +53,13 @@ impl Layout {
             Format::Csv => {
                 names.map(|(position, _)| if position == 0 { vec![] } else { vec![csv.separator()] }).collect()
             }
-            Format::Txt => names.map(|(position, _)| if position == 0 { vec![] } else { vec![b'\n'] }).collect(),
+            Format::Txt | Format::JsonValues => {
+                names.map(|(position, _)| if position == 0 { vec![] } else { vec![b'\n'] }).collect()
+            }
             Format::NulTerminated => {
                 names.map(|(position, _)| if position == 0 { vec![] } else { vec![b'\0'] }).collect()
             }
+            Format::Verbatim => names.map(|_| vec![]).collect(),
             Format::Ndjson => names
                 .map(|(position, name)| {
                     let mut key = vec![if position == 0 { b'{' } else { b',' }];
@@ -98,9 +106,10 @@ impl Layout {
     /// After the last value of a row.
     fn end(&self) -> &'static [u8] {
         match self.format {
-            Format::Csv | Format::Txt => b"\n",
+            Format::Csv | Format::Txt | Format::JsonValues => b"\n",
             Format::Ndjson => b"}\n",
             Format::NulTerminated => b"\0",
+            Format::Verbatim => b"",
         }
     }
 
@@ -109,8 +118,8 @@ impl Layout {
         match self.format {
             Format::Csv if self.columns() == 1 && self.csv.null().is_empty() => b"\"\"",
             Format::Csv => self.csv.null().as_bytes(),
-            Format::Txt | Format::NulTerminated => b"",
-            Format::Ndjson => b"null",
+            Format::Txt | Format::NulTerminated | Format::Verbatim => b"",
+            Format::Ndjson | Format::JsonValues => b"null",
         }
     }
 
@@ -123,8 +132,8 @@ impl Layout {
         match self.format {
             Format::Csv => self.render_as(arrays.map(|array| self.csv(array)), out),
             Format::Txt => self.render_as(arrays.map(Column::<Txt>::new), out),
-            Format::Ndjson => self.render_as(arrays.map(Column::<Json>::new), out),
-            Format::NulTerminated => self.render_as(arrays.map(Column::<Plain>::new), out),
+            Format::Ndjson | Format::JsonValues => self.render_as(arrays.map(Column::<Json>::new), out),
+            Format::NulTerminated | Format::Verbatim => self.render_as(arrays.map(Column::<Plain>::new), out),
         }
     }
 
@@ -168,8 +177,8 @@ impl Layout {
         match self.format {
             Format::Csv => Ok(self.measure_as(&self.csv(array)?, pieces)),
             Format::Txt => Ok(self.measure_as(&Column::<Txt>::new(array)?, pieces)),
-            Format::Ndjson => Ok(self.measure_as(&Column::<Json>::new(array)?, pieces)),
-            Format::NulTerminated => Ok(self.measure_as(&Column::<Plain>::new(array)?, pieces)),
+            Format::Ndjson | Format::JsonValues => Ok(self.measure_as(&Column::<Json>::new(array)?, pieces)),
+            Format::NulTerminated | Format::Verbatim => Ok(self.measure_as(&Column::<Plain>::new(array)?, pieces)),
         }
     }
 

@@ -26,6 +26,14 @@ pub struct TextColumn {
     pub longest: Option<u64>,
 }
 
+impl TextColumn {
+    /// A column of any rows, with what they tell of their longest string.
+    pub fn new(name: BString, rows: Arc<dyn Rows>) -> Self {
+        let longest = rows.hints().texts.bound();
+        Self { name, rows, longest }
+    }
+}
+
 /// Rows that one column's array holds at most while lengths are taken, unless a chunk has more.
 const BATCH_ROWS: u64 = 1 << 18;
 

@@ -6,8 +6,8 @@ use std::ops::Range;
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
+use super::cell::style::{Csv, Plain};
 use super::cell::{Cell, Frame, column_of};
-use super::style::{Csv, Plain};
 
 /// What users choose of CSV (`--csv-separator`, `--csv-null`, `--no-header`).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,7 @@
 //!
 //! | part | what it does |
 //! | --- | --- |
-//! | `style` | what differs between CSV, `.txt` and JSON in the text of a value |
-//! | `number`, `string`, `nested`, `cell`, `room` | the values of one column |
+//! | `cell` | the values of one column, in the styles of CSV, `.txt` and JSON |
 //! | `csv` | CSV other than the usual |
 //! | `block` | rows of all columns, headers |
 //! | `width` | bounds from types alone |
@@ -22,12 +21,7 @@ mod content;
 mod csv;
 mod grid;
 mod index;
-mod nested;
-mod number;
-mod room;
 pub(super) mod streams;
-mod string;
-mod style;
 #[cfg(test)]
 mod tests;
 mod view;

@@ -84,8 +84,8 @@ fn unquoted(data_type: &DataType, format: Format, longest: Option<u64>, missing:
             let digits = 2 * u64::from(size.unsigned_abs());
             Width::exactly(match format {
                 Format::Csv if digits == 0 => 2,
-                Format::Csv | Format::Txt | Format::NulTerminated => digits,
-                Format::Ndjson => digits + 2,
+                Format::Csv | Format::Txt | Format::NulTerminated | Format::Verbatim => digits,
+                Format::Ndjson | Format::JsonValues => digits + 2,
             })
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::LargeBinary => string(format, longest),
@@ -103,8 +103,8 @@ fn string(format: Format, longest: Option<u64>) -> Width {
     let (least, factor, around) = match format {
         Format::Csv => (1, 2, 2),
         Format::Txt => (0, 2, 0),
-        Format::NulTerminated => (0, 1, 0),
-        Format::Ndjson => (2, 6, 2),
+        Format::NulTerminated | Format::Verbatim => (0, 1, 0),
+        Format::Ndjson | Format::JsonValues => (2, 6, 2),
     };
     Width { least, most: longest.and_then(|longest| longest.checked_mul(factor)?.checked_add(around)) }
 }
@@ -112,8 +112,8 @@ fn string(format: Format, longest: Option<u64>) -> Width {
 /// JSON inside a format.
 fn in_format(format: Format, json: Width) -> Width {
     match format {
-        Format::Ndjson => json,
-        Format::Csv | Format::Txt | Format::NulTerminated => {
+        Format::Ndjson | Format::JsonValues => json,
+        Format::Csv | Format::Txt | Format::NulTerminated | Format::Verbatim => {
             Width { least: json.least, most: json.most.and_then(|most| most.checked_mul(2)?.checked_add(2)) }
         }
     }

@@ -46,7 +46,7 @@ impl Stored {
     }
 
     fn elements(&self) -> PlainElements<'_> {
-        PlainElements { datatype: &self.datatype, data_type: &self.data_type, fill: &self.fill }
+        PlainElements { datatype: &self.datatype, data_type: &self.data_type, missing: &self.fill }
     }
 }
 

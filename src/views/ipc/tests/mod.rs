@@ -16,8 +16,8 @@ use super::table::Grain;
 use super::{IpcColumn, IpcView};
 use crate::catalogue::{ByteOrder, Class, Datatype, Field, FloatFormat, Member, Padding};
 use crate::source::Interrupt;
-use crate::store::Rows;
 use crate::store::memory::Memory;
+use crate::store::{Hints, Rows};
 use crate::views::rendered::BlockCache;
 use crate::views::{Effort, View};
 
@@ -25,8 +25,7 @@ fn column(name: &str, rows: Arc<dyn Rows>, datatype: Option<Datatype>) -> IpcCol
     IpcColumn {
         name: name.into(),
         rows,
-        datatype,
-        ordered: false,
+        hints: datatype.as_ref().map(Hints::of).unwrap_or_default(),
         is_label: false,
         units: None,
         units_vocabulary: None,

@@ -7,12 +7,15 @@ use arrow_array::types::{Float32Type, Int8Type, Int16Type, Int32Type, Int64Type,
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, Float16Array,
     Float64Array, Int16Array, Int32Array, Int64Array, LargeListArray, LargeStringArray, StructArray, UInt8Array,
+    UInt64Array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields};
 use half::f16;
 
 use super::*;
+use crate::store::ValueSet;
+use crate::table::ListRows;
 
 fn texts(array: &ArrayRef) -> Vec<Option<String>> {
     let plain = match array.as_any_dictionary_opt() {
@@ -75,8 +78,10 @@ fn categories(keys: Vec<Option<i64>>, labels: ArrayRef) -> ArrayRef {
 fn categories_are_a_dictionary_with_keys_of_one_byte() {
     let labels = Arc::new(LargeStringArray::from(vec!["a", "b"]));
     // Stored as codes, of which −1 is missing: they must not be copied.
-    let rows = Memory::new(categories(vec![Some(1), None, Some(0)], labels)).stored(vec![1, 0xff, 0], 1);
-    let view = view(vec![IpcColumn { ordered: true, ..column("x", Arc::new(rows), Some(integer(1, true))) }]);
+    let rows = Memory::new(categories(vec![Some(1), None, Some(0)], labels.clone())).stored(vec![1, 0xff, 0], 1);
+    let values = ValueSet::Categories { labels: Arc::new(Memory::new(labels)), ordered: true };
+    let hints = Hints { values: Some(values), ..Hints::default() };
+    let view = view(vec![IpcColumn { hints, ..column("x", Arc::new(rows), None) }]);
     let (schema, batches) = read(whole(&view));
     assert_eq!(schema.field(0).dict_is_ordered(), Some(true));
     let array = batches[0].column(0).as_dictionary::<Int8Type>();
@@ -213,6 +218,72 @@ fn compounds_and_arrays_of_all_sorts() {
     let grid = array.column(2).as_fixed_size_list();
     assert_eq!(grid.values().as_primitive::<UInt8Type>().values(), &[1, 2, 3, 4, 5, 6]);
     assert_eq!(texts(array.column(3).as_fixed_size_list().values()), some(&["two", "one", "two"]));
+}
+
+/// A list column over values with these hints.
+fn lists(offsets: Vec<u64>, mask: Vec<bool>, values: ArrayRef, hints: Hints) -> Arc<dyn Rows> {
+    let rows = mask.len() as u64;
+    let offsets = Arc::new(Memory::new(Arc::new(UInt64Array::from(offsets))));
+    let mask: Arc<dyn Rows> = Arc::new(Memory::new(Arc::new(BooleanArray::from(mask))));
+    let values = Arc::new(Memory::new(values).hinted(hints));
+    Arc::new(ListRows::new("/t/x".into(), offsets, values, Some(mask), rows, Arc::default()))
+}
+
+/// The items of all lists.
+fn items(array: &ArrayRef) -> ArrayRef {
+    array.as_list::<i64>().values().clone()
+}
+
+#[test]
+fn lists_of_enumerations_of_one_byte_have_keys() {
+    // [on, 5], [], null, [off, null].
+    let keys = Int32Array::from(vec![Some(0), Some(2), Some(1), None]);
+    let names = Arc::new(LargeStringArray::from(vec!["on", "off", "5"]));
+    let values: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, names).unwrap());
+    let hints = Hints::of(&enumeration(1, &[("on", 1), ("off", 0)]));
+    let rows = lists(vec![0, 2, 2, 2, 4], vec![true, true, false, true], values, hints);
+    let array = only(IpcColumn { hints: rows.hints(), ..column("x", rows.clone(), None) });
+    assert_eq!(array.as_list::<i64>().value_offsets(), [0, 2, 2, 2, 4]);
+    assert!(array.is_null(2));
+    let items = items(&array);
+    // Names come first, then -128 to -1, then the numbers from 2 on.
+    assert_eq!(
+        items.as_dictionary::<Int16Type>().keys().iter().collect::<Vec<_>>(),
+        [Some(0), Some(133), Some(1), None]
+    );
+    assert_eq!(texts(&items), [Some("on".into()), Some("5".into()), Some("off".into()), None]);
+    assert_eq!(items.as_dictionary::<Int16Type>().values().len(), 256);
+}
+
+#[test]
+fn lists_of_wider_enumerations_and_of_arrays_of_codes_are_texts() {
+    let hints = Hints::of(&enumeration(2, &[("on", 1)]));
+    let rows = lists(vec![0, 2], vec![true], labels(vec![0, 1], vec!["on", "7"]), hints);
+    let array = only(IpcColumn { hints: rows.hints(), ..column("x", rows.clone(), None) });
+    assert_eq!(*items(&array).data_type(), DataType::LargeUtf8);
+    assert_eq!(texts(&items(&array)), some(&["on", "7"]));
+
+    let codes = labels(vec![0, 1], vec!["on", "7"]);
+    let pairs =
+        FixedSizeListArray::new(Arc::new(Field::new_list_field(codes.data_type().clone(), true)), 2, codes, None);
+    let class = Class::Array { dims: vec![2], base: Box::new(enumeration(1, &[("on", 1)])) };
+    let rows = lists(vec![0, 1], vec![true], Arc::new(pairs), Hints::of(&Datatype { size: 2, class }));
+    let array = only(IpcColumn { hints: rows.hints(), ..column("x", rows.clone(), None) });
+    let pairs = items(&array);
+    assert_eq!(texts(pairs.as_fixed_size_list().values()), some(&["on", "7"]));
+    assert_eq!(*pairs.as_fixed_size_list().values().data_type(), DataType::LargeUtf8);
+}
+
+#[test]
+fn lists_of_categories_have_keys_and_keep_their_order() {
+    let names: ArrayRef = Arc::new(LargeStringArray::from(vec!["low", "high"]));
+    let values = ValueSet::Categories { labels: Arc::new(Memory::new(names.clone())), ordered: true };
+    let hints = Hints { values: Some(values), ..Hints::default() };
+    let rows = lists(vec![0, 2, 3], vec![true, true], categories(vec![Some(1), None, Some(0)], names), hints);
+    let array = only(IpcColumn { hints: rows.hints(), ..column("x", rows.clone(), None) });
+    let DataType::LargeList(item) = array.data_type() else { panic!("no list") };
+    assert_eq!(item.dict_is_ordered(), Some(true));
+    assert_eq!(items(&array).as_dictionary::<Int8Type>().keys().iter().collect::<Vec<_>>(), [Some(1), None, Some(0)]);
 }
 
 #[test]

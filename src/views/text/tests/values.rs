@@ -6,18 +6,18 @@ use arrow_array::Array;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, Float16Array, Float32Array,
-    Float64Array, Int8Array, Int32Array, Int64Array, LargeStringArray, ListArray, NullArray, StringArray, StructArray,
-    UInt64Array,
+    Float64Array, Int8Array, Int32Array, Int64Array, LargeBinaryArray, LargeStringArray, ListArray, NullArray,
+    StringArray, StructArray, UInt64Array,
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
 use half::f16;
 use proptest::prelude::*;
 
-use super::super::width;
 use super::super::{CsvOptions, Format, Layout};
-use super::{text, usual, view};
+use super::{text, usual, view, whole};
 use crate::source::Interrupt;
+use crate::views::text::width;
 use crate::views::{Effort, Size, View};
 
 fn a<A: Array + 'static>(array: A) -> ArrayRef {
@@ -233,7 +233,50 @@ fn options() -> impl Strategy<Value = Arc<CsvOptions>> {
 }
 
 fn formats() -> impl Strategy<Value = Format> {
-    prop_oneof![Just(Format::Csv), Just(Format::Txt), Just(Format::Ndjson)]
+    let all = [Format::Csv, Format::Txt, Format::Ndjson, Format::JsonValues, Format::NulTerminated, Format::Verbatim];
+    prop::sample::select(all.to_vec())
+}
+
+/// A row of numbers of an array of rank 2.
+fn pairs(numbers: Vec<f64>) -> ArrayRef {
+    let field = Arc::new(Field::new_list_field(DataType::Float64, true));
+    a(FixedSizeListArray::new(field, 2, a(Float64Array::from(numbers)), None))
+}
+
+#[test]
+fn json_values_have_a_line_each_and_no_object() {
+    let rows = pairs(vec![0.5, -0.0, f64::NAN, f64::NEG_INFINITY, 1e20, 3.0]);
+    assert_eq!(text(Format::JsonValues, &[rows]), "[0.5,-0.0]\n[\"NaN\",\"-Infinity\"]\n[1e+20,3.0]\n");
+    let strings = a(StringArray::from(vec![Some("a\"b\nc"), None, Some("")]));
+    assert_eq!(text(Format::JsonValues, std::slice::from_ref(&strings)), "\"a\\\"b\\nc\"\nnull\n\"\"\n");
+    let numbers = a(Int64Array::from(vec![1, 2, 3]));
+    assert_eq!(text(Format::JsonValues, &[strings, numbers]), "\"a\\\"b\\nc\"\n1\nnull\n2\n\"\"\n3\n");
+}
+
+#[test]
+fn a_value_by_itself_is_its_bytes() {
+    let json = "{\"a\": \"b\\n\"}\r\n\0";
+    let long = "x".repeat(100) + "\\\n";
+    for value in [json, "", "x", &long] {
+        assert_eq!(text(Format::Verbatim, &[a(StringArray::from(vec![value]))]), value);
+        let stored = LargeBinaryArray::from(vec![value.as_bytes()]);
+        assert_eq!(text(Format::Verbatim, &[a(stored)]), value);
+    }
+    assert_eq!(text(Format::Verbatim, &[a(StringArray::from(vec![None::<&str>]))]), "");
+    assert_eq!(text(Format::Verbatim, &[a(StringArray::from(Vec::<&str>::new()))]), "");
+    // Bytes that are no UTF-8 stay what they are.
+    let view = view(Format::Verbatim, &[a(LargeBinaryArray::from(vec![b"\xff\0\n".as_slice()]))]);
+    assert_eq!(whole(&view), b"\xff\0\n");
+    assert_eq!(view.size(Effort::Exact, &Interrupt::new()).unwrap(), Size::Exact(3));
+}
+
+#[test]
+fn one_value_as_txt_is_a_line() {
+    assert_eq!(text(Format::Txt, &[a(Int64Array::from(vec![-7]))]), "-7\n");
+    assert_eq!(text(Format::Txt, &[a(Float64Array::from(vec![0.1]))]), "0.1\n");
+    assert_eq!(text(Format::Txt, &[a(BooleanArray::from(vec![true]))]), "true\n");
+    assert_eq!(text(Format::Txt, &[a(StringArray::from(vec![None::<&str>]))]), "\n");
+    assert_eq!(text(Format::Txt, &[pairs(vec![1.0, 2.5])]), "[1.0,2.5]\n");
 }
 
 proptest! {

@@ -1,0 +1,240 @@
+//! Nulls of columns whose sizes do not depend on them, counted when a header is first read.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use super::lengths::Lengths;
+use super::work::{Part, in_parallel};
+use crate::source::Interrupt;
+use crate::store::pass::{self, Keeper, Measure};
+use crate::store::{Error, RowRange};
+use crate::views::ipc::IpcColumn;
+use crate::views::ipc::plan::{self, Kind, Plan, walk};
+use crate::views::ipc::table::Table;
+
+/// What a change of what is counted must raise, so that nothing kept before is believed.
+const VERSION: u32 = 1;
+
+/// Rows that are decoded at once at least, unless they are wide, …
+const FEWEST: u64 = 1 << 16;
+
+/// … and at most, unless a chunk has more, …
+const MOST: u64 = 1 << 20;
+
+/// … and their bytes.
+const BYTES: u64 = 16 << 20;
+
+/// Counts of the batches whose headers were read.
+pub(in crate::views::ipc) struct Nulls {
+    counter: Arc<Counter>,
+    /// Those of all batches, as far as they are kept or were asked for.
+    all: Arc<pass::Pass<Vec<u64>>>,
+    known: Mutex<HashMap<u64, Arc<Vec<u64>>>>,
+}
+
+impl std::fmt::Debug for Nulls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Nulls").field("known", &self.known).finish_non_exhaustive()
+    }
+}
+
+/// Counts nulls of batches.
+struct Counter {
+    table: Arc<Table>,
+    /// First number of each column.
+    first: Vec<usize>,
+    /// Numbers of all columns: one for each bitmap.
+    numbers: usize,
+}
+
+impl Nulls {
+    /// Nothing is counted.
+    pub fn new(table: &Arc<Table>, keeper: Option<Keeper>) -> Self {
+        let mut numbers = 0;
+        let mut first = Vec::with_capacity(table.plans.len());
+        for plan in &table.plans {
+            first.push(numbers);
+            numbers += if plan.is_variable() { 0 } else { plan.nullable };
+        }
+        let counter = Arc::new(Counter { table: Arc::clone(table), first, numbers });
+        let keeper = keeper.map(|Keeper { file, what }| {
+            let what = format!("{what} arrow-nulls {VERSION}: {numbers} of {} rows", table.per_batch);
+            Keeper { file, what }
+        });
+        let batches = if numbers == 0 { 0 } else { usize::try_from(table.batches()).unwrap_or(usize::MAX) };
+        let all = pass::Pass::new(batches, 1, Arc::clone(&counter) as _, keeper);
+        Self { counter, all, known: Mutex::default() }
+    }
+
+    /// Counts all batches.
+    ///
+    /// # Errors
+    /// Where rows cannot be read.
+    pub fn count_all(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.all.all(interrupt).map(drop)
+    }
+
+    /// How far the count is; `None` where there is nothing to count.
+    pub fn progress(&self) -> Option<pass::Progress> {
+        (self.counter.numbers > 0).then(|| self.all.progress())
+    }
+
+    /// Nulls of all nodes of a batch.
+    ///
+    /// # Errors
+    /// Where rows of the batch cannot be read.
+    pub fn of_batch(&self, batch: u64, lengths: Option<&Lengths>, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
+        let counted = self.counted(batch, interrupt)?;
+        let table = &self.counter.table;
+        let (start, count) = table.rows_of(batch);
+        let pieces = start / table.variable_piece..(start + count).div_ceil(table.variable_piece);
+        let mut nulls = Vec::new();
+        for (column, plan) in table.plans.iter().enumerate() {
+            for node in &plan.nodes {
+                nulls.push(match (node.nulls, lengths) {
+                    (None, _) => 0,
+                    (Some(bitmap), Some(lengths)) if plan.is_variable() => {
+                        match lengths.nulls(column, bitmap, pieces.clone()) {
+                            Some(nulls) => nulls,
+                            None => return Err(self.unreadable(column, start..start + count, interrupt)),
+                        }
+                    }
+                    (Some(bitmap), _) => {
+                        let place = self.counter.first.get(column).map_or(0, |first| first + bitmap);
+                        counted.get(place).copied().unwrap_or(0)
+                    }
+                });
+            }
+        }
+        Ok(nulls)
+    }
+
+    /// Why rows that the pass could not read cannot be read.
+    fn unreadable(&self, column: usize, rows: RowRange, interrupt: &Interrupt) -> Error {
+        let table = &self.counter.table;
+        let path = table.columns.get(column).map_or_else(String::new, |column| column.name.to_string());
+        let reason = format!("some of rows {}..{} could not be read before", rows.start, rows.end);
+        let mut start = rows.start;
+        while let Some(column) = table.columns.get(column).filter(|_| start < rows.end) {
+            let end = start.saturating_add(table.variable_piece).min(rows.end);
+            if let Err(error) = column.rows.array(start..end, interrupt) {
+                return error;
+            }
+            start = end;
+        }
+        Error::Unsupported { path, reason }
+    }
+
+    fn counted(&self, batch: u64, interrupt: &Interrupt) -> Result<Arc<Vec<u64>>, Error> {
+        if let Some(known) = self.known.lock().get(&batch) {
+            return Ok(Arc::clone(known));
+        }
+        let place = usize::try_from(batch).unwrap_or(usize::MAX);
+        let counts = match self.all.found().and_then(|all| all.get(place)) {
+            Some(kept) => kept.clone(),
+            None => {
+                let counts = self.counter.count(batch, interrupt)?;
+                if self.counter.table.batches() > 1 {
+                    self.all.contribute(place, vec![counts.clone()]);
+                }
+                counts
+            }
+        };
+        let counts = Arc::new(counts);
+        self.known.lock().insert(batch, Arc::clone(&counts));
+        Ok(counts)
+    }
+}
+
+impl Measure<Vec<u64>> for Counter {
+    fn measure(&self, batches: std::ops::Range<usize>, interrupt: &Interrupt) -> Result<Vec<Vec<u64>>, Error> {
+        let count = |batch: usize| {
+            let counts = self.zeros();
+            for (column, rows) in self.parts(batch as u64).iter() {
+                self.add(*column, rows.clone(), &counts, interrupt)?;
+            }
+            Ok(loaded(&counts))
+        };
+        batches.map(count).collect()
+    }
+}
+
+fn loaded(counts: &[AtomicU64]) -> Vec<u64> {
+    counts.iter().map(|count| count.load(Ordering::Relaxed)).collect()
+}
+
+impl Counter {
+    fn zeros(&self) -> Vec<AtomicU64> {
+        (0..self.numbers).map(|_| AtomicU64::new(0)).collect()
+    }
+
+    /// Counts one batch, for one reader who waits for it, on all cores.
+    fn count(self: &Arc<Self>, batch: u64, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
+        let parts = self.parts(batch);
+        let counts = Arc::new(self.zeros());
+        let count = {
+            let (counter, parts, counts) = (Arc::clone(self), parts.clone(), Arc::clone(&counts));
+            move |number: usize, interrupt: &Interrupt| {
+                let Some((column, rows)) = parts.get(number) else { return Ok(()) };
+                counter.add(*column, rows.clone(), &counts, interrupt)
+            }
+        };
+        let count: Arc<Part> = Arc::new(count);
+        in_parallel(parts.len(), &count, interrupt)?;
+        Ok(loaded(&counts))
+    }
+
+    /// Columns and rows that are counted one by one.
+    fn parts(&self, batch: u64) -> Arc<Vec<(usize, RowRange)>> {
+        let (start, count) = self.table.rows_of(batch);
+        let mut parts = Vec::new();
+        for (column, (plan, shown)) in self.table.plans.iter().zip(&self.table.columns).enumerate() {
+            if plan.nullable == 0 || plan.is_variable() {
+                continue;
+            }
+            let natural = shown.rows.natural_rows().unwrap_or(0);
+            let most = (BYTES / plan.row_bytes.max(1)).max(1);
+            let rows = natural.clamp(FEWEST, MOST).min(most);
+            let mut at = start;
+            while at < start + count {
+                // To the end of a chunk where chunks are that long.
+                let end = (at / rows + 1).saturating_mul(rows).min(start + count);
+                parts.push((column, at..end));
+                at = end;
+            }
+        }
+        Arc::new(parts)
+    }
+
+    fn add(&self, column: usize, rows: RowRange, counts: &[AtomicU64], interrupt: &Interrupt) -> Result<(), Error> {
+        let (Some(plan), Some(shown)) = (self.table.plans.get(column), self.table.columns.get(column)) else {
+            return Ok(());
+        };
+        let numbers = self.first.get(column).and_then(|first| counts.get(*first..)).unwrap_or_default();
+        interrupt.check()?;
+        if let (Some(nulls), [number, ..]) = (known(plan, shown, rows.clone()), numbers) {
+            number.fetch_add(nulls, Ordering::Relaxed);
+            return Ok(());
+        }
+        let array = shown.rows.array(rows, interrupt)?;
+        walk(&plan.nodes, &array, &mut |node, _, array| {
+            if let Some(number) = node.nulls.and_then(|bitmap| numbers.get(bitmap)) {
+                number.fetch_add(plan::nulls(node, array), Ordering::Relaxed);
+            }
+            Ok(())
+        })
+        .map_err(|reason| Error::Unsupported { path: shown.name.to_string(), reason })
+    }
+}
+
+/// The nulls of rows of a column whose statistics are known. Of labels some may be missing, which statistics need not know.
+fn known(plan: &Plan, column: &IpcColumn, rows: RowRange) -> Option<u64> {
+    let [node] = plan.nodes.as_slice() else { return None };
+    if matches!(node.kind, Kind::Keys(..)) {
+        return None;
+    }
+    Some(column.learner.as_ref()?.known()?.over(rows)?.nulls)
+}

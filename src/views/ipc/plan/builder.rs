@@ -1,0 +1,191 @@
+//! From the type of a column to its nodes and streams.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Fields};
+
+use super::dictionary::Dictionary;
+use super::{Domain, INLINE, Kind, Node, Role, Shared, Stream, VIEW, Views};
+use crate::store::{Hints, TextLength, ValueSet};
+
+/// Widest fixed-length string shown: three times as much must be far from Arrow's 2^31.
+const WIDEST_STRING: u64 = 1 << 28;
+
+/// Nodes and streams so far.
+#[derive(Debug, Default)]
+pub(in crate::views::ipc) struct Builder {
+    pub nodes: Vec<Node>,
+    pub streams: Vec<Stream>,
+    pub lengths: usize,
+    pub nullable: usize,
+    /// The labels of the column, until its values are met: they lie in nothing but lists.
+    labels: Option<Arc<Dictionary>>,
+    /// Lists and arrays around what comes next.
+    lists: usize,
+}
+
+impl Builder {
+    /// For a column whose values, in lists or not, are these labels.
+    pub fn new(labels: Option<Arc<Dictionary>>) -> Self {
+        Self { labels, ..Self::default() }
+    }
+
+    fn push(&mut self, kind: Kind, nullable: bool, domain: Domain) -> usize {
+        let node = self.nodes.len();
+        let nulls = nullable.then(|| {
+            self.nullable += 1;
+            self.nullable - 1
+        });
+        let length = matches!(kind, Kind::Text | Kind::List).then(|| {
+            self.lengths += 1;
+            self.lengths - 1
+        });
+        self.streams.push(Stream { node, role: Role::Validity });
+        let streams = &mut self.streams;
+        let mut add = |role| streams.push(Stream { node, role });
+        match &kind {
+            Kind::Values(width) | Kind::Keys(width, _) => add(Role::Cells(*width)),
+            Kind::Bits => add(Role::Bits),
+            Kind::Views(views) => {
+                add(Role::Cells(VIEW));
+                if views.shared.is_some() {
+                    add(Role::Shared);
+                }
+                for width in [views.usual, views.longer] {
+                    if width > 0 {
+                        add(Role::Slots(width));
+                    }
+                }
+            }
+            Kind::Text => {
+                add(Role::Offsets);
+                add(Role::Bytes);
+            }
+            Kind::List => add(Role::Offsets),
+            Kind::Struct(_) | Kind::FixedList(_) => {}
+        }
+        self.nodes.push(Node { kind, nulls, domain, length });
+        node
+    }
+
+    /// Adds a node with all below it; tells the type it is shown as.
+    ///
+    /// # Errors
+    /// Why it cannot be shown.
+    pub fn node(
+        &mut self,
+        data_type: &DataType,
+        hints: &Hints,
+        nullable: bool,
+        domain: Domain,
+    ) -> Result<DataType, String> {
+        // pyarrow makes no pandas column of lists of string views.
+        let in_rows = self.lists == 0;
+        match data_type {
+            DataType::Boolean => {
+                self.push(Kind::Bits, nullable, domain);
+                Ok(DataType::Boolean)
+            }
+            DataType::Float16 => {
+                self.push(Kind::Values(4), nullable, domain);
+                Ok(DataType::Float32)
+            }
+            // A wider element is declared as one of this width.
+            DataType::FixedSizeBinary(i32::MAX) => Err(format!("elements of {} bytes or more", i32::MAX)),
+            DataType::FixedSizeBinary(width) => {
+                let width = u64::try_from(*width).ok().filter(|width| *width > 0);
+                let width = width.ok_or("elements without bytes")?;
+                self.push(Kind::Values(width), nullable, domain);
+                Ok(data_type.clone())
+            }
+            DataType::LargeUtf8 if let (true, TextLength::Stored(width)) = (in_rows, hints.texts) => {
+                if width > WIDEST_STRING {
+                    return Err(format!("strings of {width} bytes, more than {WIDEST_STRING}"));
+                }
+                let (inline, longest) = (INLINE as u64, width * 3);
+                let usual = if width > inline { width } else { 0 };
+                let longer = if longest > inline { longest } else { 0 };
+                self.push(Kind::Views(Views { shared: None, usual, longer }), nullable, domain);
+                Ok(DataType::Utf8View)
+            }
+            DataType::Dictionary(..) if let Some(labels) = self.labels.take() => {
+                let data_type = labels.data_type();
+                self.push(Kind::Keys(labels.key_width(), labels), nullable, domain);
+                Ok(data_type)
+            }
+            DataType::Dictionary(_, labels) if let (true, Some(ValueSet::Names(names))) = (in_rows, &hints.values) => {
+                if **labels != DataType::LargeUtf8 {
+                    return Err(format!("an enumeration with labels of {labels}"));
+                }
+                let shared = Shared::new(names.names().map(str::to_owned))?;
+                // A code without a name is a number: of a base of 4 bytes it fits a view ("-2147483648").
+                let usual = if names.longest_number() > INLINE { 20 } else { 0 };
+                self.push(Kind::Views(Views { shared: Some(shared), usual, longer: 0 }), nullable, domain);
+                Ok(DataType::Utf8View)
+            }
+            DataType::LargeUtf8 => {
+                self.push(Kind::Text, nullable, domain);
+                Ok(DataType::LargeUtf8)
+            }
+            // Labels of a type that dictionaries are seldom of, or in arrays and compounds: each for itself.
+            DataType::Dictionary(_, values) => self.node(values, &Hints::default(), true, domain),
+            DataType::Struct(fields) => {
+                self.push(Kind::Struct(fields.len()), nullable, domain);
+                let fields = fields.iter().enumerate().map(|(position, field)| {
+                    let shown = self.part(field.data_type(), hints.fields.get(position), domain)?;
+                    Ok(Arc::new(field.as_ref().clone().with_data_type(shown)))
+                });
+                Ok(DataType::Struct(fields.collect::<Result<Fields, String>>()?))
+            }
+            DataType::FixedSizeList(field, per) => {
+                let count = u64::try_from(*per).map_err(|_| "a list of negative length")?;
+                self.push(Kind::FixedList(count), nullable, domain);
+                let domain = domain.times(count).ok_or("an array of more than 2^64 elements")?;
+                self.lists += 1;
+                let shown = self.part(field.data_type(), hints.items.as_deref(), domain)?;
+                self.lists -= 1;
+                Ok(DataType::FixedSizeList(Arc::new(field.as_ref().clone().with_data_type(shown)), *per))
+            }
+            DataType::LargeList(field) => {
+                let node = self.push(Kind::List, nullable, domain);
+                let length = self.nodes.get(node).and_then(|node| node.length).unwrap_or(0);
+                self.lists += 1;
+                let items = self.nodes.len();
+                let shown = self.part(field.data_type(), hints.items.as_deref(), Domain::Items { length, per: 1 })?;
+                self.lists -= 1;
+                let mut field = field.as_ref().clone().with_data_type(shown);
+                if let Some(Node { kind: Kind::Keys(_, labels), .. }) = self.nodes.get(items) {
+                    field = field.with_dict_is_ordered(labels.is_ordered());
+                }
+                Ok(DataType::LargeList(Arc::new(field)))
+            }
+            number => {
+                let width = number.primitive_width().ok_or_else(|| format!("values of {number}"))?;
+                self.push(Kind::Values(width as u64), nullable, domain);
+                Ok(number.clone())
+            }
+        }
+    }
+
+    /// Adds a part of what was added last: a field, or the items. Where nothing is known of it, it may be null.
+    fn part(&mut self, data_type: &DataType, hints: Option<&Hints>, domain: Domain) -> Result<DataType, String> {
+        match hints {
+            Some(hints) => self.node(data_type, hints, hints.nullable, domain),
+            None => self.node(data_type, &Hints::default(), true, domain),
+        }
+    }
+}
+
+impl Shared {
+    fn new(texts: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut shared = Self { bytes: Vec::new(), positions: HashMap::new() };
+        for text in texts {
+            let position = i32::try_from(shared.bytes.len()).map_err(|_| "names of more than 2^31 bytes")?;
+            shared.bytes.extend_from_slice(text.as_bytes());
+            shared.positions.entry(text).or_insert(position as u32);
+        }
+        i32::try_from(shared.bytes.len()).map_err(|_| "names of more than 2^31 bytes")?;
+        Ok(shared)
+    }
+}

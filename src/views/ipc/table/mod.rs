@@ -1,0 +1,268 @@
+//! What is fixed before any value is read: plans, labels, batches, pieces, the bytes before the first batch.
+
+mod schema;
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_buffer::Buffer;
+use arrow_schema::{DataType, Schema};
+
+use super::IpcColumn;
+use super::message::{self, Batch, Count, Extent, Place, up};
+use super::plan::dictionary::Dictionary;
+use super::plan::{Domain, Plan, Role, Shape};
+use crate::source::Interrupt;
+use crate::store::{Error, ValueSet};
+
+/// Most batches: 24 bytes of the footer each, which is made for the first `stat` of a file.
+const MOST_BATCHES: u64 = 1 << 10;
+
+/// Most nodes in all headers together: 16 bytes, and 32 or more for the buffers, each.
+const MOST_NODES: u64 = 1 << 20;
+
+/// How a file is cut, where nothing asks for more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grain {
+    /// Rows of a batch, a power of two: what a reader fetches at least of a column, and what one header is counted over.
+    pub batch: u64,
+    /// Bytes of a rendered piece of rows, about: several 128 KiB requests of the kernel, and little in the middle of a file.
+    pub piece: u64,
+    /// Rows of a piece of a column whose sizes depend on the values, a power of two, …
+    pub variable: u64,
+}
+
+impl Default for Grain {
+    fn default() -> Self {
+        Self { batch: 1 << 17, piece: 1 << 20, variable: 1 << 14 }
+    }
+}
+
+/// … fewer where the file has so many bytes for each row that they would be more than this, …
+const VARIABLE_BYTES: u64 = 4 << 20;
+
+/// … more where there would be more lengths to learn than this (8 bytes each).
+const MOST_LENGTHS: u64 = 1 << 22;
+
+/// Values of at least this many bytes begin on a page.
+pub(super) const PAGED: u64 = 64 << 10;
+
+/// A page of memory, which is what a map of the file is made of.
+pub(super) const PAGE: u64 = 4096;
+
+/// Where every other buffer begins (`Arrow columnar format`, "Buffer Alignment and Padding").
+pub(super) const ALIGNMENT: u64 = 64;
+
+/// Most bytes of all batches: far from what `stat` can state.
+const LARGEST: u64 = 1 << 62;
+
+/// The columns of a file with what is known of them.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// The columns.
+    pub columns: Vec<IpcColumn>,
+    /// Their plans.
+    pub plans: Vec<Plan>,
+    /// Rows.
+    pub rows: u64,
+    /// Rows of a batch, a power of two.
+    pub per_batch: u64,
+    /// Rows of a piece of each column, a power of two that divides a batch.
+    pub pieces: Vec<u64>,
+    /// Rows of a piece of the columns whose sizes depend on the values.
+    pub variable_piece: u64,
+    /// What every batch begins at a multiple of.
+    pub alignment: u64,
+    /// The schema.
+    pub schema: Schema,
+    /// What stands before the first batch.
+    pub head: Head,
+}
+
+/// The bytes before the first batch.
+#[derive(Debug, Default)]
+pub(super) struct Head {
+    /// Where each begins; between them is nothing but zeros.
+    pub parts: Vec<(u64, Buffer)>,
+    /// The dictionary batches among them.
+    pub dictionaries: Vec<Place>,
+    /// Bytes of all, filled up.
+    pub length: u64,
+}
+
+/// Why these columns have no Arrow file, as far as their types tell.
+pub(super) fn check(columns: &[IpcColumn]) -> Result<(), String> {
+    let plans = columns.iter().map(|column| Plan::new(shape(column), None)).collect::<Result<Vec<_>, _>>()?;
+    fits(&plans, rows(columns))
+}
+
+fn fits(plans: &[Plan], rows: u64) -> Result<(), String> {
+    // Padding at most doubles what the columns take.
+    let row = plans.iter().try_fold(0_u64, |sum, plan| sum.checked_add(plan.row_bytes));
+    let bytes = row.and_then(|row| row.checked_mul(rows)).filter(|bytes| *bytes <= LARGEST / 4);
+    bytes.map(drop).ok_or_else(|| format!("{rows} rows pass 2^60 bytes"))
+}
+
+fn rows(columns: &[IpcColumn]) -> u64 {
+    columns.iter().map(|column| column.rows.len()).min().unwrap_or(0)
+}
+
+fn shape(column: &IpcColumn) -> Shape<'_> {
+    Shape {
+        data_type: column.rows.data_type(),
+        hints: &column.hints,
+        nullable: column.rows.nullable(),
+        stored_width: column.rows.stored_width(),
+    }
+}
+
+/// Whether the values are labels, in lists or not. Not in arrays: DuckDB finds other values in those of keys.
+fn is_dictionary(column: &IpcColumn) -> bool {
+    let mut data_type = column.rows.data_type();
+    while let DataType::LargeList(item) = data_type {
+        data_type = item.data_type();
+    }
+    matches!(data_type, DataType::Dictionary(..))
+}
+
+/// Whether a column has labels that must be read before it can be laid out: those of categories.
+pub(super) fn has_labels(column: &IpcColumn) -> bool {
+    is_dictionary(column) && !matches!(column.hints.innermost().values, Some(ValueSet::Names(_)))
+}
+
+/// The labels of a column that is shown with a dictionary.
+fn labels(column: &IpcColumn, interrupt: &Interrupt) -> Result<Option<Dictionary>, Error> {
+    if !is_dictionary(column) {
+        return Ok(None);
+    }
+    let ordered = match &column.hints.innermost().values {
+        Some(ValueSet::Names(names)) => return Ok(Dictionary::of_codes(names)),
+        Some(ValueSet::Categories { ordered, .. }) => *ordered,
+        None => false,
+    };
+    // No row, and all labels.
+    let mut none = column.rows.array(0..0, interrupt)?;
+    while let Some(list) = none.as_list_opt::<i64>() {
+        none = list.values().clone();
+    }
+    let labels = none.as_any_dictionary_opt().map(|dictionary| dictionary.values());
+    Ok(labels.and_then(|labels| Dictionary::of_categories(labels, ordered)))
+}
+
+impl Table {
+    /// Lays a file out. Reads labels and nothing else. `source` is the size of the file that the rows come from, where it
+    /// is known: no more than that is behind the texts and lists of all rows, but for compression.
+    ///
+    /// # Errors
+    /// Where labels cannot be read, or a column cannot be shown after all.
+    pub fn new(
+        columns: Vec<IpcColumn>,
+        grain: Grain,
+        source: Option<u64>,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Error> {
+        let refuse = |reason| Error::Unsupported { path: "arrow".into(), reason };
+        let mut plans = Vec::with_capacity(columns.len());
+        let mut dictionaries = Vec::new();
+        for column in &columns {
+            let labels = labels(column, interrupt)?.map(Arc::new);
+            dictionaries.extend(labels.clone());
+            plans.push(Plan::new(shape(column), labels).map_err(refuse)?);
+        }
+        let rows = rows(&columns);
+        fits(&plans, rows).map_err(refuse)?;
+
+        let nodes = plans.iter().map(|plan| plan.nodes.len() as u64).sum::<u64>().max(1);
+        let mut per_batch = grain.batch;
+        while rows.div_ceil(per_batch) > MOST_BATCHES.min(MOST_NODES / nodes).max(1) {
+            per_batch *= 2;
+        }
+        let lengths = plans.iter().map(|plan| lengths_of(plan) as u64).sum::<u64>();
+        let row = source.unwrap_or(0) / rows.max(1);
+        let mut variable_piece = 1 << (VARIABLE_BYTES / row.max(1)).clamp(1, grain.variable).ilog2();
+        while variable_piece < per_batch && rows.div_ceil(variable_piece).saturating_mul(lengths) > MOST_LENGTHS {
+            variable_piece *= 2;
+        }
+        let pieces = plans.iter().map(|plan| piece(plan, variable_piece, per_batch, grain.piece)).collect();
+
+        let paged = plans.iter().any(|plan| is_paged(plan, rows.min(per_batch)));
+        let alignment = if paged { PAGE } else { ALIGNMENT };
+        let schema = schema::schema(&columns, &plans);
+        let head = Head::new(&schema, &dictionaries, alignment);
+        Ok(Self { columns, plans, rows, per_batch, pieces, variable_piece, alignment, schema, head })
+    }
+
+    /// Number of batches.
+    pub fn batches(&self) -> u64 {
+        self.rows.div_ceil(self.per_batch)
+    }
+
+    /// First row of a batch, and how many it has.
+    pub fn rows_of(&self, batch: u64) -> (u64, u64) {
+        let start = batch.saturating_mul(self.per_batch).min(self.rows);
+        (start, self.per_batch.min(self.rows - start))
+    }
+
+    /// Lengths and counts learnt of a piece of rows of all columns.
+    pub fn lengths(&self) -> usize {
+        self.plans.iter().map(lengths_of).sum()
+    }
+}
+
+/// Whether one of the first buffers is so long that it begins on a page.
+fn is_paged(plan: &Plan, rows: u64) -> bool {
+    plan.streams.iter().any(|stream| match (stream.role, plan.nodes.get(stream.node).map(|node| node.domain)) {
+        (Role::Cells(width), Some(Domain::Rows(per))) => width.saturating_mul(per).saturating_mul(rows) >= PAGED,
+        _ => false,
+    })
+}
+
+/// What is learnt of a piece of rows of a column whose sizes depend on the values: whether it can be read at all, its
+/// lengths, its nulls.
+pub(super) fn lengths_of(plan: &Plan) -> usize {
+    if plan.is_variable() { 1 + plan.lengths + plan.nullable } else { 0 }
+}
+
+fn piece(plan: &Plan, variable_piece: u64, per_batch: u64, bytes: u64) -> u64 {
+    if plan.is_variable() {
+        return variable_piece;
+    }
+    let rendered = plan.row_bytes.saturating_sub(plan.direct.unwrap_or(0)).max(1);
+    let wanted = (bytes / rendered).max(1);
+    // The next lower power of two.
+    (1 << wanted.ilog2()).min(per_batch)
+}
+
+impl Head {
+    fn new(schema: &Schema, dictionaries: &[Arc<Dictionary>], alignment: u64) -> Self {
+        let mut head = Self::default();
+        head.push(message::schema(schema, ALIGNMENT).into());
+        for (number, dictionary) in dictionaries.iter().enumerate() {
+            let rows = dictionary.labels().len() as u64;
+            let buffers = dictionary.buffers();
+            let mut extents = vec![Extent { offset: 0, length: 0 }];
+            let mut body = 0;
+            for buffer in &buffers {
+                extents.push(Extent { offset: body, length: buffer.len() as u64 });
+                body = up(body + buffer.len() as u64, ALIGNMENT);
+            }
+            let batch = Batch { rows, nodes: &[Count { rows, nulls: 0 }], buffers: &extents, data_buffers: &[], body };
+            let metadata = message::dictionary(number as i64, &batch);
+            let place = Place { offset: head.length, metadata: metadata.len() as u32, body };
+            head.dictionaries.push(place);
+            head.push(metadata.into());
+            for buffer in buffers {
+                head.push(buffer);
+                head.length = up(head.length, ALIGNMENT);
+            }
+        }
+        head.length = up(head.length, alignment);
+        head
+    }
+
+    fn push(&mut self, bytes: Buffer) {
+        let start = self.length;
+        self.length += bytes.len() as u64;
+        self.parts.push((start, bytes));
+    }
+}

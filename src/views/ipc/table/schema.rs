@@ -1,0 +1,32 @@
+//! The schema: fields with what is known of columns, and row labels for pandas.
+
+use arrow_schema::{DataType, Field, Metadata, Schema};
+
+use crate::views::ipc::IpcColumn;
+use crate::views::ipc::plan::{self, Kind, Plan};
+use crate::views::pandas;
+
+/// The schema of columns.
+pub(in crate::views::ipc) fn schema(columns: &[IpcColumn], plans: &[Plan]) -> Schema {
+    let fields: Vec<Field> = columns.iter().zip(plans).map(|(column, plan)| field(column, plan)).collect();
+    let labels: Vec<String> =
+        columns.iter().filter(|column| column.is_label).map(|column| column.name.to_string()).collect();
+    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    let index = pandas::metadata(fields.iter(), &labels);
+    let metadata: Metadata = index.into_iter().map(|text| (pandas::KEY, text)).collect();
+    Schema::new(fields).with_metadata(metadata)
+}
+
+fn field(column: &IpcColumn, plan: &Plan) -> Field {
+    let notes = [
+        ("units", &column.units),
+        ("units_vocabulary", &column.units_vocabulary),
+        ("description", &column.description),
+    ];
+    let notes: Metadata = notes.into_iter().filter_map(|(key, text)| Some((key, text.clone()?))).collect();
+    let field = plan::field(&column.name.to_string(), plan).with_metadata(notes);
+    match (plan.nodes.first().map(|node| &node.kind), field.data_type()) {
+        (Some(Kind::Keys(_, labels)), DataType::Dictionary(..)) => field.with_dict_is_ordered(labels.is_ordered()),
+        _ => field,
+    }
+}

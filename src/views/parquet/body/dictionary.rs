@@ -1,0 +1,279 @@
+//! Dictionary pages and the indices into them: one bit-packed run of whole bytes, so that codes are copied.
+//!
+//! The run is as long as if nothing were missing. Indices that no entry uses are zeros at its end, which no reader looks
+//! at; what the page takes then hardly depends on its data.
+
+use std::collections::HashMap;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int8Type, Int32Type, Int64Type, UInt8Type};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+
+use super::levels::{append_packed_header, packed_bytes};
+use super::plain::{Selection, append_cells, append_mapped};
+
+/// Most values in a dictionary: indices have three bytes at most, since fastparquet reads those of four wrongly.
+const MOST_ENTRIES: u32 = 1 << 24;
+
+/// A dictionary page, and how a value finds its place there.
+#[derive(Debug)]
+pub(in crate::views::parquet) struct Dictionary {
+    body: Vec<u8>,
+    entries: u32,
+    width: Width,
+    index: Index,
+}
+
+/// Bytes of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Width {
+    One,
+    Two,
+    Three,
+}
+
+#[derive(Debug)]
+enum Index {
+    /// The value's own byte.
+    Byte,
+    /// The array's key.
+    Key { labels: usize },
+    /// Where the array's key leads: its labels are not all different, or some are null.
+    Remapped(Vec<u32>),
+    /// The place of the text: each array brings its own labels.
+    Text(HashMap<Vec<u8>, u32>),
+}
+
+impl Width {
+    fn bytes(self) -> u32 {
+        match self {
+            Width::One => 1,
+            Width::Two => 2,
+            Width::Three => 3,
+        }
+    }
+}
+
+impl Dictionary {
+    /// Every number of 8 bits, in the order of their bytes.
+    pub fn identity(signed: bool) -> Self {
+        let numbers = 0..=u8::MAX;
+        let body =
+            numbers.flat_map(|byte| (if signed { i32::from(byte as i8) } else { i32::from(byte) }).to_le_bytes());
+        Self { body: body.collect(), entries: 256, width: Width::One, index: Index::Byte }
+    }
+
+    /// The labels of categories, whose keys are those of the arrays. `None` where a page cannot hold them or where there
+    /// is none.
+    pub fn categories(labels: &ArrayRef) -> Option<Self> {
+        let (mut dictionary, places) = Self::of(labels)?;
+        let straight = places.iter().enumerate().all(|(key, place)| *place as usize == key);
+        dictionary.index = if straight { Index::Key { labels: labels.len() } } else { Index::Remapped(places) };
+        Some(dictionary)
+    }
+
+    /// All the names and numbers that an enumeration can show. `None` where a page cannot hold them.
+    pub fn names(names: &ArrayRef) -> Option<Self> {
+        let (mut dictionary, places) = Self::of(names)?;
+        let texts = names.as_string_opt::<i64>()?;
+        let places = texts.iter().zip(places).filter_map(|(text, place)| Some((text?.as_bytes().to_vec(), place)));
+        dictionary.index = Index::Text(places.collect());
+        Some(dictionary)
+    }
+
+    /// A page of the different texts, and where each of `texts` stands in it.
+    fn of(texts: &ArrayRef) -> Option<(Self, Vec<u32>)> {
+        let texts = texts.as_string_opt::<i64>()?;
+        let mut body = Vec::new();
+        let mut places = Vec::with_capacity(texts.len());
+        let mut place_of: HashMap<&str, u32> = HashMap::with_capacity(texts.len());
+        for text in texts {
+            let Some(text) = text else {
+                // Whoever has this label is null, and is not asked for a place.
+                places.push(0);
+                continue;
+            };
+            let next = u32::try_from(place_of.len()).ok()?;
+            places.push(match place_of.get(text) {
+                Some(place) => *place,
+                None => {
+                    place_of.insert(text, next);
+                    body.extend_from_slice(&u32::try_from(text.len()).ok()?.to_le_bytes());
+                    body.extend_from_slice(text.as_bytes());
+                    next
+                }
+            });
+        }
+        let entries = u32::try_from(place_of.len()).ok().filter(|entries| *entries > 0)?;
+        i32::try_from(body.len()).ok()?;
+        let width = match entries {
+            0..=0x100 => Width::One,
+            0x101..=0x1_0000 => Width::Two,
+            0x1_0001..=MOST_ENTRIES => Width::Three,
+            _ => return None,
+        };
+        Some((Self { body, entries, width, index: Index::Byte }, places))
+    }
+
+    /// The page's body, PLAIN values.
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Number of values in it.
+    pub fn entries(&self) -> u32 {
+        self.entries
+    }
+
+    /// Bytes of an index.
+    pub fn index_width(&self) -> u64 {
+        u64::from(self.width.bytes())
+    }
+
+    /// Whether the index of a value is its own byte.
+    pub fn is_by_byte(&self) -> bool {
+        matches!(self.index, Index::Byte)
+    }
+
+    /// Whether the index of a value is its key, in one byte.
+    pub fn is_by_byte_key(&self) -> bool {
+        matches!(self.index, Index::Key { .. }) && self.width == Width::One
+    }
+
+    /// Bytes of the indices of a page of so many entries; `None` where they overflow.
+    pub fn bytes(&self, entries: u64) -> Option<u64> {
+        if entries == 0 { Some(1) } else { packed_bytes(entries, self.width.bytes() * 8)?.checked_add(1) }
+    }
+
+    /// Appends what stands before the indices of a page of so many entries.
+    pub fn append_lead(&self, entries: usize, out: &mut Vec<u8>) {
+        out.push(self.width.bytes() as u8 * 8);
+        if entries > 0 {
+            append_packed_header(entries, out);
+        }
+    }
+
+    /// Appends the indices of the selected values of `array` for a page of so many entries.
+    ///
+    /// # Errors
+    /// A value that the dictionary lacks, an array of another type.
+    pub fn append(
+        &self,
+        array: &ArrayRef,
+        selection: &Selection,
+        entries: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        self.framed(entries, out, |out| self.append_indices(array, selection, out))
+    }
+
+    /// Appends indices that are the values' keys, a byte each.
+    ///
+    /// # Errors
+    /// More than a page can hold.
+    pub fn append_byte_keys(&self, keys: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+        self.framed(keys.len(), out, |out| {
+            out.extend_from_slice(keys);
+            Ok(())
+        })
+    }
+
+    /// Appends the indices that `append` appends, between what stands before those of a page of so many entries and zeros.
+    fn framed(
+        &self,
+        entries: usize,
+        out: &mut Vec<u8>,
+        append: impl FnOnce(&mut Vec<u8>) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let bytes = self.bytes(entries as u64).and_then(|bytes| usize::try_from(bytes).ok());
+        let end = bytes.and_then(|bytes| bytes.checked_add(out.len())).ok_or("a page of too many indices")?;
+        out.reserve(end - out.len());
+        self.append_lead(entries, out);
+        append(out)?;
+        if out.len() > end {
+            return Err("more values than entries in a page".into());
+        }
+        out.resize(end, 0);
+        Ok(())
+    }
+
+    fn append_indices(&self, array: &ArrayRef, selection: &Selection, out: &mut Vec<u8>) -> Result<(), String> {
+        match &self.index {
+            Index::Byte => match array.data_type() {
+                DataType::Int8 => {
+                    selection.runs(array.as_primitive::<Int8Type>().values(), |run| append_cells(run, out))
+                }
+                DataType::UInt8 => {
+                    selection.runs(array.as_primitive::<UInt8Type>().values(), |run| append_cells(run, out))
+                }
+                other => Err(format!("{other} is no number of 8 bits")),
+            },
+            Index::Key { labels } => {
+                if keyed(array)?.values().len() != *labels {
+                    return Err("categories other than the column's".into());
+                }
+                self.append_keys(array, selection, None, out)
+            }
+            Index::Remapped(places) => {
+                if keyed(array)?.values().len() != places.len() {
+                    return Err("categories other than the column's".into());
+                }
+                self.append_keys(array, selection, Some(places), out)
+            }
+            Index::Text(place_of) => {
+                let labels = keyed(array)?.values().as_string_opt::<i64>().ok_or("names that are no text")?;
+                let places: Result<Vec<u32>, String> = labels
+                    .iter()
+                    .map(|label| match label {
+                        // Whoever has this name is null.
+                        None => Ok(0),
+                        Some(label) => place_of
+                            .get(label.as_bytes())
+                            .copied()
+                            .ok_or_else(|| format!("{label:?} is none of the enumeration's names and numbers")),
+                    })
+                    .collect();
+                self.append_keys(array, selection, Some(&places?), out)
+            }
+        }
+    }
+
+    fn append_keys(
+        &self,
+        array: &ArrayRef,
+        selection: &Selection,
+        places: Option<&[u32]>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        // Keys that are not null lie within the labels (an invariant of dictionary arrays), and places in the page.
+        let place = |key: usize| places.map_or(key as u32, |places| places.get(key).copied().unwrap_or(0));
+        let keys = keyed(array)?.keys();
+        if let Some(keys) = keys.as_primitive_opt::<Int64Type>() {
+            return selection.runs(keys.values(), |run| self.append_run(run, |key| place(key as usize), out));
+        }
+        let keys = keys.as_primitive_opt::<Int32Type>().ok_or_else(|| format!("keys of {}", keys.data_type()))?;
+        selection.runs(keys.values(), |run| self.append_run(run, |key| place(key as usize), out))
+    }
+
+    fn append_run<T: Copy>(&self, keys: &[T], place: impl Fn(T) -> u32, out: &mut Vec<u8>) {
+        match self.width {
+            Width::One => append_mapped(keys, |key| place(key) as u8, out),
+            Width::Two => append_mapped(keys, |key| place(key) as u16, out),
+            Width::Three => {
+                for block in keys.chunks(256) {
+                    let mut indices = [[0; 3]; 256];
+                    for (index, key) in indices.iter_mut().zip(block) {
+                        let [low, middle, high, _] = place(*key).to_le_bytes();
+                        *index = [low, middle, high];
+                    }
+                    out.extend_from_slice(indices[..block.len()].as_flattened());
+                }
+            }
+        }
+    }
+}
+
+fn keyed(array: &ArrayRef) -> Result<&dyn arrow_array::AnyDictionaryArray, String> {
+    array.as_any_dictionary_opt().ok_or_else(|| format!("{} is no dictionary", array.data_type()))
+}

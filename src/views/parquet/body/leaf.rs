@@ -1,0 +1,314 @@
+//! A leaf of the schema: how large a page of it is, and what is in it.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+
+use super::dictionary::Dictionary;
+use super::levels::{Levels, bit_width, equal_bytes, most_bytes};
+use super::plain::{append_fixed, append_texts, text_bytes};
+use super::shred::{Node, Shredded, Step, required_levels, shred};
+
+/// How Parquet stores a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::views::parquet) enum Physical {
+    /// A bit.
+    Boolean,
+    /// 32 bits, also for narrower integers.
+    Int32,
+    /// 64 bits.
+    Int64,
+    /// IEEE 754 single.
+    Float,
+    /// IEEE 754 double.
+    Double,
+    /// Bytes behind their length.
+    ByteArray,
+    /// So many bytes.
+    FixedLenByteArray(i32),
+}
+
+/// How the values of a page are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::views::parquet) enum Encoding {
+    /// One after the other.
+    Plain,
+    /// As indices into a dictionary page.
+    Dictionary,
+}
+
+/// Where the values come from and what becomes of them.
+#[derive(Clone, Debug)]
+pub(in crate::views::parquet) enum Values {
+    /// Cells of so many bytes.
+    Cells(u64),
+    /// Bits.
+    Bits,
+    /// Texts of at most so many bytes, where that is known.
+    Texts(Option<u64>),
+    /// Indices.
+    Indices(Arc<Dictionary>),
+}
+
+/// A primitive column of the Parquet schema.
+#[derive(Clone, Debug)]
+pub(in crate::views::parquet) struct Leaf {
+    /// Path in the schema: `["l", "list", "element"]`.
+    pub path: Vec<String>,
+    /// How a value is stored.
+    pub physical: Physical,
+    /// Definition level of a value that is there.
+    pub max_definition: u16,
+    /// Number of lists it lies in.
+    pub max_repetition: u16,
+    /// How pages are encoded.
+    pub encoding: Encoding,
+    /// The bytes stored in the file, row after row, are the cells that [`Leaf::cells`] tells of.
+    pub stored: bool,
+    pub(in crate::views::parquet) nodes: Vec<Node>,
+    pub(in crate::views::parquet) values: Values,
+    /// Categories whose labels are no text: they are looked up and stand as what they are.
+    pub(in crate::views::parquet) looked_up: bool,
+}
+
+/// The body of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::views::parquet) struct Body {
+    /// Bytes.
+    pub bytes: u64,
+    /// Entries (`num_values`): values, nulls and empty lists.
+    pub entries: u32,
+    /// Entries without a value.
+    pub nulls: u32,
+}
+
+/// A body in which each row has its place: `before`, then `width` bytes for each row, then `after` zeros.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::views::parquet) struct Cells {
+    /// Levels, and what introduces indices.
+    pub before: Vec<u8>,
+    /// Bytes of a row.
+    pub width: u64,
+    /// Bytes behind the last row.
+    pub after: u64,
+}
+
+impl Leaf {
+    /// Entries of a row that is not null, where that is the same for all rows.
+    pub(in crate::views::parquet) fn entries_of_row(&self) -> Option<u64> {
+        self.nodes.iter().try_fold(1u64, |entries, node| match node.step {
+            Step::List => None,
+            Step::FixedList(length) => entries.checked_mul(length as u64),
+            Step::Field(_) | Step::Value => Some(entries),
+        })
+    }
+
+    /// Whether something can be null here.
+    fn is_nullable(&self) -> bool {
+        self.nodes.iter().any(|node| node.nullable)
+    }
+
+    /// The largest body of a page of `rows` rows. `None` where it depends on the data, or overflows.
+    pub fn most_body(&self, rows: u64) -> Option<u64> {
+        let entries = self.entries_of_row()?.checked_mul(rows)?;
+        let values = match &self.values {
+            Values::Cells(width) => entries.checked_mul(*width)?,
+            Values::Bits => entries.div_ceil(8),
+            Values::Texts(longest) => (*longest)?.checked_add(4)?.checked_mul(entries)?,
+            Values::Indices(dictionary) => dictionary.bytes(entries)?,
+        };
+        let repetition = match self.max_repetition {
+            0 => 0,
+            // Arrays of one element: no entry follows another in its row.
+            most if self.entries_of_row() == Some(1) => equal_bytes(entries, bit_width(most))?,
+            most => most_bytes(entries, bit_width(most))?,
+        };
+        let definition = match self.max_definition {
+            0 => 0,
+            most if self.is_nullable() => most_bytes(entries, bit_width(most))?,
+            most => equal_bytes(entries, bit_width(most))?,
+        };
+        values.checked_add(repetition)?.checked_add(definition)
+    }
+
+    /// Whether a body always has exactly [`Leaf::most_body`] bytes.
+    pub fn is_exact(&self) -> bool {
+        !self.is_nullable() && self.entries_of_row().is_some() && !matches!(self.values, Values::Texts(_))
+    }
+
+    /// Bytes of a cell where a body is nothing but PLAIN cells, one for each row.
+    #[cfg(test)]
+    pub fn cell_width(&self) -> Option<u64> {
+        match self.values {
+            Values::Cells(width) if self.is_exact() && self.max_definition == 0 => Some(width),
+            _ => None,
+        }
+    }
+
+    /// The layout of a page of `rows` rows in which each row has its place: of PLAIN cells, and those with
+    /// constant levels or with one-byte codes too. `None` where rows have none, or the page is too large.
+    pub fn cells(&self, rows: u64) -> Option<Cells> {
+        let entries_of_row = self.entries_of_row()?;
+        let entries = usize::try_from(entries_of_row.checked_mul(rows)?).ok()?;
+        let width = match &self.values {
+            _ if !self.is_exact() => return None,
+            Values::Cells(width) => entries_of_row.checked_mul(*width)?,
+            Values::Indices(dictionary) => entries_of_row.checked_mul(dictionary.index_width())?,
+            Values::Bits | Values::Texts(_) => return None,
+        };
+        let mut before = Vec::new();
+        let (repetition, definition) = required_levels(&self.nodes, usize::try_from(rows).ok()?).ok()?;
+        self.append_levels(repetition.as_ref(), definition.as_ref(), &mut before).ok()?;
+        if let Values::Indices(dictionary) = &self.values {
+            dictionary.append_lead(entries, &mut before);
+        }
+        let after = self.most_body(rows)?.checked_sub(before.len() as u64)?.checked_sub(width.checked_mul(rows)?)?;
+        Some(Cells { before, width, after })
+    }
+
+    /// The dictionary page's body and number of values.
+    pub fn dictionary(&self) -> Option<(&[u8], u32)> {
+        match &self.values {
+            Values::Indices(dictionary) => Some((dictionary.body(), dictionary.entries())),
+            _ => None,
+        }
+    }
+
+    /// What [`Leaf::append`] would write.
+    ///
+    /// # Errors
+    /// As [`Leaf::append`].
+    pub fn measure(&self, column: &ArrayRef) -> Result<Body, String> {
+        let shredded = self.shred(column)?;
+        let present = (shredded.entries - shredded.nulls) as u64;
+        let values = match &self.values {
+            Values::Cells(width) => present.checked_mul(*width),
+            Values::Bits => Some(present.div_ceil(8)),
+            Values::Texts(longest) => Some(text_bytes(&shredded.values, &shredded.selection, *longest)?),
+            Values::Indices(dictionary) => dictionary.bytes(shredded.entries as u64),
+        };
+        let level =
+            |levels: &Option<Levels>, most| levels.as_ref().map_or(Some(0), |levels| levels.bytes(bit_width(most)));
+        let bytes = values
+            .and_then(|values| values.checked_add(level(&shredded.repetition, self.max_repetition)?))
+            .and_then(|bytes| bytes.checked_add(level(&shredded.definition, self.max_definition)?));
+        body(bytes, &shredded)
+    }
+
+    /// Appends the body of a V1 page with all rows of `column`: repetition levels, definition levels, values.
+    ///
+    /// # Errors
+    /// An array that is not of this leaf's column, a null where the column can have none, a text longer than foreseen, or
+    /// more than a page can hold; `out` is as it was then.
+    pub fn append(&self, column: &ArrayRef, out: &mut Vec<u8>) -> Result<Body, String> {
+        let from = out.len();
+        let result = self.append_body(column, out);
+        if result.is_err() {
+            out.truncate(from);
+        }
+        result
+    }
+
+    /// Whether the values of a page of rows none of which is null are the keys of those rows, a byte each.
+    pub fn takes_byte_keys(&self) -> bool {
+        let by_key = matches!(&self.values, Values::Indices(dictionary) if dictionary.is_by_byte_key());
+        by_key && matches!(self.nodes.as_slice(), [Node { step: Step::Value, .. }])
+    }
+
+    /// As [`Leaf::append`], of a leaf that [`Leaf::takes_byte_keys`] and of rows none of which is null.
+    ///
+    /// # Errors
+    /// More than a page can hold, or another leaf.
+    pub fn append_byte_keys(&self, keys: &[u8], out: &mut Vec<u8>) -> Result<Body, String> {
+        let Values::Indices(dictionary) = &self.values else { return Err("keys of a leaf without indices".into()) };
+        let from = out.len();
+        let levels = (self.max_definition > 0).then(|| Levels::of_nulls(None, keys.len()));
+        self.append_levels(None, levels.as_ref(), out)?;
+        dictionary.append_byte_keys(keys, out)?;
+        let entries = u32::try_from(keys.len()).map_err(|error| error.to_string())?;
+        Ok(Body { bytes: (out.len() - from) as u64, entries, nulls: 0 })
+    }
+
+    fn append_body(&self, column: &ArrayRef, out: &mut Vec<u8>) -> Result<Body, String> {
+        let from = out.len();
+        let shredded = self.shred(column)?;
+        self.append_levels(shredded.repetition.as_ref(), shredded.definition.as_ref(), out)?;
+        let before = out.len();
+        match &self.values {
+            Values::Cells(width) => {
+                append_fixed(&shredded.values, &shredded.selection, out)?;
+                // An array of another type has cells of another width.
+                let due = width.checked_mul((shredded.entries - shredded.nulls) as u64);
+                if due != Some((out.len() - before) as u64) {
+                    return Err(format!("an array of {} where cells of {width} bytes are due", column.data_type()));
+                }
+            }
+            Values::Bits => append_fixed(&shredded.values, &shredded.selection, out)?,
+            Values::Texts(longest) => append_texts(&shredded.values, &shredded.selection, *longest, out)?,
+            Values::Indices(dictionary) => {
+                dictionary.append(&shredded.values, &shredded.selection, shredded.entries, out)?;
+            }
+        }
+        body(Some((out.len() - from) as u64), &shredded)
+    }
+
+    fn append_levels(
+        &self,
+        repetition: Option<&Levels>,
+        definition: Option<&Levels>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        for (levels, most) in [(repetition, self.max_repetition), (definition, self.max_definition)] {
+            if let Some(levels) = levels {
+                levels.append(bit_width(most), out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn shred(&self, column: &ArrayRef) -> Result<Shredded, String> {
+        let mut shredded = shred(&self.nodes, column)?;
+        if self.looked_up {
+            let dictionary = shredded.values.as_any_dictionary_opt();
+            let dictionary = dictionary.ok_or_else(|| format!("{} is no dictionary", shredded.values.data_type()))?;
+            let looked_up = arrow_select::take::take(dictionary.values(), dictionary.keys(), None);
+            shredded.values = looked_up.map_err(|error| error.to_string())?;
+        }
+        Ok(shredded)
+    }
+}
+
+fn body(bytes: Option<u64>, shredded: &Shredded) -> Result<Body, String> {
+    let bytes = bytes.filter(|bytes| *bytes <= i32::MAX as u64);
+    let bytes = bytes.ok_or_else(|| format!("{} entries take more bytes than a page can have", shredded.entries))?;
+    // Shredding keeps entries below 2^31.
+    Ok(Body { bytes, entries: shredded.entries as u32, nulls: shredded.nulls as u32 })
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{DictionaryArray, Int64Array, LargeStringArray};
+
+    use super::*;
+    use crate::store::Hints;
+    use crate::views::parquet::columns::shape::{Given, Shape};
+
+    #[test]
+    fn keys_as_bytes_make_the_same_page() {
+        let labels: ArrayRef = Arc::new(LargeStringArray::from_iter_values((0..256).map(|label| label.to_string())));
+        let given = Given { labels: Some(labels.clone()), row_group: None };
+        for (count, nullable) in [(0, true), (1, true), (1000, true), (1003, false)] {
+            let bytes: Vec<u8> = (0..count).map(|row: u32| (row * 7) as u8).collect();
+            let keys = Int64Array::from_iter_values(bytes.iter().map(|key| i64::from(*key)));
+            let array: ArrayRef = Arc::new(DictionaryArray::new(keys, labels.clone()));
+            let shape = Shape::new("x", array.data_type(), nullable, &Hints::default(), given.clone()).unwrap();
+            let [leaf] = shape.leaves() else { panic!("one leaf") };
+            assert!(leaf.takes_byte_keys());
+            let (mut by_array, mut by_bytes) = (vec![1], vec![1]);
+            let bodies = (leaf.append(&array, &mut by_array), leaf.append_byte_keys(&bytes, &mut by_bytes));
+            assert_eq!(bodies.0, bodies.1);
+            assert_eq!(by_array, by_bytes);
+        }
+    }
+}

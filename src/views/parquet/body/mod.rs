@@ -1,0 +1,16 @@
+//! Bodies of pages: levels and values.
+//!
+//! | part | what it does |
+//! | --- | --- |
+//! | `leaf` | a primitive column of the schema: how large its pages are, and what is in them |
+//! | `shred` | from nested arrays to the values of a leaf and their levels |
+//! | `levels` | repetition and definition levels |
+//! | `plain`, `dictionary` | values one after the other, or as indices |
+
+pub(super) mod dictionary;
+pub(super) mod leaf;
+pub(super) mod levels;
+pub(super) mod plain;
+pub(super) mod shred;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,333 @@
+//! From rows to levels: which entries a leaf has in a page, and which values of its array stand there (the record
+//! shredding of the Dremel paper, as parquet-format's `Encodings.md` and `README.md` have it).
+
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::bit_iterator::BitSliceIterator;
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+
+use super::levels::Levels;
+use super::plain::Selection;
+
+/// One step on the way from a column to a leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::views::parquet) struct Node {
+    /// Whether the schema says OPTIONAL.
+    pub nullable: bool,
+    /// Where it goes on.
+    pub step: Step,
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::views::parquet) enum Step {
+    /// A struct, in which the leaf is under this field.
+    Field(usize),
+    /// Lists of this length.
+    FixedList(usize),
+    /// Lists of any length.
+    List,
+    /// The leaf's own values.
+    Value,
+}
+
+/// The entries of a leaf in a page.
+#[derive(Debug)]
+pub(in crate::views::parquet) struct Shredded {
+    /// The leaf's array.
+    pub values: ArrayRef,
+    /// Which of its values stand in the page.
+    pub selection: Selection,
+    /// Repetition levels; `None` where nothing repeats.
+    pub repetition: Option<Levels>,
+    /// Definition levels; `None` where everything is there.
+    pub definition: Option<Levels>,
+    /// Entries, values and whatever is missing.
+    pub entries: usize,
+    /// Entries without a value.
+    pub nulls: usize,
+}
+
+/// Most entries of a page: its header has 32 bits, signed, for them.
+pub(in crate::views::parquet) const MOST_ENTRIES: usize = i32::MAX as usize;
+
+/// Shreds `column` along `nodes`.
+///
+/// # Errors
+/// A column that `nodes` do not describe, a null where the schema allows none, or too many entries.
+pub(in crate::views::parquet) fn shred(nodes: &[Node], column: &ArrayRef) -> Result<Shredded, String> {
+    let (layers, values) = layers(nodes, column)?;
+    let repeats = nodes.iter().any(|node| matches!(node.step, Step::FixedList(_) | Step::List));
+    let nullable = nodes.iter().filter(|node| node.nullable).count();
+    if repeats || nullable > 1 {
+        return walk(&layers, values, column.len(), repeats);
+    }
+    flat(&layers, values, nullable > 0)
+}
+
+/// Without repetition, and with one layer at most that can be null: its validity is the levels.
+fn flat(layers: &[Layer], values: ArrayRef, nullable: bool) -> Result<Shredded, String> {
+    let entries = values.len();
+    if entries > MOST_ENTRIES {
+        return Err(format!("{entries} rows are too many for a page"));
+    }
+    let nulls = layers.iter().find(|layer| layer.nullable).and_then(|layer| layer.nulls.clone());
+    for layer in layers.iter().filter(|layer| !layer.nullable) {
+        // Under a null anything may lie.
+        let wrong = match (&layer.nulls, &nulls) {
+            (Some(inner), Some(outer)) => stray(inner, outer),
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        if wrong {
+            return Err(UNEXPECTED_NULL.into());
+        }
+    }
+    let count = nulls.as_ref().map_or(0, NullBuffer::null_count);
+    Ok(Shredded {
+        definition: nullable.then(|| Levels::of_nulls(nulls.as_ref(), entries)),
+        selection: match nulls {
+            Some(nulls) if count > 0 => Selection::Bits(nulls.inner().clone()),
+            _ => Selection::All,
+        },
+        values,
+        repetition: None,
+        entries,
+        nulls: count,
+    })
+}
+
+/// Whether `inner` has a null where `outer` has none.
+fn stray(inner: &NullBuffer, outer: &NullBuffer) -> bool {
+    inner.len() != outer.len() || (&(!inner.inner()) & outer.inner()).count_set_bits() > 0
+}
+
+const TOO_MANY: &str = "more entries than a page can have";
+const UNEXPECTED_NULL: &str = "a null where the column can have none";
+
+/// The arrays' side of a node.
+struct Layer {
+    nullable: bool,
+    nulls: Option<NullBuffer>,
+    kind: Kind,
+}
+
+enum Kind {
+    Field,
+    /// Lists of `length` elements with `entries` entries each, where that does not depend on the data.
+    FixedList {
+        length: usize,
+        entries: Option<usize>,
+    },
+    /// Lists with `entries` entries for each element, where that does not depend on the data.
+    List {
+        offsets: OffsetBuffer<i64>,
+        entries: Option<usize>,
+    },
+    Value,
+}
+
+/// The arrays along `nodes`, and the leaf's own.
+fn layers(nodes: &[Node], column: &ArrayRef) -> Result<(Vec<Layer>, ArrayRef), String> {
+    let mut array = column.clone();
+    let mut layers = Vec::with_capacity(nodes.len());
+    for (depth, node) in nodes.iter().enumerate() {
+        let other = || format!("an array of {} came where its column has another type", array.data_type());
+        let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+        let (kind, next) = match node.step {
+            Step::Field(field) => {
+                let next = array.as_struct_opt().and_then(|array| array.columns().get(field)).ok_or_else(other)?;
+                (Kind::Field, next.clone())
+            }
+            Step::FixedList(length) => {
+                let list = array.as_fixed_size_list_opt().ok_or_else(other)?;
+                if usize::try_from(list.value_length()) != Ok(length) {
+                    return Err(other());
+                }
+                let entries = entries_of_element(nodes, depth + 1);
+                (Kind::FixedList { length, entries }, list.values().clone())
+            }
+            Step::List => {
+                let list = array.as_list_opt::<i64>().ok_or_else(other)?;
+                let entries = entries_of_element(nodes, depth + 1);
+                (Kind::List { offsets: list.offsets().clone(), entries }, list.values().clone())
+            }
+            Step::Value => (Kind::Value, array.clone()),
+        };
+        layers.push(Layer { nullable: node.nullable, nulls, kind });
+        array = next;
+    }
+    Ok((layers, array))
+}
+
+/// Entries of one element of the layer at `depth`, where they do not depend on the data: the product of the lengths of
+/// arrays from there on. An array that is null as a whole has a single entry.
+fn entries_of_element(nodes: &[Node], depth: usize) -> Option<usize> {
+    let mut entries = 1usize;
+    let mut container = false;
+    for node in nodes.iter().skip(depth) {
+        match node.step {
+            Step::FixedList(length) => entries = entries.checked_mul(length)?,
+            Step::List => return None,
+            Step::Field(_) | Step::Value => {}
+        }
+        container |= node.nullable && node.step != Step::Value;
+    }
+    (entries == 1 || !container).then_some(entries)
+}
+
+/// Repetition and definition levels of `rows` rows where nothing can be missing and lists are of fixed length.
+///
+/// # Errors
+/// Too many entries.
+pub(in crate::views::parquet) fn required_levels(
+    nodes: &[Node],
+    rows: usize,
+) -> Result<(Option<Levels>, Option<Levels>), String> {
+    let layer = |(depth, node): (usize, &Node)| {
+        let kind = match node.step {
+            Step::Field(_) => Kind::Field,
+            Step::FixedList(length) => Kind::FixedList { length, entries: entries_of_element(nodes, depth + 1) },
+            Step::List | Step::Value => Kind::Value,
+        };
+        Layer { nullable: node.nullable, nulls: None, kind }
+    };
+    if !nodes.iter().any(|node| matches!(node.step, Step::FixedList(_))) {
+        return Ok((None, None));
+    }
+    let layers: Vec<Layer> = nodes.iter().enumerate().map(layer).collect();
+    let walk = Walk::over(&layers, rows, true)?;
+    Ok((Some(Levels::of_each(walk.repetition)), Some(Levels::of_each(walk.definition))))
+}
+
+fn walk(layers: &[Layer], values: ArrayRef, rows: usize, repeats: bool) -> Result<Shredded, String> {
+    let walk = Walk::over(layers, rows, repeats)?;
+    let entries = walk.definition.len();
+    let valid: usize = walk.spans.iter().map(|(start, end)| end - start).sum();
+    let all = walk.spans.as_slice() == [(0, values.len())];
+    Ok(Shredded {
+        selection: if all { Selection::All } else { Selection::Spans(walk.spans) },
+        values,
+        definition: Some(Levels::of_each(walk.definition)),
+        repetition: repeats.then(|| Levels::of_each(walk.repetition)),
+        entries,
+        nulls: entries.saturating_sub(valid),
+    })
+}
+
+struct Walk<'a> {
+    layers: &'a [Layer],
+    repeats: bool,
+    definition: Vec<u8>,
+    repetition: Vec<u8>,
+    spans: Vec<(usize, usize)>,
+}
+
+impl<'a> Walk<'a> {
+    fn over(layers: &'a [Layer], rows: usize, repeats: bool) -> Result<Self, String> {
+        let mut walk = Self { layers, repeats, definition: Vec::new(), repetition: Vec::new(), spans: Vec::new() };
+        walk.elements(0, 0..rows, 0, 0)?;
+        Ok(walk)
+    }
+
+    /// Adds the entries of elements at `depth`. `definition` is how much is defined above them, `repetition` the level at
+    /// which they follow each other; whoever knows that the first begins something larger corrects its level.
+    fn elements(&mut self, depth: usize, range: Range<usize>, definition: u8, repetition: u8) -> Result<(), String> {
+        let layer = self.layers.get(depth).ok_or("nothing below a list")?;
+        let present = definition + u8::from(layer.nullable);
+        let Some(nulls) = &layer.nulls else {
+            return self.present(depth, range, present, repetition);
+        };
+        if range.start > range.end || range.end > nulls.len() {
+            return Err(format!("elements {range:?} of {}", nulls.len()));
+        }
+        let bits = nulls.inner();
+        let mut at = range.start;
+        let runs = BitSliceIterator::new(bits.values(), bits.offset() + range.start, range.len());
+        let ends = std::iter::once((range.len(), range.len()));
+        for (start, end) in runs.chain(ends) {
+            let (start, end) = (range.start + start, range.start + end);
+            if start > at {
+                if !layer.nullable {
+                    return Err(UNEXPECTED_NULL.into());
+                }
+                self.push(start - at, definition, repetition)?;
+            }
+            if end > start {
+                self.present(depth, start..end, present, repetition)?;
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// Adds the entries of elements none of which is null.
+    fn present(&mut self, depth: usize, range: Range<usize>, definition: u8, repetition: u8) -> Result<(), String> {
+        let layer = self.layers.get(depth).ok_or("nothing below a list")?;
+        match &layer.kind {
+            Kind::Value => {
+                self.push(range.len(), definition, repetition)?;
+                match self.spans.last_mut() {
+                    Some((_, end)) if *end == range.start => *end = range.end,
+                    _ if range.is_empty() => {}
+                    _ => self.spans.push((range.start, range.end)),
+                }
+                Ok(())
+            }
+            Kind::Field => self.elements(depth + 1, range, definition, repetition),
+            Kind::FixedList { length, entries } => {
+                let lists = range.len();
+                // Where every list has as many entries, all are added at once.
+                let step = if entries.is_some() { lists.max(1) } else { 1 };
+                for start in range.step_by(step) {
+                    let first = self.definition.len();
+                    let elements = start.checked_mul(*length).zip((start + step.min(lists)).checked_mul(*length));
+                    let (from, to) = elements.ok_or(TOO_MANY)?;
+                    self.elements(depth + 1, from..to, definition + 1, repetition + 1)?;
+                    let stride = entries.unwrap_or(usize::MAX).saturating_mul(*length).max(1);
+                    self.repetition.iter_mut().skip(first).step_by(stride).for_each(|level| *level = repetition);
+                }
+                Ok(())
+            }
+            Kind::List { offsets, entries } => {
+                let offsets = offsets.get(range.start..=range.end).ok_or("a list outside its array")?;
+                let mut at = 0;
+                while let [start, end, ..] = offsets[at..] {
+                    if start == end {
+                        self.push(1, definition, repetition)?;
+                        at += 1;
+                        continue;
+                    }
+                    // As many lists as have elements, at once where it is known where each begins.
+                    let lists = match entries {
+                        Some(_) => offsets[at..].windows(2).take_while(|pair| pair[0] < pair[1]).count(),
+                        None => 1,
+                    };
+                    let (last, first) = (offsets[at + lists], self.definition.len());
+                    self.elements(depth + 1, start as usize..last as usize, definition + 1, repetition + 1)?;
+                    let entries = entries.unwrap_or(0);
+                    for begin in &offsets[at..at + lists] {
+                        // No list lies further on than the elements just added.
+                        if let Some(level) = self.repetition.get_mut(first + (begin - start) as usize * entries) {
+                            *level = repetition;
+                        }
+                    }
+                    at += lists;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn push(&mut self, count: usize, definition: u8, repetition: u8) -> Result<(), String> {
+        let entries = self.definition.len().checked_add(count).filter(|entries| *entries <= MOST_ENTRIES);
+        let entries = entries.ok_or(TOO_MANY)?;
+        self.definition.resize(entries, definition);
+        if self.repeats {
+            self.repetition.resize(entries, repetition);
+        }
+        Ok(())
+    }
+}

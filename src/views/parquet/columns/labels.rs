@@ -1,0 +1,78 @@
+//! Which labels occur in which rows, as a verified bitmap tells: what Bloom filters are made of.
+
+use arrow_array::ArrayRef;
+
+use super::ParquetColumn;
+use crate::indexes::{self, Occurring, Trust, canonical};
+use crate::source::Interrupt;
+use crate::store::Error;
+use crate::table::IndexKind;
+use crate::views::parquet::body::leaf::{Leaf, Physical};
+
+/// The labels of a leaf column.
+#[derive(Debug)]
+pub(in crate::views::parquet) struct LabelsOf {
+    /// Its position.
+    pub leaf: usize,
+    /// Values of its bitmap.
+    pub values: usize,
+    /// Each value as it stands in the dictionary, if it does, and where it occurs; `None` where it is not known.
+    pub known: Option<(Vec<Option<Vec<u8>>>, Occurring)>,
+}
+
+impl ParquetColumn {
+    /// The labels of a leaf of it as its bitmap knows them. `None` where there are none that get filters, whatever is known of them.
+    ///
+    /// # Errors
+    /// Where the values of a bitmap that was verified cannot be read.
+    pub(in crate::views::parquet) fn filtered(
+        &self,
+        position: usize,
+        leaf: &Leaf,
+        interrupt: &Interrupt,
+    ) -> Result<Option<LabelsOf>, Error> {
+        let (Some((form, is_used)), Some(labels), Some((body, entries))) =
+            (&self.bitmap, &self.labels, leaf.dictionary())
+        else {
+            return Ok(None);
+        };
+        let IndexKind::Bitmap { values, .. } = &form.kind else { return Ok(None) };
+        // Where labels are equal or missing, codes are no indices of the dictionary.
+        if leaf.path.len() > 1
+            || leaf.physical != Physical::ByteArray
+            || labels.len() != u64::from(entries)
+            || !Occurring::is_gathered(values.len(), form.rows())
+        {
+            return Ok(None);
+        }
+        let facts = if *is_used { indexes::facts(form, Trust::Verify) } else { None };
+        let occurring = facts.and_then(|facts| facts.occurring);
+        let shows = form.file.shows(&format!("{} {:?} filters", form.path, form.objects), occurring.is_some());
+        let known = match occurring.filter(|_| shows) {
+            // Whoever verified the bitmap has read them.
+            Some(occurring) => Some((labels_of(&values.array(0..values.len(), interrupt)?, body), occurring)),
+            None => None,
+        };
+        Ok(Some(LabelsOf { leaf: position, values: values.len() as usize, known }))
+    }
+}
+
+/// The entry of a dictionary page that each code leads to.
+fn labels_of(codes: &ArrayRef, mut body: &[u8]) -> Vec<Option<Vec<u8>>> {
+    let mut entries = Vec::new();
+    while let Some((length, rest)) = body.split_first_chunk() {
+        let Some((text, rest)) = rest.split_at_checked(u32::from_le_bytes(*length) as usize) else { break };
+        entries.push(text);
+        body = rest;
+    }
+    let mut labels = vec![None; codes.len()];
+    canonical::for_each(codes.as_ref(), |row, code| {
+        let mut number = [0; 8];
+        number.iter_mut().zip(code).for_each(|(byte, of_code)| *byte = *of_code);
+        let entry = usize::try_from(u64::from_le_bytes(number)).ok().and_then(|code| entries.get(code));
+        if let Some(label) = labels.get_mut(row) {
+            *label = entry.map(|text| text.to_vec());
+        }
+    });
+    labels
+}

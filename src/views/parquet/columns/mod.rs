@@ -1,0 +1,309 @@
+//! The columns of a Parquet file, and what their types make of it before a value is read.
+
+mod labels;
+pub(super) mod shape;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_schema::{Field, Fields, Schema};
+use parquet::basic::Type;
+use parquet::schema::types::SchemaDescriptor;
+
+use super::body::leaf::{Cells, Encoding, Leaf, Physical};
+use super::body::shred::Step;
+use super::layout::{Bodies, Groups, Slots};
+use super::thrift::page::Values;
+use super::thrift::schema;
+use crate::source::Interrupt;
+use crate::store::pass::Keeper;
+use crate::store::statistics::Learner;
+use crate::store::{Error, Hints, Rows, ValueSet};
+use crate::table::{Column, IndexForm};
+use shape::{Given, Shape};
+
+pub(super) use labels::LabelsOf;
+
+/// Labels of categories that become a dictionary at most; beyond, they are looked up and stand as they are.
+const MOST_LABELS: u64 = 1 << 24;
+
+/// A column of a Parquet file.
+#[derive(Clone, Debug)]
+pub struct ParquetColumn {
+    /// Its name.
+    pub(super) name: String,
+    /// Its HDF5 path.
+    pub(super) path: String,
+    /// Its rows.
+    pub(super) rows: Arc<dyn Rows>,
+    /// What they tell of their values.
+    hints: Hints,
+    /// Labels of its categories.
+    labels: Option<Arc<dyn Rows>>,
+    /// It labels rows.
+    pub(super) is_label: bool,
+    /// What is known of its values, by what the file tells of them.
+    pub(super) learner: Option<Arc<Learner>>,
+    /// The bitmap of its values, and whether it may be used.
+    bitmap: Option<(Arc<IndexForm>, bool)>,
+    /// Where what is learnt of it is kept.
+    pub(super) keeper: Option<Keeper>,
+    /// Units, vocabulary, description.
+    pub(super) notes: Vec<(&'static str, String)>,
+}
+
+impl ParquetColumn {
+    /// A column of a table.
+    ///
+    /// # Errors
+    /// Why it has no place in a Parquet file.
+    pub fn new(column: &Column) -> Result<Self, String> {
+        let rows = column.rows.as_ref().map_err(Clone::clone)?.clone();
+        let hints = rows.hints();
+        let texts = [
+            ("units", &column.units),
+            ("units_vocabulary", &column.units_vocabulary),
+            ("description", &column.description),
+        ];
+        let notes = texts.into_iter().filter_map(|(key, text)| Some((key, text.clone()?))).collect();
+        let name = column.name.to_string();
+        let column = Self {
+            name,
+            path: column.path.clone(),
+            labels: labels(&hints),
+            rows,
+            hints,
+            is_label: column.is_label,
+            learner: None,
+            bitmap: None,
+            keeper: None,
+            notes,
+        };
+        column.shape(&column.name, Given::default())?;
+        Ok(column)
+    }
+
+    /// A column of any rows.
+    #[cfg(test)]
+    pub(super) fn of(name: &str, rows: Arc<dyn Rows>, hints: Hints) -> Self {
+        let (name, path) = (name.to_owned(), format!("/{name}"));
+        Self {
+            name,
+            path,
+            rows,
+            labels: labels(&hints),
+            hints,
+            is_label: false,
+            learner: None,
+            bitmap: None,
+            keeper: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// The column, of whose values the file tells what is known when it is made.
+    pub fn told_by(self, learner: Option<Arc<Learner>>) -> Self {
+        Self { learner, ..self }
+    }
+
+    /// The column with the bitmap of its values, which takes room whether it may be used or not.
+    pub fn with_bitmap(self, form: Option<Arc<IndexForm>>, is_used: bool) -> Self {
+        Self { bitmap: form.map(|form| (form, is_used)), ..self }
+    }
+
+    /// The column, whose keeper tells it from all others.
+    pub fn kept_by(self, keeper: Keeper) -> Self {
+        Self { keeper: Some(keeper), ..self }
+    }
+
+    fn shape(&self, name: &str, given: Given) -> Result<Shape, String> {
+        Shape::new(name, self.rows.data_type(), self.rows.nullable(), &self.hints, given)
+    }
+
+    /// Number of leaf columns.
+    fn leaves(&self) -> usize {
+        self.shape(&self.name, Given::default()).map_or(0, |shape| shape.leaves().len())
+    }
+
+    /// Whether its leaves are known only when its labels are read.
+    pub(super) fn has_labels(&self) -> bool {
+        self.labels.is_some()
+    }
+
+    pub(super) fn unsupported(&self, reason: String) -> Error {
+        Error::Unsupported { path: self.path.clone(), reason }
+    }
+}
+
+/// A leaf column.
+#[derive(Debug)]
+pub(super) struct PreparedLeaf {
+    /// Position of its column.
+    pub column: usize,
+    pub leaf: Leaf,
+    /// Slots of its pages; `None` where they must be measured.
+    pub slots: Option<Slots>,
+    /// Where rows have their places in a full page, and in the one that ends the file.
+    pub cells: Option<[Arc<Cells>; 2]>,
+}
+
+/// What is known before a value is read, but for labels.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub groups: Groups,
+    pub leaves: Vec<PreparedLeaf>,
+    pub schema: SchemaDescriptor,
+    /// The Arrow fields of the columns.
+    pub fields: Fields,
+}
+
+/// Row groups and leaves: what places and sizes follow from.
+#[derive(Debug)]
+pub(super) struct Leaves {
+    pub groups: Groups,
+    pub leaves: Vec<PreparedLeaf>,
+    fields: Vec<Field>,
+}
+
+impl Leaves {
+    /// Reads labels, and nothing else. With `labels` off not even those: what comes is good for an estimate then.
+    ///
+    /// # Errors
+    /// Where labels cannot be read, or a column has no leaves.
+    pub fn new(columns: &[ParquetColumn], labels: bool, interrupt: &Interrupt) -> Result<Self, Error> {
+        let rows = columns.iter().map(|column| column.rows.len()).min().unwrap_or(0);
+        let groups = Groups::choose(rows, columns.iter().map(ParquetColumn::leaves).sum());
+        let mut leaves = Vec::new();
+        let mut fields = Vec::with_capacity(columns.len());
+        let names = unique(columns.iter().map(|column| column.name.as_str()));
+        for (position, (column, name)) in columns.iter().zip(&names).enumerate() {
+            let mut given = Given { row_group: Some(groups.per_group), labels: None };
+            if let Some(rows) = column.labels.as_ref().filter(|_| labels) {
+                given.labels = Some(read_labels(rows, interrupt)?);
+            }
+            let shape = column.shape(name, given).map_err(|reason| column.unsupported(reason))?;
+            leaves.extend(shape.leaves().iter().map(|leaf| PreparedLeaf::new(&groups, position, leaf.clone())));
+            fields.push(shape.field().clone());
+        }
+        Ok(Self { groups, leaves, fields })
+    }
+}
+
+impl Prepared {
+    /// Reads labels, and nothing else.
+    ///
+    /// # Errors
+    /// Where labels cannot be read, or the columns have no schema.
+    pub fn new(columns: &[ParquetColumn], interrupt: &Interrupt) -> Result<Self, Error> {
+        let Leaves { groups, leaves, fields } = Leaves::new(columns, true, interrupt)?;
+        let noted = |(column, field): (&ParquetColumn, Field)| {
+            let notes = column.notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone()));
+            field.with_metadata(notes.collect::<HashMap<_, _>>())
+        };
+        let fields: Fields = columns.iter().zip(fields).map(noted).collect();
+        let physical = |leaf: &PreparedLeaf| physical_of(leaf.leaf.physical);
+        let schema = schema::convert(&Schema::new(fields.clone()));
+        let schema = schema.map_err(|reason| Error::Unsupported { path: "parquet".into(), reason })?;
+        // The schema is made by `parquet`, the pages by us: they must agree.
+        let columns = schema.columns().iter().map(|column| (column.path().parts(), column.physical_type()));
+        if !columns.eq(leaves.iter().map(|leaf| (leaf.leaf.path.as_slice(), physical(leaf)))) {
+            let reason = "schema and data have different leaf columns".into();
+            return Err(Error::Unsupported { path: "parquet".into(), reason });
+        }
+        Ok(Self { groups, leaves, schema, fields })
+    }
+}
+
+fn physical_of(physical: Physical) -> Type {
+    match physical {
+        Physical::Boolean => Type::BOOLEAN,
+        Physical::Int32 => Type::INT32,
+        Physical::Int64 => Type::INT64,
+        Physical::Float => Type::FLOAT,
+        Physical::Double => Type::DOUBLE,
+        Physical::ByteArray => Type::BYTE_ARRAY,
+        Physical::FixedLenByteArray(_) => Type::FIXED_LEN_BYTE_ARRAY,
+    }
+}
+
+/// Names that differ: two that are the same text once bytes that are no UTF-8 are replaced get a number.
+fn unique<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
+    let all: HashSet<&str> = names.clone().collect();
+    let mut taken = HashSet::new();
+    let mut free = |name: &str| {
+        let numbered = (2_u64..).map(|number| format!("{name}~{number}"));
+        let mut candidates = std::iter::once(name.to_owned()).chain(numbered);
+        // There are more numbers than names.
+        let free =
+            |candidate: &String| !taken.contains(candidate) && (candidate == name || !all.contains(candidate.as_str()));
+        let name = candidates.find(free).unwrap_or_default();
+        taken.insert(name.clone());
+        name
+    };
+    names.map(&mut free).collect()
+}
+
+/// The labels of a column of categories, unless they are too many for a dictionary.
+fn labels(hints: &Hints) -> Option<Arc<dyn Rows>> {
+    match &hints.innermost().values {
+        Some(ValueSet::Categories { labels, .. }) if labels.len() <= MOST_LABELS => Some(labels.clone()),
+        _ => None,
+    }
+}
+
+fn read_labels(labels: &Arc<dyn Rows>, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+    labels.array(0..labels.len(), interrupt)
+}
+
+impl PreparedLeaf {
+    fn new(groups: &Groups, column: usize, leaf: Leaf) -> Self {
+        let slots = if has_fixed_entries(&leaf) { Slots::new(groups, &leaf) } else { None };
+        let cells = slots.filter(|slots| slots.lead.is_some()).and_then(|slots| {
+            let last = groups.rows % slots.rows;
+            Some([Arc::new(leaf.cells(slots.rows)?), Arc::new(leaf.cells(last)?)])
+        });
+        Self { column, leaf, slots, cells }
+    }
+
+    /// How values are encoded.
+    pub fn values(&self) -> Values {
+        match self.leaf.encoding {
+            Encoding::Plain => Values::Plain,
+            Encoding::Dictionary => Values::Dictionary,
+        }
+    }
+
+    /// Where rows have their places in a page of `rows` rows.
+    pub fn cells(&self, rows: u64) -> Option<&Cells> {
+        let [full, rest] = self.cells.as_ref()?;
+        Some(if self.slots.is_some_and(|slots| slots.rows == rows) { full } else { rest })
+    }
+}
+
+impl Bodies for Leaf {
+    fn most(&self, rows: u64) -> Option<u64> {
+        self.most_body(rows)
+    }
+
+    fn exact(&self) -> bool {
+        self.is_exact()
+    }
+
+    fn entries(&self) -> u64 {
+        self.entries_of_row().unwrap_or(1)
+    }
+
+    fn lead(&self, rows: u64) -> Option<u64> {
+        Some(self.cells(rows)?.before.len() as u64)
+    }
+}
+
+/// Whether every row has the same number of entries: an array that is missing has one, whatever its length.
+fn has_fixed_entries(leaf: &Leaf) -> bool {
+    let longer = |step: &Step| matches!(step, Step::List) || matches!(step, Step::FixedList(length) if *length != 1);
+    match leaf.nodes.iter().rposition(|node| longer(&node.step)) {
+        Some(last) => leaf.entries_of_row().is_some() && !leaf.nodes.iter().take(last + 1).any(|node| node.nullable),
+        None => true,
+    }
+}

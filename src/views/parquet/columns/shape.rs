@@ -1,0 +1,284 @@
+//! How a column becomes leaves: structs are groups, lists are the three levels of parquet-format's `LogicalTypes.md`.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, LargeStringArray};
+use arrow_schema::{DataType, Field, Fields};
+
+use crate::store::{Hints, ValueSet};
+use crate::views::parquet::body::dictionary::Dictionary;
+use crate::views::parquet::body::leaf::{Encoding, Leaf, Physical, Values};
+use crate::views::parquet::body::plain::cell_width;
+use crate::views::parquet::body::shred::{MOST_ENTRIES, Node, Step};
+
+/// How deep compounds, arrays and lists may be nested. Levels stay below 256.
+const MOST_DEEP: usize = 64;
+
+/// Most bytes of a row in a page, which counts its bytes in 31 bits.
+const MOST_ROW: u64 = 1 << 30;
+
+/// What is known of a column beside its rows' own hints.
+#[derive(Clone, Debug, Default)]
+pub(in crate::views::parquet) struct Given {
+    /// The labels of its categories, where they were read.
+    pub labels: Option<ArrayRef>,
+    /// Rows of a row group, each of which repeats the dictionary.
+    pub row_group: Option<u64>,
+}
+
+/// How a column is mapped to the leaves of a Parquet schema.
+#[derive(Clone, Debug)]
+pub(in crate::views::parquet) struct Shape {
+    leaves: Vec<Leaf>,
+    field: Field,
+}
+
+impl Shape {
+    /// The mapping of a column of `data_type`. `name` must be unique in the schema.
+    ///
+    /// Elements of lists can be null. Inside compounds and arrays only those can be that may turn out to be missing by
+    /// themselves: booleans, texts (references lead nowhere), categories.
+    ///
+    /// # Errors
+    /// Why the column has no Parquet file.
+    pub fn new(name: &str, data_type: &DataType, nullable: bool, hints: &Hints, given: Given) -> Result<Self, String> {
+        let mut leaves = Vec::new();
+        let way = Way { path: Vec::new(), nodes: Vec::new(), given };
+        let field = way.follow(name, data_type, nullable, hints, &mut leaves)?;
+        for leaf in &leaves {
+            let row = leaf.entries_of_row().map_or(1, |entries| entries);
+            if row > MOST_ENTRIES as u64 {
+                return Err(format!("one row has {row} elements, more than a Parquet page can have"));
+            }
+            match leaf.most_body(1) {
+                Some(bytes) if bytes > MOST_ROW => {
+                    return Err(format!("one row takes {bytes} bytes, more than a Parquet page should have"));
+                }
+                _ => {}
+            }
+        }
+        Ok(Self { leaves, field })
+    }
+
+    /// The leaves, in the schema's order.
+    pub fn leaves(&self) -> &[Leaf] {
+        &self.leaves
+    }
+
+    /// The column as a reader should see it; `ArrowSchemaConverter` makes the leaves' schema of it.
+    pub fn field(&self) -> &Field {
+        &self.field
+    }
+}
+
+/// The way from a column to where the mapping has come.
+#[derive(Clone)]
+struct Way {
+    path: Vec<String>,
+    nodes: Vec<Node>,
+    given: Given,
+}
+
+impl Way {
+    /// Adds the leaves of `data_type` below here.
+    fn follow(
+        &self,
+        name: &str,
+        data_type: &DataType,
+        nullable: bool,
+        hints: &Hints,
+        leaves: &mut Vec<Leaf>,
+    ) -> Result<Field, String> {
+        if self.nodes.len() >= MOST_DEEP {
+            return Err(format!("nested more than {MOST_DEEP} deep"));
+        }
+        let here = self.to(&[name], nullable, Step::Value);
+        let unknown = Hints::default();
+        let items = hints.items.as_deref().unwrap_or(&unknown);
+        match data_type {
+            DataType::Struct(fields) => {
+                let fields = here.fields(fields, nullable, hints, leaves)?;
+                Ok(Field::new(name, DataType::Struct(fields), nullable))
+            }
+            DataType::FixedSizeList(element, length) => {
+                let most = usize::try_from(*length).ok().filter(|length| *length > 0);
+                let most = most.ok_or("an array without elements")?;
+                let way = self.to(&[name, "list"], nullable, Step::FixedList(most));
+                let missing = element.is_nullable() && can_be_missing(element.data_type());
+                let element = way.follow("element", element.data_type(), missing, items, leaves)?;
+                let element = Arc::new(element);
+                // Where a row may have no array at all, pyarrow (up to 14; in a compound, also 26) finds one of length 0
+                // and refuses the file.
+                let seen = match nullable || self.can_be_absent() {
+                    true => DataType::List(element),
+                    false => DataType::FixedSizeList(element, *length),
+                };
+                Ok(Field::new(name, seen, nullable))
+            }
+            DataType::LargeList(element) => {
+                let way = self.to(&[name, "list"], nullable, Step::List);
+                let element = way.follow("element", element.data_type(), element.is_nullable(), items, leaves)?;
+                Ok(Field::new(name, DataType::List(Arc::new(element)), nullable))
+            }
+            _ => {
+                let (leaf, seen) = here.leaf(data_type, hints)?;
+                leaves.push(leaf);
+                let is_dictionary = matches!(seen, DataType::Dictionary(..));
+                let field = Field::new(name, seen, nullable);
+                let ordered = matches!(hints.values, Some(ValueSet::Categories { ordered: true, .. }));
+                Ok(if is_dictionary { field.with_dict_is_ordered(ordered) } else { field })
+            }
+        }
+    }
+
+    fn fields(&self, fields: &Fields, nullable: bool, hints: &Hints, leaves: &mut Vec<Leaf>) -> Result<Fields, String> {
+        if fields.is_empty() {
+            return Err("a compound without fields".into());
+        }
+        let mut names = std::collections::HashSet::new();
+        let none = Hints::default();
+        let mut seen = Vec::with_capacity(fields.len());
+        for (at, field) in fields.iter().enumerate() {
+            if field.name().is_empty() || !names.insert(field.name()) {
+                return Err(format!("a compound cannot have the field name {:?}, or not twice", field.name()));
+            }
+            let mut way = self.clone();
+            if let Some(last) = way.nodes.last_mut() {
+                *last = Node { nullable, step: Step::Field(at) };
+            }
+            let missing = field.is_nullable() && can_be_missing(field.data_type());
+            let hints = hints.fields.get(at).unwrap_or(&none);
+            seen.push(way.follow(field.name(), field.data_type(), missing, hints, leaves)?);
+        }
+        Ok(Fields::from(seen))
+    }
+
+    /// Whether a compound around here can be null, so that what is in it is not there.
+    fn can_be_absent(&self) -> bool {
+        let mut compounds = self.nodes.iter().rev().take_while(|node| matches!(node.step, Step::Field(_)));
+        compounds.any(|node| node.nullable)
+    }
+
+    fn to(&self, names: &[&str], nullable: bool, step: Step) -> Self {
+        let mut way = self.clone();
+        way.path.extend(names.iter().map(|name| (*name).to_owned()));
+        way.nodes.push(Node { nullable, step });
+        way
+    }
+
+    /// The leaf here, and its type as a reader should see it.
+    fn leaf(self, data_type: &DataType, hints: &Hints) -> Result<(Leaf, DataType), String> {
+        let no = || format!("{data_type} has no place in a Parquet file");
+        let text = |values| (Physical::ByteArray, values, DataType::Utf8);
+        let codes = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let mut looked_up = false;
+        let (physical, values, seen) = match data_type {
+            DataType::LargeUtf8 => text(Values::Texts(hints.texts.slot())),
+            DataType::Dictionary(key, labels) => match (key.as_ref(), labels.as_ref()) {
+                (DataType::Int32, DataType::LargeUtf8) => {
+                    let values = names(hints).map(|names| Values::Indices(Arc::new(names)));
+                    (Physical::ByteArray, values.unwrap_or(Values::Texts(hints.texts.slot())), codes())
+                }
+                (DataType::Int64, DataType::LargeUtf8) => match categories(&self.given) {
+                    Some(dictionary) => (Physical::ByteArray, Values::Indices(Arc::new(dictionary)), codes()),
+                    None => text(Values::Texts(self.given.labels.as_ref().and_then(longest))),
+                },
+                (DataType::Int32 | DataType::Int64, labels) => {
+                    looked_up = true;
+                    fixed(labels).ok_or_else(no)?
+                }
+                _ => return Err(no()),
+            },
+            _ => fixed(data_type).ok_or_else(no)?,
+        };
+        if matches!(data_type, DataType::FixedSizeBinary(..=0)) {
+            return Err("elements without bytes".into());
+        }
+        let lists = self.nodes.iter().filter(|node| matches!(node.step, Step::FixedList(_) | Step::List)).count();
+        let nullable = self.nodes.iter().filter(|node| node.nullable).count();
+        let encoding = if matches!(values, Values::Indices(_)) { Encoding::Dictionary } else { Encoding::Plain };
+        let mut leaf = Leaf {
+            path: self.path,
+            physical,
+            // Both counts are bound by the depth.
+            max_definition: (lists + nullable) as u16,
+            max_repetition: lists as u16,
+            encoding,
+            stored: false,
+            nodes: self.nodes,
+            values,
+            looked_up,
+        };
+        let in_struct = leaf.nodes.iter().any(|node| matches!(node.step, Step::Field(_)));
+        leaf.stored = hints.stored && leaf.is_exact() && !in_struct && !looked_up && is_stored(data_type, &leaf.values);
+        Ok((leaf, seen))
+    }
+}
+
+/// Whether stored elements of `data_type` have the width of what stands in pages.
+fn is_stored(data_type: &DataType, values: &Values) -> bool {
+    match values {
+        Values::Cells(width) => match data_type {
+            DataType::FixedSizeBinary(_) => true,
+            number => number.primitive_width().is_some_and(|stored| stored as u64 == *width),
+        },
+        Values::Indices(dictionary) => dictionary.is_by_byte(),
+        Values::Bits | Values::Texts(_) => false,
+    }
+}
+
+/// Whether an element of a compound or an array can be null without its whole being it.
+fn can_be_missing(data_type: &DataType) -> bool {
+    match data_type {
+        // Neither 0 nor 1; a reference that leads nowhere.
+        DataType::Boolean | DataType::LargeUtf8 => true,
+        // Enumerations show a code without a name as its number; categories of no label are missing.
+        DataType::Dictionary(key, _) => **key != DataType::Int32,
+        _ => false,
+    }
+}
+
+/// Numbers, booleans and binary cells.
+fn fixed(data_type: &DataType) -> Option<(Physical, Values, DataType)> {
+    let (physical, seen) = match data_type {
+        DataType::Boolean => return Some((Physical::Boolean, Values::Bits, DataType::Boolean)),
+        DataType::Int8 | DataType::UInt8 => {
+            let identity = Dictionary::identity(*data_type == DataType::Int8);
+            return Some((Physical::Int32, Values::Indices(Arc::new(identity)), data_type.clone()));
+        }
+        DataType::Int16 | DataType::UInt16 | DataType::Int32 | DataType::UInt32 => (Physical::Int32, data_type),
+        DataType::Int64 | DataType::UInt64 => (Physical::Int64, data_type),
+        DataType::Float16 | DataType::Float32 => (Physical::Float, &DataType::Float32),
+        DataType::Float64 => (Physical::Double, data_type),
+        DataType::FixedSizeBinary(width) => (Physical::FixedLenByteArray(*width), data_type),
+        _ => return None,
+    };
+    Some((physical, Values::Cells(cell_width(data_type)?), seen.clone()))
+}
+
+/// The dictionary of an enumeration of one byte. Codes are decoded even where they are the indices of a page: one without
+/// a name is to be counted.
+fn names(hints: &Hints) -> Option<Dictionary> {
+    let Some(ValueSet::Names(names)) = &hints.values else { return None };
+    let bytes = names.is_of_one_byte().then_some(0..=u8::MAX)?;
+    let least = *names.codes().start();
+    // A byte from 128 on is a negative code, where there are such.
+    let code = |byte| if least < 0 { i128::from(byte as i8) } else { i128::from(byte) };
+    let shown: Vec<String> = bytes.map(|byte| names.shown(code(byte))).collect();
+    Dictionary::names(&(Arc::new(LargeStringArray::from(shown)) as ArrayRef))
+}
+
+/// The dictionary of categories, unless plain texts take less.
+fn categories(given: &Given) -> Option<Dictionary> {
+    let labels = given.labels.as_ref()?;
+    let dictionary = Dictionary::categories(labels)?;
+    let texts = given.row_group.and_then(|rows| rows.checked_mul(longest(labels)?.checked_add(4)?));
+    texts.is_none_or(|texts| dictionary.body().len() as u64 <= texts).then_some(dictionary)
+}
+
+/// Bytes of the longest label.
+fn longest(labels: &ArrayRef) -> Option<u64> {
+    let labels = labels.as_string_opt::<i64>()?;
+    Some(labels.iter().flatten().map(str::len).max().unwrap_or(0) as u64)
+}

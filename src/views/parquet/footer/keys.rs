@@ -1,0 +1,33 @@
+//! Key-values of the footer.
+
+use std::collections::HashMap;
+
+use arrow_schema::{Fields, Schema};
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
+
+use crate::views::pandas;
+use crate::views::parquet::columns::ParquetColumn;
+
+/// Who wrote the file, as engines parse it: `NAME version X (build Y)`. What comes after `build` counts layouts, so that
+/// the same version gives the same bytes everywhere.
+pub(in crate::views::parquet) const CREATED_BY: &str =
+    concat!("hepfs version ", env!("CARGO_PKG_VERSION"), " (build layout-1)");
+
+/// The Arrow schema, row labels for pandas, and what is known of columns: `energy.units`.
+pub(in crate::views::parquet) fn key_values(columns: &[ParquetColumn], fields: &Fields) -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    let labels = columns.iter().zip(fields).filter(|(column, _)| column.is_label);
+    let labels: Vec<&str> = labels.map(|(_, field)| field.name().as_str()).collect();
+    if let Some(index) = pandas::metadata(fields.iter().map(AsRef::as_ref), &labels) {
+        pairs.push((pandas::KEY.into(), index));
+    }
+    for (column, field) in columns.iter().zip(fields) {
+        let notes = column.notes.iter();
+        pairs.extend(notes.map(|(key, text)| (format!("{}.{key}", field.name()), text.clone())));
+    }
+    // pyarrow takes what is said of the file from the Arrow schema where there is one, and overlooks the rest.
+    let said = pairs.iter().cloned().collect::<HashMap<_, _>>();
+    let schema = Schema::new_with_metadata(fields.clone(), said);
+    pairs.push((ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(&schema)));
+    pairs
+}

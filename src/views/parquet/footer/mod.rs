@@ -1,0 +1,422 @@
+//! The footer: schema, row groups, key-values.
+//!
+//! The entries of a leaf column have one length in all row groups, so that a read in the middle of the footer writes the
+//! entries under it and nothing else; a footer of 100 MiB is never held in memory. Room for statistics is part of every
+//! entry, whether they are known or not: what is left over is padding in a field that readers skip.
+
+pub(super) mod column_index;
+pub(super) mod filters;
+pub(super) mod keys;
+pub(super) mod page_index;
+pub(super) mod summary;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parquet::schema::types::SchemaDescriptor;
+
+use super::columns::PreparedLeaf;
+use super::layout::{Chunk, Layout};
+use super::thrift::page::Values;
+use super::thrift::schema;
+use super::thrift::{self, Element, LARGEST, Struct, list_header, small_i32, structure};
+use super::wanted::Wanted;
+use crate::store::statistics::LONGEST_TEXT;
+use filters::Filters;
+use page_index::{ChunkIndex, PageIndex};
+use summary::Summary;
+
+/// The longest footer that is shown: readers hold it in memory several times over.
+pub(super) const LONGEST: u64 = 256 << 20;
+
+/// The field of a column chunk's metadata that holds padding. Parquet knows fields up to 17; Thrift's short form reaches
+/// this one from the last field before the statistics too.
+const PADDING: u8 = 24;
+
+/// Bytes of the two fields that tell where a column index lies.
+const COLUMN_INDEX_FIELDS: usize = 16;
+
+/// Bytes of the two fields that tell where a Bloom filter lies: as many.
+const FILTER_FIELDS: usize = 16;
+
+/// The file's last bytes: length of the footer and `PAR1`.
+const TRAILER: u64 = 8;
+
+/// What the footer knows of a leaf column.
+#[derive(Clone, Debug)]
+pub(super) struct LeafEntry {
+    /// How values are encoded.
+    pub values: Values,
+    /// Bytes of a value in statistics, at most; 0 where there are none.
+    pub bound: usize,
+    /// Summaries by row group.
+    pub summaries: HashMap<u64, Summary>,
+}
+
+/// A footer over a layout.
+#[derive(Debug)]
+pub(super) struct Footer {
+    layout: Arc<Layout>,
+    index: Option<Arc<PageIndex>>,
+    filters: Arc<Filters>,
+    leaves: Vec<Leaf>,
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    /// Where entries of leaves begin in a row group; at the end where the last one ends.
+    entries: Vec<u64>,
+    /// Bytes of a row group.
+    group: u64,
+}
+
+#[derive(Debug)]
+struct Leaf {
+    /// `path_in_schema` and the elements before it, ready to copy.
+    opening: Vec<u8>,
+    /// Bytes of a value in statistics.
+    bound: usize,
+    has_dictionary: bool,
+    /// It has room for Bloom filters.
+    is_filtered: bool,
+    summaries: HashMap<u64, Summary>,
+}
+
+impl Leaf {
+    /// Bytes reserved for statistics and for the place of a filter.
+    fn room(&self) -> usize {
+        // The field itself, a null count, two values, two flags, the end.
+        let bounds = if self.bound > 0 { 2 * (2 + self.bound) + 2 } else { 0 };
+        1 + 10 + bounds + 1 + if self.is_filtered { FILTER_FIELDS } else { 0 }
+    }
+}
+
+impl Footer {
+    /// A footer. `leaves` has an entry for each leaf column of `schema`. `None` where it would be longer than
+    /// [`LONGEST`].
+    pub fn new(
+        layout: Arc<Layout>,
+        index: Option<Arc<PageIndex>>,
+        filters: Arc<Filters>,
+        schema: &SchemaDescriptor,
+        leaves: Vec<LeafEntry>,
+        key_values: &[(String, String)],
+        created_by: &str,
+    ) -> Option<Self> {
+        let groups = layout.groups().count();
+        let mut head = Vec::new();
+        let mut opened = Struct::resume(&mut head, 0);
+        opened.i32(1, 1);
+        let root = schema.root_schema();
+        opened.list(2, Element::Struct, schema::count(root), |out| schema::write(root, out));
+        opened.i64(3, layout.groups().rows.min(LARGEST));
+        opened.list(4, Element::Struct, usize::try_from(groups).ok()?, |_| ());
+        let mut tail = Vec::new();
+        let mut opened = Struct::resume(&mut tail, 4);
+        if !key_values.is_empty() {
+            opened.list(5, Element::Struct, key_values.len(), |out| {
+                for (key, value) in key_values {
+                    structure(out, |pair| {
+                        pair.binary(1, key.as_bytes());
+                        pair.binary(2, value.as_bytes());
+                    });
+                }
+            });
+        }
+        opened.binary(6, created_by.as_bytes());
+        // Each leaf's statistics follow the order that its type defines.
+        opened.list(7, Element::Struct, leaves.len(), |out| {
+            leaves.iter().for_each(|_| structure(out, |order| order.structure(1, |_| ())));
+        });
+        opened.end();
+        let leaves: Vec<Leaf> = leaves
+            .into_iter()
+            .enumerate()
+            .map(|(position, entry)| {
+                let column = schema.column(position);
+                let mut opening = Vec::new();
+                let mut opened = Struct::resume(&mut opening, 0);
+                opened.i32(1, column.physical_type() as i32);
+                let encodings = entry.values.encodings();
+                opened.list(2, Element::I32, encodings.len(), |out| {
+                    encodings.iter().for_each(|&encoding| small_i32(encoding, out));
+                });
+                let path = column.path().parts();
+                opened.list(3, Element::Binary, path.len(), |out| {
+                    path.iter().for_each(|part| thrift::binary(part.as_bytes(), out));
+                });
+                Leaf {
+                    opening,
+                    bound: entry.bound,
+                    is_filtered: filters.has_room(position),
+                    has_dictionary: layout.leaves().get(position).is_some_and(|leaf| leaf.dictionary > 0),
+                    summaries: entry.summaries,
+                }
+            })
+            .collect();
+        let mut footer = Self { layout, index, filters, leaves, head, tail, entries: Vec::new(), group: 0 };
+        footer.measure();
+        (footer.length()? <= LONGEST).then_some(footer)
+    }
+
+    /// Learns the lengths of entries by writing those of one row group.
+    fn measure(&mut self) {
+        let mut out = Vec::new();
+        self.group_start(&mut out);
+        let mut entries = vec![out.len() as u64];
+        let chunk = Chunk { start: 0, data: 0, bytes: 0, entries: 0 };
+        for leaf in &self.leaves {
+            Self::entry(leaf, chunk, None, None, self.index.as_ref().map(|_| ChunkIndex::default()), &mut out);
+            entries.push(out.len() as u64);
+        }
+        self.group_end(0, &mut out);
+        self.entries = entries;
+        self.group = out.len() as u64;
+    }
+
+    /// Bytes of the Thrift struct.
+    fn length(&self) -> Option<u64> {
+        let groups = self.layout.groups().count().checked_mul(self.group)?;
+        groups.checked_add(self.head.len() as u64)?.checked_add(self.tail.len() as u64)
+    }
+
+    /// Bytes with the trailer.
+    pub fn bytes(&self) -> u64 {
+        self.length().unwrap_or(0) + TRAILER
+    }
+
+    fn group_start(&self, out: &mut Vec<u8>) {
+        // Field 1, a list.
+        out.push(0x19);
+        list_header(Element::Struct, self.leaves.len(), out);
+    }
+
+    fn group_end(&self, group: u64, out: &mut Vec<u8>) {
+        let chunks = || (0..self.leaves.len()).filter_map(|leaf| self.layout.chunk(group, leaf));
+        let bytes = chunks().map(|chunk| chunk.bytes).sum();
+        let rows = self.layout.groups().rows_of(group);
+        let mut fields = Struct::resume(out, 1);
+        fields.i64(2, bytes);
+        fields.i64(3, rows.end - rows.start);
+        fields.i64(5, chunks().next().map_or(0, |chunk| chunk.start));
+        fields.i64(6, bytes);
+        fields.end();
+    }
+
+    /// The entry of a column chunk.
+    fn entry(
+        leaf: &Leaf,
+        chunk: Chunk,
+        summary: Option<&Summary>,
+        filter: Option<(u64, u32)>,
+        index: Option<ChunkIndex>,
+        out: &mut Vec<u8>,
+    ) {
+        structure(out, |column| {
+            // Deprecated and required; writers of today put 0.
+            column.i64(2, 0);
+            column.structure_with(3, |out| {
+                out.extend_from_slice(&leaf.opening);
+                let mut metadata = Struct::resume(out, 3);
+                metadata.i32(4, 0);
+                metadata.i64(5, chunk.entries);
+                metadata.i64(6, chunk.bytes);
+                metadata.i64(7, chunk.bytes);
+                metadata.i64(9, chunk.data);
+                if leaf.has_dictionary {
+                    metadata.i64(11, chunk.start);
+                }
+                let before = metadata.len();
+                if let Some(summary) = summary {
+                    statistics(leaf, summary, &mut metadata);
+                }
+                if let Some((start, length)) = filter {
+                    metadata.i64(14, start);
+                    metadata.i32(15, length as i32);
+                }
+                let used = metadata.len() - before;
+                // A column index that is not there leaves its fields' room too.
+                let absent = index.filter(|index| index.columns.is_none()).map_or(0, |_| COLUMN_INDEX_FIELDS);
+                metadata.padding(PADDING, (leaf.room() + absent).saturating_sub(used));
+                metadata.end();
+            });
+            if let Some(ChunkIndex { offsets: (start, length), columns }) = index {
+                column.i64(4, start);
+                column.i32(5, length as i32);
+                if let Some((start, length)) = columns {
+                    column.i64(6, start);
+                    column.i32(7, length as i32);
+                }
+            }
+        });
+    }
+
+    /// Bytes of an entry at most, estimated before there is a schema.
+    pub fn most_entry(leaf: &PreparedLeaf) -> u64 {
+        let path: usize = leaf.leaf.path.iter().map(|part| part.len() + 3).sum();
+        // Everything else but the two bounds, rounded up.
+        (path + 160 + FILTER_FIELDS + 2 * LONGEST_TEXT) as u64
+    }
+
+    /// Takes what is wanted of the footer, which begins at byte `start` of the file.
+    pub fn read(&self, start: u64, wanted: &mut Wanted<'_>) {
+        wanted.take(start, &self.head);
+        let first = start + self.head.len() as u64;
+        let groups = self.layout.groups().count();
+        let end = first + groups * self.group;
+        let mut scratch = Vec::new();
+        while let Some(position) = wanted.next().filter(|&next| next >= first && next < end) {
+            let group = (position - first) / self.group;
+            let start = first + group * self.group;
+            let inside = position - start;
+            scratch.clear();
+            let from = match self.entries.partition_point(|&entry| entry <= inside) {
+                // Before the first entry.
+                0 => {
+                    self.group_start(&mut scratch);
+                    0
+                }
+                after => {
+                    let leaf = after - 1;
+                    match self.leaves.get(leaf).zip(self.layout.chunk(group, leaf)) {
+                        Some((known, chunk)) => {
+                            let index = self.index.as_ref().and_then(|index| index.chunk(group, leaf));
+                            let filter = self.filters.chunk(group, leaf);
+                            Self::entry(known, chunk, known.summaries.get(&group), filter, index, &mut scratch);
+                        }
+                        None => self.group_end(group, &mut scratch),
+                    }
+                    self.entries.get(leaf).copied().unwrap_or(0)
+                }
+            };
+            if !wanted.take(start + from, &scratch) {
+                // An entry that does not reach the byte it was written for would go round for ever.
+                return;
+            }
+        }
+        wanted.take(end, &self.tail);
+        let mut trailer =
+            self.length().and_then(|length| u32::try_from(length).ok()).unwrap_or(0).to_le_bytes().to_vec();
+        trailer.extend_from_slice(b"PAR1");
+        wanted.take(end + self.tail.len() as u64, &trailer);
+    }
+}
+
+fn statistics(leaf: &Leaf, summary: &Summary, metadata: &mut Struct<'_>) {
+    metadata.structure(12, |fields| {
+        fields.i64(3, summary.nulls.min(LARGEST));
+        let fits = |(least, largest): &&(Vec<u8>, Vec<u8>)| least.len().max(largest.len()) <= leaf.bound;
+        if let Some((least, largest)) = summary.bounds.as_ref().filter(fits) {
+            fields.binary(5, largest);
+            fields.binary(6, least);
+            fields.bool(7, true);
+            fields.bool(8, true);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{DataType, Field, Schema};
+    use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+
+    use super::super::layout::{Groups, LeafSize, Measured, Page, Pages};
+    use super::*;
+
+    /// Three columns in two row groups, with what is known of the second of them.
+    fn footer(known: [Option<Summary>; 3]) -> Footer {
+        let groups = Groups { rows: 131_080, per_group: 131_072 };
+        let pages = [131_072, 8].map(|rows| Page { rows, bytes: rows, entries: rows });
+        let measured = Arc::new(Measured::new(&groups, pages).unwrap());
+        let leaf = |dictionary| LeafSize { dictionary, pages: Pages::Measured(measured.clone()) };
+        let layout = Layout::new(groups, vec![leaf(0), leaf(50), leaf(0)]).unwrap();
+        let fields = vec![
+            Field::new("n", DataType::Int64, true),
+            Field::new("t", DataType::Utf8, true),
+            Field::new("l", DataType::List(Arc::new(Field::new("element", DataType::Boolean, true))), false),
+        ];
+        let schema = schema::convert(&Schema::new(fields)).unwrap();
+        let entry = |(known, bound): (Option<Summary>, usize)| LeafEntry {
+            values: Values::Plain,
+            bound,
+            summaries: known.into_iter().map(|known| (1, known)).collect(),
+        };
+        let keys = [("k".to_owned(), "v".to_owned())];
+        let entries = known.into_iter().zip([8, 64, 0]).map(entry).collect();
+        let layout = Arc::new(layout);
+        let filters = Arc::new(Filters::new(layout.clone(), 0, Vec::new()));
+        Footer::new(layout, None, filters, &schema, entries, &keys, "hepfs version 1").unwrap()
+    }
+
+    fn read(footer: &Footer) -> Vec<u8> {
+        let mut out = Vec::new();
+        footer.read(1000, &mut Wanted::new(1000, usize::MAX, &mut out));
+        assert_eq!(out.len() as u64, footer.bytes());
+        out
+    }
+
+    fn parse(bytes: &[u8]) -> ParquetMetaData {
+        let (metadata, trailer) = bytes.split_at(bytes.len() - 8);
+        assert_eq!(trailer[..4], (metadata.len() as u32).to_le_bytes());
+        ParquetMetaDataReader::decode_metadata(metadata).unwrap()
+    }
+
+    #[test]
+    fn statistics_take_no_room_of_their_own() {
+        let bounds = |least: &[u8], largest: &[u8]| Some((least.to_vec(), largest.to_vec()));
+        let number = Summary { nulls: 3, bounds: bounds(&(-5_i64).to_le_bytes(), &7_i64.to_le_bytes()) };
+        let text = Summary { nulls: 0, bounds: bounds(b"", "ü".repeat(32).as_bytes()) };
+        let nothing = Summary { nulls: 8, bounds: None };
+        let unknown = read(&footer([None, None, None]));
+        let known = read(&footer([Some(number.clone()), Some(text), Some(nothing)]));
+        assert_eq!(known.len(), unknown.len());
+        let metadata = parse(&known);
+        let statistics = |leaf: usize| metadata.row_group(1).column(leaf).statistics().unwrap();
+        assert_eq!(statistics(0).null_count_opt(), Some(3));
+        assert_eq!(statistics(0).min_bytes_opt(), Some(&(-5_i64).to_le_bytes()[..]));
+        assert_eq!(statistics(0).max_bytes_opt(), Some(&7_i64.to_le_bytes()[..]));
+        assert!(statistics(0).min_is_exact() && statistics(0).max_is_exact());
+        assert_eq!(statistics(1).min_bytes_opt(), Some(&b""[..]));
+        assert_eq!(statistics(1).max_bytes_opt(), Some("ü".repeat(32).as_bytes()));
+        assert_eq!(statistics(2).null_count_opt(), Some(8));
+        assert_eq!(statistics(2).min_bytes_opt(), None);
+        assert!((0..3).all(|leaf| metadata.row_group(0).column(leaf).statistics().is_none()));
+        assert!((0..3).all(|leaf| parse(&unknown).row_group(1).column(leaf).statistics().is_none()));
+        // A text that is too long is no bound.
+        let long = Summary { nulls: 1, bounds: bounds(b"a", &[b'b'; 65]) };
+        let long = read(&footer([None, Some(long), None]));
+        assert_eq!(long.len(), unknown.len());
+        let metadata = parse(&long);
+        let statistics = metadata.row_group(1).column(1).statistics().unwrap();
+        assert_eq!((statistics.null_count_opt(), statistics.max_bytes_opt()), (Some(1), None));
+    }
+
+    #[test]
+    fn places_of_chunks() {
+        let metadata = parse(&read(&footer([None, None, None])));
+        let (first, last) = (metadata.row_group(0), metadata.row_group(1));
+        assert_eq!((first.num_rows(), last.num_rows()), (131_072, 8));
+        // Chunks of 45 bytes of header and a byte a row, behind the magic; the second has a dictionary.
+        let chunk = 45 + 131_072;
+        assert_eq!(first.column(0).data_page_offset(), 4);
+        assert_eq!(first.column(0).dictionary_page_offset(), None);
+        assert_eq!(first.column(1).dictionary_page_offset(), Some(4 + chunk));
+        assert_eq!(first.column(1).data_page_offset(), 4 + chunk + 50);
+        assert_eq!(first.column(1).compressed_size(), chunk + 50);
+        assert_eq!(last.column(2).data_page_offset(), 4 + 3 * chunk + 50 + 2 * 53 + 50);
+        assert_eq!(last.column(2).num_values(), 8);
+        assert_eq!(first.total_byte_size(), 3 * chunk + 50);
+        assert_eq!(last.file_offset(), Some(4 + 3 * chunk + 50));
+    }
+
+    #[test]
+    fn any_range_is_a_slice_of_the_whole() {
+        let footer = footer([Some(Summary { nulls: 1, bounds: None }), None, None]);
+        let whole = read(&footer);
+        for start in 0..whole.len() {
+            for length in [1, 7, 200, whole.len()] {
+                let mut out = Vec::new();
+                footer.read(1000, &mut Wanted::new(1000 + start as u64, length, &mut out));
+                assert_eq!(out, whole[start..(start + length).min(whole.len())], "{length} bytes from {start}");
+            }
+        }
+    }
+}

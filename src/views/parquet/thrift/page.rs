@@ -1,0 +1,112 @@
+//! Headers of pages: of one length whatever they say, but for the padding.
+
+use super::{PADDING_OVERHEAD, structure};
+
+/// Bytes of the header of a data page without padding.
+pub(in crate::views::parquet) const DATA_HEADER: u64 = 45;
+
+/// Bytes of the header of a data page that can take padding, without it.
+pub(in crate::views::parquet) const PADDED_HEADER: u64 = DATA_HEADER + PADDING_OVERHEAD;
+
+/// Bytes of the header of a dictionary page.
+pub(in crate::views::parquet) const DICTIONARY_HEADER: u64 = 33;
+
+/// The field of a page header that holds padding: none that Parquet knows (its last is 8), and near enough to field 5 for
+/// Thrift's short form, the only one that all readers know.
+const PADDING: u8 = 15;
+
+/// `parquet.thrift` PageType.
+const DATA_PAGE: i32 = 0;
+const DICTIONARY_PAGE: i32 = 2;
+
+/// `parquet.thrift` Encoding.
+const PLAIN: i32 = 0;
+const RLE: i32 = 3;
+const RLE_DICTIONARY: i32 = 8;
+
+/// How the values of a data page are encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::views::parquet) enum Values {
+    /// One after the other.
+    Plain,
+    /// As positions in the chunk's dictionary.
+    Dictionary,
+}
+
+impl Values {
+    /// Number in `parquet.thrift`.
+    fn number(self) -> i32 {
+        match self {
+            Values::Plain => PLAIN,
+            Values::Dictionary => RLE_DICTIONARY,
+        }
+    }
+
+    /// The encodings that a chunk with such pages uses, those of its levels and dictionary among them.
+    pub fn encodings(self) -> &'static [i32] {
+        match self {
+            Values::Plain => &[PLAIN, RLE],
+            Values::Dictionary => &[PLAIN, RLE, RLE_DICTIONARY],
+        }
+    }
+}
+
+/// Appends the header of a data page (version 1) with `entries` values, nulls among them, in a body of `body` bytes.
+/// `padding` is what a slot has left over. Numbers past 2^31 do not occur: the layout keeps pages shorter.
+pub(in crate::views::parquet) fn data_header(
+    entries: u32,
+    values: Values,
+    body: u32,
+    padding: Option<usize>,
+    out: &mut Vec<u8>,
+) {
+    structure(out, |header| {
+        header.i32(1, DATA_PAGE);
+        header.i32(2, body as i32);
+        header.i32(3, body as i32);
+        header.structure(5, |data| {
+            data.i32(1, entries as i32);
+            data.i32(2, values.number());
+            data.i32(3, RLE);
+            data.i32(4, RLE);
+        });
+        if let Some(padding) = padding {
+            header.padding(PADDING, padding);
+        }
+    });
+}
+
+/// Appends the header of a dictionary page with `entries` values in `body` bytes.
+pub(in crate::views::parquet) fn dictionary_header(entries: u32, body: u32, out: &mut Vec<u8>) {
+    structure(out, |header| {
+        header.i32(1, DICTIONARY_PAGE);
+        header.i32(2, body as i32);
+        header.i32(3, body as i32);
+        header.structure(7, |dictionary| {
+            dictionary.i32(1, entries as i32);
+            dictionary.i32(2, PLAIN);
+        });
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_have_the_lengths_stated() {
+        for (entries, body) in [(0, 0), (1, 8), (1 << 24, (1 << 31) - 1)] {
+            let mut out = Vec::new();
+            data_header(entries, Values::Plain, body, None, &mut out);
+            assert_eq!(out.len() as u64, DATA_HEADER);
+            out.clear();
+            dictionary_header(entries, body, &mut out);
+            assert_eq!(out.len() as u64, DICTIONARY_HEADER);
+            for padding in [0, 1, 200, 100_000] {
+                out.clear();
+                data_header(entries, Values::Dictionary, body, Some(padding), &mut out);
+                assert_eq!(out.len() as u64, PADDED_HEADER + padding as u64);
+            }
+        }
+    }
+}

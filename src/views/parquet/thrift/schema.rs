@@ -1,0 +1,102 @@
+//! The schema in the footer: what `parquet` makes of an Arrow schema, written with our own Thrift.
+
+use arrow_schema::Schema;
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit};
+use parquet::schema::types::{SchemaDescriptor, Type};
+
+use super::{Struct, structure};
+
+/// The Parquet schema of columns with these Arrow types.
+///
+/// # Errors
+/// Why there is none.
+pub(in crate::views::parquet) fn convert(schema: &Schema) -> Result<SchemaDescriptor, String> {
+    ArrowSchemaConverter::new().schema_root("schema").convert(schema).map_err(|error| error.to_string())
+}
+
+/// Number of elements that [`write`] appends for a node and what is below it.
+pub(in crate::views::parquet) fn count(node: &Type) -> usize {
+    1 + children(node).iter().map(|child| count(child)).sum::<usize>()
+}
+
+fn children(node: &Type) -> &[parquet::schema::types::TypePtr] {
+    match node {
+        Type::GroupType { fields, .. } => fields,
+        Type::PrimitiveType { .. } => &[],
+    }
+}
+
+/// Appends the elements of a node and what is below it, depth first.
+pub(in crate::views::parquet) fn write(node: &Type, out: &mut Vec<u8>) {
+    let info = node.get_basic_info();
+    structure(out, |element| {
+        if let Type::PrimitiveType { physical_type, type_length, .. } = node {
+            element.i32(1, *physical_type as i32);
+            if *type_length > 0 {
+                element.i32(2, *type_length);
+            }
+        }
+        // The root has none.
+        if info.has_repetition() {
+            element.i32(
+                3,
+                match info.repetition() {
+                    Repetition::REQUIRED => 0,
+                    Repetition::OPTIONAL => 1,
+                    Repetition::REPEATED => 2,
+                },
+            );
+        }
+        element.binary(4, info.name().as_bytes());
+        if let Type::GroupType { fields, .. } = node {
+            element.i32(5, i32::try_from(fields.len()).unwrap_or(i32::MAX));
+        }
+        if info.converted_type() != ConvertedType::NONE {
+            element.i32(6, info.converted_type() as i32);
+        }
+        if let Type::PrimitiveType { scale, precision, .. } = node {
+            if *scale >= 0 {
+                element.i32(7, *scale);
+            }
+            if *precision >= 0 {
+                element.i32(8, *precision);
+            }
+        }
+        if let Some(logical) = info.logical_type_ref() {
+            logical_type(logical, element);
+        }
+    });
+    children(node).iter().for_each(|child| write(child, out));
+}
+
+/// `parquet.thrift` LogicalType. Types that no column of ours has are left out: the converted type says most of them.
+fn logical_type(logical: &LogicalType, element: &mut Struct<'_>) {
+    let empty = |id: u8| move |union: &mut Struct<'_>| union.structure(id, |_| ());
+    match logical {
+        LogicalType::String => element.structure(10, empty(1)),
+        LogicalType::Map => element.structure(10, empty(2)),
+        LogicalType::List => element.structure(10, empty(3)),
+        LogicalType::Enum => element.structure(10, empty(4)),
+        LogicalType::Date => element.structure(10, empty(6)),
+        LogicalType::Integer(integer) => element.structure(10, |union| {
+            union.structure(10, |fields| {
+                fields.i8(1, integer.bit_width);
+                fields.bool(2, integer.is_signed);
+            });
+        }),
+        LogicalType::Timestamp(timestamp) => element.structure(10, |union| {
+            union.structure(8, |fields| {
+                fields.bool(1, timestamp.is_adjusted_to_u_t_c);
+                let unit = match timestamp.unit {
+                    TimeUnit::MILLIS => 1,
+                    TimeUnit::MICROS => 2,
+                    TimeUnit::NANOS => 3,
+                };
+                fields.structure(2, empty(unit));
+            });
+        }),
+        LogicalType::Float16 => element.structure(10, empty(15)),
+        _ => {}
+    }
+}

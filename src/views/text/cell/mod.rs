@@ -1,0 +1,300 @@
+//! The cells of one column: an Arrow array taken apart once per block, then written row by row.
+//!
+//! A type is looked at in [`Column::new`] and nowhere else. Loops over a whole column are provided methods of [`Cell`],
+//! so they are compiled for each type with nothing dynamic inside; tables call [`Cell::write`] once per cell.
+
+mod nested;
+mod number;
+mod room;
+mod string;
+pub(super) mod style;
+
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types;
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::{Array, PrimitiveArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
+
+use nested::{Dictionary, List, Struct};
+use number::{Float, Integer};
+use room::Room;
+use string::{Hex, Strings};
+use style::Style;
+
+/// A type that has no text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("values of type {0} have no text")]
+pub struct NoText(pub DataType);
+
+/// How deep lists and structs may be nested; HDF5 types in real files stay below ten.
+const MAX_DEPTH: usize = 64;
+
+/// What stands around the values of a file of one column.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame<'a> {
+    /// Before each value.
+    pub before: &'a [u8],
+    /// After each value.
+    pub after: &'a [u8],
+    /// Instead of a missing value.
+    pub missing: &'a [u8],
+}
+
+/// The values of a column. Rows that are null are never asked for.
+pub(super) trait Cell<S: Style> {
+    /// Appends the text of the value in `row`.
+    fn write(&self, row: usize, out: &mut Vec<u8>);
+
+    /// Bytes that [`Cell::write`] appends; `scratch` is for those who must write to know.
+    fn length(&self, row: usize, scratch: &mut Vec<u8>) -> usize {
+        scratch.clear();
+        self.write(row, scratch);
+        scratch.len()
+    }
+
+    /// Bytes of all valid values of `rows`, and how many those are.
+    fn total(&self, rows: Range<usize>, nulls: Option<&NullBuffer>) -> (u64, u64) {
+        let mut scratch = Vec::new();
+        total_by(rows, nulls, |row| self.length(row, &mut scratch) as u64)
+    }
+
+    /// Appends the values of `rows`, each in its frame.
+    fn column(&self, rows: Range<usize>, nulls: Option<&NullBuffer>, frame: Frame<'_>, out: &mut Vec<u8>) {
+        column_of(self, rows, nulls, frame, out);
+    }
+}
+
+/// [`Cell::column`] for values of any length.
+#[inline]
+pub(super) fn column_of<S: Style>(
+    cell: &(impl Cell<S> + ?Sized),
+    rows: Range<usize>,
+    nulls: Option<&NullBuffer>,
+    frame: Frame<'_>,
+    out: &mut Vec<u8>,
+) {
+    for row in rows {
+        out.extend_from_slice(frame.before);
+        if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
+            cell.write(row, out);
+        } else {
+            out.extend_from_slice(frame.missing);
+        }
+        out.extend_from_slice(frame.after);
+    }
+}
+
+/// Bytes of the longest integer.
+const LONGEST_INTEGER: usize = 20;
+
+/// [`Cell::column`] for short values: `write` appends that of a row, of at most `longest` bytes.
+#[inline]
+pub(super) fn column_by(
+    rows: Range<usize>,
+    nulls: Option<&NullBuffer>,
+    frame: Frame<'_>,
+    out: &mut Vec<u8>,
+    longest: usize,
+    mut write: impl FnMut(usize, &mut Room<'_>),
+) {
+    let most = frame.before.len() + longest.max(frame.missing.len()) + frame.after.len();
+    // Most files have lines of one value and nothing around it.
+    if let (b"", None, b"\n") = (frame.before, nulls, frame.after) {
+        return room::append(out, rows, most, |rows, room| {
+            for row in rows {
+                write(row, room);
+                room.push(b'\n');
+            }
+        });
+    }
+    room::append(out, rows, most, |rows, room| {
+        for row in rows {
+            room.extend(frame.before);
+            if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
+                write(row, room);
+            } else {
+                room.extend(frame.missing);
+            }
+            room.extend(frame.after);
+        }
+    });
+}
+
+/// Adds up `length` over the valid rows; also says how many those are.
+#[inline]
+fn total_by(rows: Range<usize>, nulls: Option<&NullBuffer>, mut length: impl FnMut(usize) -> u64) -> (u64, u64) {
+    match nulls {
+        None => {
+            let count = rows.len() as u64;
+            (rows.map(length).sum(), count)
+        }
+        Some(nulls) => {
+            rows.filter(|&row| nulls.is_valid(row)).fold((0, 0), |(bytes, count), row| (bytes + length(row), count + 1))
+        }
+    }
+}
+
+/// A column of a block.
+pub(super) struct Column<'a, S: Style> {
+    pub cell: Box<dyn Cell<S> + 'a>,
+    pub nulls: Option<NullBuffer>,
+    /// Rows, with a value or without.
+    pub rows: usize,
+}
+
+impl<'a, S: Style> Column<'a, S> {
+    /// Takes `array` apart.
+    ///
+    /// # Errors
+    /// [`NoText`] for a type that no HDF5 type becomes.
+    pub fn new(array: &'a dyn Array) -> Result<Self, NoText> {
+        Self::nested(array, 0)
+    }
+
+    /// As [`Column::new`], for the child at `depth` of a list or struct.
+    pub(super) fn nested(array: &'a dyn Array, depth: usize) -> Result<Self, NoText> {
+        let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+        Ok(Self { cell: cell(array, depth)?, nulls, rows: array.len() })
+    }
+
+    /// Whether `row` has a value.
+    #[inline]
+    pub fn is_valid(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row))
+    }
+
+    /// Appends the value of `row`, or `missing`.
+    #[inline]
+    pub fn write(&self, row: usize, missing: &[u8], out: &mut Vec<u8>) {
+        if self.is_valid(row) {
+            self.cell.write(row, out);
+        } else {
+            out.extend_from_slice(missing);
+        }
+    }
+
+    /// Bytes of the values of `rows`, where a missing one takes `missing` bytes.
+    pub fn total(&self, rows: Range<usize>, missing: u64) -> u64 {
+        let count = rows.len() as u64;
+        let (bytes, valid) = self.cell.total(rows, self.nulls.as_ref());
+        bytes + (count - valid) * missing
+    }
+}
+
+fn cell<'a, S: Style>(array: &'a dyn Array, depth: usize) -> Result<Box<dyn Cell<S> + 'a>, NoText> {
+    let no_text = || NoText(array.data_type().clone());
+    if depth > MAX_DEPTH {
+        return Err(no_text());
+    }
+    Ok(match array.data_type() {
+        DataType::Null => Box::new(Nothing),
+        DataType::Boolean => Box::new(Booleans(array.as_boolean().values())),
+        DataType::Int8 => integers::<S, types::Int8Type>(array),
+        DataType::Int16 => integers::<S, types::Int16Type>(array),
+        DataType::Int32 => integers::<S, types::Int32Type>(array),
+        DataType::Int64 => integers::<S, types::Int64Type>(array),
+        DataType::UInt8 => integers::<S, types::UInt8Type>(array),
+        DataType::UInt16 => integers::<S, types::UInt16Type>(array),
+        DataType::UInt32 => integers::<S, types::UInt32Type>(array),
+        DataType::UInt64 => integers::<S, types::UInt64Type>(array),
+        DataType::Float16 => floats::<S, types::Float16Type>(array),
+        DataType::Float32 => floats::<S, types::Float32Type>(array),
+        DataType::Float64 => floats::<S, types::Float64Type>(array),
+        DataType::Utf8 => Box::new(Strings::new::<S, _>(array.as_string::<i32>())),
+        DataType::LargeUtf8 => Box::new(Strings::new::<S, _>(array.as_string::<i64>())),
+        // Strings as stored, whatever their encoding.
+        DataType::LargeBinary => Box::new(Strings::new::<S, _>(array.as_binary::<i64>())),
+        DataType::FixedSizeBinary(_) => Box::new(Hex(array.as_fixed_size_binary())),
+        DataType::Dictionary(..) => {
+            Box::new(Dictionary::new(array.as_any_dictionary_opt().ok_or_else(no_text)?, depth)?)
+        }
+        DataType::Struct(_) => Box::new(Struct::new(array.as_struct(), depth)?),
+        DataType::List(_) => Box::new(List::new(array.as_list::<i32>(), depth)?),
+        DataType::LargeList(_) => Box::new(List::new(array.as_list::<i64>(), depth)?),
+        DataType::FixedSizeList(..) => Box::new(List::windows(array.as_fixed_size_list(), depth)?),
+        _ => return Err(no_text()),
+    })
+}
+
+fn integers<'a, S: Style, T: ArrowPrimitiveType<Native: Integer>>(array: &'a dyn Array) -> Box<dyn Cell<S> + 'a> {
+    let array: &PrimitiveArray<T> = array.as_primitive();
+    Box::new(Integers(array.values()))
+}
+
+fn floats<'a, S: Style, T: ArrowPrimitiveType<Native: Float>>(array: &'a dyn Array) -> Box<dyn Cell<S> + 'a> {
+    let array: &PrimitiveArray<T> = array.as_primitive();
+    Box::new(Floats(array.values()))
+}
+
+/// A column without any value.
+struct Nothing;
+
+impl<S: Style> Cell<S> for Nothing {
+    fn write(&self, _: usize, _: &mut Vec<u8>) {}
+}
+
+struct Integers<'a, T>(&'a [T]);
+
+impl<S: Style, T: Integer> Cell<S> for Integers<'_, T> {
+    #[inline]
+    fn write(&self, row: usize, out: &mut Vec<u8>) {
+        number::write_integer(self.0[row], out);
+    }
+
+    fn total(&self, rows: Range<usize>, nulls: Option<&NullBuffer>) -> (u64, u64) {
+        total_by(rows, nulls, |row| number::integer_length(self.0[row]) as u64)
+    }
+
+    fn column(&self, rows: Range<usize>, nulls: Option<&NullBuffer>, frame: Frame<'_>, out: &mut Vec<u8>) {
+        column_by(rows, nulls, frame, out, LONGEST_INTEGER, |row, room| {
+            let (negative, magnitude) = self.0[row].split();
+            room.push_decimal(negative, magnitude);
+        });
+    }
+}
+
+struct Floats<'a, T>(&'a [T]);
+
+impl<S: Style, T: Float> Cell<S> for Floats<'_, T> {
+    #[inline]
+    fn write(&self, row: usize, out: &mut Vec<u8>) {
+        let value = self.0[row];
+        match value.non_finite() {
+            None => out.extend_from_slice(zmij::Buffer::new().format_finite(value.formatted()).as_bytes()),
+            Some(kind) => out.extend_from_slice(S::NON_FINITE[kind].as_bytes()),
+        }
+    }
+
+    #[inline]
+    fn length(&self, row: usize, _: &mut Vec<u8>) -> usize {
+        let value = self.0[row];
+        match value.non_finite() {
+            None => zmij::Buffer::new().format_finite(value.formatted()).len(),
+            Some(kind) => S::NON_FINITE[kind].len(),
+        }
+    }
+}
+
+struct Booleans<'a>(&'a arrow_buffer::BooleanBuffer);
+
+impl<S: Style> Cell<S> for Booleans<'_> {
+    #[inline]
+    fn write(&self, row: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(if self.0.value(row) { b"true" } else { b"false" });
+    }
+
+    fn total(&self, rows: Range<usize>, nulls: Option<&NullBuffer>) -> (u64, u64) {
+        let values = self.0.slice(rows.start, rows.len());
+        let (count, trues) = match nulls {
+            None => (values.len(), values.count_set_bits()),
+            Some(nulls) => {
+                let valid = nulls.inner().slice(rows.start, rows.len());
+                (valid.count_set_bits(), (&values & &valid).count_set_bits())
+            }
+        };
+        ((count * 5 - trues) as u64, count as u64)
+    }
+}

@@ -1,0 +1,174 @@
+//! Dictionaries, structs and lists: cells made of other cells.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use arrow_array::{AnyDictionaryArray, Array, FixedSizeListArray, GenericListArray, OffsetSizeTrait, StructArray};
+use arrow_buffer::NullBuffer;
+
+use super::room::SLACK;
+use super::style::{Json, Style};
+use super::{Cell, Column, Frame, NoText, column_by, column_of};
+use crate::views::json;
+
+/// Codes and what they stand for.
+pub(in crate::views::text) struct Dictionary<'a, S: Style> {
+    keys: Vec<usize>,
+    labels: Labels<'a, S>,
+}
+
+enum Labels<'a, S: Style> {
+    /// Every label as it is written, back to back, and where each begins: for dictionaries shorter than their block.
+    Written { bytes: Vec<u8>, offsets: Vec<usize>, longest: usize },
+    /// Labels that are written when they are met.
+    Values(Column<'a, S>),
+}
+
+impl<'a, S: Style> Dictionary<'a, S> {
+    pub fn new(array: &'a dyn AnyDictionaryArray, depth: usize) -> Result<Self, NoText> {
+        let values = Column::<S>::nested(array.values().as_ref(), depth + 1)?;
+        let count = array.values().len();
+        let keys = if count == 0 { Vec::new() } else { array.normalized_keys() };
+        if count > keys.len() {
+            return Ok(Self { keys, labels: Labels::Values(values) });
+        }
+        let mut bytes = Vec::new();
+        let mut offsets = Vec::with_capacity(count + 1);
+        offsets.push(0);
+        for label in 0..count {
+            values.write(label, b"", &mut bytes);
+            offsets.push(bytes.len());
+        }
+        // So that the last label, too, is copied with one store.
+        bytes.resize(bytes.len() + SLACK, 0);
+        let longest = offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        Ok(Self { keys, labels: Labels::Written { bytes, offsets, longest } })
+    }
+}
+
+impl<S: Style> Cell<S> for Dictionary<'_, S> {
+    #[inline]
+    fn write(&self, row: usize, out: &mut Vec<u8>) {
+        let key = self.keys[row];
+        match &self.labels {
+            Labels::Written { bytes, offsets, .. } => out.extend_from_slice(&bytes[offsets[key]..offsets[key + 1]]),
+            Labels::Values(values) => values.cell.write(key, out),
+        }
+    }
+
+    #[inline]
+    fn length(&self, row: usize, scratch: &mut Vec<u8>) -> usize {
+        let key = self.keys[row];
+        match &self.labels {
+            Labels::Written { offsets, .. } => offsets[key + 1] - offsets[key],
+            Labels::Values(values) => values.cell.length(key, scratch),
+        }
+    }
+
+    fn column(&self, rows: Range<usize>, nulls: Option<&NullBuffer>, frame: Frame<'_>, out: &mut Vec<u8>) {
+        match &self.labels {
+            Labels::Written { bytes, offsets, longest } => {
+                column_by(rows, nulls, frame, out, *longest, |row, room| {
+                    let key = self.keys[row];
+                    room.extend_within(bytes, offsets[key], offsets[key + 1]);
+                });
+            }
+            Labels::Values(_) => column_of(self, rows, nulls, frame, out),
+        }
+    }
+}
+
+/// `{"re":1.5,"im":0.0}`
+pub(in crate::views::text) struct Struct<'a> {
+    /// `{"re":` or `,"im":`, and the field.
+    fields: Vec<(Vec<u8>, Column<'a, Json>)>,
+    scratch: RefCell<Vec<u8>>,
+}
+
+impl<'a> Struct<'a> {
+    pub fn new(array: &'a StructArray, depth: usize) -> Result<Self, NoText> {
+        let fields = array
+            .fields()
+            .iter()
+            .zip(array.columns())
+            .enumerate()
+            .map(|(position, (field, child))| {
+                let mut key = vec![if position == 0 { b'{' } else { b',' }];
+                json::write_string(field.name().as_bytes(), &mut key);
+                key.push(b':');
+                Ok((key, Column::nested(child.as_ref(), depth + 1)?))
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { fields, scratch: RefCell::default() })
+    }
+}
+
+impl<S: Style> Cell<S> for Struct<'_> {
+    fn write(&self, row: usize, out: &mut Vec<u8>) {
+        S::nested(&self.scratch, out, |out| {
+            for (key, field) in &self.fields {
+                out.extend_from_slice(key);
+                field.write(row, b"null", out);
+            }
+            out.extend_from_slice(if self.fields.is_empty() { b"{}" } else { b"}" });
+        });
+    }
+}
+
+/// Where the elements of a list lie in its child array.
+pub(in crate::views::text) trait Lists {
+    /// The elements of one list.
+    fn range(&self, row: usize) -> Range<usize>;
+}
+
+impl<O: OffsetSizeTrait> Lists for &GenericListArray<O> {
+    fn range(&self, row: usize) -> Range<usize> {
+        let offsets = self.value_offsets();
+        offsets[row].as_usize()..offsets[row + 1].as_usize()
+    }
+}
+
+/// Lists of one length.
+pub(in crate::views::text) struct Windows<'a>(pub &'a FixedSizeListArray);
+
+impl Lists for Windows<'_> {
+    fn range(&self, row: usize) -> Range<usize> {
+        let length = usize::try_from(self.0.value_length()).unwrap_or(0);
+        row * length..(row + 1) * length
+    }
+}
+
+/// `[1,2,3]`
+pub(in crate::views::text) struct List<'a, L> {
+    lists: L,
+    elements: Column<'a, Json>,
+    scratch: RefCell<Vec<u8>>,
+}
+
+impl<'a, O: OffsetSizeTrait> List<'a, &'a GenericListArray<O>> {
+    pub fn new(lists: &'a GenericListArray<O>, depth: usize) -> Result<Self, NoText> {
+        Ok(Self { elements: Column::nested(lists.values().as_ref(), depth + 1)?, lists, scratch: RefCell::default() })
+    }
+}
+
+impl<'a> List<'a, Windows<'a>> {
+    pub fn windows(lists: &'a FixedSizeListArray, depth: usize) -> Result<Self, NoText> {
+        let elements = Column::nested(lists.values().as_ref(), depth + 1)?;
+        Ok(Self { elements, lists: Windows(lists), scratch: RefCell::default() })
+    }
+}
+
+impl<S: Style, L: Lists> Cell<S> for List<'_, L> {
+    fn write(&self, row: usize, out: &mut Vec<u8>) {
+        S::nested(&self.scratch, out, |out| {
+            out.push(b'[');
+            for (position, element) in self.lists.range(row).enumerate() {
+                if position > 0 {
+                    out.push(b',');
+                }
+                self.elements.write(element, b"null", out);
+            }
+            out.push(b']');
+        });
+    }
+}

@@ -1,0 +1,180 @@
+//! What differs between CSV, `.txt` and JSON in the text of one value.
+
+use std::cell::RefCell;
+
+use crate::views::json;
+
+/// The rules for the text of one value. Implementations have no state; cells are compiled once for each.
+pub(in crate::views::text) trait Style: 'static {
+    /// Whether a byte may not stand in a string as it is.
+    fn special(byte: u8) -> bool;
+
+    /// Appends a string that may hold anything.
+    fn string(text: &[u8], out: &mut Vec<u8>);
+
+    /// Bytes that [`Style::string`] appends.
+    fn string_length(text: &[u8]) -> usize;
+
+    /// The empty string.
+    const EMPTY: &'static [u8];
+
+    /// Before and after any other string in which no byte is [`Style::special`].
+    const AROUND: &'static [u8];
+
+    /// Appends a string in which no byte is [`Style::special`].
+    #[inline]
+    fn clean_string(text: &[u8], out: &mut Vec<u8>) {
+        if text.is_empty() {
+            out.extend_from_slice(Self::EMPTY);
+        } else {
+            out.extend_from_slice(Self::AROUND);
+            out.extend_from_slice(text);
+            out.extend_from_slice(Self::AROUND);
+        }
+    }
+
+    /// Bytes that [`Style::clean_string`] appends for a string of `length` bytes.
+    #[inline]
+    fn clean_string_length(length: usize) -> usize {
+        if length == 0 { Self::EMPTY.len() } else { length + 2 * Self::AROUND.len() }
+    }
+
+    /// The text of a number that is none (not a number, positive infinity, negative infinity): what `float(…)` of Python,
+    /// `strtod` of C (awk) and DuckDB read.
+    const NON_FINITE: [&'static str; 3] = ["NaN", "inf", "-inf"];
+
+    /// Appends what `write` writes as JSON, as one value of this style; `scratch` holds it meanwhile.
+    fn nested(scratch: &RefCell<Vec<u8>>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut json = scratch.take();
+        json.clear();
+        write(&mut json);
+        Self::string(&json, out);
+        scratch.replace(json);
+    }
+}
+
+/// A field of RFC 4180.
+pub(in crate::views::text) enum Csv {}
+
+/// A line with `\`, LF and CR escaped.
+pub(in crate::views::text) enum Txt {}
+
+/// A JSON value.
+pub(in crate::views::text) enum Json {}
+
+/// A value as it is.
+pub(in crate::views::text) enum Plain {}
+
+impl Style for Csv {
+    #[inline]
+    fn special(byte: u8) -> bool {
+        matches!(byte, b'"' | b',' | b'\n' | b'\r')
+    }
+
+    fn string(text: &[u8], out: &mut Vec<u8>) {
+        if !text.iter().any(|&byte| Self::special(byte)) {
+            return Self::clean_string(text, out);
+        }
+        out.push(b'"');
+        let mut rest = text;
+        while let Some(at) = memchr::memchr(b'"', rest) {
+            let (head, tail) = rest.split_at(at + 1);
+            out.extend_from_slice(head);
+            out.push(b'"');
+            rest = tail;
+        }
+        out.extend_from_slice(rest);
+        out.push(b'"');
+    }
+
+    fn string_length(text: &[u8]) -> usize {
+        let mut special = false;
+        let mut quotes = 0;
+        for &byte in text {
+            special |= Self::special(byte);
+            quotes += usize::from(byte == b'"');
+        }
+        if special { text.len() + quotes + 2 } else { Self::clean_string_length(text.len()) }
+    }
+
+    /// An empty field means missing.
+    const EMPTY: &'static [u8] = b"\"\"";
+
+    const AROUND: &'static [u8] = b"";
+}
+
+impl Style for Txt {
+    #[inline]
+    fn special(byte: u8) -> bool {
+        matches!(byte, b'\\' | b'\n' | b'\r')
+    }
+
+    fn string(text: &[u8], out: &mut Vec<u8>) {
+        let mut rest = text;
+        while let Some(at) = memchr::memchr3(b'\\', b'\n', b'\r', rest) {
+            let (plain, special) = rest.split_at(at);
+            out.extend_from_slice(plain);
+            let Some((byte, after)) = special.split_first() else { break };
+            out.extend_from_slice(match byte {
+                b'\n' => b"\\n",
+                b'\r' => b"\\r",
+                _ => b"\\\\",
+            });
+            rest = after;
+        }
+        out.extend_from_slice(rest);
+    }
+
+    fn string_length(text: &[u8]) -> usize {
+        text.len() + text.iter().filter(|&&byte| Self::special(byte)).count()
+    }
+
+    const EMPTY: &'static [u8] = b"";
+
+    const AROUND: &'static [u8] = b"";
+}
+
+impl Style for Plain {
+    #[inline]
+    fn special(_: u8) -> bool {
+        false
+    }
+
+    fn string(text: &[u8], out: &mut Vec<u8>) {
+        Self::clean_string(text, out);
+    }
+
+    fn string_length(text: &[u8]) -> usize {
+        text.len()
+    }
+
+    const EMPTY: &'static [u8] = b"";
+
+    const AROUND: &'static [u8] = b"";
+}
+
+impl Style for Json {
+    #[inline]
+    fn special(byte: u8) -> bool {
+        json::needs_escape(byte)
+    }
+
+    fn string(text: &[u8], out: &mut Vec<u8>) {
+        json::write_string(text, out);
+    }
+
+    fn string_length(text: &[u8]) -> usize {
+        json::string_length(text)
+    }
+
+    const EMPTY: &'static [u8] = b"\"\"";
+
+    const AROUND: &'static [u8] = b"\"";
+
+    /// JSON has no such numbers (RFC 8259 §6): these are strings.
+    const NON_FINITE: [&'static str; 3] = ["\"NaN\"", "\"Infinity\"", "\"-Infinity\""];
+
+    fn nested(_: &RefCell<Vec<u8>>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        write(out);
+    }
+}
