@@ -1,9 +1,9 @@
 //! Where the chunks of a dataset lie.
 //!
-//! A dataset may have millions of chunks, and their places stay in memory while it is read. So they are packed: chunks of
-//! neighbouring positions make a [`Run`], which states the least position, address, size and mask, and of each chunk the
-//! differences, in as many bytes as the largest of them takes. Positions without a gap take none, and so do sizes and
-//! masks that are all equal: what is left of most chunks is 3 to 8 bytes.
+//! A dataset may have millions of chunks, and their places stay in memory while it is read, so they are packed. Chunks
+//! of neighbouring positions make a [`Run`]: it states the least position, address, size and mask, and for each chunk
+//! the differences, in as many bytes as the largest takes. Positions without a gap take no bytes, nor do sizes and
+//! masks that are all equal. Most chunks are left with 3 to 8 bytes.
 
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
@@ -13,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 const RUN: usize = 512;
 
 /// Bytes of memory that a chunk takes in a [`ChunkMap`] at most: in files of less than 2^48 bytes, with chunks of less
-/// than 2^32, where positions of one run differ by less than 2^32 and masks by less than 2^16. The run adds a tenth of a
-/// byte, in a map of very few chunks more.
+/// than 2^32, where positions of one run differ by less than 2^32 and masks by less than 2^16. The run adds a tenth of
+/// a byte, in a map of very few chunks more.
 pub const PACKED_CHUNK: u64 = 16;
 
 /// A chunk as stored (`H5Dchunk_iter`).
@@ -263,7 +263,10 @@ mod tests {
     prop_compose! {
         fn plain()(
             start in number(),
-            steps in prop::collection::vec((prop_oneof![4 => Just(1), 1 => number()], number(), number(), any::<u32>()), 0..1500),
+            steps in prop::collection::vec(
+                (prop_oneof![4 => Just(1), 1 => number()], number(), number(), any::<u32>()),
+                0..1500,
+            ),
             plain in (any::<bool>(), any::<bool>()),
         ) -> Vec<Chunk> {
             let mut next = Some(start);
@@ -282,7 +285,8 @@ mod tests {
         fn a_packed_map_is_the_plain_one(chunks in plain(), others in prop::collection::vec(number(), 20)) {
             let map = packed(chunks.iter().copied());
             let by_index: BTreeMap<u64, Chunk> = chunks.iter().map(|chunk| (chunk.index, *chunk)).collect();
-            let near = chunks.iter().flat_map(|chunk| [chunk.index.wrapping_sub(1), chunk.index, chunk.index.wrapping_add(1)]);
+            let around = |index: u64| [index.wrapping_sub(1), index, index.wrapping_add(1)];
+            let near = chunks.iter().flat_map(|chunk| around(chunk.index));
             for index in near.chain(others) {
                 prop_assert_eq!(map.get(index), by_index.get(&index).copied());
             }

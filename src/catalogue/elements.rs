@@ -9,8 +9,8 @@ pub const DESCRIPTOR_SIZE: usize = 16;
 ///
 /// Where a datatype has variable-length parts (strings, sequences), an element holds a 16-byte [`Descriptor`] for each,
 /// as files with 8-byte addresses do; here its `position` is an offset into `heap` and its `index` is 0. Nested
-/// sequences put their own descriptors into `heap` in the same form. In a file with narrower addresses (2 or 4 bytes) the
-/// `position` has that width, and a descriptor 8 or 12 bytes: [`Descriptor`] is not made for those.
+/// sequences put their own descriptors into `heap` in the same form. In a file with narrower addresses (2 or 4 bytes)
+/// the `position` has that width, and a descriptor 8 or 12 bytes: [`Descriptor`] is not made for those.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Elements {
     /// `count × datatype.size` bytes.

@@ -133,7 +133,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_element_is_found_where_it_was_mapped(parts in prop::collection::vec((0u64..4, 0u64..5, 0u64..9), 0..12)) {
+        fn every_element_is_found_where_it_was_mapped(
+            parts in prop::collection::vec((0u64..4, 0u64..5, 0u64..9), 0..12),
+        ) {
             // Gaps, lengths and places in the source, one part behind the other.
             let (mut runs, mut expected) = (Vec::new(), Vec::new());
             for (gap, len, first) in parts {

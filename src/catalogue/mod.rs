@@ -1,8 +1,8 @@
 //! What an HDF5 file holds, as plain data: groups, links, attributes, datatypes, fill values, filters, layouts and
 //! chunk maps.
 //!
-//! This is the seam between libhdf5 and everything else. The worker process fills these types in, sends them over a
-//! socket, and nobody above knows that libhdf5 exists. They are data only: no file, no call.
+//! This is the seam between libhdf5 and everything else. The worker process fills these types in and sends them over a
+//! socket; the layers above need not know that libhdf5 exists. They are data only: no file, no call.
 
 mod chunk_map;
 mod datatype;

@@ -1,11 +1,11 @@
-//! What could be read in full. Anything else may be readable the next time it is asked for (after an input error, in a
-//! worker with more memory), so nobody should remember it.
+//! Tells what was read in full. Anything else may be readable the next time (after an input error, in a worker with
+//! more memory), so it must not be remembered.
 
 use super::{Attribute, Dataset, Fill, Group, Link, Object, Target};
 
 impl Group {
-    /// Whether everything in it could be read: no attribute, link or object is described as unreadable, and no soft link
-    /// or reference leads nowhere, which is how one looks whose way could not be read.
+    /// Whether everything in it could be read: no attribute, link or object is described as unreadable, and no soft
+    /// link or reference dangles. A link whose way could not be read looks like a dangling one.
     pub fn is_whole(&self) -> bool {
         self.attributes.iter().all(Attribute::is_whole) && self.links.iter().all(Link::is_whole)
     }

@@ -62,7 +62,10 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn bits_go_where_the_definition_puts_them(data in prop::collection::vec(any::<u8>(), 0..2000), size in 1usize..20) {
+        fn bits_go_where_the_definition_puts_them(
+            data in prop::collection::vec(any::<u8>(), 0..2000),
+            size in 1usize..20,
+        ) {
             let data = &data[..data.len() / (8 * size) * 8 * size];
             let mut out = vec![0; data.len()];
             prop_assert_eq!(decode(&encode(data, size), &mut out, size), Ok(()));

@@ -40,7 +40,7 @@ impl Parameters {
         !matches!(self.compressor, 2 | 3)
     }
 
-    /// Bytes of a block of so many elements.
+    /// Bytes of a block of this many elements.
     fn block_bytes(self, elements: usize) -> Result<usize, String> {
         let elements = if elements == 0 { (TARGET / self.size / 8 * 8).max(FEWEST) } else { elements };
         let bytes = elements.checked_mul(self.size).filter(|_| elements.is_multiple_of(8));

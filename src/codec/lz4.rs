@@ -125,7 +125,11 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(tail in prop::collection::vec(any::<u8>(), 0..200), size in 0u64..300, block in 0u32..300) {
+        fn no_bytes_make_it_panic(
+            tail in prop::collection::vec(any::<u8>(), 0..200),
+            size in 0u64..300,
+            block in 0u32..300,
+        ) {
             let mut data = size.to_be_bytes().to_vec();
             data.extend(block.to_be_bytes());
             data.extend(tail);
@@ -133,7 +137,8 @@ pub(super) mod tests {
         }
     }
 
-    /// The reference implementation takes a copy from a distance of 0 for zeros: what was in the buffer must not come out.
+    /// The reference implementation takes a copy from a distance of 0 for zeros: what was in the buffer must not come
+    /// out.
     #[test]
     fn a_copy_from_no_distance_gives_zeros() {
         for length in [4u8, 7, 8, 9, 15, 18] {

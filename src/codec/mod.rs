@@ -61,8 +61,8 @@ pub struct Missing {
     pub name: String,
 }
 
-/// Why elements behind these filters cannot be had: the first that neither this program nor libhdf5 can undo, or that libhdf5
-/// cannot, where it alone is to do it.
+/// Names the first filter that keeps elements from being read: one that neither this program nor libhdf5 can undo, or,
+/// with `by_library`, one that libhdf5 cannot.
 pub fn unavailable(filters: &[Filter], by_library: bool) -> Option<String> {
     let filter = filters.iter().find(|filter| !filter.available && (by_library || Codec::new(filter).is_err()))?;
     let name = if filter.name.is_empty() { String::new() } else { format!(" ({})", filter.name) };

@@ -45,8 +45,8 @@ pub(super) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) -> Result<
     Ok(out.len())
 }
 
-/// How an element is packed. Its size is at least 1 byte, and that of its parts together at most its own: what unpacking
-/// takes is bounded by the bytes it gives.
+/// How an element is packed. Its size is at least 1 byte, and that of its parts together at most its own: what
+/// unpacking takes is bounded by the bytes it gives.
 #[derive(Debug, PartialEq)]
 struct Element {
     /// Bytes unpacked.

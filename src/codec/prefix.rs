@@ -1,8 +1,8 @@
 //! The beginning of a chunk, decoded without the rest of it.
 //!
-//! Streams of deflate, Zstandard and LZ4 give their bytes in order, so whoever wants the first ones need not wait for the
-//! last. Shuffle needs all planes of bytes, and a checksum over the whole is there to be looked at: below these there is no
-//! beginning. (The checksum that ends a zlib stream or a Zstandard frame is not seen by who stops before it.)
+//! Streams of deflate, Zstandard and LZ4 give their bytes in order, so the first ones can be decoded without the last.
+//! Shuffle needs all planes of bytes, and a checksum over the whole must be checked: below these there is no beginning.
+//! (A decoder that stops early never sees the checksum that ends a zlib stream or a Zstandard frame.)
 
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress, inflate_flags};

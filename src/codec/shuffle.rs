@@ -30,8 +30,8 @@ pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<usize, 
     Ok(data.len())
 }
 
-/// Puts bytes together whose planes do not stand one after another. There are as many planes as an element has bytes, each
-/// as long as there are elements in `out`.
+/// Puts bytes together whose planes do not stand one after another. There are as many planes as an element has bytes,
+/// each as long as there are elements in `out`.
 pub(super) fn decode_planes(planes: &[&[u8]], out: &mut [u8]) -> Result<(), String> {
     let size = planes.len();
     if size == 0 || planes.iter().any(|plane| plane.len().checked_mul(size) != Some(out.len())) {
@@ -48,8 +48,8 @@ pub(super) fn decode_planes(planes: &[&[u8]], out: &mut [u8]) -> Result<(), Stri
     Ok(())
 }
 
-/// Puts the bits of elements of one byte together: row k of eight has bit k of every element, in as many bytes as there are
-/// words in `out`. Both slices have the same length, a multiple of 8.
+/// Puts the bits of elements of one byte together: row k of eight has bit k of every element, in as many bytes as there
+/// are words in `out`. Both slices have the same length, a multiple of 8.
 pub(super) fn decode_bits(rows: &[u8], out: &mut [u8]) {
     let length = out.len() / 8;
     interleave::<8, true>(from_fn(|k| rows.get(k * length..(k + 1) * length).unwrap_or_default()), out);
@@ -80,7 +80,8 @@ fn single<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) 
 }
 
 /// Exchanges rows and columns of 8 × 8 bits, as many times as a row has bytes: in blocks of 1, then 2, then 4 (Hacker's
-/// Delight, 7-3). Of two rows, `swap` exchanges the bits of the first in `mask << shift` with those of the second in `mask`.
+/// Delight, 7-3). Of two rows, `swap` exchanges the bits of the first in `mask << shift` with those of the second in
+/// `mask`.
 ///
 /// It must be inlined where the registers of its rows are known, as [`weave`].
 #[inline(always)]
@@ -230,7 +231,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_go_where_the_definition_puts_them(data in prop::collection::vec(any::<u8>(), 0..1500), size in 1usize..20) {
+        fn bytes_go_where_the_definition_puts_them(
+            data in prop::collection::vec(any::<u8>(), 0..1500),
+            size in 1usize..20,
+        ) {
             let mut out = vec![0; data.len()];
             prop_assert_eq!(decode(&data, &mut out, size), Ok(data.len()));
             prop_assert_eq!(out, reference(&data, size));

@@ -33,8 +33,8 @@ impl Identity {
         }
     }
 
-    /// Whether a change after `now` is sure to move `ctime`: file systems count time in steps of some milliseconds, some of
-    /// a second or two.
+    /// Whether a change after `now` is sure to move `ctime`: file systems count time in steps of some milliseconds,
+    /// some of a second or two.
     pub fn is_settled_at(&self, now: SystemTime) -> bool {
         let (seconds, nanoseconds) = self.ctime;
         let step = if nanoseconds == 0 { Duration::from_secs(3) } else { Duration::from_millis(50) };

@@ -1,4 +1,4 @@
-//! A flag that tells long work that nobody waits for it any more.
+//! A flag that stops long work whose result is no longer wanted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
-/// The work was stopped because nobody waits for it.
+/// The work was stopped: its result is no longer wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;

@@ -1,4 +1,4 @@
-//! Bytes that nobody can change for a moment, so that the kernel may pass them on by itself.
+//! Read leases: bytes that cannot change for a moment, so that the kernel may pass them on by itself.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
@@ -9,11 +9,12 @@ use rustix::io::Errno;
 
 use super::Source;
 
-/// Says which signal tells of somebody who wants to write (`fcntl.h`; the same number on every architecture we build for).
+/// `F_SETSIG` of `fcntl.h`: sets the signal that announces a writer (the same number on every architecture we build
+/// for).
 const F_SETSIG: c_int = 10;
 
-/// A read lease (`fcntl(2)`): while it lives, nobody has the file open for writing, and whoever opens it so, or truncates it,
-/// waits until it is dropped. To be held for as long as bytes take to be passed on, and no longer.
+/// A read lease (`fcntl(2)`). While it lives, no process has the file open for writing; one that opens it so, or
+/// truncates it, waits until the lease is dropped. Hold it only while bytes are passed on.
 #[derive(Debug)]
 pub struct Lease {
     /// A descriptor of its own, which a lease ends with.
@@ -21,8 +22,8 @@ pub struct Lease {
 }
 
 impl Source {
-    /// Holds the file as it was opened; `None` where somebody may be writing to it, where it has changed, and where there are
-    /// no leases: those are for owners of files, and for few file systems that other machines write to.
+    /// Takes a read lease on the file as it was opened; `None` where a writer may have it open, where it has changed,
+    /// and where there are no leases. Only owners of files get them, and on few network file systems.
     pub fn lease(&self) -> Option<Lease> {
         if self.has_no_leases.load(Ordering::Relaxed) {
             return None;
@@ -30,7 +31,7 @@ impl Source {
         match Lease::new(self.file.as_fd()) {
             // From here on nothing changes.
             Ok(lease) => self.check().ok().map(|()| lease),
-            // Somebody may be writing, or too many files are open.
+            // A writer may have it open, or too many files are open.
             Err(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM) => None,
             Err(error) => {
                 tracing::debug!("{}: no leases: {error}", self.path.display());
@@ -46,7 +47,7 @@ impl Lease {
         // The same inode, whatever is under its path by now.
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
-        // Nobody need act on it: the lease is given back soon anyway. The usual signal would end the process.
+        // The signal needs no handler: the lease is given back soon anyway. The usual signal would end the process.
         set(file.as_fd(), F_SETSIG, libc::SIGURG)?;
         set(file.as_fd(), libc::F_SETLEASE, libc::F_RDLCK)?;
         Ok(Self { file })

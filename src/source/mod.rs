@@ -1,8 +1,8 @@
 //! An opened source: the lowest layer.
 //!
 //! Everything above reads bytes through [`Source::read_at`] and asks [`Source::check`] whether those bytes still belong
-//! to the file that was opened; what the kernel passes on by itself is held by a [`Lease`] meanwhile. A source is a local file
-//! today; an object store would stand behind the same calls, and give no leases.
+//! to the file that was opened. What the kernel passes on by itself is held by a [`Lease`] meanwhile. A source is a
+//! local file today; an object store would stand behind the same calls, and give no leases.
 //!
 //! Reads use `pread`, never `mmap`: a file that is truncated under a mapping kills the process with `SIGBUS`, while a
 //! short `pread` is an error like any other.
@@ -111,8 +111,8 @@ impl Source {
         self.opened
     }
 
-    /// Whether the file had not changed for a while when it was opened, so that any change since has moved its times: only
-    /// then does the identity stand for the content, today and later.
+    /// Whether the file had not changed for a while when it was opened, so that any change since has moved its times.
+    /// Only then does the identity stand for the content, today and later.
     pub fn was_settled(&self) -> bool {
         self.settled
     }
@@ -129,8 +129,8 @@ impl Source {
         }
     }
 
-    /// Appends `length` bytes from byte `offset` on to `out`, into memory that nobody clears first: that would cost a
-    /// tenth of a large read.
+    /// Appends `length` bytes from byte `offset` on to `out`, into memory that is not cleared first: clearing would
+    /// cost a tenth of a large read.
     ///
     /// # Errors
     /// As [`Source::read_at`]; `out` is as it was then.
@@ -153,7 +153,7 @@ impl Source {
                 return Err(self.truncated(offset, length));
             }
             done += read;
-            // SAFETY: `pread` has filled so many bytes behind the old length, which lie within the capacity.
+            // SAFETY: `pread` has filled `read` bytes behind the old length, which lie within the capacity.
             unsafe { out.set_len(before + done) };
         }
         Ok(())
@@ -168,7 +168,7 @@ impl Source {
         }
     }
 
-    /// Says whether the bytes behind the open descriptor are still those that were opened.
+    /// Checks that the bytes behind the open descriptor are still those that were opened.
     ///
     /// A replacement by `rename` leaves them as they are (the old inode lives on); a rewrite in place does not.
     ///

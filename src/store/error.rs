@@ -62,7 +62,7 @@ pub enum Error {
         /// The option that sets the limit.
         option: &'static str,
     },
-    /// Nobody waits for the rows any more.
+    /// The rows are no longer wanted.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
 }

@@ -73,7 +73,7 @@ pub struct Options {
     pub max_chunk: u64,
     /// Threads that decode ahead of sequential readers: one for each core.
     pub threads: usize,
-    /// Who undoes filters and follows descriptors (`--decode`).
+    /// What undoes filters and follows descriptors (`--decode`).
     pub decoder: Decoder,
     /// Folder for what is kept of sources (`--cache-folder`); none, so nothing is kept.
     pub kept_folder: Option<PathBuf>,
@@ -94,7 +94,7 @@ impl Default for Options {
     }
 }
 
-/// Who makes elements of what is stored.
+/// What decodes stored elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoder {
     /// This program, wherever it can.
@@ -172,7 +172,7 @@ impl Store {
         self.options.max_chunk
     }
 
-    /// Who makes elements of what is stored.
+    /// What decodes stored elements.
     pub fn decoder(&self) -> Decoder {
         self.options.decoder
     }
@@ -214,7 +214,7 @@ impl Store {
         &self.threads
     }
 
-    /// Drops what is kept of a file that nobody uses any more.
+    /// Drops what is cached of an opening that has ended.
     fn forget(&self, file: u64) {
         self.chunks.retain(|key| key.file != file);
         self.stretches.retain(|key| key.file != file);

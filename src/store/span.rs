@@ -6,10 +6,11 @@ use super::memory::WORTH_A_SPAN;
 use super::{Lent, Store};
 use crate::source::{Lease, Source};
 
-/// The beginning of a range of bytes, as far as it lies in one place. Never empty, nor longer than the range.
+/// Where the beginning of a range of bytes lies, as far as it lies in one place. Never empty, nor longer than the
+/// range.
 #[derive(Clone, Debug)]
 pub enum Span {
-    /// So many bytes lie nowhere: they have to be made.
+    /// Must be rendered: this many bytes.
     Made(usize),
     /// Decoded already.
     Lent(Lent),

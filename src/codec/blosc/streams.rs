@@ -117,8 +117,8 @@ pub fn decompress(
     Ok(())
 }
 
-/// Decompresses a block whose streams are planes of the bytes of its elements, and puts these together. What is stored as
-/// it is, as noise is, needs no room in `space`, which is as long as the block.
+/// Decompresses a block whose streams are planes of the bytes of its elements, and puts these together. What is stored
+/// as it is, as noise is, needs no room in `space`, which is as long as the block.
 pub fn decompress_planes(
     compressor: Compressor,
     mut input: &[u8],

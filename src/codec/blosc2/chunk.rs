@@ -1,6 +1,6 @@
 //! A chunk of Blosc 2.
 //!
-//! It begins as one of Blosc 1 does, and has 16 bytes more: six filters, a compressor of somebody else's and its
+//! It begins as a chunk of Blosc 1 does, and has 16 bytes more: six filters, a user-defined compressor and its
 //! parameter, a parameter for each filter, two bytes of flags. A stream may also be of one byte, repeated; a whole
 //! chunk may be of one value.
 
@@ -27,7 +27,7 @@ thread_local! {
 /// A filter that is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Bytes sorted by position, in groups of so many.
+    /// Bytes sorted by position, in groups of this size.
     Bytes(usize),
     /// Bits sorted by position.
     Bits,

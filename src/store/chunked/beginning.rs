@@ -1,4 +1,4 @@
-//! The beginning of a large chunk, for those who want no more of it: `head` does not wait for 256 MiB.
+//! Decodes the beginning of a large chunk alone: `head` does not wait for 256 MiB.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,17 +12,18 @@ use crate::store::{Error, Lent};
 /// A chunk smaller than this is decoded whole: that takes some milliseconds, and then it is there.
 const LARGE: u64 = 8 << 20;
 
-/// Of a chunk, one part in so many is a beginning. Decoders that stop early are slower than those that do not.
+/// The longest beginning is a chunk divided by this. Decoders that stop early are slower than those that do not.
 const PART: u64 = 8;
 
 /// Stored bytes read beside what the whole chunk's ratio says: chunks do not compress evenly.
 const SPARE: u64 = 64 << 10;
 
 impl Chunks {
-    /// The first `end` bytes of a chunk, where that is much less than the whole and can be had alone; else `None`.
+    /// Decodes the first `end` bytes of a chunk alone, where that is possible and much less than the whole; else
+    /// `None`.
     ///
-    /// Beginnings are not kept. All of them together may cost as much as the whole chunk, which is then decoded and kept:
-    /// whoever comes again and again pays at most twice.
+    /// Beginnings are not kept. When all of them together have cost as much as the whole chunk, it is decoded and kept:
+    /// a reader who comes again and again pays at most twice.
     pub fn beginning(&self, found: StoredChunk, end: u64, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let size = self.grid.chunk_bytes();
         let store = self.file.store();

@@ -117,8 +117,8 @@ impl Grid {
         outer.iter().all(|extent| *extent == 1).then_some(*run)
     }
 
-    /// The chunk in which `length` bytes from `offset` on lie, of a grid whose chunks are each one run of the dataset: all of
-    /// them in a line, or parts of rows. `None` elsewhere, and where no chunk has them all.
+    /// The chunk in which `length` bytes from `offset` on lie, of a grid whose chunks are each one run of the dataset:
+    /// all of them in a line, or parts of rows. `None` elsewhere, and where no chunk has them all.
     pub fn within_chunk(&self, offset: u64, length: u64) -> Option<Within> {
         let (chunk, row) = (self.run_bytes()?, *self.shape.last().filter(|row| **row > 0)?);
         let (start, at) = (offset % row, offset % row % chunk);
@@ -409,7 +409,10 @@ mod tests {
             let length = (part.1 % (total - offset)).max(1);
             let grid = Grid::new(&shape, &chunk, size).unwrap();
             let mut met = Vec::new();
-            grid.visit(offset, length, |index, runs| { met.extend(runs.map(|run| (index, run.chunk))); Ok::<_, ()>(()) })
+            grid.visit(offset, length, |index, runs| {
+                met.extend(runs.map(|run| (index, run.chunk)));
+                Ok::<_, ()>(())
+            })
                 .unwrap();
             match grid.within_chunk(offset, length) {
                 Some(Within { index, start, ends }) => {

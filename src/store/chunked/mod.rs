@@ -31,8 +31,8 @@ pub(super) use threads::Threads;
 /// than reading the whole chunk once.
 const SHORT_RUN: u64 = 4096;
 
-/// One part in so many of the budget is for what lies behind a sequential reader of arrays. Whoever reads more than that
-/// again decodes it again, which takes no longer than the kernel takes to give as much fresh memory.
+/// The budget divided by this is left to what lies behind a sequential reader of arrays. A reader who comes back to
+/// more than that decodes it again, which takes no longer than the kernel takes to give as much fresh memory.
 const KEPT_PART: u64 = 16;
 
 /// What a decoded chunk is cached under.
@@ -86,8 +86,8 @@ impl Chunks {
         })
     }
 
-    /// Appends `length` bytes from byte `offset` on of a dataset whose chunks follow each other ([`Grid::is_line`]): decoded
-    /// chunks are copied straight to where they go, into memory that nobody had to clear first.
+    /// Appends `length` bytes from byte `offset` on of a dataset whose chunks follow each other ([`Grid::is_line`]).
+    /// Decoded chunks are copied straight to where they go, into memory that is not cleared first.
     pub fn append(
         self: &Arc<Self>,
         offset: u64,
@@ -127,8 +127,8 @@ impl Chunks {
         Ok(())
     }
 
-    /// The bytes `offset..offset + length` of a dataset whose chunks follow each other, where they lie in one decoded chunk, or
-    /// in a stretch of chunks that were decoded together; `None` elsewhere.
+    /// Lends `length` bytes from byte `offset` on of a dataset whose chunks follow each other, where they lie in one
+    /// decoded chunk or in a stretch of chunks decoded together; `None` elsewhere.
     pub fn lend(self: &Arc<Self>, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let size = self.grid.chunk_bytes().max(1);
         let (index, within) = (offset / size, offset % size);
@@ -185,9 +185,8 @@ impl Chunks {
         }
     }
 
-    /// Such bytes for one of several who go through all of them, of a chunk that it decodes itself: on the core that looks at
-    /// them then, and where nobody else waits for it. `None` where they are no part of one chunk, or requests of this length do
-    /// not divide chunks.
+    /// For parallel scans: decodes the chunk of these bytes on the calling core, which looks at them next, and waits
+    /// for no other core. `None` where they are not part of one chunk, or requests of this length do not divide chunks.
     pub fn lend_scanned(
         self: &Arc<Self>,
         offset: u64,
@@ -229,7 +228,7 @@ impl Chunks {
         self.release(end, 0);
     }
 
-    /// As [`Chunks::release_behind`], for one who may come back: a part of the budget is left for it.
+    /// As [`Chunks::release_behind`], for a reader who may come back: it leaves a part of the budget.
     pub fn release_far_behind(&self, end: u64) {
         self.release(end, self.file.store().budget().limit() / KEPT_PART);
     }

@@ -12,7 +12,8 @@ use crate::source::{Interrupt, Interrupted};
 use crate::store::memory::Block;
 use crate::store::{Error, Store};
 
-/// Decoding is handed to a thread in portions of about this many bytes: below it, handing over costs more than it gains.
+/// Decoding is handed to a thread in portions of about this many bytes: below it, handing over costs more than it
+/// gains.
 const PORTION: u64 = 256 << 10;
 
 /// Bytes of a stretch: several times the longest request, so that few requests meet two.
@@ -57,8 +58,8 @@ impl Chunks {
         let size = self.grid.chunk_bytes().max(1);
         let store = self.file.store();
         let threads = store.threads().count() as u64;
-        // Enough to keep all threads busy while the reader is at what they made before, and never so much that it evicts
-        // itself.
+        // Enough to keep all threads busy while the reader is at what they made before, and never so much that it
+        // evicts itself.
         let stretches = STRETCH.saturating_mul(threads + 1);
         let bytes = stretches.max(size.saturating_mul(threads).saturating_mul(2)).min(store.budget().limit() / 4);
         let window = if threads == 0 { 0 } else { bytes / size };
@@ -72,8 +73,8 @@ impl Chunks {
         }
         let mut chunks = Vec::new();
         if (length > size || !self.grid.is_line()) && self.grid.chunk_at(offset) != last {
-            // Its own chunks first: those of a long request, and of any in an array whose rows many chunks share. (Counted
-            // twice where several boxes meet them.)
+            // Its own chunks first: those of a long request, and of any in an array whose rows many chunks share.
+            // (Counted twice where several boxes meet them.)
             self.grid.visit(offset, length, |index, _| {
                 chunks.push(index);
                 Ok::<_, Error>(())
@@ -128,8 +129,8 @@ impl Chunks {
         first % count == 0 && last.checked_add(1) == Some(end) && chunks.len() as u64 == end - first
     }
 
-    /// The stretch with this number, if it is there or being made. A sequential reader who caught up with those who decode
-    /// ahead makes it: a chunk decoded for itself would keep them from it, and be copied from.
+    /// The stretch with this number, if it is there or being made. A sequential reader who has caught up with the
+    /// prefetch makes it: a chunk decoded by itself would block the stretch, and be copied from.
     pub(super) fn stretch_block(
         &self,
         stretch: u64,
@@ -143,14 +144,14 @@ impl Chunks {
             && !stretches.is_known(&key)
             && let Some(map) = map
         {
-            // What was in the way is met again by whoever decodes the chunks one by one.
+            // The chunks are decoded one by one next, and report what was in the way.
             let _ = self.decode_stretch(stretch, map, interrupt);
         }
         stretches.get_or_wait(&key, interrupt)
     }
 
-    /// Decodes all chunks of a stretch into one buffer, unless somebody does; not where one of them is not filtered, or
-    /// there already.
+    /// Decodes all chunks of a stretch into one buffer, single-flight. Skipped where a chunk is not filtered, or is
+    /// cached already.
     fn decode_stretch(&self, stretch: u64, map: &ChunkMap, interrupt: &Interrupt) -> Result<(), Skipped> {
         let store: &Store = self.file.store();
         let count = self.stretch().ok_or(Skipped)?;

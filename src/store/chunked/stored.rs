@@ -18,7 +18,7 @@ pub(in crate::store) struct HeldMap {
     pub _held: Reservation,
 }
 
-/// Who reads the bytes of chunks.
+/// How the bytes of chunks are read.
 #[derive(Debug)]
 pub(in crate::store) enum ChunkReader {
     /// This program: read from the file and decoded here.
@@ -98,8 +98,8 @@ impl Chunks {
         Ok([size, chunk.size as usize, first, second])
     }
 
-    /// Reads and decodes a chunk into `out`; the other buffers have the lengths that [`Chunks::sizes`] says, or more.
-    /// Whoever calls it checks the file afterwards.
+    /// Reads and decodes a chunk into `out`; the other buffers have the lengths of [`Chunks::sizes`], or more. The
+    /// caller checks the file afterwards.
     pub(super) fn decode(
         &self,
         chunk: &Chunk,

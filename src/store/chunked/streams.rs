@@ -1,9 +1,9 @@
-//! Decoding ahead of those who read one byte after the other.
+//! Detects sequential readers of a dataset.
 //!
-//! Requests of one reader arrive slightly out of order and on several threads; several readers may share a dataset.
+//! Requests of one reader arrive slightly out of order and on several threads, and several readers may share a dataset.
 //! So a dataset remembers the ends of a few [`Streams`], and a request near one of them carries it on. From its third
-//! request on, a stream is sequential, and the chunks behind it are decoded by a few [`Threads`] while the reader is
-//! busy with what it got.
+//! request on a stream is sequential, and the chunks behind it are decoded ahead while the reader is busy with what it
+//! got.
 
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ const STREAMS: usize = 8;
 /// 1 MiB under way at once.
 const NEAR: u64 = 4 << 20;
 
-/// Requests that make a stream sequential. Two neighbours also occur to those who read at random through a page cache
-/// that reads ahead; three hardly do.
+/// Requests that make a stream sequential. Two neighbours also occur in random reads through a page cache that reads
+/// ahead; three hardly do.
 const SEQUENTIAL: u32 = 3;
 
 /// Chunks given back at once.
@@ -42,8 +42,8 @@ struct Stream {
 
 impl Streams {
     /// Notes a request for `bytes`, whose last chunk is `last`. Returns the chunks to decode next, about `window` after
-    /// `last`, up to a multiple of `grain`: none unless the reader is sequential, and no more than it has asked for by
-    /// now. Who wants one row group of a Parquet file is as sequential as who wants them all, and ends soon.
+    /// `last`, up to a multiple of `grain`; none unless the reader is sequential. A reader of one row group looks like
+    /// a full scan, so this never runs further ahead than the reader has read.
     pub fn note(&self, bytes: Range<u64>, last: u64, window: u64, grain: u64) -> Range<u64> {
         let mut streams = self.0.lock();
         let near = |stream: &Stream| bytes.start.abs_diff(stream.end) <= NEAR;
@@ -51,7 +51,7 @@ impl Streams {
             Some(i) => streams.remove(i),
             None => Stream { end: bytes.start, requests: 0, first: last, scheduled: 0, released: 0 },
         };
-        // A reader who goes back over the same bytes, or hops about near the end, does not go forward.
+        // Going back over the same bytes, or hopping about near the end, is not going forward.
         if bytes.end > stream.end {
             stream.requests = if bytes.start <= stream.end.saturating_add(bytes.end - bytes.start) {
                 stream.requests.saturating_add(1)
@@ -83,8 +83,8 @@ impl Streams {
         self.0.lock().iter().any(near)
     }
 
-    /// The chunks of `chunk_bytes` bytes, always as many, that a sequential reader whose request ended at `end` has left
-    /// behind by `distance` since the last time; requests that are late do not reach back farther than [`NEAR`].
+    /// Returns the chunks, of `chunk_bytes` bytes each, that a sequential reader has left behind by `distance` since
+    /// the last call; its request ended at `end`. Late requests reach back no farther than [`NEAR`].
     pub fn left_behind(&self, end: u64, chunk_bytes: u64, distance: u64) -> Range<u64> {
         let mut streams = self.0.lock();
         let near = |stream: &&mut Stream| stream.requests >= SEQUENTIAL && end.abs_diff(stream.end) <= NEAR;
@@ -96,8 +96,8 @@ impl Streams {
         first..passed
     }
 
-    /// Whether a chunk, counted as [`Streams::left_behind`] does, was given back by the one who read it and is wanted by no
-    /// other sequential reader: who decodes ahead came too late for it.
+    /// Whether a chunk, counted as in [`Streams::left_behind`], was given back by its reader and no other sequential
+    /// reader wants it: the prefetch came too late for it.
     pub fn is_left_behind(&self, chunk: u64) -> bool {
         let streams = self.0.lock();
         let mut sequential = streams.iter().filter(|stream| stream.requests >= SEQUENTIAL).peekable();

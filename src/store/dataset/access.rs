@@ -71,7 +71,7 @@ impl Access {
     }
 }
 
-/// What of a file may be read, and by whom, as the user said.
+/// Which parts of a file may be read, and by what, as the options say.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reach {
     follow: bool,
@@ -89,13 +89,13 @@ impl Reach {
         self.follow
     }
 
-    /// Why the elements of a dataset cannot be had, where that is known before reading.
+    /// Why the elements of a dataset cannot be read, where that is known beforehand.
     pub fn lacks(self, description: &catalogue::Dataset) -> Option<String> {
         unavailable(&description.filters, self.by_library).or_else(|| elsewhere_only(&description.layout, self.follow))
     }
 }
 
-/// Why elements that lie in other files cannot be had, where they do; `follow` as the user said.
+/// Why elements that lie in other files cannot be read; `follow` is `--follow-external`.
 fn elsewhere_only(layout: &Layout, follow: bool) -> Option<String> {
     match layout {
         Layout::External { files } if !follow => {

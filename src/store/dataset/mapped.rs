@@ -1,7 +1,7 @@
 //! Virtual datasets whose sources lie in the same file: ranges of them are ranges of their sources.
 //!
-//! The sources have chunk maps, codecs, read-ahead and cached chunks already, which virtual datasets over one source (the
-//! versions of a column) then share. Where the mappings say more than that, libhdf5 reads the elements.
+//! The sources have chunk maps, codecs, read-ahead and cached chunks already, which virtual datasets over one source
+//! (the versions of a column) then share. Where the mappings say more than that, libhdf5 reads the elements.
 
 use std::sync::{Arc, OnceLock};
 
@@ -239,7 +239,7 @@ impl<'a> Mapped<'a> {
         Ok(())
     }
 
-    /// Appends `length` bytes from byte `offset` on, for one who goes through them once.
+    /// Appends `length` bytes from byte `offset` on, as [`Dataset::append_once`].
     pub fn append(
         &self,
         mut offset: u64,
@@ -270,7 +270,7 @@ impl<'a> Mapped<'a> {
         let piece = self.piece(offset, length as u64);
         let count = usize::try_from(piece.length).map_or(length, |count| count.min(length));
         match piece.from {
-            // Of many small pieces together it is nowhere.
+            // Of many small pieces together: it must be made.
             _ if count < length.min(WORTH_A_SPAN) => Ok(Span::Made(length)),
             Some((source, byte)) => source.span(byte, count, interrupt),
             None => Ok(Span::Made(count)),

@@ -127,8 +127,8 @@ impl Dataset {
         }
     }
 
-    /// Whether elements come through the HDF5 worker: slowly, and one read at a time. Of a virtual dataset that is not
-    /// known before it is read.
+    /// Whether elements come through the HDF5 worker: slowly, and one read at a time. Unknown of a virtual dataset
+    /// before it is read.
     pub fn through_worker(&self) -> bool {
         match &self.access {
             Access::Chunks(chunks) => matches!(chunks.reader, ChunkReader::Worker { .. }),
@@ -137,8 +137,7 @@ impl Dataset {
         }
     }
 
-    /// Whether elements are decoded: by filters, or by the HDF5 worker. Of a virtual dataset that is not known before it is
-    /// read.
+    /// Whether elements are decoded, by filters or by the HDF5 worker. Unknown of a virtual dataset before it is read.
     pub fn is_decoded(&self) -> bool {
         match &self.access {
             Access::Chunks(chunks) => chunks.is_decoded(),
@@ -179,8 +178,8 @@ impl Dataset {
         result
     }
 
-    /// Appends `length` bytes from byte `offset` on to `out`, for one who goes through the bytes once, as the kernel does
-    /// for its page cache: decoded chunks behind a sequential reader are given back.
+    /// Appends `length` bytes from byte `offset` on to `out`, for readers who pass once, as the kernel does for its
+    /// page cache: decoded chunks behind a sequential reader are given back.
     ///
     /// # Errors
     /// As [`Dataset::read_bytes`]; `out` is as it was then.
@@ -251,8 +250,8 @@ impl Dataset {
         })
     }
 
-    /// The bytes `offset..offset + length` where they lie together, decoded or in the file, so that nobody needs to copy
-    /// them once more; `None` where they do not, or past the end. Otherwise as [`Dataset::append_once`].
+    /// Lends the bytes `offset..offset + length` where they lie together, decoded or in the file, which spares a copy;
+    /// `None` where they do not, or past the end. Otherwise as [`Dataset::append_once`].
     ///
     /// # Errors
     /// As [`Dataset::read_bytes`].

@@ -84,7 +84,7 @@ impl PlainElements<'_> {
         }
     }
 
-    /// The array without oddities, which are counted for those who look at values.
+    /// The array, its oddities uncounted: they are counted for readers of values.
     fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
         let count = bytes.len() / usize::try_from(self.datatype.size).ok().filter(|size| *size > 0)?;
         self.array(bytes, count, &mut Oddities::new()).ok()

@@ -47,7 +47,7 @@ struct Run {
 }
 
 impl Run {
-    /// For so many strings.
+    /// Makes room for this many strings.
     fn new(count: usize) -> Self {
         Self { bytes: vec![0; count.saturating_mul(ROOM).min(RUN)], ends: vec![0] }
     }
@@ -107,7 +107,8 @@ impl Run {
 }
 
 impl StoredStrings {
-    /// Hands `take` the strings of `range` in runs, with where each of a run begins and the last ends, until it says `false`.
+    /// Hands `take` the strings of `range` in runs, with where each of a run begins and the last ends, until it says
+    /// `false`.
     fn runs(
         &self,
         range: RowRange,
@@ -216,7 +217,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn strings_end_at_their_first_nul(strings in prop::collection::vec(prop::collection::vec(0u8..4, 0..70), 0..20)) {
+        fn strings_end_at_their_first_nul(
+            strings in prop::collection::vec(prop::collection::vec(0u8..4, 0..70), 0..20),
+        ) {
             let mut run = Run::new(1 << 10);
             let (mut expected, mut ends) = (Vec::new(), vec![0]);
             let all = strings.concat();

@@ -187,8 +187,8 @@ fn words<const N: usize>(bytes: &[u8], count: usize, fill: [u8; N]) -> BooleanBu
     present(&cells[..count.min(cells.len())], |cell| *cell != fill)
 }
 
-/// A bit for each value, set where it is present. Nearly always all are: one look at them in a row is many times as fast as
-/// a bit for each.
+/// A bit for each value, set where it is present. Nearly always all are: one look at them in a row is many times as
+/// fast as a bit for each.
 fn present<T>(values: &[T], is_present: impl Fn(&T) -> bool) -> BooleanBuffer {
     if values.iter().fold(true, |all, value| all & is_present(value)) {
         return BooleanBuffer::new_set(values.len());

@@ -1,5 +1,5 @@
-//! Stored elements become Arrow arrays: the one place where the meaning of bytes is decided, so that every view says the
-//! same of a value (`docs/SEMANTICS.md`).
+//! Stored elements become Arrow arrays: the one place where the meaning of bytes is decided, so that every view says
+//! the same of a value (`docs/SEMANTICS.md`).
 //!
 //! Pure functions over slices. Elements arrive back to back in the layout and byte order of the file; whatever has
 //! variable length is looked up through [`Parts`].
@@ -34,8 +34,8 @@ pub trait Parts {
     /// Something that looks up one descriptor after the other.
     fn cursor(&self) -> Box<dyn Resolve + '_>;
 
-    /// References of `width` bytes each as text, missing where they are null or lead nowhere. Who cannot follow them gives
-    /// their bytes in hexadecimal.
+    /// References of `width` bytes each as text, missing where they are null or lead nowhere. An implementation that
+    /// cannot follow them gives their bytes in hexadecimal.
     ///
     /// # Errors
     /// Why it could not be found out where they lead.
@@ -189,7 +189,7 @@ pub fn is_shown_as_stored(datatype: &Datatype) -> bool {
     }
 }
 
-/// Bytes that nobody interprets; an element wider than Arrow can say is cut short there and refused on reading.
+/// Opaque bytes. An element wider than Arrow can say is cut short there and refused on reading.
 fn binary_type(datatype: &Datatype) -> DataType {
     DataType::FixedSizeBinary(i32::try_from(datatype.size).unwrap_or(i32::MAX))
 }

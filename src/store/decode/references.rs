@@ -1,16 +1,18 @@
-//! References as text: the path of the object that one leads to and, for a region or an attribute, what stands behind it.
+//! References as text: the path of the object that one leads to and, for a region or an attribute, what stands behind
+//! it.
 //!
-//! Stored references are taken apart here, whose parts in the global heap are read like any other; only the path of an
-//! object is asked of the worker, once for each object. So a broken reference touches neither libhdf5 nor its neighbours.
+//! Stored references are taken apart here, and their parts in the global heap are read like any other. Only the path of
+//! an object is asked of the worker, once for each object, so a broken reference touches neither libhdf5 nor its
+//! neighbours.
 //!
 //! The forms are those of the HDF5 file format, appendix "Encoding for Dataspace and Reference".
 //!
 //! ```text
 //! object    address
-//! region    address of a collection | index u32           leads to: address | selection
-//! standard  2 | flags | length u8 | token                 an object
-//!           3 | flags | descriptor                        leads to: length u8 | token | length u32 | rank u32 | selection
-//!           4 | flags | descriptor                        leads to: length u8 | token | length u16 | attribute's name
+//! region    address of a collection | index u32     leads to: address | selection
+//! standard  2 | flags | length u8 | token           an object
+//!           3 | flags | descriptor                  leads to: length u8 | token | length u32 | rank u32 | selection
+//!           4 | flags | descriptor                  leads to: length u8 | token | length u16 | attribute's name
 //! ```
 
 use std::collections::HashMap;
@@ -42,13 +44,13 @@ struct Target {
 }
 
 impl Heap {
-    /// References of `width` bytes each, from the elements or from what they lead to, as text; missing where one is null or
-    /// leads nowhere.
+    /// References of `width` bytes each, from the elements or from what they lead to, as text; missing where one is
+    /// null or leads nowhere.
     ///
     /// The path is the shortest one over hard links (of equally long ones the first bytewise). A selection follows in
     /// brackets: `/d[0:10,3:7]` for a block, half-open; `/d[0:2;5:6]` for several; `/d[(1,2);(3,4)]` for points;
-    /// `/d[...]` for everything, `/d[]` for nothing, `/d[?]` for what cannot be read; `…` stands for what is left out after
-    /// 64 blocks or points. A reference to an attribute ends with `@` and its name.
+    /// `/d[...]` for everything, `/d[]` for nothing, `/d[?]` for what cannot be read; `…` stands for what is left out
+    /// after 64 blocks or points. A reference to an attribute ends with `@` and its name.
     ///
     /// # Errors
     /// Why the worker or the file did not answer; [`Error::TooLarge`] for more text than a chunk may have.

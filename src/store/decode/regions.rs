@@ -1,13 +1,14 @@
-//! A selection of elements as files have it (HDF5 file format, appendix "Encoding for Dataspace and Reference"), as text.
+//! A selection of elements as files have it (HDF5 file format, appendix "Encoding for Dataspace and Reference"), as
+//! text.
 //!
 //! ```text
-//! 0 u32                                                             nothing
-//! 1 u32 | version 1 u32 | 8 bytes | rank u32 | count u32            points of 4-byte numbers
-//!         version 2 u32 | width u8 | rank u32 | count               points of numbers of that width
-//! 2 u32 | version 1 u32 | 8 bytes | rank u32 | count u32            blocks of 4-byte numbers: first corner, last corner
-//!         version 2 u32 | flags u8 | 4 bytes | rank u32             blocks of 8-byte numbers; with flag 1: of each
-//!         version 3 u32 | flags u8 | width u8 | rank u32            dimension start, stride, count, block
-//! 3 u32                                                             everything
+//! 0 u32                                                         nothing
+//! 1 u32 | version 1 u32 | 8 bytes | rank u32 | count u32        points of 4-byte numbers
+//!         version 2 u32 | width u8 | rank u32 | count           points of numbers of that width
+//! 2 u32 | version 1 u32 | 8 bytes | rank u32 | count u32        blocks of 4-byte numbers: first corner, last corner
+//!         version 2 u32 | flags u8 | 4 bytes | rank u32         blocks of 8-byte numbers; with flag 1: of each
+//!         version 3 u32 | flags u8 | width u8 | rank u32        dimension start, stride, count, block
+//! 3 u32                                                         everything
 //! ```
 
 use std::fmt::Write;
@@ -23,8 +24,8 @@ const MAX_RANK: usize = 32;
 /// Flag of blocks that repeat at regular distances.
 const REGULAR: u8 = 1;
 
-/// `[a:b,c:d]` for a block, half-open; several joined by `;`; points as `[(1,2);(3,4)]`; `[...]` for everything, `[]` for
-/// nothing. `None` where the bytes are no selection.
+/// `[a:b,c:d]` for a block, half-open; several joined by `;`; points as `[(1,2);(3,4)]`; `[...]` for everything, `[]`
+/// for nothing. `None` where the bytes are no selection.
 pub(super) fn text(bytes: &[u8]) -> Option<String> {
     let mut rest = Rest(bytes);
     match rest.number(4)? {
@@ -212,7 +213,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic_or_long(kind in 0u32..4, version in 0u32..4, mut bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        fn no_bytes_make_it_panic_or_long(
+            kind in 0u32..4,
+            version in 0u32..4,
+            mut bytes in prop::collection::vec(any::<u8>(), 0..400),
+        ) {
             let mut all = words(&[kind, version]);
             all.append(&mut bytes);
             prop_assert!(text(&all).is_none_or(|text| text.len() < 64 * 32 * 42));

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::{Oddities, Oddity};
 
-/// Stretches of rows remembered apart: who reads rows all over a damaged column must not fill memory.
+/// Stretches of rows remembered apart: random reads of a damaged column must not fill memory.
 const MOST_STRETCHES: usize = 4096;
 
 /// Oddities met so far in one column, for `.hepfs/findings`.
@@ -33,8 +33,8 @@ pub struct Count {
 }
 
 impl Tally {
-    /// Adds the oddities of `rows`, whose positions count from its start. Where more stretches than can be remembered have been
-    /// met, those apart from all of them are left out: what is counted was met.
+    /// Adds the oddities of `rows`, whose positions count from its start. Past [`MOST_STRETCHES`], rows that touch no
+    /// known stretch are left out: the count is a lower bound.
     pub fn add(&self, rows: Range<u64>, oddities: &Oddities) {
         if oddities.is_empty() {
             return;

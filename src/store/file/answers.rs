@@ -1,13 +1,13 @@
-//! What the HDF5 worker said of a file: asked once, and kept in the user's cache folder, so that a later mount of the same
-//! file starts no worker.
+//! Remembers what the HDF5 worker said of a file: asked once, and kept in the user's cache folder, so that a later
+//! mount of the same file starts no worker.
 //!
-//! One entry a file holds what it is and every group, object and small chunk map asked for so far; a large chunk map has
-//! an entry of its own. An entry is found again by the file's identity and by [`FORM`], the version of libhdf5 and the
-//! worker's settings. What it holds is written a moment after the last answer, and when the file is dropped.
+//! One entry a file holds what it is and every group, object and small chunk map asked for so far; a large chunk map
+//! has an entry of its own. An entry is found again by the file's identity and by [`FORM`], the version of libhdf5 and
+//! the worker's settings. What it holds is written a moment after the last answer, and when the file is dropped.
 //!
-//! Remembered is only what will be the same next time: answers about a file whose identity stands for its content
-//! (nothing of one that a writer has open, that had just changed, or that leads to others), in which everything could be
-//! read. A failure may be over the next time.
+//! Only what will be the same next time is remembered: answers in which everything could be read, about a file whose
+//! identity stands for its content (no writer has it open, it had not just changed, it leads to no others). A failure
+//! may be over the next time.
 
 #[cfg(test)]
 mod tests;
@@ -26,8 +26,8 @@ use crate::h5;
 use crate::source::{Interrupt, Source};
 use crate::store::{Reservation, Store};
 
-/// Counts up when the types of [`crate::catalogue`] change, or what the worker makes of a file: an entry of another form
-/// is not looked at. A test holds the form to its number.
+/// Counts up when the types of [`crate::catalogue`] change, or what the worker makes of a file: an entry of another
+/// form is ignored. A test holds the form to its number.
 const FORM: u32 = 1;
 
 /// Bytes of answers remembered of a file, beyond a share of the memory budget: some 100,000 columns.
@@ -191,7 +191,8 @@ impl File {
         self.store().counters().catalogue_asked.add(1);
         match postcard::to_stdvec(&map) {
             Ok(bytes) if bytes.len() <= LARGE_MAP => self.remember(Asked::Chunks(id), &bytes),
-            // At once: it takes a part of the time that asking took, and a process that ends soon would leave it half done.
+            // At once: it takes a part of the time that asking took, and a process that ends soon would leave it half
+            // done.
             Ok(bytes) if bytes.len() <= LARGEST_MAP => {
                 self.opening.put(&what, &bytes);
             }

@@ -8,18 +8,20 @@ use super::Collection;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::{Budget, Cache};
 
-/// Collections kept that were asked for once. Nearly all strings are read in the order in which they were written, and a
-/// collection is stored as it is: to keep those left behind would only fill memory, which costs more than reading them.
+/// Collections kept that were asked for once. Nearly all strings are read in the order in which they were written, and
+/// a collection is stored as it is: to keep those left behind would only fill memory, which costs more than reading
+/// them.
 const FRESH: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
-/// Who asks again before so many others were read goes on where a batch of rows ended, and says nothing of another time.
+/// A second request before this many other collections were read only goes on where a batch of rows ended: it is no
+/// reuse.
 const SOON: u64 = 64;
 
 /// A file's serial number, and an address in it.
 type Key = (u64, u64);
 
-/// Collections under the common memory budget: all that were asked for again, not at once, while they were there, and the
-/// latest of the others.
+/// Collections under the common memory budget: all that were asked for again, not at once, while they were there, and
+/// the latest of the others.
 #[derive(Debug)]
 pub struct Collections {
     fresh: Cache<Key, Collection>,

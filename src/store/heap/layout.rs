@@ -18,8 +18,8 @@ pub struct Object {
     pub length: usize,
 }
 
-/// The objects of a collection, by index. What is kept of each is where its header begins: the header lies beside the data,
-/// which are read next.
+/// The objects of a collection, by index. What is kept of each is where its header begins: the header lies beside the
+/// data, which are read next.
 #[derive(Debug)]
 pub struct Objects {
     sizes: Sizes,
@@ -66,7 +66,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// In a file whose lengths have so many bytes.
+    /// For a file whose lengths take this many bytes.
     pub fn new(length_size: u8) -> Self {
         let length = usize::from(length_size);
         let padded = |n: usize| n.next_multiple_of(ALIGNMENT);

@@ -19,11 +19,12 @@ pub(in crate::store) struct Move {
     pub address_size: u8,
 }
 
-/// Moves every position and sets every index, in elements and heap. Descriptors nested in sequences are changed as well.
+/// Moves every position and sets every index, in elements and heap. Descriptors nested in sequences are changed as
+/// well.
 ///
 /// # Errors
-/// The reason where a descriptor leads outside its heap, or where so many lead to the same bytes that following them
-/// would not end.
+/// The reason where a descriptor leads outside its heap, or where more descriptors lead to the same bytes than could
+/// ever be followed.
 pub(in crate::store) fn relocate(datatype: &Datatype, elements: &mut Elements, to: Move) -> Result<(), String> {
     let Elements { bytes, heap } = elements;
     // Each descriptor in an honest heap is met once.

@@ -19,9 +19,9 @@ const STEP_BYTES: u64 = 16 << 20;
 const ANY_WIDTH: u64 = 64;
 
 impl Learner {
-    /// Decodes what is not known of `rows` (the rows this learner was made for), on all cores, and tells `progress` of
-    /// rows done: numbers that add up to the rows of the column. A pass that is interrupted leaves what it has learnt to
-    /// the next one.
+    /// Decodes the unknown rows of `rows` (those this learner was made for) on all cores, and reports rows done to
+    /// `progress`: numbers that add up to the rows of the column. A pass that is interrupted leaves what it has learnt
+    /// to the next one.
     ///
     /// # Errors
     /// Those of [`Rows::array`]; [`Error::Interrupted`] soon after `interrupt` is raised.
@@ -62,7 +62,7 @@ impl Learner {
         if let Some(error) = failure.into_inner() {
             return Err(error);
         }
-        // Somebody else may have had the last rows, and be about to say what all of them are.
+        // Another thread may have taken the last rows, and be about to complete the statistics.
         while self.is_pending() && self.has_seen(&(0..self.rows())) {
             interrupt.check()?;
             std::thread::sleep(Duration::from_millis(1));
@@ -98,7 +98,8 @@ impl Learner {
     }
 }
 
-/// Rows for a thread to decode at once, of `width` bytes each and in chunks of `natural` rows: whole chunks, about 16 MiB.
+/// Rows for a thread to decode at once, of `width` bytes each and in chunks of `natural` rows: whole chunks, about 16
+/// MiB.
 pub fn step(natural: Option<u64>, width: u64) -> u64 {
     let most = (STEP_BYTES / width.max(1)).max(1);
     match natural.filter(|natural| *natural > 0) {

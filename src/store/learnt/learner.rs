@@ -14,20 +14,19 @@ use crate::catalogue::ColumnId;
 use crate::store::Rows;
 use crate::store::statistics::{self, Blocks, GRAIN, Kind, Statistics, Summary, blocks_of, format, rows_of};
 
-/// Stretches of rows remembered apart. Somebody who reads single rows all over a column teaches little and would fill
-/// memory.
+/// Stretches of rows remembered apart. Random reads of single rows teach little and would fill memory.
 const MOST_RANGES: usize = 4096;
 
 /// Blocks of the longest column that statistics are made of: their bytes take 64 MiB and more.
 const MOST_BLOCKS: u64 = 1 << 22;
 
-/// Learns the statistics of one column, block by block, from every array that is decoded of it; each row counts once,
-/// whoever reads it how often and in which order.
+/// Learns the statistics of one column, block by block, from every array that is decoded of it. Each row counts once,
+/// however often and in whatever order rows are read.
 ///
 /// # What is shown
-/// Bytes under a name never change while its mtime stands. Whoever shows statistics in a file takes [`Learner::shown`]:
-/// it is decided once for a column of a source in a store (that is, a mount), at the first call, and what is learnt later
-/// is shown by the next mount. Whoever only skips work by them takes [`Learner::known`].
+/// Bytes under a name never change while its mtime stands. A file that shows statistics takes [`Learner::shown`]: that
+/// is decided once for a column of a source in a store (that is, a mount), at the first call, and what is learnt later
+/// is shown by the next mount. Code that only skips work by them takes [`Learner::known`].
 #[derive(Debug)]
 pub struct Learner {
     path: String,
@@ -58,7 +57,8 @@ struct State {
 }
 
 impl Learner {
-    /// A learner for the rows of a column, displayed as `path`; `None` for types without order and for columns too long.
+    /// A learner for the rows of a column, displayed as `path`; `None` for types without order and for columns too
+    /// long.
     pub fn new(opening: &Weak<Opening>, path: &str, column: ColumnId, rows: &dyn Rows) -> Option<Self> {
         let kind = Kind::of(rows.data_type())?;
         let nulls = if rows.nullable() { " or missing" } else { "" };
@@ -108,7 +108,8 @@ impl Learner {
         if self.known().is_some() { (all, all) } else { (self.state.lock().blocks.known(), all) }
     }
 
-    /// The statistics, once every block is known: learnt, or found in the cache folder, which is asked at the first call.
+    /// The statistics, once every block is known: learnt, or found in the cache folder, which is asked at the first
+    /// call.
     pub fn known(&self) -> Option<Arc<Statistics>> {
         if let Some(known) = self.complete.get() {
             return Some(known.clone());
@@ -133,7 +134,7 @@ impl Learner {
         self.shown.get_or_init(decide).clone()
     }
 
-    /// Whether statistics that somebody else is about to complete may still come.
+    /// Whether another thread may still complete the statistics.
     pub(super) fn is_pending(&self) -> bool {
         self.complete.get().is_none() && !self.changed.load(Ordering::Acquire)
     }
@@ -143,13 +144,13 @@ impl Learner {
         self.add(start, array.len(), false, &|part| of_part(array, part));
     }
 
-    /// The same, for somebody who reads everything.
+    /// As [`Learner::observe`], for a pass over all rows.
     pub(super) fn observe_all(&self, start: u64, array: &dyn Array) {
         self.add(start, array.len(), true, &|part| of_part(array, part));
     }
 
-    /// Learns `length` rows from `start` on as [`Learner::observe`] does, from what `summary` says of parts of them, counted
-    /// from the first: it is asked only for those that are not known.
+    /// Learns `length` rows from `start` on, as [`Learner::observe`]. `summary` summarises parts of them, counted from
+    /// the first; it is called only for parts that are not known.
     pub(super) fn observe_by(&self, start: u64, length: usize, summary: &dyn Fn(Range<usize>) -> Option<Summary>) {
         self.add(start, length, false, summary);
     }

@@ -9,8 +9,8 @@
 //! | [`Kept`] | the user's cache folder |
 //! | `Decisions` | what a mount has decided to show |
 //!
-//! Statistics are learnt by a pass ([`Learner::learn`]), or in passing whenever values of a column are decoded anyway. They
-//! are kept in the cache folder once every block is known, and found there by the next mount.
+//! Statistics are learnt by a pass ([`Learner::learn`]), or in passing whenever values of a column are decoded anyway.
+//! They are kept in the cache folder once every block is known, and found there by the next mount.
 
 mod decisions;
 mod kept;
@@ -53,8 +53,8 @@ pub enum Content {
 
 /// One opening of a source, whatever its format: its bytes, and what is learnt of it.
 ///
-/// Everything learnt belongs to one state of the source. When the last user drops the opening, the store forgets what it
-/// caches under its [serial](Opening::serial).
+/// Everything learnt belongs to one state of the source. When the last user drops the opening, the store forgets what
+/// it caches under its [serial](Opening::serial).
 #[derive(Debug)]
 pub struct Opening {
     serial: u64,
@@ -136,8 +136,8 @@ impl Opening {
         Ok(())
     }
 
-    /// Reads `length` bytes from byte `offset` on into a buffer of the budget; `None` where there is no buffer, or a copy
-    /// of so few bytes costs less.
+    /// Reads `length` bytes from byte `offset` on into a buffer of the budget; `None` where there is no buffer, or a
+    /// copy of so few bytes costs less.
     ///
     /// # Errors
     /// As [`Opening::read_at`].
@@ -169,8 +169,8 @@ impl Opening {
         Some(found)
     }
 
-    /// Keeps what was computed from this source as `what`; returns whether it is kept. See [`Kept::put`]. Nothing is kept
-    /// where the source may have changed since it was opened.
+    /// Keeps what was computed from this source as `what`; returns whether it is kept. See [`Kept::put`]. Nothing is
+    /// kept where the source may have changed since it was opened.
     pub fn keep(&self, what: &str, bytes: &[u8]) -> bool {
         let kept = self.put(what, bytes);
         self.store.counters().kept_written.add(u64::from(kept));
@@ -213,14 +213,15 @@ impl Opening {
         lasting && self.keep(what, bytes)
     }
 
-    /// Whether files show what is known as `what`: the answer `now`, if this state of the source is asked for the first time.
+    /// Whether files show what is known as `what`: the answer `now`, if this state of the source is asked for the first
+    /// time.
     pub fn shows(&self, what: &str, now: bool) -> bool {
         // The source may have been opened before, and forgotten when its last user was gone.
         self.store.decisions().take(&self.source.identity(), what, now)
     }
 
-    /// The learner of a column, always the same one; `path` is what it is displayed as. `None` for types without order, and
-    /// for sources whose identity does not stand for their content.
+    /// The learner of a column, always the same one; `path` is what it is displayed as. `None` for types without order,
+    /// and for sources whose identity does not stand for their content.
     pub fn learner(self: &Arc<Self>, path: &str, column: ColumnId, rows: &dyn Rows) -> Option<Arc<Learner>> {
         if !self.has_one_content() {
             return None;

@@ -1,4 +1,4 @@
-//! Rows that teach their statistics to whoever listens.
+//! Rows that teach their statistics to a learner.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::source::Interrupt;
 use crate::store::statistics::Summary;
 use crate::store::{Error, Hints, Lent, RowRange, Rows, Span};
 
-/// The rows of a column, whose values a [`Learner`] sees as they pass: as arrays, as keys, and as bytes that were decoded.
-/// Bytes copied out of the file as they are teach nothing: looking at them would be most of the work.
+/// The rows of a column, whose values a [`Learner`] sees as they pass: as arrays, as keys, and as bytes that were
+/// decoded. Bytes copied out of the file as they are teach nothing: looking at them would be most of the work.
 #[derive(Debug)]
 pub struct Observed {
     rows: Arc<dyn Rows>,
@@ -43,8 +43,8 @@ impl Observed {
                 self.rows.summary_of(values.as_ref(), interrupt)
             });
         }
-        // Requests need not end where rows do. A row in two of them is read once more, out of a chunk that was decoded just
-        // now, by whoever comes second.
+        // Requests need not end where rows do. The second request that has a part of a row reads that row once more,
+        // out of a chunk that was decoded just now.
         let (before, after) = (offset / width, last);
         let is_second =
             |row: Option<u64>| row.is_none_or(|row| row == self.len() || self.learner.has_seen(&(row..row + 1)));

@@ -1,10 +1,11 @@
 //! Passes over all values of a file shown, which learn something of each of its blocks: bytes of text, bytes of a page,
 //! missing values.
 //!
-//! At most one pass runs for a file at a time, on a pool with a thread for each core; whoever needs it waits for it without
-//! holding a thread of the pool, so passes cannot block each other. A step of a pass measures some blocks and then queues up
-//! again behind the steps of other passes. The pass ends early when nobody waits for it any more; what it has measured stays,
-//! and the next one goes on from there. What a whole pass has learnt is kept in the user's cache folder.
+//! At most one pass runs for a file at a time, on a pool with a thread for each core. Readers wait for it without
+//! holding a thread of the pool, so passes cannot block each other. A step of a pass measures some blocks and then
+//! queues up again behind the steps of other passes. The pass ends early when its last reader is gone; what it has
+//! measured stays, and the next one goes on from there. What a whole pass has learnt is kept in the user's cache
+//! folder.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,7 +30,7 @@ pub trait Measure<T>: Send + Sync {
     /// What is to be known of each of `blocks`, in their order: as many values as blocks.
     ///
     /// # Errors
-    /// See [`Error`]; it ends the pass; whoever waits besides the one who is told runs it again.
+    /// See [`Error`]; it ends the pass. One waiting reader gets the error, the others run the pass again.
     fn measure(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<T>, Error>;
 }
 
@@ -87,7 +88,7 @@ struct State<T> {
     /// The cache folder was looked into.
     looked: bool,
     running: Option<Running>,
-    /// Why the last pass failed, until one of those who waited for it has taken it.
+    /// Why the last pass failed, until one of its readers has taken it.
     error: Option<Error>,
     waiting: usize,
     /// Those of them for whom the values of some blocks may be enough.
@@ -104,7 +105,7 @@ struct Running {
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Whether the values of the first blocks are enough for whoever waits.
+/// Whether the values of the first blocks are enough for the reader.
 type Enough<'a, T> = &'a mut dyn FnMut(&[T]) -> bool;
 
 /// One queue for all: a pool whose threads prefer work that they queued themselves, as rayon's do, would finish the
@@ -123,7 +124,7 @@ fn pool() -> &'static Pool {
             let work = work.clone();
             let run = move || {
                 for work in work {
-                    // A panic would end the thread, which many wait for. Whoever waits for this work is told by it.
+                    // A panic would end the thread, which serves many passes. The work itself reports its panics.
                     drop(catch_unwind(AssertUnwindSafe(work)));
                 }
             };
@@ -145,8 +146,8 @@ pub fn cores() -> usize {
 }
 
 impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
-    /// A pass over `blocks` blocks of which none is known; a step measures `per_step` of them, such as those of a chunk.
-    /// Reads nothing.
+    /// A pass over `blocks` blocks of which none is known; a step measures `per_step` of them, such as those of a
+    /// chunk. Reads nothing.
     pub fn new(blocks: usize, per_step: usize, measure: Arc<dyn Measure<T>>, keeper: Option<Keeper>) -> Arc<Self> {
         let state = State {
             known: Vec::new(),
@@ -197,8 +198,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         Ok(self.known().unwrap_or_default())
     }
 
-    /// Waits until the values of the first blocks, as far as they are known, are enough by `reached`, or all are known, with
-    /// a pass over what is not.
+    /// Waits until `reached` finds the values of the first blocks enough, or all are known; a pass learns what is not.
     ///
     /// # Errors
     /// Those of [`Pass::all`].
@@ -215,9 +215,9 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         }
         let mut state = self.state.lock();
         if state.running.is_none() {
-            // Left over from a pass for which nobody waited in the end.
+            // Left over from a pass whose readers are all gone.
             state.error = None;
-            // Someone may have prepared it in the meantime.
+            // `hepfs prepare` may have kept it in the meantime.
             if !reached(&state.known) {
                 self.look(&mut state, true);
             }
@@ -315,7 +315,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         }
     }
 
-    /// Keeps all values, once they are known. Nobody waits for it.
+    /// Keeps all values, once they are known; no reader waits for it.
     fn keep(&self) {
         let Some(values) = self.complete.get() else { return };
         self.kept.get_or_init(|| {

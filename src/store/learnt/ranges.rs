@@ -72,7 +72,10 @@ mod tests {
     proptest! {
         /// Against a plain table of flags.
         #[test]
-        fn ranges_are_a_set_of_rows(inserted in prop::collection::vec((0u64..60, 0u64..12), 0..12), asked in (0u64..60, 0u64..20)) {
+        fn ranges_are_a_set_of_rows(
+            inserted in prop::collection::vec((0u64..60, 0u64..12), 0..12),
+            asked in (0u64..60, 0u64..20),
+        ) {
             let mut ranges = Ranges::default();
             let mut flags = [false; 96];
             for (start, length) in inserted {

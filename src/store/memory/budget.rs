@@ -54,7 +54,7 @@ struct Shared {
 struct State {
     /// Bytes of all buffers (idle ones too) and reservations.
     held: u64,
-    /// Buffers that nobody uses.
+    /// Buffers that are not in use.
     idle: Idle,
     /// Leases under way.
     leases: usize,
@@ -81,7 +81,7 @@ impl State {
 pub(super) trait Evict: Send + Sync {
     /// When its least recently used entry was used last.
     fn oldest(&self) -> Option<u64>;
-    /// Drops the least recently used entry that nobody uses; `false` where there is none.
+    /// Drops the least recently used entry that is not in use; `false` where there is none.
     fn evict(&self) -> bool;
 }
 
@@ -97,7 +97,7 @@ pub enum Shortage {
         /// The whole budget.
         limit: u64,
     },
-    /// Nobody waits any more.
+    /// The memory is no longer wanted.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
 }
@@ -196,8 +196,8 @@ impl Budget {
         }
     }
 
-    /// Counts `bytes` that a lease turned out to need beside its buffers, without waiting, beyond the budget too: it may
-    /// not wait (see the module's description), and the next who asks evens it out.
+    /// Counts `bytes` that a lease turned out to need beside its buffers. It may not wait (see the module's
+    /// description), so it goes beyond the budget, and the next request evens it out.
     pub(in crate::store) fn charge(&self, bytes: u64) -> Reservation {
         let mut state = self.0.state.lock();
         state.held = state.held.saturating_add(bytes);
@@ -246,7 +246,7 @@ impl Budget {
         }
     }
 
-    /// Whether so many bytes are a large part of the budget.
+    /// Whether this is a large part of the budget.
     fn is_large(&self, bytes: u64) -> bool {
         bytes > self.0.limit / 4
     }
@@ -269,8 +269,8 @@ impl Budget {
         (Lease(self.clone()), buffers)
     }
 
-    /// A buffer that was not there before, and is counted; with it come, idle, those that share its page, where the budget
-    /// has room for them beside the `missing` bytes of the whole lease.
+    /// Allocates and counts a buffer. Where the budget has room beside the `missing` bytes of the whole lease, the
+    /// buffers that share its huge page come with it, idle.
     fn fresh(&self, state: &mut State, length: usize, missing: u64) -> Pages {
         let others = Pages::sharing(length).map_or(0, |count| ((count - 1) * length) as u64);
         let has_room = others > 0 && state.has_room(missing.saturating_add(others), self.0.limit);
@@ -298,7 +298,7 @@ impl Budget {
         freed.is_some()
     }
 
-    /// Drops the least recently used entry of all caches that nobody uses.
+    /// Drops the least recently used entry of all caches that is not in use.
     fn evict(&self) -> bool {
         let mut caches: Vec<_> = {
             let mut caches = self.0.caches.lock();

@@ -30,7 +30,7 @@ struct Entries<K, V> {
     makers: HashMap<K, Arc<Making>>,
 }
 
-/// A value that somebody makes at this moment.
+/// A value that is being made.
 #[derive(Default)]
 struct Making {
     ended: Mutex<bool>,
@@ -58,7 +58,7 @@ where
         Self::of(budget, LruCache::unbounded())
     }
 
-    /// As [`Cache::new`], with at most so many entries.
+    /// As [`Cache::new`], with at most this many entries.
     pub fn bounded(budget: &Budget, most: NonZeroUsize) -> Self {
         Self::of(budget, LruCache::new(most))
     }
@@ -87,7 +87,8 @@ where
         entries.values.contains(key) || entries.makers.contains_key(key)
     }
 
-    /// The value of `key`, waited for where somebody makes it; `None` where nobody does, or whoever did failed.
+    /// The value of `key`; waits while it is being made. `None` where it is neither there nor being made, or making it
+    /// failed.
     ///
     /// # Errors
     /// [`Interrupted`] while waiting.
@@ -132,11 +133,12 @@ where
             };
             other.wait(interrupt)?;
         };
-        // Dropped on every way out, a panic too: nobody may wait for ever.
+        // Dropped on every way out, a panic too: no waiter may wait for ever.
         let _end = End { inner: &*self.inner, key, making };
         let value = Arc::new(make()?);
         let now = self.inner.budget.tick();
-        // The old value, if any, or the one that makes room, must be dropped outside the lock: it gives its memory back.
+        // The old value, if any, or the one that makes room, must be dropped outside the lock: it gives its memory
+        // back.
         let _old = self.inner.entries.lock().values.push(key.clone(), (value.clone(), now));
         Ok(value)
     }

@@ -64,7 +64,8 @@ impl Idle {
 
     /// Bytes that would have to be allocated for buffers of these sizes.
     pub fn missing(&self, sizes: &[usize]) -> u64 {
-        // One that serves two of the sizes is counted for both: that is too little by one buffer, while one lease lasts.
+        // One that serves two of the sizes is counted for both: that is too little by one buffer, while one lease
+        // lasts.
         let fresh = sizes.iter().filter(|size| self.by_length.range(**size..=longest(**size)).next().is_none());
         fresh.map(|size| rounded(*size) as u64).fold(0, u64::saturating_add)
     }

@@ -18,7 +18,8 @@ pub(in crate::store) struct Block {
     pub heap: Option<(Vec<u8>, Reservation)>,
 }
 
-/// Bytes of a decoded chunk, of several decoded together, or of the file itself, kept alive by whoever reads it: it spares a copy on the way to the reader.
+/// Bytes of a decoded chunk, of several decoded together, or of the file itself. Their reader keeps them alive; that
+/// spares a copy on the way to it.
 #[derive(Clone, Debug)]
 pub struct Lent {
     block: Arc<Block>,
@@ -32,8 +33,8 @@ impl Lent {
         Some(Self { block, range })
     }
 
-    /// `length` bytes that `fill` writes, in a buffer that was used before and need not be cleared; `None` where there is
-    /// none to be had.
+    /// Lets `fill` write `length` bytes into a recycled buffer, which is not cleared before; `None` where the budget
+    /// has none.
     ///
     /// # Errors
     /// Those of `fill`.

@@ -28,8 +28,8 @@ pub(super) struct Part {
 }
 
 impl Pages {
-    /// `length` bytes. The kernel gives them when they are first touched: long ones in huge pages where it may, with one
-    /// fault instead of 512.
+    /// `length` bytes. The kernel gives them when they are first touched: long ones in huge pages where it may, with
+    /// one fault instead of 512.
     pub fn new(length: usize) -> Self {
         if length >= HUGE
             && let Ok(map) = MmapMut::map_anon(length)
@@ -47,8 +47,8 @@ impl Pages {
         (length >= SHORTEST_PART && length.is_multiple_of(4096)).then(|| HUGE / length).filter(|count| *count > 1)
     }
 
-    /// As many buffers of `length` bytes as share a huge page; none where they do not ([`Pages::sharing`]), or it cannot be
-    /// had. Touching the first costs the fault of all.
+    /// The buffers of `length` bytes that share one huge page; empty where they do not ([`Pages::sharing`]), or the
+    /// page cannot be allocated. Touching the first costs the fault of all.
     pub fn shared(length: usize) -> Vec<Self> {
         let Some(count) = Self::sharing(length) else { return Vec::new() };
         let Ok(map) = MmapMut::map_anon(HUGE) else { return Vec::new() };
@@ -61,9 +61,9 @@ impl Pages {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // The last part takes the mapping along; before, what nobody uses any more goes back to the system by itself.
+        // The last part takes the mapping along; a part dropped before goes back to the system by itself.
         if Arc::strong_count(&self.page) > 1 {
-            // SAFETY: no other part has these bytes, and nobody can reach them any more.
+            // SAFETY: no other part has these bytes, and they cannot be reached any more.
             let _ = unsafe {
                 self.page.unchecked_advise_range(UncheckedAdvice::DontNeed, self.range.start, self.range.len())
             };
@@ -75,8 +75,8 @@ impl Deref for Part {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: `range` lies in the mapping, which is readable and lives as long as `page`; no other part overlaps it,
-        // so only `deref_mut` of this one writes to it.
+        // SAFETY: `range` lies in the mapping, which is readable and lives as long as `page`; no other part overlaps
+        // it, so only `deref_mut` of this one writes to it.
         unsafe { slice::from_raw_parts(self.page.as_ptr().add(self.range.start), self.range.len()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Rows for tests, without a file: those of an array, and more than anybody could read.
+//! Rows for tests, without a file: those of an array, and a column without end.
 
 use std::fmt;
 use std::ops::Range;
@@ -212,7 +212,7 @@ impl Rows for Memory {
     }
 }
 
-/// As many rows as anybody asks for, none of which is there to be read.
+/// As many rows as are asked for, none of which can be read.
 #[derive(Debug)]
 pub(crate) struct Endless {
     pub(crate) rows: u64,

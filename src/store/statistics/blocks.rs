@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
 
-/// Rows of a block. Constant: what is kept of one run fits the next, and whoever wants coarser grain merges blocks.
+/// Rows of a block. Constant: what is kept of one run fits the next, and a coarser grain is made by merging blocks.
 pub const GRAIN: u64 = 65_536;
 
 /// Blocks of a page, the last page of a column but for its end: memory is taken for what was read, not for what a file

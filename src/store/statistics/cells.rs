@@ -1,5 +1,5 @@
-//! Summaries of strings of one length as they are stored: what [`scan::summary`](super::summary) says of the texts, without
-//! making them.
+//! Summarises strings of one length as they are stored: what [`scan::summary`](super::summary) says of the texts,
+//! without making them.
 //!
 //! Nearly always cells are in the order of their texts, and then it is found by comparing one or two integers a cell.
 
@@ -30,8 +30,8 @@ struct Extremes<K> {
 }
 
 impl Cells<'_> {
-    /// What the cells that lie back to back in `bytes` hold; `texts` says it of ranges of bytes whose texts are not in the
-    /// order of their cells. `None` where it does.
+    /// Summarises the cells that lie back to back in `bytes`. `texts` summarises ranges of bytes whose texts are not in
+    /// the order of their cells; `None` where it does.
     pub fn summary(&self, bytes: &[u8], texts: impl Fn(Range<usize>) -> Option<Summary>) -> Option<Summary> {
         let stretch = (STRETCH / self.width.max(1)).max(1).checked_mul(self.width).filter(|bytes| *bytes > 0)?;
         // The cell of a missing text.
@@ -50,8 +50,8 @@ impl Cells<'_> {
         stretches.try_fold(Summary::default(), |sum, stretch| Some(sum.merge(stretch?)))
     }
 
-    /// Whether cells are in the order of their texts, and alike where those are. Of cells filled up with NUL, both orders are
-    /// one.
+    /// Whether cells are in the order of their texts, and alike where those are. Of cells filled up with NUL, both
+    /// orders are one.
     fn are_ordered(&self, cells: &[u8]) -> bool {
         match self.padding {
             Padding::NullPadded => true,
@@ -152,7 +152,7 @@ fn are_whole(cells: &[u8], width: usize) -> bool {
 /// Bytes that are no NUL and stand behind one.
 fn begun_behind_nul(bytes: &[u8]) -> usize {
     let seconds = bytes.get(1..).unwrap_or_default();
-    // So many at a time that a byte counts them: then compilers compare many in one register.
+    // At most 255 at a time, so that a byte counts them: compilers then compare many in one register.
     let most = usize::from(u8::MAX);
     let stretches = bytes.chunks(most).zip(seconds.chunks(most));
     let begun = |count: u8, (first, second): (&u8, &u8)| count + u8::from((*first == 0) & (*second != 0));

@@ -142,8 +142,8 @@ fn ends(members: &[Member], least: i128, span: usize) -> Option<[usize; 2]> {
     Some([names.iter().min()?.1, names.iter().max()?.1])
 }
 
-/// Marks the codes that rows have, counted from the least, up to where both `ends` are marked: names between them say nothing
-/// new.
+/// Marks the codes that rows have, counted from the least, up to where both `ends` are marked: names between them say
+/// nothing new.
 fn mark<T: ArrowPrimitiveType>(codes: &PrimitiveArray<T>, least: i128, ends: Option<[usize; 2]>, used: &mut [bool]) {
     // As they wrap: their differences are those of the numbers.
     let least = least as usize;

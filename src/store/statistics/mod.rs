@@ -1,8 +1,7 @@
 //! Own statistics of columns: least and greatest value, missing rows and NaN of every block of 65,536 rows, exact.
 //!
-//! They are learnt by a pass ([`Learner::learn`]) or in passing, whenever values of a column are decoded for somebody anyway
-//! ([`Observed`]), kept in the cache folder once every block is known, and found there by the next mount. A file whose
-//! identity does not stand for its content has none: one that a writer has open (SWMR), or that may read other files.
+//! They are learnt from decoded values by a [`Learner`](super::Learner), and kept in the cache folder once every block
+//! is known.
 //!
 //! | part | what it is |
 //! | --- | --- |
@@ -60,8 +59,8 @@ impl Statistics {
         blocks_of(self.rows())
     }
 
-    /// What a range of rows holds, exactly. `None` where the range does not begin with a block, or ends neither with one
-    /// nor with the column.
+    /// What a range of rows holds, exactly. `None` where the range does not begin with a block, or ends neither with
+    /// one nor with the column.
     pub fn over(&self, rows: Range<u64>) -> Option<Summary> {
         let ends_well = rows.end.is_multiple_of(GRAIN) || rows.end == self.rows();
         if rows.is_empty() || !rows.start.is_multiple_of(GRAIN) || rows.end > self.rows() || !ends_well {

@@ -60,8 +60,8 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// The order of two values of one kind: zeros of both signs by sign, strings bytewise. Values of different kinds never
-    /// meet.
+    /// The order of two values of one kind: zeros of both signs by sign, strings bytewise. Values of different kinds
+    /// never meet.
     pub fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Bool(a), Self::Bool(b)) => a.cmp(b),

@@ -1,7 +1,7 @@
 //! Summaries of arrays: the one loop that every value of a column goes through once.
 //!
-//! It runs beside decoding, so it must cost little: numbers are compared lane by lane in straight code that the compiler
-//! turns into vector instructions, strings by their first eight bytes as one number.
+//! It runs beside decoding, so it must cost little: numbers are compared lane by lane in straight code that the
+//! compiler turns into vector instructions, strings by their first eight bytes as one number.
 
 use std::ops::{Add, Range};
 
@@ -28,7 +28,7 @@ pub(super) const STRETCH: usize = 1024;
 /// Values whose validity one word holds.
 const WORD: usize = 64;
 
-/// A dictionary of at most so many times as many labels as rows is gone through by labels, else by rows.
+/// Up to this many labels for each row, a dictionary is summarised by labels; beyond, by rows.
 const LABELS_PER_ROW: usize = 16;
 
 /// Bytes looked at of a string: one more than a bound may have, which tells that it is longer. The least of strings cut
@@ -163,8 +163,8 @@ macro_rules! floats {
 }
 floats!(f32, f64);
 
-/// Few processors compare halves, so they are compared as integers: bits of a negative number inverted but for the sign.
-/// −0.0 comes before +0.0, NaN at both ends, where the least and the greatest begin.
+/// Few processors compare halves, so they are compared as integers: bits of a negative number inverted but for the
+/// sign. −0.0 comes before +0.0, NaN at both ends, where the least and the greatest begin.
 impl Number for f16 {
     type Key = i16;
     type Count = u16;
@@ -325,7 +325,7 @@ where
                     count += WORD;
                 } else {
                     for (at, value) in values.iter().enumerate() {
-                        // Overwritten by the next one where it is null. No branch that nobody can foresee.
+                        // Overwritten by the next one where it is null: an unpredictable branch would cost more.
                         valid[count] = *value;
                         count += (bits >> at & 1) as usize;
                     }
@@ -357,8 +357,8 @@ fn booleans(array: &BooleanArray) -> Summary {
     }
 }
 
-/// The first eight bytes of the text at `range` as one number, zeros behind its end: where two of them differ, the texts
-/// are in the same order.
+/// The first eight bytes of the text at `range` as one number, zeros behind its end: where two of them differ, the
+/// texts are in the same order.
 pub(super) fn head(data: &[u8], range: &Range<usize>) -> u64 {
     let length = range.len();
     match data.get(range.start..).and_then(<[u8]>::first_chunk) {

@@ -47,7 +47,10 @@ proptest! {
     fn codes_are_summed_as_their_labels(
         labels in prop::collection::vec("[a-c]{0,2}|b{64,66}|é", 1..150),
         codes in prop::collection::vec(0i64..150, 0..3000),
-        odd in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(vec![-1i64, 127, 128, 255, 1 << 40, i64::MIN])), 0..3),
+        odd in prop::collection::vec(
+            (any::<prop::sample::Index>(), prop::sample::select(vec![-1i64, 127, 128, 255, 1 << 40, i64::MIN])),
+            0..3,
+        ),
         missing in prop::collection::vec(any::<prop::sample::Index>(), 0..3),
     ) {
         let most = labels.len() as i64;

@@ -128,8 +128,8 @@ fn group_object() -> &'static Object {
     OBJECT.get_or_init(|| Object::Group { id: id(7), link_count: 1, attributes: Arc::default() })
 }
 
-/// An entry of another form must not be taken for one of today's. Whoever changes what this test fails on counts [`FORM`]
-/// up, and puts the new sum here.
+/// An entry of another form must not be taken for one of today's. When this test fails, count [`FORM`] up and put the
+/// new sum here.
 #[test]
 fn the_form_is_the_one_that_is_counted() {
     assert_eq!((FORM, xxh3_64(&entry())), (1, 12_916_163_497_108_676_760));

@@ -1,8 +1,8 @@
 //! What is kept of sources in the user's cache folder: block indexes, page sizes, statistics.
 //!
-//! Everything here can be computed again, so deleting the folder loses nothing, and whatever is wrong with it (a full disk,
-//! a damaged entry, a folder of somebody else) costs time and nothing else: an entry is either the bytes that were put,
-//! or absent.
+//! Everything here can be computed again, so deleting the folder loses nothing, and whatever is wrong with it (a full
+//! disk, a damaged entry, a folder of somebody else) costs time and nothing else: an entry is either the bytes that
+//! were put, or absent.
 //!
 //! One file an entry, named by a hash of its key, all numbers little-endian:
 //!
@@ -16,8 +16,8 @@
 //! ```
 //!
 //! Entries are written to a temporary name and renamed, so several processes share a folder without locks: each sees an
-//! entry whole or not at all. Reading sets an entry's mtime; when all take more than the limit, the oldest go. Nothing is
-//! ever removed but files with the names of entries.
+//! entry whole or not at all. Reading sets an entry's mtime; when all take more than the limit, the oldest go. Nothing
+//! is ever removed but files with the names of entries.
 
 #[cfg(test)]
 mod tests;
@@ -46,7 +46,7 @@ const SUFFIX: &str = ".kept";
 /// How the name of an entry that is being written ends.
 const TEMPORARY: &str = ".part";
 
-/// A temporary file that nobody has written to for so long was left by a process that was killed.
+/// A temporary file untouched for this long was left by a process that was killed.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// Entries put before the folder is looked through again: other processes put entries as well.
@@ -113,8 +113,8 @@ impl Kept {
         })
     }
 
-    /// Keeps `bytes` as `what` of a source with this identity; says whether they are kept. May look through the folder and
-    /// remove old entries, so nobody should wait for it.
+    /// Keeps `bytes` as `what` of a source with this identity; returns whether they are kept. May look through the
+    /// folder and remove old entries, so no request should wait for it.
     ///
     /// The bytes must come from a source that had this identity all the while; see [`File::keep`](super::File::keep).
     pub fn put(&self, identity: &Identity, what: &str, bytes: &[u8]) -> bool {

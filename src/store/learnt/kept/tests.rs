@@ -263,7 +263,7 @@ fn a_folder_that_was_removed_is_made_again() {
 /// Environment of the second process of the next test.
 const SHARED: &str = "HEPFS_TEST_SHARED_CACHE_FOLDER";
 
-/// Writers and readers of the same entries, in a folder too small for all of them: whoever finds one finds it whole.
+/// Writers and readers of the same entries, in a folder too small for all of them: an entry that is found is whole.
 fn hammer(path: &Path) {
     let kept = Kept::new(path.to_owned(), 8 * BLOCK);
     for round in 0..400_u64 {

@@ -245,7 +245,11 @@ proptest! {
 
     #[test]
     fn statistics_are_those_of_the_values(
-        seed in any::<u64>(), rows in rows(), nulls in prop::sample::select(vec![0u64, 0, 1, 6, 8]), spread in 0u64..2, cuts in 0u64..40,
+        seed in any::<u64>(),
+        rows in rows(),
+        nulls in prop::sample::select(vec![0u64, 0, 1, 6, 8]),
+        spread in 0u64..2,
+        cuts in 0u64..40,
     ) {
         for (what, sample) in samples(seed, rows, nulls, spread) {
             let learner = learner(&sample.array);
@@ -273,7 +277,12 @@ proptest! {
 
     /// Any flipped bit, any cut, another length or kind: no statistics, never wrong ones.
     #[test]
-    fn damaged_bytes_are_nothing(seed in any::<u64>(), rows in 0usize..200, bit in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>()) {
+    fn damaged_bytes_are_nothing(
+        seed in any::<u64>(),
+        rows in 0usize..200,
+        bit in any::<prop::sample::Index>(),
+        cut in any::<prop::sample::Index>(),
+    ) {
         for (what, sample) in samples(seed, rows, 1, 1) {
             let bytes = encode(&learn(sample.array.clone()).blocks);
             let mut damaged = bytes.clone();

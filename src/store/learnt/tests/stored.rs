@@ -258,10 +258,13 @@ proptest! {
         padding in prop::sample::select(vec![Padding::NullTerminated, Padding::NullPadded, Padding::SpacePadded]),
         // Clean texts; spaces and NUL among them; whole characters, or cut where cells end; what is no text.
         alphabet in prop::sample::select(vec![
-            vec!["a", "b"], vec!["a", " ", "\0"], vec!["a", "é", "日", "\0"], vec!["a", "b", "\x01", " ", "\0", "é", "\u{ff}"],
+            vec!["a", "b"], vec!["a", " ", "\0"], vec!["a", "é", "日", "\0"],
+            vec!["a", "b", "\x01", " ", "\0", "é", "\u{ff}"],
         ]),
         cells in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 0..24), 1..400),
-        prefix in 0..20usize, filling in prop::sample::select(b"\0 ".to_vec()), odd in any::<Option<prop::sample::Index>>(),
+        prefix in 0..20usize,
+        filling in prop::sample::select(b"\0 ".to_vec()),
+        odd in any::<Option<prop::sample::Index>>(),
         fill in any::<Option<prop::sample::Index>>(), times in prop::sample::select(vec![1usize, 40]),
     ) {
         let cells: Vec<Vec<u8>> = cells.iter().map(|cell| {
@@ -319,7 +322,7 @@ proptest! {
             let (bytes, fill) = elements(&datatype, rows, seed);
             let (length, width) = (bytes.len() as u64, datatype.size);
             let rows = Arc::new(Stored::new(datatype.clone(), has_fill.then_some(fill), bytes));
-            // Of somebody who goes forward, of any length; else with a whole row each.
+            // Going forward, of any length; else with a whole row each.
             let least = if in_order && length < 10_000 { 1 } else { 2 * width };
             let mut requests = requests(length, least, (length / 7).max(least), seed);
             if !in_order {
