@@ -6,6 +6,8 @@ mod datasets;
 pub mod hep001;
 pub mod index_writer;
 
+pub use hep001::sample;
+
 use clap::Args;
 
 use self::index_writer::IndexWriter;
