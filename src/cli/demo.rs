@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use clap::Args;
 
 use super::Error;
-use crate::h5::write_sample;
+use crate::dialects::sample;
 
 /// What the tour shows: why, and the command.
 const TOUR: [(&str, &str); 8] = [
@@ -39,14 +39,14 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
     let folder = Folder::new(arguments.folder.as_deref())?;
-    let sample = folder.path.join("sample.h5");
+    let written = folder.path.join("sample.h5");
     let mountpoint = folder.path.join("mnt");
     std::fs::create_dir(&mountpoint).map_err(Error::io(mountpoint.display().to_string()))?;
-    say(&format!("Writing {}: a HEP001 table of {} rows, arrays, search indexes", sample.display(), arguments.rows))?;
-    write_sample(&sample, arguments.rows)
-        .map_err(|error| Error::Sample { path: sample.clone(), reason: error.to_string() })?;
+    say(&format!("Writing {}: {}", written.display(), sample::describe(arguments.rows)))?;
+    sample::write(&written, arguments.rows)
+        .map_err(|error| Error::Sample { path: written.clone(), reason: error.to_string() })?;
 
-    let mounted = Mounted::new(&sample, &mountpoint, verbose)?;
+    let mounted = Mounted::new(&written, &mountpoint, verbose)?;
     say("$ hepfs mount sample.h5 mnt")?;
     for (why, command) in TOUR {
         say(&format!("\n# {why}"))?;
@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error>
     if folder.is_temporary {
         say("\nTry it on a file of yours: hepfs mount FILE.h5 DIRECTORY")?;
     } else {
-        say(&format!("\nThe sample stays: hepfs mount {} {}", sample.display(), mountpoint.display()))?;
+        say(&format!("\nThe sample stays: hepfs mount {} {}", written.display(), mountpoint.display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

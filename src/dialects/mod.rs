@@ -20,6 +20,8 @@ pub mod hep001;
 pub mod index_writer;
 mod versioned;
 
+pub use hep001::sample;
+
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;

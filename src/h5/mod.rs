@@ -6,6 +6,8 @@
 //! else.
 
 mod client;
+pub mod create;
+pub mod element;
 mod error;
 mod journal;
 mod objects;
@@ -13,7 +15,6 @@ mod options;
 mod pool;
 mod process;
 mod protocol;
-mod sample;
 mod sandbox;
 pub mod steps;
 mod worker;
@@ -22,7 +23,6 @@ mod writing;
 pub use client::Client;
 pub use error::Error;
 pub use options::{Options, READ_LIMIT, Region};
-pub use sample::{SampleError, write_sample};
 pub use worker::worker_main;
 pub use writing::{Elements, Exclusive, WRITE_LIMIT, WriteError, Writing, journal_of};
 

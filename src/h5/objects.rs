@@ -1,4 +1,4 @@
-//! Creating HDF5 objects: what the sample and the writing worker have in common. Needs the library, initialised.
+//! Creates HDF5 objects, for new files and for the writing worker. Needs the library, initialised.
 
 pub(super) mod attributes;
 pub(super) mod storage;
@@ -10,7 +10,8 @@ use std::ptr;
 use hdf5_metno_sys::{h5d, h5p, h5s};
 
 use self::storage::{Fill, Storage};
-use self::types::{Text, Type};
+use self::types::{Type, of_charset};
+use super::element::Charset;
 use super::worker::error::{Id, Reason, check};
 
 /// `H5P_DEFAULT`.
@@ -49,7 +50,7 @@ pub(super) fn links() -> Result<Id, Reason> {
     // SAFETY: no pointers.
     let links = Id::own(unsafe { h5p::H5Pcreate(*h5p::H5P_CLS_LINK_CREATE) })?;
     // SAFETY: no pointers.
-    check(unsafe { h5p::H5Pset_char_encoding(links.raw(), Text::Utf8.charset()) })?;
+    check(unsafe { h5p::H5Pset_char_encoding(links.raw(), of_charset(Charset::Utf8)) })?;
     Ok(links)
 }
 

@@ -2,12 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::element::{Element, Value};
+
 /// How references are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum References {
-    /// `H5T_STD_REF`, of HDF5 1.12 and HEP001 of July 2026.
+    /// `H5T_STD_REF`, of HDF5 1.12.
     Standard,
-    /// `H5T_STD_REF_OBJ`, of HEP001 of April 2026.
+    /// `H5T_STD_REF_OBJ`, of any version.
     Object,
 }
 
@@ -22,51 +24,26 @@ pub enum Object {
 
 /// Type of the elements of a new dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Element {
+pub enum NewElement {
+    /// This one.
+    Of(Element),
     /// That of the elements of a dataset.
     Like(Object),
-    /// `min` and `max` of the type of a dataset's elements, and three counts (HEP001 §8.4).
-    MinMax(Object),
-    /// An unsigned integer of so many bytes: 1, 2, 4 or 8.
-    Unsigned(u8),
+    /// Fields one behind the other, without padding.
+    Compound(Vec<(String, NewElement)>),
 }
 
 /// A dataset to be made, in chunks that are shuffled and deflated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Layout {
     /// Type of its elements.
-    pub element: Element,
+    pub element: NewElement,
     /// Elements in each dimension.
     pub extents: Vec<u64>,
     /// Which dimensions can grow.
     pub grows: Vec<bool>,
     /// Extents of a chunk; none is zero.
     pub chunk: Vec<u64>,
-}
-
-/// The value of an attribute.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Value {
-    /// A scalar, fixed-length, NUL-terminated ASCII string.
-    Text(String),
-    /// A scalar, fixed-length ASCII string without a NUL, as April has it.
-    Padded(String),
-    /// A scalar, fixed-length, NUL-terminated UTF-8 string.
-    Prose(String),
-    /// A scalar.
-    U16(u16),
-    /// A scalar.
-    U32(u32),
-    /// A scalar.
-    U64(u64),
-    /// A list.
-    U64s(Vec<u64>),
-    /// A scalar of the boolean datatype of HEP001 July.
-    Bool(bool),
-    /// A scalar reference.
-    Reference(References, Object),
-    /// A list of references.
-    References(References, Vec<Object>),
 }
 
 /// A step.
@@ -103,6 +80,19 @@ pub enum Step {
         name: String,
         /// Its value.
         value: Value,
+    },
+    /// Sets an attribute of references, in the place of one of that name.
+    References {
+        /// The object.
+        object: Object,
+        /// Name of the attribute.
+        name: String,
+        /// How they are stored.
+        kind: References,
+        /// What to refer to.
+        to: Vec<Object>,
+        /// It is a list; else a scalar.
+        is_list: bool,
     },
     /// Adds a reference to a list, which is made where there is none. References that lead nowhere are left out.
     AddReference {
@@ -153,7 +143,7 @@ impl Step {
             Step::Group => "making a group",
             Step::Dataset(_) => "making a dataset",
             Step::Elements { .. } => "writing elements",
-            Step::Attribute { .. } => "writing an attribute",
+            Step::Attribute { .. } | Step::References { .. } => "writing an attribute",
             Step::AddReference { .. } | Step::RemoveReference { .. } => "changing a list of references",
             Step::Link { .. } => "linking an object",
             Step::Unlink { .. } => "removing a link",

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use hepfs::h5::write_sample;
+use hepfs::dialects::sample;
 
 use crate::data;
 use crate::place::{Place, settle};
@@ -25,7 +25,7 @@ fn sample() -> Place {
 impl Place {
     fn write(&self, rows: u64) {
         let _ = fs::remove_file(self.source());
-        write_sample(&self.source(), rows).unwrap();
+        sample::write(&self.source(), rows).unwrap();
         settle();
     }
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use hepfs::catalogue::{
     Attribute, Class, Dataset, Descriptor, Elements, Fill, Group, Layout, Object, ObjectId, ReferenceKind, attribute,
 };
-use hepfs::h5::{self, Client, Region, SampleError, write_sample};
+use hepfs::dialects::sample::{self, SampleError};
+use hepfs::h5::create;
+use hepfs::h5::{self, Client, Region};
 use hepfs::source::{Interrupt, Source};
 
 /// More than one chunk of every column, and no multiple of eight.
@@ -25,7 +27,7 @@ impl Sample {
     fn of(rows: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sample.h5");
-        write_sample(&path, rows).unwrap();
+        sample::write(&path, rows).unwrap();
         let program = PathBuf::from(env!("CARGO_BIN_EXE_hepfs"));
         let source = Arc::new(Source::open(&path).unwrap());
         let client = Client::new(source, h5::Options { program, ..h5::Options::default() });
@@ -348,15 +350,15 @@ fn arrays_lie_beside_the_tables() {
 #[test]
 fn the_same_rows_are_the_same_bytes_and_no_file_is_overwritten() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, rows| write_sample(&folder.path().join(name), rows);
+    let write = |name: &str, rows| sample::write(&folder.path().join(name), rows);
     write("a.h5", 10_000).unwrap();
     write("b.h5", 10_000).unwrap();
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     assert!(read("a.h5") == read("b.h5"));
     let error = write("a.h5", 1).unwrap_err();
-    assert!(matches!(error, SampleError::Create { .. }), "{error}");
+    assert!(matches!(error, SampleError::Create(create::Error::Create { .. })), "{error}");
     assert!(read("a.h5") == read("b.h5"));
     assert!(matches!(write("c.h5", u64::MAX), Err(SampleError::TooManyRows { .. })));
     assert!(!folder.path().join("c.h5").exists());
-    assert!(matches!(write("no/folder.h5", 1), Err(SampleError::Create { .. })));
+    assert!(matches!(write("no/folder.h5", 1), Err(SampleError::Create(create::Error::Create { .. }))));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::columns::Candidate;
-use super::names::{GENERATION, ROWS, SOURCE_GENERATION, SOURCE_ROWS, VALUES};
+use super::names::{ENTRY, GENERATION, ROWS, SOURCE_GENERATION, SOURCE_ROWS, VALUES};
 use super::parts::Parts;
 use super::verified_rules;
 use crate::catalogue::{
@@ -182,7 +182,7 @@ impl Subject<'_> {
             return Err(Absent::new(rule, class_name(&self.dataset.datatype)));
         };
         let names: Vec<String> = fields.iter().map(|field| field.name.to_string()).collect();
-        let fits = names == ["min", "max", "nan_count", "fill_count", "n"]
+        let fits = names == ENTRY
             && fields.iter().take(2).all(|field| field.datatype.has_values_of(&column.datatype))
             && fields.iter().skip(2).all(|field| is_unsigned(&field.datatype, &[8]));
         check(fits, rule, || {

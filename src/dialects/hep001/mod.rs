@@ -20,8 +20,11 @@
 //! | `index_rules` | checks the rules on one search index |
 //! | `indexes` | lists the search indexes |
 //! | `build` | makes the table |
+//! | `boolean` | makes values of the boolean datatype |
 //! | `write` | writes search indexes into the file |
+//! | `sample` | writes the file that `hepfs demo` shows |
 
+mod boolean;
 mod build;
 mod categories;
 mod columns;
@@ -34,6 +37,7 @@ mod members;
 mod names;
 mod parts;
 mod recognition;
+pub mod sample;
 mod verified_rules;
 pub mod write;
 

@@ -48,3 +48,6 @@ pub(super) const RESERVED: [&str; 6] =
 
 /// Spellings that only April has.
 pub(super) const APRIL_NAMES: [&str; 4] = ["_indexes", "_columns_list", "_categories", "_search_indexes"];
+
+/// Fields of an entry of `CHUNK_MINMAX` (HEP001 §8.4): two values of the column, three counts.
+pub(super) const ENTRY: [&str; 5] = ["min", "max", "nan_count", "fill_count", "n"];

@@ -6,6 +6,7 @@ use hdf5_metno_sys::{h5a, h5r, h5s};
 
 use super::types::Type;
 use super::{DEFAULT, space};
+use crate::h5::element::Value;
 use crate::h5::steps::References;
 use crate::h5::worker::error::{Id, Reason, check};
 
@@ -18,7 +19,7 @@ fn scalar() -> Result<Id, Reason> {
 ///
 /// # Safety
 /// `value` leads to as many elements of the datatype in memory.
-pub(in crate::h5) unsafe fn create_attribute(
+unsafe fn create_attribute(
     object: i64,
     name: &CStr,
     datatype: &Type,
@@ -35,6 +36,22 @@ pub(in crate::h5) unsafe fn create_attribute(
     // SAFETY: the caller vouches for the value.
     check(unsafe { h5a::H5Awrite(attribute.raw(), datatype.memory(), value) })?;
     Ok(())
+}
+
+/// Creates an attribute of an object.
+pub(in crate::h5) fn create_value(object: i64, name: &CStr, value: &Value) -> Result<(), Reason> {
+    let (Value::Scalar(element, bytes) | Value::List(element, bytes)) = value;
+    let datatype = Type::new(element)?;
+    let length = match value {
+        Value::Scalar(..) => None,
+        Value::List(..) => Some((bytes.len() / datatype.size()) as u64),
+    };
+    let elements = length.map_or(1, |length| length as usize);
+    if bytes.len() != elements * datatype.size() || !datatype.pointers()?.is_empty() {
+        return Err(Reason::new("the value is not of its type"));
+    }
+    // SAFETY: as many elements of a type without pointers, checked above.
+    unsafe { create_attribute(object, name, &datatype, length, bytes.as_ptr().cast()) }
 }
 
 /// Creates an attribute of references to open objects (a scalar where `is_list` is not set).

@@ -5,14 +5,15 @@ use std::ptr;
 
 use hdf5_metno_sys::{h5p, h5s};
 
-use super::types::{Plain, Type, bytes_of};
+use super::types::Type;
+use crate::h5::element::{Plain, bytes_of};
 use crate::h5::worker::error::{Id, Reason, check};
 
-/// Deflate level: the sample is to be written fast, and level 1 after shuffle already finds most there is to find.
+/// Deflate level: level 1 is fast, and after shuffle it already finds most there is to find.
 const DEFLATE_LEVEL: u32 = 1;
 
 /// Size of an unlimited dimension.
-pub(in crate::h5) const UNLIMITED: u64 = h5s::H5S_UNLIMITED;
+pub const UNLIMITED: u64 = h5s::H5S_UNLIMITED;
 
 /// A property list for the creation of objects without times, so that the same rows give the same bytes at any hour.
 pub(in crate::h5) fn timeless(class: i64) -> Result<Id, Reason> {
@@ -25,7 +26,7 @@ pub(in crate::h5) fn timeless(class: i64) -> Result<Id, Reason> {
 
 /// Extents and layout of a dataset.
 #[derive(Clone, Debug)]
-pub(in crate::h5) struct Storage {
+pub struct Storage {
     /// Elements in each dimension.
     pub extents: Vec<u64>,
     /// How far each can grow.
@@ -56,7 +57,7 @@ impl Storage {
     }
 
     /// The property list for the creation of a dataset.
-    pub fn property_list(&self) -> Result<Id, Reason> {
+    pub(in crate::h5) fn property_list(&self) -> Result<Id, Reason> {
         let list = timeless(*h5p::H5P_CLS_DATASET_CREATE)?;
         let Some(chunk) = &self.chunk else { return Ok(list) };
         let rank = i32::try_from(chunk.len()).map_err(|_| Reason::new("too many dimensions"))?;
@@ -74,12 +75,12 @@ impl Storage {
 
 /// The fill value of a dataset.
 #[derive(Clone, Debug)]
-pub(in crate::h5) enum Fill {
+pub enum Fill {
     /// None set.
     Unset,
     /// An element as in memory.
     Bytes(Vec<u8>),
-    /// The empty variable-length string, a null pointer like those that [`Dataset::write_texts`] writes: libhdf5 fills
+    /// The empty variable-length string, a null pointer like those that [`Dataset::write_texts`](crate::h5::create::Dataset::write_texts) writes: libhdf5 fills
     /// every new chunk of variable-length strings, and an empty C string would take heap for each element.
     EmptyText,
 }
@@ -91,7 +92,7 @@ impl Fill {
     }
 
     /// Puts the value into the property list of a dataset of this type.
-    pub fn set(&self, list: &Id, datatype: &Type) -> Result<(), Reason> {
+    pub(in crate::h5) fn set(&self, list: &Id, datatype: &Type) -> Result<(), Reason> {
         let empty: *const c_char = ptr::null();
         let value = match self {
             Self::Unset => return Ok(()),

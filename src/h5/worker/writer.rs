@@ -12,12 +12,13 @@ use super::error::{Id, Reason, check};
 use super::read::SharedMemory;
 use super::session::{address_of, start_library};
 use super::{attribute::Aligned, commit, disk, ffi};
-use crate::h5::objects::attributes::{create_attribute, create_references};
+use crate::h5::element::Value;
+use crate::h5::objects::attributes::{create_references, create_value};
 use crate::h5::objects::storage::{Fill, Storage, UNLIMITED, timeless};
-use crate::h5::objects::types::{Number, Text, Type, bytes_of};
+use crate::h5::objects::types::Type;
 use crate::h5::objects::{DEFAULT, create_dataset, hyperslab, links, space};
 use crate::h5::protocol::{Hello, MAX_ELEMENTS, Refusal};
-use crate::h5::steps::{Done, Element, Layout, Object, References, Step, Value};
+use crate::h5::steps::{Done, Layout, NewElement, Object, References, Step};
 
 /// A list of references that is longer is not changed.
 const MOST_REFERENCES: u64 = 4096;
@@ -55,6 +56,9 @@ impl Writer {
                 self.elements(object, start, count, bytes, heap, strings)?;
             }
             Step::Attribute { object, name, value } => self.attribute(object, name, value)?,
+            Step::References { object, name, kind, to, is_list } => {
+                self.references(object, name, *kind, to, *is_list)?;
+            }
             Step::AddReference { object, name, kind, to } => self.add_reference(object, name, *kind, to)?,
             Step::RemoveReference { object, name, to } => self.remove_reference(object, name, to)?,
             Step::Link { object, path } => self.link(object, path)?,
@@ -137,20 +141,23 @@ impl Writer {
     }
 
     fn dataset(&mut self, layout: &Layout) -> Result<Done, Reason> {
-        let datatype = match &layout.element {
-            Element::Like(object) => self.type_of(object)?,
-            Element::MinMax(object) => Type::min_max(self.type_of(object)?.file())?.into_stored()?,
-            Element::Unsigned(1) => Type::number::<u8>()?,
-            Element::Unsigned(2) => Type::number::<u16>()?,
-            Element::Unsigned(4) => Type::number::<u32>()?,
-            Element::Unsigned(8) => Type::number::<u64>()?,
-            Element::Unsigned(width) => return Err(Reason::new(format!("integers of {width} bytes"))),
-        };
+        let datatype = self.new_type(&layout.element)?;
         let limits = layout.extents.iter().zip(&layout.grows).map(|(n, grows)| if *grows { UNLIMITED } else { *n });
         let storage = Storage::chunked(&layout.extents, &limits.collect::<Vec<_>>(), &layout.chunk);
         let storage = if datatype.size() == 1 { storage.unshuffled() } else { storage };
         let dataset = create_dataset(self.file()?, None, &datatype, &storage, &Fill::Unset)?;
         Ok(self.keep(dataset))
+    }
+
+    fn new_type(&self, element: &NewElement) -> Result<Type, Reason> {
+        match element {
+            NewElement::Of(element) => Type::new(element),
+            NewElement::Like(object) => self.type_of(object),
+            NewElement::Compound(fields) => {
+                let made = |(name, field): &(String, NewElement)| Ok((name.clone(), self.new_type(field)?));
+                Type::compound(&fields.iter().map(made).collect::<Result<Vec<_>, Reason>>()?)?.into_stored()
+            }
+        }
     }
 
     fn type_of(&self, object: &Object) -> Result<Type, Reason> {
@@ -198,29 +205,23 @@ impl Writer {
         let object = self.open(object)?;
         let name = c_string(name.as_bytes())?;
         delete_attribute(&object, &name)?;
-        match value {
-            Value::Text(text) => put_text(&object, &name, &Type::fixed_text(Text::Ascii, text.len() + 1)?, text),
-            Value::Prose(text) => put_text(&object, &name, &Type::fixed_text(Text::Utf8, text.len() + 1)?, text),
-            Value::Padded(text) => put_text(&object, &name, &Type::padded_text(text.len())?, text),
-            Value::U16(number) => put_numbers(&object, &name, &[*number], false),
-            Value::U32(number) => put_numbers(&object, &name, &[*number], false),
-            Value::U64(number) => put_numbers(&object, &name, &[*number], false),
-            Value::U64s(numbers) => put_numbers(&object, &name, numbers, true),
-            Value::Bool(value) => {
-                let value = i8::from(*value);
-                // SAFETY: one element of a one-byte type.
-                unsafe { create_attribute(object.raw(), &name, &Type::boolean()?, None, (&raw const value).cast()) }
-            }
-            Value::Reference(kind, to) => {
-                let to = self.open(to)?;
-                create_references(object.raw(), &name, *kind, &[to.raw()], false)
-            }
-            Value::References(kind, to) => {
-                let to = to.iter().map(|to| self.open(to)).collect::<Result<Vec<_>, _>>()?;
-                let to: Vec<i64> = to.iter().map(Id::raw).collect();
-                create_references(object.raw(), &name, *kind, &to, true)
-            }
-        }
+        create_value(object.raw(), &name, value)
+    }
+
+    fn references(
+        &self,
+        object: &Object,
+        name: &str,
+        kind: References,
+        to: &[Object],
+        is_list: bool,
+    ) -> Result<(), Reason> {
+        let object = self.open(object)?;
+        let name = c_string(name.as_bytes())?;
+        delete_attribute(&object, &name)?;
+        let to = to.iter().map(|to| self.open(to)).collect::<Result<Vec<_>, _>>()?;
+        let to: Vec<i64> = to.iter().map(Id::raw).collect();
+        create_references(object.raw(), &name, kind, &to, is_list)
     }
 
     fn add_reference(&self, object: &Object, name: &str, kind: References, to: &Object) -> Result<(), Reason> {
@@ -313,19 +314,6 @@ fn delete_attribute(object: &Id, name: &CString) -> Result<(), Reason> {
         check(unsafe { h5a::H5Adelete(object.raw(), name.as_ptr()) })?;
     }
     Ok(())
-}
-
-fn put_text(object: &Id, name: &CString, datatype: &Type, text: &str) -> Result<(), Reason> {
-    let text = c_string(text.as_bytes())?;
-    // SAFETY: one element of as many bytes, with or without the NUL.
-    unsafe { create_attribute(object.raw(), name, datatype, None, text.as_ptr().cast()) }
-}
-
-fn put_numbers<T: Number>(object: &Id, name: &CString, numbers: &[T], is_list: bool) -> Result<(), Reason> {
-    let length = is_list.then_some(numbers.len() as u64);
-    let bytes = bytes_of(numbers);
-    // SAFETY: as many elements of the type; a scalar is written with one.
-    unsafe { create_attribute(object.raw(), name, &Type::number::<T>()?, length, bytes.as_ptr().cast()) }
 }
 
 fn put_list(object: &Id, name: &CString, kind: References, to: &[Id]) -> Result<(), Reason> {

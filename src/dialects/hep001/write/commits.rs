@@ -16,9 +16,10 @@ use super::options::Revision;
 use super::stored::{Encoder, width};
 use super::subject::{Subject, member};
 use crate::catalogue::join;
-use crate::dialects::hep001::names::{GENERATION, SOURCE_GENERATION, SOURCE_ROWS};
+use crate::dialects::hep001::names::{ENTRY, GENERATION, SOURCE_GENERATION, SOURCE_ROWS};
 use crate::dialects::index_writer::{Error, Kind};
-use crate::h5::steps::{self, Element, Object, Step, Value};
+use crate::h5::element::{Element, Number, Value};
+use crate::h5::steps::{self, NewElement, Object, References, Step};
 use crate::h5::{self, WRITE_LIMIT, Writing};
 use crate::source::Interrupt;
 
@@ -40,14 +41,14 @@ pub(super) fn write(
     let generation = subject.generation.unwrap_or(0);
     if subject.revision == Revision::July && subject.generation.is_none() {
         writer.step(Step::Begin)?;
-        writer.attribute(&table, GENERATION, Value::U64(generation))?;
+        writer.attribute(&table, GENERATION, Value::number(generation))?;
         writer.step(Step::Commit { removes: false })?;
     }
     writer.step(Step::Begin)?;
     let element = match (&content.elements, kind) {
-        (Data::Rows(_, bytes), _) => Element::Unsigned(*bytes),
-        (_, Kind::MinMax) => Element::MinMax(column.clone()),
-        _ => Element::Unsigned(1),
+        (Data::Rows(_, bytes), _) => NewElement::Of(Element::Unsigned(*bytes)),
+        (_, Kind::MinMax) => entry(&column),
+        _ => NewElement::Of(u8::ELEMENT),
     };
     let index = writer.dataset(element, &content.layout)?;
     writer.contents(&index, subject, content)?;
@@ -57,32 +58,31 @@ pub(super) fn write(
     if let Some(values) = &content.values {
         let count = content.layout.extents.first().copied().unwrap_or(0);
         let layout = Layout { extents: vec![count], grows: vec![true], chunk: vec![count.clamp(64, 4096)] };
-        let object = writer.dataset(Element::Like(column.clone()), &layout)?;
+        let object = writer.dataset(NewElement::Like(column.clone()), &layout)?;
         if count > 0 {
             writer.elements(&object, &[0], &[count], values)?;
         }
-        writer.attribute(&index, subject.names.values, Value::Reference(subject.references, object.clone()))?;
+        writer.references(&index, subject.names.values, subject.references, object.clone(), false)?;
         made.push((object, names.1));
     }
     let kind_value = match subject.revision {
-        Revision::July => Value::Text(name_of(kind).into()),
-        Revision::April => Value::Padded(name_of(kind).into()),
+        Revision::July => Value::ascii(name_of(kind)),
+        Revision::April => Value::padded(name_of(kind)),
     };
     writer.attribute(&index, "KIND", kind_value)?;
     for (name, value) in &content.attributes {
         writer.attribute(&index, name, value.clone())?;
     }
-    writer.attribute(&index, "description", Value::Prose(description.into()))?;
+    writer.attribute(&index, "description", Value::utf8(description))?;
     match subject.revision {
         Revision::July => {
             writer.step(Step::Flush)?;
-            writer.attribute(&index, SOURCE_GENERATION, Value::U64(generation))?;
-            writer.attribute(&index, SOURCE_ROWS, Value::U64(subject.rows))?;
+            writer.attribute(&index, SOURCE_GENERATION, Value::number(generation))?;
+            writer.attribute(&index, SOURCE_ROWS, Value::number(subject.rows))?;
             writer.step(Step::Flush)?;
         }
         Revision::April => {
-            let to = Value::References(subject.references, vec![column.clone()]);
-            writer.attribute(&index, subject.names.back, to)?;
+            writer.references(&index, subject.names.back, subject.references, column.clone(), true)?;
         }
     }
     made.push((index, names.0.clone()));
@@ -101,6 +101,13 @@ pub(super) fn write(
     writer.step(Step::AddReference { object: column, name: list, kind: subject.references, to })?;
     writer.step(Step::Commit { removes: false })?;
     Ok(join(&group, &names.0))
+}
+
+/// Type of an entry of `CHUNK_MINMAX` over a column.
+fn entry(column: &Object) -> NewElement {
+    let bounds = [NewElement::Like(column.clone()), NewElement::Like(column.clone())];
+    let counts = [(); 3].map(|()| NewElement::Of(u64::ELEMENT));
+    NewElement::Compound(ENTRY.map(str::to_owned).into_iter().zip(bounds.into_iter().chain(counts)).collect())
 }
 
 /// A name for the index and one for its values, which nothing in the group has.
@@ -137,7 +144,19 @@ impl Writer<'_, '_> {
         self.step(Step::Attribute { object: object.clone(), name: name.to_owned(), value })
     }
 
-    fn dataset(&mut self, element: Element, layout: &Layout) -> Result<Object, Error> {
+    /// An attribute with one reference, as a scalar or in a list.
+    fn references(
+        &mut self,
+        object: &Object,
+        name: &str,
+        kind: References,
+        to: Object,
+        is_list: bool,
+    ) -> Result<(), Error> {
+        self.step(Step::References { object: object.clone(), name: name.to_owned(), kind, to: vec![to], is_list })
+    }
+
+    fn dataset(&mut self, element: NewElement, layout: &Layout) -> Result<Object, Error> {
         let Layout { extents, grows, chunk } = layout.clone();
         let layout = steps::Layout { element, extents, grows, chunk };
         Ok(self.writing.make(Step::Dataset(layout), self.interrupt)?)

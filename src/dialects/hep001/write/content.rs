@@ -15,8 +15,10 @@ use arrow_schema::DataType;
 use super::options::Revision;
 use super::stored::Encoder;
 use super::subject::Subject;
+use crate::dialects::hep001::boolean;
 use crate::dialects::index_writer::{Error, Kind};
-use crate::h5::{self, steps};
+use crate::h5;
+use crate::h5::element::Value;
 use crate::indexes::bitmap::{self, Values};
 use crate::indexes::bloom::{self, Scheme};
 use crate::indexes::minmax::{self, Entry};
@@ -56,7 +58,7 @@ pub(super) struct Content {
     /// Its elements, box after box.
     pub elements: Data,
     /// Its own attributes.
-    pub attributes: Vec<(&'static str, steps::Value)>,
+    pub attributes: Vec<(&'static str, Value)>,
     /// The values of a bitmap.
     pub values: Option<h5::Elements>,
 }
@@ -230,9 +232,9 @@ impl Pass<'_> {
     }
 
     /// April says what a chunk of the column was.
-    fn chunk_shape(&self) -> Vec<(&'static str, steps::Value)> {
+    fn chunk_shape(&self) -> Vec<(&'static str, Value)> {
         match self.subject.revision {
-            Revision::April => vec![("chunk_shape", steps::Value::U64s(vec![self.subject.chunk_rows()]))],
+            Revision::April => vec![("chunk_shape", Value::numbers(&[self.subject.chunk_rows()]))],
             Revision::July => Vec::new(),
         }
     }
@@ -260,9 +262,9 @@ impl Pass<'_> {
             layout: Layout { extents: vec![rows], grows: vec![true], chunk: vec![rows.clamp(1024, 131_072)] },
             elements: Data::Rows(sorted, if rows <= 1 << 32 { 4 } else { 8 }),
             attributes: vec![
-                ("nan_tail_length", steps::Value::U64(nans)),
-                ("fill_tail_length", steps::Value::U64(missing)),
-                ("ordered", steps::Value::Bool(true)),
+                ("nan_tail_length", Value::number(nans)),
+                ("fill_tail_length", Value::number(missing)),
+                ("ordered", boolean::value(true)),
             ],
             values: None,
         })
@@ -321,8 +323,8 @@ impl Pass<'_> {
             },
             elements: Data::Bytes(bits),
             attributes: vec![
-                ("ordered", steps::Value::Bool(self.subject.is_ordered)),
-                ("exhaustive", steps::Value::Bool(true)),
+                ("ordered", boolean::value(self.subject.is_ordered)),
+                ("exhaustive", boolean::value(true)),
             ],
             values: Some(encoder.finish()),
         })
@@ -373,13 +375,10 @@ impl Pass<'_> {
             }
             Ok(())
         })?;
-        let mut attributes = vec![
-            ("k", steps::Value::U16(k)),
-            ("m_bits", steps::Value::U64(bits)),
-            ("hash_family", steps::Value::Text(family.into())),
-        ];
+        let mut attributes =
+            vec![("k", Value::number(k)), ("m_bits", Value::number(bits)), ("hash_family", Value::ascii(family))];
         if self.subject.revision == Revision::July {
-            attributes.push(("seed", steps::Value::U32(self.settings.seed)));
+            attributes.push(("seed", Value::number(self.settings.seed)));
         }
         attributes.extend(self.chunk_shape());
         Ok(Content {

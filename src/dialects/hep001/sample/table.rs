@@ -2,11 +2,11 @@
 
 use std::ffi::CStr;
 
-use super::SampleError;
 use super::content::{Block, CHARGE_RANGE, DETECTORS, LABELS, STATION_SIZE, missing};
-use super::writer::{Context, Dataset, Node};
-use crate::h5::objects::storage::{Fill, Storage, UNLIMITED};
-use crate::h5::objects::types::{MinMax, Number, Text, Type};
+use super::entry;
+use crate::dialects::hep001::boolean;
+use crate::h5::create::{Dataset, Error, Fill, Node, Storage, UNLIMITED};
+use crate::h5::element::{Charset, Element, Number, Value};
 use crate::h5::steps::References;
 
 /// Rows that are made and written at once. A multiple of every column's chunk, so that no chunk is compressed twice, and of
@@ -39,16 +39,16 @@ const ORDER: [&str; 14] = [
 ];
 
 /// Writes the table into the root group.
-pub(super) fn write(root: &Node, rows: u64) -> Result<(), SampleError> {
+pub(super) fn write(root: &Node<'_>, rows: u64) -> Result<(), Error> {
     let table = root.group(NAME)?;
     describe(&table, rows)?;
     let mut columns = Columns::create(&table, rows)?;
     let categories = categories(&table)?;
-    columns.label.node().reference(c"CATEGORIES", References::Standard, categories.node())?;
+    columns.label.node().reference("CATEGORIES", References::Standard, categories.node())?;
     let indexes = Indexes::create(&table.group("SEARCH_INDEXES")?, rows)?;
-    columns.ts.node().references(c"SEARCH_INDEX_LIST", References::Standard, &[indexes.min_max.node()])?;
-    columns.label.node().references(c"SEARCH_INDEX_LIST", References::Standard, &[indexes.bitmap.node()])?;
-    table.references(c"INDEX_COLUMNS", References::Standard, &[columns.event_id.node()])?;
+    columns.ts.node().references("SEARCH_INDEX_LIST", References::Standard, &[indexes.min_max.node()])?;
+    columns.label.node().references("SEARCH_INDEX_LIST", References::Standard, &[indexes.bitmap.node()])?;
+    table.references("INDEX_COLUMNS", References::Standard, &[columns.event_id.node()])?;
 
     let mut first = 0;
     while first < rows {
@@ -58,27 +58,27 @@ pub(super) fn write(root: &Node, rows: u64) -> Result<(), SampleError> {
         first += BLOCK;
     }
     // Last: what makes the rows part of the table.
-    table.number(c"NROWS", rows)
+    table.attribute("NROWS", &Value::number(rows))
 }
 
-fn describe(table: &Node, rows: u64) -> Result<(), SampleError> {
-    table.text(c"CLASS", Text::Ascii, "COLUMN_TABLE")?;
-    table.text(c"VERSION", Text::Ascii, "1.0")?;
-    table.text(c"TITLE", Text::Utf8, "Run 42: detector events")?;
+fn describe(table: &Node<'_>, rows: u64) -> Result<(), Error> {
+    table.attribute("CLASS", &Value::ascii("COLUMN_TABLE"))?;
+    table.attribute("VERSION", &Value::ascii("1.0"))?;
+    table.attribute("TITLE", &Value::utf8("Run 42: detector events"))?;
     let description = format!("{rows} made-up events of a detector that does not exist, with a column of every kind.");
-    table.text(c"description", Text::Utf8, &description)?;
-    table.texts(c"column-order", &ORDER)?;
-    table.text(c"_index", Text::Utf8, "event_id")?;
-    table.text(c"units_vocabulary", Text::Utf8, "UDUNITS-2")?;
-    table.number(c"GENERATION", GENERATION)
+    table.attribute("description", &Value::utf8(&description))?;
+    table.attribute("column-order", &Value::texts(&ORDER))?;
+    table.attribute("_index", &Value::utf8("event_id"))?;
+    table.attribute("units_vocabulary", &Value::utf8("UDUNITS-2"))?;
+    table.attribute("GENERATION", &Value::number(GENERATION))
 }
 
-fn categories(table: &Node) -> Result<Dataset, SampleError> {
+fn categories<'f>(table: &Node<'f>) -> Result<Dataset<'f>, Error> {
     const SIZE: usize = 9;
     let group = table.group("CATEGORIES")?;
     let storage = Storage::contiguous(&[LABELS.len() as u64]);
-    let datatype = Type::fixed_text(Text::Utf8, SIZE).at(group.path())?;
-    let dataset = group.dataset("label__CATEGORIES", datatype, &storage, &Fill::Unset)?;
+    let element = Element::text(Charset::Utf8, SIZE - 1);
+    let dataset = group.dataset("label__CATEGORIES", &element, &storage, &Fill::Unset)?;
     let mut bytes = [[0u8; SIZE]; LABELS.len()];
     for (bytes, label) in bytes.iter_mut().zip(LABELS) {
         for (byte, &from) in bytes.iter_mut().zip(label.as_bytes()) {
@@ -86,41 +86,40 @@ fn categories(table: &Node) -> Result<Dataset, SampleError> {
         }
     }
     dataset.write(0, &bytes)?;
-    dataset.node().boolean(c"ordered", false)?;
+    dataset.node().attribute("ordered", &boolean::value(false))?;
     Ok(dataset)
 }
 
 /// What a column says about itself.
-fn annotate(column: &Node, description: &str, units: Option<&str>) -> Result<(), SampleError> {
-    column.text(c"description", Text::Utf8, description)?;
-    units.map_or(Ok(()), |units| column.text(c"units", Text::Utf8, units))
+fn annotate(column: &Node<'_>, description: &str, units: Option<&str>) -> Result<(), Error> {
+    column.attribute("description", &Value::utf8(description))?;
+    units.map_or(Ok(()), |units| column.attribute("units", &Value::utf8(units)))
 }
 
 /// The columns of the table.
-struct Columns {
-    event_id: Dataset,
-    ts: Dataset,
-    energy: Dataset,
-    label: Dataset,
-    hit: Dataset,
-    detector: Dataset,
-    station: Dataset,
-    comment: Dataset,
-    position: Dataset,
-    charge: Dataset,
-    length: Dataset,
-    calib: Dataset,
-    readings: Lists,
-    readings_mask: Dataset,
-    readings_values: Dataset,
-    tags: Lists,
-    tags_ends: Lists,
-    tags_chars: Dataset,
+struct Columns<'f> {
+    event_id: Dataset<'f>,
+    ts: Dataset<'f>,
+    energy: Dataset<'f>,
+    label: Dataset<'f>,
+    hit: Dataset<'f>,
+    detector: Dataset<'f>,
+    station: Dataset<'f>,
+    comment: Dataset<'f>,
+    position: Dataset<'f>,
+    charge: Dataset<'f>,
+    length: Dataset<'f>,
+    calib: Dataset<'f>,
+    readings: Lists<'f>,
+    readings_mask: Dataset<'f>,
+    readings_values: Dataset<'f>,
+    tags: Lists<'f>,
+    tags_ends: Lists<'f>,
+    tags_chars: Dataset<'f>,
 }
 
-impl Columns {
-    fn create(table: &Node, rows: u64) -> Result<Self, SampleError> {
-        let at = table.path();
+impl<'f> Columns<'f> {
+    fn create(table: &Node<'f>, rows: u64) -> Result<Self, Error> {
         let extent = rows + SPARE;
         let usual = Storage::growing(extent, CHUNK);
         let small = Storage::growing(extent, SMALL_CHUNK);
@@ -128,69 +127,63 @@ impl Columns {
         let bytes = usual.clone().unshuffled();
         let text = small.clone().unshuffled();
 
-        let event_id = table.dataset(
-            ORDER[0],
-            Type::number::<u64>().at(at)?,
-            &Storage::contiguous(&[extent]),
-            &Fill::of(missing::U64),
-        )?;
+        let event_id =
+            table.dataset(ORDER[0], &u64::ELEMENT, &Storage::contiguous(&[extent]), &Fill::of(missing::U64))?;
         annotate(event_id.node(), "Number of the event, unique over all runs.", None)?;
 
-        let ts = table.dataset("ts", Type::number::<i64>().at(at)?, &usual, &Fill::of(missing::I64))?;
+        let ts = table.dataset("ts", &i64::ELEMENT, &usual, &Fill::of(missing::I64))?;
         annotate(ts.node(), "Time of the trigger since 1970-01-01T00:00:00Z.", Some("ns"))?;
 
-        let energy = table.dataset("energy", Type::number::<f32>().at(at)?, &small, &Fill::of(missing::F32))?;
+        let energy = table.dataset("energy", &f32::ELEMENT, &small, &Fill::of(missing::F32))?;
         annotate(energy.node(), "Deposited energy.", Some("MeV"))?;
 
-        let label = table.dataset("label", Type::number::<i8>().at(at)?, &bytes, &Fill::of(missing::LABEL))?;
+        let label = table.dataset("label", &i8::ELEMENT, &bytes, &Fill::of(missing::LABEL))?;
         annotate(label.node(), "Kind of particle, as classified.", None)?;
 
         // §7: a boolean column has no fill value.
-        let hit = table.dataset("hit", Type::boolean().at(at)?, &bytes, &Fill::Unset)?;
+        let hit = table.dataset("hit", &boolean::element(), &bytes, &Fill::Unset)?;
         annotate(hit.node(), "Whether the veto counter was hit.", None)?;
 
-        let datatype = Type::enumeration(&DETECTORS).at(at)?;
-        let detector = table.dataset("detector", datatype, &bytes, &Fill::of(missing::DETECTOR))?;
+        let element = Element::enumeration(&DETECTORS);
+        let detector = table.dataset("detector", &element, &bytes, &Fill::of(missing::DETECTOR))?;
         annotate(detector.node(), "Part of the detector with the largest signal.", None)?;
 
-        let datatype = Type::fixed_text(Text::Utf8, STATION_SIZE).at(at)?;
-        let station = table.dataset("station", datatype, &text, &Fill::of([0u8; STATION_SIZE]))?;
+        let element = Element::text(Charset::Utf8, STATION_SIZE - 1);
+        let station = table.dataset("station", &element, &text, &Fill::of([0u8; STATION_SIZE]))?;
         annotate(station.node(), "Station that recorded the event.", None)?;
 
-        let comment = table.dataset("comment", Type::variable_text().at(at)?, &small, &Fill::EmptyText)?;
+        let comment = table.dataset("comment", &Element::VariableText, &small, &Fill::EmptyText)?;
         annotate(comment.node(), "Remark of the shift crew.", None)?;
 
-        let coordinate = f32::file_type();
-        let datatype = Type::compound(&[("x", coordinate, 4), ("y", coordinate, 4), ("z", coordinate, 4)]).at(at)?;
-        let position = table.dataset("position", datatype, &small, &Fill::of([missing::F32; 3]))?;
+        let element = Element::compound(["x", "y", "z"].map(|axis| (axis, f32::ELEMENT)));
+        let position = table.dataset("position", &element, &small, &Fill::of([missing::F32; 3]))?;
         annotate(position.node(), "Where the track began, from the centre of the detector.", Some("mm"))?;
 
-        let charge = table.dataset("charge", Type::number::<i16>().at(at)?, &usual, &Fill::of(missing::CHARGE))?;
+        let charge = table.dataset("charge", &i16::ELEMENT, &usual, &Fill::of(missing::CHARGE))?;
         annotate(charge.node(), "Collected charge, counts of a converter of 12 bits.", None)?;
-        charge.node().number(c"valid_min", CHARGE_RANGE.0)?;
-        charge.node().number(c"valid_max", CHARGE_RANGE.1)?;
+        charge.node().attribute("valid_min", &Value::number(CHARGE_RANGE.0))?;
+        charge.node().attribute("valid_max", &Value::number(CHARGE_RANGE.1))?;
 
-        let length = table.dataset(LENGTH, Type::number::<f64>().at(at)?, &usual, &Fill::of(missing::F64))?;
+        let length = table.dataset(LENGTH, &f64::ELEMENT, &usual, &Fill::of(missing::F64))?;
         annotate(length.node(), "Length of the track.", Some("um"))?;
 
-        let datatype = Type::opaque(missing::CALIB.len()).at(at)?;
-        let calib = table.dataset("calib", datatype, &text, &Fill::of(missing::CALIB))?;
+        let element = Element::Opaque(missing::CALIB.len());
+        let calib = table.dataset("calib", &element, &text, &Fill::of(missing::CALIB))?;
         annotate(calib.node(), "Word of the last calibration, as the front end sent it.", None)?;
 
         let group = list_column(table, "readings", "Readings of the auxiliary sensors.", Some("V"))?;
         let readings = Lists::create(&group, Some(extent))?;
-        let readings_mask = group.dataset("MASK", Type::boolean().at(at)?, &bytes, &Fill::Unset)?;
+        let readings_mask = group.dataset("MASK", &boolean::element(), &bytes, &Fill::Unset)?;
         let values = Storage::growing(0, CHUNK);
-        let readings_values =
-            group.dataset("VALUES", Type::number::<f32>().at(at)?, &values, &Fill::of(missing::F32))?;
+        let readings_values = group.dataset("VALUES", &f32::ELEMENT, &values, &Fill::of(missing::F32))?;
 
         let group = list_column(table, "tags", "Tags of the trigger.", None)?;
         let tags = Lists::create(&group, Some(extent))?;
         let strings = group.group("VALUES")?;
-        strings.text(c"CLASS", Text::Ascii, "STRING_VALUES")?;
+        strings.attribute("CLASS", &Value::ascii("STRING_VALUES"))?;
         let tags_ends = Lists::create(&strings, None)?;
         let chars = Storage::growing(0, CHUNK).unshuffled();
-        let tags_chars = strings.dataset("CHARS", Type::number::<u8>().at(at)?, &chars, &Fill::Unset)?;
+        let tags_chars = strings.dataset("CHARS", &u8::ELEMENT, &chars, &Fill::Unset)?;
 
         Ok(Self {
             event_id,
@@ -214,7 +207,7 @@ impl Columns {
         })
     }
 
-    fn write(&mut self, first: u64, block: &Block) -> Result<(), SampleError> {
+    fn write(&mut self, first: u64, block: &Block) -> Result<(), Error> {
         self.event_id.write(first, &block.event_id)?;
         self.ts.write(first, &block.ts)?;
         self.energy.write(first, &block.energy)?;
@@ -241,17 +234,17 @@ impl Columns {
 }
 
 /// A group that is a list column (HEP001 of July 2026 §9).
-fn list_column(table: &Node, name: &str, description: &str, units: Option<&str>) -> Result<Node, SampleError> {
+fn list_column<'f>(table: &Node<'f>, name: &str, description: &str, units: Option<&str>) -> Result<Node<'f>, Error> {
     let group = table.group(name)?;
-    group.text(c"CLASS", Text::Ascii, "LIST_COLUMN")?;
-    group.text(c"KIND", Text::Ascii, "OFFSETS")?;
+    group.attribute("CLASS", &Value::ascii("LIST_COLUMN"))?;
+    group.attribute("KIND", &Value::ascii("OFFSETS"))?;
     annotate(&group, description, units)?;
     Ok(group)
 }
 
 /// An `OFFSETS` dataset that is being written: where entries begin and end.
-struct Lists {
-    dataset: Dataset,
+struct Lists<'f> {
+    dataset: Dataset<'f>,
     /// The dataset has room for all entries; else it grows with them.
     preallocated: bool,
     /// Offsets written, one more than entries.
@@ -260,19 +253,18 @@ struct Lists {
     end: u64,
 }
 
-impl Lists {
+impl<'f> Lists<'f> {
     /// Writes the first offset, 0, too.
-    fn create(group: &Node, entries: Option<u64>) -> Result<Self, SampleError> {
+    fn create(group: &Node<'f>, entries: Option<u64>) -> Result<Self, Error> {
         let extent = entries.map_or(0, |entries| entries + 1);
-        let datatype = Type::number::<u64>().at(group.path())?;
-        let dataset = group.dataset("OFFSETS", datatype, &Storage::growing(extent, CHUNK), &Fill::Unset)?;
+        let dataset = group.dataset("OFFSETS", &u64::ELEMENT, &Storage::growing(extent, CHUNK), &Fill::Unset)?;
         let mut lists = Self { dataset, preallocated: entries.is_some(), written: 0, end: 0 };
         lists.put(&[0])?;
         Ok(lists)
     }
 
     /// Writes entries of these lengths.
-    fn write(&mut self, lengths: impl Iterator<Item = u64>) -> Result<(), SampleError> {
+    fn write(&mut self, lengths: impl Iterator<Item = u64>) -> Result<(), Error> {
         let offsets: Vec<u64> = lengths
             .map(|length| {
                 self.end += length;
@@ -282,7 +274,7 @@ impl Lists {
         self.put(&offsets)
     }
 
-    fn put(&mut self, offsets: &[u64]) -> Result<(), SampleError> {
+    fn put(&mut self, offsets: &[u64]) -> Result<(), Error> {
         if self.preallocated {
             self.dataset.write(self.written, offsets)?;
         } else {
@@ -294,51 +286,44 @@ impl Lists {
 }
 
 /// The search indexes of the table.
-struct Indexes {
-    min_max: Dataset,
-    bitmap: Dataset,
+struct Indexes<'f> {
+    min_max: Dataset<'f>,
+    bitmap: Dataset<'f>,
 }
 
-impl Indexes {
-    fn create(group: &Node, rows: u64) -> Result<Self, SampleError> {
+impl<'f> Indexes<'f> {
+    fn create(group: &Node<'f>, rows: u64) -> Result<Self, Error> {
         const PROVENANCE: &str = concat!("Built with the table by hepfs ", env!("CARGO_PKG_VERSION"), ".");
-        let at = group.path();
         let storage = Storage::growing(rows.div_ceil(CHUNK), 64);
-        let min_max = group.dataset(
-            "ts__chunk_minmax",
-            Type::min_max(<i64 as Number>::file_type()).at(at)?,
-            &storage,
-            &Fill::Unset,
-        )?;
-        min_max.node().text(c"KIND", Text::Ascii, "CHUNK_MINMAX")?;
+        let min_max = group.dataset("ts__chunk_minmax", &entry::element(), &storage, &Fill::Unset)?;
+        min_max.node().attribute("KIND", &Value::ascii("CHUNK_MINMAX"))?;
 
         let values = group.dataset(
             "label__bitmap__VALUES",
-            Type::number::<i8>().at(at)?,
+            &i8::ELEMENT,
             &Storage::contiguous(&[LABELS.len() as u64]),
             &Fill::Unset,
         )?;
         values.write(0, &CODES)?;
         let count = CODES.len() as u64;
         let storage = Storage::chunked(&[count, rows.div_ceil(BITS)], &[count, UNLIMITED], &[count, BLOCK / BITS]);
-        let bitmap =
-            group.dataset("label__bitmap", Type::number::<u8>().at(at)?, &storage.unshuffled(), &Fill::Unset)?;
-        bitmap.node().text(c"KIND", Text::Ascii, "BITMAP")?;
-        bitmap.node().reference(c"VALUES", References::Standard, values.node())?;
+        let bitmap = group.dataset("label__bitmap", &u8::ELEMENT, &storage.unshuffled(), &Fill::Unset)?;
+        bitmap.node().attribute("KIND", &Value::ascii("BITMAP"))?;
+        bitmap.node().reference("VALUES", References::Standard, values.node())?;
         // The codes have no order that means anything.
-        bitmap.node().boolean(c"ordered", false)?;
-        bitmap.node().boolean(c"exhaustive", true)?;
+        bitmap.node().attribute("ordered", &boolean::value(false))?;
+        bitmap.node().attribute("exhaustive", &boolean::value(true))?;
 
         for index in [&min_max, &bitmap] {
-            index.node().number(c"SOURCE_GENERATION", GENERATION)?;
-            index.node().number(c"SOURCE_NROWS", rows)?;
-            index.node().text(c"description", Text::Utf8, PROVENANCE)?;
+            index.node().attribute("SOURCE_GENERATION", &Value::number(GENERATION))?;
+            index.node().attribute("SOURCE_NROWS", &Value::number(rows))?;
+            index.node().attribute("description", &Value::utf8(PROVENANCE))?;
         }
         Ok(Self { min_max, bitmap })
     }
 
-    fn write(&self, first: u64, block: &Block) -> Result<(), SampleError> {
-        let entries: Vec<MinMax> = block.ts.chunks(CHUNK as usize).map(min_max).collect();
+    fn write(&self, first: u64, block: &Block) -> Result<(), Error> {
+        let entries: Vec<_> = block.ts.chunks(CHUNK as usize).map(entry::of).collect();
         self.min_max.write(first / CHUNK, &entries)?;
 
         let mut bytes = Vec::new();
@@ -359,18 +344,6 @@ fn bits(labels: &[i8], code: i8) -> u8 {
     labels.iter().rev().fold(0, |byte, &label| byte << 1 | u8::from(label == code))
 }
 
-/// The entry of a chunk of `ts` in a chunk min/max index (§8.4).
-pub(super) fn min_max(chunk: &[i64]) -> MinMax {
-    let present = || chunk.iter().copied().filter(|&value| value != missing::I64);
-    MinMax {
-        min: present().min().unwrap_or(missing::I64),
-        max: present().max().unwrap_or(missing::I64),
-        nan_count: 0,
-        fill_count: chunk.len() as u64 - present().count() as u64,
-        n: chunk.len() as u64,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -379,12 +352,5 @@ mod tests {
     fn the_first_row_is_the_least_significant_bit() {
         assert_eq!(bits(&[3, 0, 0, 3, 1, -1, 2, 3], 3), 0b1000_1001);
         assert_eq!(bits(&[3, 0, 3], 3), 0b101);
-    }
-
-    #[test]
-    fn missing_times_are_counted_and_left_out() {
-        let fill = missing::I64;
-        assert_eq!(min_max(&[5, fill, -3]), MinMax { min: -3, max: 5, nan_count: 0, fill_count: 1, n: 3 });
-        assert_eq!(min_max(&[fill]), MinMax { min: fill, max: fill, nan_count: 0, fill_count: 1, n: 1 });
     }
 }

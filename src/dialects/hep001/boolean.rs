@@ -1,0 +1,13 @@
+//! The boolean datatype (HEP001 of July 2026 §5): an enumeration of two names.
+
+use crate::h5::element::{Element, Value};
+
+/// The datatype.
+pub(super) fn element() -> Element {
+    Element::enumeration(&[("FALSE", 0i8), ("TRUE", 1)])
+}
+
+/// A boolean as the value of an attribute.
+pub(super) fn value(value: bool) -> Value {
+    Value::Scalar(element(), vec![u8::from(value)])
+}

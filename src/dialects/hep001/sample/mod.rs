@@ -1,0 +1,93 @@
+//! The file that a newcomer meets first: what `hepfs demo` writes.
+//!
+//! Synthetic detector events in a table of the July 2026 revision of HEP001 with a column of every kind, search indexes,
+//! arrays beside it, and a small table of the April 2026 revision. The same number of rows gives the same bytes.
+
+mod april;
+mod content;
+mod entry;
+mod table;
+
+use std::path::Path;
+
+use super::NAME;
+use crate::h5::create::{self, Error, Fill, Node, Storage};
+use crate::h5::element::{Number, Value};
+
+/// Why the sample could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SampleError {
+    /// The file could not be created.
+    #[error(transparent)]
+    Create(#[from] Error),
+    /// A sample of so many rows is no sample any more.
+    #[error("{rows} rows are too many for a sample, at most {MAX_ROWS} can be asked for")]
+    TooManyRows {
+        /// Rows asked for.
+        rows: u64,
+    },
+}
+
+/// Most rows of a sample; keeps all sizes far from the ends of their types (and the file below 40 GB).
+const MAX_ROWS: u64 = 1_000_000_000;
+
+/// Writes the sample file, with this many rows in its large table, to `path`, where nothing may be yet.
+///
+/// The file holds `/run_042` (HEP001 of July 2026), `/april/events` (HEP001 of April 2026), `/calibration` (64 × 16
+/// `float64`) and `/images` (8 × 64 × 64 `uint16`). A million rows take about 26 MB.
+///
+/// # Errors
+/// See [`SampleError`]. After an error there is no file.
+pub fn write(path: &Path, rows: u64) -> Result<(), SampleError> {
+    if rows > MAX_ROWS {
+        return Err(SampleError::TooManyRows { rows });
+    }
+    create::file(path, |root: &Node<'_>| {
+        let description = "Sample file of hepfs: made-up detector events, no measured data.";
+        root.attribute("description", &Value::utf8(description))?;
+        table::write(root, rows)?;
+        calibration(root)?;
+        images(root)?;
+        april::write(&root.group("april")?)
+    })?;
+    Ok(())
+}
+
+/// What the sample is, in a few words.
+pub fn describe(rows: u64) -> String {
+    format!("a {NAME} table of {rows} rows, arrays, search indexes")
+}
+
+/// A two-dimensional array that is no column.
+fn calibration(root: &Node<'_>) -> Result<(), Error> {
+    const CHANNELS: u64 = 64;
+    const COEFFICIENTS: u64 = 16;
+    let values: Vec<f64> =
+        (0..CHANNELS * COEFFICIENTS).map(|i| 1.0 / ((1 + i % COEFFICIENTS) * (1 + i / COEFFICIENTS)) as f64).collect();
+    let storage = Storage::contiguous(&[CHANNELS, COEFFICIENTS]);
+    let dataset = root.dataset("calibration", &f64::ELEMENT, &storage, &Fill::Unset)?;
+    dataset.write_box(&[0, 0], &[CHANNELS, COEFFICIENTS], &values)?;
+    dataset.node().attribute("units", &Value::utf8("MeV"))?;
+    dataset.node().attribute("description", &Value::utf8("Coefficients (columns) of the channels (rows)."))
+}
+
+/// A three-dimensional array that is no column: a spot that moves over the frames.
+fn images(root: &Node<'_>) -> Result<(), Error> {
+    const FRAMES: u64 = 8;
+    const SIDE: u64 = 64;
+    let mut values: Vec<u16> = Vec::new();
+    for frame in 0..FRAMES {
+        for y in 0..SIDE {
+            for x in 0..SIDE {
+                let distance = x.abs_diff(8 + 6 * frame).pow(2) + y.abs_diff(32).pow(2);
+                values.push(20 + (40_000 / (10 + distance)) as u16);
+            }
+        }
+    }
+    let shape = [FRAMES, SIDE, SIDE];
+    let storage = Storage::chunked(&shape, &shape, &[1, SIDE, SIDE]);
+    let dataset = root.dataset("images", &u16::ELEMENT, &storage, &Fill::Unset)?;
+    dataset.write_box(&[0, 0, 0], &shape, &values)?;
+    dataset.node().attribute("description", &Value::utf8("Frames of the beam spot monitor (frame, y, x)."))
+}

@@ -1,0 +1,355 @@
+//! Creates HDF5 files: groups, datasets, attributes, references.
+//!
+//! libhdf5 runs in this process here, not in the sandboxed worker: it writes a file of our own and reads none. The library is built
+//! without its thread safety, so its lock is held while there is a [`Node`].
+//!
+//! Every identifier is released when its owner goes out of scope, every return is checked, and an error says which
+//! object was being written and why libhdf5 refused.
+
+use std::ffi::{CStr, CString, c_void};
+use std::fs::OpenOptions;
+use std::io;
+use std::marker::PhantomData;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+use hdf5_metno_sys::{LOCK, h5, h5d, h5e, h5f, h5g, h5p};
+
+use super::element::{Element, Plain, Value};
+use super::objects::attributes::{create_references, create_value};
+use super::objects::storage::timeless;
+pub use super::objects::storage::{Fill, Storage, UNLIMITED};
+use super::objects::types::Type;
+use super::objects::{DEFAULT, c_string, create_dataset, hyperslab, space};
+use super::steps::References;
+use super::worker::error::{Id, Reason, check};
+
+/// Why a file could not be created.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system did not let the file be created; one that exists is left alone.
+    #[error("{path}: {error}", path = .path.display())]
+    Create {
+        /// The file asked for.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The path cannot be given to libhdf5.
+    #[error("{path:?}: contains a NUL byte", path = .0)]
+    Path(PathBuf),
+    /// libhdf5 refused, with its own words (innermost message of its error stack first).
+    #[error("cannot write {path}: {reason}")]
+    Hdf5 {
+        /// HDF5 path of what was being written.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// Creates a file where nothing may be yet, and has `write` fill its root group.
+///
+/// # Errors
+/// See [`Error`], and those of `write`. After an error there is no file.
+pub fn file<E: From<Error>>(path: &Path, write: impl for<'f> FnOnce(&Node<'f>) -> Result<(), E>) -> Result<(), E> {
+    if let Err(error) = OpenOptions::new().write(true).create_new(true).open(path) {
+        return Err(Error::Create { path: path.to_owned(), error }.into());
+    }
+    let written = fill(path, write);
+    if written.is_err() {
+        // It is ours, and half a file is worth nothing. What went wrong first is the error to tell.
+        std::fs::remove_file(path).ok();
+    }
+    written
+}
+
+fn fill<E: From<Error>>(path: &Path, write: impl for<'f> FnOnce(&Node<'f>) -> Result<(), E>) -> Result<(), E> {
+    let _lock = LOCK.lock();
+    prepare().at("/")?;
+    let file = File::create(path)?;
+    write(file.root())?;
+    Ok(file.close()?)
+}
+
+/// Initialises the library and keeps it from printing errors, which are told by us. Needs its lock.
+fn prepare() -> Result<(), Reason> {
+    // SAFETY: no arguments.
+    check(unsafe { h5::H5open() })?;
+    // SAFETY: no callback.
+    check(unsafe { h5e::H5Eset_auto2(h5e::H5E_DEFAULT, None, ptr::null_mut()) })?;
+    Ok(())
+}
+
+/// Says which object an error of libhdf5 is about.
+trait Context<T> {
+    /// `path` is the HDF5 path of what was being written.
+    fn at(self, path: &str) -> Result<T, Error>;
+}
+
+impl<T> Context<T> for Result<T, Reason> {
+    fn at(self, path: &str) -> Result<T, Error> {
+        self.map_err(|reason| Error::Hdf5 { path: path.to_owned(), reason: reason.0 })
+    }
+}
+
+/// An open group or dataset (or the file: its root group), with its path. It cannot outlive the call that creates the file.
+#[derive(Debug)]
+pub struct Node<'f> {
+    id: Id,
+    path: String,
+    /// Of one file alone, and of the thread that holds the lock.
+    file: PhantomData<*mut &'f ()>,
+}
+
+/// A file that is being written.
+#[derive(Debug)]
+struct File<'f> {
+    root: Node<'f>,
+}
+
+impl<'f> File<'f> {
+    /// Creates the file, or empties the one that is there. Needs the lock of the library.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Error::Path(path.to_owned()))?;
+        let create = || {
+            let creation = timeless(*h5p::H5P_CLS_FILE_CREATE)?;
+            // SAFETY: a C string and open property lists.
+            Id::own(unsafe { h5f::H5Fcreate(name.as_ptr(), h5f::H5F_ACC_TRUNC, creation.raw(), DEFAULT) })
+        };
+        Ok(Self { root: Node { id: create().at("/")?, path: "/".into(), file: PhantomData } })
+    }
+
+    /// The root group.
+    pub fn root(&self) -> &Node<'f> {
+        &self.root
+    }
+
+    /// Flushes and closes: the last moment at which a full disk is noticed.
+    pub fn close(self) -> Result<(), Error> {
+        // SAFETY: the file's identifier is open.
+        check(unsafe { h5f::H5Fflush(self.root.id.raw(), h5f::H5F_scope_t::H5F_SCOPE_GLOBAL) }).at("/")?;
+        let id = self.root.id.release();
+        // SAFETY: the identifier was taken from its owner and is closed once.
+        check(unsafe { h5f::H5Fclose(id) }).at("/")?;
+        Ok(())
+    }
+}
+
+impl<'f> Node<'f> {
+    /// The HDF5 path.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn raw(&self) -> i64 {
+        self.id.raw()
+    }
+
+    fn child_path(&self, name: &str) -> String {
+        format!("{}/{name}", self.path.trim_end_matches('/'))
+    }
+
+    /// Creates a group below.
+    ///
+    /// # Errors
+    /// See [`Error::Hdf5`].
+    pub fn group(&self, name: &str) -> Result<Self, Error> {
+        let path = self.child_path(name);
+        let create = || {
+            let name = c_string(name)?;
+            let creation = timeless(*h5p::H5P_CLS_GROUP_CREATE)?;
+            // SAFETY: a C string and open property lists.
+            Id::own(unsafe { h5g::H5Gcreate2(self.id.raw(), name.as_ptr(), DEFAULT, creation.raw(), DEFAULT) })
+        };
+        let id = create().at(&path)?;
+        Ok(Self { id, path, file: PhantomData })
+    }
+
+    /// Creates a dataset below.
+    ///
+    /// # Errors
+    /// See [`Error::Hdf5`].
+    pub fn dataset(&self, name: &str, element: &Element, storage: &Storage, fill: &Fill) -> Result<Dataset<'f>, Error> {
+        let path = self.child_path(name);
+        let create = || {
+            let datatype = Type::new(element)?;
+            let id = create_dataset(self.id.raw(), Some(&c_string(name)?), &datatype, storage, fill)?;
+            Ok((id, datatype))
+        };
+        let (id, datatype) = create().at(&path)?;
+        Ok(Dataset { node: Node { id, path, file: PhantomData }, datatype, extents: storage.extents.clone() })
+    }
+
+    /// Creates an attribute.
+    ///
+    /// # Errors
+    /// See [`Error::Hdf5`].
+    pub fn attribute(&self, name: &str, value: &Value) -> Result<(), Error> {
+        let create = || create_value(self.raw(), &c_string(name)?, value);
+        create().at(&self.path_of(name))
+    }
+
+    /// Creates an attribute with a reference to another object of the file.
+    ///
+    /// # Errors
+    /// See [`Error::Hdf5`].
+    pub fn reference(&self, name: &str, kind: References, to: &Self) -> Result<(), Error> {
+        self.write_references(name, kind, &[to], false)
+    }
+
+    /// Creates an attribute with a list of references to other objects of the file.
+    ///
+    /// # Errors
+    /// See [`Error::Hdf5`].
+    pub fn references(&self, name: &str, kind: References, to: &[&Self]) -> Result<(), Error> {
+        self.write_references(name, kind, to, true)
+    }
+
+    fn write_references(&self, name: &str, kind: References, to: &[&Self], is_list: bool) -> Result<(), Error> {
+        let to: Vec<i64> = to.iter().map(|node| node.raw()).collect();
+        let create = || create_references(self.raw(), &c_string(name)?, kind, &to, is_list);
+        create().at(&self.path_of(name))
+    }
+
+    fn path_of(&self, attribute: &str) -> String {
+        format!("{}@{attribute}", self.path)
+    }
+}
+
+/// A dataset that is being written.
+#[derive(Debug)]
+pub struct Dataset<'f> {
+    node: Node<'f>,
+    datatype: Type,
+    extents: Vec<u64>,
+}
+
+impl<'f> Dataset<'f> {
+    /// The object, for attributes and references.
+    pub fn node(&self) -> &Node<'f> {
+        &self.node
+    }
+
+    /// Writes elements of a one-dimensional dataset from `start` on.
+    ///
+    /// # Errors
+    /// See [`Error::Hdf5`].
+    pub fn write<T: Plain>(&self, start: u64, values: &[T]) -> Result<(), Error> {
+        self.write_box(&[start], &[values.len() as u64], values)
+    }
+
+    /// Writes a box of elements.
+    ///
+    /// # Errors
+    /// See [`Error::Hdf5`].
+    pub fn write_box<T: Plain>(&self, start: &[u64], count: &[u64], values: &[T]) -> Result<(), Error> {
+        if self.datatype.is_variable() || size_of::<T>() != self.datatype.size() {
+            return Err(Reason::new("the elements are not of the dataset's type")).at(&self.node.path);
+        }
+        // SAFETY: the elements have the size of the datatype in memory and no pointers.
+        unsafe { self.write_elements(start, count, values.len(), values.as_ptr().cast()) }.at(&self.node.path)
+    }
+
+    /// Writes variable-length strings of a one-dimensional dataset from `start` on.
+    ///
+    /// Empty ones are written as null pointers: the file then holds an empty descriptor for them and nothing else, where an
+    /// empty C string takes 16 bytes of heap (16 MB for a million rows). Both read as the empty string.
+    ///
+    /// # Errors
+    /// See [`Error::Hdf5`].
+    pub fn write_texts(&self, start: u64, values: &[&CStr]) -> Result<(), Error> {
+        if !self.datatype.is_variable() {
+            return Err(Reason::new("the dataset holds no variable-length strings")).at(&self.node.path);
+        }
+        let pointer = |value: &&CStr| if value.is_empty() { ptr::null() } else { value.as_ptr() };
+        let pointers: Vec<_> = values.iter().map(pointer).collect();
+        // SAFETY: an element in memory is null or a pointer to a C string; the strings outlive the call.
+        unsafe { self.write_elements(&[start], &[values.len() as u64], pointers.len(), pointers.as_ptr().cast()) }
+            .at(&self.node.path)
+    }
+
+    /// Makes a one-dimensional dataset longer by these elements.
+    ///
+    /// # Errors
+    /// See [`Error::Hdf5`].
+    pub fn append<T: Plain>(&mut self, values: &[T]) -> Result<(), Error> {
+        let [start] = self.extents[..] else {
+            return Err(Reason::new("only one dimension can be appended to")).at(&self.node.path);
+        };
+        let extent = start + values.len() as u64;
+        // SAFETY: one extent for one dimension.
+        check(unsafe { h5d::H5Dset_extent(self.node.id.raw(), &raw const extent) }).at(&self.node.path)?;
+        self.extents = vec![extent];
+        self.write(start, values)
+    }
+
+    /// # Safety
+    /// `values` leads to `length` elements of the datatype in memory.
+    unsafe fn write_elements(
+        &self,
+        start: &[u64],
+        count: &[u64],
+        length: usize,
+        values: *const c_void,
+    ) -> Result<(), Reason> {
+        if crate::catalogue::product(count) != Some(length as u64) {
+            return Err(Reason::new("the box has another number of elements than are given"));
+        }
+        if length == 0 {
+            return Ok(());
+        }
+        let file = hyperslab(&self.extents, start, count)?;
+        let memory = space(count, None)?;
+        // SAFETY: the memory space has `length` elements, for which the caller vouches. A box outside of the extents is
+        // refused by libhdf5.
+        check(unsafe {
+            h5d::H5Dwrite(self.node.id.raw(), self.datatype.memory(), memory.raw(), file.raw(), DEFAULT, values)
+        })?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::h5::element::Number;
+
+    #[test]
+    fn what_goes_wrong_is_told_with_the_path_and_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let _lock = LOCK.lock();
+        prepare().unwrap();
+        let told = |result: Result<(), Error>| result.unwrap_err().to_string();
+
+        let error = File::create(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("Is a directory"), "{error}");
+
+        let file = File::create(&folder.path().join("a.h5")).unwrap();
+        let group = file.root().group("g").unwrap();
+        let number = &i64::ELEMENT;
+        let dataset = group.dataset("d", number, &Storage::contiguous(&[3]), &Fill::of(7i64)).unwrap();
+        dataset.write(0, &[1i64, 2, 3]).unwrap();
+
+        let error = told(dataset.write(1, &[1i64, 2, 3]));
+        assert!(error.starts_with("cannot write /g/d: "), "{error}");
+        let error = told(dataset.write(0, &[1i16]));
+        assert_eq!(error, "cannot write /g/d: the elements are not of the dataset's type");
+        let error = told(dataset.write_box(&[0], &[2], &[1i64]));
+        assert_eq!(error, "cannot write /g/d: the box has another number of elements than are given");
+        let error = told(dataset.write_texts(0, &[c"text"]));
+        assert_eq!(error, "cannot write /g/d: the dataset holds no variable-length strings");
+        let error = told(group.group("d").map(drop));
+        assert!(error.starts_with("cannot write /g/d: ") && error.contains("exists"), "{error}");
+        let error = told(group.group("n\0").map(drop));
+        assert!(error.contains("contains a NUL byte"), "{error}");
+        let fill = Fill::of(7i16);
+        let error = told(group.dataset("e", number, &Storage::contiguous(&[3]), &fill).map(drop));
+        assert_eq!(error, "cannot write /g/e: the fill value is not of the datatype");
+        dataset.node().attribute("twice", &Value::number(1u8)).unwrap();
+        let error = told(dataset.node().attribute("twice", &Value::number(1u8)));
+        assert!(error.starts_with("cannot write /g/d@twice: "), "{error}");
+    }
+}

@@ -1,0 +1,158 @@
+//! Types of elements and values of attributes, of objects that are to be made: plain data, without a handle of libhdf5.
+
+use serde::{Deserialize, Serialize};
+
+/// Values that libhdf5 may read byte for byte.
+///
+/// # Safety
+/// No padding (every byte is initialised), no pointers, the layout of C.
+pub unsafe trait Plain: Copy {}
+
+/// Numbers with a type of their own.
+pub trait Number: Plain {
+    /// The type, little-endian.
+    const ELEMENT: Element;
+}
+
+macro_rules! numbers {
+    ($($number:ty => $element:expr),+ $(,)?) => {$(
+        // SAFETY: a primitive number.
+        unsafe impl Plain for $number {}
+        impl Number for $number {
+            const ELEMENT: Element = $element;
+        }
+    )+};
+}
+
+numbers! {
+    i8 => Element::Signed(1),
+    i16 => Element::Signed(2),
+    i64 => Element::Signed(8),
+    u8 => Element::Unsigned(1),
+    u16 => Element::Unsigned(2),
+    u32 => Element::Unsigned(4),
+    u64 => Element::Unsigned(8),
+    f32 => Element::Float(4),
+    f64 => Element::Float(8),
+}
+
+// SAFETY: an array has the layout of its elements one after the other.
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
+
+/// The bytes of values.
+pub(super) fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
+    // SAFETY: a plain type has no uninitialised bytes.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+/// Character set of a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Charset {
+    /// US-ASCII.
+    Ascii,
+    /// UTF-8.
+    Utf8,
+}
+
+/// Type of an element.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Element {
+    /// A signed integer of 1, 2, 4 or 8 bytes, little-endian.
+    Signed(u8),
+    /// An unsigned integer of 1, 2, 4 or 8 bytes, little-endian.
+    Unsigned(u8),
+    /// A floating-point number of 4 or 8 bytes, little-endian.
+    Float(u8),
+    /// A string of a fixed number of bytes.
+    Text {
+        /// Its characters.
+        charset: Charset,
+        /// Bytes, a NUL at the end included.
+        size: usize,
+        /// It ends with a NUL; else it is padded with NUL where it is shorter.
+        is_terminated: bool,
+    },
+    /// A variable-length UTF-8 string.
+    VariableText,
+    /// Bytes without a meaning to HDF5. Without a tag too: h5py cannot read opaque data that has one.
+    Opaque(usize),
+    /// Names for values of an integer type.
+    Enum {
+        /// The integer type.
+        base: Box<Element>,
+        /// Names and values.
+        members: Vec<(String, i64)>,
+    },
+    /// Fields one behind the other, without padding.
+    Compound(Vec<(String, Element)>),
+}
+
+impl Element {
+    /// A NUL-terminated string with room for `length` bytes before the NUL.
+    pub fn text(charset: Charset, length: usize) -> Self {
+        Self::Text { charset, size: length + 1, is_terminated: true }
+    }
+
+    /// An enumeration.
+    pub fn enumeration<T: Number + Into<i64>>(members: &[(&str, T)]) -> Self {
+        let members = members.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+        Self::Enum { base: Box::new(T::ELEMENT), members }
+    }
+
+    /// A compound.
+    pub fn compound<const N: usize>(fields: [(&str, Self); N]) -> Self {
+        Self::Compound(fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect())
+    }
+}
+
+/// The value of an attribute: elements as in this machine's memory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Value {
+    /// One element.
+    Scalar(Element, Vec<u8>),
+    /// Elements one behind the other.
+    List(Element, Vec<u8>),
+}
+
+impl Value {
+    /// A NUL-terminated ASCII string.
+    pub fn ascii(text: &str) -> Self {
+        Self::text(Charset::Ascii, text)
+    }
+
+    /// A NUL-terminated UTF-8 string.
+    pub fn utf8(text: &str) -> Self {
+        Self::text(Charset::Utf8, text)
+    }
+
+    fn text(charset: Charset, text: &str) -> Self {
+        Self::Scalar(Element::text(charset, text.len()), [text.as_bytes(), b"\0"].concat())
+    }
+
+    /// An ASCII string of exactly its bytes, without a NUL.
+    pub fn padded(text: &str) -> Self {
+        let element = Element::Text { charset: Charset::Ascii, size: text.len(), is_terminated: false };
+        Self::Scalar(element, text.as_bytes().to_vec())
+    }
+
+    /// A list of NUL-terminated UTF-8 strings.
+    pub fn texts(values: &[&str]) -> Self {
+        let length = values.iter().map(|value| value.len()).max().unwrap_or(0);
+        let mut bytes = Vec::new();
+        for value in values {
+            bytes.extend_from_slice(value.as_bytes());
+            bytes.resize(bytes.len() + length + 1 - value.len(), 0);
+        }
+        Self::List(Element::text(Charset::Utf8, length), bytes)
+    }
+
+    /// A number.
+    pub fn number<T: Number>(value: T) -> Self {
+        Self::Scalar(T::ELEMENT, bytes_of(&[value]).to_vec())
+    }
+
+    /// A list of numbers.
+    pub fn numbers<T: Number>(values: &[T]) -> Self {
+        Self::List(T::ELEMENT, bytes_of(values).to_vec())
+    }
+}
