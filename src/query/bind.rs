@@ -8,10 +8,10 @@ use arrow_schema::DataType;
 use bstr::ByteSlice;
 use parking_lot::Mutex;
 
-use super::answer::Answer;
-use super::literal::{self, Point, Width};
-use super::model::{Condition, Error, Literal, Operator, Predicate, Written};
-use super::ranges::{Ranges, TextRange};
+use super::known::answer::Answer;
+use super::predicate::literal::{self, Point, Width};
+use super::predicate::{Condition, Error, Literal, Operator, Predicate, Written};
+use super::ranges::{Ranges, Test, TextRange};
 use crate::indexes::{self, Trust};
 use crate::store::Rows;
 use crate::store::statistics::Learner;
@@ -70,16 +70,6 @@ impl Tree {
             Self::Leaf(leaf) => see(leaf),
         }
     }
-}
-
-#[derive(Debug, PartialEq)]
-pub(super) enum Test {
-    /// The value is missing.
-    Null,
-    /// It is not.
-    Valid,
-    /// It is not, and lies in the ranges, or if `negated` in none of them.
-    Compare { ranges: Ranges, negated: bool },
 }
 
 /// What the values of a column are, as far as comparisons go.

@@ -18,6 +18,17 @@ const FEW: usize = 8;
 /// A byte string and the byte string behind the last that lies in a range; none where nothing is behind it.
 pub(super) type TextRange = (Vec<u8>, Option<Vec<u8>>);
 
+/// A condition on the values of a column.
+#[derive(Debug, PartialEq)]
+pub(super) enum Test {
+    /// The value is missing.
+    Null,
+    /// It is not.
+    Valid,
+    /// It is not, and lies in the ranges, or if `negated` in none of them.
+    Compare { ranges: Ranges, negated: bool },
+}
+
 /// Ranges of values, in order, without overlaps. Those of numbers hold both of their ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Ranges {

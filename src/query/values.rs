@@ -7,8 +7,8 @@ use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
 
 use super::bind::{Kind, askable};
-use super::model::Operator;
-use super::path::encode;
+use super::predicate::Operator;
+use super::predicate::path::encode;
 use crate::source::Interrupt;
 use crate::store::{Rows, ValueSet};
 use crate::table::Table;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::Selected;
 use super::rows::SelectedRows;
-use super::selection::Selected;
 use crate::store::Rows;
 use crate::table::Table;
 

@@ -1,5 +1,9 @@
 //! Predicates before they meet a table.
 
+pub mod expression;
+pub(super) mod literal;
+pub mod path;
+
 use bstr::BString;
 
 /// What a row must satisfy.

@@ -12,7 +12,7 @@ use arrow_buffer::{BooleanBuffer, Buffer};
 use arrow_schema::ArrowError;
 use arrow_schema::DataType;
 
-use super::selection::{Piece, Selected};
+use super::{Piece, Selected};
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::{Error, Hints, RowRange, Rows};

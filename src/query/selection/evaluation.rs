@@ -11,11 +11,12 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{BooleanBuffer, Buffer};
 use arrow_schema::DataType;
 
-use super::answer::{Answer, UsedIndex};
-use super::bind::{Bound, Leaf, Source, Test, Tree};
 use super::matches::{Matches, Values};
-use super::prune::{Pruner, Verdict};
-use super::ranges::{Ranges, of_codes, of_labels};
+use super::prune::Pruner;
+use crate::query::bind::{Bound, Leaf, Source, Tree};
+use crate::query::known::Verdict;
+use crate::query::known::answer::{Answer, UsedIndex};
+use crate::query::ranges::{Ranges, Test, of_codes, of_labels};
 use crate::source::Interrupt;
 use crate::store::pass::Measure;
 use crate::store::statistics::GRAIN;
@@ -24,7 +25,7 @@ use crate::table::IndexForm;
 
 /// Finds the rows of one table that satisfy one predicate, block by block, and counts what that takes.
 #[derive(Debug)]
-pub(super) struct Evaluation {
+pub(in crate::query) struct Evaluation {
     pub path: String,
     pub rows: u64,
     bound: Bound,
@@ -36,7 +37,7 @@ pub(super) struct Evaluation {
 
 /// What was done so far.
 #[derive(Debug, Default)]
-pub(super) struct Done {
+pub(in crate::query) struct Done {
     /// Blocks of which no row can match.
     pub without: AtomicU64,
     /// Blocks of which every row must match.

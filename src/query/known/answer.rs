@@ -14,12 +14,10 @@ use arrow_buffer::{BooleanBuffer, Buffer};
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use super::bind::Test;
-use super::prune::{Ask, Known, Verdict, of_summary};
-use super::ranges::of_labels;
-use super::sorted;
+use super::{Ask, Known, Verdict, of_summary, sorted};
 use crate::indexes::bitmap::{self, Values};
 use crate::indexes::{self, Facts, Trust, bloom, canonical, minmax};
+use crate::query::ranges::{Test, of_labels};
 use crate::source::Interrupt;
 use crate::store::statistics::{GRAIN, Scalar, Summary};
 use crate::store::{Dataset, Error, Rows};
@@ -49,7 +47,7 @@ pub struct UsedIndex {
 
 /// A search index and what it says of one condition.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(in crate::query) struct Answer {
     form: Arc<IndexForm>,
     trust: Trust,
     /// What it can say; nothing where it is not believed, or has nothing to say.
@@ -292,8 +290,8 @@ fn all_bitmaps(shown: &dyn Rows, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
     let is_valid = |at: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(at));
     // NaN has no bitmap, and is not missing.
     let with_nan = values.data_type().is_floating();
-    let (holds, inverted) = match &ask.leaf.test {
-        _ if with_nan && !matches!(ask.leaf.test, Test::Compare { negated: false, .. }) => return Ok(None),
+    let (holds, inverted) = match ask.test {
+        _ if with_nan && !matches!(ask.test, Test::Compare { negated: false, .. }) => return Ok(None),
         Test::Valid => (BooleanBuffer::new_set(values.len()), false),
         Test::Null => (BooleanBuffer::new_set(values.len()), true),
         Test::Compare { ranges, negated } => {
@@ -323,7 +321,7 @@ fn some_bitmaps(form: &IndexForm, values: &dyn Rows, ask: &Ask<'_>) -> Result<Op
 
 /// The canonical bytes of all values that satisfy the condition; `None` where they are not a few known ones.
 fn asked(form: &IndexForm, ask: &Ask<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
-    let Test::Compare { ranges, negated: false } = &ask.leaf.test else { return Ok(None) };
+    let Test::Compare { ranges, negated: false } = ask.test else { return Ok(None) };
     let data_type = form.values.data_type();
     let Some(points) = ranges.points() else { return Ok(None) };
     let of_code = |code: i128| {
@@ -368,7 +366,7 @@ fn bounds(form: &IndexForm, entries: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict
     let Some(array) = array.as_struct_opt() else { return Ok(Verdict::Unknown) };
     let mut all = None;
     for at in 0..array.len() {
-        let said = summary(form, array, at).map_or(Verdict::Unknown, |summary| of_summary(&ask.leaf.test, &summary));
+        let said = summary(form, array, at).map_or(Verdict::Unknown, |summary| of_summary(ask.test, &summary));
         if said == Verdict::Unknown || all.is_some_and(|all| all != said) {
             return Ok(Verdict::Unknown);
         }

@@ -15,7 +15,7 @@
 
 use bstr::BString;
 
-use super::model::{Condition, Error, Literal, Operator, Predicate, Written};
+use super::{Condition, Error, Literal, Operator, Predicate, Written};
 
 /// Deepest nesting: each level takes some of the stack.
 const DEEPEST: usize = 100;

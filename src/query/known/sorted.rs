@@ -2,9 +2,8 @@
 
 use arrow_array::Array;
 
-use super::bind::Test;
-use super::prune::Ask;
-use super::ranges::Ranges;
+use super::Ask;
+use crate::query::ranges::{Ranges, Test};
 use crate::store::arrow::widen;
 use crate::store::{Error, Rows};
 use crate::table::IndexForm;
@@ -19,14 +18,14 @@ const MOST_RANGES: usize = 8;
 const STEP: u64 = 1 << 16;
 
 /// The rows that satisfy a condition, in their order; `None` where the index does not tell, or they are many.
-pub(super) fn rows(
+pub(in crate::query) fn rows(
     form: &IndexForm,
     order: &dyn Rows,
     tails: [u64; 2],
     ask: &Ask<'_>,
 ) -> Result<Option<Vec<u64>>, Error> {
     // The order of codes is none of labels.
-    let (Test::Compare { ranges, negated: false }, None) = (&ask.leaf.test, &form.labels) else { return Ok(None) };
+    let (Test::Compare { ranges, negated: false }, None) = (ask.test, &form.labels) else { return Ok(None) };
     let Some(valued) = form.rows().checked_sub(tails[0]).and_then(|rest| rest.checked_sub(tails[1])) else {
         return Ok(None);
     };

@@ -5,7 +5,7 @@ const MOST_DIGITS: i64 = 30;
 
 /// Where a literal lies among the values of a type.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Point<T> {
+pub(in crate::query) struct Point<T> {
     /// The greatest value less than the literal.
     pub below: Option<T>,
     /// The value equal to it.
@@ -15,7 +15,7 @@ pub(super) struct Point<T> {
 }
 
 /// The place of a decimal number, `inf` or `nan` among the integers; `None` where the text is no number.
-pub(super) fn integer(text: &str) -> Option<Point<i128>> {
+pub(in crate::query) fn integer(text: &str) -> Option<Point<i128>> {
     shifted(text, 0)
 }
 
@@ -71,7 +71,7 @@ fn whole_number(value: i128) -> Point<i128> {
 
 /// Widths of floating-point numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Width {
+pub(in crate::query) enum Width {
     Half,
     Single,
     Double,
@@ -80,7 +80,7 @@ pub(super) enum Width {
 /// The place of a decimal number, `inf` or `nan` among the floating-point numbers of a width, as doubles; `None` where the
 /// text is no number. A decimal is the nearest number of that width, so that what a view shows of a value equals it; one past the
 /// greatest number lies between that and infinity.
-pub(super) fn float(text: &str, width: Width) -> Option<Point<f64>> {
+pub(in crate::query) fn float(text: &str, width: Width) -> Option<Point<f64>> {
     let double: f64 = text.parse().ok()?;
     let value = match width {
         Width::Half => nearest_half(text, double),
@@ -138,7 +138,7 @@ fn nearest_half(text: &str, double: f64) -> f64 {
 }
 
 /// The bytes that hexadecimal digits stand for.
-pub(super) fn hexadecimal(text: &[u8]) -> Option<Vec<u8>> {
+pub(in crate::query) fn hexadecimal(text: &[u8]) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         text.iter().map(|byte| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();
     let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;

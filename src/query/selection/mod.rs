@@ -5,6 +5,12 @@
 //! lies. Which rows of a block they are, for blocks of which some match and some do not, is kept as bits under the memory
 //! budget; where the budget needs them back, they are found again when somebody asks.
 
+mod evaluation;
+mod matches;
+mod prune;
+mod rows;
+mod table;
+
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,16 +18,19 @@ use std::time::{Duration, Instant};
 
 use arrow_buffer::{BooleanBuffer, Buffer};
 
-use super::answer::UsedIndex;
 use super::bind::Bound;
-use super::evaluation::Evaluation;
-use super::matches::Matches;
+use super::known::answer::UsedIndex;
 use crate::indexes::Trust;
 use crate::source::Interrupt;
 use crate::store::pass::{self, Keeper, Pass, Progress};
 use crate::store::statistics::GRAIN;
 use crate::store::{Error, RowRange, Rows, Store};
 use crate::table::IndexForm;
+use evaluation::Evaluation;
+use matches::Matches;
+
+pub use rows::SelectedRows;
+pub use table::{filtered, selectable};
 
 /// Blocks of the longest table that is looked through: 2^42 rows.
 const MOST_BLOCKS: u64 = 1 << 26;

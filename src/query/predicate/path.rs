@@ -2,7 +2,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::model::{Condition, Error, Literal, Operator, Predicate};
+use super::{Condition, Error, Literal, Operator, Predicate};
 
 /// The alternatives of one segment.
 ///

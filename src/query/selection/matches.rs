@@ -11,7 +11,7 @@ const FEW: usize = 16;
 
 /// Which rows of a block match.
 #[derive(Debug)]
-pub(super) struct Matches {
+pub(in crate::query) struct Matches {
     pub bits: BooleanBuffer,
     /// Values of theirs that were compared, where they are few: bringing them back would take decoding the block again.
     pub values: Vec<Values>,
@@ -31,7 +31,7 @@ impl Matches {
 
 /// The bytes as stored of some rows of one column.
 #[derive(Debug)]
-pub(super) struct Values {
+pub(in crate::query) struct Values {
     /// Position of the column in the predicate.
     pub column: usize,
     /// The rows of the block.

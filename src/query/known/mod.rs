@@ -1,0 +1,84 @@
+//! What is known of a stretch of rows without decoding it.
+//!
+//! Own statistics tell it, and search indexes of the file that are believed ([`answer`]).
+
+pub(super) mod answer;
+mod sorted;
+
+use std::ops::Range;
+
+use arrow_buffer::BooleanBuffer;
+
+use super::ranges::{Lie, Test};
+use crate::source::Interrupt;
+use crate::store::statistics::{Statistics, Summary};
+
+/// What is known of some rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// None of them matches.
+    Nothing,
+    /// All of them match.
+    Everything,
+    /// They must be looked at.
+    Unknown,
+}
+
+/// What is asked of some rows.
+pub(super) struct Ask<'a> {
+    /// The condition.
+    pub test: &'a Test,
+    pub rows: &'a Range<u64>,
+    pub interrupt: &'a Interrupt,
+}
+
+/// What knows something of a column's rows without decoding them; it is believed. What fails knows nothing.
+pub(super) trait Known: Send + Sync {
+    /// Whether the rows satisfy the condition.
+    fn verdict(&self, ask: &Ask<'_>) -> Verdict;
+
+    /// Which of them satisfy it.
+    fn bits(&self, ask: &Ask<'_>) -> Option<BooleanBuffer> {
+        let _ = ask;
+        None
+    }
+
+    /// How many rows satisfy it of each block from the first row on, of as many blocks as are told together, the last of which may
+    /// be cut short by the last row. None where that takes knowing which.
+    fn counts(&self, ask: &Ask<'_>) -> Vec<u32> {
+        let _ = ask;
+        Vec::new()
+    }
+}
+
+impl Known for Statistics {
+    fn verdict(&self, ask: &Ask<'_>) -> Verdict {
+        self.over(ask.rows.clone()).map_or(Verdict::Unknown, |summary| of_summary(ask.test, &summary))
+    }
+}
+
+/// Least and greatest values say where all values lie; NaN lies in no range, and a missing value satisfies no comparison.
+pub(super) fn of_summary(test: &Test, summary: &Summary) -> Verdict {
+    let all_missing = summary.nulls == summary.rows;
+    let none_missing = summary.nulls == 0;
+    let (nothing, everything) = match test {
+        Test::Null => (none_missing, all_missing),
+        Test::Valid => (all_missing, none_missing),
+        Test::Compare { ranges, negated } => {
+            let lie = match (&summary.min, &summary.max) {
+                _ if summary.values() == 0 => None,
+                (Some(least), Some(greatest)) => Some(ranges.lie(least, greatest)),
+                _ => Some(Lie::Unknown),
+            };
+            let within = lie.is_none_or(|lie| lie == Lie::Inside) && summary.nans == 0;
+            let outside = lie.is_none_or(|lie| lie == Lie::Outside);
+            let (never, always) = if *negated { (within, outside) } else { (outside, within) };
+            (never || all_missing, always && none_missing)
+        }
+    };
+    match (nothing, everything) {
+        (true, _) => Verdict::Nothing,
+        (false, true) => Verdict::Everything,
+        (false, false) => Verdict::Unknown,
+    }
+}

@@ -1,0 +1,78 @@
+//! What all that is known of columns says of a predicate.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_buffer::BooleanBuffer;
+
+use crate::query::bind::{Bound, Leaf, Source, Tree};
+use crate::query::known::{Ask, Known, Verdict};
+use crate::source::Interrupt;
+use crate::store::statistics::Statistics;
+
+/// What is known of the columns of a predicate, as of one moment.
+pub(in crate::query) struct Pruner {
+    by_column: Vec<Option<Arc<Statistics>>>,
+    interrupt: Interrupt,
+}
+
+impl Pruner {
+    pub fn new(bound: &Bound, interrupt: &Interrupt) -> Self {
+        let of_column = |source: &Source| source.learner.as_ref().and_then(|learner| learner.known());
+        Self { by_column: bound.columns.iter().map(of_column).collect(), interrupt: interrupt.clone() }
+    }
+
+    /// What knows of a condition, what costs least first.
+    fn known<'a>(&'a self, leaf: &'a Leaf) -> impl Iterator<Item = &'a dyn Known> {
+        let statistics = self.by_column.get(leaf.column).and_then(Option::as_deref);
+        let answers = leaf.answers.iter().map(|answer| answer as &dyn Known);
+        statistics.map(|statistics| statistics as &dyn Known).into_iter().chain(answers)
+    }
+
+    /// Which rows satisfy a condition, where that is known.
+    pub fn bits(&self, leaf: &Leaf, rows: &Range<u64>) -> Option<BooleanBuffer> {
+        let ask = Ask { test: &leaf.test, rows, interrupt: &self.interrupt };
+        self.known(leaf).find_map(|known| known.bits(&ask))
+    }
+
+    /// How many rows of each of the first blocks satisfy a predicate, where that is known without knowing which.
+    pub fn counts(&self, tree: &Tree, rows: &Range<u64>) -> Vec<u32> {
+        let leaf = match tree {
+            Tree::Leaf(leaf) => leaf,
+            Tree::All(parts) | Tree::Any(parts) => match &parts[..] {
+                [only] => return self.counts(only, rows),
+                _ => return Vec::new(),
+            },
+        };
+        let ask = Ask { test: &leaf.test, rows, interrupt: &self.interrupt };
+        self.known(leaf).map(|known| known.counts(&ask)).find(|counts| !counts.is_empty()).unwrap_or_default()
+    }
+
+    /// Whether the rows satisfy a part of the predicate.
+    pub fn verdict(&self, tree: &Tree, rows: &Range<u64>) -> Verdict {
+        match tree {
+            Tree::Leaf(leaf) => self.of_leaf(leaf, rows),
+            Tree::All(parts) => self.joined(parts, rows, Verdict::Nothing, Verdict::Everything),
+            Tree::Any(parts) => self.joined(parts, rows, Verdict::Everything, Verdict::Nothing),
+        }
+    }
+
+    /// `strong` as soon as one part says so; `weak` where all do.
+    fn joined(&self, parts: &[Tree], rows: &Range<u64>, strong: Verdict, weak: Verdict) -> Verdict {
+        let mut verdict = weak;
+        for part in parts {
+            match self.verdict(part, rows) {
+                said if said == strong => return strong,
+                said if said == weak => {}
+                _ => verdict = Verdict::Unknown,
+            }
+        }
+        verdict
+    }
+
+    fn of_leaf(&self, leaf: &Leaf, rows: &Range<u64>) -> Verdict {
+        let ask = Ask { test: &leaf.test, rows, interrupt: &self.interrupt };
+        let said = self.known(leaf).map(|known| known.verdict(&ask)).find(|said| *said != Verdict::Unknown);
+        said.unwrap_or(Verdict::Unknown)
+    }
+}
