@@ -10,7 +10,7 @@ mod table;
 
 use std::path::Path;
 
-use super::NAME;
+use super::names::DIALECT;
 use crate::h5::create::{self, Error, Fill, Node, Storage};
 use crate::h5::element::{Number, Value};
 
@@ -56,7 +56,7 @@ pub fn write(path: &Path, rows: u64) -> Result<(), SampleError> {
 
 /// What the sample is, in a few words.
 pub fn describe(rows: u64) -> String {
-    format!("a {NAME} table of {rows} rows, arrays, search indexes")
+    format!("a {DIALECT} table of {rows} rows, arrays, search indexes")
 }
 
 /// A two-dimensional array that is no column.
