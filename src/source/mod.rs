@@ -82,14 +82,15 @@ impl Source {
         if !stat::stat_now(path).map_err(io)?.is_file() {
             return Err(Error::NotAFile(path.to_owned()));
         }
+        let era = stat::Era::now();
         let file = File::open(path).map_err(io)?;
         let metadata = file.metadata().map_err(io)?;
         if !metadata.is_file() {
             return Err(Error::NotAFile(path.to_owned()));
         }
         let opened = Identity::of(&metadata);
-        // An open follows the path as well. The request that opens a source finds it current, whatever it saw before.
-        stat::note(path, Ok(metadata));
+        // An open follows the path as well. The request that opens a source must find it current.
+        stat::note(path, era, Ok(metadata));
         let settled = opened.is_settled_at(SystemTime::now());
         Ok(Self {
             path: path.to_owned(),

@@ -18,13 +18,14 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// A memo serves this long. Inotify reports a change 100 ms after it at the earliest, and the kernel's caches are
-/// dropped then. The answer of a request that is still under way would be cached after that, so it must know of the
-/// change.
+/// A memo serves this long: a request that waited for a worker or for slow work looks again.
 const FRESH: Duration = Duration::from_millis(50);
 
 /// Calls of `stat` so far, in the whole process.
 static CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// How often all memos were made to expire.
+static EXPIRED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     /// The memo of the request that this thread works for.
@@ -35,11 +36,29 @@ thread_local! {
 #[derive(Clone, Debug, Default)]
 pub struct StatMemo(Arc<Mutex<BTreeMap<PathBuf, Answer>>>);
 
-/// What `stat` said of a path, and when.
+/// What `stat` said of a path.
 #[derive(Debug)]
 struct Answer {
     metadata: Result<Metadata, i32>,
+    era: Era,
+    /// When the answer came: over a network it may take longer than it is fresh.
     at: Instant,
+}
+
+/// The time between two expiries. An answer belongs to that in which its question was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Era(u64);
+
+impl Era {
+    pub fn now() -> Self {
+        Self(EXPIRED.load(Ordering::Acquire))
+    }
+}
+
+impl Answer {
+    fn is_fresh(&self) -> bool {
+        self.era == Era::now() && self.at.elapsed() < FRESH
+    }
 }
 
 /// Puts back the memo that was current before.
@@ -63,14 +82,20 @@ impl StatMemo {
         CURRENT.with_borrow(Clone::clone).unwrap_or_default()
     }
 
+    /// Lets every request look again, also those under way. Called when a source has changed, before the kernel's caches
+    /// are dropped: what is answered after that stays in them.
+    pub fn expire_all() {
+        EXPIRED.fetch_add(1, Ordering::AcqRel);
+    }
+
     fn get(&self, path: &Path) -> Option<io::Result<Metadata>> {
         let answers = self.0.lock();
-        let answer = answers.get(path).filter(|answer| answer.at.elapsed() < FRESH)?;
+        let answer = answers.get(path).filter(|answer| answer.is_fresh())?;
         Some(answer.metadata.clone().map_err(io::Error::from_raw_os_error))
     }
 }
 
-/// The metadata of what has this path, links followed: as this request has seen it, where it has.
+/// The metadata of the file or folder with this path, links followed; as this request has seen it, if it has.
 ///
 /// # Errors
 /// Those of `stat(2)`.
@@ -79,22 +104,23 @@ pub fn stat(path: &Path) -> io::Result<Metadata> {
     known.unwrap_or_else(|| stat_now(path))
 }
 
-/// As [`stat`], asked anew whatever this request has seen.
+/// As [`stat`], but always asked anew.
 ///
 /// # Errors
 /// Those of `stat(2)`.
 pub(super) fn stat_now(path: &Path) -> io::Result<Metadata> {
     CALLS.fetch_add(1, Ordering::Relaxed);
+    let era = Era::now();
     let answer = fs::metadata(path);
-    note(path, answer.as_ref().cloned().map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL)));
+    note(path, era, answer.as_ref().cloned().map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL)));
     answer
 }
 
 /// Remembers for this request what a path leads to.
-pub(super) fn note(path: &Path, metadata: Result<Metadata, i32>) {
+pub(super) fn note(path: &Path, era: Era, metadata: Result<Metadata, i32>) {
     CURRENT.with_borrow(|memo| {
         if let Some(StatMemo(answers)) = memo {
-            answers.lock().insert(path.to_owned(), Answer { metadata, at: Instant::now() });
+            answers.lock().insert(path.to_owned(), Answer { metadata, era, at: Instant::now() });
         }
     });
 }
@@ -127,14 +153,14 @@ mod tests {
         // A slow machine may forget in between.
         let attempt = || {
             let memo = StatMemo::default();
-            let begun = Instant::now();
+            let begun = (Era::now(), Instant::now());
             let seen = memo.scope(|| {
                 let before = (grown(&path), length(&path));
                 let after = (grown(&path), length(&path));
                 let on_another = thread::scope(|scope| scope.spawn(|| memo.scope(|| length(&path))).join().unwrap());
                 (before, after, on_another)
             });
-            (begun.elapsed() < FRESH).then_some(seen)
+            (begun.0 == Era::now() && begun.1.elapsed() < FRESH).then_some(seen)
         };
         let (before, after, on_another) = (0..100).find_map(|_| attempt()).unwrap();
         assert_eq!(before.0, before.1);
@@ -157,19 +183,30 @@ mod tests {
     }
 
     #[test]
+    fn a_reported_change_lets_requests_under_way_look_again() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        StatMemo::default().scope(|| {
+            assert_eq!(length(file.path()), 0);
+            let now = grown(file.path());
+            StatMemo::expire_all();
+            assert_eq!(length(file.path()), now);
+        });
+    }
+
+    #[test]
     fn what_is_not_there_is_remembered_with_its_reason() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let seen = (0..100).find_map(|_| {
             fs::remove_file(&path).ok();
-            let begun = Instant::now();
+            let begun = (Era::now(), Instant::now());
             let seen = StatMemo::default().scope(|| {
                 let before = stat(&path).map_err(|error| error.raw_os_error());
                 grown(&path);
                 let after = stat(&path).map_err(|error| error.raw_os_error());
                 (before.unwrap_err(), after.err().flatten())
             });
-            (begun.elapsed() < FRESH).then_some(seen)
+            (begun.0 == Era::now() && begun.1.elapsed() < FRESH).then_some(seen)
         });
         assert_eq!(seen, Some((Some(libc::ENOENT), Some(libc::ENOENT))));
     }

@@ -107,6 +107,7 @@ impl Invalidator {
 
     fn drop_names(&self, choose: impl Fn(&NodeRef) -> bool) {
         let Some(notifier) = self.0.session.notifier.get() else { return };
+        StatMemo::expire_all();
         // The same few files are behind all names.
         let names = StatMemo::default().scope(|| self.0.service.inodes().names(choose));
         let folders: BTreeSet<u64> = names.iter().map(|name| name.parent).chain([ROOT]).collect();
