@@ -26,8 +26,6 @@ mod zstd;
 
 use crate::catalogue::Filter;
 
-pub use prefix::Prefix;
-
 /// Most bytes a compressor may have added to what it was given: filters that grow data beyond this do not exist, and
 /// without a bound a stored size would be believed on the file's word alone.
 const SLACK: usize = 64 << 10;
@@ -77,6 +75,17 @@ pub fn unavailable(filters: &[Filter], by_library: bool) -> Option<String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pipeline {
     codecs: Vec<Codec>,
+}
+
+/// What came of decoding the beginning of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefix {
+    /// The bytes asked for.
+    Done,
+    /// More stored bytes are needed, if there are more.
+    MoreInput,
+    /// The chunk is damaged, or has to be decoded whole.
+    Unavailable,
 }
 
 /// Bytes of scratch space that decoding a chunk takes, in two buffers.

@@ -8,21 +8,10 @@ use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress, inflate_flags};
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
-use super::{Codec, Pipeline, lz4};
+use super::{Codec, Pipeline, Prefix, lz4};
 
 /// Memory for what a Zstandard stream may refer back to, as a power of two: 8 MiB, which all levels below 20 keep to.
 const WINDOW: u32 = 23;
-
-/// What came of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prefix {
-    /// The bytes asked for.
-    Done,
-    /// More stored bytes are needed, if there are more.
-    MoreInput,
-    /// The chunk is damaged, or has to be decoded whole.
-    Unavailable,
-}
 
 impl Pipeline {
     /// Whether chunks with this mask have a beginning that can be decoded alone.

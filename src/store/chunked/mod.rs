@@ -10,7 +10,7 @@ mod threads;
 pub(super) mod worker;
 
 use std::ops::Range;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::catalogue::{ChunkMap, Datatype, ObjectId};
@@ -362,6 +362,25 @@ impl Chunks {
 
     pub fn key(&self, chunk: u64) -> ChunkKey {
         ChunkKey { file: self.file.serial(), object: self.id, chunk }
+    }
+
+    /// Reads and decodes a chunk.
+    fn make(&self, index: u64, found: StoredChunk, interrupt: &Interrupt) -> Result<Block, Error> {
+        let limit = self.file.store().max_chunk();
+        let bytes = self.grid.chunk_bytes();
+        if bytes > limit {
+            let (path, what) = (self.path.clone(), "a chunk".into());
+            return Err(Error::TooLarge { path, what, bytes, limit, option: "--max-chunk" });
+        }
+        match found {
+            StoredChunk::Worker => worker::read_chunk(self, index, interrupt),
+            StoredChunk::Missing => Err(self.outside()),
+            StoredChunk::Plain(chunk) | StoredChunk::Filtered(chunk, _) => {
+                let sizes = self.sizes(&chunk, found)?;
+                self.begun.store(0, Ordering::Relaxed);
+                self.decode_block(&chunk, found, self.file.store().budget().lease(sizes, interrupt)?)
+            }
+        }
     }
 
     /// What the worker could not do for this dataset.

@@ -1,9 +1,8 @@
 //! Chunks as they are stored: where each lies, and how its bytes are read and decoded.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use super::{Chunks, worker};
+use super::Chunks;
 use crate::catalogue::{Chunk, ChunkMap, PACKED_CHUNK};
 use crate::codec::{Missing, Pipeline, Scratch};
 use crate::h5;
@@ -44,25 +43,6 @@ pub(in crate::store) enum StoredChunk {
 }
 
 impl Chunks {
-    /// Reads and decodes a chunk.
-    pub(super) fn make(&self, index: u64, found: StoredChunk, interrupt: &Interrupt) -> Result<Block, Error> {
-        let limit = self.file.store().max_chunk();
-        let bytes = self.grid.chunk_bytes();
-        if bytes > limit {
-            let (path, what) = (self.path.clone(), "a chunk".into());
-            return Err(Error::TooLarge { path, what, bytes, limit, option: "--max-chunk" });
-        }
-        match found {
-            StoredChunk::Worker => worker::read_chunk(self, index, interrupt),
-            StoredChunk::Missing => Err(self.outside()),
-            StoredChunk::Plain(chunk) | StoredChunk::Filtered(chunk, _) => {
-                let sizes = self.sizes(&chunk, found)?;
-                self.begun.store(0, Ordering::Relaxed);
-                self.decode_block(&chunk, found, self.file.store().budget().lease(sizes, interrupt)?)
-            }
-        }
-    }
-
     /// Decodes a chunk in buffers of the lengths that [`Chunks::sizes`] says.
     pub(super) fn decode_block(&self, chunk: &Chunk, found: StoredChunk, leased: Leased<4>) -> Result<Block, Error> {
         let (lease, [mut bytes, mut stored, mut first, mut second]) = leased;
