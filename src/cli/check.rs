@@ -1,4 +1,4 @@
-//! `hepfs check SOURCE[:path]`: every rule of HEP001 that can be held against a file.
+//! `hepfs check SOURCE[:path]`: every rule that the dialects of its tables can hold against a file.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -13,10 +13,10 @@ use super::{Error, tables};
 use crate::fs::tree::printable;
 use crate::source::Interrupt;
 
-/// Say which rules of HEP001 a file breaks, and whether its search indexes are right
+/// Say which rules the tables of a file break, and whether their search indexes are right
 ///
-/// Looks at every table, and holds every search index against its column in full. Exit code: 0 where nothing is wrong, 1 where a
-/// rule is broken, 2 where something could not be looked at.
+/// Looks at every table, and holds every search index against its column in full. Exit code: 0 where nothing is wrong,
+/// 1 where a rule is broken, 2 where something could not be looked at.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// One JSON object: tables, findings, search_indexes, failures
@@ -46,14 +46,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         let findings: Vec<_> = findings
             .iter()
             .map(|(source, finding)| {
-                json!({ "source": source.display().to_string(), "path": finding.path, "rule": finding.rule, "found": finding.found })
+                json!({
+                    "source": source.display().to_string(),
+                    "path": finding.path,
+                    "rule": finding.rule,
+                    "found": finding.found,
+                })
             })
             .collect();
+        let failed: Vec<_> = failures.iter().map(|(path, reason)| json!({ "path": path, "reason": reason })).collect();
         let report = json!({
             "tables": found.tables.iter().map(|table| &table.path).collect::<Vec<_>>(),
             "findings": findings,
             "search_indexes": verified,
-            "failures": failures.iter().map(|(path, reason)| json!({ "path": path, "reason": reason })).collect::<Vec<_>>(),
+            "failures": failed,
         });
         writeln!(out, "{report}")
     } else {

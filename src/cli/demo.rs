@@ -19,7 +19,7 @@ const TOUR: [(&str, &str); 8] = [
         "awk '{ if ($1 > max) max = $1 } END { print max, \"MeV\" }' mnt/run_042/columns/energy.txt",
     ),
     ("sort and uniq count the labels", "sort mnt/run_042/columns/label.txt | uniq -c"),
-    ("Bytes as stored, for whoever wants them: 8 a row", "tail -c 16 mnt/run_042/columns/event_id.raw | od -A d -t u8"),
+    ("Bytes as stored: 8 a row", "tail -c 16 mnt/run_042/columns/event_id.raw | od -A d -t u8"),
     ("Units and descriptions come with the column", "grep -A 3 '\"units\": \"MeV\"' mnt/run_042/metadata.json"),
     ("What was decoded for all this", "grep -E 'chunks_decoded|bytes_read' mnt/.hepfs/stats"),
 ];
@@ -27,8 +27,8 @@ const TOUR: [(&str, &str); 8] = [
 /// Write a sample file, mount it and show what is there
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Where to write sample.h5 and to mount it on mnt; it must not exist [default: a folder for temporary files, removed
-    /// at the end]
+    /// Where to write sample.h5 and to mount it on mnt; it must not exist [default: a folder for temporary files,
+    /// removed at the end]
     #[arg(value_name = "FOLDER")]
     folder: Option<PathBuf>,
 
@@ -106,7 +106,7 @@ impl Drop for Folder {
     }
 }
 
-/// The mount, ended whatever happens.
+/// The mount; unmounts when it goes out of scope.
 struct Mounted {
     mountpoint: PathBuf,
     ended: bool,

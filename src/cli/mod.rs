@@ -64,7 +64,7 @@ pub enum Error {
     /// It cannot be mounted or unmounted.
     #[error(transparent)]
     Mount(#[from] MountError),
-    /// A name in the tree that is asked for cannot be had.
+    /// A name in the tree cannot be looked up.
     #[error("{path}: {error}")]
     Tree {
         /// The name as asked for.
@@ -105,7 +105,7 @@ impl Error {
         move |error| Error::Io { what, error }
     }
 
-    /// Whoever read our output went away, as `head` does: no error.
+    /// The reader of our output went away, as `head` does: no error.
     fn is_broken_pipe(&self) -> bool {
         matches!(self, Error::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe)
     }

@@ -24,8 +24,8 @@ const READY: &str = "ready";
 
 /// Show HDF5 files as directories
 ///
-/// One file shows its root group in MOUNTPOINT; several files, or a folder, show one directory each. Nothing is converted
-/// or copied, and nothing is ever written to the files.
+/// One file shows its root group in MOUNTPOINT; several files, or a folder, show one directory each. Nothing is
+/// converted or copied, and nothing is ever written to the files.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hepfs mount run.h5 mnt && head mnt/*/columns/*.csv; hepfs umount mnt")]
 pub(super) struct Arguments {
@@ -124,7 +124,7 @@ impl Served {
     pub fn serve(self) -> Result<ExitCode, Error> {
         let ended = self.mount.serve_until(&self.stop)?;
         self.context.verifier.stop();
-        // The process may end while somebody still holds an opening.
+        // The process may end while openings are still held.
         self.context.save();
         tracing::info!("unmounted: {ended:?}");
         Ok(ExitCode::SUCCESS)
@@ -216,10 +216,10 @@ fn run_in_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Err
     let started = log.map_or(Ok(()), |file| logging::to_file(&file, verbose)).and_then(|()| Served::start(arguments));
     let word = match &started {
         Ok(_) => READY.to_owned(),
-        // One line, whatever names are in it.
+        // One line, even where a name has several.
         Err(error) => tree::printable(&error.to_string()),
     };
-    // Whoever started us may be gone; the mount stands all the same.
+    // The process that started us may be gone; the mount stands all the same.
     let _ = writeln!(std::io::stdout(), "{word}");
     let _ = std::env::set_current_dir("/");
     started?.serve()

@@ -30,8 +30,8 @@ pub(super) struct Reading {
     #[arg(long, value_name = "FOLDER")]
     pub plugins: Option<PathBuf>,
 
-    /// Who makes values of what is stored: hepfs on all cores, or the HDF5 library alone, which is slower: a second opinion where
-    /// you doubt the first
+    /// Who makes values of what is stored: hepfs on all cores, or the HDF5 library alone, which is slower: a second
+    /// opinion where you doubt the first
     #[arg(long, value_name = "own|libhdf5", value_enum, default_value_t = Decode::Own)]
     pub decode: Decode,
 
@@ -44,8 +44,8 @@ pub(super) struct Reading {
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub deadline: u64,
 
-    /// Folder where what takes a pass over values (sizes of text, statistics) and what the HDF5 library says of files is
-    /// kept for later mounts, or `none`; deleting it loses nothing [default: ~/.cache/hepfs]
+    /// Folder where what takes a pass over values (sizes of text, statistics) and what the HDF5 library says of files
+    /// is kept for later mounts, or `none`; deleting it loses nothing [default: ~/.cache/hepfs]
     #[arg(long, value_name = "FOLDER|none", help_heading = "Keeping")]
     pub cache_folder: Option<PathBuf>,
 
@@ -53,8 +53,8 @@ pub(super) struct Reading {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G", help_heading = "Keeping")]
     pub cache_folder_size: u64,
 
-    /// What a missing value is in CSV; a value that reads the same is quoted [default: nothing between separators, and `""`
-    /// in files of one column]
+    /// What a missing value is in CSV; a value that reads the same is quoted [default: nothing between separators, and
+    /// `""` in files of one column]
     #[arg(
         long,
         value_name = "TEXT",
@@ -73,14 +73,21 @@ pub(super) struct Reading {
     #[arg(long, help_heading = "CSV")]
     pub no_header: bool,
 
-    /// Whether Parquet files tell the least and largest values and the missing ones of row groups, as far as they are known
-    /// when a file is first opened. `off` gives a file the same bytes on every machine, so that several can share one
+    /// Whether Parquet files tell the least and largest values and the missing ones of row groups, as far as they are
+    /// known when a file is first opened. `off` gives a file the same bytes on every machine, so that several can share
+    /// one
     #[arg(long, value_name = "on|off", value_enum, default_value_t = Switch::On, help_heading = "Parquet")]
     pub parquet_stats: Switch,
 
-    /// Which search indexes of the file selections use: those that were verified against their column, none, or all that are
-    /// not known to be wrong. A file can lie in them: with `trust` rows may be missing from an answer
-    #[arg(long, value_name = "verify|ignore|trust", value_enum, default_value_t = Indexes::Verify, help_heading = "Selections")]
+    /// Which search indexes of the file selections use: those that were verified against their column, none, or all
+    /// that are not known to be wrong. A file can lie in them: with `trust` rows may be missing from an answer
+    #[arg(
+        long,
+        value_name = "verify|ignore|trust",
+        value_enum,
+        default_value_t = Indexes::Verify,
+        help_heading = "Selections"
+    )]
     pub indexes: Indexes,
 }
 

@@ -33,15 +33,15 @@ const DEEPEST: usize = 64;
 
 /// Do ahead what takes a pass over values, and keep it
 ///
-/// The exact size of a text file takes a pass over its values, which the first `open` in a mount waits for; so do Parquet and
-/// Arrow files with texts, lists or missing values. This does those passes now, learns the least and greatest value of every
-/// stretch of a column (Parquet files tell them, and readers skip what they need not read), and keeps it all in the cache
-/// folder (--cache-folder), where mounts find it until the HDF5 file changes. Files whose sizes are arithmetic (.npy, .raw
-/// of numbers, ...) need nothing.
+/// The exact size of a text file takes a pass over its values, which the first `open` in a mount waits for; so do
+/// Parquet and Arrow files with texts, lists or missing values. This does those passes now, learns the least and
+/// greatest value of every stretch of a column (Parquet files tell them, and readers skip what they need not read), and
+/// keeps it all in the cache folder (--cache-folder), where mounts find it until the HDF5 file changes. Files whose
+/// sizes are arithmetic (.npy, .raw of numbers, ...) need nothing.
 ///
-/// Prints a line for each file or column: its size, the time it took, and `kept`, `was kept`, or what went wrong; then the
-/// rest is done all the same, and the exit code is 1. Ctrl-C ends it at once; what was finished stays kept. Without --csv or
-/// --stats it does everything.
+/// Prints a line for each file or column: its size, the time it took, and `kept`, `was kept`, or what went wrong; then
+/// the rest is done all the same, and the exit code is 1. Ctrl-C ends it at once; what was finished stays kept. Without
+/// --csv or --stats it does everything.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs prepare run.h5                   everything in it\n  \
     hepfs prepare --csv run.h5:run_042     table.csv and columns/*.csv of one table\n  \
@@ -110,7 +110,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         wanted && !task.is_free(&interrupt)
     });
     if arguments.stats || !arguments.csv {
-        // Last: whoever goes through a column for another reason learns them in passing.
+        // Last: every other pass over a column learns them in passing.
         tasks.extend(statistics);
     }
     watched.expect(tasks.iter().map(|task| task.work.progress().1).sum());

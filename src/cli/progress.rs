@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How often a line tells of progress where there is no terminal.
 const LINES: Duration = Duration::from_secs(10);
 
-/// Looks after a signal before the program ends however it stands: whoever reads its output may have stopped reading.
+/// Looks after a signal until the program ends regardless: the reader of its output may have stopped reading.
 const MOST_LOOKS: u32 = 10;
 
 /// The bar and the signals, on a thread of their own.

@@ -25,13 +25,14 @@ const PIECE: usize = 1 << 20;
 
 /// Write the rows of a table that satisfy an expression, without mounting
 ///
-/// Conditions are = != < <= > >=, between, in, like 'abc%' and is null, joined by and, or, not and parentheses. Texts stand in
-/// quotes; names of columns that are no words stand in backquotes. A missing value satisfies `is null` alone, as in SQL; labels
-/// and names of enumerations are texts.
+/// Conditions are = != < <= > >=, between, in, like 'abc%' and is null, joined by and, or, not and parentheses. Texts
+/// stand in quotes; names of columns that are no words stand in backquotes. A missing value satisfies `is null` alone,
+/// as in SQL; labels and names of enumerations are texts.
 ///
-/// Stretches of 65,536 rows in which no row can match are skipped where the least and largest values are known: `hepfs prepare
-/// --stats` learns them, and so does a query that reads a column in full. Search indexes of the file help as well, once `hepfs
-/// index verify` has found them right. `-v` says what helped. The exit code is 130 where Ctrl-C ended it.
+/// Stretches of 65,536 rows in which no row can match are skipped where the least and largest values are known: `hepfs
+/// prepare --stats` learns them, and so does a query that reads a column in full. Search indexes of the file help as
+/// well, once `hepfs index verify` has found them right. `-v` says what helped. The exit code is 130 where Ctrl-C ended
+/// it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs query run.h5:run_042 'energy > 5 and label = \"electron\"'\n  \
     hepfs query run.h5:run_042 'ts between 100 and 200' --columns ts,energy --format parquet > part.parquet")]
@@ -118,7 +119,8 @@ fn explained(expression: &str, error: &query::Error) -> String {
 /// Says with `-v` what was done to find the rows.
 fn explain(explained: &Explained) {
     tracing::info!(
-        "{} blocks of 65,536 rows: {} without a match, {} that match whole, {} told by search indexes, {} decoded ({} bytes)",
+        "{} blocks of 65,536 rows: {} without a match, {} that match whole, {} told by search indexes, \
+         {} decoded ({} bytes)",
         explained.blocks,
         explained.blocks_without,
         explained.blocks_within,

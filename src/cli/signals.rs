@@ -11,7 +11,7 @@ pub(super) const INTERRUPTED: u8 = 130;
 /// A flag that is raised when a signal says to end; a second one ends the program.
 ///
 /// # Errors
-/// Where the system lets nobody catch them.
+/// Where the system does not let them be caught.
 pub(super) fn caught() -> Result<Arc<AtomicBool>, Error> {
     let signalled = Arc::new(AtomicBool::new(false));
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {

@@ -19,7 +19,7 @@ pub(super) struct Below {
     pub tables: Vec<Arc<Table>>,
     /// Directories that cannot be listed, with the reason.
     pub failures: Vec<(String, String)>,
-    /// The files: a folder lets go of one that nobody holds, and its findings would go with it.
+    /// Held open: a folder drops a file that is not held, and its findings with it.
     files: Vec<Arc<Opened>>,
 }
 

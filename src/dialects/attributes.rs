@@ -1,4 +1,4 @@
-//! Reads attributes leniently: in whatever string or integer storage a producer chose.
+//! Reads attributes leniently: in any string or integer storage that a producer chose.
 
 use bstr::{BString, ByteSlice};
 

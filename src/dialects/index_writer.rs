@@ -21,7 +21,7 @@ use crate::table::Table;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The column or table cannot have it.
+    /// The table or column takes no such index.
     #[error("{path}: {reason}")]
     Refused {
         /// HDF5 path of the column, table or index.
@@ -97,7 +97,7 @@ pub trait Plan {
     /// Computes an index in at most `memory` bytes; tells `progress` of the rows of each pass.
     ///
     /// # Errors
-    /// Where the column cannot have it, it takes too much memory, or the column cannot be read.
+    /// Where the column cannot be indexed so, memory does not suffice, or the column cannot be read.
     fn compute(
         &self,
         kind: Kind,

@@ -246,15 +246,15 @@ impl Client {
     /// A standard reference (`H5T_STD_REF`) to a region or an attribute leads into the heap like a sequence of bytes.
     ///
     /// # Errors
-    /// See [`Error`]; [`Error::TooLarge`] where the answer would pass the bound of a request: [`READ_LIMIT`](super::READ_LIMIT) for the
-    /// elements, three times that for what variable-length elements lead to.
+    /// See [`Error`]; [`Error::TooLarge`] where the answer would pass the bound of a request:
+    /// [`READ_LIMIT`](super::READ_LIMIT) for the elements, three times that for what variable-length elements lead to.
     pub fn read(&self, id: ObjectId, region: &Region, interrupt: &Interrupt) -> Result<Elements, Error> {
         let request = Request::Read { id, start: region.start.clone(), count: region.count.clone() };
         self.inner.call(request, interrupt)?.1.ok_or_else(nonsense)
     }
 
-    /// Paths of the objects at these addresses of a file (see [`ObjectId`]): of each the shortest one over hard links, of
-    /// equally long ones the first bytewise; `None` where no path leads to an object there.
+    /// Paths of the objects at these addresses of a file (see [`ObjectId`]): of each the shortest one over hard links,
+    /// of equally long ones the first bytewise; `None` where no path leads to an object there.
     ///
     /// # Errors
     /// See [`Error`].
@@ -364,7 +364,7 @@ impl Inner {
 
     /// Makes sure of a worker that has the source open and nothing to do.
     fn ready(&self, state: &mut State, interrupt: &Interrupt) -> Result<(), Error> {
-        // Somebody stopped waiting for what it is doing: that comes to its end first, one way or the other.
+        // An abandoned request comes to its end first, one way or the other.
         while state.worker.as_ref().is_some_and(|running| running.pending.is_some()) {
             if interrupt.is_raised() {
                 return Err(Error::Interrupted);
@@ -470,15 +470,15 @@ impl Inner {
         }
         Look::Reply(reply)
     }
+}
 
-    /// Since when the worker has had nothing to do; `None` where there is none or it is busy.
-    pub(super) fn idle_since(&self) -> Option<Instant> {
+impl pool::Client for Inner {
+    fn idle_since(&self) -> Option<Instant> {
         let state = self.state.try_lock()?;
         state.worker.as_ref().filter(|running| running.pending.is_none()).map(|_| state.last_used)
     }
 
-    /// Ends the worker if it has nothing to do.
-    pub(super) fn evict(&self) -> bool {
+    fn evict(&self) -> bool {
         let Some(mut state) = self.state.try_lock() else { return false };
         let idle = state.worker.as_ref().is_some_and(|running| running.pending.is_none());
         if idle {
@@ -487,8 +487,7 @@ impl Inner {
         idle
     }
 
-    /// Ends a worker that is dead, hangs on something nobody waits for, or has had nothing to do for long.
-    pub(super) fn tick(&self) {
+    fn tick(&self) {
         let Some(mut state) = self.state.try_lock() else { return };
         let last_used = state.last_used;
         let Some(running) = state.worker.as_mut() else { return };
@@ -531,7 +530,8 @@ impl State {
 
     fn hung(&mut self, deadline: Duration, source: &Source) -> Error {
         let what = self.strike();
-        tracing::warn!(source = %source.path().display(), ?deadline, "the HDF5 worker was ended: no answer while {what}");
+        let source = source.path().display();
+        tracing::warn!(%source, ?deadline, "the HDF5 worker was ended: no answer while {what}");
         Error::Deadline { what, seconds: deadline.as_secs_f64().ceil() as u64 }
     }
 }

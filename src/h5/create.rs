@@ -1,7 +1,7 @@
 //! Creates HDF5 files: groups, datasets, attributes, references.
 //!
-//! libhdf5 runs in this process here, not in the sandboxed worker: it writes a file of our own and reads none. The library is built
-//! without its thread safety, so its lock is held while there is a [`Node`].
+//! libhdf5 runs in this process here, not in the sandboxed worker: it writes a file of our own and reads none. The
+//! library is built without its thread safety, so its lock is held while there is a [`Node`].
 //!
 //! Every identifier is released when its owner goes out of scope, every return is checked, and an error says which
 //! object was being written and why libhdf5 refused.
@@ -95,7 +95,8 @@ impl<T> Context<T> for Result<T, Reason> {
     }
 }
 
-/// An open group or dataset (or the file: its root group), with its path. It cannot outlive the call that creates the file.
+/// An open group or dataset (or the file: its root group), with its path. It cannot outlive the call that creates the
+/// file.
 #[derive(Debug)]
 pub struct Node<'f> {
     id: Id,
@@ -255,8 +256,8 @@ impl<'f> Dataset<'f> {
 
     /// Writes variable-length strings of a one-dimensional dataset from `start` on.
     ///
-    /// Empty ones are written as null pointers: the file then holds an empty descriptor for them and nothing else, where an
-    /// empty C string takes 16 bytes of heap (16 MB for a million rows). Both read as the empty string.
+    /// Empty ones are written as null pointers: the file then holds an empty descriptor for them and nothing else,
+    /// where an empty C string takes 16 bytes of heap (16 MB for a million rows). Both read as the empty string.
     ///
     /// # Errors
     /// See [`Error::Hdf5`].

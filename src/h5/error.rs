@@ -39,7 +39,7 @@ pub enum Error {
     /// The worker could not be started or spoken to.
     #[error("cannot run the HDF5 worker: {0}")]
     Worker(String),
-    /// Nobody waits for the answer any more.
+    /// The caller has stopped waiting.
     #[error("interrupted")]
     Interrupted,
 }

@@ -4,8 +4,8 @@
 //! "hepfsJ1\n"  changes (8)  then for each: place (8), length (8), bytes before, bytes after  xxh3 of all that (8)
 //! ```
 //!
-//! Numbers are little-endian. A journal that ends too early or whose checksum is wrong was not complete when the commit would
-//! have begun, so nothing was changed.
+//! Numbers are little-endian. A journal that ends too early or whose checksum is wrong was not complete when the commit
+//! would have begun, so nothing was changed.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -164,7 +164,7 @@ fn put_back(file: &File, changes: &[Change]) -> Result<Found, Unusable> {
     Ok(if differs { Found::PutBack } else { Found::Unchanged })
 }
 
-/// Opening without following a link that somebody else put there.
+/// Opens without following a symbolic link: another user may have put one there.
 trait NoFollow {
     fn custom_flags_nofollow(&mut self) -> &mut Self;
 }

@@ -1,9 +1,9 @@
 //! The client of the HDF5 worker process, and the worker: all of libhdf5 is in here.
 //!
-//! libhdf5 crashes or hangs on some damaged files, and one lock inside it turns one hang into a dead program. So it runs
-//! in processes of its own, started from our own binary, in a sandbox without any access to the file system, reading
-//! through the one descriptor the daemon opened. A death or a hang fails the request that was being executed and nothing
-//! else.
+//! libhdf5 crashes or hangs on some damaged files, and one lock inside it turns one hang into a dead program. So it
+//! runs in processes of its own, started from our own binary, in a sandbox without any access to the file system,
+//! reading through the one descriptor the daemon opened. A death or a hang fails the request that was being executed
+//! and nothing else.
 
 mod client;
 pub mod create;

@@ -1,8 +1,8 @@
 //! The workers of all clients of this process: how many there may be, which of them has to go, and the one thread that
 //! starts and watches them.
 //!
-//! A worker asks the kernel to be killed when its parent dies, and to the kernel the parent is the *thread* that started
-//! it. So one thread starts them all and never ends.
+//! A worker asks the kernel to be killed when its parent dies, and to the kernel the parent is the *thread* that
+//! started it. So one thread starts them all and never ends.
 
 use std::io;
 use std::process::{Child, Command};
@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded, unbounded};
 use parking_lot::Mutex;
 
-use super::client::Inner;
 use super::error::Error;
 use crate::source::Interrupt;
 
@@ -23,13 +22,25 @@ const TICK: Duration = Duration::from_millis(200);
 pub(super) const GLANCE: Duration = Duration::from_millis(20);
 
 static ALIVE: Mutex<usize> = Mutex::new(0);
-static CLIENTS: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+static CLIENTS: Mutex<Vec<Weak<dyn Client>>> = Mutex::new(Vec::new());
 /// The thread that starts workers, with the process it is in: a fork leaves it behind.
 static STARTER: Mutex<Option<(u32, Sender<Job>)>> = Mutex::new(None);
 
 struct Job {
     command: Command,
     answer: Sender<io::Result<Child>>,
+}
+
+/// What may have a worker.
+pub(super) trait Client: Send + Sync {
+    /// Since when its worker has had nothing to do; `None` where there is none or it is busy.
+    fn idle_since(&self) -> Option<Instant>;
+
+    /// Ends the worker if it has nothing to do.
+    fn evict(&self) -> bool;
+
+    /// Ends a worker that is dead, hangs on an abandoned request, or has had nothing to do for long.
+    fn tick(&self);
 }
 
 /// The right to have one worker; dropped with it.
@@ -43,13 +54,14 @@ impl Drop for Slot {
 }
 
 /// Makes a client known, so that its idle worker can be ended.
-pub(super) fn register(client: &Arc<Inner>) {
+pub(super) fn register(client: &Arc<impl Client + 'static>) {
     let mut clients = CLIENTS.lock();
     clients.retain(|client| client.strong_count() > 0);
-    clients.push(Arc::downgrade(client));
+    let client: Arc<dyn Client> = client.clone();
+    clients.push(Arc::downgrade(&client));
 }
 
-fn clients() -> Vec<Arc<Inner>> {
+fn clients() -> Vec<Arc<dyn Client>> {
     CLIENTS.lock().iter().filter_map(Weak::upgrade).collect()
 }
 
@@ -96,7 +108,7 @@ fn starter() -> io::Result<Sender<Job>> {
         loop {
             match jobs.recv_timeout(if *ALIVE.lock() > 0 { TICK } else { Duration::from_secs(3600) }) {
                 Ok(Job { mut command, answer }) => {
-                    // Nobody waits for the child any more: then nobody may keep it either.
+                    // The caller is gone: the child must not outlive it.
                     if let Err(refused) = answer.send(command.spawn())
                         && let Ok(mut child) = refused.into_inner()
                     {

@@ -55,9 +55,9 @@ pub enum Step {
     Group,
     /// Makes a dataset that nothing leads to yet.
     Dataset(Layout),
-    /// Writes a box of elements: `bytes` of them lie in the shared memory, in the layout they have in the memory of this machine, then
-    /// `heap` bytes of strings with a NUL each. `strings` are places in an element where the position of a string in the heap
-    /// stands in for a pointer.
+    /// Writes a box of elements out of the shared memory: first `bytes` of elements, as in this machine's memory, then
+    /// `heap` bytes of strings with a NUL each. `strings` are the places in an element where a pointer belongs; there
+    /// stands the position of the string in the heap.
     Elements {
         /// The dataset.
         object: Object,
@@ -160,6 +160,6 @@ pub enum Done {
     Yes,
     /// The object made has this number.
     New(u32),
-    /// Everything is on the disk; it took so many writes over bytes that were in use.
+    /// Everything is on the disk; it took this many writes over bytes that were in use.
     Committed(u64),
 }

@@ -36,7 +36,7 @@ pub fn worker_main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Seen by nobody but who debugs this: the daemon knows from the closed socket.
+            // For debugging only: the daemon knows from the closed socket.
             eprintln!("hepfs hdf5-worker: {error}");
             ExitCode::FAILURE
         }

@@ -1,8 +1,8 @@
 //! Writing into a file, all or nothing: the lock, the writing worker, the journal.
 //!
-//! [`Exclusive`] holds libhdf5's own lock, so no other writer has the file, and no reader that locks. [`Writing`] is one worker,
-//! which sees what it writes before anybody else does; others see it from [`Step::Commit`] on. What a worker that failed
-//! has left behind is taken away again.
+//! [`Exclusive`] holds libhdf5's own lock, so no other writer has the file, and no reader that locks. [`Writing`] is
+//! one worker, which alone sees what it writes; others see it from [`Step::Commit`] on. What a worker that failed has
+//! left behind is taken away again.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -38,14 +38,14 @@ pub enum WriteError {
     },
     /// Another program has the file open.
     #[error(
-        "{path}: another program has this file open (it holds the HDF5 lock, which a writer needs for itself): close it \
-         there first", path = .0.display()
+        "{path}: another program has this file open (it holds the HDF5 lock, which a writer needs for itself): \
+         close it there first", path = .0.display()
     )]
     Locked(PathBuf),
     /// There is a journal, but the file is not in the state it is of.
     #[error(
-        "{journal}: an earlier run was ended while it changed the file, and it cannot be put back to what it was: {reason}. \
-         Delete the journal to leave the file as it is", journal = .journal.display()
+        "{journal}: an earlier run was ended while it changed the file, and it cannot be put back to what it was: \
+         {reason}. Delete the journal to leave the file as it is", journal = .journal.display()
     )]
     Journal {
         /// The journal.
@@ -73,12 +73,12 @@ pub enum WriteError {
         /// What is known of it.
         reason: String,
     },
-    /// Nobody wants it any more.
+    /// The caller has stopped waiting.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// A file that nobody else writes to.
+/// A file that is locked for writing by this process alone.
 #[derive(Debug)]
 pub struct Exclusive {
     file: File,
@@ -88,8 +88,8 @@ pub struct Exclusive {
 }
 
 impl Exclusive {
-    /// Opens a file for writing and locks it as libhdf5 does. Where an earlier commit did not come to its end, the file is put back
-    /// to what it was before.
+    /// Opens a file for writing and locks it as libhdf5 does. Where an earlier commit did not come to its end, the file
+    /// is put back to what it was before.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -148,8 +148,8 @@ fn recover(file: &File, journal: &Path) -> Result<Found, WriteError> {
     })
 }
 
-/// The journal of a commit to this file that did not come to its end, or has not yet: the next [`Exclusive::open`] puts the
-/// file back. One that is empty is of a writer that has changed nothing.
+/// The journal of a commit to this file that did not come to its end, or has not yet: the next [`Exclusive::open`] puts
+/// the file back. One that is empty is of a writer that has changed nothing.
 pub fn journal_of(path: &Path) -> Option<PathBuf> {
     let journal = journal::path_of(&path.canonicalize().ok()?);
     let metadata = journal.symlink_metadata().ok()?;

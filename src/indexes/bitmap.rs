@@ -6,12 +6,12 @@ use arrow_array::Array;
 
 use super::canonical;
 
-/// Bytes of the bitmap of a value over so many rows.
+/// Bytes of the bitmap of a value over this many rows.
 pub fn bytes(rows: u64) -> u64 {
     rows.div_ceil(8)
 }
 
-/// Bytes that are looked at together: most bits of most values are not set.
+/// Bytes that are tested for zero together: most bits of most values are not set.
 const TOGETHER: usize = 64;
 
 /// How many of the first `rows` bits are set.
@@ -38,8 +38,8 @@ pub struct Values {
 }
 
 impl Values {
-    /// Adds values, at the positions at which they come; says whether they are of a type that can be told apart. Missing ones and NaN
-    /// equal nothing.
+    /// Adds values at the next positions; returns whether their type has canonical bytes. Missing values and NaN take a
+    /// position and equal nothing.
     ///
     /// # Errors
     /// The positions of two equal values.
@@ -57,8 +57,8 @@ impl Values {
         twice.map_or(Ok(known), Err)
     }
 
-    /// Adds those of `values` that are not there yet, for whoever builds a bitmap; their rows in `values`, in the order of
-    /// their new positions. Says nothing of a type that cannot be told apart.
+    /// Adds the values that are new, for building a bitmap; returns their rows in `values`, in the order of their
+    /// positions. Values of a type without canonical bytes are none.
     pub fn extend_new(&mut self, values: &dyn Array) -> Vec<usize> {
         let mut new = Vec::new();
         canonical::for_each(values, |row, bytes| {
@@ -86,7 +86,7 @@ impl Values {
         self.count == 0
     }
 
-    /// Calls `see` with each row of `array` that has a value and the position of this value; `None` where the bitmap lacks it.
+    /// Calls `see` with each row of `array` that has a value, and the position of that value, if the bitmap has it.
     pub fn find(&self, array: &dyn Array, mut see: impl FnMut(usize, Option<usize>)) -> bool {
         // Values nearly always come in runs or from a few: asking for the last one costs less than hashing.
         let mut last: Option<(Box<[u8]>, Option<usize>)> = None;

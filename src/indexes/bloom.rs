@@ -60,8 +60,8 @@ mod tests {
 
     use super::*;
 
-    /// Expected values: `mmh3.hash64(bytes, seed, x64arch=True, signed=False)` of mmh3 5, the reference implementation in C, and
-    /// positions by its numbers in Python.
+    /// Expected values: `mmh3.hash64(bytes, seed, x64arch=True, signed=False)` of mmh3 5, the reference implementation
+    /// in C, and positions by its numbers in Python.
     #[test]
     fn hashes_are_those_of_the_reference() {
         let bytes: Vec<u8> = (0..40).collect();

@@ -18,8 +18,9 @@ pub fn has_canonical(data_type: &DataType) -> bool {
         || matches!(data_type, DataType::Boolean | DataType::LargeUtf8 | DataType::FixedSizeBinary(_))
 }
 
-/// Calls `see` with the row and the canonical bytes of each value of `array` that is neither missing nor NaN: little-endian at the type's width,
-/// −0 as +0, strings without padding, booleans as one byte. Says whether the type has any.
+/// Calls `see` with the row and the canonical bytes of each value of `array` that is neither missing nor NaN; returns
+/// whether the type has any. Numbers are little-endian at the type's width, −0 as +0; strings without padding; booleans
+/// one byte.
 pub fn for_each(array: &dyn Array, mut see: impl FnMut(usize, &[u8])) -> bool {
     macro_rules! numbers {
         ($($arrow:ident $primitive:ident $bytes:expr),*) => {

@@ -12,7 +12,8 @@ use crate::store::statistics::{Scalar, summary};
 /// What a chunk holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
-    /// The least value that is neither missing nor NaN; `None` where there is none, and the file holds the fill value instead.
+    /// The least value that is neither missing nor NaN; `None` where there is none, and the file holds the fill value
+    /// instead.
     pub min: Option<Scalar>,
     /// The greatest.
     pub max: Option<Scalar>,
@@ -78,7 +79,7 @@ pub fn by_chunk(array: &ArrayRef, first: u64, chunk: u64) -> Option<Vec<(u64, En
     Some(entries)
 }
 
-/// The value of a row as a bound; zeros of either sign are one. `None` of NaN, and where there is none.
+/// The value of a row as a bound; both zeros are +0. `None` for NaN and missing values.
 pub fn stored(array: &ArrayRef, row: usize) -> Option<Scalar> {
     if row >= array.len() || array.is_null(row) {
         return None;
@@ -90,7 +91,7 @@ pub fn stored(array: &ArrayRef, row: usize) -> Option<Scalar> {
     })
 }
 
-/// The same of a bound that was found.
+/// Makes both zeros +0.
 fn one_zero(bound: Option<Scalar>) -> Option<Scalar> {
     bound.map(|bound| match bound {
         // Either zero.

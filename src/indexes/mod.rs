@@ -1,7 +1,7 @@
-//! Search indexes of HEP001 (§8): what each kind says of a column. Untrusted until it is held against that column (§12).
+//! Search indexes: what each kind says of a column. Untrusted until it is held against that column.
 //!
 //! The values that indexes speak of are those of [`crate::table::Column`] as Arrow arrays, null where they are missing;
-//! enumerations and categories by their codes. The parts are pure: whoever builds an index and whoever verifies it use the same.
+//! enumerations and categories by their codes. The parts are pure, and shared by verifying an index and building one.
 //!
 //! | part | what it is |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Which values of a `BITMAP` occur in which blocks of rows: gathered while it is verified, so that nobody reads all bits for it.
+//! Which values of a `BITMAP` occur in which blocks of rows. Gathered during verification, which reads all bits anyway.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct Occurring {
 }
 
 impl Occurring {
-    /// Whether it is gathered of so many values of so many rows.
+    /// Whether it is gathered of this many values and rows.
     pub fn is_gathered(values: u64, rows: u64) -> bool {
         values <= MOST_VALUES && rows.div_ceil(BLOCK) <= MOST_BYTES * 8 / values.max(1)
     }
@@ -70,7 +70,8 @@ mod tests {
     #[test]
     fn blocks_have_the_values_of_their_rows() {
         let mut occurring = Occurring::new(3, 2 * BLOCK + 1).unwrap();
-        // From eight rows before the second block on: a row of the first, none of the second, the only one of the third.
+        // From eight rows before the second block on: a row of the first, none of the second, the only one of the
+        // third.
         let mut bits = vec![0; 2 + BLOCK as usize / 8];
         (bits[0], bits[1 + BLOCK as usize / 8]) = (0x80, 1);
         occurring.add(2, BLOCK - 8, &bits);

@@ -32,7 +32,8 @@ pub(super) fn nan_is_missing(array: &dyn Array) -> bool {
     }
 }
 
-/// Values of a column, as what compares as they do; as many bytes a value as the column has, and a bit where any is missing.
+/// Sort keys: values of a column as integers or bytes that compare as they do. As many bytes a value as the column has,
+/// and a bit where any is missing.
 #[derive(Clone, Debug)]
 pub struct Keys {
     data_type: DataType,
@@ -137,7 +138,7 @@ impl Keys {
         self.len() == 0
     }
 
-    /// Adds values; says whether they are of the type these are of.
+    /// Adds values; returns whether they are of the same type.
     pub fn extend(&mut self, array: &dyn Array) -> bool {
         if *array.data_type() != self.data_type {
             return false;
@@ -231,8 +232,8 @@ impl Keys {
         }
     }
 
-    /// The rows in their order, by all cores. Besides these keys that takes 8 bytes a row; where `memory` bytes are enough for
-    /// 16 it takes them, if that makes it faster.
+    /// The rows in their order, by all cores. Besides these keys that takes 8 bytes a row; where `memory` bytes are
+    /// enough for 16 it takes them, if that makes it faster.
     pub fn sorted(&self, memory: u64) -> Vec<u64> {
         let rows = self.len() as u64;
         let has_room = memory / size_of::<(u64, u64)>() as u64 >= rows;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::occurring::Occurring;
 use crate::table::{BloomScheme, IndexForm, IndexKind};
 
-/// Moves when verification says otherwise of the same index.
+/// Rises when verification judges an index differently.
 const VERSION: u32 = 2;
 
 /// Which search indexes are believed (HEP001 §12).
@@ -57,7 +57,7 @@ impl Verdict {
         Self::Broken { rule: rule.to_owned(), place: place.into(), found: found.into() }
     }
 
-    /// Whether it holds for whoever opens the file next: it does not depend on this machine's memory.
+    /// Whether to keep it for later openings of the file: it must not depend on this machine's memory.
     fn is_lasting(&self) -> bool {
         !matches!(self, Self::Unverifiable { .. })
     }

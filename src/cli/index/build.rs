@@ -20,10 +20,11 @@ use crate::source::Interrupt;
 
 /// Build search indexes of a column into its HDF5 file
 ///
-/// The file must be open nowhere else: the HDF5 lock is taken for the whole run. Everything is computed before the file is touched,
-/// one index after the other; one of the same kind that the column has already is replaced. A mount of the file shows the new
-/// index a moment later. If the run is ended, however it is, the file stays readable, with the index or without; what is left of
-/// a half-made change (`hepfs check` tells of it) is undone by the next `hepfs index build` or `drop`.
+/// The file must be open nowhere else: the HDF5 lock is taken for the whole run. Everything is computed before the file
+/// is touched, one index after the other; one of the same kind that the column has already is replaced. A mount of the
+/// file shows the new index a moment later. If the run is ended, however it is, the file stays readable, with the index
+/// or without; what is left of a half-made change (`hepfs check` tells of it) is undone by the next `hepfs index build`
+/// or `drop`.
 ///
 /// A table with NROWS gets indexes of HEP001's July revision, any other one those of April: --revision insists on one.
 #[derive(Debug, Args)]
@@ -59,7 +60,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let mut kinds = arguments.kind.clone();
     kinds.sort();
     kinds.dedup();
-    // Whatever would be refused is, before anything is changed.
+    // Refuse before anything is changed.
     let opened = Opened::new(&arguments.place, &arguments.reading, &interrupt)?;
     let mut all = 0;
     for column in &arguments.column {

@@ -14,8 +14,8 @@ use crate::source::Interrupt;
 
 /// Take search indexes out of an HDF5 file
 ///
-/// The file must be open nowhere else: the HDF5 lock is taken. The space that an index took stays in the file; `h5repack` gives it
-/// back. Without --column and --kind every index of the table goes, those of unknown kinds too.
+/// The file must be open nowhere else: the HDF5 lock is taken. The space that an index took stays in the file;
+/// `h5repack` gives it back. Without --column and --kind every index of the table goes, those of unknown kinds too.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hepfs index drop run.h5:run_042 --column ts --kind sorted")]
 pub(super) struct Arguments {

@@ -20,9 +20,10 @@ use crate::table::{SearchIndex, Table};
 
 /// Hold search indexes against their columns, in full
 ///
-/// Mounts and queries use an index once it is verified (--indexes). The verdict is kept in the cache folder until the file changes,
-/// and so are the statistics of the columns that were read for it. Exit code: 0 where every index is right, 1 where one is not (or
-/// breaks a rule) or a run of `hepfs index` was ended while it changed a file, 2 where one could not be verified.
+/// Mounts and queries use an index once it is verified (--indexes). The verdict is kept in the cache folder until the
+/// file changes, and so are the statistics of the columns that were read for it. Exit code: 0 where every index is
+/// right, 1 where one is not (or breaks a rule) or a run of `hepfs index` was ended while it changed a file, 2 where
+/// one could not be verified.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     /// A JSON object a line, as in .hepfs/indexes

@@ -19,8 +19,8 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Column, Finding, Table};
 
-/// Makes the table of a group that [`super::recognise`] took for one. What is wrong with a column is kept with it, an interrupt
-/// as well: a caller that raised one must not keep the table.
+/// Makes the table of a group that [`super::recognise`] took for one. What is wrong with a column is kept with it, an
+/// interrupt as well: a caller that raised one must not keep the table.
 pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt) -> Table {
     let is_in_version = versioned::is_in_version(file, path, interrupt);
     let mut parts = Parts { file, path, group, is_in_version, findings: Vec::new() };
@@ -34,7 +34,7 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
     let mut categories = CategorySets::default();
     let mut shown = Vec::with_capacity(ordered.len());
     for candidate in ordered {
-        let is_label = labels.contains(&candidate.name) || candidate.kind == Kind::Index;
+        let is_label = labels.contains(candidate.name) || candidate.kind == Kind::Index;
         shown.push(column(&mut parts, candidate, is_label, rows, &mut categories, interrupt));
     }
     // Label sets first, then groups.
@@ -58,8 +58,8 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
     table
 }
 
-/// Names of the columns that label rows, outermost first: `INDEX_COLUMNS`; else `_index`; else the first `_indexes` of a
-/// column; index datasets follow in link order.
+/// Names of the columns that label rows, outermost first: `INDEX_COLUMNS`; else `_index`; else the first `_indexes` of
+/// a column; index datasets follow in link order.
 fn row_labels(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) -> Vec<BString> {
     let attributes = &parts.group.attributes;
     let by_id = |id: &ObjectId| candidates.iter().find(|candidate| candidate.id == *id && candidate.is_shown());
@@ -134,12 +134,12 @@ fn logical_order<'c, 'a>(
     }
     for name in listed.iter().flatten() {
         match by_name.get(name) {
-            Some(candidate) if seen.insert(&candidate.name) => order.push(*candidate),
+            Some(candidate) if seen.insert(candidate.name) => order.push(*candidate),
             _ => {}
         }
     }
     for candidate in candidates.iter().filter(|candidate| candidate.is_shown()) {
-        if seen.insert(&candidate.name) {
+        if seen.insert(candidate.name) {
             order.push(candidate);
         }
     }

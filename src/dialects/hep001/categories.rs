@@ -27,7 +27,8 @@ impl CategorySets {
         self.sets
     }
 
-    /// Shows the codes of the column at `path` as labels of the set that its attribute `name` refers to; also says which set that is.
+    /// Shows the codes of the column at `path` as labels of the set that its attribute `name` refers to; also says
+    /// which set that is.
     ///
     /// # Errors
     /// The rule of categorical columns that it breaks.

@@ -67,7 +67,8 @@ pub(super) fn open<'a>(parts: &mut Parts<'_>, sorted: &[Member<'a>], interrupt: 
             (Kind::Servants, _) => {}
             _ => parts.findings.push(Finding::new(
                 parts.path_of(name.as_bstr()),
-                "HEP001 July, \"Self-contained contents\": only columns, CATEGORIES and SEARCH_INDEXES lie under a table group",
+                "HEP001 July, \"Self-contained contents\": only columns, CATEGORIES and SEARCH_INDEXES lie under \
+                 a table group",
                 stranger(object),
             )),
         }

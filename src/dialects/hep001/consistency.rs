@@ -167,7 +167,7 @@ pub(super) fn column_order(
         }
     }
     for candidate in candidates.iter().filter(|candidate| matches!(candidate.kind, Kind::Column | Kind::List)) {
-        if !seen.contains(&candidate.name) && !labels.contains(&candidate.name) {
+        if !seen.contains(&candidate.name) && !labels.contains(candidate.name) {
             parts.report(rule, format!("column {:?} is not listed", candidate.name));
         }
     }

@@ -31,7 +31,7 @@ pub(super) struct Subject<'a> {
     pub group_path: &'a str,
     /// Its column.
     pub candidate: &'a Candidate<'a>,
-    /// The same as it is shown.
+    /// The column as it is shown.
     pub column: &'a Column,
     /// The table, but for its search indexes.
     pub table: &'a Table,
@@ -39,9 +39,9 @@ pub(super) struct Subject<'a> {
 
 type Checked<T> = Result<T, Absent>;
 
-/// A rule that is not kept, unless `kept`.
-fn check(kept: bool, rule: &str, found: impl FnOnce() -> String) -> Checked<()> {
-    if kept { Ok(()) } else { Err(Absent::new(rule, found())) }
+/// Fails with `rule` unless it holds.
+fn check(holds: bool, rule: &str, found: impl FnOnce() -> String) -> Checked<()> {
+    if holds { Ok(()) } else { Err(Absent::new(rule, found())) }
 }
 
 impl Subject<'_> {
@@ -167,7 +167,8 @@ impl Subject<'_> {
         Ok(chunk)
     }
 
-    /// The extent along which an index grows: as the rule says, and in July at least, since room may be reserved.
+    /// Checks the extent along which an index grows: equal to `expected`, or larger in July, which lets producers
+    /// reserve room.
     fn extent(&self, axis: usize, rank: usize, expected: u64, is_july: bool, rule: &str) -> Checked<()> {
         let shape = &self.dataset.shape;
         let fits = shape.len() == rank
@@ -322,7 +323,7 @@ fn uint64(attributes: &[crate::catalogue::Attribute], name: &str) -> Option<u64>
     unsigned(attributes, name)
 }
 
-/// The one number of an attribute of one element, whatever its rank.
+/// The one number of an attribute of one element, of any rank.
 fn one_unsigned(attribute: &crate::catalogue::Attribute) -> Option<u64> {
     let Elements { bytes, .. } = attribute.value.as_ref().ok()?;
     let Class::Integer { order, .. } = attribute.datatype.class else { return None };

@@ -123,7 +123,7 @@ fn one(
     let mut columns: Vec<BString> = covered.iter().map(|candidate| candidate.name.clone()).collect();
     for candidate in candidates {
         let back = back.is_some_and(|back| back.contains(&Some(candidate.id)));
-        if back && !columns.contains(&candidate.name) {
+        if back && !columns.contains(candidate.name) {
             columns.push(candidate.name.clone());
         }
     }

@@ -48,7 +48,8 @@ pub struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// Whether it is a servant of the table, not shown by itself. A list column with a reserved name counts as one, too.
+    /// Whether it is a servant of the table, not shown by itself. A list column with a reserved name counts as one,
+    /// too.
     pub fn is_servant(&self) -> bool {
         self.kind == Kind::Categories || serves(self.name, self.object)
     }

@@ -1,7 +1,7 @@
 //! HEP001 ("H5Col"): a group with one rank-1 dataset per column.
 //!
-//! The April 2026 draft, the July 2026 draft and those between them all say `VERSION = "1.0"`, so each feature is told by
-//! what is in the group, never by the version string; files that mix drafts are served.
+//! The April 2026 draft, the July 2026 draft and those between them all say `VERSION = "1.0"`, so each feature is told
+//! by what is in the group, never by the version string; files that mix drafts are served.
 //!
 //! Each room imports from those above it in this list:
 //!

@@ -96,7 +96,7 @@ impl StandardReference {
 
 impl Drop for StandardReference {
     fn drop(&mut self) {
-        // SAFETY: it was created by H5Rcreate_object and is released once. A failure is nobody's concern any more, but
+        // SAFETY: it was created by H5Rcreate_object and is released once. A failure changes nothing, but
         // must leave no message.
         check(unsafe { h5r::H5Rdestroy(&raw mut self.0) }).ok();
     }

@@ -80,8 +80,9 @@ pub enum Fill {
     Unset,
     /// An element as in memory.
     Bytes(Vec<u8>),
-    /// The empty variable-length string, a null pointer like those that [`Dataset::write_texts`](crate::h5::create::Dataset::write_texts) writes: libhdf5 fills
-    /// every new chunk of variable-length strings, and an empty C string would take heap for each element.
+    /// The empty variable-length string, a null pointer like those that
+    /// [`Dataset::write_texts`](crate::h5::create::Dataset::write_texts) writes: libhdf5 fills every new chunk of
+    /// variable-length strings, and an empty C string would take heap for each element.
     EmptyText,
 }
 

@@ -1,10 +1,11 @@
 //! Writing what was held back, in an order in which a reader finds a whole file after each write.
 //!
-//! What is added must be there before something leads to it: the superblock's end of addresses, heaps with names, nodes, object
-//! headers, in this order; where something is taken away, the other way round. Changes within one page of memory that follow
-//! each other are one write, which a dying process does in full or not at all. So are the parts of structures that no order
-//! keeps readable (the two of a local heap; a version 2 B-tree, whose parents say how long its checksummed nodes are; the pieces of an object
-//! header, between which messages move), unless they lie far apart: there only the journal helps.
+//! What is added must be there before something leads to it: the superblock's end of addresses, heaps with names,
+//! nodes, object headers, in this order; where something is taken away, the other way round. Changes within one page of
+//! memory that follow each other are one write, which a dying process does in full or not at all. So are the parts of
+//! structures that no order keeps readable (the two of a local heap; a version 2 B-tree, whose parents say how long its
+//! checksummed nodes are; the pieces of an object header, between which messages move), unless they lie far apart:
+//! there only the journal helps.
 
 use std::cmp::Reverse;
 use std::fs::File;
@@ -162,7 +163,8 @@ mod tests {
     }
 
     proptest! {
-        /// However writes are joined, in the end the file is what all pieces make of it; and going back through them is, too.
+        /// However writes are joined, in the end the file is what all pieces make of it; and going back through them
+        /// is, too.
         #[test]
         fn the_writes_are_the_pieces(
             places in prop::collection::btree_map(0u64..40, (0usize..6, 8usize..300), 1..12),

@@ -86,7 +86,7 @@ impl Session {
         })
     }
 
-    /// A file that a virtual dataset maps is "." where it is its own, by whatever name.
+    /// A file that a virtual dataset maps is "." where it is its own, by any name.
     pub fn recognise_own(&self, layout: &mut Layout, file: u32) {
         let Layout::Virtual { sources } = layout else { return };
         for source in sources.iter_mut().filter(|source| self.is_own(file, &source.file)) {
@@ -302,7 +302,7 @@ fn external_files(dcpl: &Id) -> Result<Vec<BString>, Reason> {
         .map(|index| {
             let mut name = vec![0 as c_char; libc::PATH_MAX as usize + 1];
             let (mut offset, mut size) = (0, 0);
-            // SAFETY: `name` is one longer than said, so that it ends with a NUL whatever is written.
+            // SAFETY: `name` is one longer than said, so that it always ends with a NUL.
             unsafe {
                 check(ffi::H5Pget_external(
                     dcpl.raw(),

@@ -1,5 +1,5 @@
-//! A file driver of libhdf5 over descriptors that are already open: read-only, but for the source of a writing worker, whose
-//! changes go into an [`Overlay`].
+//! A file driver of libhdf5 over descriptors that are already open: read-only, but for the source of a writing worker,
+//! whose changes go into an [`Overlay`].
 //!
 //! It is the one door through which libhdf5 reaches files (external raw storage, which it opens itself, is checked
 //! before reading and kept out by the sandbox): the source's own path opens the descriptor that the daemon handed over,
@@ -59,7 +59,7 @@ impl Source {
         })
     }
 
-    /// The descriptor as a file, which nobody may close.
+    /// The descriptor as a file that must not be closed.
     pub fn file(self) -> ManuallyDrop<File> {
         // SAFETY: the descriptor is open as long as the process lives, and is not closed through this.
         ManuallyDrop::new(unsafe { File::from_raw_fd(self.descriptor) })
@@ -102,7 +102,7 @@ pub(super) fn take_overlay() -> Option<Overlay> {
     with_state(|state| state.overlay.take()).flatten()
 }
 
-/// Lets what lies behind all that the source's metadata knows be written at once. The source must have just been opened.
+/// Writes bytes behind the source's end of addresses at once from now on. The source must have just been opened.
 pub(super) fn arm() {
     with_state(|state| state.overlay.as_mut().map(Overlay::arm));
 }
@@ -163,7 +163,8 @@ static CLASS: DriverClass = DriverClass {
     write_selection: None,
     flush: None,
     truncate: Some(truncate),
-    // Nothing is locked here (whoever starts a writing worker has done so), but a driver without these is not asked whether a writer has the file open.
+    // Locks nothing (the command that starts a writing worker has done so), but libhdf5 asks only a driver with these
+    // callbacks whether a writer has the file open.
     lock: Some(lock),
     unlock: Some(unlock),
     delete: None,
@@ -339,7 +340,8 @@ fn read_file(file: &File, address: u64, mut buffer: &mut [u8]) -> Result<(), (u6
     let mut position = address;
     while !buffer.is_empty() {
         match file.read_at(buffer, position) {
-            // Past the end of the file, but within what the format says it holds: zeros, as the library's own drivers do.
+            // Past the end of the file, but within what the format says it holds: zeros, as the library's own drivers
+            // do.
             Ok(0) => {
                 buffer.fill(0);
                 break;

@@ -86,7 +86,7 @@ impl Id {
 
 impl Drop for Id {
     fn drop(&mut self) {
-        // SAFETY: the identifier is ours. A failing close is nobody's concern any more, but must leave no message.
+        // SAFETY: the identifier is ours. A failing close changes nothing, but must leave no message.
         unsafe {
             if ffi::H5Idec_ref(self.0) < 0 {
                 ffi::H5Eclear2(ffi::DEFAULT);

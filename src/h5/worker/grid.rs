@@ -16,8 +16,8 @@ pub(super) struct Grid {
 ///
 /// Its chunks are numbered with that dimension as the slowest one, whichever place it has in the dataspace (format
 /// specification, VII.D). Reads know that, but `H5Dchunk_iter` (`H5D__earray_idx_iterate_cb`, HDF5 1.10 to 2.2) turns
-/// numbers into coordinates as if the dimensions were in order. So what it says is turned back into the number, and that
-/// into the coordinates.
+/// numbers into coordinates as if the dimensions were in order. So what it says is turned back into the number, and
+/// that into the coordinates.
 #[derive(Debug)]
 struct Swizzled {
     /// Which dimension has no limit.
@@ -130,7 +130,8 @@ mod tests {
         assert_eq!(tree.index(&[0, 3]), Some(1));
     }
 
-    /// 4 × 3 × 6 of at most 6 × ∞ × 7 in chunks of 2 × 1 × 3; listed by h5py as (0, 4, 3), holding the element 45 = (2, 1, 3).
+    /// 4 × 3 × 6 of at most 6 × ∞ × 7 in chunks of 2 × 1 × 3; listed by h5py as (0, 4, 3), holding the element 45 = (2,
+    /// 1, 3).
     #[test]
     fn chunks_of_an_array_that_grows_in_its_middle_dimension() {
         let grows = Grid::new(&[4, 3, 6], &[Some(6), None, Some(7)], &[2, 1, 3], true).unwrap();

@@ -274,7 +274,7 @@ fn unpack(value: &[u8]) -> Result<(Vec<u8>, Vec<u8>), Reason> {
 
 /// Replaces the library's class of external links by one that is never traversed.
 ///
-/// Paths are resolved here, link by link; whatever path reaches libhdf5 all the same (the sources of a virtual
+/// Paths are resolved here, link by link; a path that reaches libhdf5 all the same (the sources of a virtual
 /// dataset) must not pass through an external link unseen.
 pub(super) fn refuse_external_traversal() -> Result<(), Reason> {
     static CLASS: ffi::LinkClass = ffi::LinkClass {

@@ -1,6 +1,6 @@
 //! The mappings of a virtual dataset, where they are runs of elements of datasets in the same file.
 //!
-//! Whatever else there is (strides, points, selections without limit, numbered names, other files) is refused here: the
+//! All other kinds (strides, points, selections without limit, numbered names, other files) are refused here: the
 //! daemon then has libhdf5 read the elements.
 
 use std::collections::HashMap;
@@ -15,8 +15,8 @@ use super::session::{Session, address_of};
 use crate::catalogue::{MappedSource, Mapping, ObjectId, product};
 use crate::h5::protocol::{Answer, MAX_SOURCE_PATHS, MAX_SOURCES, PAGE, Refusal};
 
-/// Mappings that are looked at: each takes ten microseconds. (And libhdf5 some 10 KiB of memory: what a worker may have bounds them
-/// earlier.)
+/// Mappings that are looked at: each takes ten microseconds. (And libhdf5 some 10 KiB of memory: what a worker may have
+/// bounds them earlier.)
 const MAX_MAPPINGS: usize = 1 << 20;
 
 /// A mapping's encoding is at most this long: three numbers of 10 bytes and one of 5.

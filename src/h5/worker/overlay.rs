@@ -1,8 +1,8 @@
 //! What a writing worker holds back from the file until everything is there.
 //!
-//! Bytes behind everything that the file's metadata knows go to the file at once: no reader looks there. Whatever else libhdf5
-//! writes would change what readers see, in an order that libhdf5 chooses; it is held in memory until the file is closed, and
-//! then [`super::commit`] writes it, in an order in which a file that was written in part can be read.
+//! Bytes behind everything that the file's metadata knows go to the file at once: no reader looks there. All else that
+//! libhdf5 writes would change what readers see, in an order that libhdf5 chooses; it is held in memory until the file
+//! is closed, and then [`super::commit`] writes it, in an order in which a file that was written in part can be read.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -137,8 +137,8 @@ fn copy(element: &[u8]) -> Option<Reference> {
 }
 
 /// A standard reference as it is stored: its type, and what stands behind the header: the object's token behind its
-/// length; then the selection behind its length and rank, or the attribute's name behind its length. `None` for a null or
-/// dangling one, and for one into another file than that of this number.
+/// length; then the selection behind its length and rank, or the attribute's name behind its length. `None` for a null
+/// or dangling one, and for one into another file than that of this number.
 pub(super) fn stored(element: &[u8], file_number: c_ulong, address_size: u8) -> Option<(u8, Vec<u8>)> {
     let object = dereference(ffi::DEFAULT, ReferenceKind::Standard, element)?;
     let info = info_of(object.raw()).ok().filter(|info| info.file_number == file_number)?;

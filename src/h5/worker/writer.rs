@@ -95,8 +95,8 @@ impl Writer {
         })?;
         if persist != 0 {
             return Err(Reason::new(
-                "the file keeps a list of its free space, which libhdf5 would write to while it is in use; `h5repack -S FSM_AGGR -P 0` \
-                 makes a file without",
+                "the file keeps a list of its free space, which libhdf5 would write to while it is in use; `h5repack \
+                 -S FSM_AGGR -P 0` makes a file without",
             ));
         }
         self.file = Some(file);
@@ -126,13 +126,14 @@ impl Writer {
 
     fn keep(&mut self, made: Id) -> Done {
         self.made.push(made);
-        // So many fit no memory.
+        // 2^32 objects fit no memory.
         Done::New(self.made.len() as u32 - 1)
     }
 
     fn group(&mut self) -> Result<Done, Reason> {
         let creation = timeless(*h5p::H5P_CLS_GROUP_CREATE)?;
-        // Links in the object header, however many: adding one there is one write, which adding one to an index of links is not.
+        // Links in the object header, however many: adding one there is one write, which adding one to an index of
+        // links is not.
         // SAFETY: plain numbers.
         check(unsafe { h5p::H5Pset_link_phase_change(creation.raw(), u32::from(u16::MAX), u32::from(u16::MAX)) })?;
         // SAFETY: open identifiers.
@@ -193,7 +194,8 @@ impl Writer {
         let extent = super::dataset::Extent::of(&Id::own(unsafe { h5d::H5Dget_space(dataset.raw()) })?)?;
         let file = hyperslab(&extent.shape, start, count)?;
         let memory = space(count, None)?;
-        // SAFETY: the memory space has as many elements as there are bytes for, checked above; pointers lead to strings with a NUL.
+        // SAFETY: the memory space has as many elements as there are bytes for, checked above; pointers lead to strings
+        // with a NUL.
         check(unsafe {
             let (memory, file) = (memory.raw(), file.raw());
             h5d::H5Dwrite(dataset.raw(), datatype.memory(), memory, file, DEFAULT, aligned.pointer())
@@ -257,8 +259,8 @@ impl Writer {
     fn unlink(&self, path: &[u8]) -> Result<(), Reason> {
         let object = self.open(&Object::Path(path.to_vec()))?;
         let path = c_string(path)?;
-        // Nothing is gained by taking the object apart, since its space is lost all the same; and a group that still leads to it
-        // while the file is written in part must find it whole.
+        // Nothing is gained by taking the object apart, since its space is lost all the same; and a group that still
+        // leads to it while the file is written in part must find it whole.
         // SAFETY: an open object.
         check(unsafe { h5o::H5Oincr_refcount(object.raw()) })?;
         // SAFETY: a C string and an open file.

@@ -13,13 +13,13 @@ use crate::indexes::verdict::Facts;
 use crate::store::{Dataset, Error, Rows};
 use crate::table::BitmapRules;
 
-/// Bytes of bits that a thread holds at once, of all values together.
+/// Bytes of bits that a thread holds at once, over all values.
 const MOST_BITS: u64 = 16 << 20;
 
 /// Values looked at at once while they are gathered.
 const VALUES: u64 = 1 << 16;
 
-/// Most values: the bits of so many of eight rows fit.
+/// Most values whose bits of eight rows fit.
 const MOST_VALUES: u64 = MOST_BITS / 8;
 
 /// The index.
@@ -35,7 +35,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
         return Ok(Verdict::Unverifiable { why: format!("{count} values, more than {MOST_VALUES}") });
     }
     let mut values = Values::default();
-    // Those that stand for nothing equal nothing, and are asked for by nobody.
+    // Missing values and NaN equal nothing: their bits are never read.
     let mut is_asked = Vec::new();
     for first in (0..count).step_by(VALUES as usize) {
         let array = stored.array(first..first.saturating_add(VALUES).min(count), task.interrupt)?;

@@ -12,7 +12,7 @@ use crate::table::{BloomRules, BloomScheme};
 /// The longest filter that is looked at.
 const LONGEST: u64 = 64 << 20;
 
-/// Most bits of a value: nobody needs more than a few, and each is looked at.
+/// Most bits of a value: a few do, and each is tested.
 const MOST_BITS: u16 = 256;
 
 /// The index.
@@ -77,7 +77,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Filters<'_>, schemes: &[BloomSchem
     };
     let broken = task.column(task.step(), &see)?;
     let lacking = lacking.into_inner();
-    // Whatever reading is left finds every value, so it may be used, if several are.
+    // Each reading that is left finds every value, so any of them may be used.
     let schemes = possible(&lacking).filter_map(|reading| schemes.get(reading).copied()).take(1).collect();
     Ok(broken.unwrap_or(Verdict::Verified(Facts { schemes, ..Facts::default() })))
 }

@@ -50,8 +50,8 @@ impl Task<'_> {
         rows_at_once(values.natural_rows(), values.stored_width().unwrap_or(ANY_WIDTH)).max(1)
     }
 
-    /// Shows `see` all values of the column, in parts of at most `step` rows that begin at its multiples or follow another part
-    /// of the same step; a verdict that it gives ends the pass.
+    /// Shows `see` all values of the column, in parts of at most `step` rows that begin at its multiples or follow
+    /// another part of the same step; a verdict that it gives ends the pass.
     pub fn column(
         &self,
         step: u64,

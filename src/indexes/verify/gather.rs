@@ -51,7 +51,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Bytes that this takes for a column of so many rows.
+    /// Bytes that this takes for a column of this many rows.
     pub fn bytes(rows: u64) -> u64 {
         let words = rows.div_ceil(64);
         (words + words.div_ceil(GROUP as u64)).saturating_mul(8)
@@ -59,7 +59,7 @@ impl Wanted {
 
     /// The rows that elements of an index name.
     pub fn new(task: &Task<'_>, order: &Order<'_>, range: Range<u64>) -> Result<Result<Self, Verdict>, Error> {
-        // Whoever asks has found room for them.
+        // The caller has found room for them.
         let bits: Vec<AtomicU64> = (0..task.form.rows().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let broken = in_parallel(range.end - range.start, STEP, task, &|part| {
             let rows = elements(task, order, range.start + part.start..range.start + part.end)?;
@@ -153,7 +153,7 @@ impl Value<'_> {
 /// Why values were not gathered.
 pub(super) enum Refusal {
     Decided(Verdict),
-    /// They take at least so many bytes, and there are not as many.
+    /// They take at least this many bytes, more than there are.
     Short(u64),
 }
 

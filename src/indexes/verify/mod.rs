@@ -1,7 +1,8 @@
 //! Holds an index against its column, in full and on all cores (HEP001 §12).
 //!
-//! Nothing that the index says is believed: numbers are compared before anything is looked up by them, and what is taken of
-//! memory is bounded by the column and the budget. Whoever reads the column for it teaches its own statistics on the way.
+//! Nothing that the index says is believed: numbers are compared before anything is looked up by them, and what is
+//! taken of memory is bounded by the column and the budget. Reading the column for it also teaches the column's
+//! statistics.
 
 mod bitmap;
 mod bloom;
@@ -15,10 +16,10 @@ use crate::source::Interrupt;
 use crate::store::Error;
 use crate::table::{IndexForm, IndexKind};
 
-/// Tells of rows of the column that were read; an index that is verified tells of all of them.
+/// Called with rows of the column that were read; all of them by the end of a verification.
 pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
 
-/// What somebody who verifies an index needs.
+/// What verifying an index takes.
 struct Task<'a> {
     form: &'a IndexForm,
     interrupt: &'a Interrupt,

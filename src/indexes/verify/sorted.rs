@@ -1,9 +1,9 @@
-//! `SORTED_ROWS`: rows that follow each other strictly in the total order are all different, so as many as the column has
-//! are a permutation.
+//! `SORTED_ROWS`: rows that follow each other strictly in the total order are all different, so as many as the column
+//! has are a permutation.
 //!
-//! Whatever two rows follow each other, their values lie anywhere in the column, and are gathered before they are compared: all of
-//! the column where there is room for that, else those of as many elements of the index as there is room for, and then those of the
-//! next ones, by another pass over the column.
+//! Rows that follow each other lie anywhere in the column, so their values are gathered before they are compared: all
+//! of the column where memory allows; else those of as many elements of the index as fit, then those of the next ones,
+//! by another pass over the column.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,7 +77,7 @@ pub(super) fn verify(task: &Task<'_>, order: &Order<'_>, tails: [u64; 2], memory
     Ok(Verdict::Verified(Facts::default()))
 }
 
-/// How many elements of the index find room for their values; where they would take too many passes, the bytes that it takes.
+/// How many elements of the index are gathered at once; an error with the bytes needed where they take too many passes.
 fn at_once(task: &Task<'_>, empty: &Keys, memory: u64) -> Result<u64, u64> {
     let rows = task.form.rows();
     let of_text = if empty.is_text() { task.form.values.stored_width().unwrap_or(0) } else { 0 };

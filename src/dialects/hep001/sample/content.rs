@@ -1,6 +1,7 @@
 //! The rows of the sample: synthetic detector events, each a pure function of its row number.
 //!
-//! Nothing but integer arithmetic and the exact operations of IEEE 754 is used, so every machine writes the same values.
+//! Nothing but integer arithmetic and the exact operations of IEEE 754 is used, so every machine writes the same
+//! values.
 
 use std::ffi::CStr;
 
@@ -125,8 +126,8 @@ fn label(row: u64) -> i8 {
     }
 }
 
-/// Deposited energy in MeV, in steps of 1/1024: a continuum for electrons, a plateau for muons, the lines of caesium and
-/// cobalt for photons, a broad hump for protons.
+/// Deposited energy in MeV, in steps of 1/1024: a continuum for electrons, a plateau for muons, the lines of caesium
+/// and cobalt for photons, a broad hump for protons.
 fn energy(row: u64, label: i8) -> f32 {
     if draw(row, 5, 200) == 0 {
         return missing::F32;

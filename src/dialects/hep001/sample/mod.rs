@@ -1,7 +1,8 @@
 //! The file that a newcomer meets first: what `hepfs demo` writes.
 //!
-//! Synthetic detector events in a table of the July 2026 revision of HEP001 with a column of every kind, search indexes,
-//! arrays beside it, and a small table of the April 2026 revision. The same number of rows gives the same bytes.
+//! Synthetic detector events in a table of the July 2026 revision of HEP001 with a column of every kind, search
+//! indexes, arrays beside it, and a small table of the April 2026 revision. The same number of rows gives the same
+//! bytes.
 
 mod april;
 mod content;
@@ -21,7 +22,7 @@ pub enum SampleError {
     /// The file could not be created.
     #[error(transparent)]
     Create(#[from] Error),
-    /// A sample of so many rows is no sample any more.
+    /// More rows than a sample may have.
     #[error("{rows} rows are too many for a sample, at most {MAX_ROWS} can be asked for")]
     TooManyRows {
         /// Rows asked for.

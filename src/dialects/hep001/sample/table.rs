@@ -9,8 +9,8 @@ use crate::h5::create::{Dataset, Error, Fill, Node, Storage, UNLIMITED};
 use crate::h5::element::{Charset, Element, Number, Value};
 use crate::h5::steps::References;
 
-/// Rows that are made and written at once. A multiple of every column's chunk, so that no chunk is compressed twice, and of
-/// 8, so that a bitmap's bytes are whole.
+/// Rows that are made and written at once. A multiple of every column's chunk, so that no chunk is compressed twice,
+/// and of 8, so that a bitmap's bytes are whole.
 const BLOCK: u64 = 32_768;
 
 /// Rows in a chunk of most columns.

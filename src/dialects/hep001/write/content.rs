@@ -1,4 +1,4 @@
-//! What an index holds: one pass over the column (two for a bitmap), on all cores.
+//! Computes what an index holds: one pass over the column (two for a bitmap), on all cores.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -88,7 +88,7 @@ pub(super) enum Data {
 /// Computes an index.
 ///
 /// # Errors
-/// Where the column cannot have it, it takes too much memory, or the column cannot be read.
+/// Where the column cannot be indexed so, memory does not suffice, or the column cannot be read.
 pub(super) fn compute(
     subject: &Subject,
     kind: Kind,
@@ -134,7 +134,7 @@ impl Pass<'_> {
         Error::refused(&self.subject.path, reason)
     }
 
-    /// Refuses what takes too much memory.
+    /// Fails where this many bytes pass the limit of memory.
     fn fits(&self, what: &str, bytes: Option<u64>) -> Result<usize, Error> {
         let limit = self.settings.memory;
         let fits = bytes.filter(|bytes| *bytes <= limit).and_then(|bytes| usize::try_from(bytes).ok());
@@ -155,7 +155,7 @@ impl Pass<'_> {
         rows.next_multiple_of(8)
     }
 
-    /// Calls `look` with the rows and values of each block, on all cores, and `take` with what that gave, in order of the blocks.
+    /// Maps each block with `look` on all cores, and folds the results with `take` in the order of the blocks.
     fn each<T: Send>(
         &self,
         look: impl Fn(u64, &ArrayRef) -> Result<T, Error> + Sync,
@@ -349,7 +349,7 @@ impl Pass<'_> {
         let width = bits / 8;
         let bytes = self.fits("CHUNK_BLOOM", count.checked_mul(width))?;
         let mut filters = vec![0u8; bytes];
-        // Both readings of April's seeds are told apart by whoever reads; this is the one of its words.
+        // A reader finds out which reading of April's seeds a writer took; this one follows its words.
         let (scheme, family) = match self.subject.revision {
             Revision::July => (Scheme::OneHash { seed: self.settings.seed }, "murmur3_x64_128_double"),
             Revision::April => (Scheme::LowHigh, "murmur3_128_double"),
@@ -394,12 +394,12 @@ impl Pass<'_> {
     }
 }
 
-/// Bits of a filter and number of hashes for so many values, of which this share of absent ones is not recognised.
+/// Computes the bits of a filter of this many values and its number of hashes, for a share of false positives.
 fn parameters(values: u64, false_positives: f64) -> (u64, u16) {
     let values = values.max(1) as f64;
     let ln2 = std::f64::consts::LN_2;
     let bits = (-values * false_positives.ln() / (ln2 * ln2)).ceil().max(8.0);
-    // Whole bytes, and no filter of the size of the sea.
+    // Whole bytes, and a bound on size.
     let bits = (bits as u64).min(1 << 40).next_multiple_of(8);
     let k = (bits as f64 / values * ln2).round().clamp(1.0, 30.0);
     (bits, k as u16)

@@ -14,8 +14,8 @@ pub struct Options {
     #[arg(long, value_enum)]
     pub revision: Option<Revision>,
 
-    /// How references are stored [default: as the table does already, else `standard`]. `standard` is H5T_STD_REF, which HEP001
-    /// July demands and h5py cannot read; `object` is H5T_STD_REF_OBJ, which h5py and h5col read
+    /// How references are stored [default: as the table does already, else `standard`]. `standard` is H5T_STD_REF,
+    /// which HEP001 July demands and h5py cannot read; `object` is H5T_STD_REF_OBJ, which h5py and h5col read
     #[arg(long, value_enum)]
     pub references: Option<Stored>,
 

@@ -94,15 +94,15 @@ impl Subject {
             (Some(Revision::July), false) => {
                 return Err(Error::refused(
                     &table.path,
-                    "HEP001 July: a search index is valid where its SOURCE_NROWS is the table's NROWS, and this table has none: \
-                     it takes indexes of the April revision",
+                    "HEP001 July: a search index is valid where its SOURCE_NROWS is the table's NROWS, and this table \
+                     has none: it takes indexes of the April revision",
                 ));
             }
             (Some(Revision::April), true) => {
                 return Err(Error::refused(
                     &table.path,
-                    "HEP001 July: a search index of a table with NROWS has SOURCE_GENERATION and SOURCE_NROWS, which April \
-                     does not know: it takes indexes of the July revision",
+                    "HEP001 July: a search index of a table with NROWS has SOURCE_GENERATION and SOURCE_NROWS, which \
+                     April does not know: it takes indexes of the July revision",
                 ));
             }
             (_, true) => Revision::July,
@@ -205,7 +205,7 @@ fn names(group: &Group, revision: Revision) -> Names {
     if revision == Revision::July || has_capitals && !has(&UNDERSCORES) { CAPITALS } else { UNDERSCORES }
 }
 
-/// Path of a member, whatever bytes its name has.
+/// Path of a member, byte for byte.
 pub(super) fn member(group: &str, name: &BString) -> Vec<u8> {
     let slash: &[u8] = if group == "/" { b"" } else { b"/" };
     [group.as_bytes(), slash, name].concat()
