@@ -251,7 +251,7 @@ impl Shared {
         let entries = prepared.leaves.iter().zip(&known).map(|(leaf, known)| {
             let of_groups = known.statistics.as_ref();
             let of_groups = of_groups.map(|statistics| summaries(statistics, &prepared.groups, known.physical));
-            LeafEntry { values: leaf.values(), bound: known.bound, summaries: of_groups.unwrap_or_default() }
+            LeafEntry { encoding: leaf.leaf.encoding, bound: known.bound, summaries: of_groups.unwrap_or_default() }
         });
         let entries = entries.collect();
         let index = PageIndex::new(layout.clone(), known).map(Arc::new);
@@ -307,7 +307,7 @@ impl Shared {
         };
         let entries = rows.saturating_mul(leaf.slots.map_or(1, |slots| slots.entries));
         let mut head = Vec::with_capacity(DATA_HEADER as usize + cells.before.len());
-        data_header(entries as u32, leaf.values(), (page.bytes - DATA_HEADER) as u32, None, &mut head);
+        data_header(entries as u32, leaf.leaf.encoding, (page.bytes - DATA_HEADER) as u32, None, &mut head);
         head.extend_from_slice(&cells.before);
         wanted.take(page.start, &head);
         let start = page.start + head.len() as u64;
@@ -379,7 +379,7 @@ impl Shared {
                 failed(format!("rows {}..{} take {} bytes and not {whole}", rows.start, rows.end, out.len()))
             })?;
             let mut start = Vec::with_capacity(header + rest);
-            data_header(body.entries, leaf.values(), body.bytes as u32, padded.then_some(rest), &mut start);
+            data_header(body.entries, leaf.leaf.encoding, body.bytes as u32, padded.then_some(rest), &mut start);
             if rest == 0 {
                 out[..header].copy_from_slice(&start);
             } else {

@@ -9,6 +9,7 @@ use super::dictionary::Dictionary;
 use super::levels::{Levels, bit_width, equal_bytes, most_bytes};
 use super::plain::{append_fixed, append_texts, text_bytes};
 use super::shred::{Node, Shredded, Step, required_levels, shred};
+use crate::views::parquet::thrift::page::Encoding;
 
 /// How Parquet stores a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,15 +28,6 @@ pub(in crate::views::parquet) enum Physical {
     ByteArray,
     /// So many bytes.
     FixedLenByteArray(i32),
-}
-
-/// How the values of a page are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::views::parquet) enum Encoding {
-    /// One after the other.
-    Plain,
-    /// As indices into a dictionary page.
-    Dictionary,
 }
 
 /// Where the values come from and what becomes of them.

@@ -11,10 +11,9 @@ use arrow_schema::{Field, Fields, Schema};
 use parquet::basic::Type;
 use parquet::schema::types::SchemaDescriptor;
 
-use super::body::leaf::{Cells, Encoding, Leaf, Physical};
+use super::body::leaf::{Cells, Leaf, Physical};
 use super::body::shred::Step;
 use super::layout::{Bodies, Groups, Slots};
-use super::thrift::page::Values;
 use super::thrift::schema;
 use crate::source::Interrupt;
 use crate::store::pass::Keeper;
@@ -264,14 +263,6 @@ impl PreparedLeaf {
             Some([Arc::new(leaf.cells(slots.rows)?), Arc::new(leaf.cells(last)?)])
         });
         Self { column, leaf, slots, cells }
-    }
-
-    /// How values are encoded.
-    pub fn values(&self) -> Values {
-        match self.leaf.encoding {
-            Encoding::Plain => Values::Plain,
-            Encoding::Dictionary => Values::Dictionary,
-        }
     }
 
     /// Where rows have their places in a page of `rows` rows.

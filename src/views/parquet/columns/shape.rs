@@ -8,9 +8,10 @@ use arrow_schema::{DataType, Field, Fields};
 
 use crate::store::{Hints, ValueSet};
 use crate::views::parquet::body::dictionary::Dictionary;
-use crate::views::parquet::body::leaf::{Encoding, Leaf, Physical, Values};
+use crate::views::parquet::body::leaf::{Leaf, Physical, Values};
 use crate::views::parquet::body::plain::cell_width;
 use crate::views::parquet::body::shred::{MOST_ENTRIES, Node, Step};
+use crate::views::parquet::thrift::page::Encoding;
 
 /// How deep compounds, arrays and lists may be nested. Levels stay below 256.
 const MOST_DEEP: usize = 64;

@@ -17,7 +17,7 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::columns::PreparedLeaf;
 use super::layout::{Chunk, Layout};
-use super::thrift::page::Values;
+use super::thrift::page::Encoding;
 use super::thrift::schema;
 use super::thrift::{self, Element, LARGEST, Struct, list_header, small_i32, structure};
 use super::wanted::Wanted;
@@ -46,7 +46,7 @@ const TRAILER: u64 = 8;
 #[derive(Clone, Debug)]
 pub(super) struct LeafEntry {
     /// How values are encoded.
-    pub values: Values,
+    pub encoding: Encoding,
     /// Bytes of a value in statistics, at most; 0 where there are none.
     pub bound: usize,
     /// Summaries by row group.
@@ -135,7 +135,7 @@ impl Footer {
                 let mut opening = Vec::new();
                 let mut opened = Struct::resume(&mut opening, 0);
                 opened.i32(1, column.physical_type() as i32);
-                let encodings = entry.values.encodings();
+                let encodings = entry.encoding.encodings();
                 opened.list(2, Element::I32, encodings.len(), |out| {
                     encodings.iter().for_each(|&encoding| small_i32(encoding, out));
                 });
@@ -335,7 +335,7 @@ mod tests {
         ];
         let schema = schema::convert(&Schema::new(fields)).unwrap();
         let entry = |(known, bound): (Option<Summary>, usize)| LeafEntry {
-            values: Values::Plain,
+            encoding: Encoding::Plain,
             bound,
             summaries: known.into_iter().map(|known| (1, known)).collect(),
         };

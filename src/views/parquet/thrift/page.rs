@@ -26,27 +26,27 @@ const RLE_DICTIONARY: i32 = 8;
 
 /// How the values of a data page are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::views::parquet) enum Values {
+pub(in crate::views::parquet) enum Encoding {
     /// One after the other.
     Plain,
     /// As positions in the chunk's dictionary.
     Dictionary,
 }
 
-impl Values {
+impl Encoding {
     /// Number in `parquet.thrift`.
     fn number(self) -> i32 {
         match self {
-            Values::Plain => PLAIN,
-            Values::Dictionary => RLE_DICTIONARY,
+            Encoding::Plain => PLAIN,
+            Encoding::Dictionary => RLE_DICTIONARY,
         }
     }
 
     /// The encodings that a chunk with such pages uses, those of its levels and dictionary among them.
     pub fn encodings(self) -> &'static [i32] {
         match self {
-            Values::Plain => &[PLAIN, RLE],
-            Values::Dictionary => &[PLAIN, RLE, RLE_DICTIONARY],
+            Encoding::Plain => &[PLAIN, RLE],
+            Encoding::Dictionary => &[PLAIN, RLE, RLE_DICTIONARY],
         }
     }
 }
@@ -55,7 +55,7 @@ impl Values {
 /// `padding` is what a slot has left over. Numbers past 2^31 do not occur: the layout keeps pages shorter.
 pub(in crate::views::parquet) fn data_header(
     entries: u32,
-    values: Values,
+    encoding: Encoding,
     body: u32,
     padding: Option<usize>,
     out: &mut Vec<u8>,
@@ -66,7 +66,7 @@ pub(in crate::views::parquet) fn data_header(
         header.i32(3, body as i32);
         header.structure(5, |data| {
             data.i32(1, entries as i32);
-            data.i32(2, values.number());
+            data.i32(2, encoding.number());
             data.i32(3, RLE);
             data.i32(4, RLE);
         });
@@ -97,14 +97,14 @@ mod tests {
     fn headers_have_the_lengths_stated() {
         for (entries, body) in [(0, 0), (1, 8), (1 << 24, (1 << 31) - 1)] {
             let mut out = Vec::new();
-            data_header(entries, Values::Plain, body, None, &mut out);
+            data_header(entries, Encoding::Plain, body, None, &mut out);
             assert_eq!(out.len() as u64, DATA_HEADER);
             out.clear();
             dictionary_header(entries, body, &mut out);
             assert_eq!(out.len() as u64, DICTIONARY_HEADER);
             for padding in [0, 1, 200, 100_000] {
                 out.clear();
-                data_header(entries, Values::Dictionary, body, Some(padding), &mut out);
+                data_header(entries, Encoding::Dictionary, body, Some(padding), &mut out);
                 assert_eq!(out.len() as u64, PADDED_HEADER + padding as u64);
             }
         }

@@ -15,8 +15,9 @@ use super::tree::{Tree, rows};
 use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Member, Padding};
 use crate::store::memory::Memory;
 use crate::store::{Hints, TextLength, ValueSet};
-use crate::views::parquet::body::leaf::{Body, Encoding, Leaf};
+use crate::views::parquet::body::leaf::{Body, Leaf};
 use crate::views::parquet::columns::shape::{Given, Shape};
+use crate::views::parquet::thrift::page::Encoding;
 
 fn shape(array: &ArrayRef, nullable: bool, hints: &Hints) -> Shape {
     Shape::new("x", array.data_type(), nullable, hints, Given::default()).unwrap()

@@ -21,7 +21,8 @@ use parquet::file::metadata::{FileMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
 use super::super::columns::shape::Shape;
-use super::leaf::{Encoding, Leaf, Physical};
+use super::leaf::{Leaf, Physical};
+use crate::views::parquet::thrift::page::Encoding;
 
 /// The pages of one column chunk.
 struct Chunk(std::collections::VecDeque<Page>);
