@@ -154,7 +154,8 @@ impl Reading {
             Indexes::Ignore => Trust::Ignore,
             Indexes::Trust => Trust::Trust,
         };
-        let views = ViewOptions { csv, parquet_statistics: self.parquet_stats == Switch::On, trust };
+        let parquet_statistics = self.parquet_stats == Switch::On;
+        let views = ViewOptions { csv, parquet_statistics, trust, ..ViewOptions::default() };
         Ok(Context::with_views(store, workers, views))
     }
 

@@ -59,13 +59,12 @@ pub trait Dialect: Debug + Send + Sync {
         Table::empty(site.path, self.name())
     }
 
-    /// Makes the files of a dataset that this dialect marked [`Mark::Files`]; the reason where none can be made.
+    /// Makes the files of a dataset that this dialect marked [`Mark::Files`]; `name` is that of its link.
     ///
     /// # Errors
     /// Why the dataset cannot be opened.
-    fn files(&self, file: &Arc<File>, path: &str, dataset: &Dataset) -> Result<Single, String> {
-        let _ = (file, path, dataset);
-        Err(format!("{} shows no dataset as files", self.name()))
+    fn files(&self, site: &Site<'_>, name: &BString) -> Result<Single, String> {
+        Err(format!("{} shows no file of {name:?} at {}", self.name(), site.path))
     }
 
     /// What writes the search indexes of this dialect's tables; `None` where they take none.

@@ -1,5 +1,6 @@
 //! The library below its views, without a mount: the HDF5 worker, the store, the tree of nodes, the sample.
 
+mod dialects;
 mod h5_pool;
 mod h5_worker;
 mod sample;

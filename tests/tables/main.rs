@@ -9,6 +9,7 @@ mod fixtures;
 mod hostile_groups;
 mod search_indexes;
 mod selections;
+mod versions;
 
 use std::path::{Path, PathBuf};
 

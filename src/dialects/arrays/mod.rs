@@ -16,7 +16,7 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::attributes::text;
-use super::{Dialect, Mark, Subject, datasets};
+use super::{Dialect, Mark, Of, Site, Subject, datasets};
 use crate::catalogue::{Class, ColumnId, Dataset, Datatype, Fill, attribute};
 use crate::store::arrow::FillTest;
 use crate::store::{self, DatasetRows, FieldRows, File, Part, Rows, StoredStrings, Tally};
@@ -38,8 +38,11 @@ impl Dialect for Arrays {
         }
     }
 
-    fn files(&self, file: &Arc<File>, path: &str, dataset: &Dataset) -> Result<Single, String> {
-        Array { file, path, dataset }.single()
+    fn files(&self, site: &Site<'_>, name: &BString) -> Result<Single, String> {
+        match site.of {
+            Of::Dataset(dataset) => Array { file: site.file, path: site.path, name, dataset }.single(),
+            Of::Group(_) | Of::Made { .. } => Err("no dataset".into()),
+        }
     }
 }
 
@@ -47,6 +50,7 @@ impl Dialect for Arrays {
 struct Array<'a> {
     file: &'a Arc<File>,
     path: &'a str,
+    name: &'a BString,
     dataset: &'a Dataset,
 }
 
@@ -84,8 +88,7 @@ impl Array<'_> {
         let is_text = matches!(self.dataset.datatype.class, Class::VariableString { .. });
         let stored_strings = (is_text && self.dataset.shape.len() <= 1)
             .then(|| Arc::new(StoredStrings::new(opened.clone(), u64::MAX)) as Arc<dyn Rows>);
-        let name = BString::from(self.path.rsplit('/').next().unwrap_or_default());
-        Column { stored_strings, ..self.column(name, 0, rows, tally) }
+        Column { stored_strings, ..self.column(self.name.clone(), 0, rows, tally) }
     }
 
     /// The fields of a compound, or the places of a row.

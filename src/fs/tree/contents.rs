@@ -74,8 +74,7 @@ impl Contents {
     /// # Errors
     /// When the request was interrupted.
     pub fn of_dataset(opened: &Arc<Opened>, array: &Array, interrupt: &Interrupt) -> Result<Self, Error> {
-        let site = Site { file: opened.file(), path: &array.path, of: Of::Dataset(&array.dataset) };
-        let table = array.dialect.open(&site, interrupt);
+        let table = array.dialect.open(&array.site(opened.file()), interrupt);
         interrupt.check()?;
         Ok(Self::of_table(table))
     }

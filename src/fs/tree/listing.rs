@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::tables;
 use crate::catalogue::{Dataset, Group, Layout, Object, ObjectId, Target, join};
-use crate::dialects::{Claims, Dialect, Dialects, Made, Mark};
+use crate::dialects::{Claims, Dialect, Dialects, Made, Mark, Of, Site};
 use crate::fs::names;
 use crate::fs::node::Kind;
 use crate::store::{File, Reach};
@@ -136,6 +136,11 @@ impl Array {
         Arc::new(Self { name, path, dataset, dialect, single: Mutex::default() })
     }
 
+    /// Where it is found.
+    pub fn site<'a>(&'a self, file: &'a Arc<File>) -> Site<'a> {
+        Site { file, path: &self.path, of: Of::Dataset(&self.dataset) }
+    }
+
     /// The tables that its files show.
     ///
     /// # Errors
@@ -145,7 +150,7 @@ impl Array {
         if let Some(single) = known.upgrade() {
             return Ok(single);
         }
-        let single = Arc::new(self.dialect.files(file, &self.path, &self.dataset)?.observed(file));
+        let single = Arc::new(self.dialect.files(&self.site(file), &self.name)?.observed(file));
         *known = Arc::downgrade(&single);
         Ok(single)
     }
@@ -391,7 +396,7 @@ fn files(file: &Arc<File>, array: &Array) -> Result<Vec<(SingleFile, Result<(), 
         return Err(reason);
     }
     // Looked at and dropped: a group may have very many datasets.
-    let single = array.dialect.files(file, &array.path, dataset)?;
+    let single = array.dialect.files(&array.site(file), &array.name)?;
     Ok(single.files.iter().map(|one| (one.clone(), tables::single_view(&single, one, &dataset.datatype))).collect())
 }
 

@@ -55,11 +55,13 @@ pub struct ViewOptions {
     pub parquet_statistics: bool,
     /// Which search indexes are used (`--indexes`).
     pub trust: Trust,
+    /// Which ways of keeping tables are known.
+    pub dialects: Dialects,
 }
 
 impl Default for ViewOptions {
     fn default() -> Self {
-        Self { csv: CsvOptions::default(), parquet_statistics: true, trust: Trust::default() }
+        Self { csv: CsvOptions::default(), parquet_statistics: true, trust: Trust::default(), dialects: Dialects::default() }
     }
 }
 
@@ -112,7 +114,7 @@ impl Context {
             parquet_statistics: views.parquet_statistics,
             trust: views.trust,
             verifier: Verifier::default(),
-            dialects: Dialects::default(),
+            dialects: views.dialects,
             workers,
             errors: live::ErrorLog::default(),
             openings: Default::default(),

@@ -1,0 +1,151 @@
+//! A dialect made up for the test: what the tree shows of a table that is a dataset, and of what a dialect makes up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hepfs::catalogue::{ColumnId, ObjectId};
+use hepfs::dialects::{Claims, Dialect, Dialects, Here, Made, Mark, Of, Site, Subject, arrays};
+use hepfs::fs::NodeRef;
+use hepfs::fs::tree::{self, Context, ViewOptions};
+use hepfs::h5;
+use hepfs::source::Interrupt;
+use hepfs::store::{self, Dataset, DatasetRows, Store};
+use hepfs::table::{Column, Table};
+use serde_json::Value;
+
+use crate::data;
+
+/// Takes the dataset `/contiguous` for a table, and makes up directories in the root group.
+#[derive(Debug)]
+struct Toy;
+
+impl Toy {
+    /// A table of one column over a dataset.
+    fn table(&self, site: &Site<'_>, dataset: &hepfs::catalogue::Dataset) -> Table {
+        let opened = Dataset::new(site.file.clone(), site.path.to_owned(), Arc::new(dataset.clone())).unwrap();
+        let rows = DatasetRows::plain(Arc::new(opened), u64::MAX);
+        let column = Column {
+            name: "value".into(),
+            path: site.path.to_owned(),
+            id: ColumnId::whole(dataset.id),
+            is_label: false,
+            in_table: true,
+            rows: Ok(Arc::new(rows)),
+            stored_strings: None,
+            learner: None,
+            tally: Arc::default(),
+            units: None,
+            units_vocabulary: None,
+            description: None,
+            categories: None,
+            attributes: Arc::default(),
+            storage: None,
+        };
+        Table { rows: 6, columns: vec![column], ..Table::empty(site.path, self.name()) }
+    }
+}
+
+impl Dialect for Toy {
+    fn name(&self) -> &'static str {
+        "toy"
+    }
+
+    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+        match object {
+            Subject::Group(_) if path == "/" => Mark::LookInside,
+            Subject::Dataset(_) if path == "/contiguous" => Mark::Table,
+            _ => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let id: ObjectId = here.group.link(b"group").unwrap().target.object().unwrap().id();
+        let made = Made::Folder(vec![
+            ("twice".into(), Made::Table("contiguous".into())),
+            ("again".into(), Made::Group { id, links: vec!["group".into()] }),
+        ]);
+        // As a member of the group is called, which gives way.
+        Claims { made: vec![("group".into(), made)], ..Claims::default() }
+    }
+
+    fn open(&self, site: &Site<'_>, _: &Interrupt) -> Table {
+        match site.of {
+            Of::Dataset(dataset) => self.table(site, dataset),
+            Of::Made { group, key } => match group.link(key).and_then(|link| link.target.object()) {
+                Some(hepfs::catalogue::Object::Dataset(dataset)) => self.table(site, dataset),
+                _ => panic!("{key} is no dataset"),
+            },
+            Of::Group(_) => panic!("no group is a table"),
+        }
+    }
+}
+
+fn root() -> NodeRef {
+    let workers = h5::Options {
+        program: env!("CARGO_BIN_EXE_hepfs").into(),
+        deadline: Duration::from_secs(5),
+        ..Default::default()
+    };
+    let views = ViewOptions { dialects: Dialects(&[&Toy, &arrays::Arrays]), ..Default::default() };
+    let context: Arc<Context> = Context::with_views(Store::new(store::Options::default()), workers, views);
+    tree::root(&context, &[data("h5_basic.h5")], &Interrupt::new()).unwrap()
+}
+
+fn names(directory: &NodeRef) -> Vec<String> {
+    directory.children(&Interrupt::new()).unwrap().iter().map(|entry| entry.name.to_string()).collect()
+}
+
+/// The node at a path.
+fn at(root: &NodeRef, path: &str) -> NodeRef {
+    let interrupt = Interrupt::new();
+    path.split('/').fold(root.clone(), |node, name| node.lookup(name.as_bytes(), &interrupt).unwrap())
+}
+
+fn text(root: &NodeRef, path: &str) -> String {
+    let mut bytes = Vec::new();
+    at(root, path).read(0, usize::MAX, &mut bytes, &Interrupt::new()).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+/// What h5py reads there: `numpy.arange(6.0)`.
+const VALUES: &str = "value\n0\n1\n2\n3\n4\n5\n";
+
+#[test]
+fn a_dataset_can_be_a_table_with_a_directory() {
+    let root = root();
+    let here = names(&root);
+    assert!(here.contains(&"contiguous".to_owned()) && !here.contains(&"contiguous.npy".to_owned()), "{here:?}");
+    let files = ["metadata.json", "indexes.json", "head.csv", "table.csv", "table.ndjson", "table.parquet"];
+    assert_eq!(names(&at(&root, "contiguous")), [&files[..], &["table.arrow", "columns", "where"]].concat());
+    assert_eq!(text(&root, "contiguous/table.csv"), VALUES);
+    assert_eq!(text(&root, "contiguous/columns/value.txt"), VALUES.replacen("value\n", "", 1));
+    assert_eq!(text(&root, "contiguous/where/value:gt:4/table.csv"), "value\n5\n");
+}
+
+#[test]
+fn a_dialect_makes_up_directories_and_tables() {
+    let root = root();
+    // The member of that name gives way.
+    assert_eq!(names(&at(&root, "group")), ["metadata.json", "twice", "again"]);
+    assert_eq!(text(&root, "group/twice/table.csv"), VALUES);
+    assert_eq!(names(&at(&root, "group/again")), names(&at(&root, "%67roup")));
+}
+
+#[test]
+fn parents_and_children_agree_on_what_a_child_is() {
+    let root = root();
+    let metadata = |path: &str| serde_json::from_str::<Value>(&text(&root, path)).unwrap();
+    let members = metadata("metadata.json");
+    let kind = |name: &str| {
+        let all = members["members"].as_array().unwrap();
+        all.iter().find(|member| member["name"] == name).unwrap()["kind"].clone()
+    };
+    assert_eq!(kind("contiguous"), "table");
+    assert_eq!(metadata("contiguous/metadata.json")["kind"], "table");
+    assert_eq!(kind("group"), "group");
+    assert_eq!(metadata("%67roup/metadata.json")["kind"], "group");
+    assert_eq!(metadata("group/metadata.json")["kind"], "made");
+    assert_eq!(metadata("group/twice/metadata.json")["kind"], "table");
+    // Recognised from inside alone: nothing calls it a table.
+    assert_eq!(members["kind"], "group");
+}
