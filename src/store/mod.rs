@@ -52,15 +52,17 @@ use memory::Block;
 pub use counters::{Counter, Counters};
 pub(crate) use dataset::count_of;
 pub use dataset::{Dataset, DatasetRows, FieldRows, Part, Reach, StoredStrings};
-pub use decode as arrow;
 pub use decode::{Count, Tally};
 pub use error::Error;
 pub use file::File;
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
-pub use learnt::{Content, Kept, Learner, Observed, Opening, pass};
+pub use learnt::{Content, Kept, Learner, Observed, Opening, pass, rows_at_once};
 pub use memory::{Budget, Buffer, Cache, Lent, Reservation, Shortage};
 pub use rows::{Hints, Names, RowRange, Rows, TextLength, ValueSet};
 pub use span::{Span, StoredRun};
+
+// Its former name.
+pub use decode as arrow;
 
 use crate::catalogue::ObjectId;
 
@@ -177,7 +179,8 @@ impl Store {
         self.options.decoder
     }
 
-    /// What is kept of sources in the user's cache folder. [`File::kept`] and [`File::keep`] go with a file's identity.
+    /// What is kept of sources in the cache folder. [`Opening::kept`] and [`Opening::keep`] go with a source's
+    /// identity.
     pub fn kept(&self) -> &Kept {
         &self.kept
     }

@@ -33,7 +33,7 @@ pub struct Count {
 }
 
 impl Tally {
-    /// Adds the oddities of `rows`, whose positions count from its start. Past [`MOST_STRETCHES`], rows that touch no
+    /// Adds the oddities of `rows`, whose positions count from its start. Past `MOST_STRETCHES`, rows that touch no
     /// known stretch are left out: the count is a lower bound.
     pub fn add(&self, rows: Range<u64>, oddities: &Oddities) {
         if oddities.is_empty() {

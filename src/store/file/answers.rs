@@ -70,7 +70,7 @@ pub(super) struct Answers {
     known: Mutex<Known>,
     /// Whether there is one that is not kept yet.
     unsaved: AtomicBool,
-    /// Whether [`Saver`] has been told of it.
+    /// Whether [`Saver`](super::Saver) has been told of it.
     told: AtomicBool,
 }
 

@@ -6,11 +6,12 @@ mod idle;
 mod lent;
 mod pages;
 
-/// Rows for tests, under their former name.
-#[cfg(test)]
-pub(crate) use super::rows::in_memory::{Endless, Memory};
 pub(super) use budget::Leased;
 pub use budget::{Budget, Buffer, Reservation, Shortage};
 pub use cache::Cache;
 pub use lent::Lent;
 pub(super) use lent::{Block, WORTH_A_SPAN};
+
+// Their former place.
+#[cfg(test)]
+pub(crate) use super::rows::in_memory::{Endless, Memory};

@@ -1,12 +1,10 @@
 //! Own statistics of columns: least and greatest value, missing rows and NaN of every block of 65,536 rows, exact.
 //!
-//! They are learnt from decoded values by a [`Learner`](super::Learner), and kept in the cache folder once every block
+//! They are learnt from decoded values by a [learner](super::Learner), and kept in the cache folder once every block
 //! is known.
 //!
 //! | part | what it is |
 //! | --- | --- |
-//! | [`Learner`] | gathers what passes by; one for each column of an opened file |
-//! | [`Observed`] | rows whose values a learner sees |
 //! | [`Labels`] | labels, for summaries of the codes that lead to them |
 //! | `Cells` | strings of one length, for summaries of them as they are stored |
 //! | [`Statistics`] | what is known of a column, all of it |
@@ -23,7 +21,6 @@ mod tests;
 
 use std::ops::Range;
 
-pub use super::learnt::{Learner, Observed, rows_at_once};
 pub use blocks::GRAIN;
 pub(super) use blocks::{Blocks, blocks_of, rows_of};
 pub(super) use cells::Cells;
@@ -31,6 +28,9 @@ pub use labels::Labels;
 pub(super) use labels::named;
 pub use scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
 pub use scan::summary;
+
+// Their former place.
+pub use super::learnt::{Learner, Observed, rows_at_once};
 
 /// The statistics of a column: exact, of every block.
 #[derive(Debug)]

@@ -116,7 +116,8 @@ impl Kept {
     /// Keeps `bytes` as `what` of a source with this identity; returns whether they are kept. May look through the
     /// folder and remove old entries, so no request should wait for it.
     ///
-    /// The bytes must come from a source that had this identity all the while; see [`File::keep`](super::File::keep).
+    /// The bytes must come from a source that had this identity all the while; see
+    /// [`Opening::keep`](super::Opening::keep).
     pub fn put(&self, identity: &Identity, what: &str, bytes: &[u8]) -> bool {
         let Some(folder) = &self.0 else { return false };
         match folder.put(&key(identity, what), bytes) {
