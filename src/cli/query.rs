@@ -181,7 +181,7 @@ fn view(table: &Table, format: Format, place: &Place) -> Result<Box<dyn View>, E
     let text = |format| {
         let column = |column: &Column| {
             let rows = column.rows.clone()?;
-            Ok(TextColumn { name: column.name.clone(), rows, longest: None })
+            Ok(TextColumn { name: column.name.clone(), rows, longest: None, parts: Vec::new() })
         };
         TextView::new(written(table, column), format, &context.csv, None, context.blocks.clone(), None)
     };

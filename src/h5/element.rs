@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalogue::Charset;
+
 /// Values that libhdf5 may read byte for byte.
 ///
 /// # Safety
@@ -43,15 +45,6 @@ unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 pub(super) fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
     // SAFETY: a plain type has no uninitialised bytes.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
-}
-
-/// Character set of a string.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Charset {
-    /// US-ASCII.
-    Ascii,
-    /// UTF-8.
-    Utf8,
 }
 
 /// Type of an element.

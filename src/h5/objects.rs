@@ -11,8 +11,8 @@ use hdf5_metno_sys::{h5d, h5p, h5s};
 
 use self::storage::{Fill, Storage};
 use self::types::{Type, of_charset};
-use super::element::Charset;
 use super::worker::error::{Id, Reason, check};
+use crate::catalogue::Charset;
 
 /// `H5P_DEFAULT`.
 pub(super) const DEFAULT: i64 = 0;

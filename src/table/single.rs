@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bstr::BString;
+
 use super::Table;
 use crate::store::File;
 
@@ -10,8 +12,10 @@ use crate::store::File;
 pub struct Single {
     /// One column: what lies along the first axis, as it is; a scalar is one row.
     pub whole: Table,
-    /// A column for each field of an element, or for each place of a row; `None` where nothing can be told apart.
-    pub split: Option<Table>,
+    /// A column for each field of a compound; `None` of anything else.
+    pub fields: Option<Table>,
+    /// Names of the parts of a row: of the fields of a compound, of the places of an array of rank 2.
+    pub parts: Vec<BString>,
     /// Extents of the dataset.
     pub shape: Vec<u64>,
     /// Its files. What else the closed set of suffixes has, this dataset has no use for.
@@ -19,20 +23,18 @@ pub struct Single {
 }
 
 impl Single {
-    /// The same, with columns whose statistics are learnt from all that is read of them. Places of a row have none: there
-    /// may be very many, and no file tells of them.
+    /// The same, with columns whose statistics are learnt from all that is read of them.
     pub fn observed(mut self, file: &Arc<File>) -> Self {
-        let split = self.split.as_mut().filter(|_| self.shape.len() == 1);
-        for table in split.into_iter().chain([&mut self.whole]) {
+        for table in self.fields.as_mut().into_iter().chain([&mut self.whole]) {
             table.columns =
                 std::mem::take(&mut table.columns).into_iter().map(|column| column.observed(file)).collect();
         }
         self
     }
 
-    /// The table that a file shows.
-    pub fn table(&self, file: &SingleFile) -> &Table {
-        self.split.as_ref().filter(|_| file.is_split).unwrap_or(&self.whole)
+    /// The table that columns of a file come from, where each column stands by itself.
+    pub fn columns(&self) -> &Table {
+        self.fields.as_ref().unwrap_or(&self.whole)
     }
 }
 
@@ -43,8 +45,6 @@ pub struct SingleFile {
     pub suffix: &'static str,
     /// What the bytes are.
     pub form: Form,
-    /// Whether it shows [`Single::split`].
-    pub is_split: bool,
 }
 
 /// The bytes of a file of a dataset.
@@ -54,7 +54,7 @@ pub enum Form {
     Raw,
     /// The same behind a NumPy header.
     Npy,
-    /// Lines of columns, behind one of names.
+    /// Lines of values, behind one of names: of parts, where there are any.
     Csv,
     /// A value a line.
     Txt,
@@ -64,9 +64,9 @@ pub enum Form {
     Ndjson,
     /// A JSON value a line, without a name.
     JsonValues,
-    /// Apache Parquet.
+    /// Apache Parquet, of [`Single::columns`].
     Parquet,
-    /// An Arrow IPC file.
+    /// An Arrow IPC file, likewise.
     Arrow,
     /// An image of the netpbm family: this header, then the elements.
     Pixmap(Vec<u8>),

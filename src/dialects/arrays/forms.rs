@@ -1,6 +1,6 @@
 //! Which files a dataset has, by its type and shape alone.
 
-use crate::catalogue::{Class, Dataset, product};
+use crate::catalogue::{Class, Dataset, Datatype, Field, product};
 use crate::dialects::attributes::text;
 use crate::table::{Form, SingleFile};
 
@@ -15,40 +15,37 @@ pub(super) fn forms(dataset: &Dataset) -> Vec<SingleFile> {
     if dataset.null {
         return Vec::new();
     }
-    let mut files = vec![of_whole(".npy", Form::Npy), of_whole(".raw", Form::Raw)];
-    let is_compound =
-        matches!(dataset.datatype.class, Class::Compound { .. }) && dataset.datatype.complex_part().is_none();
+    let mut files = vec![file(".npy", Form::Npy), file(".raw", Form::Raw)];
+    let is_compound = fields(&dataset.datatype).is_some();
     let inner = product(dataset.shape.get(1..).unwrap_or_default()).unwrap_or(u64::MAX);
     match dataset.shape.as_slice() {
         [] if matches!(dataset.datatype.class, Class::FixedString { .. } | Class::VariableString { .. }) => {
-            files.extend([of_whole(".txt", Form::Text), of_whole(".ndjson", Form::JsonValues)]);
+            files.extend([file(".txt", Form::Text), file(".ndjson", Form::JsonValues)]);
         }
-        [] => files.push(of_whole(".txt", Form::Txt)),
-        [_] => {
-            let each = |suffix, form| SingleFile { suffix, form, is_split: is_compound };
-            files.extend([
-                each(".csv", Form::Csv),
-                of_whole(".txt", Form::Txt),
-                each(".ndjson", Form::Ndjson),
-                each(".parquet", Form::Parquet),
-                each(".arrow", Form::Arrow),
-            ]);
-        }
+        [] => files.push(file(".txt", Form::Txt)),
+        [_] => files.extend([
+            file(".csv", Form::Csv),
+            file(".txt", Form::Txt),
+            // The object of a compound has a key for each field already.
+            file(".ndjson", if is_compound { Form::JsonValues } else { Form::Ndjson }),
+            file(".parquet", Form::Parquet),
+            file(".arrow", Form::Arrow),
+        ]),
         // Rows without places have nothing to show.
         _ if inner == 0 => {}
         [_, places] => {
             if *places <= MOST_PLACES {
-                files.push(SingleFile { suffix: ".csv", form: Form::Csv, is_split: true });
+                files.push(file(".csv", Form::Csv));
             }
             files.extend([
-                of_whole(".ndjson", Form::JsonValues),
-                of_whole(".parquet", Form::Parquet),
-                of_whole(".arrow", Form::Arrow),
+                file(".ndjson", Form::JsonValues),
+                file(".parquet", Form::Parquet),
+                file(".arrow", Form::Arrow),
             ]);
         }
         _ => {
             if inner.checked_mul(dataset.datatype.size).is_some_and(|bytes| bytes <= MOST_NESTED) {
-                files.extend([of_whole(".parquet", Form::Parquet), of_whole(".arrow", Form::Arrow)]);
+                files.extend([file(".parquet", Form::Parquet), file(".arrow", Form::Arrow)]);
             }
         }
     }
@@ -56,8 +53,16 @@ pub(super) fn forms(dataset: &Dataset) -> Vec<SingleFile> {
     files
 }
 
-fn of_whole(suffix: &'static str, form: Form) -> SingleFile {
-    SingleFile { suffix, form, is_split: false }
+/// The fields of a compound, which a complex number is not.
+pub(super) fn fields(datatype: &Datatype) -> Option<&[Field]> {
+    match &datatype.class {
+        Class::Compound { fields } if datatype.complex_part().is_none() => Some(fields),
+        _ => None,
+    }
+}
+
+fn file(suffix: &'static str, form: Form) -> SingleFile {
+    SingleFile { suffix, form }
 }
 
 /// An image of one byte a sample (HDF5 Image and Palette Specification: `CLASS` is `IMAGE`), grey or of interlaced pixels.
@@ -72,5 +77,5 @@ fn pixmap(dataset: &Dataset) -> Option<SingleFile> {
         _ => return None,
     };
     let header = format!("{magic}\n{width} {height}\n255\n");
-    Some(of_whole(suffix, Form::Pixmap(header.into_bytes())))
+    Some(file(suffix, Form::Pixmap(header.into_bytes())))
 }

@@ -17,7 +17,7 @@ use bstr::BString;
 
 use super::attributes::text;
 use super::{Dialect, Mark, Of, Site, Subject, datasets};
-use crate::catalogue::{Class, ColumnId, Dataset, Datatype, Fill, attribute};
+use crate::catalogue::{Class, ColumnId, Dataset, Field, Fill, attribute};
 use crate::store::arrow::FillTest;
 use crate::store::{self, DatasetRows, FieldRows, File, Part, Rows, StoredStrings, Tally};
 use crate::table::{Column, Single, Table};
@@ -58,9 +58,16 @@ impl Array<'_> {
     fn single(&self) -> Result<Single, String> {
         let opened = datasets::open(self.file, self.path, self.dataset)?;
         let rows = self.dataset.shape.first().copied().unwrap_or(1);
+        let fields = forms::fields(&self.dataset.datatype).filter(|_| self.dataset.shape.len() == 1);
+        let parts = match (fields, self.dataset.shape.as_slice()) {
+            (Some(fields), _) => fields.iter().map(|field| field.name.clone()).collect(),
+            (None, [_, places @ 0..=forms::MOST_PLACES]) => (0..*places).map(|at| at.to_string().into()).collect(),
+            _ => Vec::new(),
+        };
         Ok(Single {
             whole: self.table(rows, vec![self.whole(&opened)]),
-            split: self.split(&opened).map(|columns| self.table(rows, columns)),
+            fields: fields.map(|fields| self.table(rows, self.fields(&opened, fields))),
+            parts,
             shape: self.dataset.shape.clone(),
             files: forms::forms(self.dataset),
         })
@@ -83,7 +90,11 @@ impl Array<'_> {
     /// What lies along the first axis, as it is.
     fn whole(&self, opened: &Arc<store::Dataset>) -> Column {
         let tally = Arc::<Tally>::default();
-        let missing = FillTest::new(&self.dataset.datatype, &self.missing());
+        let missing = match forms::fields(&self.dataset.datatype) {
+            // Its fields have none, so it has none.
+            Some(_) => FillTest::none(),
+            None => FillTest::new(&self.dataset.datatype, &self.missing()),
+        };
         let rows = Arc::new(DatasetRows::along_first(opened.clone(), missing, tally.clone()));
         let is_text = matches!(self.dataset.datatype.class, Class::VariableString { .. });
         let stored_strings = (is_text && self.dataset.shape.len() <= 1)
@@ -91,33 +102,15 @@ impl Array<'_> {
         Column { stored_strings, ..self.column(self.name.clone(), 0, rows, tally) }
     }
 
-    /// The fields of a compound, or the places of a row.
-    fn split(&self, opened: &Arc<store::Dataset>) -> Option<Vec<Column>> {
-        let datatype = &self.dataset.datatype;
-        let part = |at: usize, name: BString, datatype: &Datatype, offset: u64, missing: FillTest| {
+    /// A column for each field of a compound.
+    fn fields(&self, opened: &Arc<store::Dataset>, fields: &[Field]) -> Vec<Column> {
+        let column = |(field, id): (&Field, u32)| {
             let tally = Arc::<Tally>::default();
-            let part = Part { datatype: datatype.clone(), offset };
-            let rows = Arc::new(FieldRows::new(opened.clone(), part, missing, tally.clone()));
-            let id = u32::try_from(at).unwrap_or(u32::MAX).saturating_add(1);
-            self.column(name, id, rows, tally)
+            let part = Part { datatype: field.datatype.clone(), offset: field.offset };
+            let rows = Arc::new(FieldRows::new(opened.clone(), part, FillTest::none(), tally.clone()));
+            self.column(field.name.clone(), id, rows, tally)
         };
-        match (self.dataset.shape.as_slice(), &datatype.class) {
-            ([_], Class::Compound { fields }) if datatype.complex_part().is_none() => {
-                let fields = fields.iter().enumerate();
-                let field = fields
-                    .map(|(at, field)| part(at, field.name.clone(), &field.datatype, field.offset, FillTest::none()));
-                Some(field.collect())
-            }
-            ([_, places], _) if *places <= forms::MOST_PLACES => {
-                let missing = FillTest::new(datatype, &self.missing());
-                let place = |at: u64| {
-                    let name = at.to_string().into();
-                    part(at as usize, name, datatype, at.saturating_mul(datatype.size), missing.clone())
-                };
-                Some((0..*places).map(place).collect())
-            }
-            _ => None,
-        }
+        fields.iter().zip(1..).map(column).collect()
     }
 
     fn column(&self, name: BString, field: u32, rows: Arc<dyn Rows>, tally: Arc<Tally>) -> Column {

@@ -114,3 +114,49 @@ fn category_targets(group: &Group) -> HashSet<ObjectId> {
         .copied()
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{Charset, Class, Datatype, Elements, Link, Padding, Target};
+
+    fn class(value: &str) -> Attribute {
+        let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Ascii };
+        Attribute {
+            name: "CLASS".into(),
+            datatype: Datatype { size: value.len() as u64, class },
+            shape: Vec::new(),
+            null: false,
+            value: Ok(Elements { bytes: value.into(), heap: Vec::new() }),
+            references: Vec::new(),
+        }
+    }
+
+    fn group_link(name: &str, address: u64, attributes: Vec<Attribute>) -> Link {
+        let object = Object::Group { id: ObjectId { file: 0, address }, link_count: 1, attributes: attributes.into() };
+        Link { name: name.into(), target: Target::Hard(object) }
+    }
+
+    #[test]
+    fn groups_are_sorted_by_class_and_name() {
+        let links = vec![
+            group_link("readings", 1, vec![class("LIST_COLUMN")]),
+            group_link("CATEGORIES", 2, Vec::new()),
+            group_link("_search_indexes", 3, Vec::new()),
+            group_link("notes", 4, vec![class("COLUMN_TABLE")]),
+            group_link("SEARCH_INDEXES", 5, vec![class("LIST_COLUMN")]),
+        ];
+        let id = ObjectId { file: 0, address: 0 };
+        let group = Group { id, attributes: Vec::new().into(), links, creation_order: true };
+        let found: Vec<_> =
+            members(&group).iter().map(|member| (member.id.address, member.kind, member.is_servant())).collect();
+        let expected = [
+            (1, Kind::List, false),
+            (2, Kind::Servants, true),
+            (3, Kind::Servants, true),
+            (4, Kind::Stranger, false),
+            (5, Kind::List, true),
+        ];
+        assert_eq!(found, expected);
+    }
+}

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use bstr::BString;
 use serde_json::Value;
 
+use super::entries::{Array, Child, GroupPlace, Listing, METADATA, Place};
 use super::links::{Resolver, Way};
-use super::listing::{Array, Child, GroupPlace, Listing, METADATA, Members, Place};
+use super::listing::Members;
 use super::opened::Opened;
 use super::tables;
 use crate::catalogue::{Attribute, Group};

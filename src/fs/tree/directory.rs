@@ -7,16 +7,15 @@ use bstr::BString;
 use parking_lot::Mutex;
 
 use super::contents::Contents;
+use super::entries::{Child, GroupPlace, Place};
 use super::file::Xattrs;
 use super::files::Files;
 use super::in_use::InUse;
 use super::links::Way;
-use super::listing::{Child, GroupPlace, Listing, Place};
 use super::selections::{Subject, WhereDirectory};
 use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, lock};
 use crate::catalogue::join;
 use crate::dialects::Made;
-use crate::fs::node::DirEntry;
 use crate::table::Table;
 
 /// A directory of an HDF5 file, listed at first use.
@@ -152,11 +151,6 @@ impl Directory {
     }
 }
 
-/// The names of a listing, as a directory tells them.
-pub(super) fn children(listing: &Listing) -> Children {
-    listing.entries().iter().map(|(name, child)| DirEntry { name: name.clone(), kind: child.kind() }).collect()
-}
-
 /// The node of a directory; a wrapper, so that a directory can hand itself to its children.
 pub(super) struct DirectoryNode(pub Arc<Directory>);
 
@@ -176,7 +170,7 @@ impl Node for DirectoryNode {
     }
 
     fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
-        Ok(children(&self.0.load(interrupt)?.listing))
+        Ok(self.0.load(interrupt)?.listing.children())
     }
 
     fn table(&self) -> Option<Arc<Table>> {
@@ -214,7 +208,7 @@ impl Node for ColumnsNode {
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Ok(children(&self.contents.columns))
+        Ok(self.contents.columns.children())
     }
 
     fn table(&self) -> Option<Arc<Table>> {

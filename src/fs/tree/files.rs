@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::contents::Contents;
+use super::entries::{Child, ColumnView};
 use super::file::{FileNode, Xattrs};
-use super::listing::{Child, ColumnView};
 use super::{Error, Interrupt, Opened};
 use crate::catalogue::{Datatype, ObjectId};
 use crate::indexes::Trust;
@@ -74,7 +74,7 @@ impl Files {
                 let single = array.single(self.opened.file()).map_err(Error::Io)?;
                 let files = Self { id: array.dataset.id, path: array.path.clone(), ..self.clone() };
                 let xattrs = Xattrs { name: array.name.clone(), attributes: array.dataset.attributes.clone() };
-                (files.single(single, file, &array.dataset.datatype)?, xattrs)
+                (files.single(&single, file, &array.dataset.datatype)?, xattrs)
             }
             Child::Columns | Child::Where | Child::Directory(_) | Child::Link(_) => return Err(Error::NotAFile),
         };
@@ -118,32 +118,29 @@ impl Files {
     }
 
     /// A file of a dataset that is a table by itself.
-    fn single(&self, single: Arc<Single>, file: &SingleFile, datatype: &Datatype) -> Result<Arc<dyn View>, Error> {
-        let table = single.table(file);
-        // Files of the same columns may share what is kept.
-        let what = if file.is_split { "split" } else { "whole" };
-        let text = |format| {
-            let columns = table.columns.iter().filter_map(text_column).collect();
-            self.text(what, columns, format, None)
-        };
-        let stored = || {
-            let rows = table.columns.first().and_then(|column| column.rows.clone().ok()).ok_or(Error::NotFound)?;
-            RowsBytes::new(rows).ok_or(Error::NotFound)
-        };
+    fn single(&self, single: &Single, file: &SingleFile, datatype: &Datatype) -> Result<Arc<dyn View>, Error> {
+        let columns = single.columns();
+        let whole = single.whole.columns.first().ok_or(Error::NotFound)?;
+        let rows = whole.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?;
+        let stored = || RowsBytes::new(rows.clone()).ok_or(Error::NotFound);
+        let text = |format| self.text("whole", text_column(whole).into_iter().collect(), format, None);
         Ok(match &file.form {
-            Form::Csv => text(Format::Csv),
+            Form::Csv if single.parts.is_empty() => text(Format::Csv),
+            Form::Csv => {
+                self.text("parts", vec![TextColumn::spread(rows.clone(), single.parts.clone())], Format::Csv, None)
+            }
             Form::Txt => text(Format::Txt),
             Form::Ndjson => text(Format::Ndjson),
             Form::JsonValues => text(Format::JsonValues),
             Form::Text => text(Format::Verbatim),
             Form::Parquet => {
-                let columns = table.columns.iter().enumerate();
-                self.parquet(columns.filter_map(|(at, column)| self.parquet_column(table, at, column)).collect())
+                let parquet = |(at, column)| self.parquet_column(columns, at, column);
+                self.parquet(columns.columns.iter().enumerate().filter_map(parquet).collect())
             }
-            Form::Arrow => self.arrow(what, IpcColumn::of_table(table)),
-            Form::Raw => match table.columns.first() {
-                Some(Column { stored_strings: Some(strings), .. }) => self.strings(what, strings),
-                _ => Arc::new(RawView::new(stored()?)),
+            Form::Arrow => self.arrow("columns", IpcColumn::of_table(columns)),
+            Form::Raw => match &whole.stored_strings {
+                Some(strings) => self.strings("strings", strings),
+                None => Arc::new(RawView::new(stored()?)),
             },
             Form::Npy => {
                 let dtype = NpyType::of(datatype).map_err(|error| Error::Io(error.to_string()))?;

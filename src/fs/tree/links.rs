@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::listing::{COLUMNS, Namespace, Shown, suffixes};
+use super::entries::{COLUMNS, Shown};
+use super::listing::{Namespace, suffixes};
 use super::{Interrupt, Opened, tables};
 use crate::catalogue::{Dataset, Group, Object, ObjectId, Target, join};
 use crate::dialects::{Claims, Dialect, Here, Mark, Of, Role, Site};

@@ -5,6 +5,7 @@
 
 mod contents;
 mod directory;
+mod entries;
 mod file;
 mod files;
 mod first_paths;
@@ -61,7 +62,12 @@ pub struct ViewOptions {
 
 impl Default for ViewOptions {
     fn default() -> Self {
-        Self { csv: CsvOptions::default(), parquet_statistics: true, trust: Trust::default(), dialects: Dialects::default() }
+        Self {
+            csv: CsvOptions::default(),
+            parquet_statistics: true,
+            trust: Trust::default(),
+            dialects: Dialects::default(),
+        }
     }
 }
 

@@ -9,11 +9,10 @@ use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
 use super::contents::Contents;
-use super::directory::children;
+use super::entries::{Child, ColumnView};
 use super::file::{FileNode, Xattrs};
 use super::files::Files;
 use super::in_use::InUse;
-use super::listing::{Child, ColumnView};
 use super::opened::Asked;
 use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Size, tables};
 use crate::fs::node::DirEntry;
@@ -195,7 +194,7 @@ impl Node for SelectionDirectory {
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Ok(children(&self.0.all.listing))
+        Ok(self.0.all.listing.children())
     }
 
     fn why_not_kept(&self) -> Option<&'static str> {
@@ -226,7 +225,7 @@ impl Node for SelectionColumns {
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Ok(children(&self.0.all.columns))
+        Ok(self.0.all.columns.children())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use bstr::BString;
 
-use super::listing::{
+use super::entries::{
     COLUMNS, Child, ColumnView, HEAD, INDEXES, Listing, RESERVED_IN_TABLES, SUFFIXES, TABLE_ARROW, TABLE_CSV,
     TABLE_NDJSON, TABLE_PARQUET, WHERE, with_suffix,
 };
@@ -94,15 +94,14 @@ pub(super) fn is_of_tables(name: &[u8]) -> bool {
 
 /// Whether a file of a dataset can be shown. `datatype` is that of its elements.
 pub(super) fn single_view(single: &Single, file: &SingleFile, datatype: &Datatype) -> Result<(), String> {
-    let table = single.table(file);
+    let whole = &single.whole;
     match &file.form {
-        Form::Csv | Form::Txt | Form::Ndjson | Form::JsonValues | Form::Text => text_fits(table.rows),
-        Form::Parquet => parquet(table),
-        Form::Arrow => arrow(table),
-        Form::Raw => table.columns.iter().try_for_each(stored),
-        Form::Pixmap(_) => table.columns.iter().try_for_each(stored),
+        Form::Csv | Form::Txt | Form::Ndjson | Form::JsonValues | Form::Text => text_fits(whole.rows),
+        Form::Parquet => parquet(single.columns()),
+        Form::Arrow => arrow(single.columns()),
+        Form::Raw | Form::Pixmap(_) => whole.columns.iter().try_for_each(stored),
         Form::Npy => {
-            table.columns.iter().try_for_each(elements)?;
+            whole.columns.iter().try_for_each(elements)?;
             NpyType::of(datatype).map(drop).map_err(|error| error.to_string())
         }
     }

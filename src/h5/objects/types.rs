@@ -3,7 +3,8 @@
 use hdf5_metno_sys::h5t;
 
 use super::c_string;
-use crate::h5::element::{Charset, Element};
+use crate::catalogue::Charset;
+use crate::h5::element::Element;
 use crate::h5::steps::References;
 use crate::h5::worker::error::{Id, Reason, check};
 

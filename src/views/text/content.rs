@@ -4,12 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
 use bstr::BString;
 
 use super::block::{Format, Layout};
 use super::cell::NoText;
 use super::csv::CsvOptions;
 use super::grid::Grid;
+use super::spread;
 use super::width::{self, Width};
 use crate::source::Interrupt;
 use crate::store::{Error, RowRange, Rows};
@@ -24,13 +26,35 @@ pub struct TextColumn {
     /// Bytes (of UTF-8) of the longest string there can be, where that is known without looking at values: of a dictionary's
     /// longest label, of a fixed-size string. It bounds the size before it is known; nothing breaks where it is `None`.
     pub longest: Option<u64>,
+    /// Names of the parts of its values, where these are shown instead: of the places of arrays, of the fields of compounds.
+    pub parts: Vec<BString>,
 }
 
 impl TextColumn {
     /// A column of any rows, with what they tell of their longest string.
     pub fn new(name: BString, rows: Arc<dyn Rows>) -> Self {
         let longest = rows.hints().texts.bound();
-        Self { name, rows, longest }
+        Self { name, rows, longest, parts: Vec::new() }
+    }
+
+    /// A column of arrays or compounds, shown part by part under these names, as many as there are parts.
+    pub fn spread(rows: Arc<dyn Rows>, parts: Vec<BString>) -> Self {
+        let longest = rows.hints().innermost().texts.bound();
+        Self { name: BString::default(), rows, longest, parts }
+    }
+
+    /// What it is shown as.
+    pub fn names(&self) -> &[BString] {
+        if self.parts.is_empty() { std::slice::from_ref(&self.name) } else { &self.parts }
+    }
+
+    /// The types of what is shown, and whether values can be missing there.
+    fn shown(&self) -> Vec<(&DataType, bool)> {
+        if self.parts.is_empty() {
+            return vec![(self.rows.data_type(), self.rows.nullable())];
+        }
+        // Whether a part can be missing, its hints tell.
+        spread::types(self.rows.data_type()).into_iter().map(|part| (part, true)).collect()
     }
 }
 
@@ -62,16 +86,23 @@ pub(super) struct Content {
 
 impl Content {
     pub fn new(columns: Vec<TextColumn>, format: Format, csv: &Arc<CsvOptions>, limit: Option<u64>) -> Self {
-        let layout = Layout::with_csv(format, csv, columns.iter().map(|column| &column.name));
+        let layout = Layout::with_csv(format, csv, columns.iter().flat_map(TextColumn::names));
         let rows = columns.iter().map(|column| column.rows.len()).min().unwrap_or(0).min(limit.unwrap_or(u64::MAX));
         let natural = columns.iter().filter_map(|column| column.rows.natural_rows()).filter(|&rows| rows > 0).max();
         let missing = layout.missing().len() as u64;
         let overhead = Width { least: layout.overhead(), most: Some(layout.overhead()) };
         let width = columns.iter().fold(overhead, |sum, column| {
-            let missing = column.rows.nullable().then_some(missing);
-            sum.plus(width::value(column.rows.data_type(), format, csv, column.longest, missing))
+            column.shown().into_iter().fold(sum, |sum, (data_type, nullable)| {
+                let missing = nullable.then_some(missing);
+                sum.plus(width::value(data_type, format, csv, column.longest, missing))
+            })
         });
-        let estimates = columns.iter().map(|column| width::estimate(column.rows.data_type(), column.longest));
+        let of_column = |column: &TextColumn| {
+            let parts = column.shown().into_iter().map(|(data_type, _)| width::estimate(data_type, column.longest));
+            parts.fold(0, u64::saturating_add)
+        };
+        let estimates = columns.iter().map(of_column).collect::<Vec<_>>();
+        let estimates = estimates.into_iter();
         let estimate = estimates.clone().fold(layout.overhead(), u64::saturating_add).max(1);
         let widest = estimates.max().unwrap_or(1).max(1);
         let batch = natural.unwrap_or(0).clamp(BATCH_ROWS, LARGEST_BATCH_ROWS).min(BATCH_BYTES / widest).max(1);
@@ -96,7 +127,8 @@ impl Content {
 
     /// Cells of all rows, where a number counts one and others more.
     pub fn work(&self) -> u64 {
-        let cells = self.columns.iter().map(|column| if column.rows.data_type().is_numeric() { 1 } else { 4_u64 });
+        let cells = self.columns.iter().flat_map(TextColumn::shown);
+        let cells = cells.map(|(data_type, _)| if data_type.is_numeric() { 1 } else { 4_u64 });
         cells.sum::<u64>().saturating_mul(self.rows)
     }
 
@@ -105,14 +137,18 @@ impl Content {
         usize::try_from(self.batch / grid.per_block().max(1)).unwrap_or(usize::MAX).max(1)
     }
 
-    fn array(&self, column: &TextColumn, rows: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+    /// The arrays of a column: one, or one for each of its parts.
+    fn arrays(&self, column: &TextColumn, rows: RowRange, interrupt: &Interrupt) -> Result<Vec<ArrayRef>, Error> {
         interrupt.check()?;
         let array = column.rows.array(rows.clone(), interrupt)?;
-        if array.len() as u64 == rows.end - rows.start {
-            return Ok(array);
+        let unsupported = |reason| Error::Unsupported { path: column.name.to_string(), reason };
+        if array.len() as u64 != rows.end - rows.start {
+            return Err(unsupported(format!("rows {}..{} came as {} values", rows.start, rows.end, array.len())));
         }
-        let reason = format!("rows {}..{} came as {} values", rows.start, rows.end, array.len());
-        Err(Error::Unsupported { path: column.name.to_string(), reason })
+        if column.parts.is_empty() {
+            return Ok(vec![array]);
+        }
+        spread::parts(&array).map_err(|error| unsupported(error.to_string()))
     }
 
     fn no_text(&self, error: NoText) -> Error {
@@ -136,9 +172,10 @@ impl Content {
             return Ok(out.len() <= limit);
         }
         let arrays: Result<Vec<_>, Error> =
-            self.columns.iter().map(|column| self.array(column, rows.clone(), interrupt)).collect();
+            self.columns.iter().map(|column| self.arrays(column, rows.clone(), interrupt)).collect();
         match arrays {
             Ok(arrays) => {
+                let arrays = arrays.concat();
                 let held = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or(usize::MAX);
                 // Numbers take up to three times their width as text, and strings seldom more than theirs.
                 if limit < usize::MAX && arrays.iter().map(held).fold(out.len(), usize::saturating_add) / 4 > limit {
@@ -225,8 +262,8 @@ impl Content {
         lengths: &mut [u64],
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
-        let array = match self.array(column, rows.clone(), interrupt) {
-            Ok(array) => array,
+        let arrays = match self.arrays(column, rows.clone(), interrupt) {
+            Ok(arrays) => arrays,
             Err(Error::TooLarge { .. }) if rows.end - rows.start > 1 => {
                 let middle = rows.start + (rows.end - rows.start) / 2;
                 self.add_lengths(column, rows.start..middle, grid, first_block, lengths, interrupt)?;
@@ -243,9 +280,11 @@ impl Content {
                 (start - rows.start) as usize..(end - rows.start) as usize
             })
             .collect();
-        let measured = self.layout.measure(array.as_ref(), &pieces).map_err(|error| self.no_text(error))?;
-        for (sum, bytes) in lengths.iter_mut().skip(first - first_block).zip(measured) {
-            *sum = sum.saturating_add(bytes);
+        for array in arrays {
+            let measured = self.layout.measure(array.as_ref(), &pieces).map_err(|error| self.no_text(error))?;
+            for (sum, bytes) in lengths.iter_mut().skip(first - first_block).zip(measured) {
+                *sum = sum.saturating_add(bytes);
+            }
         }
         Ok(())
     }

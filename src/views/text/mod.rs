@@ -10,7 +10,7 @@
 //! | `csv` | CSV other than the usual |
 //! | `block` | rows of all columns, headers |
 //! | `width` | bounds from types alone |
-//! | `grid`, `content` | blocks of rows; reads columns |
+//! | `grid`, `content`, `spread` | blocks of rows; reads columns; parts of values as columns |
 //! | `index` | where blocks begin, by a [pass](crate::store::pass) |
 //! | `streams` | rendering ahead |
 //! | `view` | the file |
@@ -21,6 +21,7 @@ mod content;
 mod csv;
 mod grid;
 mod index;
+mod spread;
 pub(super) mod streams;
 #[cfg(test)]
 mod tests;

@@ -162,7 +162,7 @@ impl TextView {
         cache: Arc<BlockCache>,
         keeper: Option<Keeper>,
     ) -> Self {
-        let header = Layout::header(format, csv, columns.iter().map(|column| &column.name));
+        let header = Layout::header(format, csv, columns.iter().flat_map(TextColumn::names));
         let content = Content::new(columns, format, csv, limit);
         let grid = Grid::choose(content.rows, content.estimate, content.natural);
         let (blocks, per_step) = (grid.blocks(), content.blocks_per_step(&grid));

@@ -4,9 +4,10 @@ use std::ffi::CStr;
 
 use super::content::{Block, CHARGE_RANGE, DETECTORS, LABELS, STATION_SIZE, missing};
 use super::entry;
+use crate::catalogue::Charset;
 use crate::dialects::hep001::boolean;
 use crate::h5::create::{Dataset, Error, Fill, Node, Storage, UNLIMITED};
-use crate::h5::element::{Charset, Element, Number, Value};
+use crate::h5::element::{Element, Number, Value};
 use crate::h5::steps::References;
 
 /// Rows that are made and written at once. A multiple of every column's chunk, so that no chunk is compressed twice,

@@ -15,7 +15,7 @@ use crate::store::memory::Memory;
 use crate::views::View;
 
 fn column(name: &str, rows: Arc<Memory>) -> TextColumn {
-    TextColumn { name: name.into(), rows, longest: None }
+    TextColumn { name: name.into(), rows, longest: None, parts: Vec::new() }
 }
 
 fn usual() -> Arc<CsvOptions> {
