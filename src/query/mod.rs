@@ -11,8 +11,8 @@
 //! | [`Selection`] | finds the rows, once, on all cores; keeps them under the memory budget |
 //! | [`filtered`] | a table of the rows found, as good as any other |
 //!
-//! SQL's three-valued logic needs no third value here: `not` is moved down to the conditions when a predicate is bound, and
-//! a condition and its opposite are both false where the value is missing.
+//! SQL's three-valued logic needs no third value here: `not` is moved down to the conditions when a predicate is bound,
+//! and a condition and its opposite are both false where the value is missing.
 
 mod bind;
 mod known;

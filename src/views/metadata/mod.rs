@@ -31,8 +31,8 @@ pub struct Member {
     pub details: Map<String, Value>,
 }
 
-/// A list whose elements are made one by one: all of them together, as [`Value`]s, would take twenty times the memory of
-/// their text, and a table may have very many columns.
+/// A list whose elements are made one by one: all of them together, as [`Value`]s, would take twenty times the memory
+/// of their text, and a table may have very many columns.
 struct Each<F>(F);
 
 impl<F: Fn() -> I, I: Iterator<Item = Value>> Serialize for Each<F> {
@@ -83,7 +83,8 @@ pub fn group(path: &str, attributes: &[Attribute], members: &[Member], findings:
     })
 }
 
-/// `metadata.json` of a table. `views` says for each column under which names it is shown and which views it cannot have.
+/// `metadata.json` of a table. `views` says for each column under which names it is shown and which views it cannot
+/// have.
 pub fn table(table: &Table, views: &[Member], members: &[Member]) -> Vec<u8> {
     let categories = table
         .categories
