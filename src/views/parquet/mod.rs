@@ -20,8 +20,8 @@
 //!
 //! | rows of a leaf | pages | a read |
 //! | --- | --- | --- |
-//! | have their places: `REQUIRED`, fixed width, or bytes as indices | of up to R rows, exact | takes the rows under it, as stored if possible |
-//! | are bounded: nullable, texts of fixed length | in slots of up to 1 MiB, padded in the header | renders pages, [kept](super::rendered) |
+//! | have places: `REQUIRED`, fixed width, byte indices | of up to R rows, exact | takes rows, as stored if possible |
+//! | are bounded: nullable, fixed texts | slots of up to 1 MiB, padded | renders pages, [kept](super::rendered) |
 //! | have any length: texts, lists | up to 65,536 rows, 1 MiB; [measured](crate::store::pass) | renders pages, kept |
 //!
 //! | part | what it does |
