@@ -52,7 +52,7 @@ pub(super) enum Tree {
 pub(super) struct Leaf {
     pub column: usize,
     pub test: Test,
-    /// Which of the labels met last satisfy the comparison: those of a column are nearly always the same, and may be many.
+    /// Caches which labels satisfy the comparison. The labels of a column seldom change, and may be many.
     pub labels: Mutex<Option<(ArrayRef, BooleanBuffer)>>,
     /// What search indexes of the column say of it.
     pub answers: Vec<Answer>,
@@ -147,7 +147,7 @@ impl Bound {
         self.columns.iter().flat_map(|column| &column.indexes).filter_map(of_form).max().unwrap_or(0)
     }
 
-    /// Search indexes of its columns that are not used as long as nobody has verified them.
+    /// Search indexes of its columns that are not used until they are verified.
     pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
         if self.trust != Trust::Verify {
             return Vec::new();

@@ -7,12 +7,12 @@
 //! | [`expression`] | predicates as text: `energy > 5 and label = "electron"` |
 //! | [`Bound`] | a predicate over the columns of one table, its values in their types |
 //! | `ranges` | values that satisfy a condition, as ranges; held against arrays and against bounds |
-//! | `known` | what is known of a stretch of rows without decoding it: by statistics, and by search indexes that are believed |
+//! | `known` | what statistics and believed search indexes know of rows without decoding them |
 //! | [`Selection`] | finds the rows, once, on all cores; keeps them under the memory budget |
 //! | [`filtered`] | a table of the rows found, as good as any other |
 //!
-//! SQL's three-valued logic needs no third value here: `not` is moved down to the conditions when a predicate is bound, and
-//! a condition and its opposite are both false where the value is missing.
+//! SQL's three-valued logic needs no third value here: `not` is moved down to the conditions when a predicate is bound,
+//! and a condition and its opposite are both false where the value is missing.
 
 mod bind;
 mod known;

@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 
 use crate::store::statistics::Scalar;
 
-/// Of so many ranges each is held against a value; of more, the one that may hold it is searched for.
+/// Up to this many ranges: linear search; beyond: binary search.
 const FEW: usize = 8;
 
 /// A byte string and the byte string behind the last that lies in a range; none where nothing is behind it.
@@ -47,7 +47,7 @@ pub(super) enum Lie {
     Inside,
     /// All in none.
     Outside,
-    /// Some here, some there, or nobody knows.
+    /// Some in a range and some not, or unknown.
     Unknown,
 }
 
@@ -169,7 +169,8 @@ impl Ranges {
         }
     }
 
-    /// Which values of an array lie in a range, whatever stands under its nulls; `None` where the ranges are of another kind.
+    /// Which values of an array lie in a range, whatever stands under its nulls; `None` where the ranges are of another
+    /// kind.
     pub fn matching(&self, array: &dyn Array) -> Option<BooleanBuffer> {
         match self {
             Self::Integers(ranges) => integers(ranges, array),
@@ -227,7 +228,8 @@ fn collect_some<T>(values: &[T], may_hold: impl Fn(&[T; 64]) -> bool, holds: imp
     BooleanBuffer::new(Buffer::from_vec(words), 0, values.len())
 }
 
-/// The lowest bits of eight bytes, the first in the lowest place: the factor moves each to the top byte, none onto another.
+/// The lowest bits of eight bytes, the first in the lowest place: the factor moves each to the top byte, none onto
+/// another.
 fn packed(bytes: [u8; 8]) -> u8 {
     (u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
@@ -332,8 +334,8 @@ pub(super) fn of_labels(array: &dyn Array, matching: &BooleanBuffer) -> Option<B
     })
 }
 
-/// What codes of categories say: which have a label that matches, and which are no missing ones (`None` is all). `None` where a code
-/// has no label, which somebody should count.
+/// Finds the codes whose label matches, and the codes that are not missing (`None`: all). `None` where a code has no
+/// label: the caller decodes and counts it.
 pub(super) fn of_codes(codes: &dyn Array, matching: &BooleanBuffer) -> Option<(BooleanBuffer, Option<BooleanBuffer>)> {
     macro_rules! native {
         ($($arrow:ident $primitive:ident),*) => {

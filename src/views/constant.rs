@@ -26,7 +26,7 @@ impl ConstantView {
             return Ok(bytes);
         }
         let bytes = (self.make)(interrupt);
-        // What was cut short is kept by nobody.
+        // Bytes that were cut short are not kept.
         interrupt.check()?;
         Ok(self.bytes.get_or_init(|| bytes))
     }

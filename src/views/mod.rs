@@ -37,8 +37,8 @@ const LARGEST_SIZE: u64 = 1 << 62;
 /// How much work a caller allows for a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// None: what is known already, or arithmetic of a few numbers. For listings, which meet very many files and want the
-    /// size of none.
+    /// None: what is known already, or arithmetic of a few numbers. For listings, which meet very many files and want
+    /// the size of none.
     Known,
     /// What reads nothing: arithmetic over all columns, too.
     Free,
@@ -53,7 +53,7 @@ pub enum Effort {
 pub enum Access {
     /// In any way: the kernel's page cache and its read-ahead serve small reads, maps and repetitions.
     Any,
-    /// In stretches that they choose, each large and once: the page cache would read ahead what nobody wants, and
+    /// In stretches that they choose, each large and once: the page cache would read ahead too much, and
     /// cost a copy.
     Stretches,
 }
@@ -72,7 +72,7 @@ pub trait View: Send + Sync {
     /// See [`store::Error`]; bytes appended before it count for nothing.
     fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), store::Error>;
 
-    /// Where bytes from `offset` on lie, at most `length` of them, so that nobody needs to copy them: what is
+    /// Where bytes from `offset` on lie, at most `length` of them, so that they need no copy: what is
     /// [`Span::Made`] is made by [`View::read`]. The range lies within the view.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! Rendered blocks of text and pages of Parquet, kept for the requests that follow: a block of 1 MiB is asked for in eight
-//! pieces of 128 KiB.
+//! Rendered blocks of text and pages of Parquet, kept for the requests that follow: a block of 1 MiB is asked for in
+//! eight pieces of 128 KiB.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -68,7 +68,8 @@ impl BlockCache {
         state.blocks.contains(key) || state.rendering.contains(key)
     }
 
-    /// The block `key`; rendered by `render` if nobody has it and nobody is at it. `render` gets an empty buffer.
+    /// Single-flight: gets the block `key`, rendered by `render` unless it is there or on its way. `render` gets an
+    /// empty buffer.
     ///
     /// # Errors
     /// Those of `render`; [`Error::Interrupted`] while another thread renders and `interrupt` is raised.
@@ -83,7 +84,7 @@ impl BlockCache {
             if let Some(block) = state.blocks.get(&key) {
                 return Ok(Arc::clone(block));
             }
-            // A thread that gives up (an error, nobody waits) leaves the block to the next.
+            // A thread that gives up (an error, no waiter left) leaves the block to the next.
             if state.rendering.insert(key) {
                 break state.spare.pop().unwrap_or_default();
             }
@@ -103,7 +104,7 @@ impl BlockCache {
         self.state.lock().bytes.saturating_add(bytes) <= self.capacity
     }
 
-    /// Keeps a block that was rendered before anybody asked for it, where that drives no other out.
+    /// Keeps a block that was rendered ahead, where that evicts no other.
     pub(super) fn offer(&self, key: Key, block: &Block) {
         let state = self.state.lock();
         if state.bytes.saturating_add(block.capacity()) <= self.capacity {

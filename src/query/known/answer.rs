@@ -89,7 +89,7 @@ impl Answer {
         let says = indexes::facts(&self.form, self.trust).map(|facts| prepare(&self.form, &facts, ask));
         match says.transpose() {
             Ok(says) => self.says.get_or_init(|| says.flatten()).as_ref(),
-            // Whoever asks next may have more patience.
+            // The next request may have more patience.
             Err(Error::Interrupted(_)) => None,
             Err(error) => {
                 tracing::debug!("{} is not used: {error}", self.form.path);

@@ -43,8 +43,8 @@ pub(super) trait Known: Send + Sync {
         None
     }
 
-    /// How many rows satisfy it of each block from the first row on, of as many blocks as are told together, the last of which may
-    /// be cut short by the last row. None where that takes knowing which.
+    /// Counts the rows that satisfy the condition in each of the first blocks, as far as they are known together. The
+    /// last block may be cut short by the last row. Empty where counting takes knowing which rows match.
     fn counts(&self, ask: &Ask<'_>) -> Vec<u32> {
         let _ = ask;
         Vec::new()
@@ -57,7 +57,8 @@ impl Known for Statistics {
     }
 }
 
-/// Least and greatest values say where all values lie; NaN lies in no range, and a missing value satisfies no comparison.
+/// Least and greatest values say where all values lie; NaN lies in no range, and a missing value satisfies no
+/// comparison.
 pub(super) fn of_summary(test: &Test, summary: &Summary) -> Verdict {
     let all_missing = summary.nulls == summary.rows;
     let none_missing = summary.nulls == 0;

@@ -69,7 +69,8 @@ impl Search<'_> {
         Ok(rows.iter().all(|row| *row < self.form.rows()).then_some(rows))
     }
 
-    /// How many of the sorted values lie in `ranges`, which hold all values up to some end; `None` where that cannot be told.
+    /// How many of the sorted values lie in `ranges`, which hold all values up to some end; `None` where that cannot be
+    /// told.
     fn end_of(&self, ranges: &Ranges) -> Result<Option<u64>, Error> {
         let (mut least, mut greatest) = (0, self.valued);
         while least < greatest {

@@ -10,8 +10,8 @@
 //! column  = name | `name` | "name"          value = number | 'text' | "text" | true | false | nan | inf
 //! ```
 //!
-//! Quotation marks are doubled within themselves. A text in double quotes is a column where one is expected, and a value
-//! where one is.
+//! Quotation marks are doubled within themselves. A text in double quotes is a column where one is expected, and a
+//! value where one is.
 
 use bstr::BString;
 

@@ -77,9 +77,9 @@ pub(in crate::query) enum Width {
     Double,
 }
 
-/// The place of a decimal number, `inf` or `nan` among the floating-point numbers of a width, as doubles; `None` where the
-/// text is no number. A decimal is the nearest number of that width, so that what a view shows of a value equals it; one past the
-/// greatest number lies between that and infinity.
+/// The place of a decimal number, `inf` or `nan` among the floating-point numbers of a width, as doubles; `None` where
+/// the text is no number. A decimal is the nearest number of that width, so that what a view shows of a value equals
+/// it; one past the greatest number lies between that and infinity.
 pub(in crate::query) fn float(text: &str, width: Width) -> Option<Point<f64>> {
     let double: f64 = text.parse().ok()?;
     let value = match width {
@@ -108,8 +108,8 @@ pub(in crate::query) fn float(text: &str, width: Width) -> Option<Point<f64>> {
     })
 }
 
-/// The nearest number of 16 bits to a decimal, whose nearest double is `double`. That double may lie halfway between two such
-/// numbers where the decimal does not; and `half::f16::from_f64` rounds twice as well.
+/// The nearest number of 16 bits to a decimal, whose nearest double is `double`. That double may lie halfway between
+/// two such numbers where the decimal does not; and `half::f16::from_f64` rounds twice as well.
 fn nearest_half(text: &str, double: f64) -> f64 {
     /// Bits behind the point of the smallest number that lies halfway.
     const FRACTION: i32 = 25;

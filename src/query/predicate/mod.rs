@@ -114,7 +114,7 @@ impl Operator {
         }
     }
 
-    /// Whether it takes so many values.
+    /// Whether the operator takes this number of values.
     pub fn takes(self, values: usize) -> bool {
         match self {
             Self::Null | Self::Valid => values == 0,

@@ -143,8 +143,8 @@ impl Evaluation {
         found
     }
 
-    /// The values as stored of these of the rows that match in a block, counted from the first of them, in the column that
-    /// `rows` are; `None` where they were not kept.
+    /// The values as stored of these of the rows that match in a block, counted from the first of them, in the column
+    /// that `rows` are; `None` where they were not kept.
     pub fn values(&self, matches: &Matches, rows: &dyn Rows, places: Range<usize>) -> Option<Buffer> {
         let is_same = |column: &Source| std::ptr::addr_eq(Arc::as_ptr(&column.rows), rows);
         let column = self.bound.columns.iter().position(is_same)?;
@@ -272,14 +272,14 @@ impl Look<'_> {
         })
     }
 
-    /// As [`Look::leaf`], of bytes as they were decoded: without a copy of them, and of categories without their labels. `None`
-    /// where that cannot be.
+    /// As [`Look::leaf`], of bytes as they were decoded: without a copy of them, and of categories without their
+    /// labels. `None` where that cannot be.
     fn stored(&self, leaf: &Leaf, rows: &Range<u64>) -> Result<Option<BooleanBuffer>, Error> {
         let Test::Compare { ranges, negated } = &leaf.test else { return Ok(None) };
         let Some(source) = self.evaluation.bound.columns.get(leaf.column) else { return Ok(None) };
         let values = &source.rows;
         let is_labelled = matches!(values.data_type(), DataType::Dictionary(..));
-        // The bytes are held as long as one condition looks at them: who waits for more while holding some could wait for ever.
+        // One condition holds the bytes at a time. Waiting for more memory while holding some could deadlock.
         if source.conditions > 1 || !(is_labelled || values.data_type().is_numeric()) {
             return Ok(None);
         }

@@ -6,7 +6,7 @@ use arrow_buffer::{BooleanBuffer, Buffer};
 
 use crate::store::Reservation;
 
-/// Values are kept where at most one row in so many matches.
+/// Values are kept where at most one row in this many matches.
 const FEW: usize = 16;
 
 /// Which rows of a block match.
@@ -17,7 +17,7 @@ pub(in crate::query) struct Matches {
     pub values: Vec<Values>,
     /// Whether values were decoded for it.
     pub was_decoded: bool,
-    /// `None` where nobody keeps it.
+    /// `None` where it is not kept.
     pub held: Option<Reservation>,
 }
 

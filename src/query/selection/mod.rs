@@ -1,9 +1,9 @@
 //! Finds the rows that satisfy a predicate, block by block of 65,536 rows.
 //!
-//! A [pass](crate::store::pass) counts the rows of each block, on all cores, once however many wait for it, and stops when
-//! nobody does; the counts stay, four bytes a block, and are kept in the user's cache folder. They say where the n-th row
-//! lies. Which rows of a block they are, for blocks of which some match and some do not, is kept as bits under the memory
-//! budget; where the budget needs them back, they are found again when somebody asks.
+//! A [pass](crate::store::pass) counts the matching rows of each block on all cores. It runs once for all waiters and
+//! stops when none is left. The counts stay, four bytes a block, and are kept in the user's cache folder: they say
+//! where the n-th row lies. The rows of a block of which some match are kept as bits under the memory budget. Bits that
+//! were evicted are found again on demand.
 
 mod evaluation;
 mod matches;
@@ -44,7 +44,7 @@ const STEPS_OF_A_CORE: u64 = 64;
 /// Moves when the same predicate finds other rows in the same file.
 const VERSION: u32 = 2;
 
-/// The rows of a table that satisfy a predicate, found when somebody asks.
+/// The rows of a table that satisfy a predicate, found on demand.
 pub struct Selection {
     evaluation: Arc<Evaluation>,
     counts: Arc<Pass<u32>>,
@@ -81,8 +81,8 @@ pub struct Explained {
 }
 
 impl Selection {
-    /// A selection among `rows` rows; `path` is the table's, for errors, and `keeper` says where what it finds is kept. Reads
-    /// nothing.
+    /// A selection among `rows` rows; `path` is the table's, for errors, and `keeper` says where what it finds is kept.
+    /// Reads nothing.
     ///
     /// # Errors
     /// [`Error::TooLarge`] for more than 2^42 rows.
@@ -106,7 +106,7 @@ impl Selection {
         let chunk =
             if of_bitmap / 2 <= share && of_bitmap.is_multiple_of(chunk) { of_bitmap.max(chunk) } else { chunk };
         let per_step = share.next_multiple_of(chunk).clamp(chunk, MOST_PER_STEP.max(chunk));
-        // What somebody takes on trust is nobody else's.
+        // A selection that trusts unverified indexes shares no counts with others.
         let keeper = keeper.filter(|_| bound.trust != Trust::Trust);
         let evaluation = Arc::new(Evaluation::new(path, rows, bound, store));
         let keeper = keeper.map(|keeper| Keeper { what: format!("{} selection {VERSION}", keeper.what), ..keeper });
@@ -143,7 +143,7 @@ impl Selection {
         self.known()
     }
 
-    /// Search indexes that were of no use as long as nobody has verified them.
+    /// Search indexes that cannot be used until they are verified.
     pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
         self.evaluation.unverified()
     }
@@ -272,7 +272,8 @@ impl Selected {
         Ok(pieces)
     }
 
-    /// The values as stored of the rows of a piece that were found, in the column that `rows` are, where they were kept.
+    /// The values as stored of the rows of a piece that were found, in the column that `rows` are, where they were
+    /// kept.
     pub(super) fn values(&self, piece: &Piece, rows: &dyn Rows) -> Option<Buffer> {
         let (matches, places) = piece.found.as_ref()?;
         self.evaluation.values(matches, rows, places.clone())

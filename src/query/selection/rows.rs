@@ -20,8 +20,8 @@ use crate::store::{Error, Hints, RowRange, Rows};
 /// Bytes of values taken from the column at once.
 const AT_ONCE: u64 = 16 << 20;
 
-/// Rows not asked for that are decoded with their neighbours: values of any length cost much each, and asking anew costs
-/// about as much as these.
+/// Rows not asked for that are decoded with their neighbours: values of any length cost much each, and asking anew
+/// costs about as much as these.
 const GAP: usize = 64;
 
 /// The rows of a column at the places of a selection. Only chunks in which one lies are decoded.
@@ -198,8 +198,8 @@ impl Rows for SelectedRows {
     }
 }
 
-/// Parts of a column, one behind the other. Labels stay where they are in the dictionary of the first part, as in whatever
-/// the column itself gives; labels that only later parts have come behind them.
+/// Parts of a column, one behind the other. Labels stay where they are in the dictionary of the first part, as in
+/// whatever the column itself gives; labels that only later parts have come behind them.
 fn joined(parts: &[ArrayRef], data_type: &DataType, interrupt: &Interrupt) -> Result<ArrayRef, ArrowError> {
     if let DataType::Dictionary(key, _) = data_type {
         match **key {

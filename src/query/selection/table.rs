@@ -7,8 +7,8 @@ use super::rows::SelectedRows;
 use crate::store::Rows;
 use crate::table::Table;
 
-/// A table as it is before any rows are chosen: without columns of another length, of which none can be, and without search
-/// indexes, which speak of other rows. `what` says how rows will be asked for.
+/// A table as it is before any rows are chosen: without columns of another length, of which none can be, and without
+/// search indexes, which speak of other rows. `what` says how rows will be asked for.
 pub fn selectable(table: &Table, what: &str) -> Table {
     Table {
         path: table.path.clone(),

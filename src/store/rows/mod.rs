@@ -51,7 +51,8 @@ pub trait Rows: Debug + Send + Sync {
     /// See [`Error`]. A range past the end is the caller's bug and answers [`Error::Unsupported`].
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error>;
 
-    /// The type of the elements whose bytes [`Rows::append_stored`] gives. `None` where rows are no elements of one dataset.
+    /// The type of the elements whose bytes [`Rows::append_stored`] gives. `None` where rows are not the elements of one
+    /// dataset.
     fn stored_type(&self) -> Option<&Datatype> {
         None
     }

@@ -112,8 +112,8 @@ impl Layout {
         message::batch(&batch, length)
     }
 
-    /// The buffer that byte `offset` of the body is in, with the place in it, and where the next buffer begins or the body is
-    /// filled up.
+    /// The buffer that byte `offset` of the body is in, with the place in it, and where the next buffer begins or the
+    /// body is filled up.
     pub fn around(&self, offset: u64, table: &Table) -> (Option<(&Placed, u64)>, u64) {
         let after = self.buffers.partition_point(|buffer| buffer.extent.offset <= offset);
         let next = self.buffers.get(after).map_or(self.filled(table), |next| next.extent.offset);

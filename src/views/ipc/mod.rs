@@ -1,4 +1,4 @@
-//! `.arrow`: an Arrow IPC file (Feather V2, uncompressed) that is not there until somebody reads it.
+//! `.arrow`: an Arrow IPC file (Feather V2, uncompressed) rendered on demand.
 //!
 //! ```text
 //! ARROW1..                            magic
@@ -14,23 +14,26 @@
 //!
 //! | column | nodes and buffers |
 //! | --- | --- |
-//! | numbers, opaque bytes, arrays of them | values; those stored in little-endian order are the stored bytes, never copied or looked at |
+//! | numbers, opaque bytes, arrays of them | values; little-endian ones are the stored bytes, never looked at |
 //! | float16 | widened to float |
 //! | boolean | bits |
 //! | categories, enumerations of one byte, lists of them | keys into a dictionary, 0 under a null |
-//! | fixed-length strings | string views: up to 12 bytes in the view, longer ones in a slot of the stored width in a data buffer, and in a slot of three times the width in another should U+FFFD make them longer than stored |
+//! | fixed-length strings | string views; those of more than 12 bytes lead to slots (below) |
 //! | other enumerations | string views into a data buffer with each name once |
 //! | compounds, complex numbers | a struct of its fields |
 //! | variable-length strings, references | 64-bit offsets, bytes |
 //! | lists, sequences | 64-bit offsets, and the nodes of an item |
 //!
-//! Every batch has the same power of two of rows, the last one fewer. Where no list and no variable-length string is among
-//! the columns, every position is arithmetic; otherwise a pass learns their lengths, for each piece of rows (`learnt`).
-//! Buffers begin at multiples of 64 bytes; values of 64 KiB or more at a multiple of 4 KiB of the file, so that pages of a
-//! memory map are pages of the stored bytes.
+//! A fixed-length string of up to 12 bytes stands in its view. A longer one has a slot of the stored width in a data
+//! buffer; if U+FFFD makes it longer than stored, a slot of three times that width in another.
 //!
-//! The header of a batch says how many nulls each node has, and readers trust it: a wrong one drops nulls silently. So the
-//! first read of a header counts them, in that batch alone (`learnt`); the size of the file does not depend on it.
+//! Every batch has the same power of two of rows, the last one fewer. Where no list and no variable-length string is
+//! among the columns, every position is arithmetic; otherwise a pass learns their lengths, for each piece of rows
+//! (`learnt`). Buffers begin at multiples of 64 bytes; values of 64 KiB or more at a multiple of 4 KiB of the file, so
+//! that pages of a memory map are pages of the stored bytes.
+//!
+//! The header of a batch says how many nulls each node has, and readers trust it: a wrong one drops nulls silently. So
+//! the first read of a header counts them, in that batch alone (`learnt`); the size of the file does not depend on it.
 //!
 //! | part | what it does |
 //! | --- | --- |

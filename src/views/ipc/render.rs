@@ -20,8 +20,8 @@ pub(super) struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// The bytes of each stream of the column that belong to these rows. Bitmaps begin with the byte that their first bit
-    /// is in. Bytes left out at the end are zeros. Values that are stored as they are shown are left out.
+    /// The bytes of each stream of the column that belong to these rows. Bitmaps begin with the byte that their first
+    /// bit is in. Bytes left out at the end are zeros. Values that are stored as they are shown are left out.
     ///
     /// # Errors
     /// Where `array` is not what was planned.

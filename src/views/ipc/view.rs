@@ -34,8 +34,8 @@ pub struct IpcView {
 }
 
 impl IpcView {
-    /// A file of `columns`, for which [`super::check`] found no reason against it. Rendered bytes are kept in `rendered`.
-    /// Reads nothing.
+    /// A file of `columns`, for which [`super::check`] found no reason against it. Rendered bytes are kept in
+    /// `rendered`. Reads nothing.
     pub fn new(columns: Vec<IpcColumn>, rendered: Arc<BlockCache>, keeper: Option<Keeper>) -> Self {
         Self {
             id: next_view(),
@@ -270,7 +270,7 @@ fn check(position: &Position<'_>, piece: u64, streams: &[Vec<u8>]) -> Result<(),
     Ok(())
 }
 
-/// The bytes of a stream in a rendered piece of so many streams.
+/// Takes the bytes of one stream out of a rendered piece, which has `streams` of them.
 fn stream_of(block: &[u8], stream: usize, streams: usize) -> &[u8] {
     let end = |number: usize| {
         let bytes = block.get(number * 8..number * 8 + 8)?;

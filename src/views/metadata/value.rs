@@ -42,8 +42,8 @@ pub(super) fn element(datatype: &Datatype, stored: &Elements) -> Value {
     }
 }
 
-/// The value of an attribute: a scalar as itself, anything else as nested arrays of its shape, a null dataspace as null.
-/// References are the addresses of the objects they lead to.
+/// The value of an attribute: a scalar as itself, anything else as nested arrays of its shape, a null dataspace as
+/// null. References are the addresses of the objects they lead to.
 pub fn attribute_value(attribute: &Attribute) -> Value {
     shown(attribute).unwrap_or_else(|reason| serde_json::json!({ "error": reason }))
 }
@@ -88,8 +88,8 @@ fn shaped(shape: &[u64], mut flat: Vec<Value>) -> Value {
     flat.into()
 }
 
-/// The value of an attribute as an extended attribute shows it: a string as it is, anything else as JSON. `None` where it
-/// cannot be shown; `metadata.json` says why.
+/// The value of an attribute as an extended attribute shows it: a string as it is, anything else as JSON. `None` where
+/// it cannot be shown; `metadata.json` says why.
 pub fn attribute_text(attribute: &Attribute) -> Option<Vec<u8>> {
     match shown(attribute).ok()? {
         Value::String(text) => Some(text.into_bytes()),

@@ -99,8 +99,8 @@ pub enum NoNpy {
 const MAX_DEPTH: usize = 32;
 
 impl NpyType {
-    /// The dtype under which NumPy reads elements of `datatype` as they are stored (DESIGN.md §1): numbers that fill 1, 2, 4
-    /// or 8 bytes as such, enumerations as their base, everything odd as bytes.
+    /// The dtype under which NumPy reads elements of `datatype` as they are stored (DESIGN.md §1): numbers that fill 1,
+    /// 2, 4 or 8 bytes as such, enumerations as their base, everything odd as bytes.
     ///
     /// # Errors
     /// [`NoNpy`] says why there is none.

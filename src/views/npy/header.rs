@@ -3,8 +3,8 @@
 //! ```text
 //! 93 'NUMPY' major minor | length (u16, from version 2 on u32) | {'descr': …, 'fortran_order': False, 'shape': …, }  … LF
 //! ```
-//! The dictionary is a Python literal, padded with spaces so that the data begins at a multiple of 64 bytes. Version 1 and 2
-//! are Latin-1 (2 where the length does not fit in 16 bits), version 3 is UTF-8 for field names beyond that.
+//! The dictionary is a Python literal, padded with spaces so that the data begins at a multiple of 64 bytes. Version 1
+//! and 2 are Latin-1 (2 where the length does not fit in 16 bits), version 3 is UTF-8 for field names beyond that.
 
 use std::fmt::Write;
 
@@ -134,7 +134,8 @@ fn tuple(extents: &[u64], out: &mut String) {
     out.push_str(if extents.len() == 1 { ",)" } else { ")" });
 }
 
-/// A Python string literal as `repr` writes it (but for rare code points that `repr` escapes and Python reads either way).
+/// A Python string literal as `repr` writes it (but for rare code points that `repr` escapes and Python reads either
+/// way).
 fn literal(text: &str, out: &mut String) {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     out.push(quote);

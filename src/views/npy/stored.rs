@@ -37,7 +37,7 @@ pub struct RowsBytes {
 }
 
 impl RowsBytes {
-    /// `None` where rows have no fixed width, or so many bytes that their number overflows.
+    /// `None` where rows have no fixed width, or their number of bytes overflows.
     pub fn new(rows: Arc<dyn Rows>) -> Option<Self> {
         let bytes = rows.len().checked_mul(rows.stored_width()?)?;
         Some(Self { rows, bytes })

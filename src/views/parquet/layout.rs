@@ -23,7 +23,7 @@ pub(super) const PAGE_BYTES: u64 = 1 << 20;
 /// Bytes of a page of cells at most: those of [`MOST_ROWS`] 8-byte values.
 const CELLS_BYTES: u64 = 8 * MOST_ROWS;
 
-/// A page of cells with at least so many bytes begins on a boundary of [`ALIGNMENT`]: the gap is at most 6 % then.
+/// A page of cells with at least this many bytes begins on a boundary of [`ALIGNMENT`]: the gap is at most 6 % then.
 const WORTH_ALIGNING: u64 = 64 << 10;
 
 /// A page of memory.
@@ -118,7 +118,7 @@ pub(super) struct Slots {
 pub(super) trait Bodies {
     /// Bytes at most; `None` where that is not known.
     fn most(&self, rows: u64) -> Option<u64>;
-    /// Whether they always have so many.
+    /// Whether they always have that many.
     fn exact(&self) -> bool;
     /// Values for each row.
     fn entries(&self) -> u64;
@@ -154,7 +154,7 @@ impl Slots {
         (rows / self.rows).checked_mul(self.bytes)?.checked_add(rest)
     }
 
-    /// Where the first row's place is to begin on a boundary, with so many rows in a chunk: bytes of the page before it.
+    /// Bytes of the page before the first row's place, which begins on a boundary in a chunk of `rows` rows.
     fn aligned(&self, rows: u64) -> Option<u64> {
         let (lead, rest_lead) = self.lead?;
         let (bytes, lead) = if rows >= self.rows { (self.bytes, lead) } else { (self.rest, rest_lead) };

@@ -20,9 +20,9 @@
 //!
 //! | rows of a leaf | pages | a read |
 //! | --- | --- | --- |
-//! | have their places: `REQUIRED` and of fixed width, bytes as indices | of up to R rows, exact | takes the rows under it; as stored where the file's bytes are the cells |
-//! | are bounded: can be missing, texts of fixed length | in slots of up to 1 MiB; what is left over is padding in the header | renders pages, kept in the [cache](super::rendered) |
-//! | have any length: texts, lists | of up to 65,536 rows and 1 MiB, or one value; [measured](crate::store::pass) | renders pages |
+//! | have places: `REQUIRED`, fixed width, byte indices | of up to R rows, exact | takes rows, as stored if possible |
+//! | are bounded: nullable, fixed texts | slots of up to 1 MiB, padded | renders pages, [kept](super::rendered) |
+//! | have any length: texts, lists | up to 65,536 rows, 1 MiB; [measured](crate::store::pass) | renders pages, kept |
 //!
 //! | part | what it does |
 //! | --- | --- |

@@ -125,7 +125,7 @@ impl MeasuredColumn {
             leaves.try_for_each(|((_, leaf), pages)| divide(leaf, &array, pages).map_err(failed))
         });
         match measured {
-            // More than the store hands out at once, or rows among them that nobody can read: in halves.
+            // More than the store hands out at once, or some rows cannot be read: in halves.
             Err(Error::TooLarge { .. }) if count > 1 => self.halves(rows, pages, interrupt),
             Err(Error::Chunk { .. } | Error::Heap { .. }) if count > LEAST_UNREADABLE => {
                 self.halves(rows, pages, interrupt)

@@ -347,14 +347,14 @@ impl Shared {
                     && let Some((leaf, column)) = shared.leaf(&frame, page.leaf)
                     && leaf.cells.is_none()
                 {
-                    // Whoever wants the page meets the error by itself.
+                    // A reader of the page meets the error by itself.
                     drop(shared.rendered(leaf, column, &page, &Interrupt::new()));
                 }
             });
         }
     }
 
-    /// A page rendered whole, by whoever needs it first.
+    /// Renders a page whole, once for all who need it.
     fn rendered(
         &self,
         leaf: &PreparedLeaf,

@@ -15,15 +15,16 @@ use crate::views::json;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// RFC 4180 with a header line; lines end with LF. A missing value is an empty field and the empty string `""`; in
-    /// a file of one column a missing value is `""` too, since readers skip blank lines. [`CsvOptions`] change some of it.
+    /// a file of one column a missing value is `""` too, since readers skip blank lines. [`CsvOptions`] change some of
+    /// it.
     Csv,
     /// One value a line, no header. A missing value is an empty line; `\`, LF and CR are written `\\`, `\n`, `\r`. (Of
     /// several columns the values of a row follow each other.)
     Txt,
     /// One JSON object a line. A missing value is `null`.
     Ndjson,
-    /// One JSON value a line, without an object around it: the rows of an array of rank 2 as JSON arrays. A missing value is
-    /// `null`. (Of several columns each value has a line.)
+    /// One JSON value a line, without an object around it: the rows of an array of rank 2 as JSON arrays. A missing
+    /// value is `null`. (Of several columns each value has a line.)
     JsonValues,
     /// Each value as it is, then a NUL (what `xargs -0` and `sort -z` read): `.raw` of variable-length strings.
     NulTerminated,

@@ -23,8 +23,9 @@ pub struct TextColumn {
     pub name: BString,
     /// Its rows.
     pub rows: Arc<dyn Rows>,
-    /// Bytes (of UTF-8) of the longest string there can be, where that is known without looking at values: of a dictionary's
-    /// longest label, of a fixed-size string. It bounds the size before it is known; nothing breaks where it is `None`.
+    /// Bytes (of UTF-8) of the longest string there can be, where that is known without looking at values: of a
+    /// dictionary's longest label, of a fixed-size string. It bounds the size before it is known; nothing breaks where
+    /// it is `None`.
     pub longest: Option<u64>,
     /// Names of the parts of its values, where these are shown instead: of the places of arrays, of the fields of compounds.
     pub parts: Vec<BString>,
@@ -194,8 +195,8 @@ impl Content {
         }
     }
 
-    /// Hands out rows as they stand in the file, and says so, where they can be had without an array in between: see
-    /// [`Rows::terminated`].
+    /// Hands out rows as they stand in the file without an array in between, where [`Rows::terminated`] can; tells
+    /// whether it did.
     fn terminated(
         &self,
         rows: RowRange,

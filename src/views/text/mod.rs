@@ -1,8 +1,8 @@
 //! Text views: CSV, one value a line, NDJSON.
 //!
-//! [`Layout`] is the core: pure functions from Arrow arrays to bytes and to their number. [`TextView`] puts blocks of rows
-//! around it. A block of about 1 MiB is the unit of rendering; where each begins is learnt by one pass over the values
-//! (lengths only, on all cores), after which a read anywhere renders the blocks under it and nothing else.
+//! [`Layout`] is the core: pure functions from Arrow arrays to bytes and to their number. [`TextView`] puts blocks of
+//! rows around it. A block of about 1 MiB is the unit of rendering; where each begins is learnt by one pass over the
+//! values (lengths only, on all cores), after which a read anywhere renders the blocks under it and nothing else.
 //!
 //! | part | what it does |
 //! | --- | --- |

@@ -20,8 +20,8 @@ struct Stream {
 }
 
 impl Streams {
-    /// Notes that a block of `length` bytes from `start` on was read. Says how many blocks behind it should be made ready,
-    /// when that is to be decided: at the first read in a block that follows its reader's last.
+    /// Notes that a block of `length` bytes from `start` on was read. Says how many blocks behind it should be made
+    /// ready, when that is to be decided: at the first read in a block that follows its reader's last.
     pub fn touch(&mut self, start: u64, length: u64) -> Option<usize> {
         let end = start.saturating_add(length);
         // Most requests are further pieces of a known block.

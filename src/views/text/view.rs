@@ -22,8 +22,8 @@ use crate::views::{Effort, LARGEST_SIZE, Size, View};
 /// Counts changes of how values are written or measured: what was kept before one is not used after it.
 const VERSION: u32 = 1;
 
-/// A block longer than this is divided before it is rendered: the estimate of its rows' width was wrong, or there are so
-/// many rows that blocks had to be longer.
+/// A block longer than this is divided before it is rendered: the estimate of its rows' width was wrong, or there are
+/// so many rows that blocks had to be longer.
 const LONGEST_BLOCK: u64 = 4 << 20;
 
 /// What a buffer is longer than its text, so that stores of fixed width need no second allocation.
@@ -123,8 +123,8 @@ impl Body {
         (self.id, rows.start, rows.end - rows.start)
     }
 
-    /// Bytes of blocks that are measured by being rendered, `None` for any others. What was rendered is kept as long as that
-    /// takes room from nobody: whoever wants the exact size mostly reads next.
+    /// Bytes of blocks that are measured by being rendered, `None` for any others. Rendered bytes stay in the
+    /// cache as long as that evicts no other block: a request for the exact size mostly precedes a read.
     fn kept_lengths(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Option<Vec<u64>>, Error> {
         let mut lengths = Vec::with_capacity(blocks.len());
         for rows in blocks.map(|block| self.grid.rows_of(block)) {
@@ -374,7 +374,7 @@ impl Shared {
                 if let Some(shared) = shared.upgrade()
                     && !shared.body.cache.expects(&shared.body.key(&unit.rows))
                 {
-                    // Whoever wants the block meets the error by itself.
+                    // A reader of the block meets the error by itself.
                     drop(shared.block(&unit, &Interrupt::new()));
                 }
             });

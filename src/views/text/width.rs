@@ -45,8 +45,8 @@ impl Width {
 
 /// Bytes of a value of type `data_type`, where a missing one takes `missing` bytes (`None`: none is missing).
 ///
-/// `longest` is the length of the longest string, where it is known: a dictionary's longest label, the declared length of
-/// a fixed-size string.
+/// `longest` is the length of the longest string, where it is known: a dictionary's longest label, the declared length
+/// of a fixed-size string.
 pub fn value(
     data_type: &DataType,
     format: Format,

@@ -1,7 +1,7 @@
 //! Lengths of lists and of text of variable length, learnt by a pass over the rows, for each piece of them.
 //!
-//! Of each piece of rows, each such column has: 0 or 1 where it cannot be read, its lengths, the nulls of its nodes. All
-//! are kept as sums from the first row on.
+//! Of each piece of rows, each such column has: 0 or 1 where it cannot be read, its lengths, the nulls of its nodes.
+//! All are kept as sums from the first row on.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -41,7 +41,8 @@ impl std::fmt::Debug for Pass {
 struct Learnt {
     /// Of each column what [`lengths_of`] counts.
     numbers: Vec<u64>,
-    /// All could be read. Otherwise nothing is kept in the cache folder: an option or another plugin may help next time.
+    /// All could be read. Otherwise nothing is kept in the cache folder: an option or another plugin may help next
+    /// time.
     #[serde(serialize_with = "only_if_readable")]
     readable: bool,
 }
@@ -188,7 +189,7 @@ fn measure_column(
     }
     match add(plan, column, rows, &mut numbers, interrupt) {
         Ok(()) => {}
-        // Nobody can read these rows: they take no room, and reading their bytes will fail as this did.
+        // Unreadable rows take no room. Reading their bytes fails as this did.
         Err(error) if is_lasting(&error) => {
             numbers.fill(0);
             if let Some(unreadable) = numbers.first_mut() {

@@ -230,7 +230,8 @@ impl Counter {
     }
 }
 
-/// The nulls of rows of a column whose statistics are known. Of labels some may be missing, which statistics need not know.
+/// The nulls of rows of a column whose statistics are known. Of labels some may be missing, which statistics need not
+/// know.
 fn known(plan: &Plan, column: &IpcColumn, rows: RowRange) -> Option<u64> {
     let [node] = plan.nodes.as_slice() else { return None };
     if matches!(node.kind, Kind::Keys(..)) {

@@ -29,7 +29,8 @@ struct State {
     error: Option<Error>,
 }
 
-/// Does all `parts`, on this thread and others; the calling thread works too, so it never waits for a thread to be free.
+/// Does all `parts`, on this thread and others; the calling thread works too, so it never waits for a thread to be
+/// free.
 ///
 /// # Errors
 /// The first one of a part, after which no other part begins.

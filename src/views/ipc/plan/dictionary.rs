@@ -32,8 +32,8 @@ enum Keys {
 
 impl Dictionary {
     /// The labels of a categorical column. Equal ones become one, since pandas refuses a set with two; keys of missing
-    /// ones are null. `None` for labels of a type that readers do not expect in a dictionary, and for no labels: a key has
-    /// to point somewhere even under a null.
+    /// ones are null. `None` for labels of a type that readers do not expect in a dictionary, and for no labels: a key
+    /// has to point somewhere even under a null.
     pub fn of_categories(labels: &ArrayRef, ordered: bool) -> Option<Self> {
         let contents = Contents::of(labels)?;
         let mut known: HashMap<&[u8], i64> = HashMap::with_capacity(labels.len());

@@ -1,8 +1,8 @@
 //! What the rows of a column become in Arrow: nodes in the order of the schema, and the streams of bytes each has.
 //!
-//! A *stream* is one buffer of a node over all rows of a batch; cut into pieces of rows it is rendered. What stands where
-//! in a stream is arithmetic where a node has as many rows as the table (times a constant), and else follows from lengths
-//! that a pass has learnt.
+//! A *stream* is one buffer of a node over all rows of a batch; cut into pieces of rows it is rendered. What stands
+//! where in a stream is arithmetic where a node has as many rows as the table (times a constant), and else follows from
+//! lengths that a pass has learnt.
 
 mod builder;
 pub(super) mod dictionary;
@@ -36,7 +36,7 @@ pub(super) struct Plan {
     pub lengths: usize,
     /// Nodes with a validity bitmap.
     pub nullable: usize,
-    /// The stored bytes of a row are the bytes of its values: so many.
+    /// Width of a row whose stored bytes are the bytes of its values.
     pub direct: Option<u64>,
     /// Bytes of a row in all streams, as far as they are arithmetic.
     pub row_bytes: u64,
@@ -58,19 +58,19 @@ pub(super) struct Node {
 /// What the buffers of a node hold.
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// Little-endian values of so many bytes.
+    /// Little-endian values of this many bytes.
     Values(u64),
     /// Bits.
     Bits,
-    /// Keys of so many bytes into a dictionary.
+    /// Keys of this many bytes into a dictionary.
     Keys(u64, Arc<Dictionary>),
     /// String views over slots of a fixed width.
     Views(Views),
     /// Offsets and bytes.
     Text,
-    /// So many children, one after the other.
+    /// This many children, one after the other.
     Struct(usize),
-    /// So many rows of the next node for each row.
+    /// This many rows of the next node for each row.
     FixedList(u64),
     /// Offsets into the next node.
     List,
@@ -100,9 +100,9 @@ pub(super) struct Shared {
 /// How many rows a node has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Domain {
-    /// So many for each row of the table.
+    /// This many for each row of the table.
     Rows(u64),
-    /// So many for each item of the lists with this length.
+    /// This many for each item of the lists with this length.
     Items {
         /// Number of the length among those of the column.
         length: usize,
@@ -136,7 +136,7 @@ pub(super) enum Role {
     Validity,
     /// A bit for each row.
     Bits,
-    /// So many bytes for each row: values, keys, views.
+    /// This many bytes for each row: values, keys, views.
     Cells(u64),
     /// Eight bytes for each row and eight more.
     Offsets,
@@ -144,7 +144,7 @@ pub(super) enum Role {
     Bytes,
     /// The texts that many rows share.
     Shared,
-    /// Slots of so many bytes for texts that do not stand in their views, cut into several buffers.
+    /// Slots of this many bytes for texts that do not stand in their views, cut into several buffers.
     Slots(u64),
 }
 

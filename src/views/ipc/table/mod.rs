@@ -24,9 +24,11 @@ const MOST_NODES: u64 = 1 << 20;
 /// How a file is cut, where nothing asks for more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grain {
-    /// Rows of a batch, a power of two: what a reader fetches at least of a column, and what one header is counted over.
+    /// Rows of a batch, a power of two: what a reader fetches at least of a column, and what one header is counted
+    /// over.
     pub batch: u64,
-    /// Bytes of a rendered piece of rows, about: several 128 KiB requests of the kernel, and little in the middle of a file.
+    /// Bytes of a rendered piece of rows, about: several 128 KiB requests of the kernel, and little in the middle of a
+    /// file.
     pub piece: u64,
     /// Rows of a piece of a column whose sizes depend on the values, a power of two, …
     pub variable: u64,
@@ -38,7 +40,7 @@ impl Default for Grain {
     }
 }
 
-/// … fewer where the file has so many bytes for each row that they would be more than this, …
+/// … fewer where they would take more than this many bytes of the source file, …
 const VARIABLE_BYTES: u64 = 4 << 20;
 
 /// … more where there would be more lengths to learn than this (8 bytes each).
@@ -150,8 +152,8 @@ fn labels(column: &IpcColumn, interrupt: &Interrupt) -> Result<Option<Dictionary
 }
 
 impl Table {
-    /// Lays a file out. Reads labels and nothing else. `source` is the size of the file that the rows come from, where it
-    /// is known: no more than that is behind the texts and lists of all rows, but for compression.
+    /// Lays a file out. Reads labels and nothing else. `source` is the size of the file that the rows come from, where
+    /// it is known: no more than that is behind the texts and lists of all rows, but for compression.
     ///
     /// # Errors
     /// Where labels cannot be read, or a column cannot be shown after all.

@@ -173,7 +173,8 @@ proptest! {
 
 #[test]
 fn pieces_without_items_lie_between_others() {
-    // Lists of lists of texts, one row a piece: many pieces share the bytes of the inner bitmaps, some with no bit in them.
+    // Lists of lists of texts, one row a piece: many pieces share the bytes of the inner bitmaps, some with no bit in
+    // them.
     let (column, expected) = case(6, &[83, 30, 31, 54, 83, 110, 246, 218, 94, 220, 52, 112]);
     let grain = Grain { batch: 8, piece: 1, variable: 1 };
     let (schema, batches) = read(whole(&view(vec![column]).cut(grain)));

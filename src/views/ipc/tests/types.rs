@@ -34,7 +34,7 @@ fn some(texts: &[&str]) -> Vec<Option<String>> {
 
 #[test]
 fn numbers_are_the_stored_bytes() {
-    // The values under a null are those stored: nobody looks at them.
+    // The values under a null are those stored: they are copied unseen.
     let values = Int16Array::new(vec![1, -2, 300].into(), Some(NullBuffer::from(vec![true, false, true])));
     let rows = Memory::new(Arc::new(values)).stored_as_values();
     let array = only(column("x", Arc::new(rows), Some(integer(2, true))));
@@ -62,7 +62,7 @@ fn halves_are_widened_and_booleans_are_bits() {
 }
 
 #[test]
-fn bytes_that_nobody_interprets_have_their_width() {
+fn opaque_bytes_have_their_width() {
     let values = FixedSizeBinaryArray::try_from_iter([[1, 2, 3], [4, 5, 6]].into_iter()).unwrap();
     let datatype = Datatype { size: 3, class: Class::Opaque { tag: "t".into() } };
     let rows = Memory::new(Arc::new(values)).stored(vec![1, 2, 3, 4, 5, 6], 3);
@@ -161,7 +161,7 @@ fn strings_of_any_width_are_views() {
 
 #[test]
 fn texts_and_lists_have_offsets() {
-    let strings = LargeStringArray::from(vec![Some("a"), None, Some(""), Some("long enough for anybody")]);
+    let strings = LargeStringArray::from(vec![Some("a"), None, Some(""), Some("longer than a view")]);
     let array = only(memory("x", Arc::new(strings.clone()), None));
     assert_eq!(array.as_string::<i64>(), &strings);
 

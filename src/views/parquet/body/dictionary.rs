@@ -1,7 +1,7 @@
 //! Dictionary pages and the indices into them: one bit-packed run of whole bytes, so that codes are copied.
 //!
-//! The run is as long as if nothing were missing. Indices that no entry uses are zeros at its end, which no reader looks
-//! at; what the page takes then hardly depends on its data.
+//! The run is as long as if nothing were missing. Indices that no entry uses are zeros at its end, which no reader
+//! looks at; what the page takes then hardly depends on its data.
 
 use std::collections::HashMap;
 
@@ -64,8 +64,8 @@ impl Dictionary {
         Self { body: body.collect(), entries: 256, width: Width::One, index: Index::Byte }
     }
 
-    /// The labels of categories, whose keys are those of the arrays. `None` where a page cannot hold them or where there
-    /// is none.
+    /// The labels of categories, whose keys are those of the arrays. `None` where a page cannot hold them or where
+    /// there is none.
     pub fn categories(labels: &ArrayRef) -> Option<Self> {
         let (mut dictionary, places) = Self::of(labels)?;
         let straight = places.iter().enumerate().all(|(key, place)| *place as usize == key);
@@ -90,7 +90,7 @@ impl Dictionary {
         let mut place_of: HashMap<&str, u32> = HashMap::with_capacity(texts.len());
         for text in texts {
             let Some(text) = text else {
-                // Whoever has this label is null, and is not asked for a place.
+                // A key with this label is null and needs no place.
                 places.push(0);
                 continue;
             };
@@ -141,12 +141,12 @@ impl Dictionary {
         matches!(self.index, Index::Key { .. }) && self.width == Width::One
     }
 
-    /// Bytes of the indices of a page of so many entries; `None` where they overflow.
+    /// Bytes of the indices of a page of `entries` entries; `None` where they overflow.
     pub fn bytes(&self, entries: u64) -> Option<u64> {
         if entries == 0 { Some(1) } else { packed_bytes(entries, self.width.bytes() * 8)?.checked_add(1) }
     }
 
-    /// Appends what stands before the indices of a page of so many entries.
+    /// Appends what stands before the indices of a page of `entries` entries.
     pub fn append_lead(&self, entries: usize, out: &mut Vec<u8>) {
         out.push(self.width.bytes() as u8 * 8);
         if entries > 0 {
@@ -154,7 +154,7 @@ impl Dictionary {
         }
     }
 
-    /// Appends the indices of the selected values of `array` for a page of so many entries.
+    /// Appends the indices of the selected values of `array` for a page of `entries` entries.
     ///
     /// # Errors
     /// A value that the dictionary lacks, an array of another type.
@@ -179,7 +179,7 @@ impl Dictionary {
         })
     }
 
-    /// Appends the indices that `append` appends, between what stands before those of a page of so many entries and zeros.
+    /// Frames the indices that `append` appends: before them the lead of a page of `entries` entries, after them zeros.
     fn framed(
         &self,
         entries: usize,
@@ -226,7 +226,7 @@ impl Dictionary {
                 let places: Result<Vec<u32>, String> = labels
                     .iter()
                     .map(|label| match label {
-                        // Whoever has this name is null.
+                        // A key with this name is null.
                         None => Ok(0),
                         Some(label) => place_of
                             .get(label.as_bytes())

@@ -26,18 +26,18 @@ pub(in crate::views::parquet) enum Physical {
     Double,
     /// Bytes behind their length.
     ByteArray,
-    /// So many bytes.
+    /// This many bytes.
     FixedLenByteArray(i32),
 }
 
 /// Where the values come from and what becomes of them.
 #[derive(Clone, Debug)]
 pub(in crate::views::parquet) enum Values {
-    /// Cells of so many bytes.
+    /// Cells of this many bytes.
     Cells(u64),
     /// Bits.
     Bits,
-    /// Texts of at most so many bytes, where that is known.
+    /// Texts of at most this many bytes, where that is known.
     Texts(Option<u64>),
     /// Indices.
     Indices(Arc<Dictionary>),
@@ -191,8 +191,8 @@ impl Leaf {
     /// Appends the body of a V1 page with all rows of `column`: repetition levels, definition levels, values.
     ///
     /// # Errors
-    /// An array that is not of this leaf's column, a null where the column can have none, a text longer than foreseen, or
-    /// more than a page can hold; `out` is as it was then.
+    /// An array that is not of this leaf's column, a null where the column can have none, a text longer than foreseen,
+    /// or more than a page can hold; `out` is as it was then.
     pub fn append(&self, column: &ArrayRef, out: &mut Vec<u8>) -> Result<Body, String> {
         let from = out.len();
         let result = self.append_body(column, out);

@@ -1,5 +1,5 @@
-//! Repetition and definition levels of a V1 page: the RLE/bit-packed hybrid of parquet-format's `Encodings.md`, behind a
-//! length of 4 bytes.
+//! Repetition and definition levels of a V1 page: the RLE/bit-packed hybrid of parquet-format's `Encodings.md`, behind
+//! a length of 4 bytes.
 //!
 //! A page has one run: RLE where all its levels are equal, else bit-packed. Two kinds are all that readers meet, either
 //! decodes at full speed, and the largest size is a function of the number of levels. Equal levels are the rule (a

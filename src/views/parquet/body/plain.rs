@@ -41,7 +41,7 @@ impl Selection {
         }
     }
 
-    /// Calls `run` with the values, in order, in as long runs as can be had; where they lie scattered, gathered by 64.
+    /// Calls `run` with the values, in order, in runs as long as possible. Scattered values are gathered by 64.
     pub fn runs<T: ArrowNativeType>(&self, values: &[T], mut run: impl FnMut(&[T])) -> Result<(), String> {
         match self {
             Selection::All => run(values),

@@ -232,8 +232,8 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    /// Adds the entries of elements at `depth`. `definition` is how much is defined above them, `repetition` the level at
-    /// which they follow each other; whoever knows that the first begins something larger corrects its level.
+    /// Adds the entries of elements at `depth`. `definition` is how much is defined above them, `repetition` the level
+    /// at which they follow each other; the caller corrects the level of the first where it begins something larger.
     fn elements(&mut self, depth: usize, range: Range<usize>, definition: u8, repetition: u8) -> Result<(), String> {
         let layer = self.layers.get(depth).ok_or("nothing below a list")?;
         let present = definition + u8::from(layer.nullable);

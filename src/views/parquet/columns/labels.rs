@@ -21,7 +21,8 @@ pub(in crate::views::parquet) struct LabelsOf {
 }
 
 impl ParquetColumn {
-    /// The labels of a leaf of it as its bitmap knows them. `None` where there are none that get filters, whatever is known of them.
+    /// Finds the labels of a leaf as the bitmap of the column knows them. `None` where the leaf gets no filters,
+    /// whatever is known.
     ///
     /// # Errors
     /// Where the values of a bitmap that was verified cannot be read.
@@ -49,7 +50,7 @@ impl ParquetColumn {
         let occurring = facts.and_then(|facts| facts.occurring);
         let shows = form.file.shows(&format!("{} {:?} filters", form.path, form.objects), occurring.is_some());
         let known = match occurring.filter(|_| shows) {
-            // Whoever verified the bitmap has read them.
+            // Verifying the bitmap has read them already.
             Some(occurring) => Some((labels_of(&values.array(0..values.len(), interrupt)?, body), occurring)),
             None => None,
         };

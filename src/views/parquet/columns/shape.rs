@@ -109,8 +109,8 @@ impl Way {
                 let missing = element.is_nullable() && can_be_missing(element.data_type());
                 let element = way.follow("element", element.data_type(), missing, items, leaves)?;
                 let element = Arc::new(element);
-                // Where a row may have no array at all, pyarrow (up to 14; in a compound, also 26) finds one of length 0
-                // and refuses the file.
+                // Where a row may have no array at all, pyarrow (up to 14; in a compound, also 26) finds one of length
+                // 0 and refuses the file.
                 let seen = match nullable || self.can_be_absent() {
                     true => DataType::List(element),
                     false => DataType::FixedSizeList(element, *length),
@@ -258,8 +258,8 @@ fn fixed(data_type: &DataType) -> Option<(Physical, Values, DataType)> {
     Some((physical, Values::Cells(cell_width(data_type)?), seen.clone()))
 }
 
-/// The dictionary of an enumeration of one byte. Codes are decoded even where they are the indices of a page: one without
-/// a name is to be counted.
+/// The dictionary of an enumeration of one byte. Codes are decoded even where they are the indices of a page: one
+/// without a name is to be counted.
 fn names(hints: &Hints) -> Option<Dictionary> {
     let Some(ValueSet::Names(names)) = &hints.values else { return None };
     let bytes = names.is_of_one_byte().then_some(0..=u8::MAX)?;

@@ -1,7 +1,7 @@
 //! The column index of a column chunk: bounds of the values of each page, from the statistics of blocks of rows.
 //!
-//! A page lies in one block, or is made of whole ones. In the first case its bounds are those of the block: an index need not
-//! be tight.
+//! A page lies in one block, or is made of whole ones. In the first case its bounds are those of the block: an index
+//! need not be tight.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -55,7 +55,8 @@ impl ColumnIndex {
         pages * page + 4 * (1 + list_header_length(pages)) + 6 + PADDING_OVERHEAD + 1
     }
 
-    /// The column index of a column chunk whose pages have these rows. `None` where anything that it must say is not known.
+    /// The column index of a column chunk whose pages have these rows. `None` where anything that it must say is not
+    /// known.
     pub fn new(leaf: &KnownLeaf, pages: impl Iterator<Item = RowRange>) -> Option<Self> {
         let pages = pages.map(|rows| PageValues::new(leaf, &rows)).collect::<Option<_>>()?;
         Some(Self { physical: leaf.physical, pages })
@@ -125,8 +126,8 @@ impl PageValues {
         if nulls == Some(count) {
             return Some(Self { nulls, bounds: None });
         }
-        // Fewer are missing around than the page has rows: one of its own is there. And engines differ in where NaN stands
-        // among numbers.
+        // Fewer are missing around than the page has rows: one of its own is there. And engines differ in where NaN
+        // stands among numbers.
         if known.nulls >= count || known.nans > 0 {
             return None;
         }

@@ -1,7 +1,8 @@
 //! Bloom filters of labels, for row groups of columns that have a `BITMAP`.
 //!
-//! Which labels occur in a row group is known once the bitmap was verified; a filter of them is made when it is read. Its room
-//! follows from the number of the bitmap's values alone, and holds zeros where nothing is known: the footer does not point there then.
+//! Which labels occur in a row group is known once the bitmap was verified; a filter of them is made when it is read.
+//! Its room follows from the number of the bitmap's values alone. Where nothing is known it holds zeros, and the footer
+//! does not point there.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::views::parquet::columns::LabelsOf;
 use crate::views::parquet::layout::Layout;
 use crate::views::parquet::wanted::Wanted;
 
-/// Bytes of a filter for each label: with so many, less than one in a hundred labels that do not occur seems to.
+/// Bytes of a filter for each label: false positives stay below 1 %.
 const BYTES_OF_LABEL: usize = 2;
 
 /// The filters of a file.
@@ -86,7 +87,7 @@ impl Filters {
     }
 }
 
-/// A filter for so many labels.
+/// An empty filter for this many labels.
 fn empty(values: usize) -> Sbbf {
     Sbbf::new_with_num_of_bytes(values.saturating_mul(BYTES_OF_LABEL))
 }

@@ -8,8 +8,8 @@ use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
 use crate::views::pandas;
 use crate::views::parquet::columns::ParquetColumn;
 
-/// Who wrote the file, as engines parse it: `NAME version X (build Y)`. What comes after `build` counts layouts, so that
-/// the same version gives the same bytes everywhere.
+/// Who wrote the file, as engines parse it: `NAME version X (build Y)`. What comes after `build` counts layouts, so
+/// that the same version gives the same bytes everywhere.
 pub(in crate::views::parquet) const CREATED_BY: &str =
     concat!("hepfs version ", env!("CARGO_PKG_VERSION"), " (build layout-1)");
 

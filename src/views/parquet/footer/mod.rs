@@ -1,8 +1,8 @@
 //! The footer: schema, row groups, key-values.
 //!
-//! The entries of a leaf column have one length in all row groups, so that a read in the middle of the footer writes the
-//! entries under it and nothing else; a footer of 100 MiB is never held in memory. Room for statistics is part of every
-//! entry, whether they are known or not: what is left over is padding in a field that readers skip.
+//! The entries of a leaf column have one length in all row groups, so that a read in the middle of the footer writes
+//! the entries under it and nothing else; a footer of 100 MiB is never held in memory. Room for statistics is part of
+//! every entry, whether they are known or not: what is left over is padding in a field that readers skip.
 
 pub(super) mod column_index;
 pub(super) mod filters;
@@ -29,8 +29,8 @@ use summary::Summary;
 /// The longest footer that is shown: readers hold it in memory several times over.
 pub(super) const LONGEST: u64 = 256 << 20;
 
-/// The field of a column chunk's metadata that holds padding. Parquet knows fields up to 17; Thrift's short form reaches
-/// this one from the last field before the statistics too.
+/// The field of a column chunk's metadata that holds padding. Parquet knows fields up to 17; Thrift's short form
+/// reaches this one from the last field before the statistics too.
 const PADDING: u8 = 24;
 
 /// Bytes of the two fields that tell where a column index lies.

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Lengths follow from the number of pages alone. Where the statistics of a column are not known, or cannot say what a
-//! column index must, its room holds zeros and the footer does not point there. Nothing is kept of a page: a read writes the
-//! indexes under it.
+//! column index must, its room holds zeros and the footer does not point there. Nothing is kept of a page: a read
+//! writes the indexes under it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -46,9 +46,9 @@ pub(in crate::views::parquet) struct PageIndex {
 }
 
 impl PageIndex {
-    /// The page index over a layout with a leaf for each of its leaf columns. `None` where it is of no use, because no column
-    /// chunk has more than one page; where a page is longer than an index can say; and where it would be longer than
-    /// [`LONGEST`].
+    /// The page index over a layout with a leaf for each of its leaf columns. `None` where it is of no use, because no
+    /// column chunk has more than one page; where a page is longer than an index can say; and where it would be longer
+    /// than [`LONGEST`].
     pub fn new(layout: Arc<Layout>, leaves: Vec<KnownLeaf>) -> Option<Self> {
         let (mut columns, mut offsets) = (Vec::new(), Vec::new());
         let (mut column_bytes, mut offset_bytes) = (0, 0);

@@ -25,12 +25,14 @@ pub(in crate::views::parquet) fn bound(leaf: &Leaf) -> usize {
 pub(in crate::views::parquet) struct Summary {
     /// Missing values.
     pub nulls: u64,
-    /// The least and the largest value, PLAIN without a length; none where there is no value, or one is NaN, or too long.
+    /// The least and the largest value, PLAIN without a length; none where there is no value, or one is NaN, or too
+    /// long.
     pub bounds: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// The summaries of row groups. Where one of them has values without bounds, none has bounds: DataFusion takes the greatest
-/// of those it finds for the greatest of the column, and a column whose bounds are all one value for a constant.
+/// The summaries of row groups. Where one of them has values without bounds, none has bounds: DataFusion takes the
+/// greatest of those it finds for the greatest of the column, and a column whose bounds are all one value for a
+/// constant.
 pub(in crate::views::parquet) fn summaries(
     statistics: &Statistics,
     groups: &Groups,

@@ -269,7 +269,7 @@ fn a_free_size_reads_nothing_and_a_quick_one_is_exact() {
 }
 
 #[test]
-fn a_pass_that_nobody_waits_for_ends() {
+fn a_pass_without_waiters_ends() {
     let view = view(vec![column("t", LargeStringArray::from(vec!["a"]), Hints::default())]);
     let interrupt = Interrupt::new();
     interrupt.raise();

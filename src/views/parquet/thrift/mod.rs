@@ -1,8 +1,8 @@
 //! The Thrift compact protocol, as far as Parquet's metadata needs it, with lengths that do not depend on values.
 //!
-//! A 32-bit number always takes five bytes and a 64-bit number nine: a varint may carry more groups of seven bits than it
-//! needs, and every reader tried takes that. So the length of a footer follows from the number of its entries alone. Nine
-//! groups hold 63 bits, of which zigzag takes one: numbers up to [`LARGEST`] can be written.
+//! A 32-bit number always takes five bytes and a 64-bit number nine: a varint may carry more groups of seven bits than
+//! it needs, and every reader tried takes that. So the length of a footer follows from the number of its entries alone.
+//! Nine groups hold 63 bits, of which zigzag takes one: numbers up to [`LARGEST`] can be written.
 
 pub(super) mod page;
 pub(super) mod schema;

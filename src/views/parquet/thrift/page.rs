@@ -11,8 +11,8 @@ pub(in crate::views::parquet) const PADDED_HEADER: u64 = DATA_HEADER + PADDING_O
 /// Bytes of the header of a dictionary page.
 pub(in crate::views::parquet) const DICTIONARY_HEADER: u64 = 33;
 
-/// The field of a page header that holds padding: none that Parquet knows (its last is 8), and near enough to field 5 for
-/// Thrift's short form, the only one that all readers know.
+/// The field of a page header that holds padding: none that Parquet knows (its last is 8), and near enough to field 5
+/// for Thrift's short form, the only one that all readers know.
 const PADDING: u8 = 15;
 
 /// `parquet.thrift` PageType.

@@ -105,8 +105,8 @@ impl Room<'_> {
     }
 }
 
-/// The eight digits of a number below 10^8, one a byte, the first in the lowest: halves, quarters and digits are divided
-/// in parallel, by multiplication with reciprocals that are exact for the ranges here.
+/// The eight digits of a number below 10^8, one a byte, the first in the lowest: halves, quarters and digits are
+/// divided in parallel, by multiplication with reciprocals that are exact for the ranges here.
 #[inline]
 fn digits(number: u64) -> u64 {
     let halves = (number / 10_000) | ((number % 10_000) << 32);

@@ -39,8 +39,8 @@ pub(in crate::views::text) trait Style: 'static {
         if length == 0 { Self::EMPTY.len() } else { length + 2 * Self::AROUND.len() }
     }
 
-    /// The text of a number that is none (not a number, positive infinity, negative infinity): what `float(…)` of Python,
-    /// `strtod` of C (awk) and DuckDB read.
+    /// The text of a number that is none (not a number, positive infinity, negative infinity): what `float(…)` of
+    /// Python, `strtod` of C (awk) and DuckDB read.
     const NON_FINITE: [&'static str; 3] = ["NaN", "inf", "-inf"];
 
     /// Appends what `write` writes as JSON, as one value of this style; `scratch` holds it meanwhile.

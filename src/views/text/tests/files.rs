@@ -162,7 +162,8 @@ fn tables_are_read_row_after_row() {
 
 #[test]
 fn rows_much_wider_than_expected_are_divided() {
-    // 3,000 strings of 1 byte, but for a run of 100 with 20,000 bytes each and one of 4.5 MB: one block by the estimate.
+    // 3,000 strings of 1 byte, but for a run of 100 with 20,000 bytes each and one of 4.5 MB: one block by the
+    // estimate.
     let strings: Vec<String> = (0..3000)
         .map(|row| match row {
             1500 => "y".repeat(4_500_000),

@@ -57,7 +57,7 @@ fn what_is_rendered_for_the_size_is_there_for_who_reads_next() {
     let strings: Vec<String> = (0..200_000).map(|number| "x".repeat(number % 9)).collect();
     let expected = strings.iter().flat_map(|text| [text.as_bytes(), b"\0"].concat()).collect::<Vec<u8>>();
     let array: ArrayRef = Arc::new(LargeBinaryArray::from_iter_values(strings));
-    // Room for all, for a part, for none; and rows that are had as arrays alone.
+    // Room for all, for a part, for none; and rows that come as arrays alone.
     for (room, terminated) in [(16 << 20, true), (300_000, true), (0, true), (16 << 20, false)] {
         let rows = Memory::new(array.clone());
         let rows = Arc::new(if terminated { rows.with_terminated() } else { rows });
@@ -74,7 +74,8 @@ fn what_is_rendered_for_the_size_is_there_for_who_reads_next() {
     }
 }
 
-/// Opens a gate where a test fails: behind a closed one, steps of a pass would hold the pool, and all other tests, for ever.
+/// Opens a gate where a test fails: behind a closed one, steps of a pass would hold the pool, and all other tests, for
+/// ever.
 struct OpensInPanic(Arc<AtomicBool>);
 
 impl Drop for OpensInPanic {
@@ -87,7 +88,7 @@ impl Drop for OpensInPanic {
 
 #[test]
 fn an_interrupted_pass_stops_and_the_next_goes_on() {
-    // Rows past the first chunk are not to be had before the gate opens.
+    // Rows past the first chunk cannot be read before the gate opens.
     let gate = Arc::new(AtomicBool::new(false));
     let first = Arc::new(AtomicUsize::new(0));
     let stopped = Arc::new(AtomicUsize::new(0));
@@ -130,7 +131,7 @@ fn an_interrupted_pass_stops_and_the_next_goes_on() {
             assert!(matches!(waiting.join().unwrap(), Err(Error::Interrupted(_))));
         }
     });
-    // Nobody waits: the steps see it.
+    // No waiter is left: the steps see it.
     wait_until(|| stopped.load(Ordering::Relaxed) > 0);
     gate.store(true, Ordering::Relaxed);
     assert_eq!(view.size(Effort::Exact, &Interrupt::new()).unwrap().bytes(), bytes());

@@ -41,7 +41,8 @@ fn labels() -> ArrayRef {
     a(DictionaryArray::new(keys, a(StringArray::from(vec!["say \"hi\", all", "plain"]))))
 }
 
-/// Expected by RFC 4180 and the rules of DESIGN.md §1, written by hand; read back with Python's `csv`, pandas and pyarrow.
+/// Expected by RFC 4180 and the rules of DESIGN.md §1, written by hand; read back with Python's `csv`, pandas and
+/// pyarrow.
 #[test]
 fn csv_of_many_types() {
     let arrays = [
@@ -60,7 +61,8 @@ fn csv_of_many_types() {
     assert_eq!(text(Format::Csv, &arrays), expected);
 }
 
-/// Expected from Python: `json.dumps(row, separators=(",", ":"), ensure_ascii=False)`, the numbers that JSON has not as strings.
+/// Expected from Python: `json.dumps(row, separators=(",", ":"), ensure_ascii=False)`, the numbers that JSON has not as
+/// strings.
 #[test]
 fn ndjson_of_many_types() {
     let list = ListArray::from_iter_primitive::<Int32Type, _, _>(vec![

@@ -89,7 +89,7 @@ fn what_follows_the_last_bit_of_a_slice_does_not_show() {
     let array = BooleanArray::from(vec![true; 20]);
     assert_eq!(plain(Arc::new(array.slice(3, 3)), false), [0b111]);
     let array = Int8Array::from(vec![Some(1), None, Some(3), Some(4), None, None, Some(7)]);
-    // Rows 1..5: bits 0110; then bit width 8, one group, the indices of 3 and 4, and six that nobody reads.
+    // Rows 1..5: bits 0110; then bit width 8, one group, the indices of 3 and 4, and six unused.
     let expected = [2, 0, 0, 0, 3, 0b0110, 8, 3, 3, 4, 0, 0, 0, 0, 0, 0];
     assert_eq!(plain(Arc::new(array.slice(1, 4)), true), expected);
 }
@@ -177,7 +177,7 @@ fn categories_without_a_dictionary_are_plain() {
     assert_eq!(only(&shape_of_one).encoding, Encoding::Plain);
     assert_eq!(only(&shape_of_one).most_body(2), Some(4 + 2 + 14));
     assert_eq!(rows(&read_back(&shape_of_one, std::slice::from_ref(&array))), [Tree::text("def"), Tree::Null]);
-    // Labels that nobody could read.
+    // Labels that could not be read.
     let shape_of_none = shape(&array, true, &Hints::default());
     assert_eq!(only(&shape_of_none).most_body(2), None);
     assert_eq!(rows(&read_back(&shape_of_none, &[array])), [Tree::text("def"), Tree::Null]);

@@ -90,8 +90,8 @@ fn a_list_that_leaves_values_out_leaves_them_out_of_the_page() {
 
 #[test]
 fn the_documents_of_the_dremel_paper() {
-    // Figure 2: Name is [{Language: [{en-us, us}, {en}]}, {}, {Language: [{en-gb, gb}]}] in the first document and [{}] in
-    // the second. Figure 3 has the levels.
+    // Figure 2: Name is [{Language: [{en-us, us}, {en}]}, {}, {Language: [{en-gb, gb}]}] in the first document and [{}]
+    // in the second. Figure 3 has the levels.
     let code: ArrayRef = Arc::new(LargeStringArray::from(vec!["en-us", "en", "en-gb"]));
     let country: ArrayRef = Arc::new(LargeStringArray::from(vec![Some("us"), None, Some("gb")]));
     let language = compound(vec![("Code", code, false), ("Country", country, true)], None);

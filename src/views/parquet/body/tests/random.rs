@@ -140,7 +140,7 @@ impl Kind {
         }
     }
 
-    /// What lies where nobody looks.
+    /// Fills places that no reader looks at.
     fn junk(&self) -> Tree {
         match self {
             Kind::Float64 | Kind::Float16 => Tree::float(0.5),
