@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::Table;
-use crate::store::File;
+use crate::store::{File, Rows};
 
 /// What the files of a dataset show.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub struct Single {
     pub fields: Option<Table>,
     /// Names of the parts of a row: of the fields of a compound, of the places of an array of rank 2.
     pub parts: Vec<BString>,
+    /// The bytes of a scalar string, for [`Form::Text`].
+    pub text: Option<Arc<dyn Rows>>,
     /// Extents of the dataset.
     pub shape: Vec<u64>,
     /// Its files. What else the closed set of suffixes has, this dataset has no use for.

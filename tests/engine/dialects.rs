@@ -108,7 +108,7 @@ fn text(root: &NodeRef, path: &str) -> String {
 }
 
 /// What h5py reads there: `numpy.arange(6.0)`.
-const VALUES: &str = "value\n0\n1\n2\n3\n4\n5\n";
+const VALUES: &str = "value\n0.0\n1.0\n2.0\n3.0\n4.0\n5.0\n";
 
 #[test]
 fn a_dataset_can_be_a_table_with_a_directory() {
@@ -119,7 +119,7 @@ fn a_dataset_can_be_a_table_with_a_directory() {
     assert_eq!(names(&at(&root, "contiguous")), [&files[..], &["table.arrow", "columns", "where"]].concat());
     assert_eq!(text(&root, "contiguous/table.csv"), VALUES);
     assert_eq!(text(&root, "contiguous/columns/value.txt"), VALUES.replacen("value\n", "", 1));
-    assert_eq!(text(&root, "contiguous/where/value:gt:4/table.csv"), "value\n5\n");
+    assert_eq!(text(&root, "contiguous/where/value:gt:4/table.csv"), "value\n5.0\n");
 }
 
 #[test]

@@ -13,8 +13,8 @@ fn zeros_of_a_version_are_values() {
     let mounted = Mounted::new(&[&data("versioned_table.h5")], &[]);
     let read =
         |version: &str| fs::read_to_string(mounted.join(format!("_version_data/versions/{version}/t/table.csv")));
-    assert_eq!(read("r0").unwrap(), "x,n,marked\n0,0,0\n1,-1,\n2,7,3\n");
-    assert_eq!(read("r1").unwrap(), "x,n,marked\n0,0,0\n1,-1,\n2.5,7,3\n0,0,4\n");
+    assert_eq!(read("r0").unwrap(), "x,n,marked\n0.0,0,0\n1.0,-1,\n2.0,7,3\n");
+    assert_eq!(read("r1").unwrap(), "x,n,marked\n0.0,0,0\n1.0,-1,\n2.5,7,3\n0.0,0,4\n");
     let metadata = fs::read(mounted.join("_version_data/versions/r1/t/metadata.json")).unwrap();
     let metadata: Value = serde_json::from_slice(&metadata).unwrap();
     let findings = metadata["findings"].as_array().unwrap();

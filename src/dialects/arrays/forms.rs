@@ -19,14 +19,14 @@ pub(super) fn forms(dataset: &Dataset) -> Vec<SingleFile> {
     let is_compound = fields(&dataset.datatype).is_some();
     let inner = product(dataset.shape.get(1..).unwrap_or_default()).unwrap_or(u64::MAX);
     match dataset.shape.as_slice() {
-        [] if matches!(dataset.datatype.class, Class::FixedString { .. } | Class::VariableString { .. }) => {
+        [] if is_text(dataset) => {
             files.extend([file(".txt", Form::Text), file(".ndjson", Form::JsonValues)]);
         }
-        [] => files.push(file(".txt", Form::Txt)),
+        [] => files.push(file(".txt", if is_compound { Form::JsonValues } else { Form::Txt })),
         [_] => files.extend([
             file(".csv", Form::Csv),
-            file(".txt", Form::Txt),
-            // The object of a compound has a key for each field already.
+            file(".txt", if is_compound { Form::JsonValues } else { Form::Txt }),
+            // The object of a compound has a key for each field already, and is JSON as it is.
             file(".ndjson", if is_compound { Form::JsonValues } else { Form::Ndjson }),
             file(".parquet", Form::Parquet),
             file(".arrow", Form::Arrow),
@@ -51,6 +51,12 @@ pub(super) fn forms(dataset: &Dataset) -> Vec<SingleFile> {
     }
     files.extend(pixmap(dataset));
     files
+}
+
+/// Whether a dataset is one string.
+pub(super) fn is_text(dataset: &Dataset) -> bool {
+    let is_string = matches!(dataset.datatype.class, Class::FixedString { .. } | Class::VariableString { .. });
+    is_string && dataset.shape.is_empty() && !dataset.null
 }
 
 /// The fields of a compound, which a complex number is not.

@@ -68,6 +68,7 @@ impl Array<'_> {
             whole: self.table(rows, vec![self.whole(&opened)]),
             fields: fields.map(|fields| self.table(rows, self.fields(&opened, fields))),
             parts,
+            text: forms::is_text(self.dataset).then(|| Arc::new(StoredStrings::new(opened, 1)) as Arc<dyn Rows>),
             shape: self.dataset.shape.clone(),
             files: forms::forms(self.dataset),
         })

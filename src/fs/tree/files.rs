@@ -132,7 +132,10 @@ impl Files {
             Form::Txt => text(Format::Txt),
             Form::Ndjson => text(Format::Ndjson),
             Form::JsonValues => text(Format::JsonValues),
-            Form::Text => text(Format::Verbatim),
+            Form::Text => {
+                let text = single.text.clone().ok_or(Error::NotFound)?;
+                self.text("text", vec![TextColumn::new(BString::default(), text)], Format::Verbatim, None)
+            }
             Form::Parquet => {
                 let parquet = |(at, column)| self.parquet_column(columns, at, column);
                 self.parquet(columns.columns.iter().enumerate().filter_map(parquet).collect())

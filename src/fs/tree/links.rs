@@ -206,7 +206,7 @@ impl<'a> Resolver<'a> {
             shown.push(visited.names.directory(name));
             return Ok(Shown::Directory(self.relative(&shown)));
         }
-        let suffixes = suffixes(self.opened.file(), &path, name, dataset, dialect);
+        let suffixes = suffixes(self.opened.file(), &path, name, dataset, dialect)?;
         if suffixes.is_empty() {
             return Err(NOWHERE.into());
         }

@@ -220,15 +220,18 @@ fn files(file: &Arc<File>, array: &Array) -> Result<Vec<(SingleFile, Result<(), 
     Ok(single.files.iter().map(|one| (one.clone(), tables::single_view(&single, one, &dataset.datatype))).collect())
 }
 
-/// The suffixes of the files that a dataset is shown as.
+/// The suffixes of the files that a dataset is shown as; the reason where it is not.
 pub(super) fn suffixes(
     file: &Arc<File>,
     path: &str,
     name: &BString,
     dataset: &Dataset,
     dialect: &'static dyn Dialect,
-) -> Vec<&'static str> {
+) -> Result<Vec<&'static str>, String> {
     let array = Array::new(name, path.to_owned(), dataset, dialect);
-    let shown = files(file, &array).unwrap_or_default().into_iter();
-    shown.filter(|(_, view)| view.is_ok()).map(|(file, _)| file.suffix).collect()
+    let (shown, refused): (Vec<_>, Vec<_>) = files(file, &array)?.into_iter().partition(|(_, view)| view.is_ok());
+    match refused.into_iter().find_map(|(_, view)| view.err()) {
+        Some(reason) if shown.is_empty() => Err(reason),
+        _ => Ok(shown.into_iter().map(|(file, _)| file.suffix).collect()),
+    }
 }

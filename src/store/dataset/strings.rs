@@ -1,18 +1,18 @@
-//! Variable-length strings as they are stored: for `.raw`, where nothing is missing and no encoding is assumed.
+//! Strings as they are stored: nothing is missing and no encoding is assumed.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::builder::LargeBinaryBuilder;
+use arrow_array::{ArrayRef, LargeBinaryArray};
 use arrow_schema::DataType;
 
 use super::{Dataset, count_of};
-use crate::catalogue::Padding;
+use crate::catalogue::{Class, Padding};
 use crate::source::Interrupt;
 use crate::store::{Error, RowRange, Rows};
 
-/// The bytes of each string up to its first NUL, the fill value like any other.
+/// The bytes of each string without padding, the fill value like any other. Those of variable length end at their first NUL.
 #[derive(Debug)]
 pub struct StoredStrings {
     dataset: Arc<Dataset>,
@@ -20,9 +20,27 @@ pub struct StoredStrings {
 }
 
 impl StoredStrings {
-    /// The first `len` elements of `dataset`, which must be of variable-length strings.
+    /// The first `len` elements of `dataset`, which must be of strings.
     pub fn new(dataset: Arc<Dataset>, len: u64) -> Self {
         Self { len: len.min(dataset.len()), dataset }
+    }
+
+    /// Strings of fixed length, which are padded so.
+    fn padding(&self) -> Option<Padding> {
+        match self.dataset.description().datatype.class {
+            Class::FixedString { padding, .. } => Some(padding),
+            _ => None,
+        }
+    }
+
+    /// The bytes of strings of fixed length.
+    fn fixed(&self, range: &RowRange, padding: Padding, interrupt: &Interrupt) -> Result<LargeBinaryArray, Error> {
+        let width = self.dataset.element_size();
+        // Inside the dataset, whose bytes are fewer than 2^63.
+        let mut bytes = vec![0; ((range.end - range.start) * width) as usize];
+        self.dataset.read_bytes(range.start * width, &mut bytes, interrupt)?;
+        let cells = bytes.chunks_exact((width as usize).max(1));
+        Ok(LargeBinaryArray::from_iter_values(cells.map(|cell| padding.strip(cell))))
     }
 }
 
@@ -173,6 +191,9 @@ impl Rows for StoredStrings {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let count = count_of(&range, self.len, self.dataset.path())?;
+        if let Some(padding) = self.padding() {
+            return Ok(Arc::new(self.fixed(&range, padding, interrupt)?));
+        }
         let mut strings = LargeBinaryBuilder::with_capacity(count, count);
         self.runs(range, interrupt, |run, ends| {
             for (start, end) in ends.iter().zip(ends.iter().skip(1)) {
@@ -189,6 +210,9 @@ impl Rows for StoredStrings {
         interrupt: &Interrupt,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<bool, Error> {
+        if self.padding().is_some() {
+            return Ok(false);
+        }
         self.runs(range, interrupt, |run, _| take(run))?;
         Ok(true)
     }
