@@ -3,7 +3,7 @@
 //! Elements are cut into blocks of a multiple of eight; a rest of fewer than eight elements is stored as it is. Without
 //! a compressor the blocks stand one after another; with one, in the framing of [`Framed`].
 
-use super::framing::Framed;
+use super::compressors::framing::Framed;
 use super::space::{Space, lend};
 use super::{bits, lz4, target, zstd};
 

@@ -4,25 +4,19 @@
 //! before it runs: the chunk's size is known, shuffle keeps it and fletcher32 adds four bytes. Only below a second
 //! compressor is a size unknown, and there it is bounded. So a bomb meets the end of a buffer, never an allocation.
 
-mod bit_reader;
 mod bits;
 mod bitshuffle;
 mod blosc;
 mod blosc2;
-mod bzip2;
-mod deflate;
+mod compressors;
 mod fletcher32;
-mod framing;
-mod lz4;
-mod lzf;
-mod matches;
-mod nbit;
+mod packed;
 mod prefix;
-mod scaleoffset;
 mod shuffle;
 mod space;
-mod szip;
-mod zstd;
+
+use compressors::{bzip2, deflate, lz4, lzf, zstd};
+use packed::{nbit, scaleoffset, szip};
 
 use crate::catalogue::Filter;
 

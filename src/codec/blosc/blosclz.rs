@@ -5,7 +5,7 @@
 //! below 255), and its low five bits with one more byte are a distance minus one. The largest such distance announces
 //! that two bytes (big-endian) follow with what is to be added to it.
 
-use super::super::matches::{byte, damaged, lengthened, literal, repeat};
+use super::super::compressors::matches::{byte, damaged, lengthened, literal, repeat};
 
 /// Largest distance in 13 bits; longer ones have 16 bits of their own.
 const NEAR: usize = 8191;

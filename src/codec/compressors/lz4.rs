@@ -4,15 +4,15 @@
 
 use lz4::block::decompress_to_buffer;
 
+use super::super::{Prefix, filled, target};
 use super::framing::Framed;
 use super::matches::damaged;
-use super::{Prefix, filled, target};
 
 /// Bytes of a block that is decoded for a part of it.
 const MAX_BLOCK: usize = 8 << 20;
 
 /// Decompresses `data` into `out`; returns the bytes written.
-pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
+pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
     let mut framed = Framed::read(data)?;
     let out = target(out, framed.size)?;
     if framed.block == 0 && !out.is_empty() {
@@ -25,7 +25,7 @@ pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
 }
 
 /// Fills `out` with the first bytes, given the first bytes of the stream.
-pub(super) fn prefix(data: &[u8], out: &mut [u8]) -> Prefix {
+pub(in crate::codec) fn prefix(data: &[u8], out: &mut [u8]) -> Prefix {
     let Ok(mut framed) = Framed::read(data) else { return Prefix::MoreInput };
     let Framed { size, block, .. } = framed;
     if block == 0 || block > MAX_BLOCK || size < out.len() as u64 {
@@ -59,7 +59,7 @@ fn decode_stored(stored: &[u8], out: &mut [u8]) -> Result<(), String> {
 }
 
 /// Decompresses one block of the format itself, which must fill `out`.
-pub(super) fn decode_block(data: &[u8], out: &mut [u8]) -> Result<(), String> {
+pub(in crate::codec) fn decode_block(data: &[u8], out: &mut [u8]) -> Result<(), String> {
     // The reference implementation counts in 32 bits; what is handed on is not looked at by the crate.
     let room = i32::try_from(out.len()).ok().filter(|_| i32::try_from(data.len()).is_ok());
     let room = room.ok_or_else(|| format!("a block of {} bytes, stored in {}", out.len(), data.len()))?;
@@ -68,13 +68,13 @@ pub(super) fn decode_block(data: &[u8], out: &mut [u8]) -> Result<(), String> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::codec) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
     /// The framing around blocks by `lz4_flex`, written from the format's description.
-    pub(in super::super) fn encode(data: &[u8], block: usize) -> Vec<u8> {
+    pub(in crate::codec) fn encode(data: &[u8], block: usize) -> Vec<u8> {
         let mut stream = (data.len() as u64).to_be_bytes().to_vec();
         stream.extend((block as u32).to_be_bytes());
         for piece in data.chunks(block) {

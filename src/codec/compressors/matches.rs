@@ -5,13 +5,13 @@
 //! two of them, where both sides have room; what is too much is overwritten by the next call.
 
 /// The error of a stream for which one of these gave `None`.
-pub(super) fn damaged(room: usize) -> String {
+pub(in crate::codec) fn damaged(room: usize) -> String {
     format!("the stream is damaged, or gives more than {room} bytes")
 }
 
 /// Takes the next byte.
 #[inline(always)]
-pub(super) fn byte(input: &mut &[u8]) -> Option<usize> {
+pub(in crate::codec) fn byte(input: &mut &[u8]) -> Option<usize> {
     let (byte, rest) = input.split_first()?;
     *input = rest;
     Some(usize::from(*byte))
@@ -19,7 +19,7 @@ pub(super) fn byte(input: &mut &[u8]) -> Option<usize> {
 
 /// A number and all bytes that follow up to one below 255.
 #[inline(always)]
-pub(super) fn lengthened(input: &mut &[u8], start: usize) -> Option<usize> {
+pub(in crate::codec) fn lengthened(input: &mut &[u8], start: usize) -> Option<usize> {
     let mut number = start;
     loop {
         let more = byte(input)?;
@@ -32,7 +32,7 @@ pub(super) fn lengthened(input: &mut &[u8], start: usize) -> Option<usize> {
 
 /// Copies the next `length` bytes of the input to place `at`.
 #[inline(always)]
-pub(super) fn literal(input: &mut &[u8], length: usize, out: &mut [u8], at: usize) -> Option<()> {
+pub(in crate::codec) fn literal(input: &mut &[u8], length: usize, out: &mut [u8], at: usize) -> Option<()> {
     let target = out.get_mut(at..)?;
     if length <= 16 && wide::<16>(input, target) || length <= 32 && wide::<32>(input, target) {
         *input = &input[length..];
@@ -53,7 +53,7 @@ fn wide<const N: usize>(source: &[u8], target: &mut [u8]) -> bool {
 
 /// Repeats, at place `at`, the `length` bytes from `distance` bytes back; they may reach into what is being written.
 #[inline(always)]
-pub(super) fn repeat(out: &mut [u8], at: usize, distance: usize, length: usize) -> Option<()> {
+pub(in crate::codec) fn repeat(out: &mut [u8], at: usize, distance: usize, length: usize) -> Option<()> {
     let from = at.checked_sub(distance).filter(|from| *from < at)?;
     if length > out.len().checked_sub(at)? {
         return None;

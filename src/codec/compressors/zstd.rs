@@ -10,7 +10,7 @@ thread_local! {
 }
 
 /// Decompresses `data` into `out`; returns the bytes written.
-pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
+pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
     CONTEXT.with_borrow_mut(|context| {
         if context.is_none() {
             *context = DCtx::try_create();
@@ -21,6 +21,6 @@ pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
 }
 
 /// Decompresses one block of a format over Zstandard, which must fill `out`.
-pub(super) fn decode_block(data: &[u8], out: &mut [u8]) -> Result<(), String> {
-    super::filled(decode(data, out)?, out.len())
+pub(in crate::codec) fn decode_block(data: &[u8], out: &mut [u8]) -> Result<(), String> {
+    super::super::filled(decode(data, out)?, out.len())
 }

@@ -19,7 +19,7 @@ use super::bit_reader::field;
 const DEPTH: usize = 64;
 
 /// Unpacks `data` into `out`, by the parameters in the file; returns the bytes written.
-pub(super) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) -> Result<usize, String> {
+pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) -> Result<usize, String> {
     let &[count, is_as_it_is, elements, ref tree @ ..] = parameters else {
         return Err(format!("{} parameters, at least 3 expected", parameters.len()));
     };

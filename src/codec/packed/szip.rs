@@ -37,7 +37,7 @@ const REST_OF_SEGMENT: u32 = 5;
 const SEGMENT: u32 = 64;
 
 /// Decompresses `data` into `out`, by the parameters in the file; returns the bytes written.
-pub(super) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) -> Result<usize, String> {
+pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) -> Result<usize, String> {
     let coding = Coding::new(parameters)?;
     let (size, stream) = data.split_first_chunk::<4>().ok_or("the header is cut short")?;
     let size = u32::from_le_bytes(*size) as usize;

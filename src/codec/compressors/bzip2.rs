@@ -3,7 +3,7 @@
 use bzip2::{Decompress, Status};
 
 /// Decompresses `data` into `out`; returns the bytes written.
-pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
+pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
     let mut stream = Decompress::new(false);
     loop {
         let (taken, given) = (stream.total_in() as usize, stream.total_out() as usize);

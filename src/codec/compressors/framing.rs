@@ -10,7 +10,7 @@
 
 /// A chunk whose header is read; what is left of it begins with a block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Framed<'a> {
+pub(in crate::codec) struct Framed<'a> {
     /// Bytes of the chunk.
     pub size: u64,
     /// Bytes of a block; the last may be shorter.

@@ -6,7 +6,7 @@
 use super::matches::{byte, damaged, literal, repeat};
 
 /// Decompresses `data` into `out`; returns the bytes written.
-pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
+pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
     decompress(data, out).ok_or_else(|| damaged(out.len()))
 }
 

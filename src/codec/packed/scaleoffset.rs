@@ -20,7 +20,7 @@ const HEADER: usize = 21;
 const PARAMETERS: usize = 20;
 
 /// Unpacks `data` into `out`, by the parameters in the file; returns the bytes written.
-pub(super) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) -> Result<usize, String> {
+pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) -> Result<usize, String> {
     let parameters = <&[u32; PARAMETERS]>::try_from(parameters)
         .map_err(|_| format!("{} parameters, {PARAMETERS} expected", parameters.len()))?;
     let [scale_type, factor, elements, class, size, _, order, is_filled, fill_low, fill_high, ..] = *parameters;

@@ -10,7 +10,7 @@ thread_local! {
 }
 
 /// Inflates `data` into `out`; returns the bytes written.
-pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
+pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
     DECOMPRESSOR.with_borrow_mut(|decompressor| match decompressor.zlib_decompress(data, out) {
         Ok(n) => Ok(n),
         Err(DecompressionError::BadData) => Err("the stream is damaged".into()),
