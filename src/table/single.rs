@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Table;
-use crate::store::File;
+use crate::store::{File, Rows};
 
 /// What the files of a dataset show.
 #[derive(Debug)]
@@ -12,6 +12,8 @@ pub struct Single {
     pub whole: Table,
     /// A column for each field of an element, or for each place of a row; `None` where nothing can be told apart.
     pub split: Option<Table>,
+    /// Of a scalar string: its bytes, whatever their encoding.
+    pub text: Option<Arc<dyn Rows>>,
     /// Extents of the dataset.
     pub shape: Vec<u64>,
     /// Its files. What else the closed set of suffixes has, this dataset has no use for.

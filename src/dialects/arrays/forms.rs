@@ -16,19 +16,20 @@ pub(super) fn forms(dataset: &Dataset) -> Vec<SingleFile> {
         return Vec::new();
     }
     let mut files = vec![of_whole(".npy", Form::Npy), of_whole(".raw", Form::Raw)];
-    let is_compound =
-        matches!(dataset.datatype.class, Class::Compound { .. }) && dataset.datatype.complex_part().is_none();
+    let is_compound = is_compound(dataset);
+    // An object a line must be JSON as it is, without the escapes of other lines.
+    let lines = if is_compound { Form::JsonValues } else { Form::Txt };
     let inner = product(dataset.shape.get(1..).unwrap_or_default()).unwrap_or(u64::MAX);
     match dataset.shape.as_slice() {
-        [] if matches!(dataset.datatype.class, Class::FixedString { .. } | Class::VariableString { .. }) => {
+        [] if is_text(dataset) => {
             files.extend([of_whole(".txt", Form::Text), of_whole(".ndjson", Form::JsonValues)]);
         }
-        [] => files.push(of_whole(".txt", Form::Txt)),
+        [] => files.push(of_whole(".txt", lines)),
         [_] => {
             let each = |suffix, form| SingleFile { suffix, form, is_split: is_compound };
             files.extend([
                 each(".csv", Form::Csv),
-                of_whole(".txt", Form::Txt),
+                of_whole(".txt", lines),
                 each(".ndjson", Form::Ndjson),
                 each(".parquet", Form::Parquet),
                 each(".arrow", Form::Arrow),
@@ -54,6 +55,17 @@ pub(super) fn forms(dataset: &Dataset) -> Vec<SingleFile> {
     }
     files.extend(pixmap(dataset));
     files
+}
+
+/// Whether the elements are compounds, and no complex numbers.
+pub(super) fn is_compound(dataset: &Dataset) -> bool {
+    matches!(dataset.datatype.class, Class::Compound { .. }) && dataset.datatype.complex_part().is_none()
+}
+
+/// Whether it is one string.
+pub(super) fn is_text(dataset: &Dataset) -> bool {
+    let is_string = matches!(dataset.datatype.class, Class::FixedString { .. } | Class::VariableString { .. });
+    is_string && dataset.shape.is_empty() && !dataset.null
 }
 
 fn of_whole(suffix: &'static str, form: Form) -> SingleFile {

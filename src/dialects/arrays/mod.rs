@@ -19,7 +19,7 @@ use super::attributes::text;
 use super::{Dialect, Mark, Subject, datasets};
 use crate::catalogue::{Class, ColumnId, Dataset, Datatype, Fill, attribute};
 use crate::store::arrow::FillTest;
-use crate::store::{self, DatasetRows, FieldRows, File, Part, Rows, StoredStrings, Tally};
+use crate::store::{self, DatasetRows, FieldRows, File, Part, Rows, StoredStrings, Tally, VerbatimStrings};
 use crate::table::{Column, Single, Table};
 
 /// The dialect of whatever no other dialect takes.
@@ -56,6 +56,7 @@ impl Array<'_> {
         let rows = self.dataset.shape.first().copied().unwrap_or(1);
         Ok(Single {
             whole: self.table(rows, vec![self.whole(&opened)]),
+            text: self.text(&opened),
             split: self.split(&opened).map(|columns| self.table(rows, columns)),
             shape: self.dataset.shape.clone(),
             files: forms::forms(self.dataset),
@@ -66,8 +67,11 @@ impl Array<'_> {
         Table { rows, columns, attributes: self.dataset.attributes.clone(), ..Table::empty(self.path, Arrays.name()) }
     }
 
-    /// The element that stands for a missing one.
+    /// The element that stands for a missing one. Compounds have none: neither has any of their fields.
     fn missing(&self) -> Fill {
+        if forms::is_compound(self.dataset) {
+            return Fill::Default;
+        }
         match attribute(&self.dataset.attributes, "_FillValue") {
             Some(attribute) if attribute.datatype == self.dataset.datatype && attribute.len() == Some(1) => {
                 attribute.value.clone().map_or(Fill::Default, Fill::Explicit)
@@ -88,6 +92,15 @@ impl Array<'_> {
         Column { stored_strings, ..self.column(name, 0, rows, tally) }
     }
 
+    /// The bytes of a scalar string.
+    fn text(&self, opened: &Arc<store::Dataset>) -> Option<Arc<dyn Rows>> {
+        forms::is_text(self.dataset).then(|| {
+            let missing = FillTest::new(&self.dataset.datatype, &self.missing());
+            let shown = Arc::new(DatasetRows::along_first(opened.clone(), missing, Arc::default()));
+            Arc::new(VerbatimStrings::new(opened.clone(), shown)) as Arc<dyn Rows>
+        })
+    }
+
     /// The fields of a compound, or the places of a row.
     fn split(&self, opened: &Arc<store::Dataset>) -> Option<Vec<Column>> {
         let datatype = &self.dataset.datatype;
@@ -99,7 +112,7 @@ impl Array<'_> {
             self.column(name, id, rows, tally)
         };
         match (self.dataset.shape.as_slice(), &datatype.class) {
-            ([_], Class::Compound { fields }) if datatype.complex_part().is_none() => {
+            ([_], Class::Compound { fields }) if forms::is_compound(self.dataset) => {
                 let fields = fields.iter().enumerate();
                 let field = fields
                     .map(|(at, field)| part(at, field.name.clone(), &field.datatype, field.offset, FillTest::none()));

@@ -135,7 +135,10 @@ impl Files {
             Form::Txt => text(Format::Txt),
             Form::Ndjson => text(Format::Ndjson),
             Form::JsonValues => text(Format::JsonValues),
-            Form::Text => text(Format::Verbatim),
+            Form::Text => {
+                let text = TextColumn::new(BString::default(), single.text.clone().ok_or(Error::NotFound)?);
+                self.text("text", vec![text], Format::Verbatim, None)
+            }
             Form::Parquet => {
                 let columns = table.columns.iter().enumerate();
                 self.parquet(columns.filter_map(|(at, column)| self.parquet_column(table, at, column)).collect())

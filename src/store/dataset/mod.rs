@@ -6,6 +6,7 @@ mod mapped;
 mod plain;
 mod rows;
 mod strings;
+mod verbatim;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub(super) use plain::PlainElements;
 pub use rows::DatasetRows;
 pub(crate) use rows::count_of;
 pub use strings::StoredStrings;
+pub use verbatim::VerbatimStrings;
 
 /// Most bytes taken from a source in one read, so that an interrupt is looked at in between.
 const READ: usize = 16 << 20;

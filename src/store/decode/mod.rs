@@ -27,7 +27,7 @@ pub(super) use enumeration::integers as codes;
 pub use missing::FillTest;
 pub use tally::{Count, Tally};
 use text::hexadecimal;
-pub use text::strip;
+pub use text::{strip, variable_padding};
 
 /// Where the variable-length parts of elements lie.
 pub trait Parts {

@@ -55,7 +55,7 @@ pub(super) fn variable(
 }
 
 /// A string of variable length has no place to pad: what libhdf5 hands out ends at the first NUL.
-pub(super) fn variable_padding(padding: Padding) -> Padding {
+pub fn variable_padding(padding: Padding) -> Padding {
     match padding {
         Padding::NullPadded => Padding::NullTerminated,
         other => other,
