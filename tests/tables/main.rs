@@ -5,6 +5,7 @@ mod check;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod arrays;
 mod fixtures;
 mod hostile_groups;
 mod search_indexes;
