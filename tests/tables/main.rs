@@ -6,6 +6,7 @@ mod check;
 mod support;
 
 mod arrays;
+mod every_file;
 mod fixtures;
 mod hostile_groups;
 mod search_indexes;
