@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Writes `tests/data/*.h5` and, beside each, `NAME.expected.json` with what h5py reads from it.
 
-    scripts/make_fixtures.py [--only NAME …]
+    scripts/make_fixtures.py [--only NAME …] [--expect-only]
+
+`--expect-only` leaves the `.h5` files as they are and writes what is expected of them anew.
 
 Needs h5py (HDF5 ≥ 2.0), numpy, hdf5plugin. The output is the same at each run, but for `h5col*.h5` and `paged.h5`:
 these differ in time stamps and are left alone unless named. The former need the package `h5col` (HDFGroup/h5col, `pip
@@ -27,7 +29,23 @@ NAME.expected.json:
                                                     the data of the `.npy`; null: there is no fixed-width `.raw`
             "unreadable": true                      a column that is present but cannot be read; then no "csv"
         }]}},
-     "arrays": {"/path/of/dataset": {"shape": [2, 3], "npy_dtype": …, "npy_shape": …, "raw_sha256": …}}}
+     "arrays": {"/path/of/dataset": {                datasets that are no columns: each is a table by itself
+        "shape": [2, 3],                            null: a null dataspace
+        "npy_dtype": …, "npy_shape": …, "raw_sha256": …,    as above
+        "files": [".csv", …],                       suffixes of its files. ".raw" is there also for strings of variable
+                                                    length, up to rank 1
+        "columns": [{"name": "0", "csv": [CELL, …]}, …],    the CSV file: one column named after the link, one for each
+                                                    field of a compound, or one for each place of a row; the NDJSON file
+                                                    of rank 1 has the same
+        "rows": [CELL, …],                          lines of `.txt` (scalars, rank 1; not scalar strings) and of `.ndjson`
+                                                    (scalar strings, rank 2); also `value` of a scalar in `metadata.json`
+        "text_hex": "…",                            bytes of the `.txt` of a scalar string; absent where it is missing
+        "pixmap_sha256": "…"                        of the `.pgm` or `.ppm`
+        "json_lines": true                          its `.txt` is a JSON object a line, in which nothing more is escaped
+     }}}
+
+In a table's columns the values that equal an explicit fill value are missing. In arrays those are missing that equal an
+attribute `_FillValue` that is one element of the dataset's own type; not in compounds and booleans.
 
 A key that is absent (`npy_dtype`, `raw_sha256`) is not settled and not to be tested. `"shape": null` is a null
 dataspace. Paths are HDF5 paths (bytes that are not UTF-8 as \\xNN); only hard links are followed and every group is
@@ -53,10 +71,10 @@ import json
 from pathlib import Path
 
 import h5py
-from fixtures import april, check, july, layouts, links, oracle, types
+from fixtures import april, arrays, check, july, layouts, links, oracle, types
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
-FAMILIES = (april, july, types, links, layouts)
+FAMILIES = (april, july, types, links, layouts, arrays)
 
 
 def recipes():
@@ -88,15 +106,17 @@ def main():
     """Builds all fixtures, or those named."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", nargs="*", help="names of fixtures, without .h5")
+    parser.add_argument("--expect-only", action="store_true", help="write no .h5 file, only what is expected of each")
     arguments = parser.parse_args()
     DATA.mkdir(parents=True, exist_ok=True)
     for name, recipe in recipes().items():
         if arguments.only and name not in arguments.only:
             continue
         path = DATA / f"{name}.h5"
-        if getattr(recipe, "varies", False) and not arguments.only and (DATA / f"{name}.h5").exists():
+        if getattr(recipe, "varies", False) and not arguments.only and path.exists():
             continue
-        build(path, recipe)
+        if not arguments.expect_only:
+            build(path, recipe)
         if not getattr(recipe, "no_truth", False):
             expect(path, getattr(recipe, "by_h5col", False))
         print(f"{name}: {path.stat().st_size} bytes")

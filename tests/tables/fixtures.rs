@@ -9,15 +9,16 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::arrays::compare_array;
 use crate::data;
 use crate::support::Mounted;
 
 /// Collects everything that differs, so that one run shows it all.
 #[derive(Default)]
-struct Differences(Vec<String>, HashMap<String, usize>);
+pub struct Differences(Vec<String>, HashMap<String, usize>);
 
 impl Differences {
-    fn add(&mut self, place: &str, what: impl std::fmt::Display) {
+    pub fn add(&mut self, place: &str, what: impl std::fmt::Display) {
         let count = self.1.entry(place.to_owned()).or_default();
         *count += 1;
         // A column that is wrong is wrong in many rows.
@@ -105,7 +106,7 @@ fn compare(file: &str, expected: &Value, root: &Path, differences: &mut Differen
             continue;
         }
         match by_name(&metadata["members"], name) {
-            Some(member) => compare_bytes(&place, array, directory, &member["shown_as"], differences),
+            Some(member) => cells += compare_array(&place, array, directory, member, differences),
             None => differences.add(&place, "is not shown"),
         }
     }
@@ -205,21 +206,25 @@ fn compare_table(
     cells
 }
 
-fn records(csv: &[u8]) -> Vec<Vec<Vec<u8>>> {
+/// The records of a CSV file.
+pub fn records(csv: &[u8]) -> Vec<Vec<Vec<u8>>> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(csv);
     reader.byte_records().map(|record| record.unwrap().iter().map(<[u8]>::to_vec).collect()).collect()
 }
 
-fn with_suffix<'a>(shown: &'a Value, suffix: &str) -> Option<&'a str> {
+/// The file of this suffix among those shown.
+pub fn with_suffix<'a>(shown: &'a Value, suffix: &str) -> Option<&'a str> {
     shown.as_array()?.iter().filter_map(Value::as_str).find(|name| name.ends_with(suffix))
 }
 
-/// `.raw` and `.npy` hold the stored bytes; a size that `stat` gives is the size that is read.
-fn compare_bytes(place: &str, expected: &Value, directory: &Path, shown: &Value, differences: &mut Differences) {
-    let raw = with_suffix(shown, ".raw").map(|name| directory.join(name));
-    let npy = with_suffix(shown, ".npy").map(|name| directory.join(name));
-    let hash = |bytes: &[u8]| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let read = |path: &Path, differences: &mut Differences| match fs::read(path) {
+/// SHA-256 in hexadecimal.
+pub fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The bytes of a file; the size that `stat` gives must be the size that is read.
+pub fn read(place: &str, path: &Path, differences: &mut Differences) -> Option<Vec<u8>> {
+    match fs::read(path) {
         Ok(bytes) => {
             let size = fs::metadata(path).unwrap().len();
             if size != bytes.len() as u64 {
@@ -231,7 +236,14 @@ fn compare_bytes(place: &str, expected: &Value, directory: &Path, shown: &Value,
             differences.add(place, format!("{}: {error}", path.display()));
             None
         }
-    };
+    }
+}
+
+/// `.raw` and `.npy` hold the stored bytes.
+pub fn compare_bytes(place: &str, expected: &Value, directory: &Path, shown: &Value, differences: &mut Differences) {
+    let raw = with_suffix(shown, ".raw").map(|name| directory.join(name));
+    let npy = with_suffix(shown, ".npy").map(|name| directory.join(name));
+    let read = |path: &Path, differences: &mut Differences| read(place, path, differences);
     if let Some(sum) = expected["raw_sha256"].as_str() {
         match raw.and_then(|path| read(&path, differences)) {
             Some(bytes) if hash(&bytes) == sum => {}
@@ -332,49 +344,40 @@ fn compare_text(
 }
 
 /// One cell in CSV and in NDJSON.
-fn same_cell(expected: &Value, text: &str, value: &Value) -> Result<(), String> {
-    let wrong = |what: &str| Err(format!("{what} is {text:?} / {value}, expected {expected}"));
-    match expected {
-        Value::Null => {
-            if !text.is_empty() || !value.is_null() {
-                return wrong("missing");
-            }
-        }
-        Value::String(wanted) => {
-            let json = match value {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            if text != wanted || json != *wanted {
-                return wrong("text");
-            }
-        }
+pub fn same_cell(expected: &Value, text: &str, value: &Value) -> Result<(), String> {
+    same_text(expected, text)?;
+    same_value(expected, value)
+}
+
+/// One cell as text.
+pub fn same_text(expected: &Value, text: &str) -> Result<(), String> {
+    let is_same = match expected {
+        Value::Null => text.is_empty(),
+        Value::String(wanted) => text == wanted,
         Value::Object(wanted) if wanted.contains_key("json") => {
             let parsed: Value = serde_json::from_str(text).map_err(|error| format!("{error}: {text:?}"))?;
-            if !same_json(&wanted["json"], &parsed) || !same_json(&wanted["json"], value) {
-                return wrong("JSON");
-            }
+            same_json(&wanted["json"], &parsed)
         }
-        Value::Object(wanted) if wanted.contains_key("reference") => {
-            let reference = reference_text(&wanted["reference"]);
-            if text != reference || *value != *reference {
-                return wrong("reference");
-            }
-        }
-        float => {
-            if !same_float(float, text) {
-                return wrong("float");
-            }
-            let json = match value {
-                Value::String(name) => name.replace("Infinity", "inf"),
-                other => other.to_string(),
-            };
-            if !same_float(float, &json) {
-                return wrong("float in JSON");
-            }
-        }
-    }
-    Ok(())
+        Value::Object(wanted) if wanted.contains_key("reference") => text == reference_text(&wanted["reference"]),
+        float => same_float(float, text),
+    };
+    if is_same { Ok(()) } else { Err(format!("text is {text:?}, expected {expected}")) }
+}
+
+/// One cell as JSON.
+pub fn same_value(expected: &Value, value: &Value) -> Result<(), String> {
+    let text = || match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let is_same = match expected {
+        Value::Null => value.is_null(),
+        Value::String(wanted) => text() == *wanted,
+        Value::Object(wanted) if wanted.contains_key("json") => same_json(&wanted["json"], value),
+        Value::Object(wanted) if wanted.contains_key("reference") => *value == *reference_text(&wanted["reference"]),
+        float => same_float(float, &text().replace("Infinity", "inf")),
+    };
+    if is_same { Ok(()) } else { Err(format!("JSON is {value}, expected {expected}")) }
 }
 
 /// `[first:last+1, …]` for a box, several joined by `;`; `[(…);(…)]` for points, `[...]` for everything.

@@ -5,6 +5,8 @@ mod check;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod arrays;
+mod every_file;
 mod fixtures;
 mod hostile_groups;
 mod search_indexes;
