@@ -68,7 +68,7 @@ impl Array<'_> {
             whole: self.table(rows, vec![self.whole(&opened)]),
             fields: fields.map(|fields| self.table(rows, self.fields(&opened, fields))),
             parts,
-            text: forms::is_text(self.dataset).then(|| Arc::new(StoredStrings::new(opened, 1)) as Arc<dyn Rows>),
+            text: self.text(&opened),
             shape: self.dataset.shape.clone(),
             files: forms::forms(self.dataset),
         })
@@ -101,6 +101,15 @@ impl Array<'_> {
         let stored_strings = (is_text && self.dataset.shape.len() <= 1)
             .then(|| Arc::new(StoredStrings::new(opened.clone(), u64::MAX)) as Arc<dyn Rows>);
         Column { stored_strings, ..self.column(self.name.clone(), 0, rows, tally) }
+    }
+
+    /// The bytes of a scalar string; as it is shown elsewhere where it can be missing.
+    fn text(&self, opened: &Arc<store::Dataset>) -> Option<Arc<dyn Rows>> {
+        match self.missing() {
+            _ if !forms::is_text(self.dataset) => None,
+            Fill::Explicit(_) => self.whole(opened).rows.ok(),
+            _ => Some(Arc::new(StoredStrings::new(opened.clone(), 1))),
+        }
     }
 
     /// A column for each field of a compound.
