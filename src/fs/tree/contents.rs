@@ -6,11 +6,8 @@ use std::sync::Arc;
 use bstr::BString;
 use serde_json::Value;
 
-use super::entries::{Array, Child, GroupPlace, Listing, METADATA, Place};
-use super::links::{Resolver, Way};
-use super::listing::Members;
+use super::listing::{self, Array, Child, GroupPlace, Listing, METADATA, Members, Place, Resolver, Way};
 use super::opened::Opened;
-use super::tables;
 use crate::catalogue::{Attribute, Group};
 use crate::dialects::{Here, Made, Mark, Of, Site, Subject};
 use crate::fs::{Error, names};
@@ -156,9 +153,9 @@ impl Contents {
         let (mut listing, mut members) = (Listing::default(), Vec::new());
         listing.add(METADATA.into(), Child::Metadata);
         if let Some(table) = &table {
-            tables::list(table, &mut listing, &mut members);
+            listing::list(table, &mut listing, &mut members);
         }
-        let (columns, column_members) = table.as_ref().map(tables::list_columns).unwrap_or_default();
+        let (columns, column_members) = table.as_ref().map(listing::list_columns).unwrap_or_default();
         let findings = findings.into_iter().chain(table.iter().flat_map(|table| table.findings.clone())).collect();
         let called = if table.is_some() { Called::Table } else { Called::Group };
         Self { attributes, table: table.map(Arc::new), called, listing, columns, members, column_members, findings }

@@ -7,11 +7,10 @@ use bstr::BString;
 use parking_lot::Mutex;
 
 use super::contents::Contents;
-use super::entries::{Child, GroupPlace, Place};
 use super::file::Xattrs;
 use super::files::Files;
 use super::in_use::InUse;
-use super::links::Way;
+use super::listing::{Child, GroupPlace, Place, Way};
 use super::selections::{Subject, WhereDirectory};
 use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, lock};
 use crate::catalogue::join;

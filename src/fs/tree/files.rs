@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::contents::Contents;
-use super::entries::{Child, ColumnView};
 use super::file::{FileNode, Xattrs};
+use super::listing::{Child, ColumnView};
 use super::{Error, Interrupt, Opened};
 use crate::catalogue::{Datatype, ObjectId};
 use crate::indexes::Trust;

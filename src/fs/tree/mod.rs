@@ -5,19 +5,14 @@
 
 mod contents;
 mod directory;
-mod entries;
 mod file;
 mod files;
-mod first_paths;
 mod folder;
 mod in_use;
-mod links;
 mod listing;
 mod live;
 mod opened;
 mod selections;
-mod signature;
-mod tables;
 mod verifier;
 
 use std::path::{Path, PathBuf};

@@ -9,12 +9,12 @@ use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
 use super::contents::Contents;
-use super::entries::{Child, ColumnView};
 use super::file::{FileNode, Xattrs};
 use super::files::Files;
 use super::in_use::InUse;
+use super::listing::{self, Child, ColumnView};
 use super::opened::Asked;
-use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Size, tables};
+use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Size};
 use crate::fs::node::DirEntry;
 use crate::query::{self, Bound, Predicate, Selection, path};
 use crate::store::Span;
@@ -108,7 +108,7 @@ impl Node for WhereDirectory {
 /// Whether a name is one that programs try in every directory, which is no selection gone wrong: of a hidden file, or of one
 /// that tables have, for a pattern like `mnt/**/table.parquet`. An error for each would drive out those that matter.
 fn is_asked_everywhere(name: &[u8]) -> bool {
-    !name.contains(&b':') && (name.starts_with(b".") || tables::is_of_tables(name))
+    !name.contains(&b':') && (name.starts_with(b".") || listing::is_of_tables(name))
 }
 
 /// Rows that are chosen, and the files that show them.

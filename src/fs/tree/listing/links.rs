@@ -11,11 +11,13 @@ use std::sync::Arc;
 use bstr::{BStr, BString, ByteSlice};
 
 use super::entries::{COLUMNS, Shown};
-use super::listing::{Namespace, suffixes};
-use super::{Interrupt, Opened, tables};
+use super::members::{Namespace, suffixes};
+use super::tables;
 use crate::catalogue::{Dataset, Group, Object, ObjectId, Target, join};
 use crate::dialects::{Claims, Dialect, Here, Mark, Of, Role, Site};
 use crate::fs::names;
+use crate::fs::tree::opened::Opened;
+use crate::source::Interrupt;
 use crate::table::Table;
 
 /// Links followed on the way to one target; more lead in a circle.
@@ -27,7 +29,7 @@ const SERVANT: &str = "it leads to what serves a table, which is not shown by it
 
 /// How a directory is reached from the root group.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Way {
+pub(in crate::fs::tree) struct Way {
     /// The groups, from the root down to the directory's own.
     pub groups: Vec<ObjectId>,
     /// Names of the links between them.
@@ -52,7 +54,7 @@ impl Way {
 }
 
 /// Finds the targets of the links of one group.
-pub(super) struct Resolver<'a> {
+pub(in crate::fs::tree) struct Resolver<'a> {
     opened: &'a Opened,
     group: &'a Arc<Group>,
     path: &'a str,

@@ -18,11 +18,11 @@ use crate::table::{Finding, SingleFile};
 use crate::views::metadata::{Member, array_details};
 
 /// Names in any other directory that no child may take.
-const RESERVED_IN_GROUPS: [&str; 2] = [METADATA, super::live::DIRECTORY];
+const RESERVED_IN_GROUPS: [&str; 2] = [METADATA, crate::fs::tree::live::DIRECTORY];
 
 /// Names in the directory of a group, so that no two members share one.
 #[derive(Debug)]
-pub(super) struct Namespace {
+pub(in crate::fs::tree) struct Namespace {
     /// Names that no member may take.
     reserved: HashSet<BString>,
     /// Stems of members that are files, to which directories give way.
@@ -65,10 +65,10 @@ impl Namespace {
 }
 
 /// Where a link leads; the reason where that is nothing that is shown. `None` for what is shown under the link's own name.
-pub(super) type LinkTarget<'a> = dyn Fn(&Target, &BString) -> Option<Result<Shown, String>> + 'a;
+pub(in crate::fs::tree) type LinkTarget<'a> = dyn Fn(&Target, &BString) -> Option<Result<Shown, String>> + 'a;
 
 /// A group while its members are listed.
-pub(super) struct Members<'a> {
+pub(in crate::fs::tree) struct Members<'a> {
     pub file: &'a Arc<File>,
     pub path: &'a str,
     pub group: &'a Group,
@@ -221,7 +221,7 @@ fn files(file: &Arc<File>, array: &Array) -> Result<Vec<(SingleFile, Result<(), 
 }
 
 /// The suffixes of the files that a dataset is shown as; the reason where it is not.
-pub(super) fn suffixes(
+pub(in crate::fs::tree) fn suffixes(
     file: &Arc<File>,
     path: &str,
     name: &BString,

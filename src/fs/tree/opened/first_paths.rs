@@ -1,13 +1,15 @@
 //! The path under which a group with several hard links is shown as a directory: its first, breadth first.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
 
-use super::{Error, Interrupt, Opened};
 use crate::catalogue::{Object, ObjectId, Target, join};
-use crate::dialects::Here;
+use crate::dialects::{Dialects, Here};
+use crate::fs::Error;
+use crate::source::Interrupt;
+use crate::store::File;
 
 /// Groups visited at most when the file has groups with several names.
 const MOST_GROUPS: usize = 1 << 20;
@@ -21,12 +23,18 @@ impl FirstPaths {
     ///
     /// # Errors
     /// When the request was interrupted.
-    pub fn of(&self, id: ObjectId, opened: &Opened, interrupt: &Interrupt) -> Result<Option<VecDeque<BString>>, Error> {
-        let root = opened.file().info().root;
+    pub fn of(
+        &self,
+        id: ObjectId,
+        file: &Arc<File>,
+        dialects: Dialects,
+        interrupt: &Interrupt,
+    ) -> Result<Option<VecDeque<BString>>, Error> {
+        let root = file.info().root;
         let above = match self.0.get() {
             Some(above) => above,
             None => {
-                let above = walk(opened, root, interrupt)?;
+                let above = walk(file, dialects, interrupt)?;
                 self.0.get_or_init(|| above)
             }
         };
@@ -41,16 +49,17 @@ impl FirstPaths {
 }
 
 fn walk(
-    opened: &Opened,
-    root: ObjectId,
+    file: &Arc<File>,
+    dialects: Dialects,
     interrupt: &Interrupt,
 ) -> Result<HashMap<ObjectId, (ObjectId, BString)>, Error> {
+    let root = file.info().root;
     let mut above = HashMap::new();
     let mut queue = VecDeque::from([(root, "/".to_owned())]);
     while let Some((id, path)) = queue.pop_front() {
         interrupt.check()?;
-        let Ok(group) = opened.file().group(id, interrupt) else { continue };
-        let (_, claims) = opened.context().dialects.claims(&Here { path: &path, group: &group });
+        let Ok(group) = file.group(id, interrupt) else { continue };
+        let (_, claims) = dialects.claims(&Here { path: &path, group: &group });
         for link in group.links.iter().filter(|link| !claims.members.contains_key(&link.name)) {
             if let Target::Hard(Object::Group { id: below, .. }) = &link.target
                 && *below != root

@@ -1,5 +1,8 @@
 //! Openings of a source: one for each state of the file.
 
+mod first_paths;
+pub(super) mod signature;
+
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -11,9 +14,10 @@ use bstr::BString;
 use lru::LruCache;
 use parking_lot::Mutex;
 
-use super::first_paths::FirstPaths;
+use first_paths::FirstPaths;
+
 use super::in_use::InUse;
-use super::{Context, lock, signature};
+use super::{Context, lock};
 use crate::catalogue::ObjectId;
 use crate::fs::Error;
 use crate::fs::node::{Attributes, Kind};
@@ -313,7 +317,7 @@ impl Opened {
     /// # Errors
     /// When the request was interrupted.
     pub(super) fn first_path(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Option<VecDeque<BString>>, Error> {
-        self.first_paths.of(id, self, interrupt)
+        self.first_paths.of(id, &self.file, self.context.dialects, interrupt)
     }
 }
 

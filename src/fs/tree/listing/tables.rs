@@ -33,7 +33,7 @@ const COLUMN_VIEWS: [(&str, ColumnView); 7] = [
 ];
 
 /// Adds the files and directories of a table to its directory.
-pub(super) fn list(table: &Table, listing: &mut Listing, members: &mut Vec<Member>) {
+pub(in crate::fs::tree) fn list(table: &Table, listing: &mut Listing, members: &mut Vec<Member>) {
     listing.add(INDEXES.into(), Child::Indexes);
     if table.columns.iter().any(|column| column.in_table) {
         listing.add(HEAD.into(), Child::Table(Format::Csv, Some(HEAD_ROWS)));
@@ -59,7 +59,7 @@ pub(super) fn list(table: &Table, listing: &mut Listing, members: &mut Vec<Membe
 }
 
 /// The directory `columns/`, with what `metadata.json` says of each column's views.
-pub(super) fn list_columns(table: &Table) -> (Listing, Vec<Member>) {
+pub(in crate::fs::tree) fn list_columns(table: &Table) -> (Listing, Vec<Member>) {
     let mut listing = Listing::default();
     let mut members = Vec::with_capacity(table.columns.len());
     for (position, column) in table.columns.iter().enumerate() {
@@ -81,19 +81,19 @@ pub(super) fn list_columns(table: &Table) -> (Listing, Vec<Member>) {
 }
 
 /// The suffixes of the files of a column.
-pub(super) fn column_suffixes(column: &Column) -> Vec<&'static str> {
+pub(in crate::fs::tree) fn column_suffixes(column: &Column) -> Vec<&'static str> {
     let shown = COLUMN_VIEWS.iter().filter(|(_, view)| column_view(column, *view).is_ok());
     shown.map(|(suffix, _)| *suffix).collect()
 }
 
 /// Whether a file or directory of some table may have this name.
-pub(super) fn is_of_tables(name: &[u8]) -> bool {
+pub(in crate::fs::tree) fn is_of_tables(name: &[u8]) -> bool {
     RESERVED_IN_TABLES.iter().any(|reserved| name == reserved.as_bytes())
         || SUFFIXES.iter().any(|suffix| name.ends_with(suffix.as_bytes()))
 }
 
 /// Whether a file of a dataset can be shown. `datatype` is that of its elements.
-pub(super) fn single_view(single: &Single, file: &SingleFile, datatype: &Datatype) -> Result<(), String> {
+pub(in crate::fs::tree) fn single_view(single: &Single, file: &SingleFile, datatype: &Datatype) -> Result<(), String> {
     let whole = &single.whole;
     match &file.form {
         Form::Csv | Form::Txt | Form::Ndjson | Form::JsonValues | Form::Text => text_fits(whole.rows),

@@ -14,15 +14,15 @@ use crate::table::{Single, SingleFile};
 use crate::views::text::Format;
 
 /// Files of a directory of a group, beside its children.
-pub(super) const METADATA: &str = "metadata.json";
-pub(super) const INDEXES: &str = "indexes.json";
-pub(super) const HEAD: &str = "head.csv";
-pub(super) const COLUMNS: &str = "columns";
-pub(super) const WHERE: &str = "where";
-pub(super) const TABLE_CSV: &str = "table.csv";
-pub(super) const TABLE_NDJSON: &str = "table.ndjson";
-pub(super) const TABLE_PARQUET: &str = "table.parquet";
-pub(super) const TABLE_ARROW: &str = "table.arrow";
+pub(in crate::fs::tree) const METADATA: &str = "metadata.json";
+pub(in crate::fs::tree) const INDEXES: &str = "indexes.json";
+pub(in crate::fs::tree) const HEAD: &str = "head.csv";
+pub(in crate::fs::tree) const COLUMNS: &str = "columns";
+pub(in crate::fs::tree) const WHERE: &str = "where";
+pub(in crate::fs::tree) const TABLE_CSV: &str = "table.csv";
+pub(in crate::fs::tree) const TABLE_NDJSON: &str = "table.ndjson";
+pub(in crate::fs::tree) const TABLE_PARQUET: &str = "table.parquet";
+pub(in crate::fs::tree) const TABLE_ARROW: &str = "table.arrow";
 
 /// Names in a table's directory that no child may take.
 pub(super) const RESERVED_IN_TABLES: [&str; 10] = [
@@ -35,17 +35,17 @@ pub(super) const RESERVED_IN_TABLES: [&str; 10] = [
     TABLE_NDJSON,
     TABLE_PARQUET,
     TABLE_ARROW,
-    super::live::DIRECTORY,
+    crate::fs::tree::live::DIRECTORY,
 ];
 
 /// Every suffix that a file of a dataset or column can have. The set is closed: one more would rename groups, which give way
 /// to all of them whether a dataset has such a file or not.
-pub(super) const SUFFIXES: [&str; 9] =
+pub(in crate::fs::tree) const SUFFIXES: [&str; 9] =
     [".arrow", ".csv", ".ndjson", ".npy", ".parquet", ".pgm", ".ppm", ".raw", ".txt"];
 
 /// What stands behind a name.
 #[derive(Clone, Debug)]
-pub(super) enum Child {
+pub(in crate::fs::tree) enum Child {
     /// `metadata.json`.
     Metadata,
     /// `indexes.json`.
@@ -83,7 +83,7 @@ impl Child {
 
 /// A view of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ColumnView {
+pub(in crate::fs::tree) enum ColumnView {
     Raw,
     Npy,
     Parquet,
@@ -93,7 +93,7 @@ pub(super) enum ColumnView {
 
 /// What a directory shows.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(in crate::fs::tree) enum Place {
     /// A group.
     Group(GroupPlace),
     /// A dataset that is a table.
@@ -104,7 +104,7 @@ pub(super) enum Place {
 
 /// Where a group is found.
 #[derive(Clone, Debug)]
-pub(super) struct GroupPlace {
+pub(in crate::fs::tree) struct GroupPlace {
     pub id: ObjectId,
     /// HDF5 path.
     pub path: String,
@@ -114,7 +114,7 @@ pub(super) struct GroupPlace {
 
 /// A dataset shown by itself.
 #[derive(Debug)]
-pub(super) struct Array {
+pub(in crate::fs::tree) struct Array {
     pub name: BString,
     pub path: String,
     pub dataset: Dataset,
@@ -151,7 +151,7 @@ impl Array {
 
 /// The names of a directory, in the order shown.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
+pub(in crate::fs::tree) struct Listing {
     entries: Vec<(BString, Child)>,
     positions: HashMap<BString, usize>,
 }
@@ -183,7 +183,7 @@ impl Listing {
 }
 
 /// The stem with a suffix behind it.
-pub(super) fn with_suffix(stem: &BString, suffix: &str) -> BString {
+pub(in crate::fs::tree) fn with_suffix(stem: &BString, suffix: &str) -> BString {
     let mut name = stem.clone();
     name.extend_from_slice(suffix.as_bytes());
     name
@@ -191,7 +191,7 @@ pub(super) fn with_suffix(stem: &BString, suffix: &str) -> BString {
 
 /// Where a link leads in the mount, relative to the directory of the link.
 #[derive(Debug)]
-pub(super) enum Shown {
+pub(in crate::fs::tree) enum Shown {
     /// To a directory.
     Directory(BString),
     /// To files of these suffixes, whose names begin so.

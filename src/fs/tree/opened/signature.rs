@@ -9,7 +9,7 @@ const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 ///
 /// # Errors
 /// Where the file cannot be read.
-pub(super) fn is_in(source: &Source) -> Result<bool, Error> {
+pub(in crate::fs::tree) fn is_in(source: &Source) -> Result<bool, Error> {
     let size = source.identity().size;
     let offsets = std::iter::once(0).chain((9..u64::BITS).map(|power| 1u64 << power));
     for offset in offsets.take_while(|offset| offset.saturating_add(SIGNATURE.len() as u64) <= size) {
