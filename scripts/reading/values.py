@@ -61,7 +61,8 @@ def struct_difference(got, expected, there, place):
         if field.name not in names:
             return f"{place}no member {field.name}"
         # Not all kinds of structs can be filtered, but all kinds of members.
-        members = (plain(array.field(field.name)).filter(pa.array(there)) for array in (got, expected))
+        members = (plain(array.field(field.name)) for array in (got, expected))
+        members = members if there.all() else (member.filter(pa.array(there)) for member in members)
         found = difference(*members, f"{place}{field.name}: ")
         if found:
             return found

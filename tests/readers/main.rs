@@ -8,6 +8,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod arrays;
 mod index_build;
 mod label_filters;
 mod learnt;

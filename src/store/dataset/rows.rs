@@ -108,7 +108,10 @@ impl Rows for DatasetRows {
 
     fn hints(&self) -> Hints {
         let hints = hints_of(self.datatype(), &self.dataset);
-        if self.missing.finds_any() && !self.missing.finds_rows() { hints.of_nullable_items() } else { hints }
+        match self.missing.item_depth() {
+            Some(depth) => hints.of_nullable_items(depth),
+            None => hints,
+        }
     }
 
     fn stored_type(&self) -> Option<&Datatype> {

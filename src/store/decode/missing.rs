@@ -62,6 +62,12 @@ impl FillTest {
         self.kind.is_some() && self.items.is_none()
     }
 
+    /// How many arrays lie around each item that can be missing; `None` where no item can.
+    pub fn item_depth(&self) -> Option<usize> {
+        let (_, depth) = self.items.as_ref().filter(|_| self.kind.is_some())?;
+        Some(*depth)
+    }
+
     /// Whether it is NaN that counts as missing.
     pub fn is_nan(&self) -> bool {
         let Some(Kind::Float(fill)) = &self.kind else { return false };

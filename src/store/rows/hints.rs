@@ -119,11 +119,12 @@ impl Hints {
         Self { stored: items.stored, items: Some(Box::new(items)), ..Self::default() }
     }
 
-    /// The same where each value that arrays hold in the end can be missing by itself.
-    pub fn of_nullable_items(self) -> Self {
-        match self.items {
-            Some(items) => Self { items: Some(Box::new(items.of_nullable_items())), ..self },
-            None => Self { nullable: true, ..self },
+    /// The same where each value that lies `depth` arrays deep can be missing by itself.
+    pub fn of_nullable_items(self, depth: usize) -> Self {
+        match (depth.checked_sub(1), self.items) {
+            (None, items) => Self { items, nullable: true, ..self },
+            (Some(below), Some(items)) => Self { items: Some(Box::new(items.of_nullable_items(below))), ..self },
+            (Some(_), None) => Self { items: None, ..self },
         }
     }
 

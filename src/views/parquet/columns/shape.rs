@@ -39,7 +39,7 @@ impl Shape {
     /// The mapping of a column of `data_type`. `name` must be unique in the schema.
     ///
     /// Elements of lists can be null. Inside compounds and arrays only those can be that may turn out to be missing by
-    /// themselves: booleans, texts (references lead nowhere), categories.
+    /// themselves: booleans, texts (references lead nowhere), categories, and those that `hints` say so of.
     ///
     /// # Errors
     /// Why the column has no Parquet file.
@@ -106,7 +106,7 @@ impl Way {
                 let most = usize::try_from(*length).ok().filter(|length| *length > 0);
                 let most = most.ok_or("an array without elements")?;
                 let way = self.to(&[name, "list"], nullable, Step::FixedList(most));
-                let missing = element.is_nullable() && can_be_missing(element.data_type());
+                let missing = items.nullable || element.is_nullable() && can_be_missing(element.data_type());
                 let element = way.follow("element", element.data_type(), missing, items, leaves)?;
                 let element = Arc::new(element);
                 // Where a row may have no array at all, pyarrow (up to 14; in a compound, also 26) finds one of length
