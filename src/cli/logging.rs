@@ -19,8 +19,8 @@ fn filter(verbose: u8, quiet: bool) -> Targets {
     asked.unwrap_or_else(|| default_filter(verbose, quiet))
 }
 
-/// What is logged where `HEPFS_LOG` says nothing. The session of `fuser` warns that it cannot unmount whenever the mount was
-/// ended by something else, as it always is.
+/// What is logged where `HEPFS_LOG` says nothing. The session of `fuser` warns that it cannot unmount whenever the
+/// mount was ended by something else, as it always is.
 fn default_filter(verbose: u8, quiet: bool) -> Targets {
     let all = Targets::new();
     match verbose {

@@ -9,9 +9,9 @@
 //! open    the table or the files, when they are asked for             requests, but no element is read
 //! ```
 //!
-//! The first dialect of the list that marks an object has it, and ends the search: also one that says that the object is a
-//! table to be refused. A format that marks its tables stands before one that guesses. Nothing above knows which dialect a
-//! table came from.
+//! The first dialect of the list that marks an object has it, and ends the search: also one that says that the object
+//! is a table to be refused. A format that marks its tables stands before one that guesses. Nothing above knows which
+//! dialect a table came from.
 
 pub mod arrays;
 mod attributes;
@@ -105,7 +105,8 @@ pub enum Mark {
     Files,
     /// A table that must be refused, and is shown as if it were none; the finding says why.
     Refused(Finding),
-    /// A group of which the listing does not tell. It is called a group wherever it is named; its [`Claims`] may add a table.
+    /// A group of which the listing does not tell. It is called a group wherever it is named; its [`Claims`] may add a
+    /// table.
     LookInside,
 }
 
@@ -200,7 +201,8 @@ impl Dialects {
         self.0.iter().map(marked).find(|(_, mark)| *mark != Mark::No)
     }
 
-    /// The dialect that shows a dataset, as a directory or as files; rules for which another one refuses it are reported.
+    /// The dialect that shows a dataset, as a directory or as files; rules for which another one refuses it are
+    /// reported.
     pub fn shown(
         self,
         path: &str,

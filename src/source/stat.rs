@@ -82,8 +82,8 @@ impl StatMemo {
         CURRENT.with_borrow(Clone::clone).unwrap_or_default()
     }
 
-    /// Lets every request look again, also those under way. Called when a source has changed, before the kernel's caches
-    /// are dropped: what is answered after that stays in them.
+    /// Lets every request look again, also those under way. Called when a source has changed, before the kernel's
+    /// caches are dropped: what is answered after that stays in them.
     pub fn expire_all() {
         EXPIRED.fetch_add(1, Ordering::AcqRel);
     }

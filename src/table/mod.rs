@@ -83,8 +83,8 @@ pub struct Column {
     pub rows: Result<Arc<dyn Rows>, String>,
     /// Variable-length strings as stored, for `.raw`; `None` for any other type, whose bytes `rows` gives.
     pub stored_strings: Option<Arc<dyn Rows>>,
-    /// What learns the statistics of `rows` from all that is read through them; `None` where there are none. A file shows
-    /// what [`Learner::shown`] says when it is made.
+    /// What learns the statistics of `rows` from all that is read through them; `None` where there are none. A file
+    /// shows what [`Learner::shown`] says when it is made.
     pub learner: Option<Arc<Learner>>,
     /// Oddities met while reading.
     pub tally: Arc<Tally>,

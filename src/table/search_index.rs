@@ -64,7 +64,7 @@ pub struct IndexForm {
     pub file: Arc<Opening>,
     /// Name of the column.
     pub column: BString,
-    /// The column's rows as they are shown: whoever reads them teaches `learner`.
+    /// The column's rows as they are shown. What is read of them teaches `learner`.
     pub shown: Arc<dyn Rows>,
     /// What learns the column's statistics.
     pub learner: Option<Arc<Learner>>,

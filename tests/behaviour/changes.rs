@@ -272,8 +272,8 @@ fn a_file_that_grows_under_swmr_is_served_as_it_was_opened() {
     writer.close();
 }
 
-/// How often the paths of sources were looked at while `work` went on: the least of several times, each with names of its
-/// own. A request that takes long looks again, and any may on a machine that is busy.
+/// How often the paths of sources were looked at while `work` went on: the least of several times, each with names of
+/// its own. A request that takes long looks again, and any may on a machine that is busy.
 fn looks(mounted: &Mounted, work: impl Fn(usize)) -> u64 {
     let now = || {
         let stats = mounted.text(".hepfs/stats");

@@ -1,5 +1,5 @@
-//! Datasets that are tables by themselves: other software finds in `NAME.csv`, `NAME.parquet` and `NAME.arrow` what h5py
-//! stored, missing values as nulls.
+//! Datasets that are tables by themselves: other software finds in `NAME.csv`, `NAME.parquet` and `NAME.arrow` what
+//! h5py stored, missing values as nulls.
 
 use crate::support::Mounted;
 use crate::{checkout, script};

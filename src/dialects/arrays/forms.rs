@@ -71,7 +71,8 @@ fn file(suffix: &'static str, form: Form) -> SingleFile {
     SingleFile { suffix, form }
 }
 
-/// An image of one byte a sample (HDF5 Image and Palette Specification: `CLASS` is `IMAGE`), grey or of interlaced pixels.
+/// An image of one byte a sample (HDF5 Image and Palette Specification: `CLASS` is `IMAGE`), grey or of interlaced
+/// pixels.
 fn pixmap(dataset: &Dataset) -> Option<SingleFile> {
     let is_byte = dataset.datatype.size == 1 && matches!(dataset.datatype.class, Class::Integer { signed: false, .. });
     if !is_byte || text(&dataset.attributes, "CLASS").as_deref() != Some("IMAGE") || dataset.shape.contains(&0) {

@@ -108,10 +108,10 @@ impl Files {
         Arc::new(IpcView::new(columns, rendered, Some(self.keeper(what))))
     }
 
-    /// Where what is learnt of `what` in this group is kept. Two paths that are no UTF-8 may read the same: the object's
-    /// number in the file tells them apart.
+    /// Where what is learnt of `what` in this group is kept. Two paths that are no UTF-8 may read the same: the
+    /// object's number in the file tells them apart.
     pub fn keeper(&self, what: &str) -> Keeper {
-        // What somebody takes on trust is nobody else's.
+        // What is taken on trust in this mount must not be kept for others.
         let trusting = if self.opened.context().trust == Trust::Trust { " trusting" } else { "" };
         let rows = self.selection.as_ref().map(|selection| format!("{trusting} where/{selection}")).unwrap_or_default();
         Keeper { file: self.opened.file().opening().clone(), what: format!("{} {:?}{rows} {what}", self.path, self.id) }

@@ -1,7 +1,7 @@
 //! `where/` in a table's directory: selections by name.
 //!
-//! A name is looked up by parsing it, which is free, and is never listed: whoever walks a tree would walk for ever. Rows are
-//! looked for when somebody opens a file below, or asks for a size that takes knowing them.
+//! A name is looked up by parsing it, which is free. It is never listed: a program that walks a tree would walk for
+//! ever. Rows are looked for when a file below is opened, or its exact size is asked for.
 
 use std::sync::{Arc, OnceLock};
 
@@ -105,8 +105,9 @@ impl Node for WhereDirectory {
     }
 }
 
-/// Whether a name is one that programs try in every directory, which is no selection gone wrong: of a hidden file, or of one
-/// that tables have, for a pattern like `mnt/**/table.parquet`. An error for each would drive out those that matter.
+/// Whether a name is one that programs try in every directory, which is no selection gone wrong: of a hidden file, or
+/// of one that tables have, for a pattern like `mnt/**/table.parquet`. An error for each would drive out those that
+/// matter.
 fn is_asked_everywhere(name: &[u8]) -> bool {
     !name.contains(&b':') && (name.starts_with(b".") || listing::is_of_tables(name))
 }
@@ -119,7 +120,7 @@ struct Chosen {
     all: Arc<Contents>,
     /// The chosen rows, once they are known.
     loaded: OnceLock<Arc<Contents>>,
-    /// Nodes of files by position, in the directory and in `columns/`, while somebody uses them: they own this.
+    /// Nodes of files by position, in the directory and in `columns/`, while they are in use: they own this.
     nodes: Mutex<InUse<(bool, usize), SelectionFile>>,
 }
 

@@ -74,8 +74,8 @@ impl FieldRows {
         }
     }
 
-    /// Calls `take` for each tile under `range`: its first row, its elements, and the offset of the part and bytes of a row
-    /// there.
+    /// Calls `take` for each tile under `range`: its first row, its elements, and the offset of the part and bytes of a
+    /// row there.
     fn tiles(
         &self,
         range: &RowRange,

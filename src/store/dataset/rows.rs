@@ -14,8 +14,8 @@ use crate::store::decode::{DecodeError, FillTest, Oddities, arrow_type, decode};
 use crate::store::statistics::Summary;
 use crate::store::{Error, Hints, Lent, RowRange, Rows, Span, Tally};
 
-/// The first `len` rows of a dataset: its elements, or what lies along its first axis. Which are missing is the dialect's to
-/// say.
+/// The first `len` rows of a dataset: its elements, or what lies along its first axis. Which are missing is the
+/// dialect's to say.
 #[derive(Debug)]
 pub struct DatasetRows {
     dataset: Arc<Dataset>,
@@ -42,8 +42,8 @@ impl DatasetRows {
         Self::new(dataset, len, FillTest::none(), Arc::default())
     }
 
-    /// What lies along the first axis of a dataset of any rank: elements, or arrays of them; a scalar is one row. `missing`
-    /// tells of elements.
+    /// What lies along the first axis of a dataset of any rank: elements, or arrays of them; a scalar is one row.
+    /// `missing` tells of elements.
     pub fn along_first(dataset: Arc<Dataset>, missing: FillTest, tally: Arc<Tally>) -> Self {
         let description = dataset.description().clone();
         let Some((rows, dims)) = description.shape.split_first().filter(|(_, dims)| !dims.is_empty()) else {

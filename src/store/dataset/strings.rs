@@ -10,9 +10,10 @@ use arrow_schema::DataType;
 use super::{Dataset, count_of};
 use crate::catalogue::{Class, Padding};
 use crate::source::Interrupt;
-use crate::store::{Error, RowRange, Rows};
+use crate::store::{Error, RowRange, Rows, Terminated};
 
-/// The bytes of each string without padding, the fill value like any other. Those of variable length end at their first NUL.
+/// The bytes of each string without padding, the fill value like any other. Those of variable length end at their first
+/// NUL.
 #[derive(Debug)]
 pub struct StoredStrings {
     dataset: Arc<Dataset>,
@@ -204,17 +205,17 @@ impl Rows for StoredStrings {
         Ok(Arc::new(strings.finish()))
     }
 
-    fn terminated(
+    fn for_each_terminated(
         &self,
         range: RowRange,
         interrupt: &Interrupt,
         take: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<bool, Error> {
+    ) -> Result<Terminated, Error> {
         if self.padding().is_some() {
-            return Ok(false);
+            return Ok(Terminated::Unsupported);
         }
         self.runs(range, interrupt, |run, _| take(run))?;
-        Ok(true)
+        Ok(Terminated::Done)
     }
 
     fn stored_width(&self) -> Option<u64> {

@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
-use super::{RowRange, Rows};
+use super::{RowRange, Rows, Terminated};
 use crate::source::Interrupt;
 use crate::store::{Budget, Error, Hints, Lent};
 
@@ -176,17 +176,18 @@ impl Rows for Memory {
         Ok(())
     }
 
-    fn terminated(
+    fn for_each_terminated(
         &self,
         range: RowRange,
         interrupt: &Interrupt,
         take: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<bool, Error> {
-        if self.terminated {
-            let array = self.array(range, interrupt)?;
-            array.as_binary::<i64>().iter().flatten().all(|text| take(&[text, b"\0"].concat()));
+    ) -> Result<Terminated, Error> {
+        if !self.terminated {
+            return Ok(Terminated::Unsupported);
         }
-        Ok(self.terminated)
+        let array = self.array(range, interrupt)?;
+        array.as_binary::<i64>().iter().flatten().all(|text| take(&[text, b"\0"].concat()));
+        Ok(Terminated::Done)
     }
 
     fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {

@@ -21,6 +21,15 @@ pub use hints::{Hints, Names, TextLength, ValueSet};
 /// Rows `start..end` of a column.
 pub type RowRange = Range<u64>;
 
+/// Whether [`Rows::for_each_terminated`] has called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Terminated {
+    /// With all values, or until it was told to stop.
+    Done,
+    /// Never: ask for arrays.
+    Unsupported,
+}
+
 /// Something with rows: a dataset, or a small tree of them (dictionary, list, masked, …).
 ///
 /// Implementations are shared between threads and keep no position; a caller that reads block after block should keep
@@ -51,13 +60,14 @@ pub trait Rows: Debug + Send + Sync {
     /// See [`Error`]. A range past the end is the caller's bug and answers [`Error::Unsupported`].
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error>;
 
-    /// The type of the elements whose bytes [`Rows::append_stored`] gives. `None` where rows are not the elements of one
-    /// dataset.
+    /// The type of the elements whose bytes [`Rows::append_stored`] gives. `None` where rows are not the elements of
+    /// one dataset.
     fn stored_type(&self) -> Option<&Datatype> {
         None
     }
 
-    /// Bytes of one row as stored in the file, where every row has the same width; the width of [`Rows::append_stored`].
+    /// Bytes of one row as stored in the file, where every row has the same width; the width of
+    /// [`Rows::append_stored`].
     fn stored_width(&self) -> Option<u64>;
 
     /// Appends `length` bytes as stored to `out`, from byte `offset` of all rows back to back. `None` from
@@ -67,7 +77,7 @@ pub trait Rows: Debug + Send + Sync {
     /// See [`Error`]; `out` is as it was then.
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error>;
 
-    /// Where the same bytes lie, so that nobody needs to copy them.
+    /// Where the same bytes lie, for a reader that need not copy them.
     ///
     /// # Errors
     /// See [`Error`].
@@ -76,9 +86,8 @@ pub trait Rows: Debug + Send + Sync {
         Ok(Span::Made(length))
     }
 
-    /// The same bytes where they lie together, for one of several threads that go through all rows side by side, in requests of
-    /// one length: each decodes what it looks at, none waits for another, and what they have passed is given back. `None`
-    /// where they do not.
+    /// Lends the same bytes to a parallel scan: decodes the chunk on the calling core, and gives back what the scan has
+    /// passed. Requests of a scan have one length. `None` where bytes do not lie together.
     ///
     /// # Errors
     /// See [`Error`].
@@ -87,8 +96,8 @@ pub trait Rows: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Appends the keys of the dictionary array that [`Rows::array`] gives, a byte each, and says `true`. Where it gives
-    /// none, a row is missing, or the labels are too many, it may say `false` and append nothing.
+    /// Appends the keys of the dictionary array that [`Rows::array`] gives, a byte each; returns whether it did. It may
+    /// append nothing where there is no dictionary, a row is missing, or there are too many labels.
     ///
     /// # Errors
     /// As [`Rows::array`].
@@ -97,28 +106,29 @@ pub trait Rows: Debug + Send + Sync {
         Ok(false)
     }
 
-    /// Hands `take` the values of `range` as text, back to back with a NUL behind each, in pieces that end with a value, until
-    /// it says `false`; says `true`. Says `false` and does nothing where only arrays are to be had.
+    /// Calls `take` with the values of `range` as NUL-terminated texts, in pieces that end with a value, until it returns
+    /// `false`. Without an array in between, which only some rows can do.
     ///
     /// # Errors
     /// As [`Rows::array`].
-    fn terminated(
+    fn for_each_terminated(
         &self,
         range: RowRange,
         interrupt: &Interrupt,
         take: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<bool, Error> {
+    ) -> Result<Terminated, Error> {
         let _ = (range, interrupt, take);
-        Ok(false)
+        Ok(Terminated::Unsupported)
     }
 
-    /// Whether bytes as stored are decoded before anybody gets them, and not copied out of the file.
+    /// Whether bytes as stored come out of decoded chunks, not out of the file as they are.
     fn is_decoded(&self) -> bool {
         false
     }
 
-    /// What some rows hold whose bytes as stored are `bytes`: the array that [`Rows::array`] gives, or the codes of categories that
-    /// it is made of, or, where making it takes long beside decoding, the bytes of each row. `None` where bytes alone do not tell.
+    /// What some rows hold whose bytes as stored are `bytes`: the array that [`Rows::array`] gives, or the codes of
+    /// categories that it is made of, or, where making it takes long beside decoding, the bytes of each row. `None`
+    /// where bytes alone do not tell.
     fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
         let _ = bytes;
         None

@@ -104,7 +104,8 @@ impl Rows for CategoryRows {
         let labels = self.labels(interrupt)?;
         let codes = self.codes.array(range.clone(), interrupt)?;
         let unsigned = codes.data_type().is_unsigned_integer();
-        // An unsigned code past 2^63 turns negative here, and is out of range either way; only a signed −1 is "missing".
+        // An unsigned code past 2^63 turns negative here, and is out of range either way; only a signed −1 is
+        // "missing".
         let keys: Option<ScalarBuffer<i64>> = match codes.data_type() {
             DataType::UInt64 => Some(codes.as_primitive::<UInt64Type>().values().inner().clone().into()),
             _ => widen::signed(&codes).map(|codes| codes.values().clone()),
@@ -181,7 +182,7 @@ impl Rows for CategoryRows {
     fn summary_of(&self, codes: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
         let labels = match self.summed.get() {
             Some(labels) => labels,
-            // Whoever wants codes alone need not wait for many labels.
+            // A reader of codes alone need not wait for many labels.
             None if self.labels.len() > Labels::MOST => return None,
             None => match self.labels(interrupt) {
                 Err(Error::Interrupted(_)) => return None,

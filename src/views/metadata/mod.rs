@@ -84,8 +84,8 @@ impl Directory<'_> {
     }
 }
 
-/// A list whose elements are made one by one: all of them together, as [`Value`]s, would take twenty times the memory of
-/// their text, and a table may have very many columns.
+/// A list whose elements are made one by one: all of them together, as [`Value`]s, would take twenty times the memory
+/// of their text, and a table may have very many columns.
 struct Each<F>(F);
 
 impl<F: Fn() -> I, I: Iterator<Item = Value>> Serialize for Each<F> {
@@ -136,7 +136,8 @@ pub fn group(directory: &Directory<'_>) -> Vec<u8> {
     })
 }
 
-/// `metadata.json` of a table. `views` says for each column under which names it is shown and which views it cannot have.
+/// `metadata.json` of a table. `views` says for each column under which names it is shown and which views it cannot
+/// have.
 pub fn table(table: &Table, views: &[Member], directory: &Directory<'_>) -> Vec<u8> {
     let categories = table
         .categories

@@ -118,7 +118,8 @@ impl<S: Stored> HeadedView<S> {
         Some(Self { header, elements: RawView::new(stored) })
     }
 
-    /// An array of `shape` with elements of `dtype`, as NumPy has it. `None` where those are not as many bytes as there are.
+    /// An array of `shape` with elements of `dtype`, as NumPy has it. `None` where those are not as many bytes as there
+    /// are.
     pub fn npy(dtype: &NpyType, shape: &[u64], stored: S) -> Option<Self> {
         let bytes = shape.iter().try_fold(dtype.size()?, |product, &extent| product.checked_mul(extent))?;
         if bytes != stored.len_bytes() {

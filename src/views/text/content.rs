@@ -14,7 +14,7 @@ use super::grid::Grid;
 use super::spread;
 use super::width::{self, Width};
 use crate::source::Interrupt;
-use crate::store::{Error, RowRange, Rows};
+use crate::store::{Error, RowRange, Rows, Terminated};
 
 /// A column of a text file.
 #[derive(Clone, Debug)]
@@ -27,7 +27,8 @@ pub struct TextColumn {
     /// dictionary's longest label, of a fixed-size string. It bounds the size before it is known; nothing breaks where
     /// it is `None`.
     pub longest: Option<u64>,
-    /// Names of the parts of its values, where these are shown instead: of the places of arrays, of the fields of compounds.
+    /// Names of the parts of its values, where these are shown instead: of the places of arrays, of the fields of
+    /// compounds.
     pub parts: Vec<BString>,
 }
 
@@ -195,7 +196,7 @@ impl Content {
         }
     }
 
-    /// Hands out rows as they stand in the file without an array in between, where [`Rows::terminated`] can; tells
+    /// Hands out rows as they stand in the file without an array in between, where [`Rows::for_each_terminated`] can; tells
     /// whether it did.
     fn terminated(
         &self,
@@ -204,7 +205,9 @@ impl Content {
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<bool, Error> {
         match self.columns.as_slice() {
-            [column] if self.layout.format() == Format::NulTerminated => column.rows.terminated(rows, interrupt, take),
+            [column] if self.layout.format() == Format::NulTerminated => {
+                Ok(column.rows.for_each_terminated(rows, interrupt, take)? == Terminated::Done)
+            }
             _ => Ok(false),
         }
     }

@@ -38,8 +38,8 @@ pub(super) const RESERVED_IN_TABLES: [&str; 10] = [
     crate::fs::tree::live::DIRECTORY,
 ];
 
-/// Every suffix that a file of a dataset or column can have. The set is closed: one more would rename groups, which give way
-/// to all of them whether a dataset has such a file or not.
+/// Every suffix that a file of a dataset or column can have. The set is closed: one more would rename groups, which
+/// give way to all of them whether a dataset has such a file or not.
 pub(in crate::fs::tree) const SUFFIXES: [&str; 9] =
     [".arrow", ".csv", ".ndjson", ".npy", ".parquet", ".pgm", ".ppm", ".raw", ".txt"];
 

@@ -1,8 +1,8 @@
 //! Where links lead in the mount: relative symbolic links.
 //!
-//! An HDF5 path is followed link by link from the root, as libhdf5 follows it. A soft link on the way, or a further name of a
-//! group, is replaced by the path that it stands for, so the names that remain are those under which groups are shown.
-//! What becomes of the last member, the claims of its group tell.
+//! An HDF5 path is followed link by link from the root, as libhdf5 follows it. A soft link on the way, or a further
+//! name of a group, is replaced by the path that it stands for, so the names that remain are those under which groups
+//! are shown. What becomes of the last member, the claims of its group tell.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -94,14 +94,15 @@ impl<'a> Resolver<'a> {
         Self { opened, group, path, way, interrupt, visited: RefCell::default() }
     }
 
-    /// How the target of a link is shown, relative to the directory of the group, or why it is not; `None` where it is shown
-    /// under the link's own name. An interrupt ends the search with any answer.
+    /// How the target of a link is shown, relative to the directory of the group, or why it is not; `None` where it is
+    /// shown under the link's own name. An interrupt ends the search with any answer.
     pub fn shown(&self, target: &Target, name: &BString) -> Option<Result<Shown, String>> {
         if self.interrupt.is_raised() {
             return None;
         }
         match target {
-            // Whatever the link count says, which is the file's word: a group inside itself has no end. Files may lead to each other as well.
+            // Whatever the link count says, which is the file's word: a group inside itself has no end. Files may lead
+            // to each other as well.
             Target::Hard(Object::Group { id, .. })
             | Target::External { object: Some(Object::Group { id, .. }), .. }
                 if self.way.groups.contains(id) =>

@@ -30,7 +30,8 @@ pub(in crate::fs::tree) struct Namespace {
 }
 
 impl Namespace {
-    /// The names of a group's members. A soft link counts as files, wherever it leads: so names depend on the group alone.
+    /// The names of a group's members. A soft link counts as files, wherever it leads: so names depend on the group
+    /// alone.
     pub fn new(group: &Group, claims: &Claims) -> Self {
         let reserved: &[&str] = if claims.is_table { &RESERVED_IN_TABLES } else { &RESERVED_IN_GROUPS };
         let reserved = reserved.iter().map(|name| BString::from(*name));
@@ -64,7 +65,8 @@ impl Namespace {
     }
 }
 
-/// Where a link leads; the reason where that is nothing that is shown. `None` for what is shown under the link's own name.
+/// Where a link leads; the reason where that is nothing that is shown. `None` for what is shown under the link's own
+/// name.
 pub(in crate::fs::tree) type LinkTarget<'a> = dyn Fn(&Target, &BString) -> Option<Result<Shown, String>> + 'a;
 
 /// A group while its members are listed.

@@ -311,8 +311,8 @@ impl Opened {
         (found, counted)
     }
 
-    /// Names of the links from the root to a group with several hard links, by the path under which it is a directory: its
-    /// first, breadth first. Elsewhere it is a symbolic link. `None` where it is not shown.
+    /// Names of the links from the root to a group with several hard links, by the path under which it is a directory:
+    /// its first, breadth first. Elsewhere it is a symbolic link. `None` where it is not shown.
     ///
     /// # Errors
     /// When the request was interrupted.
