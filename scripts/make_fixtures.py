@@ -42,7 +42,10 @@ NAME.expected.json:
         "text_hex": "…",                            bytes of the `.txt` of a scalar string; absent where it is missing
         "pixmap_sha256": "…"                        of the `.pgm` or `.ppm`
         "json_lines": true                          its `.txt` is a JSON object a line, in which nothing more is escaped
-     }}}
+     }},
+     "links": {"/path/of/link": ["/path", …]}}      soft links that are no columns: the hard-linked paths of the group,
+                                                    column or array behind each; none where there is nothing to show.
+                                                    Absent where there is no link
 
 In a table's columns the values that equal an explicit fill value are missing. In arrays those are missing that equal an
 attribute `_FillValue` that is one element of the dataset's own type; not in compounds and booleans.

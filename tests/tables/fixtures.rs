@@ -2,7 +2,7 @@
 //!
 //! The expected values (`NAME.expected.json`) were made by `scripts/make_fixtures.py`; its head describes the format.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -96,8 +96,7 @@ fn compare(file: &str, expected: &Value, root: &Path, differences: &mut Differen
     }
     for (path, array) in expected["arrays"].as_object().unwrap() {
         let place = format!("{file}:{path}");
-        let (parent, name) = path.rsplit_once('/').unwrap();
-        let parent = if parent.is_empty() { "/" } else { parent };
+        let (parent, name) = parted(path);
         let Some((directory, metadata)) = directories.get(parent) else {
             differences.add(&place, "its group is not shown");
             continue;
@@ -110,7 +109,49 @@ fn compare(file: &str, expected: &Value, root: &Path, differences: &mut Differen
             None => differences.add(&place, "is not shown"),
         }
     }
+    for (path, targets) in expected["links"].as_object().into_iter().flatten() {
+        compare_link(&format!("{file}:{path}"), path, targets, &directories, differences);
+    }
     cells
+}
+
+/// The group at the head of a path, and the name behind it.
+fn parted(path: &str) -> (&str, &str) {
+    let (parent, name) = path.rsplit_once('/').unwrap();
+    (if parent.is_empty() { "/" } else { parent }, name)
+}
+
+/// A soft link shows what one of its targets shows, and nothing where there is none.
+fn compare_link(
+    place: &str,
+    path: &str,
+    targets: &Value,
+    directories: &HashMap<String, (PathBuf, Value)>,
+    differences: &mut Differences,
+) {
+    let canonical = |directory: &Path, names: &Value| -> BTreeSet<PathBuf> {
+        let names = names.as_array().unwrap().iter().map(|name| directory.join(name.as_str().unwrap()));
+        names.map(|path| path.canonicalize().unwrap_or(path)).collect()
+    };
+    // A group is its directory, a column and an array are their files.
+    let shown = |path: &str| {
+        if let Some((directory, _)) = directories.get(path) {
+            return Some(BTreeSet::from([directory.canonicalize().unwrap()]));
+        }
+        let (parent, name) = parted(path);
+        let (directory, metadata) = directories.get(parent)?;
+        match by_name(&metadata["columns"], name) {
+            Some(column) => Some(canonical(&directory.join("columns"), &column["shown_as"])),
+            None => Some(canonical(directory, &by_name(&metadata["members"], name)?["shown_as"])),
+        }
+    };
+    let found = shown(path);
+    let targets: Vec<_> = targets.as_array().unwrap().iter().map(|target| shown(target.as_str().unwrap())).collect();
+    let is_nowhere = found.as_ref().is_none_or(BTreeSet::is_empty);
+    let is_right = if targets.is_empty() { is_nowhere } else { targets.contains(&found) };
+    if !is_right {
+        differences.add(place, format!("leads to {found:?}, expected one of {targets:?}"));
+    }
 }
 
 fn name_of(column: &Value) -> Option<&str> {
