@@ -121,7 +121,7 @@ fn told(file: &Path, name: &str, plugins: Option<PathBuf>) -> Result<String, Str
             "bytes": taken.bytes,
             "seconds": taken.wall.as_secs_f64(),
             "core_seconds": taken.processor.as_secs_f64(),
-            "worker_bytes": cold.context.store.stats().worker_bytes.get(),
+            "worker_bytes": cold.context.store.counters().worker_bytes.get(),
         }))
     };
     read().map(|json| json.to_string()).map_err(|error| error.to_string())

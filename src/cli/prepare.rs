@@ -17,8 +17,8 @@ use super::signals::INTERRUPTED;
 use crate::fs::tree::printable;
 use crate::fs::{Kind, NodeRef};
 use crate::source::Interrupt;
+use crate::store::Learner;
 use crate::store::Rows;
-use crate::store::statistics::Learner;
 use crate::table::Table;
 use crate::views::{Effort, Size};
 
@@ -158,7 +158,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     parts.extend((was_kept > 0).then(|| format!("{was_kept} kept before")));
     parts.extend((arithmetic > 0).then(|| format!("{arithmetic} take no pass")));
     parts.extend((failures > 0).then(|| format!("{failures} failed")));
-    let decoded = HumanBytes(place.context.store.stats().bytes_decoded.get());
+    let decoded = HumanBytes(place.context.store.counters().bytes_decoded.get());
     let what = if tasks.is_empty() && failures == 0 {
         "nothing here takes a pass".to_owned()
     } else {
@@ -292,7 +292,7 @@ fn prepare(node: &NodeRef, place: &Place, interrupt: &Interrupt) -> Option<Outco
     if let Some(reason) = node.why_not_kept() {
         return Some(Outcome::Failed(format!("would not be kept: {reason}")));
     }
-    let stats = place.context.store.stats();
+    let stats = place.context.store.counters();
     let passes = stats.passes.get();
     let bytes = match node.prepare(interrupt) {
         Ok(size) => size.bytes(),

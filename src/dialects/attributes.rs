@@ -3,7 +3,7 @@
 use bstr::{BString, ByteSlice};
 
 use crate::catalogue::{Attribute, ByteOrder, Class, Elements, ObjectId, Padding, attribute};
-use crate::store::arrow::{Memory, Resolve, strip};
+use crate::store::decode::{Memory, Resolve};
 
 /// The strings of a string attribute, padding stripped; `None` where it holds no strings or cannot be read.
 pub fn strings(attribute: &Attribute) -> Option<Vec<BString>> {
@@ -11,12 +11,12 @@ pub fn strings(attribute: &Attribute) -> Option<Vec<BString>> {
     let width = usize::try_from(attribute.datatype.size).ok().filter(|width| *width > 0)?;
     let cells = bytes.chunks_exact(width);
     match &attribute.datatype.class {
-        Class::FixedString { padding, .. } => Some(cells.map(|cell| strip(cell, *padding).into()).collect()),
+        Class::FixedString { padding, .. } => Some(cells.map(|cell| padding.strip(cell).into()).collect()),
         Class::VariableString { .. } => cells
             .map(|cell| {
                 let mut heap = Memory(heap);
                 let text = heap.resolve(cell, 1).ok()?;
-                Some(strip(text, Padding::NullTerminated).into())
+                Some(Padding::NullTerminated.strip(text).into())
             })
             .collect(),
         _ => None,

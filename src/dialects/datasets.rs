@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::catalogue::{Class, Dataset, Fill};
-use crate::store::arrow::FillTest;
+use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
 use crate::table::Storage;
 

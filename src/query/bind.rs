@@ -13,8 +13,8 @@ use super::predicate::literal::{self, Point, Width};
 use super::predicate::{Condition, Error, Literal, Operator, Predicate, Written};
 use super::ranges::{Ranges, Test, TextRange};
 use crate::indexes::{self, Trust};
+use crate::store::Learner;
 use crate::store::Rows;
-use crate::store::statistics::Learner;
 use crate::table::{Column, IndexForm, IndexKind, Table};
 
 /// Columns named in a message at most.

@@ -14,8 +14,8 @@ use proptest::prelude::*;
 use super::{Bound, Condition, Operator, Predicate, SelectedRows, Selection, expression, path};
 use crate::catalogue::{ColumnId, ObjectId};
 use crate::source::Interrupt;
-use crate::store::memory::Memory;
-use crate::store::statistics::Learner;
+use crate::store::Learner;
+use crate::store::rows::in_memory::Memory;
 use crate::store::{Error, Options, Rows, Store};
 use crate::table::{Column, Table};
 

@@ -61,9 +61,6 @@ pub use memory::{Budget, Buffer, Cache, Lent, Reservation, Shortage};
 pub use rows::{Hints, Names, RowRange, Rows, Terminated, TextLength, ValueSet};
 pub use span::{Span, StoredRun};
 
-// Its former name.
-pub use decode as arrow;
-
 use crate::catalogue::ObjectId;
 
 /// Settings of a [`Store`].
@@ -113,9 +110,6 @@ pub fn machine_memory() -> u64 {
     kib.map_or(4 << 30, |kib| kib.saturating_mul(1024))
 }
 
-/// [`machine_memory`] under its former name.
-pub use machine_memory as memory;
-
 /// Everything that is kept of all files, under one memory budget.
 #[derive(Debug)]
 pub struct Store {
@@ -161,11 +155,6 @@ impl Store {
 
     /// Counts since the store was made.
     pub fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// [`Store::counters`] under its former name.
-    pub fn stats(&self) -> &Counters {
         &self.counters
     }
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use bstr::BString;
 
 use crate::catalogue::{Attribute, ColumnId, Datatype, Fill, Filter, Layout};
-use crate::store::statistics::{Learner, Observed};
 use crate::store::{File, Rows, Tally};
+use crate::store::{Learner, Observed};
 
 pub use finding::Finding;
 pub use index_rules::{BitmapRules, BloomRules, MinMaxRules, SortedRules};

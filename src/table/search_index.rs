@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::index_rules::{BitmapRules, BloomRules, MinMaxRules, SortedRules};
 use crate::catalogue::{Attribute, ObjectId};
-use crate::store::statistics::Learner;
+use crate::store::Learner;
 use crate::store::{Dataset, Opening, Rows};
 
 /// A search index as the file declares it. It is untrusted.

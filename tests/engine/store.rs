@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hepfs::catalogue::{Class, ColumnId, Datatype, Layout, Object};
 use hepfs::h5::{self, Client};
 use hepfs::source::{Interrupt, Source};
-use hepfs::store::statistics::Observed;
+use hepfs::store::Observed;
 use hepfs::store::{Dataset, DatasetRows, Decoder, Error, File, Heap, Options, Rows, Store};
 use serde_json::Value;
 
@@ -123,8 +123,8 @@ fn libhdf5_alone_gives_the_same() {
         for (path, dataset) in datasets.iter().filter(|(path, _)| known.contains_key(*path)) {
             assert_bytes(path, dataset, &hex(&known[path]));
         }
-        assert!(file.store().stats().worker_reads.get() > 0);
-        assert_eq!(file.store().stats().bytes_read.get(), 0, "{name}: read past the library");
+        assert!(file.store().counters().worker_reads.get() > 0);
+        assert_eq!(file.store().counters().bytes_read.get(), 0, "{name}: read past the library");
         same += datasets.len();
     }
     assert!(same > 150, "{same} datasets");
@@ -179,8 +179,8 @@ fn a_sequential_reader_is_read_ahead_of() {
     }
     // The reader itself needed the first two chunks (384 bytes each); the others come without it.
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    while file.store().stats().chunks_decoded.get() < 6 {
-        assert!(std::time::Instant::now() < deadline, "{:?}", file.store().stats());
+    while file.store().counters().chunks_decoded.get() < 6 {
+        assert!(std::time::Instant::now() < deadline, "{:?}", file.store().counters());
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let mut out = [0; 80];
@@ -207,7 +207,7 @@ fn the_beginning_of_a_large_chunk_is_decoded_alone() {
         let mut appended = Vec::new();
         dataset.append_once(9, 100, &mut appended, &interrupt).unwrap();
         assert_eq!(appended, large(9..109), "{name}");
-        let stats = file.store().stats();
+        let stats = file.store().counters();
         assert_eq!(stats.bytes_decoded.get(), if alone { 4096 + 1_570_000 + 109 } else { 1 << 24 }, "{name}");
         assert_eq!(stats.chunks_decoded.get(), u64::from(!alone), "{name}");
         // What lies far behind takes the whole.
@@ -225,12 +225,12 @@ fn who_goes_on_or_comes_again_gets_the_whole_chunk() {
     for i in 0..4 {
         datasets["gzip"].read_bytes(i * 100_000, &mut out, &interrupt).unwrap();
     }
-    assert_eq!(file.store().stats().bytes_decoded.get(), 100_000 + 200_000 + (1 << 24));
+    assert_eq!(file.store().counters().bytes_decoded.get(), 100_000 + 200_000 + (1 << 24));
     let (file, datasets) = open(&data("store_large.h5"), Options::default());
     for _ in 0..20 {
         datasets["gzip"].read_bytes(1_900_000, &mut out, &interrupt).unwrap();
     }
-    assert_eq!(file.store().stats().bytes_decoded.get(), 8 * 2_000_000 + (1 << 24));
+    assert_eq!(file.store().counters().bytes_decoded.get(), 8 * 2_000_000 + (1 << 24));
 }
 
 #[test]
@@ -248,8 +248,8 @@ fn only_what_needs_it_goes_through_the_worker() {
     assert_eq!(through, ["compact"]);
     let mut out = vec![0; 2000];
     datasets["contiguous"].read_bytes(0, &mut out, &Interrupt::new()).unwrap();
-    assert_eq!(file.store().stats().worker_reads.get(), 0);
-    assert_eq!(file.store().stats().bytes_read.get(), 2000);
+    assert_eq!(file.store().counters().worker_reads.get(), 0);
+    assert_eq!(file.store().counters().bytes_read.get(), 2000);
 }
 
 #[test]
@@ -259,9 +259,9 @@ fn virtual_datasets_are_ranges_of_their_sources() {
     }
     let (file, datasets) = open(&data("store_virtual.h5"), small());
     for (name, dataset) in &datasets {
-        let before = file.store().stats().worker_reads.get();
+        let before = file.store().counters().worker_reads.get();
         dataset.read_bytes(0, &mut vec![0; dataset.byte_len() as usize], &Interrupt::new()).unwrap();
-        let through_worker = file.store().stats().worker_reads.get() > before;
+        let through_worker = file.store().counters().worker_reads.get() > before;
         assert_eq!(
             (through_worker, dataset.through_worker()),
             (name.starts_with("w_"), name.starts_with("w_")),
@@ -276,7 +276,7 @@ fn virtual_datasets_share_the_chunks_of_their_sources() {
     for name in ["v_chunks", "v_permuted", "v_own_name"] {
         datasets[name].read_bytes(0, &mut [0; 4000], &Interrupt::new()).unwrap();
     }
-    assert_eq!(file.store().stats().chunks_decoded.get(), 25);
+    assert_eq!(file.store().counters().chunks_decoded.get(), 25);
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn versions_of_columns_give_what_h5py_shows() {
             batch.bytes.chunks(datatype.size as usize).map(|bytes| json(datatype, bytes, &batch.heap)).collect();
         assert_eq!(shown, *rows, "{path}");
     }
-    assert_eq!(file.store().stats().worker_reads.get(), 0);
+    assert_eq!(file.store().counters().worker_reads.get(), 0);
 }
 
 #[test]
@@ -353,8 +353,8 @@ fn a_chunk_is_decoded_once() {
         datasets["gzip"].read_bytes(0, &mut out, &Interrupt::new()).unwrap();
     }
     // 500 elements in chunks of 96.
-    assert_eq!(file.store().stats().chunks_decoded.get(), 6);
-    assert_eq!(file.store().stats().bytes_decoded.get(), 6 * 96 * 4);
+    assert_eq!(file.store().counters().chunks_decoded.get(), 6);
+    assert_eq!(file.store().counters().bytes_decoded.get(), 6 * 96 * 4);
 }
 
 #[test]
@@ -423,7 +423,7 @@ fn variable_datasets_of(name: &str, options: Options) {
     }
     assert!(datasets["strings_compact"].through_worker() && datasets["nested_compact"].through_worker());
     let by_library = file.store().decoder() == Decoder::Library;
-    assert_eq!(file.store().stats().collections.get() > 0, !by_library);
+    assert_eq!(file.store().counters().collections.get() > 0, !by_library);
 }
 
 #[test]
@@ -553,7 +553,7 @@ fn what_a_worker_said_is_known_without_one() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     };
     assert_eq!(look(&file), first);
-    assert_eq!(file.store().stats().catalogue_asked.get(), 0);
+    assert_eq!(file.store().counters().catalogue_asked.get(), 0);
     // And what was not asked before takes a worker.
     assert!(file.object(file.info().root, &interrupt).is_err());
 }
@@ -613,7 +613,7 @@ fn chunks_decoded_together_are_lent_together() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     assert!(lent_across > 0);
-    assert!(file.store().stats().read_ahead.get() >= 2);
+    assert!(file.store().counters().read_ahead.get() >= 2);
 }
 
 #[test]
@@ -635,7 +635,7 @@ fn what_several_go_through_is_decoded_once_by_whoever_looks_at_it() {
             });
         }
     });
-    let stats = file.store().stats();
+    let stats = file.store().counters();
     assert_eq!((stats.chunks_decoded.get(), stats.read_ahead.get()), (12, 0));
     // Nothing is left to be found.
     long.lend_scanned(0, chunk / 2, &Interrupt::new()).unwrap().unwrap();
@@ -724,8 +724,8 @@ fn statistics_are_shown_by_the_next_store() {
     let first = Store::new(options());
     assert_eq!(learner(&first, true), (false, true));
     assert_eq!(learner(&first, false), (false, true));
-    assert_eq!(first.stats().statistics_kept.get(), 1);
-    assert_eq!(first.stats().statistics_loaded.get(), 1);
+    assert_eq!(first.counters().statistics_kept.get(), 1);
+    assert_eq!(first.counters().statistics_loaded.get(), 1);
     let next = Store::new(options());
     assert_eq!(learner(&next, false), (true, true));
 }

@@ -10,7 +10,7 @@ use hepfs::h5;
 use hepfs::indexes::{self, State, Trust, Verdict};
 use hepfs::query::{Bound, Selection, UsedIndex, expression, filtered};
 use hepfs::source::Interrupt;
-use hepfs::store::arrow::widen;
+use hepfs::store::decode::widen;
 use hepfs::store::{Options, Store};
 use hepfs::table::{Column, IndexKind, Table};
 use parquet::file::reader::{FileReader, SerializedFileReader};

@@ -106,7 +106,7 @@ impl Arguments {
         let begun = Instant::now();
         let opened = Opened::new(&self.place, &self.reading, interrupt)?;
         let plan = self.plan(&opened, column, interrupt)?;
-        let memory = self.memory.unwrap_or_else(|| crate::store::memory() / 2);
+        let memory = self.memory.unwrap_or_else(|| crate::store::machine_memory() / 2);
         let progress = |rows| {
             done.fetch_add(rows, Ordering::Relaxed);
         };

@@ -18,7 +18,7 @@ use bstr::BString;
 use super::attributes::text;
 use super::{Dialect, Mark, Of, Site, Subject, datasets};
 use crate::catalogue::{Class, ColumnId, Dataset, Field, Fill, attribute};
-use crate::store::arrow::FillTest;
+use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, FieldRows, File, Part, Rows, StoredStrings, Tally};
 use crate::table::{Column, Single, Table};
 

@@ -11,7 +11,7 @@ use crate::catalogue::{
 };
 use crate::dialects::attributes::{any, boolean, references, text, unsigned};
 use crate::dialects::datasets;
-use crate::store::arrow::FillTest;
+use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, Rows};
 use crate::table::{Absent, BloomScheme, CategoryRows, Column, IndexForm, IndexKind, Labels, Table};
 

@@ -12,7 +12,7 @@ use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef
 use crate::fs::node::DirEntry;
 use crate::indexes::describe;
 use crate::source;
-use crate::store::arrow::Oddity;
+use crate::store::decode::Oddity;
 use crate::table::Table;
 
 /// Name of the directory, at the root of the mount.
@@ -273,6 +273,6 @@ fn stats(context: &Context) -> String {
     let budget = context.store.budget();
     let others =
         [("source_looks", source::stat_calls()), ("cache_bytes", budget.held()), ("cache_limit", budget.limit())];
-    let counts = context.store.stats().table();
+    let counts = context.store.counters().table();
     counts.iter().chain(&others).map(|(name, value)| format!("{name} {value}\n")).collect()
 }

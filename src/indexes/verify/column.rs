@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::{Task, Verdict};
 use crate::store::Error;
-use crate::store::statistics::rows_at_once;
+use crate::store::rows_at_once;
 
 /// Bytes of a value of variable length, for want of better knowledge.
 const ANY_WIDTH: u64 = 64;

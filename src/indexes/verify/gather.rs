@@ -12,7 +12,7 @@ use super::column::{End, Part, in_parallel};
 use super::sorted::STEP;
 use super::{Task, Verdict};
 use crate::indexes::order::Keys;
-use crate::store::arrow::widen;
+use crate::store::decode::widen;
 use crate::store::{Error, Reservation, Rows};
 use crate::table::SortedRules;
 

@@ -4,7 +4,7 @@ use arrow_array::Array;
 
 use super::Ask;
 use crate::query::ranges::{Ranges, Test};
-use crate::store::arrow::widen;
+use crate::store::decode::widen;
 use crate::store::{Error, Rows};
 use crate::table::IndexForm;
 

@@ -27,7 +27,6 @@ pub(super) use enumeration::integers as codes;
 pub use missing::FillTest;
 pub use tally::{Count, Tally};
 use text::hexadecimal;
-pub use text::strip;
 
 /// Where the variable-length parts of elements lie.
 pub trait Parts {

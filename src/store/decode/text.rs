@@ -9,11 +9,6 @@ use arrow_array::{ArrayRef, LargeStringArray};
 use super::{DecodeError, Parts};
 use crate::catalogue::Padding;
 
-/// Strips the padding off a string's place: [`Padding::strip`].
-pub fn strip(bytes: &[u8], padding: Padding) -> &[u8] {
-    padding.strip(bytes)
-}
-
 /// Strings of `width` bytes each; invalid UTF-8 becomes U+FFFD.
 pub(super) fn fixed(bytes: &[u8], width: usize, padding: Padding) -> ArrayRef {
     let width = width.max(1);

@@ -11,7 +11,3 @@ pub use budget::{Budget, Buffer, Reservation, Shortage};
 pub use cache::Cache;
 pub use lent::Lent;
 pub(super) use lent::{Block, WORTH_A_SPAN};
-
-// Their former place.
-#[cfg(test)]
-pub(crate) use super::rows::in_memory::{Endless, Memory};

@@ -29,9 +29,6 @@ pub(super) use labels::named;
 pub use scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
 pub use scan::summary;
 
-// Their former place.
-pub use super::learnt::{Learner, Observed, rows_at_once};
-
 /// The statistics of a column: exact, of every block.
 #[derive(Debug)]
 pub struct Statistics {

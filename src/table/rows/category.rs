@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
-use crate::store::arrow::{Oddities, Oddity, widen};
+use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::statistics::{Labels, Summary};
 use crate::store::{Error, Hints, Lent, RowRange, Rows, Span, Tally, ValueSet};
 

@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 use crate::source::Interrupt;
-use crate::store::arrow::{Oddities, Oddity, widen};
+use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::{Error, RowRange, Rows, Tally};
 
 /// `OFFSETS` and the optional `MASK` of one level.

@@ -59,7 +59,7 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use crate::store::statistics::Learner;
+use crate::store::Learner;
 use crate::store::{Hints, Rows};
 use crate::table::{Column, Table};
 

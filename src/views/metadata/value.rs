@@ -5,7 +5,7 @@ use arrow_buffer::Buffer;
 use serde_json::Value;
 
 use crate::catalogue::{Attribute, Datatype, Elements};
-use crate::store::arrow::{Memory, Oddities, decode};
+use crate::store::decode::{Memory, Oddities, decode};
 use crate::views::text::{Format, Layout};
 
 /// Longest array of an attribute that is written out.

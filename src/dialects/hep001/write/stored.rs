@@ -4,7 +4,7 @@ use half::f16;
 
 use crate::catalogue::{ByteOrder, Class, Datatype, Elements, Fill, FloatFormat, Padding};
 use crate::h5;
-use crate::store::arrow::{Memory, Resolve};
+use crate::store::decode::{Memory, Resolve};
 use crate::store::statistics::Scalar;
 
 /// Elements that are put together value by value.

@@ -14,7 +14,7 @@ use crate::dialects::hep001::names::{COLUMN_LIST, GENERATION, ROWS, SEARCH_INDEX
 use crate::dialects::index_writer::Error;
 use crate::h5::steps::References;
 use crate::source::Interrupt;
-use crate::store::arrow::FillTest;
+use crate::store::decode::FillTest;
 use crate::store::{Dataset, DatasetRows, File, Rows};
 use crate::table::{Column, Table};
 

@@ -9,7 +9,7 @@ use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
 use crate::store::Names;
-use crate::store::arrow::widen;
+use crate::store::decode::widen;
 
 /// A set of labels, each once.
 #[derive(Debug)]

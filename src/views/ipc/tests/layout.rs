@@ -6,7 +6,7 @@ use arrow_array::{Int64Array, LargeStringArray};
 use arrow_ipc::{root_as_footer, root_as_message};
 
 use super::*;
-use crate::store::memory::Endless;
+use crate::store::rows::in_memory::Endless;
 use crate::views::Size;
 
 /// Buffers of each batch: position in the file and length.

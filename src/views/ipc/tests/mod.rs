@@ -16,7 +16,7 @@ use super::table::Grain;
 use super::{IpcColumn, IpcView};
 use crate::catalogue::{ByteOrder, Class, Datatype, Field, FloatFormat, Member, Padding};
 use crate::source::Interrupt;
-use crate::store::memory::Memory;
+use crate::store::rows::in_memory::Memory;
 use crate::store::{Hints, Rows};
 use crate::views::rendered::BlockCache;
 use crate::views::{Effort, View};

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, FixedSizeBinaryArray, Float64Array, Int64Array, Stri
 use super::super::{BlockCache, Format, TextView};
 use super::{cache, column, usual, whole};
 use crate::source::Interrupt;
-use crate::store::memory::Memory;
+use crate::store::rows::in_memory::Memory;
 use crate::views::{Effort, Size, View};
 
 /// Pseudo-random numbers (xorshift), so that tests need no seed.

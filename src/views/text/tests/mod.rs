@@ -11,7 +11,7 @@ use arrow_array::ArrayRef;
 
 use super::{BlockCache, CsvOptions, Format, TextColumn, TextView};
 use crate::source::Interrupt;
-use crate::store::memory::Memory;
+use crate::store::rows::in_memory::Memory;
 use crate::views::View;
 
 fn column(name: &str, rows: Arc<Memory>) -> TextColumn {

@@ -12,7 +12,7 @@ use super::super::{BlockCache, Format, TextView};
 use super::{cache, column, usual, whole};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Error;
-use crate::store::memory::Memory;
+use crate::store::rows::in_memory::Memory;
 use crate::views::{Effort, View};
 
 /// 12 blocks of 65,536 rows, 4 to a step: the chunk is a step.

@@ -13,7 +13,7 @@ use half::f16;
 use super::read_back;
 use super::tree::{Tree, rows};
 use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Member, Padding};
-use crate::store::memory::Memory;
+use crate::store::rows::in_memory::Memory;
 use crate::store::{Hints, TextLength, ValueSet};
 use crate::views::parquet::body::leaf::{Body, Leaf};
 use crate::views::parquet::columns::shape::{Given, Shape};

@@ -14,7 +14,7 @@ use super::read_back;
 use super::tree::rows;
 use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Field as StoredField, FloatFormat, Member, Padding};
 use crate::source::Interrupt;
-use crate::store::memory::Memory;
+use crate::store::rows::in_memory::Memory;
 use crate::store::{Hints, Rows};
 use crate::table::ListRows;
 use crate::views::parquet::body::leaf::{Body, Leaf};
