@@ -37,8 +37,8 @@ NAME.expected.json:
         "columns": [{"name": "0", "csv": [CELL, …]}, …],    the CSV file: one column named after the link, one for each
                                                     field of a compound, or one for each place of a row; the NDJSON file
                                                     of rank 1 has the same
-        "rows": [CELL, …],                          lines of `.txt` (scalars, rank 1; not scalar strings) and of `.ndjson`
-                                                    (scalar strings, rank 2); also `value` of a scalar in `metadata.json`
+        "rows": [CELL, …],                          lines of `.txt` (rank 1, scalars but strings) and of `.ndjson`
+                                                    (rank 2, scalar strings); `value` of a scalar in `metadata.json`
         "text_hex": "…",                            bytes of the `.txt` of a scalar string; absent where it is missing
         "pixmap_sha256": "…"                        of the `.pgm` or `.ppm`
         "json_lines": true                          its `.txt` is a JSON object a line, in which nothing more is escaped
