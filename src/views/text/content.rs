@@ -41,8 +41,7 @@ impl TextColumn {
 
     /// A column of arrays or compounds, shown part by part under these names, as many as there are parts.
     pub fn spread(rows: Arc<dyn Rows>, parts: Vec<BString>) -> Self {
-        let longest = rows.hints().innermost().texts.bound();
-        Self { name: BString::default(), rows, longest, parts }
+        Self { name: BString::default(), rows, longest: None, parts }
     }
 
     /// What it is shown as.
@@ -50,13 +49,19 @@ impl TextColumn {
         if self.parts.is_empty() { std::slice::from_ref(&self.name) } else { &self.parts }
     }
 
-    /// The types of what is shown, and whether values can be missing there.
-    fn shown(&self) -> Vec<(&DataType, bool)> {
+    /// What is shown: the types, whether values can be missing, the longest text.
+    fn shown(&self) -> Vec<(&DataType, bool, Option<u64>)> {
         if self.parts.is_empty() {
-            return vec![(self.rows.data_type(), self.rows.nullable())];
+            return vec![(self.rows.data_type(), self.rows.nullable(), self.longest)];
         }
-        // Whether a part can be missing, its hints tell.
-        spread::types(self.rows.data_type()).into_iter().map(|part| (part, true)).collect()
+        let hints = self.rows.hints();
+        let of_part = |at: usize| hints.fields.get(at).or(hints.items.as_deref());
+        let part = |(at, data_type)| {
+            let hints = of_part(at);
+            let can_be_missing = self.rows.nullable() || hints.is_none_or(|hints| hints.nullable);
+            (data_type, can_be_missing, hints.and_then(|hints| hints.texts.bound()))
+        };
+        spread::types(self.rows.data_type()).into_iter().enumerate().map(part).collect()
     }
 }
 
@@ -94,19 +99,18 @@ impl Content {
         let missing = layout.missing().len() as u64;
         let overhead = Width { least: layout.overhead(), most: Some(layout.overhead()) };
         let width = columns.iter().fold(overhead, |sum, column| {
-            column.shown().into_iter().fold(sum, |sum, (data_type, nullable)| {
+            column.shown().into_iter().fold(sum, |sum, (data_type, nullable, longest)| {
                 let missing = nullable.then_some(missing);
-                sum.plus(width::value(data_type, format, csv, column.longest, missing))
+                sum.plus(width::value(data_type, format, csv, longest, missing))
             })
         });
         let of_column = |column: &TextColumn| {
-            let parts = column.shown().into_iter().map(|(data_type, _)| width::estimate(data_type, column.longest));
+            let parts = column.shown().into_iter().map(|(data_type, _, longest)| width::estimate(data_type, longest));
             parts.fold(0, u64::saturating_add)
         };
-        let estimates = columns.iter().map(of_column).collect::<Vec<_>>();
-        let estimates = estimates.into_iter();
-        let estimate = estimates.clone().fold(layout.overhead(), u64::saturating_add).max(1);
-        let widest = estimates.max().unwrap_or(1).max(1);
+        let estimates: Vec<u64> = columns.iter().map(of_column).collect();
+        let estimate = estimates.iter().copied().fold(layout.overhead(), u64::saturating_add).max(1);
+        let widest = estimates.into_iter().max().unwrap_or(1).max(1);
         let batch = natural.unwrap_or(0).clamp(BATCH_ROWS, LARGEST_BATCH_ROWS).min(BATCH_BYTES / widest).max(1);
         Self { columns, layout, rows, natural, width, estimate, batch }
     }
@@ -130,7 +134,7 @@ impl Content {
     /// Cells of all rows, where a number counts one and others more.
     pub fn work(&self) -> u64 {
         let cells = self.columns.iter().flat_map(TextColumn::shown);
-        let cells = cells.map(|(data_type, _)| if data_type.is_numeric() { 1 } else { 4_u64 });
+        let cells = cells.map(|(data_type, ..)| if data_type.is_numeric() { 1 } else { 4_u64 });
         cells.sum::<u64>().saturating_mul(self.rows)
     }
 
