@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -62,7 +63,7 @@ pub(in crate::fs::tree) struct Resolver<'a> {
     way: &'a Way,
     interrupt: &'a Interrupt,
     /// Groups on the way to targets.
-    visited: RefCell<HashMap<String, Option<Arc<Visited>>>>,
+    visited: RefCell<HashMap<String, Option<Rc<Visited>>>>,
 }
 
 /// A group that many links may lead through.
@@ -230,7 +231,7 @@ impl<'a> Resolver<'a> {
         Some(tables::column_suffixes(column)).filter(|suffixes| !suffixes.is_empty())
     }
 
-    fn visit(&self, path: &str, id: ObjectId) -> Option<Arc<Visited>> {
+    fn visit(&self, path: &str, id: ObjectId) -> Option<Rc<Visited>> {
         if let Some(known) = self.visited.borrow().get(path) {
             return known.clone();
         }
@@ -243,7 +244,7 @@ impl<'a> Resolver<'a> {
             let (dialect, claims) = self.opened.context().dialects.claims(&Here { path, group: &group });
             let places = group.links.iter().enumerate().map(|(at, link)| (link.name.clone(), at)).collect();
             let names = Namespace::new(&group, &claims);
-            Arc::new(Visited { group, places, dialect, claims, names, table: RefCell::default() })
+            Rc::new(Visited { group, places, dialect, claims, names, table: RefCell::default() })
         });
         self.visited.borrow_mut().insert(path.to_owned(), visited.clone());
         visited

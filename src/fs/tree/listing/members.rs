@@ -49,7 +49,7 @@ impl Namespace {
     pub fn stem(&self, name: &[u8]) -> BString {
         let plain = names::encode(name);
         let is_reserved = |suffix: &&str| self.reserved.contains(&with_suffix(&plain, suffix));
-        if SUFFIXES.iter().any(|suffix| is_reserved(&suffix)) { names::encode_reserved(name) } else { plain }
+        if SUFFIXES.iter().any(is_reserved) { names::encode_reserved(name) } else { plain }
     }
 
     /// The name of a member that is a directory; escaped where it is reserved or a file may have it.
@@ -205,8 +205,11 @@ impl Members<'_> {
     }
 }
 
+/// A file of a dataset, and the reason where it cannot be shown.
+type Checked = (SingleFile, Result<(), String>);
+
 /// The files of a dataset, each with the reason where it cannot be shown; one reason where none can.
-fn files(file: &Arc<File>, array: &Array) -> Result<Vec<(SingleFile, Result<(), String>)>, String> {
+fn files(file: &Arc<File>, array: &Array) -> Result<Vec<Checked>, String> {
     let Array { dataset, .. } = array;
     if dataset.null {
         return Err("the dataspace is null: there is no element".into());
