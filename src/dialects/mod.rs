@@ -59,11 +59,13 @@ pub trait Dialect: Debug + Send + Sync {
         Table::empty(site.path, self.name())
     }
 
-    /// Makes the files of a dataset that this dialect marked [`Mark::Files`]; `name` is that of its link.
+    /// Makes the files of a dataset that this dialect marked [`Mark::Files`]; `name` is that of its link. Where no request may
+    /// be made, `interrupt` is `None`: what other objects say of the dataset is left out then.
     ///
     /// # Errors
     /// Why the dataset cannot be opened.
-    fn files(&self, site: &Site<'_>, name: &BString) -> Result<Single, String> {
+    fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, String> {
+        let _ = interrupt;
         Err(format!("{} shows no file of {name:?} at {}", self.name(), site.path))
     }
 

@@ -16,6 +16,8 @@ pub struct Single {
     pub fields: Option<Table>,
     /// Names of the parts of a row: of the fields of a compound, of the places of an array of rank 2.
     pub parts: Vec<BString>,
+    /// The rows that label the places of an array of rank 2, as many as [`Single::parts`]; `None` where nothing does.
+    pub labels: Option<Arc<dyn Rows>>,
     /// The bytes of a scalar string, for [`Form::Text`].
     pub text: Option<Arc<dyn Rows>>,
     /// Extents of the dataset.

@@ -268,12 +268,14 @@ fn ctrl_c_ends_prepare_and_keeps_what_is_done() {
     place.write(1_000_000);
     let (source, cache) = (place.source().display().to_string(), place.cache());
     let mut preparing = start(HEPFS, ["prepare", "--cache-folder", &cache, &source]);
-    until("the first entry", || !place.entries().is_empty());
+    // One may be of the catalogue.
+    until("the first entries", || place.entries().len() > 1);
     signal(preparing.id(), libc::SIGINT);
     let status = end_of(&mut preparing, Duration::from_secs(5)).expect("it went on after Ctrl-C");
     assert_eq!(status.code(), Some(130));
     let kept = place.entries().len();
-    let (said, fine) = place.prepare(":april", &["--csv"]);
+    // The first file that takes a pass.
+    let (said, fine) = place.prepare(":calibration.csv", &["--csv"]);
     assert!(fine && said.lines().next().unwrap().ends_with("was kept"), "{kept} entries, {said}");
 }
 

@@ -10,6 +10,7 @@
 //! Nothing is missing but what equals the attribute `_FillValue`, where that has the dataset's own type.
 
 mod forms;
+mod scales;
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ use bstr::BString;
 
 use super::attributes::text;
 use super::{Dialect, Mark, Of, Site, Subject, datasets};
-use crate::catalogue::{Class, ColumnId, Dataset, Field, Fill, attribute};
+use crate::catalogue::{Class, ColumnId, Dataset, Field, Fill, Object, attribute};
+use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, FieldRows, File, Part, Rows, StoredStrings, Tally};
 use crate::table::{Column, Single, Table};
@@ -38,9 +40,14 @@ impl Dialect for Arrays {
         }
     }
 
-    fn files(&self, site: &Site<'_>, name: &BString) -> Result<Single, String> {
+    fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, String> {
         match site.of {
-            Of::Dataset(dataset) => Array { file: site.file, path: site.path, name, dataset }.single(),
+            Of::Dataset(dataset) => {
+                let array = Array { file: site.file, path: site.path, name, dataset };
+                let single = array.single()?;
+                let labels = interrupt.and_then(|interrupt| array.labels(&single, interrupt));
+                Ok(Single { labels, ..single })
+            }
             Of::Group(_) | Of::Made { .. } => Err("no dataset".into()),
         }
     }
@@ -68,6 +75,7 @@ impl Array<'_> {
             whole: self.table(rows, vec![self.whole(&opened)]),
             fields: fields.map(|fields| self.table(rows, self.fields(&opened, fields))),
             parts,
+            labels: None,
             text: self.text(&opened),
             shape: self.dataset.shape.clone(),
             files: forms::forms(self.dataset),
@@ -110,6 +118,18 @@ impl Array<'_> {
             Fill::Explicit(_) => self.whole(opened).rows.ok(),
             _ => Some(Arc::new(StoredStrings::new(opened.clone(), 1))),
         }
+    }
+
+    /// The scale of the second axis of an array of rank 2, where it has a label for each place.
+    fn labels(&self, single: &Single, interrupt: &Interrupt) -> Option<Arc<dyn Rows>> {
+        let [_, places] = *self.dataset.shape.as_slice() else { return None };
+        let id = scales::attached(self.dataset, 1).filter(|_| !single.parts.is_empty())?;
+        let Object::Dataset(scale) = self.file.object(id, interrupt).ok()? else { return None };
+        if scale.shape != [places] || scale.null || scales::is_pure_dimension(&scale) {
+            return None;
+        }
+        let opened = datasets::open(self.file, self.path, &scale).ok()?;
+        Some(Arc::new(DatasetRows::plain(opened, u64::MAX)))
     }
 
     /// A column for each field of a compound.

@@ -139,7 +139,7 @@ impl Contents {
             _ => None,
         });
         let value = |array: &Arc<Array>| {
-            let single = array.single(opened.file()).ok()?;
+            let single = array.single(opened.file(), interrupt).ok()?;
             let rows = single.whole.columns.first()?.rows.as_ref().ok()?;
             let mut values = metadata::json_values(rows.array(0..1, interrupt).ok()?).ok()?;
             let value = values.pop()?;

@@ -1,8 +1,10 @@
 //! Which view each file of a group is.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bstr::BString;
+use serde_json::Value;
 
 use super::contents::Contents;
 use super::file::{FileNode, Xattrs};
@@ -71,7 +73,8 @@ impl Files {
                 (self.column(table, column, *position, *view)?, xattrs)
             }
             Child::Single(array, file) => {
-                let single = array.single(self.opened.file()).map_err(Error::Io)?;
+                let interrupt = Interrupt::new();
+                let single = array.single(self.opened.file(), &interrupt).map_err(Error::Io)?;
                 let files = Self { id: array.dataset.id, path: array.path.clone(), ..self.clone() };
                 let xattrs = Xattrs { name: array.name.clone(), attributes: array.dataset.attributes.clone() };
                 (files.single(&single, file, &array.dataset.datatype)?, xattrs)
@@ -127,7 +130,8 @@ impl Files {
         Ok(match &file.form {
             Form::Csv if single.parts.is_empty() => text(Format::Csv),
             Form::Csv => {
-                self.text("parts", vec![TextColumn::spread(rows.clone(), single.parts.clone())], Format::Csv, None)
+                let parts = labels(single).unwrap_or_else(|| single.parts.clone());
+                self.text("parts", vec![TextColumn::spread(rows.clone(), parts)], Format::Csv, None)
             }
             Form::Txt => text(Format::Txt),
             Form::Ndjson => text(Format::Ndjson),
@@ -190,6 +194,20 @@ impl Files {
 
 fn text_column(column: &Column) -> Option<TextColumn> {
     Some(TextColumn::new(column.name.clone(), column.rows.as_ref().ok()?.clone()))
+}
+
+/// The labels of the places of an array as text; `None` where they name no column each.
+fn labels(single: &Single) -> Option<Vec<BString>> {
+    let rows = single.labels.as_ref()?;
+    let labels = metadata::json_values(rows.array(0..rows.len(), &Interrupt::new()).ok()?).ok()?;
+    let text = |label: Value| match label {
+        Value::String(text) => Some(text.into()),
+        Value::Number(number) => Some(number.to_string().into()),
+        _ => None,
+    };
+    let labels: Vec<BString> = labels.into_iter().map(text).collect::<Option<_>>()?;
+    let distinct: HashSet<&BString> = labels.iter().collect();
+    (distinct.len() == labels.len()).then_some(labels)
 }
 
 /// What is learnt of a column, for a [`Keeper`].

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use crate::catalogue::{Dataset, ObjectId};
 use crate::dialects::{Dialect, Made, Of, Site};
 use crate::fs::node::{Children, DirEntry, Kind};
+use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Single, SingleFile};
 use crate::views::text::Format;
@@ -138,12 +139,12 @@ impl Array {
     ///
     /// # Errors
     /// Why the dataset cannot be opened.
-    pub fn single(&self, file: &Arc<File>) -> Result<Arc<Single>, String> {
+    pub fn single(&self, file: &Arc<File>, interrupt: &Interrupt) -> Result<Arc<Single>, String> {
         let mut known = self.single.lock();
         if let Some(single) = known.upgrade() {
             return Ok(single);
         }
-        let single = Arc::new(self.dialect.files(&self.site(file), &self.name)?.observed(file));
+        let single = Arc::new(self.dialect.files(&self.site(file), &self.name, Some(interrupt))?.observed(file));
         *known = Arc::downgrade(&single);
         Ok(single)
     }

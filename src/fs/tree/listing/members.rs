@@ -221,7 +221,7 @@ fn files(file: &Arc<File>, array: &Array) -> Result<Vec<Checked>, String> {
         return Err(reason);
     }
     // Looked at and dropped: a group may have very many datasets.
-    let single = array.dialect.files(&array.site(file), &array.name)?;
+    let single = array.dialect.files(&array.site(file), &array.name, None)?;
     Ok(single.files.iter().map(|one| (one.clone(), tables::single_view(&single, one, &dataset.datatype))).collect())
 }
 

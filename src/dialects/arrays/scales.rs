@@ -1,0 +1,29 @@
+//! Dimension scales (HDF5 Dimension Scale Specification): datasets that label the places of an axis.
+
+use crate::catalogue::{Attribute, Class, Dataset, Elements, ObjectId, attribute};
+use crate::dialects::attributes::text;
+use crate::store::decode::{Memory, Resolve};
+
+/// Bytes of an object reference of the old kind: the address of an object header, least significant byte first.
+const REFERENCE: usize = 8;
+
+/// The first scale attached to an axis of a dataset, as its attribute `DIMENSION_LIST` says.
+pub(super) fn attached(dataset: &Dataset, axis: usize) -> Option<ObjectId> {
+    let list: &Attribute = attribute(&dataset.attributes, "DIMENSION_LIST")?;
+    let Class::Sequence { base } = &list.datatype.class else { return None };
+    if !base.is_reference() || base.size != REFERENCE as u64 {
+        return None;
+    }
+    let Elements { bytes, heap } = list.value.as_ref().ok()?;
+    let width = usize::try_from(list.datatype.size).ok().filter(|width| *width > 0)?;
+    let mut heap = Memory(heap);
+    let scales = heap.resolve(bytes.chunks_exact(width).nth(axis)?, base.size).ok()?;
+    let address = u64::from_le_bytes(*scales.first_chunk::<REFERENCE>()?);
+    Some(ObjectId { file: dataset.id.file, address })
+}
+
+/// Whether a scale is one that netCDF writes for a dimension without values.
+pub(super) fn is_pure_dimension(scale: &Dataset) -> bool {
+    let name = text(&scale.attributes, "NAME").unwrap_or_default();
+    name.starts_with("This is a netCDF dimension but not a netCDF variable")
+}
