@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 
-use super::categories::CategorySets;
-use super::columns::{self, Candidate};
+use super::columns::{self, Candidate, CategorySets};
 use super::draft::Draft;
 use super::members::{Kind, Member, members};
 use super::names::{CATEGORIES, COLUMN_ORDER, DIALECT, INDEX, INDEX_COLUMNS, INDEX_LIST, ROWS};

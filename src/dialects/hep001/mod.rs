@@ -12,13 +12,9 @@
 //! | `parts` | holds a table group and its findings while a table is made of it |
 //! | `members` | sorts the links of a table group, from the catalogue alone |
 //! | `draft` | tells which draft a table follows |
-//! | `lists` | opens list columns |
-//! | `columns` | opens the members that are columns or serve one |
-//! | `categories` | shows codes as labels |
+//! | `columns` | opens the members that are columns or serve one: list columns, codes shown as labels |
 //! | `consistency` | checks the rules on columns |
-//! | `verified_rules` | names the rules that only verification can tell |
-//! | `index_rules` | checks the rules on one search index |
-//! | `indexes` | lists the search indexes |
+//! | `indexes` | lists the search indexes and checks the rules on each |
 //! | `build` | makes the table |
 //! | `boolean` | makes values of the boolean datatype |
 //! | `write` | writes search indexes into the file |
@@ -26,19 +22,15 @@
 
 mod boolean;
 mod build;
-mod categories;
 mod columns;
 mod consistency;
 mod draft;
-mod index_rules;
 mod indexes;
-mod lists;
 mod members;
 mod names;
 mod parts;
 mod recognition;
 pub mod sample;
-mod verified_rules;
 pub mod write;
 
 use members::members;

@@ -9,12 +9,14 @@ use arrow_select::filter::filter;
 use parking_lot::Mutex;
 
 use super::column::{End, Part, in_parallel};
-use super::sorted::STEP;
 use super::{Task, Verdict};
 use crate::indexes::order::Keys;
 use crate::store::decode::widen;
 use crate::store::{Error, Reservation, Rows};
 use crate::table::SortedRules;
+
+/// Elements of the index that a thread takes at once.
+pub(super) const STEP: u64 = 1 << 20;
 
 /// Words of bits that are counted together.
 const GROUP: usize = 8;

@@ -9,14 +9,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::column::in_parallel;
-use super::gather::{Column, Order, Refusal, Value, Wanted, elements, gather};
+use super::gather::{Column, Order, Refusal, STEP, Value, Wanted, elements, gather};
 use super::{Task, Verdict};
 use crate::indexes::order::Keys;
 use crate::indexes::verdict::Facts;
 use crate::store::Error;
-
-/// Elements of the index that a thread takes at once.
-pub(super) const STEP: u64 = 1 << 20;
 
 /// Passes over the column at most: each decodes all of it.
 const MOST_PASSES: u64 = 8;

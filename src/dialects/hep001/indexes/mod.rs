@@ -1,12 +1,15 @@
 //! Search indexes as a table declares them (HEP001 §8): listed, not believed.
 
+mod rules;
+mod verified;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 
+use self::rules::Subject;
 use super::columns::Candidate;
-use super::index_rules::Subject;
 use super::names::{COLUMN_LIST, SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST, SOURCE_GENERATION, SOURCE_ROWS};
 use super::parts::Parts;
 use crate::catalogue::{Dataset, Group, Object, ObjectId, join};

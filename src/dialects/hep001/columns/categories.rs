@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use bstr::ByteSlice;
 
-use super::names::CATEGORIES_GROUP;
-use super::parts::Parts;
 use crate::catalogue::{Attribute, Object, ObjectId, join};
 use crate::dialects::attributes::{boolean, references};
 use crate::dialects::datasets;
+use crate::dialects::hep001::names::CATEGORIES_GROUP;
+use crate::dialects::hep001::parts::Parts;
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, Rows, Tally};
 use crate::table::{Categories, CategoryRows};
 
 /// Label sets met so far, one for each categories dataset.
 #[derive(Default)]
-pub(super) struct CategorySets {
+pub(in crate::dialects::hep001) struct CategorySets {
     sets: Vec<Categories>,
     by_id: HashMap<ObjectId, usize>,
 }

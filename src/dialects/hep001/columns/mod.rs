@@ -1,10 +1,13 @@
 //! Opens the members of a table group that are columns or serve one.
 
+mod categories;
+mod lists;
+
 use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 
-use super::lists;
+pub(super) use self::categories::CategorySets;
 use super::members::{Kind, Member};
 use super::parts::Parts;
 use crate::catalogue::{Attribute, Dataset, Object, ObjectId};

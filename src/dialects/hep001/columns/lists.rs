@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::members::is_list;
-use super::names::STRINGS_CLASS;
-use super::parts::Parts;
 use crate::catalogue::{Attribute, Class, Dataset, Group, Object, ObjectId, join};
 use crate::dialects::attributes::text;
 use crate::dialects::datasets;
+use crate::dialects::hep001::members::is_list;
+use crate::dialects::hep001::names::STRINGS_CLASS;
+use crate::dialects::hep001::parts::Parts;
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, Rows, Tally};
 use crate::table::{Finding, ListRows, StringRows};

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::columns::Candidate;
-use super::names::{ENTRY, GENERATION, ROWS, SOURCE_GENERATION, SOURCE_ROWS, VALUES};
-use super::parts::Parts;
-use super::verified_rules;
+use super::verified;
 use crate::catalogue::{
     ByteOrder, Class, Dataset, Datatype, Elements, FloatFormat, Group, Layout, Object, attribute, join,
 };
 use crate::dialects::attributes::{any, boolean, references, text, unsigned};
 use crate::dialects::datasets;
+use crate::dialects::hep001::columns::Candidate;
+use crate::dialects::hep001::names::{ENTRY, GENERATION, ROWS, SOURCE_GENERATION, SOURCE_ROWS, VALUES};
+use crate::dialects::hep001::parts::Parts;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, Rows};
 use crate::table::{Absent, BloomScheme, CategoryRows, Column, IndexForm, IndexKind, Labels, Table};
@@ -193,7 +193,7 @@ impl Subject<'_> {
         })?;
         let coded = Dataset { datatype: self.dataset.datatype.coded(), ..self.dataset.clone() };
         let entries = DatasetRows::plain(self.open(parts, self.path, &coded)?, chunks);
-        Ok(IndexKind::MinMax { entries: Arc::new(entries), rules: &verified_rules::MIN_MAX })
+        Ok(IndexKind::MinMax { entries: Arc::new(entries), rules: &verified::MIN_MAX })
     }
 
     fn sorted(&self, parts: &Parts<'_>, rows: u64, is_july: bool) -> Checked<IndexKind> {
@@ -219,7 +219,7 @@ impl Subject<'_> {
         let ordered = boolean(attributes, "ordered");
         check(ordered == Some(true), "HEP001 §8.5: ordered is true", || format!("{ordered:?}"))?;
         let order = DatasetRows::plain(self.open(parts, self.path, self.dataset)?, rows);
-        Ok(IndexKind::SortedRows { order: Arc::new(order), tails: [missing, nans], rules: &verified_rules::SORTED })
+        Ok(IndexKind::SortedRows { order: Arc::new(order), tails: [missing, nans], rules: &verified::SORTED })
     }
 
     fn bitmap(&self, parts: &Parts<'_>, column: &Dataset, rows: u64, is_july: bool) -> Checked<IndexKind> {
@@ -272,7 +272,7 @@ impl Subject<'_> {
             values: coded,
             shown,
             exhaustive: boolean(&self.dataset.attributes, "exhaustive") == Some(true),
-            rules: &verified_rules::BITMAP,
+            rules: &verified::BITMAP,
         })
     }
 
@@ -312,7 +312,7 @@ impl Subject<'_> {
             filter_bytes,
             k,
             schemes,
-            rules: &verified_rules::BLOOM,
+            rules: &verified::BLOOM,
         })
     }
 }
