@@ -45,8 +45,10 @@ impl Dialect for Arrays {
             Of::Dataset(dataset) => {
                 let array = Array { file: site.file, path: site.path, name, dataset };
                 let single = array.single()?;
-                let labels = interrupt.and_then(|interrupt| array.labels(&single, interrupt));
-                Ok(Single { labels, ..single })
+                Ok(match interrupt {
+                    Some(interrupt) => Single { parts: array.parts(), labels: array.labels(interrupt), ..single },
+                    None => single,
+                })
             }
             Of::Group(_) | Of::Made { .. } => Err("no dataset".into()),
         }
@@ -66,15 +68,10 @@ impl Array<'_> {
         let opened = datasets::open(self.file, self.path, self.dataset)?;
         let rows = self.dataset.shape.first().copied().unwrap_or(1);
         let fields = forms::fields(&self.dataset.datatype).filter(|_| self.dataset.shape.len() == 1);
-        let parts = match (fields, self.dataset.shape.as_slice()) {
-            (Some(fields), _) => fields.iter().map(|field| field.name.clone()).collect(),
-            (None, [_, places @ 0..=forms::MOST_PLACES]) => (0..*places).map(|at| at.to_string().into()).collect(),
-            _ => Vec::new(),
-        };
         Ok(Single {
             whole: self.table(rows, vec![self.whole(&opened)]),
             fields: fields.map(|fields| self.table(rows, self.fields(&opened, fields))),
-            parts,
+            parts: Vec::new(),
             labels: None,
             text: self.text(&opened),
             shape: self.dataset.shape.clone(),
@@ -120,10 +117,20 @@ impl Array<'_> {
         }
     }
 
+    /// Names of the parts of a row, as many as a CSV file has columns.
+    fn parts(&self) -> Vec<BString> {
+        let fields = forms::fields(&self.dataset.datatype);
+        match (self.dataset.shape.as_slice(), fields) {
+            ([_], Some(fields)) => fields.iter().map(|field| field.name.clone()).collect(),
+            ([_, places @ 0..=forms::MOST_PLACES], _) => (0..*places).map(|at| at.to_string().into()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The scale of the second axis of an array of rank 2, where it has a label for each place.
-    fn labels(&self, single: &Single, interrupt: &Interrupt) -> Option<Arc<dyn Rows>> {
-        let [_, places] = *self.dataset.shape.as_slice() else { return None };
-        let id = scales::attached(self.dataset, 1).filter(|_| !single.parts.is_empty())?;
+    fn labels(&self, interrupt: &Interrupt) -> Option<Arc<dyn Rows>> {
+        let [_, places @ 0..=forms::MOST_PLACES] = *self.dataset.shape.as_slice() else { return None };
+        let id = scales::attached(self.dataset, 1)?;
         let Object::Dataset(scale) = self.file.object(id, interrupt).ok()? else { return None };
         if scale.shape != [places] || scale.null || scales::is_pure_dimension(&scale) {
             return None;
