@@ -6,12 +6,12 @@ use bstr::BString;
 
 use super::dataset::Extent;
 use super::datatype::{Heap, Plan, describe};
-use super::driver::c_string;
-use super::error::{Id, Reason, check};
-use super::ffi::{self, Herr, Hid};
 use super::read::reclaim;
 use super::session::Session;
 use crate::catalogue::{Attribute, Class, Datatype, Elements, ObjectId, ReferenceKind, product};
+use crate::h5::library::c_string;
+use crate::h5::library::ffi::{self, Herr, Hid};
+use crate::h5::library::{Id, Reason, check};
 
 /// A value longer than this is not read.
 const MAX_VALUE: usize = 1 << 20;

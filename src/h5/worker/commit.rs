@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 
 use super::disk;
 use super::overlay::Piece;
-use crate::h5::journal::{self, Change};
+use crate::h5::writing::journal::{self, Change};
 
 /// A write within one is not torn by a dying process.
 const PAGE: u64 = 4096;

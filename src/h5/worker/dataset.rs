@@ -6,14 +6,15 @@ use bstr::BString;
 
 use super::attribute::Aligned;
 use super::datatype::{Heap, Plan, describe};
-use super::error::{Id, Reason, check};
-use super::ffi;
 use super::grid::Grid;
 use super::read::reclaim;
 use super::session::Session;
 use crate::catalogue::{
     Attribute, Chunk, Dataset, Elements, Fill, Filter, Layout, ObjectId, PACKED_CHUNK, VirtualSource,
 };
+use crate::h5::library::ffi;
+use crate::h5::library::text;
+use crate::h5::library::{Id, Reason, check};
 use crate::h5::protocol::{Answer, PAGE, Refusal, printable};
 
 /// A fill value longer than this is not shown.
@@ -338,18 +339,4 @@ fn virtual_sources(dcpl: &Id) -> Result<Vec<VirtualSource>, Reason> {
         }
     }
     Ok(sources)
-}
-
-/// A text from a call that first says its length.
-pub(super) fn text(call: impl Fn(*mut c_char, usize) -> isize) -> Result<BString, Reason> {
-    let length = usize::try_from(call(std::ptr::null_mut(), 0)).map_err(|_| Reason::of_library())?;
-    if length > 1 << 20 {
-        return Err(Reason::new(format!("a name of {length} bytes")));
-    }
-    let mut buffer = vec![0u8; length + 1];
-    if call(buffer.as_mut_ptr().cast(), buffer.len()) < 0 {
-        return Err(Reason::of_library());
-    }
-    buffer.truncate(length);
-    Ok(BString::from(buffer))
 }

@@ -10,10 +10,10 @@ use std::ffi::{CStr, c_char, c_uint, c_ulong};
 
 use bstr::BString;
 
-use super::error::{Id, Reason, check};
-use super::ffi::{self, Hid, Vlen};
 use super::reference;
 use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Field, FloatFormat, Member, Padding, ReferenceKind};
+use crate::h5::library::ffi::{self, Hid, Vlen};
+use crate::h5::library::{Id, Reason, check};
 
 /// Types nest at most this deep; h5py and libhdf5's own tests stay below 10.
 const MAX_DEPTH: usize = 32;

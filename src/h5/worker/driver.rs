@@ -7,7 +7,7 @@
 //! following is allowed, must lead below the source's folder.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_ulong, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::fs::File;
 use std::io;
 use std::mem::ManuallyDrop;
@@ -17,9 +17,9 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::disk;
-use super::error::{Id, Reason};
-use super::ffi::{self, DriverClass, DriverFile, Herr, Hid};
 use super::overlay::Overlay;
+use crate::h5::library::ffi::{self, DriverClass, DriverFile, Herr, Hid};
+use crate::h5::library::{Id, Reason, note_failure};
 
 /// Value for `H5FD_class_value_t`; those from 512 on are for anybody.
 const VALUE: c_int = 0x4865;
@@ -77,8 +77,6 @@ struct State {
     access: Option<Access>,
     /// A file was asked for that may not be opened.
     refused: Option<PathBuf>,
-    /// What the system said about the last failed read or write.
-    failure: Option<String>,
     /// What is held back of the source while it is open for writing.
     overlay: Option<Overlay>,
 }
@@ -105,11 +103,6 @@ pub(super) fn take_overlay() -> Option<Overlay> {
 /// Writes bytes behind the source's end of addresses at once from now on. The source must have just been opened.
 pub(super) fn arm() {
     with_state(|state| state.overlay.as_mut().map(Overlay::arm));
-}
-
-/// The system's reason for the last failed read or write since the last call.
-pub(super) fn take_failure() -> Option<String> {
-    with_state(|state| state.failure.take()).flatten()
 }
 
 /// Registers the driver; the identifier goes into file access lists.
@@ -197,7 +190,7 @@ unsafe extern "C" fn open(name: *const c_char, flags: c_uint, _: Hid, _: u64) ->
     match open_path(path, flags & ffi::ACC_RDWR != 0) {
         Ok(file) => Box::into_raw(Box::new(file)).cast(),
         Err(error) => {
-            with_state(|state| state.failure = Some(format!("{}: {error}", path.display())));
+            note_failure(format!("{}: {error}", path.display()));
             std::ptr::null_mut()
         }
     }
@@ -326,7 +319,7 @@ unsafe extern "C" fn read(
     // SAFETY: the library gives what `open` made and a buffer of `size` bytes.
     let (open, whole) = unsafe { (&(*file.cast::<Open>()), std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size)) };
     if let Err((position, error)) = read_file(&open.file, address, whole) {
-        with_state(|state| state.failure = Some(format!("byte {position}: {error}")));
+        note_failure(format!("byte {position}: {error}"));
         return -1;
     }
     if open.writes {
@@ -375,7 +368,7 @@ unsafe extern "C" fn write(
     let written = with_state(|state| {
         let overlay = state.overlay.as_mut()?;
         let result = overlay.write(&file.file, address, bytes, kind);
-        result.map_err(|error| state.failure = Some(format!("byte {address}: {error}"))).ok()
+        result.map_err(|error| note_failure(format!("byte {address}: {error}"))).ok()
     });
     if written.flatten().is_some() { 0 } else { -1 }
 }
@@ -386,9 +379,4 @@ unsafe extern "C" fn lock(_: *mut DriverFile, _: bool) -> Herr {
 
 unsafe extern "C" fn unlock(_: *mut DriverFile) -> Herr {
     0
-}
-
-/// A C string out of bytes; a NUL inside cannot be named to libhdf5.
-pub(super) fn c_string(bytes: &[u8]) -> Result<CString, Reason> {
-    CString::new(bytes).map_err(|_| Reason::new("a name with a NUL byte"))
 }

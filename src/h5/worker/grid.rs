@@ -1,7 +1,7 @@
 //! Where in the grid of a dataset a chunk lies that libhdf5 lists.
 
-use super::error::{Id, Reason, check};
-use super::ffi;
+use crate::h5::library::ffi;
+use crate::h5::library::{Id, Reason, check};
 
 /// The grid of chunks of a dataset.
 #[derive(Debug)]

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use bstr::BString;
 
-use super::driver::c_string;
-use super::error::{Id, Reason, check};
-use super::ffi::{self, Herr, Hid, LinkInfo, Token};
 use super::session::{Session, address_in};
 use crate::catalogue::{Link, ObjectId, Target};
+use crate::h5::library::c_string;
+use crate::h5::library::ffi::{self, Herr, Hid, LinkInfo, Token};
+use crate::h5::library::{Id, Reason, check};
 use crate::h5::protocol::{Answer, GroupPage, MAX_ITEM, MAX_LINKS, PAGE, Refusal};
 
 /// Soft and external links that one path may pass.

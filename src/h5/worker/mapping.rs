@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use bstr::BString;
 
-use super::dataset::{Extent, text};
-use super::error::{Id, Reason, check};
-use super::ffi;
+use super::dataset::Extent;
 use super::session::{Session, address_of};
 use crate::catalogue::{MappedSource, Mapping, ObjectId, product};
+use crate::h5::library::ffi;
+use crate::h5::library::text;
+use crate::h5::library::{Id, Reason, check};
 use crate::h5::protocol::{Answer, MAX_SOURCE_PATHS, MAX_SOURCES, PAGE, Refusal};
 
 /// Mappings that are looked at: each takes ten microseconds. (And libhdf5 some 10 KiB of memory: what a worker may have

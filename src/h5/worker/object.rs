@@ -1,10 +1,10 @@
 //! Objects: what a group, dataset or committed datatype is.
 
 use super::datatype::describe;
-use super::error::{Id, Reason};
-use super::ffi;
 use super::session::{Session, info_of};
 use crate::catalogue::{Object, ObjectId};
+use crate::h5::library::ffi;
+use crate::h5::library::{Id, Reason};
 
 impl Session {
     /// Describes an object; one that cannot be read is described as that.

@@ -11,10 +11,10 @@ use super::attribute::Aligned;
 use super::dataset::{Extent, layout};
 use super::datatype::{Heap, Plan, describe};
 use super::driver;
-use super::error::{Id, Reason, check};
-use super::ffi;
 use super::session::Session;
 use crate::catalogue::{Layout, ObjectId, product};
+use crate::h5::library::ffi;
+use crate::h5::library::{Id, Reason, check};
 use crate::h5::protocol::{Answer, MAX_ELEMENTS, MAX_HEAP, Refusal, SHARED};
 
 /// Bytes that elements may take in memory: a reference takes 64 there and 18 on disk.

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use bstr::ByteSlice;
 
-use super::dataset::text;
-use super::error::{Id, check};
-use super::ffi::{self, Hid, Reference};
 use super::link::found;
 use super::session::{Session, address_in, address_of, info_of};
 use crate::catalogue::{ObjectId, ReferenceKind};
+use crate::h5::library::ffi::{self, Hid, Reference};
+use crate::h5::library::text;
+use crate::h5::library::{Id, check};
 use crate::h5::protocol::{Answer, PAGE, Refusal};
 
 /// Objects that the walk for paths looks at.

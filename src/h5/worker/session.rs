@@ -4,14 +4,15 @@ use std::ffi::{OsStr, c_ulong};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::driver::{self, Access, Source, c_string};
-use super::error::{Id, Reason, check};
-use super::ffi::{self, Hid, Token};
+use super::driver::{self, Access, Source};
 use super::link::Listing;
 use super::mapping::Walk;
 use super::read::{Opened, SharedMemory};
 use super::reference::Paths;
 use crate::catalogue::{Chunk, FileInfo, ObjectId};
+use crate::h5::library::c_string;
+use crate::h5::library::ffi::{self, Hid, Token};
+use crate::h5::library::{Id, Reason, check};
 use crate::h5::protocol::{Answer, Hello, Refusal, Sandbox};
 
 /// Files that a source may lead to.

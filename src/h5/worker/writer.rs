@@ -7,12 +7,15 @@ use std::path::PathBuf;
 
 use hdf5_metno_sys::{h5a, h5d, h5f, h5g, h5l, h5o, h5p, h5r, h5t};
 
-use super::driver::{self, Access, Source, c_string};
-use super::error::{Id, Reason, check};
+use super::attribute::Aligned;
+use super::driver::{self, Access, Source};
 use super::read::SharedMemory;
 use super::session::{address_of, start_library};
-use super::{attribute::Aligned, commit, disk, ffi};
+use super::{commit, disk};
 use crate::h5::element::Value;
+use crate::h5::library::c_string;
+use crate::h5::library::ffi;
+use crate::h5::library::{Id, Reason, check};
 use crate::h5::objects::attributes::{create_references, create_value};
 use crate::h5::objects::storage::{Fill, Storage, UNLIMITED, timeless};
 use crate::h5::objects::types::Type;

@@ -2,8 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
@@ -14,20 +13,21 @@ use std::time::{Duration, Instant};
 
 use bstr::ByteSlice;
 
-use super::options::Options;
 use super::pool::{self, Slot};
-use super::protocol::{self, Envelope, Hello, MAX_ELEMENTS, MAX_FRAME, MAX_HEAP, Message, Reply, Request, SHARED};
 use crate::catalogue::Elements;
+use crate::h5::options::Options;
+use crate::h5::protocol::descriptors;
+use crate::h5::protocol::{self, Envelope, Hello, MAX_ELEMENTS, MAX_FRAME, MAX_HEAP, Message, Reply, Request, SHARED};
 
 /// The hidden argument that makes the program a worker.
-pub(super) const ARGUMENT: &str = "hdf5-worker";
+pub(in crate::h5) const ARGUMENT: &str = "hdf5-worker";
 
 /// More than this in the shared memory is given back to the system after it was read.
 const KEEP_SHARED: u64 = 4 << 20;
 
 /// A running worker. Dropping it ends the process and waits for it: no zombie stays.
 #[derive(Debug)]
-pub(super) struct Worker {
+pub(in crate::h5) struct Worker {
     child: Child,
     socket: UnixStream,
     memory: File,
@@ -41,7 +41,7 @@ pub(super) struct Worker {
 
 /// The worker is gone, or talks nonsense and must go.
 #[derive(Debug)]
-pub(super) struct Gone(pub String);
+pub(in crate::h5) struct Gone(pub String);
 
 impl Worker {
     /// Starts a worker for `source` and hands it the descriptor.
@@ -73,8 +73,8 @@ impl Worker {
             command.env("HDF5_EXTFILE_PREFIX", folder);
         }
         #[cfg(debug_assertions)]
-        if let Some(last) = std::env::var_os(super::REHEARSED_DEATH) {
-            command.env(super::REHEARSED_DEATH, last);
+        if let Some(last) = std::env::var_os(crate::h5::REHEARSED_DEATH) {
+            command.env(crate::h5::REHEARSED_DEATH, last);
         }
         // The worker writes nothing there but the message of a panic or of a failed start.
         let stderr = if tracing::enabled!(tracing::Level::DEBUG) { Stdio::inherit() } else { Stdio::null() };
@@ -91,7 +91,7 @@ impl Worker {
             write: journal.is_some(),
         };
         let descriptors = [source.as_raw_fd(), memory.as_raw_fd()].into_iter().chain(journal.map(|j| j.as_raw_fd()));
-        let greeted = send_descriptors(&ours, &descriptors.collect::<Vec<_>>())
+        let greeted = descriptors::send(&ours, &descriptors.collect::<Vec<_>>())
             .and_then(|()| protocol::send(&mut &ours, &hello))
             .and_then(|()| ours.set_nonblocking(true));
         if let Err(error) = greeted {
@@ -266,64 +266,4 @@ fn shared_memory() -> io::Result<File> {
         return Err(io::Error::last_os_error());
     }
     Ok(file)
-}
-
-/// Room for a few descriptors in a control message, aligned as `cmsghdr` wants.
-#[repr(C, align(8))]
-struct Control([u8; 64]);
-
-/// A message of one byte with descriptors beside it; `byte`, `vector` and `control` must outlive the header.
-fn message(vector: &mut libc::iovec, control: &mut Control, length: usize) -> libc::msghdr {
-    // SAFETY: all zeros is a valid header.
-    let mut header: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
-    header.msg_iov = vector;
-    header.msg_iovlen = 1;
-    header.msg_control = control.0.as_mut_ptr().cast();
-    header.msg_controllen = length;
-    header
-}
-
-fn send_descriptors(socket: &UnixStream, descriptors: &[RawFd]) -> io::Result<()> {
-    let mut byte = 0u8;
-    let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
-    let mut control = Control([0; 64]);
-    let payload = size_of_val(descriptors) as u32;
-    // SAFETY: the control buffer is larger than CMSG_SPACE of three descriptors and lives through the call.
-    let sent = unsafe {
-        let header = message(&mut vector, &mut control, libc::CMSG_SPACE(payload) as usize);
-        let first = libc::CMSG_FIRSTHDR(&header);
-        (*first).cmsg_level = libc::SOL_SOCKET;
-        (*first).cmsg_type = libc::SCM_RIGHTS;
-        (*first).cmsg_len = libc::CMSG_LEN(payload) as usize;
-        for (i, descriptor) in descriptors.iter().enumerate() {
-            libc::CMSG_DATA(first).cast::<RawFd>().add(i).write_unaligned(*descriptor);
-        }
-        libc::sendmsg(socket.as_raw_fd(), &header, libc::MSG_NOSIGNAL)
-    };
-    if sent == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// The worker's side: the descriptors of the source, of the shared memory, and of a journal.
-pub(super) fn receive_descriptors(socket: &UnixStream) -> io::Result<Vec<OwnedFd>> {
-    let mut byte = 0u8;
-    let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
-    let mut control = Control([0; 64]);
-    let mut descriptors = Vec::new();
-    // SAFETY: the buffers live through the calls; a message of SCM_RIGHTS holds as many descriptors as its length says,
-    // each of which is ours from here on.
-    unsafe {
-        let mut header = message(&mut vector, &mut control, 64);
-        if libc::recvmsg(socket.as_raw_fd(), &mut header, libc::MSG_CMSG_CLOEXEC) < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let first = libc::CMSG_FIRSTHDR(&header);
-        if !first.is_null() && (*first).cmsg_level == libc::SOL_SOCKET && (*first).cmsg_type == libc::SCM_RIGHTS {
-            let length = (*first).cmsg_len.saturating_sub(libc::CMSG_LEN(0) as usize);
-            let data = libc::CMSG_DATA(first).cast::<RawFd>();
-            for i in 0..length / size_of::<RawFd>() {
-                descriptors.push(OwnedFd::from_raw_fd(data.add(i).read_unaligned()));
-            }
-        }
-    }
-    Ok(descriptors)
 }

@@ -4,18 +4,20 @@
 //! one worker, which alone sees what it writes; others see it from [`Step::Commit`] on. What a worker that failed has
 //! left behind is taken away again.
 
+pub(super) mod journal;
+
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::journal::{self, Found, Unusable};
-use super::options::Options;
-use super::pool::{self, GLANCE};
-use super::process::{Gone, Worker};
-use super::protocol::{Answer, MAX_ELEMENTS, Request};
-use super::steps::{Done, Object, Step};
+use self::journal::{Found, Unusable};
+use crate::h5::client::pool::{self, GLANCE};
+use crate::h5::client::process::{Gone, Worker};
+use crate::h5::options::Options;
+use crate::h5::protocol::{Answer, MAX_ELEMENTS, Request};
+use crate::h5::steps::{Done, Object, Step};
 use crate::source::Interrupt;
 
 /// Bytes of elements that one step may write.
@@ -241,7 +243,7 @@ impl Writing<'_> {
         match reply.map(|reply| reply.map(|reply| reply.answer)) {
             Ok(Some(Ok(Answer::Written(done)))) => Ok(done),
             Ok(Some(Err(refusal))) => {
-                let reason = super::Error::from(refusal).to_string();
+                let reason = crate::h5::Error::from(refusal).to_string();
                 Err(WriteError::Refused { path: self.exclusive.path.clone(), what, reason })
             }
             Ok(None) => Err(WriteError::Interrupted),
@@ -270,7 +272,7 @@ impl Writing<'_> {
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
         #[cfg(debug_assertions)]
-        if std::env::var_os(super::REHEARSED_DEATH).is_some() {
+        if std::env::var_os(crate::h5::REHEARSED_DEATH).is_some() {
             return;
         }
         if let Err(error) = self.clean_up() {

@@ -1,14 +1,16 @@
 //! What goes over the socket between the client and its worker: a length of four bytes (little-endian), then a
 //! postcard-encoded message.
 
+pub(super) mod descriptors;
+
 use std::io::{self, Read, Write};
 
 use bstr::BString;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::steps::{Done, Step};
 use crate::catalogue::{Attribute, Chunk, FileInfo, MappedSource, Mapping, Object, ObjectId};
+use crate::h5::steps::{Done, Step};
 
 /// Longest answer that the daemon accepts; a longer one ends the worker.
 pub(super) const MAX_FRAME: usize = 16 << 20;

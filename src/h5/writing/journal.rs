@@ -21,7 +21,7 @@ const LONGEST: u64 = 1 << 30;
 
 /// What a write changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Change {
+pub(in crate::h5) struct Change {
     /// First byte in the file.
     pub at: u64,
     /// What is there.
@@ -51,14 +51,14 @@ impl Change {
 }
 
 /// Path of the journal of a file.
-pub(super) fn path_of(file: &Path) -> PathBuf {
+pub(in crate::h5) fn path_of(file: &Path) -> PathBuf {
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(".hepfs-journal");
     file.with_file_name(name)
 }
 
 /// A journal of these changes, in the order in which they will be made.
-pub(super) fn encode(changes: &[Change]) -> Vec<u8> {
+pub(in crate::h5) fn encode(changes: &[Change]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend((changes.len() as u64).to_le_bytes());
     for change in changes {
@@ -97,7 +97,7 @@ fn decode(bytes: &[u8]) -> Option<Vec<Change>> {
 
 /// What was found beside a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(in crate::h5) enum Found {
     /// No journal, or an empty one.
     Nothing,
     /// The commit had not begun, or the file was as before already.
@@ -108,7 +108,7 @@ pub(super) enum Found {
 
 /// Why a journal was not used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unusable {
+pub(in crate::h5) enum Unusable {
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("the file was changed by another program since at byte {0}")]
@@ -116,7 +116,7 @@ pub(super) enum Unusable {
 }
 
 /// Puts a file back to what it was before a commit that did not end. The file must be locked, and open for writing.
-pub(super) fn recover(file: &File, journal: &Path) -> Result<Found, Unusable> {
+pub(in crate::h5) fn recover(file: &File, journal: &Path) -> Result<Found, Unusable> {
     let found = match OpenOptions::new().read(true).custom_flags_nofollow().open(journal) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
@@ -176,6 +176,6 @@ impl NoFollow for OpenOptions {
 }
 
 /// Creates an empty journal.
-pub(super) fn create(journal: &Path) -> io::Result<File> {
+pub(in crate::h5) fn create(journal: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).custom_flags_nofollow().open(journal)
 }

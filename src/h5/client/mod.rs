@@ -1,5 +1,8 @@
 //! What the rest of the program may ask of libhdf5.
 
+pub(super) mod pool;
+pub(super) mod process;
+
 use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -9,21 +12,21 @@ use std::time::{Duration, Instant, SystemTime};
 use hdf5_metno_sys::HDF5_VERSION;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::error::Error;
-use super::options::{Options, Region};
-use super::pool::{self, GLANCE};
-use super::process::{Gone, Worker};
-use super::protocol::{Answer, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, Reply, Request};
+use self::pool::GLANCE;
+use self::process::{Gone, Worker};
 use crate::catalogue::{
     ChunkMap, ChunkMapBuilder, Elements, FileInfo, Group, Link, MappedSource, Mapping, Mappings, Object, ObjectId,
 };
+use crate::h5::error::Error;
+use crate::h5::options::{Options, Region};
+use crate::h5::protocol::{Answer, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, Reply, Request};
 use crate::source::{Interrupt, Source};
 
 /// Deaths and hangs after which a request is refused for good.
 const STRIKES: u32 = 2;
 
 /// Links that a group may have: as many as the worker lists, and the one that stands for the rest.
-const MAX_LINKS: usize = super::protocol::MAX_LINKS + 1;
+const MAX_LINKS: usize = crate::h5::protocol::MAX_LINKS + 1;
 
 /// Addresses in one request for paths.
 const MAX_ADDRESSES: usize = 16_384;
@@ -45,7 +48,7 @@ pub struct Client {
 
 /// The part of a client that the pool watches.
 #[derive(Debug)]
-pub(super) struct Inner {
+struct Inner {
     source: Arc<Source>,
     /// Path of the source, absolute.
     path: PathBuf,
@@ -247,7 +250,7 @@ impl Client {
     ///
     /// # Errors
     /// See [`Error`]; [`Error::TooLarge`] where the answer would pass the bound of a request:
-    /// [`READ_LIMIT`](super::READ_LIMIT) for the elements, three times that for what variable-length elements lead to.
+    /// [`READ_LIMIT`](crate::h5::READ_LIMIT) for the elements, three times that for what variable-length elements lead to.
     pub fn read(&self, id: ObjectId, region: &Region, interrupt: &Interrupt) -> Result<Elements, Error> {
         let request = Request::Read { id, start: region.start.clone(), count: region.count.clone() };
         self.inner.call(request, interrupt)?.1.ok_or_else(nonsense)

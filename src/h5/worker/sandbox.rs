@@ -20,7 +20,7 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-use super::protocol::{Hello, Sandbox};
+use crate::h5::protocol::{Hello, Sandbox};
 
 /// Where the libraries lie that a plugin may itself need.
 const LIBRARY_FOLDERS: [&str; 6] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache"];

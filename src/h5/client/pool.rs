@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded, unbounded};
 use parking_lot::Mutex;
 
-use super::error::Error;
+use crate::h5::error::Error;
 use crate::source::Interrupt;
 
 /// How often idle and abandoned workers are looked at.
 const TICK: Duration = Duration::from_millis(200);
 
 /// How often a waiting thread looks whether it is still wanted.
-pub(super) const GLANCE: Duration = Duration::from_millis(20);
+pub(in crate::h5) const GLANCE: Duration = Duration::from_millis(20);
 
 static ALIVE: Mutex<usize> = Mutex::new(0);
 static CLIENTS: Mutex<Vec<Weak<dyn Client>>> = Mutex::new(Vec::new());
@@ -32,7 +32,7 @@ struct Job {
 }
 
 /// What may have a worker.
-pub(super) trait Client: Send + Sync {
+pub(in crate::h5) trait Client: Send + Sync {
     /// Since when its worker has had nothing to do; `None` where there is none or it is busy.
     fn idle_since(&self) -> Option<Instant>;
 
@@ -45,7 +45,7 @@ pub(super) trait Client: Send + Sync {
 
 /// The right to have one worker; dropped with it.
 #[derive(Debug)]
-pub(super) struct Slot(());
+pub(in crate::h5) struct Slot(());
 
 impl Drop for Slot {
     fn drop(&mut self) {
@@ -54,7 +54,7 @@ impl Drop for Slot {
 }
 
 /// Makes a client known, so that its idle worker can be ended.
-pub(super) fn register(client: &Arc<impl Client + 'static>) {
+pub(in crate::h5) fn register(client: &Arc<impl Client + 'static>) {
     let mut clients = CLIENTS.lock();
     clients.retain(|client| client.strong_count() > 0);
     let client: Arc<dyn Client> = client.clone();
@@ -66,7 +66,7 @@ fn clients() -> Vec<Arc<dyn Client>> {
 }
 
 /// Waits until fewer than `limit` workers are alive, ending the one that was idle longest if need be.
-pub(super) fn acquire(limit: usize, interrupt: &Interrupt) -> Result<Slot, Error> {
+pub(in crate::h5) fn acquire(limit: usize, interrupt: &Interrupt) -> Result<Slot, Error> {
     loop {
         {
             let mut alive = ALIVE.lock();
@@ -88,7 +88,7 @@ pub(super) fn acquire(limit: usize, interrupt: &Interrupt) -> Result<Slot, Error
 }
 
 /// Starts a process from the thread that never ends.
-pub(super) fn spawn(command: Command) -> io::Result<Child> {
+pub(in crate::h5) fn spawn(command: Command) -> io::Result<Child> {
     let (answer, child) = bounded(1);
     starter()?.send(Job { command, answer }).map_err(io::Error::other)?;
     child.recv().map_err(io::Error::other)?

@@ -1,5 +1,6 @@
 //! libhdf5's error stack as text, and errors of the worker's own.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_uint, c_void};
 use std::fmt::Display;
 
@@ -8,6 +9,16 @@ use crate::h5::protocol::{Refusal, printable};
 
 /// Most entries of a stack that are looked at.
 const MAX_ENTRIES: usize = 64;
+
+thread_local! {
+    /// What the system said about the last failed open, read or write; the worker has one thread.
+    static FAILURE: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// Keeps the system's reason for the error that libhdf5 is about to report.
+pub(in crate::h5) fn note_failure(reason: String) {
+    FAILURE.set(Some(reason));
+}
 
 /// Why something could not be done, in libhdf5's words or ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +37,7 @@ impl Reason {
             ffi::H5Ewalk2(ffi::DEFAULT, 0, collect, (&raw mut messages).cast());
             ffi::H5Eclear2(ffi::DEFAULT);
         }
-        let io = super::driver::take_failure();
+        let io = FAILURE.take();
         let mut text = match (messages.first(), messages.last()) {
             (Some(inner), Some(outer)) if inner != outer => format!("{inner} ({outer})"),
             (Some(inner), _) => inner.clone(),

@@ -11,7 +11,7 @@ use hdf5_metno_sys::{h5d, h5p, h5s};
 
 use self::storage::{Fill, Storage};
 use self::types::{Type, of_charset};
-use super::worker::error::{Id, Reason, check};
+use super::library::{Id, Reason, check};
 use crate::catalogue::Charset;
 
 /// `H5P_DEFAULT`.

@@ -6,8 +6,6 @@ mod dataset;
 mod datatype;
 mod disk;
 mod driver;
-pub(super) mod error;
-mod ffi;
 mod grid;
 mod link;
 mod mapping;
@@ -15,6 +13,7 @@ mod object;
 mod overlay;
 mod read;
 mod reference;
+mod sandbox;
 mod session;
 mod writer;
 
@@ -27,9 +26,8 @@ use std::process::ExitCode;
 
 use self::session::Session;
 use self::writer::Writer;
-use super::process::receive_descriptors;
 use super::protocol::{self, Answer, Envelope, Fault, Hello, MAX_FRAME, Message, Refusal, Reply, Request};
-use super::sandbox;
+use crate::h5::protocol::descriptors;
 
 /// Runs the worker; what `hepfs hdf5-worker` does. The socket is standard input.
 pub fn worker_main() -> ExitCode {
@@ -49,7 +47,7 @@ fn run() -> io::Result<()> {
     // Nothing but input, output and error is ours.
     // SAFETY: no descriptor above 2 is in use yet.
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
-    let descriptors = receive_descriptors(&socket)?;
+    let descriptors = descriptors::receive(&socket)?;
     let Some(hello) = protocol::receive::<Hello>(&mut socket)? else { return Ok(()) };
     sandbox::die_with(hello.parent)?;
     let mut descriptors = descriptors.into_iter();
