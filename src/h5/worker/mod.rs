@@ -1,20 +1,29 @@
 //! The worker: one thread, one source, one request at a time, until the socket closes.
+//!
+//! Each room imports from those above it in this list:
+//!
+//! | room | what it does |
+//! | --- | --- |
+//! | `sandbox` | gives up everything that the worker does not need |
+//! | `shared` | maps the memory shared with the daemon |
+//! | `driver` | reads and writes files for libhdf5; holds back what a writer changes |
+//! | `start` | starts libhdf5 |
+//! | `address` | turns tokens into addresses and back |
+//! | `values` | turns elements in memory into their form in the file |
+//! | `kept` | holds what requests keep for those after them |
+//! | `session` | opens files and objects |
+//! | `answers` | answers requests that only read |
+//! | `writer` | does the steps of a writer, and commits them |
 
-mod attribute;
-mod commit;
-mod dataset;
-mod datatype;
-mod disk;
+mod address;
+mod answers;
 mod driver;
-mod grid;
-mod link;
-mod mapping;
-mod object;
-mod overlay;
-mod read;
-mod reference;
+mod kept;
 mod sandbox;
 mod session;
+mod shared;
+mod start;
+mod values;
 mod writer;
 
 use std::fs::File;
@@ -25,8 +34,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use self::session::Session;
+use self::shared::SharedMemory;
 use self::writer::Writer;
-use super::protocol::{self, Answer, Envelope, Fault, Hello, MAX_FRAME, Message, Refusal, Reply, Request};
+use super::protocol::{self, Answer, Envelope, Hello, MAX_FRAME, Message, Refusal, Reply, Request};
 use crate::h5::protocol::descriptors;
 
 /// Runs the worker; what `hepfs hdf5-worker` does. The socket is standard input.
@@ -52,7 +62,7 @@ fn run() -> io::Result<()> {
     sandbox::die_with(hello.parent)?;
     let mut descriptors = descriptors.into_iter();
     let mut next = || descriptors.next().ok_or_else(|| io::Error::other("no descriptors"));
-    let (source, shared) = (driver::Source::of(next()?)?, read::SharedMemory::map(next()?)?);
+    let (source, shared) = (driver::Source::of(next()?)?, SharedMemory::map(next()?)?);
     let journal = if hello.write { Some(File::from(next()?)) } else { None };
     sandbox::limit(&hello)?;
     // From here on nothing may be opened that `hello` does not allow; libhdf5 has not seen a byte of the source yet.
@@ -65,7 +75,7 @@ fn run() -> io::Result<()> {
         protocol::send(&mut socket, &Message::Begun(serial))?;
         let answer = catch_unwind(AssertUnwindSafe(|| match (&request, &mut writer) {
             (Request::Write(step), Some(writer)) => writer.step(step, &mut session.shared).map(Answer::Written),
-            _ => answer(&mut session, &request),
+            _ => answers::answer(&mut session, &request),
         }))
         .unwrap_or_else(|_| Err(Refusal::Hdf5(format!("a defect in the worker while {}", request.what()))));
         let files = session.take_new_files();
@@ -76,24 +86,5 @@ fn run() -> io::Result<()> {
             frame = protocol::frame(&Message::Reply(Reply { serial, files, answer }));
         }
         io::Write::write_all(&mut socket, &frame.map_err(io::Error::other)?)?;
-    }
-}
-
-fn answer(session: &mut Session, request: &Request) -> Result<Answer, Refusal> {
-    match request {
-        Request::Open => session.open(),
-        Request::Group { id, start } => session.group(*id, *start),
-        Request::Object { id } => Ok(Answer::Object(session.object(*id))),
-        Request::Chunks { id, limit, start } => session.chunks(*id, *limit, *start),
-        Request::Mappings { id, start } => session.mappings(*id, *start),
-        Request::Read { id, start, count } => session.read(*id, start, count),
-        Request::Paths { file, addresses } => session.paths(*file, addresses),
-        Request::Write(_) => Err(Refusal::Hdf5("this worker only reads".into())),
-        Request::Probe => Ok(Answer::Probe(sandbox::probe())),
-        Request::Fault(Fault::Crash) => std::process::abort(),
-        Request::Fault(Fault::Hang) => loop {
-            std::thread::sleep(std::time::Duration::from_secs(1));
-        },
-        Request::Fault(Fault::Panic) => panic!("as asked"),
     }
 }

@@ -23,7 +23,7 @@ const MAX_PARTS: usize = 100_000;
 
 /// How an element in memory becomes an element on disk.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(in crate::h5::worker) struct Plan {
     /// Bytes in memory.
     pub memory: usize,
     /// Bytes on disk.
@@ -49,7 +49,7 @@ enum PlanKind {
 
 /// Where the variable-length parts go, with the most bytes they may take.
 #[derive(Debug)]
-pub(super) struct Heap {
+pub(in crate::h5::worker) struct Heap {
     pub bytes: Vec<u8>,
     pub limit: usize,
     pub address_size: u8,
@@ -59,7 +59,7 @@ pub(super) struct Heap {
 
 /// The heap would pass its limit of this many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Overflow(pub usize);
+pub(in crate::h5::worker) struct Overflow(pub usize);
 
 impl Heap {
     pub fn new(limit: usize, address_size: u8, file_number: c_ulong) -> Self {
@@ -214,7 +214,7 @@ fn pointer(memory: &[u8], at: usize) -> *const u8 {
 }
 
 /// Describes a type that libhdf5 gave in its form in memory.
-pub(super) fn describe(datatype: &Id, address_size: u8) -> Result<(Datatype, Plan), Reason> {
+pub(in crate::h5::worker) fn describe(datatype: &Id, address_size: u8) -> Result<(Datatype, Plan), Reason> {
     Walk { address_size, parts: 0 }.datatype(datatype.raw(), 0)
 }
 

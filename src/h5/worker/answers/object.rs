@@ -1,10 +1,11 @@
 //! Objects: what a group, dataset or committed datatype is.
 
-use super::datatype::describe;
-use super::session::{Session, info_of};
 use crate::catalogue::{Object, ObjectId};
+use crate::h5::library::Reason;
 use crate::h5::library::ffi;
-use crate::h5::library::{Id, Reason};
+use crate::h5::worker::address::info_of;
+use crate::h5::worker::session::Session;
+use crate::h5::worker::values::describe;
 
 impl Session {
     /// Describes an object; one that cannot be read is described as that.
@@ -27,16 +28,6 @@ impl Session {
                 Ok(Object::Datatype { id, datatype, attributes: self.attributes(&object, id.file)?.into() })
             }
             other => Err(Reason::new(format!("an object of the unknown kind {other}"))),
-        }
-    }
-
-    /// Opens a dataset.
-    pub fn open_dataset(&mut self, id: ObjectId) -> Result<Id, Reason> {
-        let object = self.open_object(id)?;
-        // SAFETY: an open object.
-        match unsafe { ffi::H5Iget_type(object.raw()) } {
-            ffi::I_DATASET => Ok(object),
-            _ => Err(Reason::new(format!("the object at address {} is no dataset", id.address))),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Where in the grid of a dataset a chunk lies that libhdf5 lists.
 
-use crate::h5::library::ffi;
-use crate::h5::library::{Id, Reason, check};
+use crate::h5::library::{Id, Reason, check, ffi};
 
 /// The grid of chunks of a dataset.
 #[derive(Debug)]

@@ -4,14 +4,12 @@ use std::ffi::{CStr, c_char, c_void};
 
 use bstr::BString;
 
-use super::dataset::Extent;
-use super::datatype::{Heap, Plan, describe};
-use super::read::reclaim;
-use super::session::Session;
 use crate::catalogue::{Attribute, Class, Datatype, Elements, ObjectId, ReferenceKind, product};
-use crate::h5::library::c_string;
 use crate::h5::library::ffi::{self, Herr, Hid};
-use crate::h5::library::{Id, Reason, check};
+use crate::h5::library::{Id, Reason, c_string, check};
+use crate::h5::worker::address::{address_in, info_of};
+use crate::h5::worker::session::Session;
+use crate::h5::worker::values::{Aligned, Extent, Heap, Plan, dereference, describe, reclaim};
 
 /// A value longer than this is not read.
 const MAX_VALUE: usize = 1 << 20;
@@ -130,6 +128,20 @@ impl Session {
         let elements = buffer.bytes().chunks_exact(plan.memory.max(1));
         elements.map(|element| self.target_of(location, kind, element, file)).collect()
     }
+
+    /// The object a reference in its form in memory points to; `None` for a null or dangling one.
+    pub fn target_of(&mut self, location: Hid, kind: ReferenceKind, element: &[u8], file: u32) -> Option<ObjectId> {
+        let object = dereference(location, kind, element)?;
+        self.identify(&object, file)
+    }
+
+    fn identify(&mut self, object: &Id, file: u32) -> Option<ObjectId> {
+        let own = self.file(file).ok()?;
+        let there = info_of(object.raw()).ok()?;
+        // A standard reference may lead to another file; that has no address here.
+        (own.file_number == there.file_number)
+            .then(|| ObjectId { file, address: address_in(there.token, own.address_size) })
+    }
 }
 
 fn unreadable(name: BString, Reason(text): Reason) -> Attribute {
@@ -176,38 +188,4 @@ unsafe extern "C" fn collect(_: Hid, name: *const c_char, _: *const c_void, data
     }
     names.push(name.into());
     0
-}
-
-/// Zeroed memory aligned for pointers and references.
-#[derive(Debug)]
-pub(super) struct Aligned {
-    words: Vec<u64>,
-    length: usize,
-}
-
-impl Aligned {
-    pub fn zeroed(length: usize) -> Self {
-        Self { words: vec![0; length.div_ceil(8).max(1)], length }
-    }
-
-    /// A copy of bytes.
-    pub fn of(bytes: &[u8]) -> Self {
-        let mut aligned = Self::zeroed(bytes.len());
-        aligned.bytes_mut().copy_from_slice(bytes);
-        aligned
-    }
-
-    pub fn pointer(&mut self) -> *mut c_void {
-        self.words.as_mut_ptr().cast()
-    }
-
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the words hold at least `length` initialised bytes.
-        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.length) }
-    }
-
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above.
-        unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.length) }
-    }
 }

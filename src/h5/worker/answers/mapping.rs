@@ -3,18 +3,17 @@
 //! All other kinds (strides, points, selections without limit, numbered names, other files) are refused here: the
 //! daemon then has libhdf5 read the elements.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use bstr::BString;
 
-use super::dataset::Extent;
-use super::session::{Session, address_of};
 use crate::catalogue::{MappedSource, Mapping, ObjectId, product};
-use crate::h5::library::ffi;
-use crate::h5::library::text;
-use crate::h5::library::{Id, Reason, check};
+use crate::h5::library::{Id, Reason, check, ffi, text};
 use crate::h5::protocol::{Answer, MAX_SOURCE_PATHS, MAX_SOURCES, PAGE, Refusal};
+use crate::h5::worker::address::address_of;
+use crate::h5::worker::kept::{MappingWalk, Sources};
+use crate::h5::worker::session::Session;
+use crate::h5::worker::values::Extent;
 
 /// Mappings that are looked at: each takes ten microseconds. (And libhdf5 some 10 KiB of memory: what a worker may have
 /// bounds them earlier.)
@@ -25,26 +24,6 @@ const MAX_MAPPING: usize = 35;
 
 /// A page takes no longer, so that the deadline is for what hangs and not for what is large.
 const PAGE_TIME: Duration = Duration::from_secs(2);
-
-/// A virtual dataset on the way through its mappings.
-#[derive(Debug)]
-pub(super) struct Walk {
-    id: ObjectId,
-    /// Its creation list, a copy that holds all mappings.
-    dcpl: Id,
-    shape: Vec<u64>,
-    count: usize,
-    next: usize,
-    sources: Sources,
-}
-
-#[derive(Debug, Default)]
-struct Sources {
-    /// With their extents.
-    met: Vec<(MappedSource, Vec<u64>)>,
-    by_path: HashMap<BString, u32>,
-    path_bytes: usize,
-}
 
 impl Session {
     /// A page of the mappings of a virtual dataset.
@@ -75,7 +54,7 @@ impl Session {
         Ok(Answer::Mappings { sources, runs, next })
     }
 
-    fn begin_walk(&mut self, id: ObjectId) -> Result<Walk, Reason> {
+    fn begin_walk(&mut self, id: ObjectId) -> Result<MappingWalk, Reason> {
         let dataset = self.open_dataset(id)?;
         // SAFETY: an open dataset.
         let (space, dcpl) =
@@ -87,10 +66,10 @@ impl Session {
             return Err(Reason::new(format!("{count} mappings, more than {MAX_MAPPINGS}")));
         }
         let shape = Extent::of(&space)?.shape;
-        Ok(Walk { id, dcpl, shape, count, next: 0, sources: Sources::default() })
+        Ok(MappingWalk { id, dcpl, shape, count, next: 0, sources: Sources::default() })
     }
 
-    fn next_mapping(&mut self, walk: &mut Walk) -> Result<Mapping, Reason> {
+    fn next_mapping(&mut self, walk: &mut MappingWalk) -> Result<Mapping, Reason> {
         let (index, dcpl) = (walk.next, walk.dcpl.raw());
         walk.next += 1;
         // SAFETY: an open property list (so below); `text` gives a buffer with its size.
@@ -113,7 +92,7 @@ impl Session {
     }
 
     /// The number of the source at `path`.
-    fn mapped_source(&mut self, walk: &mut Walk, path: BString) -> Result<u32, Reason> {
+    fn mapped_source(&mut self, walk: &mut MappingWalk, path: BString) -> Result<u32, Reason> {
         if let Some(known) = walk.sources.by_path.get(&path) {
             return Ok(*known);
         }

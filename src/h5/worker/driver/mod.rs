@@ -6,6 +6,9 @@
 //! so both read the same inode however often the name is given to another file. Any other path is refused, or, where
 //! following is allowed, must lead below the source's folder.
 
+pub(super) mod disk;
+pub(super) mod overlay;
+
 use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::fs::File;
@@ -16,8 +19,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::disk;
-use super::overlay::Overlay;
+use self::overlay::Overlay;
 use crate::h5::library::ffi::{self, DriverClass, DriverFile, Herr, Hid};
 use crate::h5::library::{Id, Reason, note_failure};
 

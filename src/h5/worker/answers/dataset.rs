@@ -4,18 +4,14 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use bstr::BString;
 
-use super::attribute::Aligned;
-use super::datatype::{Heap, Plan, describe};
 use super::grid::Grid;
-use super::read::reclaim;
-use super::session::Session;
 use crate::catalogue::{
     Attribute, Chunk, Dataset, Elements, Fill, Filter, Layout, ObjectId, PACKED_CHUNK, VirtualSource,
 };
-use crate::h5::library::ffi;
-use crate::h5::library::text;
-use crate::h5::library::{Id, Reason, check};
+use crate::h5::library::{Id, Reason, check, ffi, text};
 use crate::h5::protocol::{Answer, PAGE, Refusal, printable};
+use crate::h5::worker::session::Session;
+use crate::h5::worker::values::{Aligned, Extent, Heap, Plan, describe, reclaim};
 
 /// A fill value longer than this is not shown.
 const MAX_FILL: usize = 1 << 20;
@@ -28,33 +24,6 @@ const MAX_PARAMETERS: usize = 256;
 
 /// A chunk's encoding is at most this long: three numbers of 10 bytes and one of 5.
 const MAX_CHUNK: usize = 35;
-
-/// A dataspace.
-#[derive(Debug)]
-pub(super) struct Extent {
-    pub shape: Vec<u64>,
-    pub max_shape: Vec<Option<u64>>,
-    pub null: bool,
-}
-
-impl Extent {
-    pub fn of(space: &Id) -> Result<Self, Reason> {
-        // SAFETY: an open dataspace (so in all calls here).
-        let (class, rank) = unsafe {
-            (ffi::H5Sget_simple_extent_type(space.raw()), check(ffi::H5Sget_simple_extent_ndims(space.raw()))? as usize)
-        };
-        if class < 0 || rank > ffi::MAX_RANK {
-            return Err(Reason::new(format!("a dataspace of class {class} and rank {rank}")));
-        }
-        let (mut shape, mut max) = (vec![0; rank], vec![0; rank]);
-        if rank > 0 {
-            // SAFETY: as above; both have room for each dimension.
-            check(unsafe { ffi::H5Sget_simple_extent_dims(space.raw(), shape.as_mut_ptr(), max.as_mut_ptr()) })?;
-        }
-        let max_shape = max.into_iter().map(|max| (max != ffi::UNLIMITED).then_some(max)).collect();
-        Ok(Self { shape, max_shape, null: class == ffi::S_NULL })
-    }
-}
 
 impl Session {
     /// Describes an open dataset.

@@ -1,71 +1,23 @@
 //! Elements, read by libhdf5 into the memory shared with the daemon.
 
 use std::ffi::{OsStr, c_void};
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::ptr::NonNull;
 
-use super::attribute::Aligned;
-use super::dataset::{Extent, layout};
-use super::datatype::{Heap, Plan, describe};
-use super::driver;
-use super::session::Session;
+use super::dataset::layout;
 use crate::catalogue::{Layout, ObjectId, product};
-use crate::h5::library::ffi;
-use crate::h5::library::{Id, Reason, check};
+use crate::h5::library::{Id, check, ffi};
 use crate::h5::protocol::{Answer, MAX_ELEMENTS, MAX_HEAP, Refusal, SHARED};
+use crate::h5::worker::driver;
+use crate::h5::worker::kept::Opened;
+use crate::h5::worker::session::Session;
+use crate::h5::worker::values::{Aligned, Extent, Heap, describe, reclaim};
 
 /// Bytes that elements may take in memory: a reference takes 64 there and 18 on disk.
 const MAX_MEMORY: u64 = 4 * MAX_ELEMENTS;
 
 /// Chunks that libhdf5 is asked for at once.
 const MAX_CHUNKS: u64 = 16_384;
-
-/// The memory shared with the daemon: elements, then heap.
-#[derive(Debug)]
-pub(super) struct SharedMemory {
-    start: NonNull<u8>,
-}
-
-impl SharedMemory {
-    pub fn map(memory: OwnedFd) -> io::Result<Self> {
-        // SAFETY: a new mapping of a descriptor of at least SHARED bytes whose size is sealed.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                SHARED as usize,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                memory.as_raw_fd(),
-                0,
-            )
-        };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        NonNull::new(start.cast()).map(|start| Self { start }).ok_or_else(|| io::Error::other("mapped at zero"))
-    }
-
-    pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping has SHARED bytes and lives as long as the process; the daemon reads or writes it only
-        // between requests.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), SHARED as usize) }
-    }
-}
-
-/// A dataset that stays open between reads, so that libhdf5's chunk cache does.
-#[derive(Debug)]
-pub(super) struct Opened {
-    pub id: ObjectId,
-    pub dataset: Id,
-    pub datatype: Id,
-    pub plan: Plan,
-    pub extent: Extent,
-    /// Extent of a chunk, or empty.
-    pub chunk: Vec<u64>,
-}
 
 impl Session {
     /// Opens a dataset for reading, unless its elements lie where they may not be read from.
@@ -290,17 +242,6 @@ pub(super) fn select(extent: &Extent, start: &[u64], count: &[u64]) -> Result<(u
         let memory = Id::own(ffi::H5Screate_simple(1, &elements, std::ptr::null()))?;
         Ok((elements, Selection::Box { memory, file }))
     }
-}
-
-/// Frees what libhdf5 allocated for elements that it read *successfully*.
-pub(super) fn reclaim(datatype: &Id, count: usize, buffer: &mut Aligned) -> Result<(), Reason> {
-    let count = count as u64;
-    // SAFETY: `buffer` holds `count` elements that libhdf5 wrote.
-    unsafe {
-        let space = Id::own(ffi::H5Screate_simple(1, &count, std::ptr::null()))?;
-        check(ffi::H5Treclaim(datatype.raw(), space.raw(), ffi::DEFAULT, buffer.pointer()))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

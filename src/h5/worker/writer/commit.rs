@@ -12,8 +12,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::disk;
-use super::overlay::Piece;
+use crate::h5::worker::driver::disk;
+use crate::h5::worker::driver::overlay::Piece;
 use crate::h5::writing::journal::{self, Change};
 
 /// A write within one is not torn by a dying process.

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use bstr::BString;
 
-use super::session::{Session, address_in};
 use crate::catalogue::{Link, ObjectId, Target};
-use crate::h5::library::c_string;
 use crate::h5::library::ffi::{self, Herr, Hid, LinkInfo, Token};
-use crate::h5::library::{Id, Reason, check};
+use crate::h5::library::{Id, Reason, c_string, check};
 use crate::h5::protocol::{Answer, GroupPage, MAX_ITEM, MAX_LINKS, PAGE, Refusal};
+use crate::h5::worker::address::{address_in, address_of};
+use crate::h5::worker::kept::{Found, Listing};
+use crate::h5::worker::session::Session;
 
 /// Soft and external links that one path may pass.
 const MAX_HOPS: usize = 16;
@@ -22,24 +23,6 @@ const MAX_VALUE: usize = 64 << 10;
 
 /// A page of a listing takes no longer, so that the deadline is for what hangs and not for what is large.
 const PAGE_TIME: Duration = Duration::from_secs(2);
-
-/// The links of a group, by name and class.
-#[derive(Debug)]
-pub(super) struct Listing {
-    id: ObjectId,
-    creation_order: bool,
-    links: Vec<Found>,
-    /// Why the list ends early.
-    failure: Option<Reason>,
-}
-
-/// A link as the library lists it.
-#[derive(Debug)]
-pub(super) struct Found {
-    pub name: BString,
-    pub kind: c_int,
-    pub token: Token,
-}
 
 impl Session {
     /// A page of a group.
@@ -107,7 +90,7 @@ impl Session {
         let mut at = from;
         if path.first() == Some(&b'/') {
             let file = self.file(from.file)?;
-            at.address = super::session::address_of(file.id.raw(), file.address_size)?;
+            at.address = address_of(file.id.raw(), file.address_size)?;
         }
         for name in path.split(|byte| *byte == b'/').filter(|name| !matches!(name, [] | [b'.'])) {
             let group = self.open_object(at)?;
@@ -143,7 +126,7 @@ impl Session {
         let number = self.number_of(&folder.join(name))?;
         let root = {
             let file = self.file(number)?;
-            super::session::address_of(file.id.raw(), file.address_size)?
+            address_of(file.id.raw(), file.address_size)?
         };
         self.resolve(ObjectId { file: number, address: root }, path, hops)
     }
@@ -270,42 +253,4 @@ fn unpack(value: &[u8]) -> Result<(Vec<u8>, Vec<u8>), Reason> {
         }
         Ok((CStr::from_ptr(file).to_bytes().to_vec(), CStr::from_ptr(path).to_bytes().to_vec()))
     }
-}
-
-/// Replaces the library's class of external links by one that is never traversed.
-///
-/// Paths are resolved here, link by link; a path that reaches libhdf5 all the same (the sources of a virtual
-/// dataset) must not pass through an external link unseen.
-pub(super) fn refuse_external_traversal() -> Result<(), Reason> {
-    static CLASS: ffi::LinkClass = ffi::LinkClass {
-        version: 1,
-        kind: ffi::L_EXTERNAL,
-        comment: c"external links, not followed".as_ptr(),
-        create: None,
-        rename: None,
-        copy: None,
-        traverse: Some(refuse),
-        delete: None,
-        query: Some(copy_value),
-    };
-    // SAFETY: a valid constant.
-    check(unsafe { ffi::H5Lregister(&CLASS) }).map(|_| ())
-}
-
-unsafe extern "C" fn refuse(_: *const c_char, _: Hid, _: *const c_void, _: usize, _: Hid, _: Hid) -> Hid {
-    -1
-}
-
-unsafe extern "C" fn copy_value(
-    _: *const c_char,
-    value: *const c_void,
-    size: usize,
-    buffer: *mut c_void,
-    buffer_size: usize,
-) -> isize {
-    if !buffer.is_null() && !value.is_null() {
-        // SAFETY: both are as long as the library says.
-        unsafe { std::ptr::copy_nonoverlapping(value.cast::<u8>(), buffer.cast::<u8>(), size.min(buffer_size)) };
-    }
-    isize::try_from(size).unwrap_or(-1)
 }

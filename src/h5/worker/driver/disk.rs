@@ -5,26 +5,26 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
 /// Writes bytes at a place.
-pub(super) fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+pub(in crate::h5::worker) fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
     file.write_all_at(bytes, at)?;
     rehearsal::step();
     Ok(())
 }
 
 /// Makes the file as long as that.
-pub(super) fn set_len(file: &File, length: u64) -> io::Result<()> {
+pub(in crate::h5::worker) fn set_len(file: &File, length: u64) -> io::Result<()> {
     file.set_len(length)?;
     rehearsal::step();
     Ok(())
 }
 
 /// Length of a file. (`stat` may take a path, which the sandbox forbids.)
-pub(super) fn length(mut file: &File) -> io::Result<u64> {
+pub(in crate::h5::worker) fn length(mut file: &File) -> io::Result<u64> {
     file.seek(SeekFrom::End(0))
 }
 
 /// Waits until what was written is on the disk.
-pub(super) fn sync(file: &File) -> io::Result<()> {
+pub(in crate::h5::worker) fn sync(file: &File) -> io::Result<()> {
     file.sync_data()
 }
 

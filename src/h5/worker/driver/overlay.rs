@@ -2,7 +2,7 @@
 //!
 //! Bytes behind everything that the file's metadata knows go to the file at once: no reader looks there. All else that
 //! libhdf5 writes would change what readers see, in an order that libhdf5 chooses; it is held in memory until the file
-//! is closed, and then [`super::commit`] writes it, in an order in which a file that was written in part can be read.
+//! is closed, and then [`commit`](crate::h5::worker::writer) writes it, in an order in which a file that was written in part can be read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,7 +15,7 @@ const MAX_HELD: u64 = 256 << 20;
 
 /// What was written at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(in crate::h5::worker) struct Piece {
     /// First byte.
     pub at: u64,
     /// The bytes.
@@ -26,7 +26,7 @@ pub(super) struct Piece {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Overlay {
+pub(in crate::h5::worker) struct Overlay {
     /// Bytes from here on go to the file at once.
     boundary: u64,
     /// One past the last address that libhdf5 has given out.

@@ -1,5 +1,7 @@
 //! Steps of writing: libhdf5 makes and changes objects of the source, which sees nothing of it before a commit.
 
+mod commit;
+
 use std::ffi::CString;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -7,15 +9,13 @@ use std::path::PathBuf;
 
 use hdf5_metno_sys::{h5a, h5d, h5f, h5g, h5l, h5o, h5p, h5r, h5t};
 
-use super::attribute::Aligned;
-use super::driver::{self, Access, Source};
-use super::read::SharedMemory;
-use super::session::{address_of, start_library};
-use super::{commit, disk};
+use super::address::address_of;
+use super::driver::{self, Access, Source, disk};
+use super::shared::SharedMemory;
+use super::start::start_library;
+use super::values::{Aligned, Extent};
 use crate::h5::element::Value;
-use crate::h5::library::c_string;
-use crate::h5::library::ffi;
-use crate::h5::library::{Id, Reason, check};
+use crate::h5::library::{Id, Reason, c_string, check, ffi};
 use crate::h5::objects::attributes::{create_references, create_value};
 use crate::h5::objects::storage::{Fill, Storage, UNLIMITED, timeless};
 use crate::h5::objects::types::Type;
@@ -194,7 +194,7 @@ impl Writer {
             place_strings(aligned.bytes_mut(), datatype.size(), heap, strings)?;
         }
         // SAFETY: an open dataset.
-        let extent = super::dataset::Extent::of(&Id::own(unsafe { h5d::H5Dget_space(dataset.raw()) })?)?;
+        let extent = Extent::of(&Id::own(unsafe { h5d::H5Dget_space(dataset.raw()) })?)?;
         let file = hyperslab(&extent.shape, start, count)?;
         let memory = space(count, None)?;
         // SAFETY: the memory space has as many elements as there are bytes for, checked above; pointers lead to strings
@@ -341,7 +341,7 @@ fn list_of(object: &Id, name: &CString) -> Result<Option<(References, Vec<Id>)>,
         let attribute = Id::own(h5a::H5Aopen(object.raw(), name.as_ptr(), DEFAULT))?;
         let datatype = Id::own(h5a::H5Aget_type(attribute.raw()))?;
         let space = Id::own(h5a::H5Aget_space(attribute.raw()))?;
-        (attribute, datatype, super::dataset::Extent::of(&space)?)
+        (attribute, datatype, Extent::of(&space)?)
     };
     let count = crate::catalogue::product(&extent.shape).filter(|count| *count <= MOST_REFERENCES && !extent.null);
     let count = count.ok_or_else(|| Reason::new(format!("an attribute of {:?} references", extent.shape)))? as usize;
