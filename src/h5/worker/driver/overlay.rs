@@ -2,7 +2,8 @@
 //!
 //! Bytes behind everything that the file's metadata knows go to the file at once: no reader looks there. All else that
 //! libhdf5 writes would change what readers see, in an order that libhdf5 chooses; it is held in memory until the file
-//! is closed, and then [`commit`](crate::h5::worker::writer) writes it, in an order in which a file that was written in part can be read.
+//! is closed. Then the [writer](crate::h5::worker::writer) commits it, in an order in which a file that was written in
+//! part can be read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
