@@ -10,10 +10,10 @@ use clap::Args;
 use indicatif::HumanBytes;
 use parking_lot::Mutex;
 
-use super::Error;
-use super::place::{Named, Place};
-use super::progress::Watched;
-use super::signals::INTERRUPTED;
+use crate::cli::Error;
+use crate::cli::place::{Named, Place};
+use crate::cli::progress::Watched;
+use crate::cli::signals::INTERRUPTED;
 use crate::fs::tree::printable;
 use crate::fs::{Kind, NodeRef};
 use crate::source::Interrupt;
@@ -46,7 +46,7 @@ const DEEPEST: usize = 64;
 #[command(after_help = "Examples:\n  hepfs prepare run.h5                   everything in it\n  \
     hepfs prepare --csv run.h5:run_042     table.csv and columns/*.csv of one table\n  \
     hepfs prepare --stats run.h5           statistics, so that queries skip what they can")]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     /// Only CSV: table.csv, head.csv and columns/*.csv, written as --csv-null and --csv-separator say
     #[arg(long)]
     csv: bool,
@@ -83,7 +83,7 @@ enum Outcome {
     Failed(String),
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if arguments.named.reading.keeps_nothing() {
         return Err(Error::Usage("there is no cache folder to keep anything in: name one with --cache-folder".into()));
     }

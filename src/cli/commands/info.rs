@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::Error;
-use super::place::Named;
+use crate::cli::Error;
+use crate::cli::place::Named;
 use crate::fs::tree::printable;
 use crate::fs::{Kind, NodeRef};
 use crate::source::Interrupt;
@@ -17,7 +17,7 @@ const DEEPEST: usize = 32;
 
 /// Say which tables and arrays a file holds, and which rules it breaks
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     /// The metadata.json of that one directory
     #[arg(long)]
     json: bool,
@@ -26,7 +26,7 @@ pub(super) struct Arguments {
     named: Named,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let place = arguments.named.find()?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     if arguments.json {

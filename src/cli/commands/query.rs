@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use super::Error;
-use super::options::Reading;
-use super::place::Place;
-use super::progress::Watched;
-use super::signals::INTERRUPTED;
+use crate::cli::Error;
+use crate::cli::options::Reading;
+use crate::cli::place::Place;
+use crate::cli::progress::Watched;
+use crate::cli::signals::INTERRUPTED;
 use crate::fs::tree::printable;
 use crate::query::{self, Bound, Explained, Selection, expression};
 use crate::source::Interrupt;
@@ -36,7 +36,7 @@ const PIECE: usize = 1 << 20;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs query run.h5:run_042 'energy > 5 and label = \"electron\"'\n  \
     hepfs query run.h5:run_042 'ts between 100 and 200' --columns ts,energy --format parquet > part.parquet")]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     /// An HDF5 file or a folder, and the path of a table in it as a mount would show it
     #[arg(value_name = "SOURCE[:PATH]")]
     place: String,
@@ -69,7 +69,7 @@ enum Format {
     Arrow,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let is_binary = matches!(arguments.format, Format::Parquet | Format::Arrow);
     if is_binary && std::io::stdout().is_terminal() {
         return Err(Error::Usage("this format is none for a terminal: send it to a file with `>`".into()));

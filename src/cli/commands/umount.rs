@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::Error;
+use crate::cli::Error;
 use crate::fs::mount::unmount;
 
 /// End a mount
 ///
 /// Also clears what a hepfs that was killed left behind ("Transport endpoint is not connected").
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     /// Where it is mounted
     #[arg(required = true, value_name = "MOUNTPOINT")]
     mountpoints: Vec<PathBuf>,
@@ -22,7 +22,7 @@ pub(super) struct Arguments {
     lazy: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     for mountpoint in &arguments.mountpoints {
         unmount(mountpoint, arguments.lazy)?;
     }

@@ -7,9 +7,9 @@ use clap::Args;
 use serde_json::json;
 
 use super::index::{report, verify};
-use super::place::Named;
-use super::signals::INTERRUPTED;
-use super::{Error, tables};
+use crate::cli::place::Named;
+use crate::cli::signals::INTERRUPTED;
+use crate::cli::{Error, tables};
 use crate::fs::tree::printable;
 use crate::source::Interrupt;
 
@@ -18,7 +18,7 @@ use crate::source::Interrupt;
 /// Looks at every table, and holds every search index against its column in full. Exit code: 0 where nothing is wrong,
 /// 1 where a rule is broken, 2 where something could not be looked at.
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     /// One JSON object: tables, findings, search_indexes, failures
     #[arg(long)]
     json: bool,
@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     named: Named,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
     let place = arguments.named.find_settled(&interrupt)?;
     let found = tables::below(&place, &interrupt)?;

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use bstr::ByteSlice;
 use clap::Args;
 
-use super::Error;
-use super::place::Named;
+use crate::cli::Error;
+use crate::cli::place::Named;
 use crate::fs::tree::printable;
 use crate::fs::{self, Kind, NodeRef};
 use crate::source::Interrupt;
@@ -16,7 +16,7 @@ use crate::views::{Effort, Size};
 /// List what a mount would show, without mounting
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hepfs ls -l run.h5:run_042/columns")]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     /// Sizes as well; `<=` before one that takes a pass over the values to know (`hepfs prepare` does it ahead)
     #[arg(short, long)]
     long: bool,
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
     named: Named,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let place = arguments.named.find()?;
     let interrupt = Interrupt::new();
     let mut out = BufWriter::new(std::io::stdout().lock());

@@ -5,18 +5,18 @@ mod found;
 mod list;
 mod opened;
 mod remove;
-pub(super) mod report;
-pub(super) mod verify;
+pub(in crate::cli) mod report;
+pub(in crate::cli) mod verify;
 
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::Error;
+use crate::cli::Error;
 
 /// List, verify, build and drop the search indexes of tables
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
@@ -29,7 +29,7 @@ enum Command {
     Drop(remove::Arguments),
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     match &arguments.command {
         Command::List(arguments) => list::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),

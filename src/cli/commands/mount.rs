@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::options::Reading;
-use super::{Error, logging};
+use crate::cli::options::Reading;
+use crate::cli::{Error, logging};
 use crate::fs::mount::{Mount, MountOptions, StopSignals};
 use crate::fs::tree::{self, Context};
 use crate::fs::watch::Watch;
@@ -28,7 +28,7 @@ const READY: &str = "ready";
 /// converted or copied, and nothing is ever written to the files.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hepfs mount run.h5 mnt && head mnt/*/columns/*.csv; hepfs umount mnt")]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     /// HDF5 files, or folders of them
     #[arg(required = true, value_name = "SOURCE")]
     sources: Vec<PathBuf>,
@@ -62,7 +62,7 @@ pub(super) struct Arguments {
     background: bool,
 }
 
-pub(super) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
+pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
     if arguments.background {
         return run_in_background(arguments, verbose);
     }
@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error>
 }
 
 /// A mount with what belongs to it.
-pub(super) struct Served {
+pub(in crate::cli) struct Served {
     mount: Mount,
     context: Arc<Context>,
     stop: StopSignals,

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
 
-use super::Error;
+use crate::cli::Error;
 use crate::dialects::sample;
 
 /// What the tour shows: why, and the command.
@@ -26,7 +26,7 @@ const TOUR: [(&str, &str); 8] = [
 
 /// Write a sample file, mount it and show what is there
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     /// Where to write sample.h5 and to mount it on mnt; it must not exist [default: a folder for temporary files,
     /// removed at the end]
     #[arg(value_name = "FOLDER")]
@@ -37,7 +37,7 @@ pub(super) struct Arguments {
     rows: u64,
 }
 
-pub(super) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
+pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
     let folder = Folder::new(arguments.folder.as_deref())?;
     let written = folder.path.join("sample.h5");
     let mountpoint = folder.path.join("mnt");
