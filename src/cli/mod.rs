@@ -1,20 +1,12 @@
-//! One file per command. Parsed arguments become validated settings once, then never strings again.
+//! The command line. Parsed arguments become validated settings once, then never strings again.
 
-mod check;
-mod demo;
-mod index;
-mod info;
+mod commands;
 mod logging;
-mod ls;
-mod mount;
 mod options;
 mod place;
-mod prepare;
 mod progress;
-mod query;
 mod signals;
 mod tables;
-mod umount;
 
 use std::io;
 use std::path::PathBuf;
@@ -22,6 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use self::commands::{check, demo, index, info, ls, mount, prepare, query, umount};
 use crate::fs::mount::MountError;
 use crate::fs::tree::OpenError;
 

@@ -4,18 +4,30 @@
 //! runs in processes of its own, started from our own binary, in a sandbox without any access to the file system,
 //! reading through the one descriptor the daemon opened. A death or a hang fails the request that was being executed
 //! and nothing else.
+//!
+//! Each room imports from those above it in this list:
+//!
+//! | room | what it does |
+//! | --- | --- |
+//! | `element` | types and values of elements that are written |
+//! | `steps` | the steps of a writing worker |
+//! | `protocol` | what goes over the socket |
+//! | `error`, `options` | why requests fail; settings |
+//! | `library` | libhdf5's functions, identifiers, errors and strings |
+//! | `objects` | creates objects |
+//! | `create` | creates files |
+//! | `client` | starts workers and asks them |
+//! | `writing` | has a worker write into a file, all or nothing |
+//! | `worker` | the other side of the socket |
 
 mod client;
 pub mod create;
 pub mod element;
 mod error;
-mod journal;
+mod library;
 mod objects;
 mod options;
-mod pool;
-mod process;
 mod protocol;
-mod sandbox;
 pub mod steps;
 mod worker;
 mod writing;

@@ -18,8 +18,8 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Column, Finding, Table};
 
-/// Makes the table of a group that [`super::recognise`] took for one. What is wrong with a column is kept with it, an
-/// interrupt as well: a caller that raised one must not keep the table.
+/// Makes the table of a group that [`recognition`](super::recognition) took for one. What is wrong with a column is
+/// kept with it, an interrupt as well: a caller that raised one must not keep the table.
 pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt) -> Table {
     let is_in_version = versioned::is_in_version(file, path, interrupt);
     let mut parts = Parts { file, path, group, is_in_version, findings: Vec::new() };

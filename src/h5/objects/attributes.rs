@@ -7,8 +7,8 @@ use hdf5_metno_sys::{h5a, h5r, h5s};
 use super::types::Type;
 use super::{DEFAULT, space};
 use crate::h5::element::Value;
+use crate::h5::library::{Id, Reason, check};
 use crate::h5::steps::References;
-use crate::h5::worker::error::{Id, Reason, check};
 
 fn scalar() -> Result<Id, Reason> {
     // SAFETY: no pointers.

@@ -7,7 +7,7 @@ use hdf5_metno_sys::{h5p, h5s};
 
 use super::types::Type;
 use crate::h5::element::{Plain, bytes_of};
-use crate::h5::worker::error::{Id, Reason, check};
+use crate::h5::library::{Id, Reason, check};
 
 /// Deflate level: level 1 is fast, and after shuffle it already finds most there is to find.
 const DEFLATE_LEVEL: u32 = 1;

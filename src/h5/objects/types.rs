@@ -5,8 +5,8 @@ use hdf5_metno_sys::h5t;
 use super::c_string;
 use crate::catalogue::Charset;
 use crate::h5::element::Element;
+use crate::h5::library::{Id, Reason, check};
 use crate::h5::steps::References;
-use crate::h5::worker::error::{Id, Reason, check};
 
 /// A datatype as stored, and the one of the same values in this machine's memory.
 #[derive(Debug)]

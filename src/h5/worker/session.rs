@@ -4,21 +4,17 @@ use std::ffi::{OsStr, c_ulong};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::driver::{self, Access, Source, c_string};
-use super::error::{Id, Reason, check};
-use super::ffi::{self, Hid, Token};
-use super::link::Listing;
-use super::mapping::Walk;
-use super::read::{Opened, SharedMemory};
-use super::reference::Paths;
+use super::address::{address_of, info_of, token};
+use super::driver::{self, Access, Source};
+use super::kept::{Listing, MappingWalk, Opened, Paths};
+use super::shared::SharedMemory;
+use super::start::start_library;
 use crate::catalogue::{Chunk, FileInfo, ObjectId};
+use crate::h5::library::{Id, Reason, c_string, check, ffi};
 use crate::h5::protocol::{Answer, Hello, Refusal, Sandbox};
 
 /// Files that a source may lead to.
 const MAX_FILES: usize = 1024;
-
-/// libhdf5's chunk cache for each dataset: the store reads in pieces, and a chunk must not be decoded for each.
-const CHUNK_CACHE: usize = 32 << 20;
 
 /// An open file.
 #[derive(Debug)]
@@ -48,7 +44,7 @@ pub(super) struct Session {
     /// The chunks of the dataset asked for last.
     pub chunk_map: Option<(ObjectId, Vec<Chunk>)>,
     /// How far the mappings of the virtual dataset asked for last were told.
-    pub mapping_walk: Option<Walk>,
+    pub mapping_walk: Option<MappingWalk>,
     /// The dataset read last.
     pub opened: Option<Opened>,
     /// Where objects are found.
@@ -238,89 +234,13 @@ impl Session {
         // SAFETY: the file is open.
         Id::own(unsafe { ffi::H5Oopen_by_token(file.id.raw(), token) })
     }
-}
-
-/// Initialises libhdf5, which may load plugins from that folder only; answers how it opens files.
-pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id, Reason> {
-    // SAFETY: calls of the library in the order it wants; the arguments are plain numbers and valid pointers.
-    unsafe {
-        ffi::H5dont_atexit();
-        check(ffi::H5open())?;
-        check(ffi::H5Eset_auto2(ffi::DEFAULT, std::ptr::null(), std::ptr::null_mut()))?;
-        // No plugin but the user's: neither from the environment nor from the place compiled in.
-        let mut count = 0;
-        check(ffi::H5PLsize(&mut count))?;
-        for index in (0..count).rev() {
-            check(ffi::H5PLremove(index))?;
+    /// Opens a dataset.
+    pub fn open_dataset(&mut self, id: ObjectId) -> Result<Id, Reason> {
+        let object = self.open_object(id)?;
+        // SAFETY: an open object.
+        match unsafe { ffi::H5Iget_type(object.raw()) } {
+            ffi::I_DATASET => Ok(object),
+            _ => Err(Reason::new(format!("the object at address {} is no dataset", id.address))),
         }
-        // H5PL_FILTER_PLUGIN is 1.
-        check(ffi::H5PLset_loading_state(u32::from(plugins.is_some())))?;
-        if let Some(plugins) = plugins {
-            check(ffi::H5PLappend(c_string(plugins)?.as_ptr()))?;
-        }
-        super::link::refuse_external_traversal()?;
-        let driver = driver::register(access)?;
-        let fapl = Id::own(ffi::H5Pcreate(ffi::H5P_CLS_FILE_ACCESS_ID_g))?;
-        check(ffi::H5Pset_driver(fapl.raw(), driver.raw(), std::ptr::null()))?;
-        check(ffi::H5Pset_file_locking(fapl.raw(), false, true))?;
-        check(ffi::H5Pset_cache(fapl.raw(), 0, 521, CHUNK_CACHE, 0.75))?;
-        Ok(fapl)
-    }
-}
-
-/// The native connector's token: the address in the file's width, little-endian.
-fn token(address: u64, address_size: u8) -> Result<Token, Reason> {
-    let mut token = [0; 16];
-    let bytes = address.to_le_bytes();
-    let size = usize::from(address_size).min(8);
-    if bytes.iter().skip(size).any(|byte| *byte != 0) {
-        return Err(Reason::new(format!("address {address} is wider than {address_size} bytes")));
-    }
-    for (to, from) in token.iter_mut().zip(&bytes[..size]) {
-        *to = *from;
-    }
-    Ok(Token(token))
-}
-
-/// The address in a token.
-pub(super) fn address_in(token: Token, address_size: u8) -> u64 {
-    let mut bytes = [0; 8];
-    for (to, from) in bytes.iter_mut().zip(&token.0[..usize::from(address_size).min(8)]) {
-        *to = *from;
-    }
-    u64::from_le_bytes(bytes)
-}
-
-/// What libhdf5 says about an open object.
-pub(super) fn info_of(object: Hid) -> Result<ffi::ObjectInfo, Reason> {
-    let mut info = ffi::ObjectInfo {
-        file_number: 0,
-        token: Token([0; 16]),
-        kind: -1,
-        references: 0,
-        times: [0; 4],
-        attributes: 0,
-    };
-    // SAFETY: a place for the answer.
-    check(unsafe { ffi::H5Oget_info3(object, &mut info, ffi::INFO_BASIC) })?;
-    Ok(info)
-}
-
-/// The address of an open object (of a file: of its root group).
-pub(super) fn address_of(object: Hid, address_size: u8) -> Result<u64, Reason> {
-    Ok(address_in(info_of(object)?.token, address_size))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_hold_the_address_in_the_files_width() {
-        let mut expected = [0; 16];
-        expected[..2].copy_from_slice(&[0x34, 0x12]);
-        assert_eq!(token(0x1234, 4).unwrap().0, expected);
-        assert_eq!(address_in(Token(expected), 4), 0x1234);
-        assert!(token(0x1_0000_0000, 4).is_err());
     }
 }

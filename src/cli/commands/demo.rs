@@ -1,0 +1,144 @@
+//! `hepfs demo`.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use clap::Args;
+
+use crate::cli::Error;
+use crate::dialects::sample;
+
+/// What the tour shows: why, and the command.
+const TOUR: [(&str, &str); 8] = [
+    ("A file of tables is a directory of directories", "ls mnt mnt/run_042"),
+    ("A column is a file, in every format that its type has", "ls mnt/run_042/columns | head -12"),
+    ("The first rows, at once on any size", "head -4 mnt/run_042/head.csv"),
+    (
+        "awk reads a column as if it had always been text",
+        "awk '{ if ($1 > max) max = $1 } END { print max, \"MeV\" }' mnt/run_042/columns/energy.txt",
+    ),
+    ("sort and uniq count the labels", "sort mnt/run_042/columns/label.txt | uniq -c"),
+    ("Bytes as stored: 8 a row", "tail -c 16 mnt/run_042/columns/event_id.raw | od -A d -t u8"),
+    ("Units and descriptions come with the column", "grep -A 3 '\"units\": \"MeV\"' mnt/run_042/metadata.json"),
+    ("What was decoded for all this", "grep -E 'chunks_decoded|bytes_read' mnt/.hepfs/stats"),
+];
+
+/// Write a sample file, mount it and show what is there
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    /// Where to write sample.h5 and to mount it on mnt; it must not exist [default: a folder for temporary files,
+    /// removed at the end]
+    #[arg(value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+
+    /// Rows of the sample's main table
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    rows: u64,
+}
+
+pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
+    let folder = Folder::new(arguments.folder.as_deref())?;
+    let written = folder.path.join("sample.h5");
+    let mountpoint = folder.path.join("mnt");
+    std::fs::create_dir(&mountpoint).map_err(Error::io(mountpoint.display().to_string()))?;
+    say(&format!("Writing {}: {}", written.display(), sample::describe(arguments.rows)))?;
+    sample::write(&written, arguments.rows)
+        .map_err(|error| Error::Sample { path: written.clone(), reason: error.to_string() })?;
+
+    let mounted = Mounted::new(&written, &mountpoint, verbose)?;
+    say("$ hepfs mount sample.h5 mnt")?;
+    for (why, command) in TOUR {
+        say(&format!("\n# {why}"))?;
+        say(&format!("$ {command}"))?;
+        let status = Command::new("sh").args(["-c", command]).current_dir(&folder.path).stdin(Stdio::null()).status();
+        let status = status.map_err(Error::io("running sh"))?;
+        if !status.success() {
+            return Err(Error::Usage(format!("`{command}` failed in {}", folder.path.display())));
+        }
+    }
+    if std::io::stdin().is_terminal() {
+        say(&format!("\nIt is mounted on {}: look around in another terminal.", mountpoint.display()))?;
+        say("Press Enter to unmount it.")?;
+        // The end of input is as good as a line.
+        let _ = std::io::stdin().lock().read_line(&mut String::new());
+    }
+    say("\n$ hepfs umount mnt")?;
+    mounted.end()?;
+    if folder.is_temporary {
+        say("\nTry it on a file of yours: hepfs mount FILE.h5 DIRECTORY")?;
+    } else {
+        say(&format!("\nThe sample stays: hepfs mount {} {}", written.display(), mountpoint.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn say(line: &str) -> Result<(), Error> {
+    writeln!(std::io::stdout(), "{line}").map_err(Error::io("standard output"))
+}
+
+/// The folder of the demo; a temporary one goes with its owner.
+struct Folder {
+    path: PathBuf,
+    is_temporary: bool,
+}
+
+impl Folder {
+    fn new(path: Option<&Path>) -> Result<Self, Error> {
+        let (path, is_temporary) = match path {
+            Some(path) => (path.to_owned(), false),
+            None => (std::env::temp_dir().join(format!("hepfs-demo-{}", std::process::id())), true),
+        };
+        let path = std::path::absolute(&path).map_err(Error::io(path.display().to_string()))?;
+        std::fs::create_dir(&path).map_err(Error::io(path.display().to_string()))?;
+        Ok(Self { path, is_temporary })
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.is_temporary {
+            // Only what the demo made: never anything below a mount that could not be ended.
+            let _ = std::fs::remove_dir(self.path.join("mnt"));
+            let _ = std::fs::remove_file(self.path.join("sample.h5"));
+            let _ = std::fs::remove_dir(&self.path);
+        }
+    }
+}
+
+/// The mount; unmounts when it goes out of scope.
+struct Mounted {
+    mountpoint: PathBuf,
+    ended: bool,
+}
+
+impl Mounted {
+    /// Mounts as a user would, with the program itself.
+    fn new(sample: &Path, mountpoint: &Path, verbose: u8) -> Result<Self, Error> {
+        let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
+        let output = Command::new(program)
+            .arg("mount")
+            .args((0..verbose).map(|_| "-v"))
+            .args([sample, mountpoint])
+            .output()
+            .map_err(Error::io("running hepfs mount"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(Error::Background(said.trim_start_matches("hepfs: ").to_owned()));
+        }
+        Ok(Self { mountpoint: mountpoint.to_owned(), ended: false })
+    }
+
+    fn end(mut self) -> Result<(), Error> {
+        self.ended = true;
+        Ok(crate::fs::mount::unmount(&self.mountpoint, false)?)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if !self.ended {
+            let _ = crate::fs::mount::unmount(&self.mountpoint, true);
+        }
+    }
+}

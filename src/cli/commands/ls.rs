@@ -1,0 +1,70 @@
+//! `hepfs ls SOURCE[:path]`.
+
+use std::io::{BufWriter, Write};
+use std::process::ExitCode;
+
+use bstr::ByteSlice;
+use clap::Args;
+
+use crate::cli::Error;
+use crate::cli::place::Named;
+use crate::fs::tree::printable;
+use crate::fs::{self, Kind, NodeRef};
+use crate::source::Interrupt;
+use crate::views::{Effort, Size};
+
+/// List what a mount would show, without mounting
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hepfs ls -l run.h5:run_042/columns")]
+pub(in crate::cli) struct Arguments {
+    /// Sizes as well; `<=` before one that takes a pass over the values to know (`hepfs prepare` does it ahead)
+    #[arg(short, long)]
+    long: bool,
+
+    #[command(flatten)]
+    named: Named,
+}
+
+pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let place = arguments.named.find()?;
+    let interrupt = Interrupt::new();
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut list = |name: &str, kind: Kind, node: &dyn Fn() -> Result<NodeRef, fs::Error>| {
+        let size = arguments.long.then(|| size_text(kind, node, &interrupt));
+        writeln!(out, "{}", line(name, kind, size.as_deref())).map_err(Error::io("standard output"))
+    };
+    if place.is_directory() {
+        for entry in place.node.children(&interrupt).map_err(|error| place.failed(error))?.iter() {
+            list(&entry.name.to_str_lossy(), entry.kind, &|| place.node.lookup(&entry.name, &interrupt))?;
+        }
+    } else {
+        list(&place.name, place.node.attributes().kind, &|| Ok(place.node.clone()))?;
+    }
+    out.flush().map_err(Error::io("standard output"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The line for a name. Names, and reasons why there is no size, may come from a hostile file.
+fn line(name: &str, kind: Kind, size: Option<&str>) -> String {
+    let mark = match kind {
+        Kind::Directory => "/",
+        Kind::Symlink => "@",
+        Kind::File | Kind::LiveFile => "",
+    };
+    let name = printable(name);
+    match size {
+        Some(size) => format!("{:>22}  {name}{mark}", printable(size)),
+        None => format!("{name}{mark}"),
+    }
+}
+
+fn size_text(kind: Kind, node: &dyn Fn() -> Result<NodeRef, fs::Error>, interrupt: &Interrupt) -> String {
+    if kind != Kind::File {
+        return "-".into();
+    }
+    match node().and_then(|node| node.size(Effort::Quick, interrupt)) {
+        Ok(Size::Exact(bytes)) => bytes.to_string(),
+        Ok(Size::AtMost(bytes)) => format!("<={bytes}"),
+        Err(error) => error.to_string(),
+    }
+}

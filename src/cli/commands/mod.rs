@@ -1,0 +1,11 @@
+//! The commands, one file each.
+
+pub(super) mod check;
+pub(super) mod demo;
+pub(super) mod index;
+pub(super) mod info;
+pub(super) mod ls;
+pub(super) mod mount;
+pub(super) mod prepare;
+pub(super) mod query;
+pub(super) mod umount;

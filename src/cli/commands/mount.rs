@@ -1,0 +1,226 @@
+//! `hepfs mount SOURCE… MOUNTPOINT`.
+//!
+//! Without `--foreground` the program starts itself again as a background process and waits until that one has mounted
+//! or says why it cannot: then `mount` returns, as the system's own does.
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::cli::options::Reading;
+use crate::cli::{Error, logging};
+use crate::fs::mount::{Mount, MountOptions, StopSignals};
+use crate::fs::tree::{self, Context};
+use crate::fs::watch::Watch;
+use crate::source::Interrupt;
+
+/// What the background process says once the mount answers.
+const READY: &str = "ready";
+
+/// Show HDF5 files as directories
+///
+/// One file shows its root group in MOUNTPOINT; several files, or a folder, show one directory each. Nothing is
+/// converted or copied, and nothing is ever written to the files.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hepfs mount run.h5 mnt && head mnt/*/columns/*.csv; hepfs umount mnt")]
+pub(in crate::cli) struct Arguments {
+    /// HDF5 files, or folders of them
+    #[arg(required = true, value_name = "SOURCE")]
+    sources: Vec<PathBuf>,
+
+    /// An existing directory
+    #[arg(required = true, value_name = "MOUNTPOINT")]
+    mountpoint: PathBuf,
+
+    /// Stay in the foreground; Ctrl-C unmounts
+    #[arg(short, long)]
+    foreground: bool,
+
+    /// Let other users look as well, as far as the files' modes permit (as an ordinary user this needs
+    /// `user_allow_other` in /etc/fuse.conf)
+    #[arg(long)]
+    allow_other: bool,
+
+    /// Bypass the page cache: faster for programs that stream large blocks once, slower for small reads
+    #[arg(long)]
+    direct_io: bool,
+
+    /// Where the background process logs [default: ~/.local/state/hepfs/hepfs.log]
+    #[arg(long, value_name = "FILE")]
+    log_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    reading: Reading,
+
+    /// Started by ourselves: tell standard output when the mount answers.
+    #[arg(long, hide = true)]
+    background: bool,
+}
+
+pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
+    if arguments.background {
+        return run_in_background(arguments, verbose);
+    }
+    if arguments.foreground {
+        logging::to_terminal(verbose);
+        let served = Served::start(arguments)?;
+        eprintln!(
+            "hepfs: mounted on {}; Ctrl-C or `hepfs umount {0}` ends it",
+            tree::printable(&arguments.mountpoint.display().to_string())
+        );
+        return served.serve();
+    }
+    start_background(arguments, verbose)
+}
+
+/// A mount with what belongs to it.
+pub(in crate::cli) struct Served {
+    mount: Mount,
+    context: Arc<Context>,
+    stop: StopSignals,
+    _watch: Option<Arc<Watch>>,
+}
+
+impl Served {
+    fn start(arguments: &Arguments) -> Result<Self, Error> {
+        let context = arguments.reading.context()?;
+        let options =
+            MountOptions { allow_other: arguments.allow_other, direct_io: arguments.direct_io, ..Default::default() };
+        Self::mount(&context, &arguments.sources, &arguments.mountpoint, options)
+    }
+
+    /// Mounts and watches the sources.
+    pub fn mount(
+        context: &Arc<Context>,
+        sources: &[PathBuf],
+        mountpoint: &Path,
+        options: MountOptions,
+    ) -> Result<Self, Error> {
+        // Signals are caught before there is a mount to leave behind.
+        let stop = StopSignals::catch()?;
+        let sources = absolute(sources)?;
+        let root = tree::root(context, &sources, &Interrupt::new())?;
+        let name = sources.iter().map(|source| source.as_os_str().as_bytes()).collect::<Vec<_>>();
+        let total_bytes =
+            sources.iter().filter_map(|source| std::fs::metadata(source).ok()).map(|metadata| metadata.len()).sum();
+        let options = MountOptions {
+            source_name: bstr::join(" ", name).into(),
+            sources: sources.clone(),
+            total_bytes,
+            ..options
+        };
+        let mount = Mount::new(root, mountpoint, &options)?;
+        let watch = watch(&mount, &sources, context);
+        tracing::info!("mounted {} on {}", options.source_name, mountpoint.display());
+        Ok(Self { mount, context: context.clone(), stop, _watch: watch })
+    }
+
+    /// Serves until a signal or an unmount ends it.
+    pub fn serve(self) -> Result<ExitCode, Error> {
+        let ended = self.mount.serve_until(&self.stop)?;
+        self.context.verifier.stop();
+        // The process may end while openings are still held.
+        self.context.save();
+        tracing::info!("unmounted: {ended:?}");
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Sources as absolute paths: the background process works elsewhere, and a watch needs the folder.
+fn absolute(sources: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    sources.iter().map(|source| std::path::absolute(source).map_err(Error::io(source.display().to_string()))).collect()
+}
+
+/// Invalidates what the kernel keeps when a source changes. Without inotify, changes are seen when a file is opened, or
+/// when what the kernel keeps expires.
+fn watch(mount: &Mount, sources: &[PathBuf], context: &Context) -> Option<Arc<Watch>> {
+    let invalidator = mount.invalidator();
+    let watch = Watch::new(move |path| {
+        tracing::info!("{} changed", path.display());
+        invalidator.stale();
+    });
+    let watch = watch.inspect_err(|error| tracing::warn!("sources are not watched: {error}")).ok()?;
+    for source in sources {
+        let added = if source.is_dir() { watch.add_folder(source) } else { watch.add_file(source) };
+        if let Err(error) = added {
+            tracing::warn!("{} is not watched: {error}", source.display());
+        }
+    }
+    let watch = Arc::new(watch);
+    context.watch_with(&watch);
+    Some(watch)
+}
+
+/// Starts the background process and waits for its word.
+fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
+    let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
+    let mut child = Command::new(program);
+    child.args(background_arguments(arguments, verbose)?);
+    child.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = child.spawn().map_err(Error::io("starting the background process"))?;
+    let mut said = Vec::new();
+    let mut pipe = child.stdout.take();
+    let mut byte = [0];
+    // Byte by byte up to the end of the line: the process keeps the pipe open for as long as it lives.
+    while let Some(pipe) = &mut pipe
+        && pipe.read(&mut byte).map_err(Error::io("waiting for the background process"))? == 1
+    {
+        if byte[0] == b'\n' {
+            break;
+        }
+        said.push(byte[0]);
+    }
+    match String::from_utf8_lossy(&said).as_ref() {
+        READY => Ok(ExitCode::SUCCESS),
+        "" => {
+            let status = child.wait().map_err(Error::io("waiting for the background process"))?;
+            Err(Error::Background(format!("the background process ended before it had mounted ({status})")))
+        }
+        reason => {
+            // It has said why, and ends.
+            let _ = child.wait();
+            Err(Error::Background(reason.to_owned()))
+        }
+    }
+}
+
+fn background_arguments(arguments: &Arguments, verbose: u8) -> Result<Vec<OsString>, Error> {
+    let mut list: Vec<OsString> = vec!["mount".into(), "--background".into()];
+    list.extend((0..verbose).map(|_| "-v".into()));
+    if arguments.allow_other {
+        list.push("--allow-other".into());
+    }
+    if arguments.direct_io {
+        list.push("--direct-io".into());
+    }
+    if let Some(file) = &arguments.log_file {
+        list.push("--log-file".into());
+        list.push(std::path::absolute(file).map_err(Error::io(file.display().to_string()))?.into());
+    }
+    list.extend(arguments.reading.arguments());
+    list.push("--".into());
+    list.extend(absolute(&arguments.sources)?.into_iter().map(Into::into));
+    list.extend(absolute(std::slice::from_ref(&arguments.mountpoint))?.into_iter().map(Into::into));
+    Ok(list)
+}
+
+fn run_in_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
+    // A session of its own: the end of the terminal's session is none of ours.
+    let _ = rustix::process::setsid();
+    let log = arguments.log_file.clone().or_else(logging::default_file);
+    let started = log.map_or(Ok(()), |file| logging::to_file(&file, verbose)).and_then(|()| Served::start(arguments));
+    let word = match &started {
+        Ok(_) => READY.to_owned(),
+        // One line, even where a name has several.
+        Err(error) => tree::printable(&error.to_string()),
+    };
+    // The process that started us may be gone; the mount stands all the same.
+    let _ = writeln!(std::io::stdout(), "{word}");
+    let _ = std::env::set_current_dir("/");
+    started?.serve()
+}

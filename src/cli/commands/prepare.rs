@@ -1,0 +1,344 @@
+//! `hepfs prepare SOURCE[:path]`: what would take time at a first open, done ahead and kept.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bstr::ByteSlice;
+use clap::Args;
+use indicatif::HumanBytes;
+use parking_lot::Mutex;
+
+use crate::cli::Error;
+use crate::cli::place::{Named, Place};
+use crate::cli::progress::Watched;
+use crate::cli::signals::INTERRUPTED;
+use crate::fs::tree::printable;
+use crate::fs::{Kind, NodeRef};
+use crate::source::Interrupt;
+use crate::store::Learner;
+use crate::store::Rows;
+use crate::table::Table;
+use crate::views::{Effort, Size};
+
+/// How often is looked whether what was computed is written.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// How long what was computed may take to be written.
+const LONGEST_WRITE: Duration = Duration::from_secs(30);
+
+/// Deepest directory looked into.
+const DEEPEST: usize = 64;
+
+/// Do ahead what takes a pass over values, and keep it
+///
+/// The exact size of a text file takes a pass over its values, which the first `open` in a mount waits for; so do
+/// Parquet and Arrow files with texts, lists or missing values. This does those passes now, learns the least and
+/// greatest value of every stretch of a column (Parquet files tell them, and readers skip what they need not read), and
+/// keeps it all in the cache folder (--cache-folder), where mounts find it until the HDF5 file changes. Files whose
+/// sizes are arithmetic (.npy, .raw of numbers, ...) need nothing.
+///
+/// Prints a line for each file or column: its size, the time it took, and `kept`, `was kept`, or what went wrong; then
+/// the rest is done all the same, and the exit code is 1. Ctrl-C ends it at once; what was finished stays kept. Without
+/// --csv or --stats it does everything.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hepfs prepare run.h5                   everything in it\n  \
+    hepfs prepare --csv run.h5:run_042     table.csv and columns/*.csv of one table\n  \
+    hepfs prepare --stats run.h5           statistics, so that queries skip what they can")]
+pub(in crate::cli) struct Arguments {
+    /// Only CSV: table.csv, head.csv and columns/*.csv, written as --csv-null and --csv-separator say
+    #[arg(long)]
+    csv: bool,
+
+    /// Only the statistics of columns (with --csv: those and CSV)
+    #[arg(long)]
+    stats: bool,
+
+    #[command(flatten)]
+    named: Named,
+}
+
+/// Something to prepare.
+struct Task {
+    /// Path below the place that was asked for.
+    name: String,
+    work: Work,
+}
+
+#[derive(Clone)]
+enum Work {
+    /// What a file cannot tell by arithmetic: its size, its counts of missing values.
+    File(NodeRef),
+    /// The statistics of a column.
+    Statistics { learner: Arc<Learner>, rows: Arc<dyn Rows>, why_not_kept: Option<&'static str>, were_known: bool },
+}
+
+/// What became of a file.
+enum Outcome {
+    Kept(String),
+    WasKept(String),
+    /// It took no pass in the end.
+    Arithmetic(String),
+    Failed(String),
+}
+
+pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    if arguments.named.reading.keeps_nothing() {
+        return Err(Error::Usage("there is no cache folder to keep anything in: name one with --cache-folder".into()));
+    }
+    let start = Instant::now();
+    let interrupt = Interrupt::new();
+    let done = Arc::new(Mutex::new(Done::default()));
+    let of_bar = done.clone();
+    let watched = Watched::new(interrupt.clone(), 0, move || of_bar.lock().blocks())?;
+    let place = arguments.named.find_settled(&interrupt)?;
+    let mut collected = Collected::default();
+    if place.is_directory() {
+        collected.directory(&place.node, "", 0, &interrupt)?;
+    } else {
+        if arguments.stats && !arguments.csv {
+            return Err(Error::Usage("statistics are of columns: name their table, or its folder columns/".into()));
+        }
+        let name = place.name.rsplit(['/', ':']).next().unwrap_or_default().to_owned();
+        collected.tasks.push(Task { name, work: Work::File(place.node.clone()) });
+    }
+    let Collected { mut tasks, statistics, mut failures, .. } = collected;
+    // What needs no pass is not worth a line.
+    tasks.retain(|task| {
+        let wanted = if arguments.csv { task.name.ends_with(".csv") } else { !arguments.stats };
+        wanted && !task.is_free(&interrupt)
+    });
+    if arguments.stats || !arguments.csv {
+        // Last: every other pass over a column learns them in passing.
+        tasks.extend(statistics);
+    }
+    watched.expect(tasks.iter().map(|task| task.work.progress().1).sum());
+
+    let (mut kept, mut was_kept, mut arithmetic) = (0_u64, 0_u64, 0_u64);
+    let width = tasks.iter().map(|task| printable(&task.name).chars().count()).max().unwrap_or(0).min(60);
+    for task in &tasks {
+        if interrupt.is_raised() {
+            break;
+        }
+        watched.say(&printable(&task.name));
+        done.lock().now = Some(task.work.clone());
+        let begun = Instant::now();
+        let outcome = match &task.work {
+            Work::File(node) => prepare(node, &place, &interrupt),
+            Work::Statistics { .. } => learn(&task.work, &place, &interrupt),
+        };
+        let seconds = begun.elapsed().as_secs_f64();
+        done.lock().end();
+        let Some(outcome) = outcome else { break };
+        let said = match outcome {
+            Outcome::Kept(what) => {
+                kept += 1;
+                format!("{what} {seconds:>9.3} s  kept")
+            }
+            Outcome::WasKept(what) => {
+                was_kept += 1;
+                format!("{what} {seconds:>9.3} s  was kept")
+            }
+            Outcome::Arithmetic(what) => {
+                arithmetic += 1;
+                format!("{what} {seconds:>9.3} s  takes no pass")
+            }
+            Outcome::Failed(reason) => {
+                failures += 1;
+                format!("FAILED: {}", printable(&reason))
+            }
+        };
+        watched.write(&format!("{:width$}  {said}", printable(&task.name)))?;
+    }
+    let interrupted = interrupt.is_raised();
+    watched.finish();
+    let folder = place.context.store.kept().folder().map(|folder| folder.display().to_string()).unwrap_or_default();
+    let mut parts = vec![format!("{kept} kept")];
+    parts.extend((was_kept > 0).then(|| format!("{was_kept} kept before")));
+    parts.extend((arithmetic > 0).then(|| format!("{arithmetic} take no pass")));
+    parts.extend((failures > 0).then(|| format!("{failures} failed")));
+    let decoded = HumanBytes(place.context.store.counters().bytes_decoded.get());
+    let what = if tasks.is_empty() && failures == 0 {
+        "nothing here takes a pass".to_owned()
+    } else {
+        format!("{} of {} items: {}", kept + was_kept + arithmetic, tasks.len(), parts.join(", "))
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    let line = format!("{what}; in {}; {seconds:.1} s, {decoded} decoded", printable(&folder));
+    writeln!(std::io::stdout(), "{line}").map_err(Error::io("standard output"))?;
+    if interrupted {
+        eprintln!("hepfs: interrupted; what is listed above stays kept");
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    Ok(if failures > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// What there is to prepare below a directory.
+#[derive(Default)]
+struct Collected {
+    /// All files.
+    tasks: Vec<Task>,
+    /// The statistics of all columns that can have some.
+    statistics: Vec<Task>,
+    /// Tables met.
+    tables: Vec<Arc<Table>>,
+    /// Directories that cannot be listed.
+    failures: u64,
+}
+
+impl Collected {
+    /// Everything below a directory. One that cannot be listed is said to be so, and left out.
+    fn directory(&mut self, directory: &NodeRef, path: &str, depth: usize, interrupt: &Interrupt) -> Result<(), Error> {
+        let children = match directory.children(interrupt) {
+            Ok(children) if depth < DEEPEST => children,
+            Ok(_) => return Ok(()),
+            Err(_) if interrupt.is_raised() => return Ok(()),
+            Err(error) => return self.failed(path, &error),
+        };
+        if let Some(table) = directory.table() {
+            self.table(&table, path, directory.why_not_kept());
+        }
+        for entry in children.iter() {
+            if interrupt.is_raised() || depth == 0 && entry.name == ".hepfs" {
+                continue;
+            }
+            // Links lead to what is met elsewhere.
+            if !matches!(entry.kind, Kind::Directory | Kind::File) {
+                continue;
+            }
+            let name = below(path, &entry.name.to_str_lossy());
+            match directory.lookup(&entry.name, interrupt) {
+                Ok(node) if entry.kind == Kind::File => self.tasks.push(Task { name, work: Work::File(node) }),
+                Ok(node) => self.directory(&node, &name, depth + 1, interrupt)?,
+                Err(_) if interrupt.is_raised() => {}
+                Err(error) => self.failed(&name, &error)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, table: &Arc<Table>, path: &str, why_not_kept: Option<&'static str>) {
+        // Its own directory, and `columns/` in it.
+        if self.tables.iter().any(|known| Arc::ptr_eq(known, table)) {
+            return;
+        }
+        self.tables.push(table.clone());
+        for column in &table.columns {
+            if let (Ok(rows), Some(learner)) = (&column.rows, &column.learner) {
+                let work = Work::Statistics {
+                    were_known: learner.known().is_some(),
+                    learner: learner.clone(),
+                    rows: rows.clone(),
+                    why_not_kept,
+                };
+                let name = format!("{} (statistics)", below(path, &column.name.to_str_lossy()));
+                self.statistics.push(Task { name, work });
+            }
+        }
+    }
+
+    fn failed(&mut self, name: &str, error: &crate::fs::Error) -> Result<(), Error> {
+        self.failures += 1;
+        let line = format!("{}  FAILED: {}", printable(name), printable(&error.to_string()));
+        writeln!(std::io::stdout(), "{line}").map_err(Error::io("standard output"))
+    }
+}
+
+fn below(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
+}
+
+impl Task {
+    /// Whether it is a file that no pass tells more about.
+    fn is_free(&self, interrupt: &Interrupt) -> bool {
+        let Work::File(node) = &self.work else { return false };
+        let is_exact = matches!(node.size(Effort::Free, interrupt), Ok(Size::Exact(_)));
+        is_exact && node.progress().is_none_or(|progress| progress.all == 0)
+    }
+}
+
+impl Work {
+    /// Blocks that are known, and that there are.
+    fn progress(&self) -> (u64, u64) {
+        match self {
+            Work::File(node) => node.progress().map_or((0, 1), |progress| (progress.done, progress.all)),
+            Work::Statistics { learner, .. } => learner.progress(),
+        }
+    }
+}
+
+/// What was done so far.
+#[derive(Default)]
+struct Done {
+    /// Blocks of what is done.
+    before: u64,
+    /// What is being done.
+    now: Option<Work>,
+}
+
+impl Done {
+    fn blocks(&self) -> u64 {
+        self.before + self.now.as_ref().map_or(0, |work| work.progress().0)
+    }
+
+    fn end(&mut self) {
+        self.before += self.now.take().map_or(0, |work| work.progress().1);
+    }
+}
+
+/// Does the passes of a file; `None` where it was interrupted.
+fn prepare(node: &NodeRef, place: &Place, interrupt: &Interrupt) -> Option<Outcome> {
+    if let Some(reason) = node.why_not_kept() {
+        return Some(Outcome::Failed(format!("would not be kept: {reason}")));
+    }
+    let stats = place.context.store.counters();
+    let passes = stats.passes.get();
+    let bytes = match node.prepare(interrupt) {
+        Ok(size) => size.bytes(),
+        Err(_) if interrupt.is_raised() => return None,
+        Err(error) => return Some(Outcome::Failed(error.to_string())),
+    };
+    // Those who wait for a pass do not wait for it to be kept.
+    let end = Instant::now() + LONGEST_WRITE;
+    let kept = loop {
+        match node.progress().map(|progress| progress.kept) {
+            Some(None) if interrupt.is_raised() => return None,
+            Some(None) if Instant::now() < end => std::thread::sleep(LOOK),
+            // Arithmetic after all, once some labels were looked at.
+            None => return Some(Outcome::Arithmetic(format!("{bytes:>16} bytes"))),
+            Some(kept) => break kept.unwrap_or(false),
+        }
+    };
+    let what = format!("{bytes:>16} bytes");
+    Some(match kept {
+        true if stats.passes.get() == passes => Outcome::WasKept(what),
+        true => Outcome::Kept(what),
+        false => Outcome::Failed(not_kept(node.why_not_kept(), place)),
+    })
+}
+
+/// Why what is known is not kept.
+fn not_kept(of_file: Option<&'static str>, place: &Place) -> String {
+    let why = of_file.or(place.context.store.kept().trouble());
+    format!("not kept: {}", why.unwrap_or("it takes more than --cache-folder-size"))
+}
+
+/// Learns the statistics of a column; `None` where it was interrupted.
+fn learn(work: &Work, place: &Place, interrupt: &Interrupt) -> Option<Outcome> {
+    let Work::Statistics { learner, rows, why_not_kept, were_known } = work else { return None };
+    if let Some(reason) = why_not_kept {
+        return Some(Outcome::Failed(format!("would not be kept: {reason}")));
+    }
+    match learner.learn(rows.as_ref(), interrupt, &|_| {}) {
+        Ok(_) => {}
+        Err(_) if interrupt.is_raised() => return None,
+        Err(error) => return Some(Outcome::Failed(error.to_string())),
+    }
+    let what = format!("{:>16} rows ", learner.rows());
+    Some(match learner.is_kept() {
+        true if *were_known => Outcome::WasKept(what),
+        true => Outcome::Kept(what),
+        false => Outcome::Failed(not_kept(*why_not_kept, place)),
+    })
+}

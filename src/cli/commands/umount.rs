@@ -1,0 +1,30 @@
+//! `hepfs umount MOUNTPOINT…`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::cli::Error;
+use crate::fs::mount::unmount;
+
+/// End a mount
+///
+/// Also clears what a hepfs that was killed left behind ("Transport endpoint is not connected").
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    /// Where it is mounted
+    #[arg(required = true, value_name = "MOUNTPOINT")]
+    mountpoints: Vec<PathBuf>,
+
+    /// Detach now even where files are open; it ends when they are closed
+    #[arg(short, long)]
+    lazy: bool,
+}
+
+pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    for mountpoint in &arguments.mountpoints {
+        unmount(mountpoint, arguments.lazy)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,540 @@
+//! What the rest of the program may ask of libhdf5.
+
+pub(super) mod pool;
+pub(super) mod process;
+
+use std::collections::HashMap;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use hdf5_metno_sys::HDF5_VERSION;
+use parking_lot::{Mutex, MutexGuard};
+
+use self::pool::GLANCE;
+use self::process::{Gone, Worker};
+use crate::catalogue::{
+    ChunkMap, ChunkMapBuilder, Elements, FileInfo, Group, Link, MappedSource, Mapping, Mappings, Object, ObjectId,
+};
+use crate::h5::error::Error;
+use crate::h5::options::{Options, Region};
+use crate::h5::protocol::{Answer, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, Reply, Request};
+use crate::source::{Interrupt, Source};
+
+/// Deaths and hangs after which a request is refused for good.
+const STRIKES: u32 = 2;
+
+/// Links that a group may have: as many as the worker lists, and the one that stands for the rest.
+const MAX_LINKS: usize = crate::h5::protocol::MAX_LINKS + 1;
+
+/// Addresses in one request for paths.
+const MAX_ADDRESSES: usize = 16_384;
+
+/// Workers tried for one request, where they are gone before they begin with it.
+const MAX_STARTS: u32 = 3;
+
+/// Files that a worker may have numbered; more is nonsense.
+const MAX_FILES: usize = 1024;
+
+/// Speaks to the worker of one source. Cheap to share; all methods may be called from any thread.
+///
+/// One worker at a time, one request at a time: those that wait lose nothing when the one that is executed kills the
+/// worker, they go to a fresh one.
+#[derive(Clone, Debug)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+/// The part of a client that the pool watches.
+#[derive(Debug)]
+struct Inner {
+    source: Arc<Source>,
+    /// Path of the source, absolute.
+    path: PathBuf,
+    options: Options,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    worker: Option<Running>,
+    info: Option<FileInfo>,
+    /// Deaths and hangs by request.
+    strikes: HashMap<Request, u32>,
+    /// Files numbered 1, 2, … by the workers of this source.
+    files: Vec<Vec<u8>>,
+    last_used: Instant,
+}
+
+#[derive(Debug)]
+struct Running {
+    worker: Worker,
+    /// The source was opened.
+    opened: bool,
+    /// The request under way.
+    pending: Option<Pending>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    serial: u64,
+    request: Request,
+    since: Instant,
+}
+
+/// How a look at the worker ended.
+enum Look {
+    /// A reply to the request under way.
+    Reply(Reply),
+    /// Nothing yet.
+    Waiting,
+    /// The request under way failed with its worker.
+    Failed(Failure),
+}
+
+/// Why a request has no answer.
+enum Failure {
+    Error(Error),
+    /// The worker was gone before it began: the request is not to blame and may be sent to another.
+    NotBegun(String),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Error(error)
+    }
+}
+
+impl Client {
+    /// A client for `source`; no worker is started before the first request.
+    pub fn new(source: Arc<Source>, mut options: Options) -> Self {
+        // The daemon may change its folder before the first worker starts.
+        options.plugins = options.plugins.map(|folder| std::path::absolute(&folder).unwrap_or(folder));
+        let path = std::path::absolute(source.path()).unwrap_or_else(|_| source.path().to_owned());
+        let state =
+            State { worker: None, info: None, strikes: HashMap::new(), files: Vec::new(), last_used: Instant::now() };
+        let inner = Arc::new(Inner { source, path, options, state: Mutex::new(state) });
+        pool::register(&inner);
+        Self { inner }
+    }
+
+    /// Whether external links, storage and virtual sources are followed ([`Options::follow_external`]).
+    pub fn follows_external(&self) -> bool {
+        self.inner.options.follow_external
+    }
+
+    /// Whether filter plugins may be loaded ([`Options::plugins`]).
+    pub fn has_plugins(&self) -> bool {
+        self.inner.options.plugins.is_some()
+    }
+
+    /// Everything beside the file that answers depend on: the version of libhdf5, and which plugins there are.
+    pub fn settings(&self) -> String {
+        let plugins = self.inner.options.plugins.as_deref().map(plugins_in);
+        format!("libhdf5 {HDF5_VERSION:?} plugins {plugins:?}")
+    }
+
+    /// Facts about the file.
+    ///
+    /// # Errors
+    /// [`Error::NotHdf5`] where it is none; see [`Error`] for the rest.
+    pub fn file(&self, interrupt: &Interrupt) -> Result<FileInfo, Error> {
+        self.inner.file(interrupt)
+    }
+
+    /// A group with its links and a description of every object behind them (asked for in pages).
+    ///
+    /// A link with an empty name, always unreadable, stands for links that could not be listed.
+    ///
+    /// # Errors
+    /// See [`Error`]. A link or object that cannot be read is described as such and fails nothing else.
+    pub fn group(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Group, Error> {
+        let mut group = Group { id, attributes: Arc::default(), links: Vec::new(), creation_order: false };
+        let mut start = 0;
+        loop {
+            let Answer::Group(page) = self.inner.call(Request::Group { id, start }, interrupt)?.0 else {
+                return Err(nonsense());
+            };
+            if start == 0 {
+                group.attributes = page.attributes.into();
+            }
+            group.creation_order = page.creation_order;
+            let mut rest = page.links.as_slice();
+            for _ in 0..page.count {
+                let (link, behind) = postcard::take_from_bytes::<Link>(rest).map_err(|_| nonsense())?;
+                if group.links.len() >= MAX_LINKS {
+                    return Err(nonsense());
+                }
+                group.links.push(link);
+                rest = behind;
+            }
+            match page.next {
+                None => return Ok(group),
+                Some(next) if next > start => start = next,
+                Some(_) => return Err(nonsense()),
+            }
+        }
+    }
+
+    /// One object.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn object(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Object, Error> {
+        match self.inner.call(Request::Object { id }, interrupt)?.0 {
+            Answer::Object(object) => Ok(object),
+            _ => Err(nonsense()),
+        }
+    }
+
+    /// The chunks of a chunked dataset (asked for in pages).
+    ///
+    /// # Errors
+    /// See [`Error`]; [`Error::TooLarge`] past `limit` chunks.
+    pub fn chunks(&self, id: ObjectId, limit: u64, interrupt: &Interrupt) -> Result<ChunkMap, Error> {
+        let mut map = ChunkMapBuilder::default();
+        let mut start = 0u64;
+        loop {
+            let answer = self.inner.call(Request::Chunks { id, limit, start }, interrupt)?.0;
+            let Answer::Chunks { chunks, next } = answer else { return Err(nonsense()) };
+            let end = start.saturating_add(chunks.len() as u64);
+            if end > limit {
+                return Err(nonsense());
+            }
+            for chunk in chunks {
+                map.push(chunk).map_err(|_| nonsense())?;
+            }
+            match next {
+                None => return Ok(map.finish()),
+                Some(next) if next > start && next == end => start = next,
+                Some(_) => return Err(nonsense()),
+            }
+        }
+    }
+
+    /// The mappings of a virtual dataset of `len` elements (asked for in pages), where each is one run of elements of a
+    /// dataset in the same file.
+    ///
+    /// # Errors
+    /// See [`Error`]; [`Error::Hdf5`] where the mappings are of another kind, [`Error::TooLarge`] past `limit` runs.
+    pub fn mappings(&self, id: ObjectId, len: u64, limit: u64, interrupt: &Interrupt) -> Result<Mappings, Error> {
+        let (mut all_sources, mut all) = (Vec::<MappedSource>::new(), Vec::new());
+        let (mut start, mut path_bytes) = (0, 0);
+        loop {
+            let answer = self.inner.call(Request::Mappings { id, start }, interrupt)?.0;
+            let Answer::Mappings { mut sources, mut runs, next } = answer else { return Err(nonsense()) };
+            path_bytes += sources.iter().map(|source| source.path.len()).sum::<usize>();
+            all_sources.append(&mut sources);
+            all.append(&mut runs);
+            // A sound worker keeps to these.
+            if all_sources.len() > MAX_SOURCES || path_bytes > MAX_SOURCE_PATHS {
+                return Err(nonsense());
+            }
+            if all.len() as u64 > limit {
+                let what = format!("the list of the mappings of the dataset at address {}", id.address);
+                let bytes = |runs: u64| runs.saturating_mul(size_of::<Mapping>() as u64);
+                return Err(Error::TooLarge { what, bytes: bytes(all.len() as u64), limit: bytes(limit) });
+            }
+            match next {
+                None => return Mappings::new(all_sources, all, len).map_err(Error::Hdf5),
+                Some(next) if next > start => start = next,
+                Some(_) => return Err(nonsense()),
+            }
+        }
+    }
+
+    /// Elements of any dataset through `H5Dread`, in the file's own type, in row-major order.
+    ///
+    /// A standard reference (`H5T_STD_REF`) to a region or an attribute leads into the heap like a sequence of bytes.
+    ///
+    /// # Errors
+    /// See [`Error`]; [`Error::TooLarge`] where the answer would pass the bound of a request:
+    /// [`READ_LIMIT`](crate::h5::READ_LIMIT) for the elements, three times that for what variable-length elements lead to.
+    pub fn read(&self, id: ObjectId, region: &Region, interrupt: &Interrupt) -> Result<Elements, Error> {
+        let request = Request::Read { id, start: region.start.clone(), count: region.count.clone() };
+        self.inner.call(request, interrupt)?.1.ok_or_else(nonsense)
+    }
+
+    /// Paths of the objects at these addresses of a file (see [`ObjectId`]): of each the shortest one over hard links,
+    /// of equally long ones the first bytewise; `None` where no path leads to an object there.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn paths(&self, file: u32, addresses: &[u64], interrupt: &Interrupt) -> Result<Vec<Option<String>>, Error> {
+        let mut paths = Vec::with_capacity(addresses.len());
+        while let Some(rest) = addresses.get(paths.len()..).filter(|rest| !rest.is_empty()) {
+            let piece = rest.get(..MAX_ADDRESSES).unwrap_or(rest);
+            let request = Request::Paths { file, addresses: piece.to_vec() };
+            match self.inner.call(request, interrupt)?.0 {
+                Answer::Paths(page) if page.is_empty() || page.len() > piece.len() => return Err(nonsense()),
+                Answer::Paths(mut page) => paths.append(&mut page),
+                Answer::Again => {}
+                _ => return Err(nonsense()),
+            }
+        }
+        Ok(paths)
+    }
+
+    /// Tries in the worker what its sandbox should forbid: what was tried, and whether it worked. For tests.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    #[doc(hidden)]
+    pub fn probe(&self, interrupt: &Interrupt) -> Result<Vec<(String, bool)>, Error> {
+        match self.inner.call(Request::Probe, interrupt)?.0 {
+            Answer::Probe(found) => Ok(found),
+            _ => Err(nonsense()),
+        }
+    }
+
+    /// Has the worker fail: `crash`, `hang`, or `panic`. For tests.
+    ///
+    /// # Errors
+    /// What comes of it.
+    #[doc(hidden)]
+    pub fn rehearse(&self, fault: &str, interrupt: &Interrupt) -> Result<(), Error> {
+        let fault = match fault {
+            "crash" => Fault::Crash,
+            "hang" => Fault::Hang,
+            _ => Fault::Panic,
+        };
+        self.inner.call(Request::Fault(fault), interrupt).map(|_| ())
+    }
+
+    /// The process id of the worker, where one runs. For tests.
+    #[doc(hidden)]
+    pub fn worker_id(&self) -> Option<u32> {
+        self.inner.state.lock().worker.as_ref().map(|running| running.worker.id())
+    }
+}
+
+/// The files of a folder: names, sizes, times of last change.
+fn plugins_in(folder: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
+    let found = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let described = found.filter_map(|entry| {
+        // What a link leads to counts.
+        let metadata = std::fs::metadata(entry.path()).ok()?;
+        Some((entry.path(), metadata.len(), metadata.modified().ok()))
+    });
+    let mut files: Vec<_> = described.collect();
+    files.sort();
+    files
+}
+
+fn nonsense() -> Error {
+    Error::Worker("it gave an answer that makes no sense".into())
+}
+
+impl Inner {
+    /// Waits for the turn.
+    fn turn(&self, interrupt: &Interrupt) -> Result<MutexGuard<'_, State>, Error> {
+        loop {
+            if interrupt.is_raised() {
+                return Err(Error::Interrupted);
+            }
+            if let Some(state) = self.state.try_lock_for(GLANCE) {
+                return Ok(state);
+            }
+        }
+    }
+
+    fn file(&self, interrupt: &Interrupt) -> Result<FileInfo, Error> {
+        let mut state = self.turn(interrupt)?;
+        if state.info.is_none() {
+            self.ready(&mut state, interrupt)?;
+        }
+        state.info.clone().ok_or_else(nonsense)
+    }
+
+    /// Has a request executed. Elements come out of the shared memory before the next request can overwrite it.
+    fn call(&self, request: Request, interrupt: &Interrupt) -> Result<(Answer, Option<Elements>), Error> {
+        let mut state = self.turn(interrupt)?;
+        state.refuse_poisoned(&request)?;
+        let answer = self.execute_ready(&mut state, request, interrupt)?;
+        let elements = match (&answer, &state.worker) {
+            (Answer::Elements { bytes, heap }, Some(running)) => match running.worker.elements(*bytes, *heap) {
+                Ok(elements) => Some(elements),
+                Err(Gone(why)) => {
+                    state.worker = None;
+                    return Err(Error::Worker(why));
+                }
+            },
+            _ => None,
+        };
+        Ok((answer, elements))
+    }
+
+    /// Makes sure of a worker that has the source open and nothing to do.
+    fn ready(&self, state: &mut State, interrupt: &Interrupt) -> Result<(), Error> {
+        // An abandoned request comes to its end first, one way or the other.
+        while state.worker.as_ref().is_some_and(|running| running.pending.is_some()) {
+            if interrupt.is_raised() {
+                return Err(Error::Interrupted);
+            }
+            match self.look(state, GLANCE) {
+                Look::Reply(_) | Look::Waiting => {}
+                Look::Failed(_) => tracing::debug!("an abandoned request failed"),
+            }
+        }
+        if state.worker.as_mut().is_some_and(|running| !running.worker.is_alive()) {
+            // It died with nothing to do (the system may have been out of memory): no request is to blame.
+            state.worker = None;
+        }
+        for _ in 0..MAX_STARTS {
+            if state.worker.is_none() {
+                state.refuse_poisoned(&Request::Open)?;
+                let slot = pool::acquire(self.options.workers, interrupt)?;
+                let source = self.source.as_fd();
+                let worker = Worker::start(source, None, &self.path, &self.options, &state.files, slot)
+                    .map_err(|error| Error::Worker(format!("{}: {error}", self.options.program.display())))?;
+                state.worker = Some(Running { worker, opened: false, pending: None });
+            }
+            if state.worker.as_ref().is_some_and(|running| running.opened) {
+                return Ok(());
+            }
+            match self.execute(state, Request::Open, interrupt) {
+                Err(Failure::NotBegun(how)) => tracing::warn!(how, "an HDF5 worker did not start"),
+                Err(Failure::Error(error)) => return Err(error),
+                Ok(_) => return Ok(()),
+            }
+        }
+        Err(Error::Worker(format!("{} ends before it begins", self.options.program.display())))
+    }
+
+    /// Has a request executed, by another worker where one is gone before it began.
+    fn execute_ready(&self, state: &mut State, request: Request, interrupt: &Interrupt) -> Result<Answer, Error> {
+        for _ in 0..MAX_STARTS {
+            self.ready(state, interrupt)?;
+            match self.execute(state, request.clone(), interrupt) {
+                Err(Failure::NotBegun(how)) => tracing::debug!(how, "an HDF5 worker was gone before it began"),
+                Err(Failure::Error(error)) => return Err(error),
+                Ok(answer) => return Ok(answer),
+            }
+        }
+        Err(Error::Worker("it ends before it begins".into()))
+    }
+
+    /// Sends a request to a worker that has nothing to do and waits for its end.
+    fn execute(&self, state: &mut State, request: Request, interrupt: &Interrupt) -> Result<Answer, Failure> {
+        let Some(running) = state.worker.as_mut() else { return Err(nonsense().into()) };
+        let sent = running.worker.send(request.clone());
+        running.pending = Some(Pending { serial: *sent.as_ref().unwrap_or(&0), request, since: Instant::now() });
+        if let Err(gone) = sent {
+            return Err(state.died(&gone, &self.source));
+        }
+        loop {
+            match self.look(state, GLANCE) {
+                Look::Reply(reply) => return reply.answer.map_err(|refusal| Error::from(refusal).into()),
+                Look::Failed(failure) => return Err(failure),
+                Look::Waiting if interrupt.is_raised() => return Err(Error::Interrupted.into()),
+                Look::Waiting => {}
+            }
+        }
+    }
+
+    /// Looks whether the request under way has come to its end.
+    fn look(&self, state: &mut State, wait: Duration) -> Look {
+        state.last_used = Instant::now();
+        let Some(running) = state.worker.as_mut() else { return Look::Failed(nonsense().into()) };
+        let Some(pending) = running.pending.as_ref() else { return Look::Failed(nonsense().into()) };
+        let reply = match running.worker.reply(wait) {
+            Err(gone) => return Look::Failed(state.died(&gone, &self.source)),
+            Ok(None) if pending.since.elapsed() >= self.options.deadline => {
+                return Look::Failed(state.hung(self.options.deadline, &self.source).into());
+            }
+            Ok(None) => return Look::Waiting,
+            Ok(Some(reply)) if reply.serial != pending.serial => {
+                state.worker = None;
+                return Look::Failed(nonsense().into());
+            }
+            Ok(Some(reply)) => reply,
+        };
+        running.pending = None;
+        if state.files.len() + reply.files.len() > MAX_FILES {
+            state.worker = None;
+            return Look::Failed(nonsense().into());
+        }
+        state.files.extend_from_slice(&reply.files);
+        if !running.opened {
+            match &reply.answer {
+                Ok(Answer::Open { info, sandbox }) => {
+                    running.opened = true;
+                    if state.info.is_none() {
+                        for note in &sandbox.notes {
+                            tracing::warn!(source = %self.source.path().display(), "HDF5 worker: {note}");
+                        }
+                    }
+                    state.info = Some(info.clone());
+                }
+                // It is of no use; the next request tries again, for the file may have been repaired.
+                _ => state.worker = None,
+            }
+        }
+        Look::Reply(reply)
+    }
+}
+
+impl pool::Client for Inner {
+    fn idle_since(&self) -> Option<Instant> {
+        let state = self.state.try_lock()?;
+        state.worker.as_ref().filter(|running| running.pending.is_none()).map(|_| state.last_used)
+    }
+
+    fn evict(&self) -> bool {
+        let Some(mut state) = self.state.try_lock() else { return false };
+        let idle = state.worker.as_ref().is_some_and(|running| running.pending.is_none());
+        if idle {
+            state.worker = None;
+        }
+        idle
+    }
+
+    fn tick(&self) {
+        let Some(mut state) = self.state.try_lock() else { return };
+        let last_used = state.last_used;
+        let Some(running) = state.worker.as_mut() else { return };
+        if running.pending.is_some() {
+            if let Look::Failed(_) = self.look(&mut state, Duration::ZERO) {
+                tracing::debug!("an abandoned request failed");
+            }
+        } else if last_used.elapsed() >= self.options.idle || !running.worker.is_alive() {
+            state.worker = None;
+        }
+    }
+}
+
+impl State {
+    fn refuse_poisoned(&self, request: &Request) -> Result<(), Error> {
+        match self.strikes.get(request) {
+            Some(strikes) if *strikes >= STRIKES => Err(Error::Poisoned(request.what())),
+            _ => Ok(()),
+        }
+    }
+
+    /// The worker and the request under way end together; the request is remembered.
+    fn strike(&mut self) -> String {
+        let pending = self.worker.take().and_then(|running| running.pending);
+        let Some(pending) = pending else { return "nothing".into() };
+        let what = pending.request.what();
+        *self.strikes.entry(pending.request).or_insert(0) += 1;
+        what
+    }
+
+    fn died(&mut self, Gone(how): &Gone, source: &Source) -> Failure {
+        if self.worker.as_ref().is_some_and(|running| !running.worker.has_begun()) {
+            self.worker = None;
+            return Failure::NotBegun(how.clone());
+        }
+        let what = self.strike();
+        tracing::warn!(source = %source.path().display(), how, "the HDF5 worker died while {what}");
+        Error::Died(what).into()
+    }
+
+    fn hung(&mut self, deadline: Duration, source: &Source) -> Error {
+        let what = self.strike();
+        let source = source.path().display();
+        tracing::warn!(%source, ?deadline, "the HDF5 worker was ended: no answer while {what}");
+        Error::Deadline { what, seconds: deadline.as_secs_f64().ceil() as u64 }
+    }
+}

@@ -1,0 +1,269 @@
+//! The worker as the daemon sees it: a child process, a socket, shared memory.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bstr::ByteSlice;
+
+use super::pool::{self, Slot};
+use crate::catalogue::Elements;
+use crate::h5::options::Options;
+use crate::h5::protocol::descriptors;
+use crate::h5::protocol::{self, Envelope, Hello, MAX_ELEMENTS, MAX_FRAME, MAX_HEAP, Message, Reply, Request, SHARED};
+
+/// The hidden argument that makes the program a worker.
+pub(in crate::h5) const ARGUMENT: &str = "hdf5-worker";
+
+/// More than this in the shared memory is given back to the system after it was read.
+const KEEP_SHARED: u64 = 4 << 20;
+
+/// A running worker. Dropping it ends the process and waits for it: no zombie stays.
+#[derive(Debug)]
+pub(in crate::h5) struct Worker {
+    child: Child,
+    socket: UnixStream,
+    memory: File,
+    /// Bytes of a reply that has not come whole.
+    inbox: Vec<u8>,
+    serial: u64,
+    /// The last request that the worker has begun with.
+    begun: u64,
+    _slot: Slot,
+}
+
+/// The worker is gone, or talks nonsense and must go.
+#[derive(Debug)]
+pub(in crate::h5) struct Gone(pub String);
+
+impl Worker {
+    /// Starts a worker for `source` and hands it the descriptor.
+    ///
+    /// With the descriptor of a journal it may write to the source, which `source` must be open for.
+    pub fn start(
+        source: BorrowedFd<'_>,
+        journal: Option<BorrowedFd<'_>>,
+        path: &Path,
+        options: &Options,
+        files: &[Vec<u8>],
+        slot: Slot,
+    ) -> io::Result<Self> {
+        let (ours, theirs) = UnixStream::pair()?;
+        // What a worker is told at its start may be longer than the socket's buffer.
+        ours.set_write_timeout(Some(options.deadline))?;
+        let memory = shared_memory()?;
+        let canonical = options.follow_external.then(|| path.canonicalize()).transpose()?;
+        let folder = canonical.as_deref().and_then(Path::parent).map(Path::to_owned);
+        let path = canonical.unwrap_or_else(|| path.to_owned());
+        let mut command = Command::new(&options.program);
+        command.arg(ARGUMENT).env_clear().env("HDF5_USE_FILE_LOCKING", "FALSE");
+        if options.plugins.is_none() {
+            // The library's own word for "load no plugin".
+            command.env("HDF5_PLUGIN_PRELOAD", "::");
+        }
+        if let Some(folder) = &folder {
+            // Relative names of external raw storage; the library takes no other prefix for objects opened by address.
+            command.env("HDF5_EXTFILE_PREFIX", folder);
+        }
+        #[cfg(debug_assertions)]
+        if let Some(last) = std::env::var_os(crate::h5::REHEARSED_DEATH) {
+            command.env(crate::h5::REHEARSED_DEATH, last);
+        }
+        // The worker writes nothing there but the message of a panic or of a failed start.
+        let stderr = if tracing::enabled!(tracing::Level::DEBUG) { Stdio::inherit() } else { Stdio::null() };
+        // In a group of its own, so that Ctrl-C in a terminal reaches the daemon alone, which then ends its workers.
+        command.process_group(0).stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(stderr);
+        let mut child = pool::spawn(command)?;
+        let hello = Hello {
+            path: path.into_os_string().into_vec(),
+            follow: folder.map(|folder| folder.into_os_string().into_vec()),
+            plugins: options.plugins.as_ref().map(|folder| folder.as_os_str().as_bytes().to_vec()),
+            memory: options.memory,
+            parent: std::process::id(),
+            files: files.to_vec(),
+            write: journal.is_some(),
+        };
+        let descriptors = [source.as_raw_fd(), memory.as_raw_fd()].into_iter().chain(journal.map(|j| j.as_raw_fd()));
+        let greeted = descriptors::send(&ours, &descriptors.collect::<Vec<_>>())
+            .and_then(|()| protocol::send(&mut &ours, &hello))
+            .and_then(|()| ours.set_nonblocking(true));
+        if let Err(error) = greeted {
+            end(&mut child);
+            return Err(error);
+        }
+        tracing::debug!(worker = child.id(), source = %hello.path.as_bstr(), "HDF5 worker started");
+        Ok(Self { child, socket: ours, memory, inbox: Vec::new(), serial: 0, begun: 0, _slot: slot })
+    }
+
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a request; answers its number.
+    pub fn send(&mut self, request: Request) -> Result<u64, Gone> {
+        self.serial += 1;
+        let frame = protocol::frame(&Envelope { serial: self.serial, request }).map_err(|e| Gone(e.to_string()))?;
+        // One request is under way at a time and fits the socket's buffer, so this never blocks.
+        self.socket.write_all(&frame).map_err(|error| self.gone(&error.to_string()))?;
+        Ok(self.serial)
+    }
+
+    /// Waits up to `wait` for a reply.
+    pub fn reply(&mut self, wait: Duration) -> Result<Option<Reply>, Gone> {
+        if let Some(reply) = self.take_reply()? {
+            return Ok(Some(reply));
+        }
+        let deadline = Instant::now() + wait;
+        loop {
+            if !readable(&self.socket, deadline.saturating_duration_since(Instant::now())) {
+                return Ok(None);
+            }
+            let mut buffer = [0; 64 << 10];
+            match self.socket.read(&mut buffer) {
+                Ok(0) => return Err(self.gone("it closed its socket")),
+                Ok(n) => {
+                    self.inbox.extend_from_slice(&buffer[..n]);
+                    if let Some(reply) = self.take_reply()? {
+                        return Ok(Some(reply));
+                    }
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+                Err(error) => return Err(self.gone(&error.to_string())),
+            }
+        }
+    }
+
+    /// Whether the worker has begun with the last request sent.
+    pub fn has_begun(&self) -> bool {
+        self.begun == self.serial
+    }
+
+    fn take_reply(&mut self) -> Result<Option<Reply>, Gone> {
+        loop {
+            let Some(length) = self.inbox.first_chunk::<4>() else { return Ok(None) };
+            let length = u32::from_le_bytes(*length) as usize;
+            if length > MAX_FRAME {
+                return Err(self.gone(&format!("it sent a reply of {length} bytes")));
+            }
+            let Some(body) = self.inbox.get(4..4 + length) else { return Ok(None) };
+            let message = postcard::from_bytes(body);
+            self.inbox.drain(..4 + length);
+            match message {
+                Ok(Message::Begun(serial)) => self.begun = serial,
+                Ok(Message::Reply(reply)) => return Ok(Some(reply)),
+                Err(error) => return Err(self.gone(&format!("it sent an unreadable reply: {error}"))),
+            }
+        }
+    }
+
+    /// Whether the process still runs and its socket is open.
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None)) && !self.inbox_is_closed()
+    }
+
+    fn inbox_is_closed(&self) -> bool {
+        let mut poll = libc::pollfd { fd: self.socket.as_raw_fd(), events: 0, revents: 0 };
+        // SAFETY: one entry, no waiting.
+        unsafe { libc::poll(&mut poll, 1, 0) };
+        poll.revents & (libc::POLLHUP | libc::POLLERR) != 0
+    }
+
+    /// Copies an answer out of the shared memory.
+    pub fn elements(&self, bytes: u64, heap: u64) -> Result<Elements, Gone> {
+        if bytes > MAX_ELEMENTS || heap > MAX_HEAP {
+            return Err(self.gone_alive(&format!("it claims {bytes} + {heap} bytes of elements")));
+        }
+        let read = |length: u64, at: u64| {
+            let mut bytes = vec![0; length as usize];
+            self.memory.read_exact_at(&mut bytes, at).map(|()| bytes)
+        };
+        let elements = read(bytes, 0).and_then(|fixed| Ok(Elements { bytes: fixed, heap: read(heap, bytes)? }));
+        if bytes + heap > KEEP_SHARED {
+            let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+            // SAFETY: plain numbers. A failure only keeps memory in use.
+            unsafe { libc::fallocate(self.memory.as_raw_fd(), mode, 0, SHARED as i64) };
+        }
+        elements.map_err(|error| self.gone_alive(&error.to_string()))
+    }
+
+    /// Puts bytes into the shared memory.
+    pub fn give(&self, bytes: &[u8]) -> Result<(), Gone> {
+        self.memory.write_all_at(bytes, 0).map_err(|error| self.gone_alive(&error.to_string()))
+    }
+
+    fn gone_alive(&self, why: &str) -> Gone {
+        Gone(format!("worker {}: {why}", self.id()))
+    }
+
+    /// Ends the process and says how it went.
+    fn gone(&mut self, why: &str) -> Gone {
+        // The exit status tells more than the closed socket; give a dying process a moment before it is killed.
+        let mut status = None;
+        for _ in 0..50 {
+            match self.child.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_millis(2)),
+                Ok(found) => {
+                    status = found;
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        end(&mut self.child);
+        match status {
+            Some(status) => match status.signal() {
+                Some(signal) => Gone(format!("worker {}: signal {signal}", self.id())),
+                None => Gone(format!("worker {}: {status}", self.id())),
+            },
+            None => Gone(format!("worker {}: {why}", self.id())),
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        end(&mut self.child);
+    }
+}
+
+/// Ends a child and collects it. It holds nothing that a signal could damage: all it does is read.
+fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Waits until there is something to read (or the other end is closed).
+fn readable(socket: &UnixStream, wait: Duration) -> bool {
+    let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let milliseconds = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: one entry.
+    let ready = unsafe { libc::poll(&mut poll, 1, milliseconds) };
+    ready > 0
+}
+
+/// Memory that neither side can shrink under the other.
+fn shared_memory() -> io::Result<File> {
+    // SAFETY: a C string and plain flags; the descriptor is ours.
+    let file = unsafe {
+        let descriptor = libc::memfd_create(c"hepfs-h5".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        File::from_raw_fd(descriptor)
+    };
+    file.set_len(SHARED)?;
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: plain numbers.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(file)
+}

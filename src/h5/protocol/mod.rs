@@ -1,0 +1,240 @@
+//! What goes over the socket between the client and its worker: a length of four bytes (little-endian), then a
+//! postcard-encoded message.
+
+pub(super) mod descriptors;
+
+use std::io::{self, Read, Write};
+
+use bstr::BString;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Attribute, Chunk, FileInfo, MappedSource, Mapping, Object, ObjectId};
+use crate::h5::steps::{Done, Step};
+
+/// Longest answer that the daemon accepts; a longer one ends the worker.
+pub(super) const MAX_FRAME: usize = 16 << 20;
+
+/// A page of links or chunks ends when it holds this many bytes: far enough from [`MAX_FRAME`] for one more item.
+pub(super) const PAGE: usize = 4 << 20;
+
+/// One item (a link with the object behind it) is described in at most this many bytes, else only named.
+pub(super) const MAX_ITEM: usize = 8 << 20;
+
+/// Links that are listed of one group: 16 Mi names are about a gigabyte.
+pub(super) const MAX_LINKS: usize = 16 << 20;
+
+/// Bytes of fixed-size elements that a read may take.
+pub(super) const MAX_ELEMENTS: u64 = 16 << 20;
+
+/// Bytes of variable-length content that a read may take.
+pub(super) const MAX_HEAP: u64 = 48 << 20;
+
+/// Length of the memory shared with a worker: elements, then heap.
+pub(super) const SHARED: u64 = MAX_ELEMENTS + MAX_HEAP;
+
+/// Datasets that a virtual dataset may map: the daemon asks for a description of each.
+pub(super) const MAX_SOURCES: usize = 4096;
+
+/// Bytes of their paths.
+pub(super) const MAX_SOURCE_PATHS: usize = 1 << 20;
+
+/// The first message to a worker, sent together with the descriptors of the source and of the shared memory.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Hello {
+    /// Path of the source, absolute.
+    pub path: Vec<u8>,
+    /// Canonical path of the folder below which files may be followed to; `None` where none may.
+    pub follow: Option<Vec<u8>>,
+    /// Folder of filter plugins.
+    pub plugins: Option<Vec<u8>>,
+    /// `RLIMIT_AS` in bytes.
+    pub memory: u64,
+    /// Process id of the daemon.
+    pub parent: u32,
+    /// Files numbered 1, 2, … by earlier workers of the same source.
+    pub files: Vec<Vec<u8>>,
+    /// It is there to write, and has the descriptor of a journal as well.
+    pub write: bool,
+}
+
+/// What a worker is asked. Equal requests have equal encodings: that is how a deadly one is recognised.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) enum Request {
+    /// Open the source and say what it is. The first request to every worker.
+    Open,
+    /// Links `start..` of a group, as many as fit.
+    Group { id: ObjectId, start: u64 },
+    /// One object.
+    Object { id: ObjectId },
+    /// Chunks `start..` of a dataset with at most `limit`, as many as fit.
+    Chunks { id: ObjectId, limit: u64, start: u64 },
+    /// Mappings `start..` of a virtual dataset, as many as fit.
+    Mappings { id: ObjectId, start: u64 },
+    /// Elements, into the shared memory.
+    Read { id: ObjectId, start: Vec<u64>, count: Vec<u64> },
+    /// Paths of the objects at these addresses of a file, as many as fit.
+    Paths { file: u32, addresses: Vec<u64> },
+    /// A step of writing.
+    Write(Step),
+    /// What the sandbox still allows.
+    Probe,
+    /// Fail on purpose; for tests.
+    Fault(Fault),
+}
+
+/// Ways to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) enum Fault {
+    Crash,
+    Hang,
+    Panic,
+}
+
+/// A request with its number.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Envelope {
+    pub serial: u64,
+    pub request: Request,
+}
+
+/// What a worker says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Message {
+    /// It has the request of this number and begins: should it die now, that request is to blame.
+    Begun(u64),
+    Reply(Reply),
+}
+
+/// The answer to the request of the same number.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Reply {
+    pub serial: u64,
+    /// Files numbered while answering, in order; they follow those of [`Hello::files`] and of earlier replies.
+    pub files: Vec<Vec<u8>>,
+    pub answer: Result<Answer, Refusal>,
+}
+
+/// An answer.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Answer {
+    Open {
+        info: FileInfo,
+        sandbox: Sandbox,
+    },
+    Group(GroupPage),
+    Object(Object),
+    Chunks {
+        chunks: Vec<Chunk>,
+        next: Option<u64>,
+    },
+    Mappings {
+        /// Those not met on earlier pages; they are numbered on.
+        sources: Vec<MappedSource>,
+        /// Neighbours that continue each other are one.
+        runs: Vec<Mapping>,
+        next: Option<u64>,
+    },
+    /// Lengths of the two parts in the shared memory; the heap lies behind the elements.
+    Elements {
+        bytes: u64,
+        heap: u64,
+    },
+    Paths(Vec<Option<String>>),
+    /// The work takes longer than one request should: ask again, it goes on where it was.
+    Again,
+    Written(Done),
+    Probe(Vec<(String, bool)>),
+}
+
+/// A part of a group.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct GroupPage {
+    /// On the first page only.
+    pub attributes: Vec<Attribute>,
+    pub creation_order: bool,
+    /// Number of links on the page.
+    pub count: u64,
+    /// [`crate::catalogue::Link`]s, encoded back to back (so that the worker encodes each only once to know its size).
+    pub links: Vec<u8>,
+    /// Where the next page begins.
+    pub next: Option<u64>,
+}
+
+/// Which walls stand around a worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Sandbox {
+    /// Landlock is enforced.
+    pub landlock: bool,
+    /// The system-call filter is in place.
+    pub seccomp: bool,
+    /// What could not be done.
+    pub notes: Vec<String>,
+}
+
+/// Why a worker refuses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Refusal {
+    Hdf5(String),
+    NotHdf5(String),
+    TooLarge { what: String, bytes: u64, limit: u64 },
+}
+
+impl Request {
+    /// What is being done, for messages: "… crashed while {this}".
+    pub fn what(&self) -> String {
+        let at = |id: &ObjectId| match id.file {
+            0 => format!("at address {}", id.address),
+            file => format!("at address {} of linked file {file}", id.address),
+        };
+        match self {
+            Request::Open => "opening the file".into(),
+            Request::Group { id, .. } => format!("listing the group {}", at(id)),
+            Request::Object { id } => format!("describing the object {}", at(id)),
+            Request::Chunks { id, .. } => format!("listing the chunks of the dataset {}", at(id)),
+            Request::Mappings { id, .. } => format!("listing the mappings of the dataset {}", at(id)),
+            Request::Read { id, start, count } => {
+                format!("reading {count:?} elements from {start:?} of the dataset {}", at(id))
+            }
+            Request::Paths { addresses, .. } => format!("looking for the paths of {} objects", addresses.len()),
+            Request::Write(step) => step.what().into(),
+            Request::Probe => "testing the sandbox".into(),
+            Request::Fault(fault) => format!("a rehearsal ({fault:?})"),
+        }
+    }
+}
+
+/// Encodes a message with its length in front.
+pub(super) fn frame<T: Serialize>(message: &T) -> Result<Vec<u8>, postcard::Error> {
+    let mut bytes = postcard::to_extend(message, vec![0; 4])?;
+    let length = u32::try_from(bytes.len() - 4).map_err(|_| postcard::Error::SerializeBufferFull)?;
+    bytes[..4].copy_from_slice(&length.to_le_bytes());
+    Ok(bytes)
+}
+
+/// Writes a message (the worker's side, where sockets block).
+pub(super) fn send<T: Serialize>(socket: &mut impl Write, message: &T) -> io::Result<()> {
+    socket.write_all(&frame(message).map_err(io::Error::other)?)
+}
+
+/// Reads a message (the worker's side); `None` at the end of the stream.
+pub(super) fn receive<T: DeserializeOwned>(socket: &mut impl Read) -> io::Result<Option<T>> {
+    let mut length = [0; 4];
+    match socket.read_exact(&mut length) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    let length = u32::from_le_bytes(length) as usize;
+    if length > MAX_FRAME {
+        return Err(io::Error::other("message too long"));
+    }
+    let mut bytes = vec![0; length];
+    socket.read_exact(&mut bytes)?;
+    postcard::from_bytes(&bytes).map(Some).map_err(io::Error::other)
+}
+
+/// Text out of bytes that a message shows: never longer than a line, no control characters.
+pub(super) fn printable(bytes: &[u8]) -> String {
+    let text = BString::from(bytes.get(..bytes.len().min(1024)).unwrap_or(bytes)).to_string();
+    text.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
+}

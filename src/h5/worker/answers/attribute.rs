@@ -1,0 +1,191 @@
+//! Attributes with their values.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use bstr::BString;
+
+use crate::catalogue::{Attribute, Class, Datatype, Elements, ObjectId, ReferenceKind, product};
+use crate::h5::library::ffi::{self, Herr, Hid};
+use crate::h5::library::{Id, Reason, c_string, check};
+use crate::h5::worker::address::{address_in, info_of};
+use crate::h5::worker::session::Session;
+use crate::h5::worker::values::{Aligned, Extent, Heap, Plan, dereference, describe, reclaim};
+
+/// A value longer than this is not read.
+const MAX_VALUE: usize = 1 << 20;
+
+/// All values of one object together; what lies behind is not read.
+const MAX_VALUES: usize = 6 << 20;
+
+/// Attributes that an object may have here.
+const MAX_ATTRIBUTES: usize = 65_536;
+
+impl Session {
+    /// The attributes of an object, in creation order where the file has one.
+    pub fn attributes(&mut self, object: &Id, file: u32) -> Result<Vec<Attribute>, Reason> {
+        let (names, failure) = names(object);
+        let mut left = MAX_VALUES;
+        let mut attributes = Vec::with_capacity(names.len());
+        for name in names {
+            let attribute = match self.attribute(object, file, &name, left) {
+                Ok(attribute) => attribute,
+                Err(reason) => unreadable(name, reason),
+            };
+            let size = attribute.value.as_ref().map_or(0, |value| value.bytes.len() + value.heap.len());
+            left = left.saturating_sub(size + 32 * attribute.references.len());
+            attributes.push(attribute);
+        }
+        if let Some(reason) = failure {
+            // No attribute has an empty name: this one stands for those that could not be listed.
+            attributes.push(unreadable(BString::default(), reason));
+        }
+        Ok(attributes)
+    }
+
+    fn attribute(&mut self, object: &Id, file: u32, name: &BString, left: usize) -> Result<Attribute, Reason> {
+        let c_name = c_string(name)?;
+        // SAFETY: open objects and a C string.
+        let (attribute, datatype, extent) = unsafe {
+            let attribute = Id::own(ffi::H5Aopen(object.raw(), c_name.as_ptr(), ffi::DEFAULT))?;
+            let datatype = Id::own(ffi::H5Aget_type(attribute.raw()))?;
+            let space = Id::own(ffi::H5Aget_space(attribute.raw()))?;
+            (attribute, datatype, Extent::of(&space)?)
+        };
+        let (described, plan) = describe(&datatype, self.file(file)?.address_size)?;
+        let mut described = Attribute {
+            name: name.clone(),
+            datatype: described,
+            shape: extent.shape,
+            null: extent.null,
+            value: Ok(Elements::default()),
+            references: Vec::new(),
+        };
+        let count = if extent.null { Some(0) } else { product(&described.shape) };
+        match self.value(&attribute, &datatype, &described.datatype, &plan, count, file, left) {
+            Ok((value, references)) => {
+                described.value = Ok(value);
+                described.references = references;
+            }
+            Err(Reason(text)) => described.value = Err(text),
+        }
+        Ok(described)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn value(
+        &mut self,
+        attribute: &Id,
+        datatype: &Id,
+        described: &Datatype,
+        plan: &Plan,
+        count: Option<u64>,
+        file: u32,
+        left: usize,
+    ) -> Result<(Elements, Vec<Option<ObjectId>>), Reason> {
+        let too_large = |bytes: &dyn std::fmt::Display| {
+            Reason::new(format!(
+                "the value of {bytes} bytes is too large (limit {MAX_VALUE}, all together {MAX_VALUES})"
+            ))
+        };
+        let limit = MAX_VALUE.min(left);
+        let count = count.and_then(|count| usize::try_from(count).ok()).ok_or_else(|| too_large(&"2^64 or more"))?;
+        if count == 0 {
+            return Ok(Default::default());
+        }
+        let size = count.checked_mul(plan.disk).filter(|size| *size <= limit);
+        let memory = count.checked_mul(plan.memory).filter(|memory| *memory <= 8 * MAX_VALUE);
+        let (Some(size), Some(memory)) = (size, memory) else {
+            return Err(too_large(&(count as u128 * plan.disk as u128)));
+        };
+        let mut buffer = Aligned::zeroed(memory);
+        // SAFETY: `buffer` has room for `count` elements of the type in memory.
+        check(unsafe { ffi::H5Aread(attribute.raw(), datatype.raw(), buffer.pointer()) })?;
+        let mut elements = Elements { bytes: vec![0; size], heap: Vec::new() };
+        let own = self.file(file)?;
+        let mut heap = Heap::new(limit - size, own.address_size, own.file_number);
+        // SAFETY: libhdf5 wrote the buffer by the plan's type.
+        let encoded = unsafe { plan.encode_all(buffer.bytes(), &mut elements.bytes, &mut heap) };
+        let references = match &described.class {
+            Class::Reference(kind) => self.referenced(attribute.raw(), *kind, plan, file, &buffer),
+            _ => Vec::new(),
+        };
+        if plan.allocates() {
+            reclaim(datatype, count, &mut buffer)?;
+        }
+        encoded.map_err(|overflow| too_large(&size.saturating_add(overflow.0)))?;
+        elements.heap = heap.bytes;
+        Ok((elements, references))
+    }
+
+    fn referenced(
+        &mut self,
+        location: Hid,
+        kind: ReferenceKind,
+        plan: &Plan,
+        file: u32,
+        buffer: &Aligned,
+    ) -> Vec<Option<ObjectId>> {
+        let elements = buffer.bytes().chunks_exact(plan.memory.max(1));
+        elements.map(|element| self.target_of(location, kind, element, file)).collect()
+    }
+
+    /// The object a reference in its form in memory points to; `None` for a null or dangling one.
+    pub fn target_of(&mut self, location: Hid, kind: ReferenceKind, element: &[u8], file: u32) -> Option<ObjectId> {
+        let object = dereference(location, kind, element)?;
+        self.identify(&object, file)
+    }
+
+    fn identify(&mut self, object: &Id, file: u32) -> Option<ObjectId> {
+        let own = self.file(file).ok()?;
+        let there = info_of(object.raw()).ok()?;
+        // A standard reference may lead to another file; that has no address here.
+        (own.file_number == there.file_number)
+            .then(|| ObjectId { file, address: address_in(there.token, own.address_size) })
+    }
+}
+
+fn unreadable(name: BString, Reason(text): Reason) -> Attribute {
+    Attribute {
+        name,
+        datatype: Datatype { size: 0, class: Class::Unknown(-1) },
+        shape: Vec::new(),
+        null: true,
+        value: Err(text),
+        references: Vec::new(),
+    }
+}
+
+/// The names of an object's attributes, with the reason why some are missing.
+fn names(object: &Id) -> (Vec<BString>, Option<Reason>) {
+    let list = |index| {
+        let mut names: Vec<BString> = Vec::new();
+        let mut position = 0;
+        // SAFETY: the callback gets `names` back and is not called afterwards.
+        let status = unsafe {
+            ffi::H5Aiterate2(object.raw(), index, ffi::ITER_INCREASING, &mut position, collect, (&raw mut names).cast())
+        };
+        let failure = match check(status) {
+            Ok(0) => None,
+            Ok(_) => Some(Reason::new(format!("more than {MAX_ATTRIBUTES} attributes"))),
+            Err(reason) => Some(reason),
+        };
+        (names, failure)
+    };
+    // Without tracking, the library goes by the order in the header or refuses; then by name.
+    let first = list(ffi::INDEX_CREATION);
+    if first.1.is_none() {
+        return first;
+    }
+    let second = list(ffi::INDEX_NAME);
+    if second.0.len() >= first.0.len() { second } else { first }
+}
+
+unsafe extern "C" fn collect(_: Hid, name: *const c_char, _: *const c_void, data: *mut c_void) -> Herr {
+    // SAFETY: `data` is the vector given to H5Aiterate2; the name is valid during the call.
+    let (names, name) = unsafe { (&mut *data.cast::<Vec<BString>>(), CStr::from_ptr(name).to_bytes()) };
+    if names.len() >= MAX_ATTRIBUTES {
+        return 1;
+    }
+    names.push(name.into());
+    0
+}

@@ -1,0 +1,311 @@
+//! Datasets: extent, fill value, filters, layout and chunk maps.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+use bstr::BString;
+
+use super::grid::Grid;
+use crate::catalogue::{
+    Attribute, Chunk, Dataset, Elements, Fill, Filter, Layout, ObjectId, PACKED_CHUNK, VirtualSource,
+};
+use crate::h5::library::{Id, Reason, check, ffi, text};
+use crate::h5::protocol::{Answer, PAGE, Refusal, printable};
+use crate::h5::worker::session::Session;
+use crate::h5::worker::values::{Aligned, Extent, Heap, Plan, describe, reclaim};
+
+/// A fill value longer than this is not shown.
+const MAX_FILL: usize = 1 << 20;
+
+/// Mappings of a virtual dataset that are listed (equal neighbours count once).
+const MAX_MAPPINGS: usize = 65_536;
+
+/// Numbers of client data asked for: libhdf5 takes it for a forgotten initialisation if there is room for more.
+const MAX_PARAMETERS: usize = 256;
+
+/// A chunk's encoding is at most this long: three numbers of 10 bytes and one of 5.
+const MAX_CHUNK: usize = 35;
+
+impl Session {
+    /// Describes an open dataset.
+    pub fn dataset(&mut self, dataset: &Id, id: ObjectId) -> Result<Dataset, Reason> {
+        let file = self.file(id.file)?;
+        let (address_size, user_block, file_number) = (file.address_size, file.user_block, file.file_number);
+        // SAFETY: an open dataset.
+        let (datatype, space, dcpl) = unsafe {
+            (
+                Id::own(ffi::H5Dget_type(dataset.raw()))?,
+                Id::own(ffi::H5Dget_space(dataset.raw()))?,
+                Id::own(ffi::H5Dget_create_plist(dataset.raw()))?,
+            )
+        };
+        let (described, plan) = describe(&datatype, address_size)?;
+        let extent = Extent::of(&space)?;
+        let attributes: Vec<Attribute> = self.attributes(dataset, id.file)?;
+        let mut layout = layout(dataset, &dcpl, &extent, user_block)?;
+        self.recognise_own(&mut layout, id.file);
+        Ok(Dataset {
+            id,
+            fill: fill(&dcpl, &datatype, &plan, Heap::new(MAX_FILL, address_size, file_number)),
+            layout,
+            filters: filters(&dcpl)?,
+            datatype: described,
+            shape: extent.shape,
+            max_shape: extent.max_shape,
+            null: extent.null,
+            attributes: attributes.into(),
+        })
+    }
+
+    /// A file that a virtual dataset maps is "." where it is its own, by any name.
+    pub fn recognise_own(&self, layout: &mut Layout, file: u32) {
+        let Layout::Virtual { sources } = layout else { return };
+        for source in sources.iter_mut().filter(|source| self.is_own(file, &source.file)) {
+            source.file = ".".into();
+        }
+    }
+
+    /// A page of the chunks of a dataset.
+    pub fn chunks(&mut self, id: ObjectId, limit: u64, start: u64) -> Result<Answer, Refusal> {
+        let map = match self.chunk_map.take() {
+            Some((known, map)) if known == id && start > 0 => map,
+            _ => self.read_chunks(id, limit)?,
+        };
+        if map.len() as u64 > limit {
+            return Err(too_many(id, map.len() as u64, limit));
+        }
+        let from = usize::try_from(start).unwrap_or(usize::MAX).min(map.len());
+        let to = map.len().min(from.saturating_add(PAGE / MAX_CHUNK * 3));
+        let chunks = map.get(from..to).unwrap_or_default().to_vec();
+        let next = (to < map.len()).then_some(to as u64);
+        if next.is_some() {
+            self.chunk_map = Some((id, map));
+        }
+        Ok(Answer::Chunks { chunks, next })
+    }
+
+    fn read_chunks(&mut self, id: ObjectId, limit: u64) -> Result<Vec<Chunk>, Refusal> {
+        let dataset = self.open_dataset(id)?;
+        // SAFETY: an open dataset.
+        let (space, dcpl) =
+            unsafe { (Id::own(ffi::H5Dget_space(dataset.raw()))?, Id::own(ffi::H5Dget_create_plist(dataset.raw()))?) };
+        let extent = Extent::of(&space)?;
+        let Layout::Chunked { chunk, .. } = layout(&dataset, &dcpl, &extent, 0)? else {
+            return Err(Refusal::Hdf5("the dataset is not chunked".into()));
+        };
+        let grid = Grid::of(&dataset, &extent.shape, &extent.max_shape, &chunk)?;
+        let mut walk = ChunkWalk { grid, chunks: Vec::new(), limit, skipped: 0 };
+        // SAFETY: an open dataset; the callback gets `walk` back and is not called afterwards.
+        let status = unsafe { ffi::H5Dchunk_iter(dataset.raw(), ffi::DEFAULT, collect, (&raw mut walk).cast()) };
+        let stopped = check(status)? > 0;
+        if stopped || walk.chunks.len() as u64 > limit {
+            return Err(too_many(id, walk.chunks.len() as u64, limit));
+        }
+        walk.chunks.sort_by_key(|chunk| chunk.index);
+        Ok(walk.chunks)
+    }
+}
+
+fn too_many(id: ObjectId, count: u64, limit: u64) -> Refusal {
+    Refusal::TooLarge {
+        what: format!("the list of the chunks of the dataset at address {}", id.address),
+        bytes: count.saturating_mul(PACKED_CHUNK),
+        limit: limit.saturating_mul(PACKED_CHUNK),
+    }
+}
+
+struct ChunkWalk {
+    grid: Grid,
+    chunks: Vec<Chunk>,
+    limit: u64,
+    /// Chunks outside the extent: libhdf5 never reads them either.
+    skipped: u64,
+}
+
+unsafe extern "C" fn collect(offset: *const u64, mask: c_uint, address: u64, size: u64, data: *mut c_void) -> c_int {
+    // SAFETY: `data` is the walk given to H5Dchunk_iter; there is an offset for each dimension.
+    let (walk, offset) = unsafe {
+        let walk = &mut *data.cast::<ChunkWalk>();
+        let rank = walk.grid.rank();
+        (walk, std::slice::from_raw_parts(offset, rank))
+    };
+    match walk.grid.index(offset) {
+        Some(index) if address != ffi::ADDRESS_UNDEFINED => {
+            walk.chunks.push(Chunk { index, address, size, mask });
+        }
+        _ => walk.skipped += 1,
+    }
+    // One more than allowed says that there are too many.
+    c_int::from(walk.chunks.len() as u64 > walk.limit)
+}
+
+fn fill(dcpl: &Id, datatype: &Id, plan: &Plan, heap: Heap) -> Fill {
+    match try_fill(dcpl, datatype, plan, heap) {
+        Ok(fill) => fill,
+        Err(Reason(text)) => Fill::Unreadable(text),
+    }
+}
+
+fn try_fill(dcpl: &Id, datatype: &Id, plan: &Plan, mut heap: Heap) -> Result<Fill, Reason> {
+    let mut status = -1;
+    // SAFETY: an open property list; a place for the answer.
+    check(unsafe { ffi::H5Pfill_value_defined(dcpl.raw(), &mut status) })?;
+    match status {
+        ffi::FILL_UNDEFINED => Ok(Fill::Undefined),
+        ffi::FILL_DEFAULT => Ok(Fill::Default),
+        ffi::FILL_USER if plan.memory > MAX_FILL || plan.disk > MAX_FILL => {
+            Err(Reason::new(format!("the fill value of {} bytes is larger than {MAX_FILL}", plan.disk)))
+        }
+        ffi::FILL_USER => {
+            let mut buffer = Aligned::zeroed(plan.memory);
+            // SAFETY: `buffer` has room for one element of the type in memory.
+            check(unsafe { ffi::H5Pget_fill_value(dcpl.raw(), datatype.raw(), buffer.pointer()) })?;
+            let mut elements = Elements { bytes: vec![0; plan.disk], heap: Vec::new() };
+            // SAFETY: libhdf5 wrote the buffer by the plan's type.
+            let encoded = unsafe { plan.encode_all(buffer.bytes(), &mut elements.bytes, &mut heap) };
+            if plan.allocates() {
+                reclaim(datatype, 1, &mut buffer)?;
+            }
+            encoded.map_err(|overflow| Reason::new(format!("the fill value of {} bytes is too large", overflow.0)))?;
+            elements.heap = heap.bytes;
+            Ok(Fill::Explicit(elements))
+        }
+        other => Err(Reason::new(format!("a fill value of the unknown status {other}"))),
+    }
+}
+
+impl Reason {
+    /// Names the filters that this worker lacks, where a read failed for want of one.
+    pub fn with_missing_filters(self, dataset: &Id) -> Self {
+        // SAFETY: an open dataset; a filter's number is any number.
+        let dcpl = unsafe { Id::own(ffi::H5Dget_create_plist(dataset.raw())) };
+        let filters = dcpl.and_then(|dcpl| filters(&dcpl)).unwrap_or_default();
+        // SAFETY: as above.
+        let missing = filters.iter().filter(|filter| unsafe { ffi::H5Zfilter_avail(filter.id) } <= 0);
+        let missing: Vec<String> = missing.map(|filter| format!("{} ({})", filter.id, filter.name)).collect();
+        if missing.is_empty() {
+            return self;
+        }
+        Reason::new(format!("no filter {} here, neither built in nor a plugin: {}", missing.join(", "), self.0))
+    }
+}
+
+fn filters(dcpl: &Id) -> Result<Vec<Filter>, Reason> {
+    // SAFETY: an open property list (so below).
+    let count = check(unsafe { ffi::H5Pget_nfilters(dcpl.raw()) })?;
+    (0..count as c_uint)
+        .map(|index| {
+            let (mut flags, mut config, mut length) = (0, 0, MAX_PARAMETERS);
+            let mut parameters = vec![0; MAX_PARAMETERS];
+            let mut name = [0u8; 256];
+            // SAFETY: all buffers have the sizes given; the last byte of `name` stays a NUL.
+            let id = check(unsafe {
+                ffi::H5Pget_filter2(
+                    dcpl.raw(),
+                    index,
+                    &mut flags,
+                    &mut length,
+                    parameters.as_mut_ptr(),
+                    name.len() - 1,
+                    name.as_mut_ptr().cast(),
+                    &mut config,
+                )
+            })?;
+            // Of a longer list the length is told, and the rest is not.
+            parameters.truncate(length);
+            parameters.shrink_to_fit();
+            let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+            let name = printable(name.get(..end).unwrap_or_default());
+            // SAFETY: a filter's number is any number.
+            let available = unsafe { ffi::H5Zfilter_avail(id) } > 0;
+            Ok(Filter { id, optional: flags & ffi::FILTER_OPTIONAL != 0, parameters, name, available })
+        })
+        .collect()
+}
+
+pub(super) fn layout(dataset: &Id, dcpl: &Id, extent: &Extent, user_block: u64) -> Result<Layout, Reason> {
+    // SAFETY: open objects (so below).
+    match unsafe { ffi::H5Pget_layout(dcpl.raw()) } {
+        ffi::LAYOUT_COMPACT => Ok(Layout::Compact),
+        ffi::LAYOUT_CONTIGUOUS => {
+            let files = external_files(dcpl)?;
+            if !files.is_empty() {
+                return Ok(Layout::External { files });
+            }
+            // SAFETY: as above.
+            let address = unsafe { ffi::H5Dget_offset(dataset.raw()) };
+            // libhdf5 adds the user block to the undefined address, too.
+            if address.wrapping_sub(user_block) == ffi::ADDRESS_UNDEFINED || address == ffi::ADDRESS_UNDEFINED {
+                // Not allocated, or an error: neither has an address.
+                let _ = Reason::of_library();
+                return Ok(Layout::Contiguous { address: None });
+            }
+            Ok(Layout::Contiguous { address: Some(address) })
+        }
+        ffi::LAYOUT_CHUNKED => {
+            let rank = extent.shape.len();
+            let mut chunk = [0u64; ffi::MAX_RANK + 1];
+            let mut options = 0;
+            // SAFETY: as above; room for one dimension more than there may be.
+            let found = unsafe {
+                let found = check(ffi::H5Pget_chunk(dcpl.raw(), chunk.len() as c_int, chunk.as_mut_ptr()))?;
+                check(ffi::H5Pget_chunk_opts(dcpl.raw(), &mut options))?;
+                found as usize
+            };
+            let chunk = chunk.get(..found).filter(|_| found == rank).map(<[u64]>::to_vec);
+            match chunk {
+                Some(chunk) if !chunk.contains(&0) => {
+                    Ok(Layout::Chunked { chunk, partial_unfiltered: options & ffi::DONT_FILTER_PARTIAL_CHUNKS != 0 })
+                }
+                _ => Err(Reason::new(format!("chunks of {found} dimensions in a dataset of {rank}"))),
+            }
+        }
+        ffi::LAYOUT_VIRTUAL => Ok(Layout::Virtual { sources: virtual_sources(dcpl)? }),
+        other if other < 0 => Err(Reason::of_library()),
+        other => Ok(Layout::Unknown(other)),
+    }
+}
+
+fn external_files(dcpl: &Id) -> Result<Vec<BString>, Reason> {
+    // SAFETY: an open property list (so below).
+    let count = check(unsafe { ffi::H5Pget_external_count(dcpl.raw()) })?;
+    (0..count as c_uint)
+        .map(|index| {
+            let mut name = vec![0 as c_char; libc::PATH_MAX as usize + 1];
+            let (mut offset, mut size) = (0, 0);
+            // SAFETY: `name` is one longer than said, so that it always ends with a NUL.
+            unsafe {
+                check(ffi::H5Pget_external(
+                    dcpl.raw(),
+                    index,
+                    name.len() - 1,
+                    name.as_mut_ptr(),
+                    &mut offset,
+                    &mut size,
+                ))?;
+                Ok(BString::from(CStr::from_ptr(name.as_ptr()).to_bytes()))
+            }
+        })
+        .collect()
+}
+
+fn virtual_sources(dcpl: &Id) -> Result<Vec<VirtualSource>, Reason> {
+    let mut count = 0;
+    // SAFETY: an open property list (so below).
+    check(unsafe { ffi::H5Pget_virtual_count(dcpl.raw(), &mut count) })?;
+    let mut sources: Vec<VirtualSource> = Vec::new();
+    for index in 0..count {
+        let source = VirtualSource {
+            // SAFETY: `text` gives a buffer with its size.
+            file: text(|buffer, size| unsafe { ffi::H5Pget_virtual_filename(dcpl.raw(), index, buffer, size) })?,
+            // SAFETY: as above.
+            dataset: text(|buffer, size| unsafe { ffi::H5Pget_virtual_dsetname(dcpl.raw(), index, buffer, size) })?,
+        };
+        if sources.last() != Some(&source) {
+            if sources.len() >= MAX_MAPPINGS {
+                return Err(Reason::new(format!("a virtual dataset of {count} mappings")));
+            }
+            sources.push(source);
+        }
+    }
+    Ok(sources)
+}

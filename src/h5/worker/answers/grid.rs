@@ -1,0 +1,143 @@
+//! Where in the grid of a dataset a chunk lies that libhdf5 lists.
+
+use crate::h5::library::{Id, Reason, check, ffi};
+
+/// The grid of chunks of a dataset.
+#[derive(Debug)]
+pub(super) struct Grid {
+    /// Extent of a chunk and number of chunks, for each dimension.
+    dimensions: Vec<(u64, u64)>,
+    /// Set where libhdf5 lists the chunks under coordinates that are not theirs.
+    swizzled: Option<Swizzled>,
+}
+
+/// The numbering of an extensible array whose dimension without limit is not the first.
+///
+/// Its chunks are numbered with that dimension as the slowest one, whichever place it has in the dataspace (format
+/// specification, VII.D). Reads know that, but `H5Dchunk_iter` (`H5D__earray_idx_iterate_cb`, HDF5 1.10 to 2.2) turns
+/// numbers into coordinates as if the dimensions were in order. So what it says is turned back into the number, and
+/// that into the coordinates.
+#[derive(Debug)]
+struct Swizzled {
+    /// Which dimension has no limit.
+    unlimited: usize,
+    /// Most chunks there can ever be in each other dimension; 1 for the one without limit.
+    most: Vec<u64>,
+}
+
+impl Grid {
+    /// The grid of an open dataset of this extent, the largest it may take, and the extent of its chunks.
+    pub fn of(dataset: &Id, shape: &[u64], max_shape: &[Option<u64>], chunk: &[u64]) -> Result<Self, Reason> {
+        let mut kind = -1;
+        // SAFETY: an open dataset; a place for the answer.
+        check(unsafe { ffi::H5Dget_chunk_index_type(dataset.raw(), &mut kind) })?;
+        Self::new(shape, max_shape, chunk, kind == ffi::CHUNK_INDEX_EXTENSIBLE_ARRAY)
+    }
+
+    fn new(shape: &[u64], max_shape: &[Option<u64>], chunk: &[u64], extensible: bool) -> Result<Self, Reason> {
+        if chunk.contains(&0) {
+            return Err(Reason::new("a chunk without extent"));
+        }
+        let dimensions = chunk.iter().zip(shape).map(|(chunk, extent)| (*chunk, extent.div_ceil(*chunk))).collect();
+        let unlimited = max_shape.iter().position(Option::is_none).filter(|dimension| extensible && *dimension > 0);
+        let swizzled = unlimited.map(|unlimited| {
+            let limits = max_shape.iter().zip(chunk);
+            let most = limits.map(|(max, chunk)| max.map_or(1, |max| max.div_ceil(*chunk).max(1))).collect();
+            Swizzled { unlimited, most }
+        });
+        Ok(Self { dimensions, swizzled })
+    }
+
+    /// Number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.dimensions.len()
+    }
+
+    /// Row-major position in the grid of a chunk that libhdf5 lists with its first element at `offset`; `None` outside
+    /// the extent.
+    pub fn index(&self, offset: &[u64]) -> Option<u64> {
+        let listed = offset.iter().zip(&self.dimensions).map(|(offset, (chunk, _))| offset.checked_div(*chunk));
+        let Some(swizzled) = &self.swizzled else { return self.row_major(listed) };
+        let listed: Vec<u64> = listed.collect::<Option<_>>()?;
+        self.row_major(swizzled.coordinates(&listed)?.into_iter().map(Some))
+    }
+
+    fn row_major(&self, coordinates: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+        coordinates.zip(&self.dimensions).try_fold(0u64, |index, (at, (_, count))| {
+            let at = at.filter(|at| at < count)?;
+            index.checked_mul(*count)?.checked_add(at)
+        })
+    }
+}
+
+impl Swizzled {
+    /// The coordinates of a chunk by those that libhdf5 lists.
+    fn coordinates(&self, listed: &[u64]) -> Option<Vec<u64>> {
+        // The dimension without limit takes what is left over of the number, so those before it are always 0.
+        let (before, after) = listed.split_at_checked(self.unlimited)?;
+        if before.iter().any(|at| *at > 0) {
+            return None;
+        }
+        let number = after
+            .iter()
+            .zip(self.most.get(self.unlimited..)?)
+            .try_fold(0u64, |number, (at, most)| number.checked_mul(*most)?.checked_add(*at))?;
+        let mut coordinates = vec![0; listed.len()];
+        let mut rest = number;
+        for (dimension, most) in self.most.iter().enumerate().rev().filter(|(at, _)| *at != self.unlimited) {
+            *coordinates.get_mut(dimension)? = rest % most;
+            rest /= most;
+        }
+        *coordinates.get_mut(self.unlimited)? = rest;
+        Some(coordinates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(shape: &[u64], chunk: &[u64]) -> Grid {
+        let max: Vec<_> = shape.iter().copied().map(Some).collect();
+        Grid::new(shape, &max, chunk, false).unwrap()
+    }
+
+    /// A dataset of 5 × 7 in chunks of 2 × 3: a grid of 3 × 3, its last row and column overhanging.
+    #[test]
+    fn chunks_are_numbered_row_major_with_edges() {
+        let edges = grid(&[5, 7], &[2, 3]);
+        assert_eq!(edges.index(&[0, 0]), Some(0));
+        assert_eq!(edges.index(&[2, 3]), Some(4));
+        assert_eq!(edges.index(&[4, 6]), Some(8));
+        assert_eq!(edges.index(&[6, 0]), None);
+        assert_eq!(edges.index(&[u64::MAX, 0]), None);
+        assert_eq!(grid(&[u64::MAX, u64::MAX], &[1, 1]).index(&[2, 5]), None);
+        assert!(Grid::new(&[4], &[Some(4)], &[0], false).is_err());
+    }
+
+    /// 4 × 6 of at most 10 × ∞ in chunks of 2 × 3: five chunks before the second column begins. Offsets as h5py lists
+    /// them (`get_chunk_info`), places by the numbers found at the chunks' addresses.
+    #[test]
+    fn chunks_of_an_array_that_grows_in_its_second_dimension() {
+        let grows = Grid::new(&[4, 6], &[Some(10), None], &[2, 3], true).unwrap();
+        assert_eq!([[0, 0], [0, 3], [0, 15], [0, 18]].map(|at| grows.index(&at)), [Some(0), Some(2), Some(1), Some(3)]);
+        // Third row of chunks: within the limit, outside the extent.
+        assert_eq!(grows.index(&[0, 6]), None);
+        assert_eq!(grows.index(&[2, 0]), None);
+        // Other indexes hold such datasets in order.
+        let tree = Grid::new(&[4, 6], &[Some(10), None], &[2, 3], false).unwrap();
+        assert_eq!(tree.index(&[0, 3]), Some(1));
+    }
+
+    /// 4 × 3 × 6 of at most 6 × ∞ × 7 in chunks of 2 × 1 × 3; listed by h5py as (0, 4, 3), holding the element 45 = (2,
+    /// 1, 3).
+    #[test]
+    fn chunks_of_an_array_that_grows_in_its_middle_dimension() {
+        let grows = Grid::new(&[4, 3, 6], &[Some(6), None, Some(7)], &[2, 1, 3], true).unwrap();
+        let row_major = |at: [u64; 3]| (at[0] * 3 + at[1]) * 2 + at[2];
+        assert_eq!(grows.index(&[0, 4, 3]), Some(row_major([1, 1, 1])));
+        assert_eq!(grows.index(&[0, 1, 0]), Some(row_major([1, 0, 0])));
+        assert_eq!(grows.index(&[0, 6, 3]), Some(row_major([0, 2, 1])));
+        assert_eq!(grows.index(&[0, u64::MAX, 3]), None);
+    }
+}

@@ -1,0 +1,218 @@
+//! The mappings of a virtual dataset, where they are runs of elements of datasets in the same file.
+//!
+//! All other kinds (strides, points, selections without limit, numbered names, other files) are refused here: the
+//! daemon then has libhdf5 read the elements.
+
+use std::time::{Duration, Instant};
+
+use bstr::BString;
+
+use crate::catalogue::{MappedSource, Mapping, ObjectId, product};
+use crate::h5::library::{Id, Reason, check, ffi, text};
+use crate::h5::protocol::{Answer, MAX_SOURCE_PATHS, MAX_SOURCES, PAGE, Refusal};
+use crate::h5::worker::address::address_of;
+use crate::h5::worker::kept::{MappingWalk, Sources};
+use crate::h5::worker::session::Session;
+use crate::h5::worker::values::Extent;
+
+/// Mappings that are looked at: each takes ten microseconds. (And libhdf5 some 10 KiB of memory: what a worker may have
+/// bounds them earlier.)
+const MAX_MAPPINGS: usize = 1 << 20;
+
+/// A mapping's encoding is at most this long: three numbers of 10 bytes and one of 5.
+const MAX_MAPPING: usize = 35;
+
+/// A page takes no longer, so that the deadline is for what hangs and not for what is large.
+const PAGE_TIME: Duration = Duration::from_secs(2);
+
+impl Session {
+    /// A page of the mappings of a virtual dataset.
+    pub fn mappings(&mut self, id: ObjectId, start: u64) -> Result<Answer, Refusal> {
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
+        let began = Instant::now();
+        let mut walk = match self.mapping_walk.take() {
+            Some(walk) if walk.id == id && walk.next == start => walk,
+            _ => self.begin_walk(id)?,
+        };
+        // A worker that was started in between goes over earlier pages again.
+        while walk.next < start.min(walk.count) {
+            self.next_mapping(&mut walk)?;
+        }
+        let known = walk.sources.met.len();
+        let mut runs: Vec<Mapping> = Vec::new();
+        while walk.next < walk.count && runs.len() < PAGE / MAX_MAPPING && began.elapsed() < PAGE_TIME {
+            let run = self.next_mapping(&mut walk)?;
+            if !runs.last_mut().is_some_and(|last| last.join(&run)) {
+                runs.push(run);
+            }
+        }
+        let sources = walk.sources.met.iter().skip(known).map(|(source, _)| source.clone()).collect();
+        let next = (walk.next < walk.count).then_some(walk.next as u64);
+        if next.is_some() {
+            self.mapping_walk = Some(walk);
+        }
+        Ok(Answer::Mappings { sources, runs, next })
+    }
+
+    fn begin_walk(&mut self, id: ObjectId) -> Result<MappingWalk, Reason> {
+        let dataset = self.open_dataset(id)?;
+        // SAFETY: an open dataset.
+        let (space, dcpl) =
+            unsafe { (Id::own(ffi::H5Dget_space(dataset.raw()))?, Id::own(ffi::H5Dget_create_plist(dataset.raw()))?) };
+        let mut count = 0;
+        // SAFETY: an open property list; a place for the answer.
+        check(unsafe { ffi::H5Pget_virtual_count(dcpl.raw(), &mut count) })?;
+        if count > MAX_MAPPINGS {
+            return Err(Reason::new(format!("{count} mappings, more than {MAX_MAPPINGS}")));
+        }
+        let shape = Extent::of(&space)?.shape;
+        Ok(MappingWalk { id, dcpl, shape, count, next: 0, sources: Sources::default() })
+    }
+
+    fn next_mapping(&mut self, walk: &mut MappingWalk) -> Result<Mapping, Reason> {
+        let (index, dcpl) = (walk.next, walk.dcpl.raw());
+        walk.next += 1;
+        // SAFETY: an open property list (so below); `text` gives a buffer with its size.
+        let file = text(|buffer, size| unsafe { ffi::H5Pget_virtual_filename(dcpl, index, buffer, size) })?;
+        // SAFETY: as above.
+        let path = text(|buffer, size| unsafe { ffi::H5Pget_virtual_dsetname(dcpl, index, buffer, size) })?;
+        if !self.is_own(walk.id.file, &file) {
+            return Err(Reason::new(format!("mapping {index} leads to another file")));
+        }
+        let source = self.mapped_source(walk, path)?;
+        let extent = walk.sources.met.get(source as usize).map(|(_, extent)| extent.as_slice()).unwrap_or_default();
+        // SAFETY: as above.
+        let (to, from) = unsafe {
+            (Id::own(ffi::H5Pget_virtual_vspace(dcpl, index))?, Id::own(ffi::H5Pget_virtual_srcspace(dcpl, index))?)
+        };
+        match (run(&to, &walk.shape)?, run(&from, extent)?) {
+            (Some((at, len)), Some((first, of))) if len == of => Ok(Mapping { at, len, source, first }),
+            _ => Err(Reason::new(format!("mapping {index} is not of one run of elements to another"))),
+        }
+    }
+
+    /// The number of the source at `path`.
+    fn mapped_source(&mut self, walk: &mut MappingWalk, path: BString) -> Result<u32, Reason> {
+        if let Some(known) = walk.sources.by_path.get(&path) {
+            return Ok(*known);
+        }
+        // Blocks are numbered with %b in mappings without limit; %% is a percent sign in any.
+        if path.contains(&b'%') {
+            return Err(Reason::new("a source with % in its path"));
+        }
+        walk.sources.path_bytes += path.len();
+        if walk.sources.met.len() >= MAX_SOURCES || walk.sources.path_bytes > MAX_SOURCE_PATHS {
+            return Err(Reason::new(format!(
+                "more than {MAX_SOURCES} sources, or {MAX_SOURCE_PATHS} bytes of their paths"
+            )));
+        }
+        let file = self.file(walk.id.file)?;
+        let root = ObjectId { file: walk.id.file, address: address_of(file.id.raw(), file.address_size)? };
+        let id = self.resolve(root, &path, &mut 0)?;
+        let dataset = self.open_dataset(id)?;
+        // SAFETY: an open dataset.
+        let extent = Extent::of(&Id::own(unsafe { ffi::H5Dget_space(dataset.raw()) })?)?;
+        let number = walk.sources.met.len() as u32;
+        walk.sources.met.push((MappedSource { path: path.clone(), id }, extent.shape));
+        walk.sources.by_path.insert(path, number);
+        Ok(number)
+    }
+}
+
+/// First element and number of elements of what is selected in a dataset of `shape`; `None` where that is not one run.
+fn run(space: &Id, shape: &[u64]) -> Result<Option<(u64, u64)>, Reason> {
+    // SAFETY: an open dataspace (so below).
+    match unsafe { ffi::H5Sget_select_type(space.raw()) } {
+        ffi::SELECTION_ALL => Ok(line(shape, &vec![0; shape.len()], shape)),
+        ffi::SELECTION_HYPERSLABS => {
+            // SAFETY: as above.
+            let (rank, regular) = unsafe {
+                (
+                    check(ffi::H5Sget_simple_extent_ndims(space.raw()))? as usize,
+                    check(ffi::H5Sis_regular_hyperslab(space.raw()))? > 0,
+                )
+            };
+            if rank != shape.len() || !regular {
+                return Ok(None);
+            }
+            let [mut start, mut stride, mut count, mut block] = [(); 4].map(|()| vec![0u64; rank]);
+            // SAFETY: as above; a number for each dimension in every array.
+            check(unsafe {
+                ffi::H5Sget_regular_hyperslab(
+                    space.raw(),
+                    start.as_mut_ptr(),
+                    stride.as_mut_ptr(),
+                    count.as_mut_ptr(),
+                    block.as_mut_ptr(),
+                )
+            })?;
+            let blocks = count.iter().zip(&block).zip(&stride);
+            // Blocks without room between them are one. (A count or block without limit passes every extent.)
+            let extent: Option<Vec<u64>> = blocks
+                .map(|((count, block), stride)| match count {
+                    1 => Some(*block),
+                    _ if stride == block => count.checked_mul(*block),
+                    _ => None,
+                })
+                .collect();
+            Ok(extent.and_then(|extent| line(shape, &start, &extent)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// First element and number of elements of a box in an array of `shape`, where they follow each other in row-major
+/// order; `None` where they do not, where there are none, and where the box passes the array.
+fn line(shape: &[u64], start: &[u64], count: &[u64]) -> Option<(u64, u64)> {
+    let (mut first, mut several) = (0u64, false);
+    for ((extent, start), count) in shape.iter().zip(start).zip(count) {
+        // Within a dimension of which there are several, all must be whole.
+        let fits = start.checked_add(*count).is_some_and(|end| end <= *extent);
+        if *count == 0 || !fits || (several && count != extent) {
+            return None;
+        }
+        several |= *count > 1;
+        first = first.checked_mul(*extent)?.checked_add(*start)?;
+    }
+    Some((first, product(count)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn boxes_of_whole_rows_are_runs() {
+        assert_eq!(line(&[100], &[20], &[30]), Some((20, 30)));
+        assert_eq!(line(&[10, 3], &[4, 0], &[2, 3]), Some((12, 6)));
+        assert_eq!(line(&[10, 3], &[4, 1], &[1, 2]), Some((13, 2)));
+        assert_eq!(line(&[10, 3], &[4, 1], &[2, 2]), None);
+        assert_eq!(line(&[10, 1, 3], &[4, 0, 0], &[6, 1, 3]), Some((12, 18)));
+        assert_eq!(line(&[], &[], &[]), Some((0, 1)));
+        assert_eq!(line(&[10], &[5], &[0]), None);
+        assert_eq!(line(&[10], &[5], &[6]), None);
+        assert_eq!(line(&[10], &[5], &[u64::MAX]), None);
+        assert_eq!(line(&[u64::MAX, 2, 2], &[u64::MAX - 1, 0, 0], &[1, 2, 2]), None);
+    }
+
+    proptest! {
+        /// Against the numbers of all elements of the box.
+        #[test]
+        fn a_run_is_one_exactly_where_its_elements_follow_each_other(
+            dims in prop::collection::vec((1u64..5, 0u64..5, 1u64..5), 1..4),
+        ) {
+            let shape: Vec<u64> = dims.iter().map(|dim| dim.0).collect();
+            let start: Vec<u64> = dims.iter().map(|dim| dim.1 % dim.0).collect();
+            let count: Vec<u64> = dims.iter().zip(&start).map(|(dim, start)| dim.2.min(dim.0 - start)).collect();
+            let mut numbers = vec![0u64];
+            for ((extent, start), count) in shape.iter().zip(&start).zip(&count) {
+                let inner = |outer: u64| (*start..start + count).map(move |i| outer * extent + i);
+                numbers = numbers.into_iter().flat_map(inner).collect();
+            }
+            let follow = numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+            prop_assert_eq!(line(&shape, &start, &count), follow.then_some((numbers[0], numbers.len() as u64)));
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Answers requests of the daemon that only read.
+//!
+//! Each room imports from those above it in this list:
+//!
+//! | room | what it answers |
+//! | --- | --- |
+//! | `attribute` | the attributes of an object |
+//! | `grid` | numbers chunks by their place |
+//! | `dataset` | what a dataset is, and where its chunks lie |
+//! | `object` | what an object is |
+//! | `link` | the links of a group, and where paths lead |
+//! | `mapping` | the mappings of a virtual dataset |
+//! | `paths` | the paths of objects |
+//! | `read` | elements |
+
+mod attribute;
+mod dataset;
+mod grid;
+mod link;
+mod mapping;
+mod object;
+mod paths;
+mod read;
+
+use super::sandbox;
+use super::session::Session;
+use crate::h5::protocol::{Answer, Fault, Refusal, Request};
+
+/// Answers a request.
+pub(super) fn answer(session: &mut Session, request: &Request) -> Result<Answer, Refusal> {
+    match request {
+        Request::Open => session.open(),
+        Request::Group { id, start } => session.group(*id, *start),
+        Request::Object { id } => Ok(Answer::Object(session.object(*id))),
+        Request::Chunks { id, limit, start } => session.chunks(*id, *limit, *start),
+        Request::Mappings { id, start } => session.mappings(*id, *start),
+        Request::Read { id, start, count } => session.read(*id, start, count),
+        Request::Paths { file, addresses } => session.paths(*file, addresses),
+        Request::Write(_) => Err(Refusal::Hdf5("this worker only reads".into())),
+        Request::Probe => Ok(Answer::Probe(sandbox::probe())),
+        Request::Fault(Fault::Crash) => std::process::abort(),
+        Request::Fault(Fault::Hang) => loop {
+            std::thread::sleep(std::time::Duration::from_secs(1));
+        },
+        Request::Fault(Fault::Panic) => panic!("as asked"),
+    }
+}

@@ -1,0 +1,384 @@
+//! A file driver of libhdf5 over descriptors that are already open: read-only, but for the source of a writing worker,
+//! whose changes go into an [`Overlay`].
+//!
+//! It is the one door through which libhdf5 reaches files (external raw storage, which it opens itself, is checked
+//! before reading and kept out by the sandbox): the source's own path opens the descriptor that the daemon handed over,
+//! so both read the same inode however often the name is given to another file. Any other path is refused, or, where
+//! following is allowed, must lead below the source's folder.
+
+pub(super) mod disk;
+pub(super) mod overlay;
+
+use std::cell::RefCell;
+use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_ulong, c_void};
+use std::fs::File;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use self::overlay::Overlay;
+use crate::h5::library::ffi::{self, DriverClass, DriverFile, Herr, Hid};
+use crate::h5::library::{Id, Reason, note_failure};
+
+/// Value for `H5FD_class_value_t`; those from 512 on are for anybody.
+const VALUE: c_int = 0x4865;
+
+/// What the driver may open.
+#[derive(Debug)]
+pub(super) struct Access {
+    /// Path that stands for the source.
+    pub path: PathBuf,
+    /// The source.
+    pub source: Source,
+    /// Canonical folder that may be followed into.
+    pub follow: Option<PathBuf>,
+    /// The source may be opened for writing.
+    pub write: bool,
+}
+
+/// The source: its descriptor, and what it was before the sandbox closed (`stat` takes a path on some systems).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    descriptor: RawFd,
+    size: u64,
+    device: u64,
+    inode: u64,
+}
+
+impl Source {
+    /// Takes over a descriptor for the rest of the process.
+    pub fn of(descriptor: OwnedFd) -> io::Result<Self> {
+        let file = File::from(descriptor);
+        let metadata = file.metadata()?;
+        Ok(Self {
+            size: metadata.size(),
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            descriptor: file.into_raw_fd(),
+        })
+    }
+
+    /// The descriptor as a file that must not be closed.
+    pub fn file(self) -> ManuallyDrop<File> {
+        // SAFETY: the descriptor is open as long as the process lives, and is not closed through this.
+        ManuallyDrop::new(unsafe { File::from_raw_fd(self.descriptor) })
+    }
+
+    /// The number of the descriptor.
+    pub fn descriptor(self) -> RawFd {
+        self.descriptor
+    }
+}
+
+/// State behind the C callbacks; the worker has one thread.
+#[derive(Default)]
+struct State {
+    access: Option<Access>,
+    /// A file was asked for that may not be opened.
+    refused: Option<PathBuf>,
+    /// What is held back of the source while it is open for writing.
+    overlay: Option<Overlay>,
+}
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::default();
+}
+
+/// Runs `f` on the state; `None` where it is in use already (which one thread without re-entry never sees).
+fn with_state<T>(f: impl FnOnce(&mut State) -> T) -> Option<T> {
+    STATE.with(|state| state.try_borrow_mut().ok().map(|mut state| f(&mut state)))
+}
+
+/// The last file that was refused since the last call.
+pub(super) fn take_refused() -> Option<PathBuf> {
+    with_state(|state| state.refused.take()).flatten()
+}
+
+/// What was held back since the source was opened for writing; it must be closed.
+pub(super) fn take_overlay() -> Option<Overlay> {
+    with_state(|state| state.overlay.take()).flatten()
+}
+
+/// Writes bytes behind the source's end of addresses at once from now on. The source must have just been opened.
+pub(super) fn arm() {
+    with_state(|state| state.overlay.as_mut().map(Overlay::arm));
+}
+
+/// Registers the driver; the identifier goes into file access lists.
+pub(super) fn register(access: Access) -> Result<Id, Reason> {
+    with_state(|state| state.access = Some(access));
+    // SAFETY: the class is a valid constant.
+    Id::own(unsafe { ffi::H5FDregister(&CLASS) })
+}
+
+/// A path below the folder that may be followed into, canonical; `None` where there is none or it leads elsewhere.
+pub(super) fn permitted(path: &Path) -> Option<PathBuf> {
+    let folder = with_state(|state| state.access.as_ref()?.follow.clone()).flatten()?;
+    let canonical = path.canonicalize().ok()?;
+    (canonical.starts_with(&folder) && canonical != folder).then_some(canonical)
+}
+
+static CLASS: DriverClass = DriverClass {
+    version: 1,
+    value: VALUE,
+    name: c"hepfs".as_ptr(),
+    max_address: i64::MAX as u64,
+    // H5F_CLOSE_WEAK: objects keep their file open.
+    close_degree: 1,
+    terminate: None,
+    superblock_size: None,
+    superblock_encode: None,
+    superblock_decode: None,
+    fapl_size: 0,
+    fapl_get: None,
+    fapl_copy: None,
+    fapl_free: None,
+    dxpl_size: 0,
+    dxpl_copy: None,
+    dxpl_free: None,
+    open: Some(open),
+    close: Some(close),
+    compare: Some(compare),
+    query: Some(query),
+    type_map: None,
+    alloc: None,
+    free: Some(free),
+    get_eoa: Some(get_eoa),
+    set_eoa: Some(set_eoa),
+    get_eof: Some(get_eof),
+    handle: None,
+    read: Some(read),
+    write: Some(write),
+    read_vector: None,
+    write_vector: None,
+    read_selection: None,
+    write_selection: None,
+    flush: None,
+    truncate: Some(truncate),
+    // Locks nothing (the command that starts a writing worker has done so), but libhdf5 asks only a driver with these
+    // callbacks whether a writer has the file open.
+    lock: Some(lock),
+    unlock: Some(unlock),
+    delete: None,
+    control: None,
+    // H5FD_FLMAP_DEFAULT: what is freed of one kind of metadata becomes none of another.
+    free_lists: [0; 7],
+};
+
+/// An open file: the library's part first, as it demands.
+#[repr(C)]
+struct Open {
+    public: DriverFile,
+    file: ManuallyDrop<File>,
+    /// The descriptor is ours to close (the source's is not).
+    owned: bool,
+    /// It is the source, open for writing.
+    writes: bool,
+    eoa: u64,
+    eof: u64,
+    device: u64,
+    inode: u64,
+}
+
+unsafe extern "C" fn open(name: *const c_char, flags: c_uint, _: Hid, _: u64) -> *mut DriverFile {
+    if name.is_null() || flags & ffi::ACC_WRITING & !ffi::ACC_RDWR != 0 {
+        return std::ptr::null_mut();
+    }
+    // SAFETY: the library gives a C string.
+    let path = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()));
+    match open_path(path, flags & ffi::ACC_RDWR != 0) {
+        Ok(file) => Box::into_raw(Box::new(file)).cast(),
+        Err(error) => {
+            note_failure(format!("{}: {error}", path.display()));
+            std::ptr::null_mut()
+        }
+    }
+}
+
+fn open_path(path: &Path, writes: bool) -> io::Result<Open> {
+    let source = with_state(|state| state.access.as_ref().filter(|a| a.path == path).map(|a| (a.source, a.write)));
+    let (source, owned) = match source.flatten() {
+        Some((source, true)) if writes => {
+            // It grows from one opening to the next.
+            let size = disk::length(&source.file())?;
+            with_state(|state| state.overlay = Some(Overlay::new(size)));
+            (Source { size, ..source }, false)
+        }
+        _ if writes => return Err(io::ErrorKind::PermissionDenied.into()),
+        Some((source, _)) => (source, false),
+        None => (Source::of(open_followed(path)?.into())?, true),
+    };
+    Ok(Open {
+        // SAFETY: all zeros is a valid value (numbers and a null pointer); the library fills it in.
+        public: unsafe { std::mem::zeroed() },
+        // It is closed at most once, in `close`, where it is ours.
+        file: source.file(),
+        owned,
+        writes,
+        eoa: 0,
+        eof: source.size,
+        device: source.device,
+        inode: source.inode,
+    })
+}
+
+/// Opens another file, where that is allowed.
+fn open_followed(path: &Path) -> io::Result<File> {
+    let following = with_state(|state| state.access.as_ref().is_some_and(|a| a.follow.is_some())) == Some(true);
+    let refuse = || {
+        with_state(|state| state.refused = Some(path.to_owned()));
+        io::Error::from(io::ErrorKind::PermissionDenied)
+    };
+    if !following {
+        return Err(refuse());
+    }
+    // A path that leads nowhere is simply missing; libhdf5 tries several for one name.
+    path.canonicalize()?;
+    let path = permitted(path).ok_or_else(refuse)?;
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(&path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(refuse()) }
+}
+
+unsafe extern "C" fn close(file: *mut DriverFile) -> Herr {
+    // SAFETY: the library gives back what `open` made, once.
+    let mut file = unsafe { Box::from_raw(file.cast::<Open>()) };
+    if file.owned {
+        // SAFETY: dropped once, here.
+        unsafe { ManuallyDrop::drop(&mut file.file) };
+    }
+    0
+}
+
+unsafe extern "C" fn compare(a: *const DriverFile, b: *const DriverFile) -> c_int {
+    // SAFETY: the library gives what `open` made.
+    let (a, b) = unsafe { (&*a.cast::<Open>(), &*b.cast::<Open>()) };
+    (a.device, a.inode).cmp(&(b.device, b.inode)) as c_int
+}
+
+unsafe extern "C" fn query(_: *const DriverFile, flags: *mut c_ulong) -> Herr {
+    if flags.is_null() {
+        return 0;
+    }
+    let features = ffi::FEATURE_SWMR_IO | ffi::FEATURE_DEFAULT_COMPATIBLE;
+    let writes = with_state(|state| state.access.as_ref().is_some_and(|access| access.write)) == Some(true);
+    // What is gathered before it is written no longer tells what it is.
+    let reading = ffi::FEATURE_ACCUMULATE_METADATA_READ | ffi::FEATURE_DATA_SIEVE;
+    // SAFETY: checked above; the library gives a place for the flags.
+    unsafe { *flags = if writes { features } else { features | reading } };
+    0
+}
+
+unsafe extern "C" fn get_eoa(file: *const DriverFile, _: c_int) -> u64 {
+    // SAFETY: the library gives what `open` made.
+    unsafe { (*file.cast::<Open>()).eoa }
+}
+
+unsafe extern "C" fn set_eoa(file: *mut DriverFile, _: c_int, address: u64) -> Herr {
+    // SAFETY: the library gives what `open` made.
+    let file = unsafe { &mut *file.cast::<Open>() };
+    file.eoa = address;
+    if file.writes {
+        with_state(|state| state.overlay.as_mut().map(|overlay| overlay.set_addresses(address)));
+    }
+    0
+}
+
+unsafe extern "C" fn get_eof(file: *const DriverFile, _: c_int) -> u64 {
+    // SAFETY: the library gives what `open` made.
+    let file = unsafe { &*file.cast::<Open>() };
+    let end = || with_state(|state| state.overlay.as_ref().map(Overlay::end)).flatten();
+    if file.writes { end().unwrap_or(file.eof) } else { file.eof }
+}
+
+unsafe extern "C" fn free(_: *mut DriverFile, _: c_int, _: Hid, _: u64, _: u64) -> Herr {
+    // The file is never made shorter: what was freed at its end is still in use until everything is committed.
+    0
+}
+
+unsafe extern "C" fn truncate(file: *mut DriverFile, _: Hid, _: bool) -> Herr {
+    // SAFETY: the library gives what `open` made.
+    let file = unsafe { &*file.cast::<Open>() };
+    if file.writes {
+        with_state(|state| state.overlay.as_mut().map(|overlay| overlay.set_end(file.eoa)));
+    }
+    0
+}
+
+unsafe extern "C" fn read(
+    file: *mut DriverFile,
+    _: c_int,
+    _: Hid,
+    address: u64,
+    size: usize,
+    buffer: *mut c_void,
+) -> Herr {
+    if buffer.is_null() || address.checked_add(size as u64).is_none_or(|end| end > i64::MAX as u64) {
+        return -1;
+    }
+    // SAFETY: the library gives what `open` made and a buffer of `size` bytes.
+    let (open, whole) = unsafe { (&(*file.cast::<Open>()), std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size)) };
+    if let Err((position, error)) = read_file(&open.file, address, whole) {
+        note_failure(format!("byte {position}: {error}"));
+        return -1;
+    }
+    if open.writes {
+        with_state(|state| state.overlay.as_ref().map(|overlay| overlay.patch(address, whole)));
+    }
+    0
+}
+
+/// Fills the buffer; where that fails, at which byte.
+fn read_file(file: &File, address: u64, mut buffer: &mut [u8]) -> Result<(), (u64, io::Error)> {
+    let mut position = address;
+    while !buffer.is_empty() {
+        match file.read_at(buffer, position) {
+            // Past the end of the file, but within what the format says it holds: zeros, as the library's own drivers
+            // do.
+            Ok(0) => {
+                buffer.fill(0);
+                break;
+            }
+            Ok(n) => {
+                position += n as u64;
+                buffer = buffer.get_mut(n..).unwrap_or_default();
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err((position, error)),
+        }
+    }
+    Ok(())
+}
+
+unsafe extern "C" fn write(
+    file: *mut DriverFile,
+    kind: c_int,
+    _: Hid,
+    address: u64,
+    size: usize,
+    bytes: *const c_void,
+) -> Herr {
+    // SAFETY: the library gives what `open` made.
+    let file = unsafe { &*file.cast::<Open>() };
+    if !file.writes || bytes.is_null() {
+        return -1;
+    }
+    // SAFETY: the library gives `size` bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), size) };
+    let written = with_state(|state| {
+        let overlay = state.overlay.as_mut()?;
+        let result = overlay.write(&file.file, address, bytes, kind);
+        result.map_err(|error| note_failure(format!("byte {address}: {error}"))).ok()
+    });
+    if written.flatten().is_some() { 0 } else { -1 }
+}
+
+unsafe extern "C" fn lock(_: *mut DriverFile, _: bool) -> Herr {
+    0
+}
+
+unsafe extern "C" fn unlock(_: *mut DriverFile) -> Herr {
+    0
+}

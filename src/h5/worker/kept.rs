@@ -1,0 +1,71 @@
+//! What requests keep for those after them: a page goes on where the one before ended, and the dataset read last
+//! stays open.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::c_int;
+
+use bstr::BString;
+
+use super::values::{Extent, Plan};
+use crate::catalogue::{MappedSource, ObjectId};
+use crate::h5::library::ffi::Token;
+use crate::h5::library::{Id, Reason};
+
+/// The links of a group, by name and class.
+#[derive(Debug)]
+pub(super) struct Listing {
+    pub id: ObjectId,
+    pub creation_order: bool,
+    pub links: Vec<Found>,
+    /// Why the list ends early.
+    pub failure: Option<Reason>,
+}
+
+/// A link as the library lists it.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub name: BString,
+    pub kind: c_int,
+    pub token: Token,
+}
+
+/// A virtual dataset on the way through its mappings.
+#[derive(Debug)]
+pub(super) struct MappingWalk {
+    pub id: ObjectId,
+    /// Its creation list, a copy that holds all mappings.
+    pub dcpl: Id,
+    pub shape: Vec<u64>,
+    pub count: usize,
+    pub next: usize,
+    pub sources: Sources,
+}
+
+/// The datasets that its mappings met so far.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    /// With their extents.
+    pub met: Vec<(MappedSource, Vec<u64>)>,
+    pub by_path: HashMap<BString, u32>,
+    pub path_bytes: usize,
+}
+
+/// A dataset that stays open between reads, so that libhdf5's chunk cache does.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub id: ObjectId,
+    pub dataset: Id,
+    pub datatype: Id,
+    pub plan: Plan,
+    pub extent: Extent,
+    /// Extent of a chunk, or empty.
+    pub chunk: Vec<u64>,
+}
+
+/// A walk over the hard links of a file, breadth-first: the first path that leads to an object stands for it.
+#[derive(Debug)]
+pub(super) struct Paths {
+    pub file: u32,
+    pub found: HashMap<u64, String>,
+    pub queue: VecDeque<u64>,
+}

@@ -1,0 +1,90 @@
+//! The worker: one thread, one source, one request at a time, until the socket closes.
+//!
+//! Each room imports from those above it in this list:
+//!
+//! | room | what it does |
+//! | --- | --- |
+//! | `sandbox` | gives up everything that the worker does not need |
+//! | `shared` | maps the memory shared with the daemon |
+//! | `driver` | reads and writes files for libhdf5; holds back what a writer changes |
+//! | `start` | starts libhdf5 |
+//! | `address` | turns tokens into addresses and back |
+//! | `values` | turns elements in memory into their form in the file |
+//! | `kept` | holds what requests keep for those after them |
+//! | `session` | opens files and objects |
+//! | `answers` | answers requests that only read |
+//! | `writer` | does the steps of a writer, and commits them |
+
+mod address;
+mod answers;
+mod driver;
+mod kept;
+mod sandbox;
+mod session;
+mod shared;
+mod start;
+mod values;
+mod writer;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use self::session::Session;
+use self::shared::SharedMemory;
+use self::writer::Writer;
+use super::protocol::{self, Answer, Envelope, Hello, MAX_FRAME, Message, Refusal, Reply, Request};
+use crate::h5::protocol::descriptors;
+
+/// Runs the worker; what `hepfs hdf5-worker` does. The socket is standard input.
+pub fn worker_main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // For debugging only: the daemon knows from the closed socket.
+            eprintln!("hepfs hdf5-worker: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> io::Result<()> {
+    // SAFETY: standard input is the socket, taken over once.
+    let mut socket = UnixStream::from(unsafe { OwnedFd::from_raw_fd(0) });
+    // Nothing but input, output and error is ours.
+    // SAFETY: no descriptor above 2 is in use yet.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+    let descriptors = descriptors::receive(&socket)?;
+    let Some(hello) = protocol::receive::<Hello>(&mut socket)? else { return Ok(()) };
+    sandbox::die_with(hello.parent)?;
+    let mut descriptors = descriptors.into_iter();
+    let mut next = || descriptors.next().ok_or_else(|| io::Error::other("no descriptors"));
+    let (source, shared) = (driver::Source::of(next()?)?, SharedMemory::map(next()?)?);
+    let journal = if hello.write { Some(File::from(next()?)) } else { None };
+    sandbox::limit(&hello)?;
+    // From here on nothing may be opened that `hello` does not allow; libhdf5 has not seen a byte of the source yet.
+    let writable = journal.as_ref().map(|journal| [source.descriptor(), journal.as_raw_fd()]);
+    let sandbox = sandbox::enter(&hello, writable)?;
+    let mut writer = journal.map(|journal| Writer::new(&hello, source, journal));
+    let mut session = Session::new(&hello, source, shared, sandbox);
+    loop {
+        let Some(Envelope { serial, request }) = protocol::receive::<Envelope>(&mut socket)? else { return Ok(()) };
+        protocol::send(&mut socket, &Message::Begun(serial))?;
+        let answer = catch_unwind(AssertUnwindSafe(|| match (&request, &mut writer) {
+            (Request::Write(step), Some(writer)) => writer.step(step, &mut session.shared).map(Answer::Written),
+            _ => answers::answer(&mut session, &request),
+        }))
+        .unwrap_or_else(|_| Err(Refusal::Hdf5(format!("a defect in the worker while {}", request.what()))));
+        let files = session.take_new_files();
+        let mut frame = protocol::frame(&Message::Reply(Reply { serial, files: files.clone(), answer }));
+        if let Some(bytes) = frame.as_ref().ok().map(Vec::len).filter(|bytes| *bytes > MAX_FRAME) {
+            let (what, limit) = (request.what(), MAX_FRAME as u64);
+            let answer = Err(Refusal::TooLarge { what, bytes: bytes as u64, limit });
+            frame = protocol::frame(&Message::Reply(Reply { serial, files, answer }));
+        }
+        io::Write::write_all(&mut socket, &frame.map_err(io::Error::other)?)?;
+    }
+}

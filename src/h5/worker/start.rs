@@ -1,0 +1,76 @@
+//! Starts libhdf5: which plugins it may load, how it opens files, and that it follows no external link.
+
+use std::ffi::{c_char, c_void};
+
+use super::driver::{self, Access};
+use crate::h5::library::ffi::{self, Hid};
+use crate::h5::library::{Id, Reason, c_string, check};
+
+/// libhdf5's chunk cache for each dataset: the store reads in pieces, and a chunk must not be decoded for each.
+const CHUNK_CACHE: usize = 32 << 20;
+
+/// Initialises libhdf5, which may load plugins from that folder only. Returns the list that says how it opens files.
+pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id, Reason> {
+    // SAFETY: calls of the library in the order it wants; the arguments are plain numbers and valid pointers.
+    unsafe {
+        ffi::H5dont_atexit();
+        check(ffi::H5open())?;
+        check(ffi::H5Eset_auto2(ffi::DEFAULT, std::ptr::null(), std::ptr::null_mut()))?;
+        // No plugin but the user's: neither from the environment nor from the place compiled in.
+        let mut count = 0;
+        check(ffi::H5PLsize(&mut count))?;
+        for index in (0..count).rev() {
+            check(ffi::H5PLremove(index))?;
+        }
+        // H5PL_FILTER_PLUGIN is 1.
+        check(ffi::H5PLset_loading_state(u32::from(plugins.is_some())))?;
+        if let Some(plugins) = plugins {
+            check(ffi::H5PLappend(c_string(plugins)?.as_ptr()))?;
+        }
+        refuse_external_traversal()?;
+        let driver = driver::register(access)?;
+        let fapl = Id::own(ffi::H5Pcreate(ffi::H5P_CLS_FILE_ACCESS_ID_g))?;
+        check(ffi::H5Pset_driver(fapl.raw(), driver.raw(), std::ptr::null()))?;
+        check(ffi::H5Pset_file_locking(fapl.raw(), false, true))?;
+        check(ffi::H5Pset_cache(fapl.raw(), 0, 521, CHUNK_CACHE, 0.75))?;
+        Ok(fapl)
+    }
+}
+
+/// Replaces the library's class of external links by one that is never traversed.
+///
+/// Paths are resolved here, link by link; a path that reaches libhdf5 all the same (the sources of a virtual
+/// dataset) must not pass through an external link unseen.
+fn refuse_external_traversal() -> Result<(), Reason> {
+    static CLASS: ffi::LinkClass = ffi::LinkClass {
+        version: 1,
+        kind: ffi::L_EXTERNAL,
+        comment: c"external links, not followed".as_ptr(),
+        create: None,
+        rename: None,
+        copy: None,
+        traverse: Some(refuse),
+        delete: None,
+        query: Some(copy_value),
+    };
+    // SAFETY: a valid constant.
+    check(unsafe { ffi::H5Lregister(&CLASS) }).map(|_| ())
+}
+
+unsafe extern "C" fn refuse(_: *const c_char, _: Hid, _: *const c_void, _: usize, _: Hid, _: Hid) -> Hid {
+    -1
+}
+
+unsafe extern "C" fn copy_value(
+    _: *const c_char,
+    value: *const c_void,
+    size: usize,
+    buffer: *mut c_void,
+    buffer_size: usize,
+) -> isize {
+    if !buffer.is_null() && !value.is_null() {
+        // SAFETY: both are as long as the library says.
+        unsafe { std::ptr::copy_nonoverlapping(value.cast::<u8>(), buffer.cast::<u8>(), size.min(buffer_size)) };
+    }
+    isize::try_from(size).unwrap_or(-1)
+}

@@ -1,0 +1,377 @@
+//! Steps of writing: libhdf5 makes and changes objects of the source, which sees nothing of it before a commit.
+
+mod commit;
+
+use std::ffi::CString;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use hdf5_metno_sys::{h5a, h5d, h5f, h5g, h5l, h5o, h5p, h5r, h5t};
+
+use super::address::address_of;
+use super::driver::{self, Access, Source, disk};
+use super::shared::SharedMemory;
+use super::start::start_library;
+use super::values::{Aligned, Extent};
+use crate::h5::element::Value;
+use crate::h5::library::{Id, Reason, c_string, check, ffi};
+use crate::h5::objects::attributes::{create_references, create_value};
+use crate::h5::objects::storage::{Fill, Storage, UNLIMITED, timeless};
+use crate::h5::objects::types::Type;
+use crate::h5::objects::{DEFAULT, create_dataset, hyperslab, links, space};
+use crate::h5::protocol::{Hello, MAX_ELEMENTS, Refusal};
+use crate::h5::steps::{Done, Layout, NewElement, Object, References, Step};
+
+/// A list of references that is longer is not changed.
+const MOST_REFERENCES: u64 = 4096;
+
+/// What a writing worker keeps between steps.
+#[derive(Debug)]
+pub(super) struct Writer {
+    path: PathBuf,
+    source: Source,
+    journal: File,
+    plugins: Option<Vec<u8>>,
+    fapl: Option<Id>,
+    file: Option<Id>,
+    /// Objects made since the file was opened.
+    made: Vec<Id>,
+}
+
+impl Writer {
+    pub fn new(hello: &Hello, source: Source, journal: File) -> Self {
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(&hello.path));
+        Self { path, source, journal, plugins: hello.plugins.clone(), fapl: None, file: None, made: Vec::new() }
+    }
+
+    /// Does a step.
+    pub fn step(&mut self, step: &Step, shared: &mut SharedMemory) -> Result<Done, Refusal> {
+        match step {
+            Step::Begin => self.begin()?,
+            Step::Group => return Ok(self.group()?),
+            Step::Dataset(layout) => return Ok(self.dataset(layout)?),
+            Step::Elements { object, start, count, bytes, heap, strings } => {
+                let length = bytes.saturating_add(*heap);
+                let shared = usize::try_from(length).ok().and_then(|length| shared.bytes().get_mut(..length));
+                let shared = shared.ok_or_else(|| Reason::new(format!("{length} bytes of elements at once")))?;
+                let (bytes, heap) = shared.split_at_mut(*bytes as usize);
+                self.elements(object, start, count, bytes, heap, strings)?;
+            }
+            Step::Attribute { object, name, value } => self.attribute(object, name, value)?,
+            Step::References { object, name, kind, to, is_list } => {
+                self.references(object, name, *kind, to, *is_list)?;
+            }
+            Step::AddReference { object, name, kind, to } => self.add_reference(object, name, *kind, to)?,
+            Step::RemoveReference { object, name, to } => self.remove_reference(object, name, to)?,
+            Step::Link { object, path } => self.link(object, path)?,
+            Step::Unlink { path } => self.unlink(path)?,
+            Step::Flush => self.flush()?,
+            Step::Commit { removes } => return self.commit(*removes),
+        }
+        Ok(Done::Yes)
+    }
+
+    fn begin(&mut self) -> Result<(), Reason> {
+        if self.fapl.is_none() {
+            let (path, source) = (self.path.clone(), self.source);
+            let access = Access { path, source, follow: None, write: true };
+            self.fapl = Some(start_library(access, self.plugins.as_deref())?);
+        }
+        let fapl = self.fapl.as_ref().map_or(DEFAULT, Id::raw);
+        let name = c_string(self.path.as_os_str().as_bytes())?;
+        // SAFETY: a C string and an access list.
+        let file = Id::own(unsafe { ffi::H5Fopen(name.as_ptr(), ffi::ACC_RDWR, fapl) })?;
+        driver::arm();
+        // SAFETY: an open file.
+        let creation = Id::own(unsafe { h5f::H5Fget_create_plist(file.raw()) })?;
+        let (mut strategy, mut persist, mut threshold) =
+            (h5f::H5F_fspace_strategy_t::H5F_FSPACE_STRATEGY_FSM_AGGR, 0, 0);
+        // SAFETY: places for three answers.
+        check(unsafe {
+            h5p::H5Pget_file_space_strategy(
+                creation.raw(),
+                &raw mut strategy,
+                (&raw mut persist).cast(),
+                &raw mut threshold,
+            )
+        })?;
+        if persist != 0 {
+            return Err(Reason::new(
+                "the file keeps a list of its free space, which libhdf5 would write to while it is in use; `h5repack \
+                 -S FSM_AGGR -P 0` makes a file without",
+            ));
+        }
+        self.file = Some(file);
+        Ok(())
+    }
+
+    fn file(&self) -> Result<i64, Reason> {
+        self.file.as_ref().map(Id::raw).ok_or_else(|| Reason::new("the file is not open for writing"))
+    }
+
+    /// Opens an object, or one that was made a second time.
+    fn open(&self, object: &Object) -> Result<Id, Reason> {
+        let file = self.file()?;
+        match object {
+            Object::Path(path) => {
+                let name = c_string(path)?;
+                // SAFETY: a C string and an open file.
+                Id::own(unsafe { h5o::H5Oopen(file, name.as_ptr(), DEFAULT) })
+            }
+            Object::New(number) => {
+                let made = self.made.get(*number as usize).ok_or_else(|| Reason::new("no such object was made"))?;
+                // SAFETY: an open object.
+                Id::own(unsafe { h5o::H5Oopen(made.raw(), c".".as_ptr(), DEFAULT) })
+            }
+        }
+    }
+
+    fn keep(&mut self, made: Id) -> Done {
+        self.made.push(made);
+        // 2^32 objects fit no memory.
+        Done::New(self.made.len() as u32 - 1)
+    }
+
+    fn group(&mut self) -> Result<Done, Reason> {
+        let creation = timeless(*h5p::H5P_CLS_GROUP_CREATE)?;
+        // Links in the object header, however many: adding one there is one write, which adding one to an index of
+        // links is not.
+        // SAFETY: plain numbers.
+        check(unsafe { h5p::H5Pset_link_phase_change(creation.raw(), u32::from(u16::MAX), u32::from(u16::MAX)) })?;
+        // SAFETY: open identifiers.
+        let group = Id::own(unsafe { h5g::H5Gcreate_anon(self.file()?, creation.raw(), DEFAULT) })?;
+        Ok(self.keep(group))
+    }
+
+    fn dataset(&mut self, layout: &Layout) -> Result<Done, Reason> {
+        let datatype = self.new_type(&layout.element)?;
+        let limits = layout.extents.iter().zip(&layout.grows).map(|(n, grows)| if *grows { UNLIMITED } else { *n });
+        let storage = Storage::chunked(&layout.extents, &limits.collect::<Vec<_>>(), &layout.chunk);
+        let storage = if datatype.size() == 1 { storage.unshuffled() } else { storage };
+        let dataset = create_dataset(self.file()?, None, &datatype, &storage, &Fill::Unset)?;
+        Ok(self.keep(dataset))
+    }
+
+    fn new_type(&self, element: &NewElement) -> Result<Type, Reason> {
+        match element {
+            NewElement::Of(element) => Type::new(element),
+            NewElement::Like(object) => self.type_of(object),
+            NewElement::Compound(fields) => {
+                let made = |(name, field): &(String, NewElement)| Ok((name.clone(), self.new_type(field)?));
+                Type::compound(&fields.iter().map(made).collect::<Result<Vec<_>, Reason>>()?)?.into_stored()
+            }
+        }
+    }
+
+    fn type_of(&self, object: &Object) -> Result<Type, Reason> {
+        let dataset = self.open(object)?;
+        // SAFETY: an open object; of another kind the call fails.
+        Type::of_file(Id::own(unsafe { h5d::H5Dget_type(dataset.raw()) })?)
+    }
+
+    fn elements(
+        &self,
+        object: &Object,
+        start: &[u64],
+        count: &[u64],
+        bytes: &mut [u8],
+        heap: &mut [u8],
+        strings: &[u64],
+    ) -> Result<(), Reason> {
+        let dataset = self.open(object)?;
+        let datatype = self.type_of(object)?;
+        let elements = crate::catalogue::product(count).filter(|count| *count > 0);
+        let size = elements.and_then(|count| count.checked_mul(datatype.size() as u64));
+        if size != Some(bytes.len() as u64) || size > Some(MAX_ELEMENTS) {
+            return Err(Reason::new(format!("{} bytes for {count:?} elements of {}", bytes.len(), datatype.size())));
+        }
+        if datatype.pointers()? != strings {
+            return Err(Reason::new("the strings lie elsewhere in an element"));
+        }
+        let mut aligned = Aligned::of(bytes);
+        if !strings.is_empty() {
+            place_strings(aligned.bytes_mut(), datatype.size(), heap, strings)?;
+        }
+        // SAFETY: an open dataset.
+        let extent = Extent::of(&Id::own(unsafe { h5d::H5Dget_space(dataset.raw()) })?)?;
+        let file = hyperslab(&extent.shape, start, count)?;
+        let memory = space(count, None)?;
+        // SAFETY: the memory space has as many elements as there are bytes for, checked above; pointers lead to strings
+        // with a NUL.
+        check(unsafe {
+            let (memory, file) = (memory.raw(), file.raw());
+            h5d::H5Dwrite(dataset.raw(), datatype.memory(), memory, file, DEFAULT, aligned.pointer())
+        })?;
+        Ok(())
+    }
+
+    fn attribute(&self, object: &Object, name: &str, value: &Value) -> Result<(), Reason> {
+        let object = self.open(object)?;
+        let name = c_string(name.as_bytes())?;
+        delete_attribute(&object, &name)?;
+        create_value(object.raw(), &name, value)
+    }
+
+    fn references(
+        &self,
+        object: &Object,
+        name: &str,
+        kind: References,
+        to: &[Object],
+        is_list: bool,
+    ) -> Result<(), Reason> {
+        let object = self.open(object)?;
+        let name = c_string(name.as_bytes())?;
+        delete_attribute(&object, &name)?;
+        let to = to.iter().map(|to| self.open(to)).collect::<Result<Vec<_>, _>>()?;
+        let to: Vec<i64> = to.iter().map(Id::raw).collect();
+        create_references(object.raw(), &name, kind, &to, is_list)
+    }
+
+    fn add_reference(&self, object: &Object, name: &str, kind: References, to: &Object) -> Result<(), Reason> {
+        let (object, to) = (self.open(object)?, self.open(to)?);
+        let name = c_string(name.as_bytes())?;
+        let (kind, mut known) = list_of(&object, &name)?.unwrap_or((kind, Vec::new()));
+        known.push(to);
+        put_list(&object, &name, kind, &known)
+    }
+
+    fn remove_reference(&self, object: &Object, name: &str, to: &Object) -> Result<(), Reason> {
+        let (object, to) = (self.open(object)?, self.open(to)?);
+        let name = c_string(name.as_bytes())?;
+        let Some((kind, known)) = list_of(&object, &name)? else { return Ok(()) };
+        let gone = address_of(to.raw(), 8)?;
+        let mut left = Vec::new();
+        for known in known {
+            if address_of(known.raw(), 8)? != gone {
+                left.push(known);
+            }
+        }
+        put_list(&object, &name, kind, &left)
+    }
+
+    fn link(&self, object: &Object, path: &[u8]) -> Result<(), Reason> {
+        let object = self.open(object)?;
+        let (path, links) = (c_string(path)?, links()?);
+        // SAFETY: a C string and open identifiers.
+        check(unsafe { h5o::H5Olink(object.raw(), self.file()?, path.as_ptr(), links.raw(), DEFAULT) })?;
+        Ok(())
+    }
+
+    fn unlink(&self, path: &[u8]) -> Result<(), Reason> {
+        let object = self.open(&Object::Path(path.to_vec()))?;
+        let path = c_string(path)?;
+        // Nothing is gained by taking the object apart, since its space is lost all the same; and a group that still
+        // leads to it while the file is written in part must find it whole.
+        // SAFETY: an open object.
+        check(unsafe { h5o::H5Oincr_refcount(object.raw()) })?;
+        // SAFETY: a C string and an open file.
+        check(unsafe { h5l::H5Ldelete(self.file()?, path.as_ptr(), DEFAULT) })?;
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<(), Reason> {
+        // SAFETY: an open file.
+        check(unsafe { h5f::H5Fflush(self.file()?, h5f::H5F_scope_t::H5F_SCOPE_GLOBAL) })?;
+        disk::sync(&self.source.file()).map_err(|error| Reason::new(error.to_string()))
+    }
+
+    fn commit(&mut self, removes: bool) -> Result<Done, Refusal> {
+        self.flush()?;
+        self.made.clear();
+        let file = self.file.take().ok_or_else(|| Reason::new("the file is not open for writing"))?;
+        // SAFETY: an open file, whose identifier is closed once.
+        unsafe {
+            if h5f::H5Fget_obj_count(file.raw(), h5f::H5F_OBJ_ALL) != 1 {
+                return Err(Refusal::Hdf5("an object was left open".into()));
+            }
+            check(h5f::H5Fclose(file.release()))?;
+        }
+        let overlay = driver::take_overlay().ok_or_else(|| Reason::new("nothing was held back"))?;
+        let (end, source) = (overlay.end(), self.source.file());
+        let written = commit::commit(&source, &self.journal, overlay.into_pieces(), end, removes);
+        written.map(Done::Committed).map_err(|error| Refusal::Hdf5(format!("cannot write: {error}")))
+    }
+}
+
+/// Puts pointers where positions in the heap stand.
+fn place_strings(elements: &mut [u8], size: usize, heap: &[u8], strings: &[u64]) -> Result<(), Reason> {
+    if heap.last() != Some(&0) {
+        return Err(Reason::new("the last string has no end"));
+    }
+    for element in elements.chunks_exact_mut(size.max(1)) {
+        for string in strings {
+            let place = element.get_mut(*string as usize..).and_then(<[u8]>::first_chunk_mut::<8>);
+            let place = place.ok_or_else(|| Reason::new("a string outside of its element"))?;
+            let at = usize::try_from(u64::from_ne_bytes(*place)).ok().and_then(|at| heap.get(at..));
+            let at = at.filter(|rest| !rest.is_empty()).ok_or_else(|| Reason::new("a string outside of the heap"))?;
+            *place = (at.as_ptr() as u64).to_ne_bytes();
+        }
+    }
+    Ok(())
+}
+
+fn delete_attribute(object: &Id, name: &CString) -> Result<(), Reason> {
+    // SAFETY: a C string and an open object.
+    if check(unsafe { h5a::H5Aexists(object.raw(), name.as_ptr()) })? > 0 {
+        // SAFETY: as above.
+        check(unsafe { h5a::H5Adelete(object.raw(), name.as_ptr()) })?;
+    }
+    Ok(())
+}
+
+fn put_list(object: &Id, name: &CString, kind: References, to: &[Id]) -> Result<(), Reason> {
+    delete_attribute(object, name)?;
+    if to.is_empty() {
+        return Ok(());
+    }
+    let to: Vec<i64> = to.iter().map(Id::raw).collect();
+    create_references(object.raw(), name, kind, &to, true)
+}
+
+/// What an attribute refers to, and how; `None` where there is none. What leads nowhere is left out.
+fn list_of(object: &Id, name: &CString) -> Result<Option<(References, Vec<Id>)>, Reason> {
+    // SAFETY: a C string and an open object.
+    if check(unsafe { h5a::H5Aexists(object.raw(), name.as_ptr()) })? == 0 {
+        return Ok(None);
+    }
+    // SAFETY: as above.
+    let (attribute, datatype, extent) = unsafe {
+        let attribute = Id::own(h5a::H5Aopen(object.raw(), name.as_ptr(), DEFAULT))?;
+        let datatype = Id::own(h5a::H5Aget_type(attribute.raw()))?;
+        let space = Id::own(h5a::H5Aget_space(attribute.raw()))?;
+        (attribute, datatype, Extent::of(&space)?)
+    };
+    let count = crate::catalogue::product(&extent.shape).filter(|count| *count <= MOST_REFERENCES && !extent.null);
+    let count = count.ok_or_else(|| Reason::new(format!("an attribute of {:?} references", extent.shape)))? as usize;
+    // SAFETY: open datatypes.
+    let is = |known: i64| check(unsafe { h5t::H5Tequal(datatype.raw(), known) }).map(|equal| equal > 0);
+    let mut targets = Vec::new();
+    if is(*h5t::H5T_STD_REF_OBJ)? {
+        let mut addresses = vec![0u64; count.max(1)];
+        // SAFETY: room for as many addresses (hobj_ref_t).
+        check(unsafe { h5a::H5Aread(attribute.raw(), datatype.raw(), addresses.as_mut_ptr().cast()) })?;
+        for address in addresses.iter().take(count) {
+            let kind = h5r::H5R_type_t::H5R_OBJECT1;
+            // SAFETY: the address that libhdf5 itself gave.
+            let target =
+                unsafe { h5r::H5Rdereference2(object.raw(), DEFAULT, kind, std::ptr::from_ref(address).cast()) };
+            targets.extend(Id::own(target).ok());
+        }
+        return Ok(Some((References::Object, targets)));
+    }
+    if !is(*h5t::H5T_STD_REF)? {
+        return Err(Reason::new(format!("{} holds no references to objects", name.to_string_lossy())));
+    }
+    let mut references: Vec<h5r::H5R_ref_t> = std::iter::repeat_with(Default::default).take(count.max(1)).collect();
+    // SAFETY: room for as many references; each that was read is given up once.
+    unsafe {
+        check(h5a::H5Aread(attribute.raw(), datatype.raw(), references.as_mut_ptr().cast()))?;
+        for reference in references.iter_mut().take(count) {
+            targets.extend(Id::own(h5r::H5Ropen_object(reference, DEFAULT, DEFAULT)).ok());
+            check(h5r::H5Rdestroy(reference)).ok();
+        }
+    }
+    Ok(Some((References::Standard, targets)))
+}
