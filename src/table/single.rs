@@ -14,8 +14,8 @@ pub struct Single {
     pub whole: Table,
     /// A column for each field of a compound; `None` of anything else.
     pub fields: Option<Table>,
-    /// Names of the parts of a row: of the fields of a compound, of the places of an array of rank 2. Left out where only
-    /// the choice of files is asked for.
+    /// Names of the parts of a row: of the fields of a compound, of the places of an array of rank 2. Left out where
+    /// only the choice of files is asked for.
     pub parts: Vec<BString>,
     /// The rows that label the places of an array of rank 2, as many as [`Single::parts`]; `None` where nothing does.
     pub labels: Option<Arc<dyn Rows>>,

@@ -250,7 +250,8 @@ impl Client {
     ///
     /// # Errors
     /// See [`Error`]; [`Error::TooLarge`] where the answer would pass the bound of a request:
-    /// [`READ_LIMIT`](crate::h5::READ_LIMIT) for the elements, three times that for what variable-length elements lead to.
+    /// [`READ_LIMIT`](crate::h5::READ_LIMIT) for the elements, three times that for what variable-length elements lead
+    /// to.
     pub fn read(&self, id: ObjectId, region: &Region, interrupt: &Interrupt) -> Result<Elements, Error> {
         let request = Request::Read { id, start: region.start.clone(), count: region.count.clone() };
         self.inner.call(request, interrupt)?.1.ok_or_else(nonsense)

@@ -106,8 +106,8 @@ pub trait Rows: Debug + Send + Sync {
         Ok(false)
     }
 
-    /// Calls `take` with the values of `range` as NUL-terminated texts, in pieces that end with a value, until it returns
-    /// `false`. Without an array in between, which only some rows can do.
+    /// Calls `take` with the values of `range` as NUL-terminated texts, in pieces that end with a value, until it
+    /// returns `false`. Makes no array in between, which only some rows can do.
     ///
     /// # Errors
     /// As [`Rows::array`].

@@ -200,8 +200,8 @@ impl Content {
         }
     }
 
-    /// Hands out rows as they stand in the file without an array in between, where [`Rows::for_each_terminated`] can; tells
-    /// whether it did.
+    /// Hands out rows as they stand in the file without an array in between, where [`Rows::for_each_terminated`] can;
+    /// returns whether it did.
     fn terminated(
         &self,
         rows: RowRange,
