@@ -179,10 +179,7 @@ fn view(table: &Table, format: Format, place: &Place) -> Result<Box<dyn View>, E
     let refused = |reason: String| Error::Usage(format!("{}: {reason}", place.name));
     let context = &place.context;
     let text = |format| {
-        let column = |column: &Column| {
-            let rows = column.rows.clone()?;
-            Ok(TextColumn { name: column.name.clone(), rows, longest: None, parts: Vec::new() })
-        };
+        let column = |column: &Column| Ok(TextColumn::new(column.name.clone(), column.rows.clone()?));
         TextView::new(written(table, column), format, &context.csv, None, context.blocks.clone(), None)
     };
     Ok(match format {

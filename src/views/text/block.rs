@@ -37,8 +37,12 @@ pub enum Format {
 pub struct Layout {
     format: Format,
     csv: Arc<CsvOptions>,
-    /// Before each column's value.
-    before: Vec<Vec<u8>>,
+    /// Number of columns: a wide array has very many, so nothing is kept of each.
+    columns: usize,
+    /// Before each column's value but the first, where a format has no keys.
+    between: Vec<u8>,
+    /// Before each column's value, where a format names values.
+    keys: Vec<Vec<u8>>,
 }
 
 impl Layout {
@@ -49,28 +53,27 @@ impl Layout {
 
     /// The same where CSV is not the usual.
     pub fn with_csv<'a>(format: Format, csv: &Arc<CsvOptions>, names: impl IntoIterator<Item = &'a BString>) -> Self {
-        let names = names.into_iter().enumerate();
-        let before = match format {
-            Format::Csv => {
-                names.map(|(position, _)| if position == 0 { vec![] } else { vec![csv.separator()] }).collect()
-            }
-            Format::Txt | Format::JsonValues => {
-                names.map(|(position, _)| if position == 0 { vec![] } else { vec![b'\n'] }).collect()
-            }
-            Format::NulTerminated => {
-                names.map(|(position, _)| if position == 0 { vec![] } else { vec![b'\0'] }).collect()
-            }
-            Format::Verbatim => names.map(|_| vec![]).collect(),
-            Format::Ndjson => names
-                .map(|(position, name)| {
-                    let mut key = vec![if position == 0 { b'{' } else { b',' }];
-                    json::write_string(name.to_str_lossy().as_bytes(), &mut key);
-                    key.push(b':');
-                    key
-                })
-                .collect(),
+        let names = names.into_iter();
+        let between = match format {
+            Format::Csv => vec![csv.separator()],
+            Format::Txt | Format::JsonValues => vec![b'\n'],
+            Format::NulTerminated => vec![b'\0'],
+            Format::Ndjson | Format::Verbatim => Vec::new(),
         };
-        Self { format, csv: csv.clone(), before }
+        let key = |(position, name): (usize, &BString)| {
+            let mut key = vec![if position == 0 { b'{' } else { b',' }];
+            json::write_string(name.to_str_lossy().as_bytes(), &mut key);
+            key.push(b':');
+            key
+        };
+        let (columns, keys) = match format {
+            Format::Ndjson => {
+                let keys: Vec<Vec<u8>> = names.enumerate().map(key).collect();
+                (keys.len(), keys)
+            }
+            _ => (names.count(), Vec::new()),
+        };
+        Self { format, csv: csv.clone(), columns, between, keys }
     }
 
     /// The line of names that begins a file of this format; empty where there is none.
@@ -95,13 +98,24 @@ impl Layout {
 
     /// Number of columns.
     pub fn columns(&self) -> usize {
-        self.before.len()
+        self.columns
     }
 
     /// Bytes of a row beside its values.
     pub fn overhead(&self) -> u64 {
-        let before: usize = self.before.iter().map(Vec::len).sum();
-        (before + self.end().len()) as u64
+        let between = self.between.len() * self.columns.saturating_sub(1);
+        let keys: usize = self.keys.iter().map(Vec::len).sum();
+        (between + keys + self.end().len()) as u64
+    }
+
+    /// Before the value of a column.
+    #[inline]
+    fn before(&self, position: usize) -> &[u8] {
+        match self.keys.get(position) {
+            Some(key) => key,
+            None if position > 0 => &self.between,
+            None => b"",
+        }
     }
 
     /// After the last value of a row.
@@ -155,13 +169,14 @@ impl Layout {
         let columns = columns.collect::<Result<Vec<_>, NoText>>()?;
         let rows = columns.iter().map(|column| column.rows).min().unwrap_or(0);
         let (missing, end) = (self.missing(), self.end());
-        if let ([column], [before]) = (columns.as_slice(), self.before.as_slice()) {
+        if let ([column], 1) = (columns.as_slice(), self.columns) {
+            let before = self.before(0);
             column.cell.column(0..rows, column.nulls.as_ref(), Frame { before, after: end, missing }, out);
             return Ok(());
         }
         for row in 0..rows {
-            for (column, before) in columns.iter().zip(&self.before) {
-                out.extend_from_slice(before);
+            for (position, column) in columns.iter().take(self.columns).enumerate() {
+                out.extend_from_slice(self.before(position));
                 column.write(row, missing, out);
             }
             out.extend_from_slice(end);

@@ -30,28 +30,30 @@ pub struct TextColumn {
     /// Names of the parts of its values, where these are shown instead: of the places of arrays, of the fields of
     /// compounds.
     pub parts: Vec<BString>,
+    /// Whether parts are shown.
+    is_spread: bool,
 }
 
 impl TextColumn {
     /// A column of any rows, with what they tell of their longest string.
     pub fn new(name: BString, rows: Arc<dyn Rows>) -> Self {
         let longest = rows.hints().texts.bound();
-        Self { name, rows, longest, parts: Vec::new() }
+        Self { name, rows, longest, parts: Vec::new(), is_spread: false }
     }
 
     /// A column of arrays or compounds, shown part by part under these names, as many as there are parts.
     pub fn spread(rows: Arc<dyn Rows>, parts: Vec<BString>) -> Self {
-        Self { name: BString::default(), rows, longest: None, parts }
+        Self { name: BString::default(), rows, longest: None, parts, is_spread: true }
     }
 
     /// What it is shown as.
     pub fn names(&self) -> &[BString] {
-        if self.parts.is_empty() { std::slice::from_ref(&self.name) } else { &self.parts }
+        if self.is_spread { &self.parts } else { std::slice::from_ref(&self.name) }
     }
 
     /// What is shown: the types, whether values can be missing, the longest text.
     fn shown(&self) -> Vec<(&DataType, bool, Option<u64>)> {
-        if self.parts.is_empty() {
+        if !self.is_spread {
             return vec![(self.rows.data_type(), self.rows.nullable(), self.longest)];
         }
         let hints = self.rows.hints();
@@ -92,8 +94,10 @@ pub(super) struct Content {
 }
 
 impl Content {
-    pub fn new(columns: Vec<TextColumn>, format: Format, csv: &Arc<CsvOptions>, limit: Option<u64>) -> Self {
+    pub fn new(mut columns: Vec<TextColumn>, format: Format, csv: &Arc<CsvOptions>, limit: Option<u64>) -> Self {
         let layout = Layout::with_csv(format, csv, columns.iter().flat_map(TextColumn::names));
+        // A wide array has very many names, which the header alone shows.
+        columns.iter_mut().for_each(|column| column.parts = Vec::new());
         let rows = columns.iter().map(|column| column.rows.len()).min().unwrap_or(0).min(limit.unwrap_or(u64::MAX));
         let natural = columns.iter().filter_map(|column| column.rows.natural_rows()).filter(|&rows| rows > 0).max();
         let missing = layout.missing().len() as u64;
@@ -151,7 +155,7 @@ impl Content {
         if array.len() as u64 != rows.end - rows.start {
             return Err(unsupported(format!("rows {}..{} came as {} values", rows.start, rows.end, array.len())));
         }
-        if column.parts.is_empty() {
+        if !column.is_spread {
             return Ok(vec![array]);
         }
         spread::parts(&array).map_err(|error| unsupported(error.to_string()))

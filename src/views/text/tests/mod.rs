@@ -15,7 +15,7 @@ use crate::store::rows::in_memory::Memory;
 use crate::views::View;
 
 fn column(name: &str, rows: Arc<Memory>) -> TextColumn {
-    TextColumn { name: name.into(), rows, longest: None, parts: Vec::new() }
+    TextColumn::new(name.into(), rows)
 }
 
 fn usual() -> Arc<CsvOptions> {

@@ -206,12 +206,7 @@ fn rows_that_come_short_are_an_error() {
             None
         }
     }
-    let column = super::TextColumn {
-        name: "a".into(),
-        rows: Arc::new(Short(Memory::new(array()))),
-        longest: None,
-        parts: Vec::new(),
-    };
+    let column = super::TextColumn::new("a".into(), Arc::new(Short(Memory::new(array()))));
     let view = TextView::new(vec![column], Format::Txt, &usual(), None, cache(), None);
     let error = view.size(Effort::Exact, &Interrupt::new()).unwrap_err();
     assert!(error.to_string().ends_with("values"), "{error}");
