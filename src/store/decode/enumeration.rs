@@ -67,7 +67,7 @@ pub(super) fn labels(bytes: &Buffer, base: &Datatype, members: &[Member], odditi
 /// Codes of this base type as integers; `None` of another.
 pub(in crate::store) fn integers(bytes: Buffer, base: &Datatype) -> Option<ArrayRef> {
     let Class::Integer { order, signed, precision, offset } = base.class else { return None };
-    let layout = number::Layout { width: usize::try_from(base.size).ok()?, order, precision, offset };
+    let layout = number::BitPlaces { width: usize::try_from(base.size).ok()?, order, precision, offset };
     is_readable(base).then(|| number::integers(bytes, layout, signed))
 }
 

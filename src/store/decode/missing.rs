@@ -15,13 +15,13 @@ use crate::catalogue::{Class, DESCRIPTOR_SIZE, Datatype, Elements, Fill};
 /// Tells the missing elements of a dataset by its explicitly set fill value.
 #[derive(Clone, Debug, Default)]
 pub struct FillTest {
-    kind: Option<Kind>,
+    kind: Option<Pattern>,
     /// Where elements are the innermost items of nested arrays: their type, and how many arrays lie around each.
     items: Option<(Datatype, usize)>,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum Pattern {
     /// Numeric equality, so that −0 equals 0, or NaN; the fill as a one-element array.
     Float(ArrayRef),
     /// Text after padding is stripped.
@@ -42,7 +42,7 @@ impl FillTest {
     /// booleans, which have none (HEP001 July, "Boolean columns").
     pub fn new(datatype: &Datatype, fill: &Fill) -> Self {
         match fill {
-            Fill::Explicit(fill) if !datatype.is_boolean() => Self { kind: Kind::of(datatype, fill), items: None },
+            Fill::Explicit(fill) if !datatype.is_boolean() => Self { kind: Pattern::of(datatype, fill), items: None },
             _ => Self::none(),
         }
     }
@@ -70,7 +70,7 @@ impl FillTest {
 
     /// Whether it is NaN that counts as missing.
     pub fn is_nan(&self) -> bool {
-        let Some(Kind::Float(fill)) = &self.kind else { return false };
+        let Some(Pattern::Float(fill)) = &self.kind else { return false };
         match fill.data_type() {
             DataType::Float16 => fill.as_primitive::<Float16Type>().value(0).is_nan(),
             DataType::Float32 => fill.as_primitive::<Float32Type>().value(0).is_nan(),
@@ -81,7 +81,7 @@ impl FillTest {
     /// The text that counts as missing, where it is text.
     pub fn text(&self) -> Option<&[u8]> {
         match &self.kind {
-            Some(Kind::Text(text)) => Some(text),
+            Some(Pattern::Text(text)) => Some(text),
             _ => None,
         }
     }
@@ -107,7 +107,7 @@ impl FillTest {
 }
 
 /// `array` with a null wherever an element is missing.
-fn mark(kind: &Kind, array: ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> ArrayRef {
+fn mark(kind: &Pattern, array: ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> ArrayRef {
     let valid = kind.valid(&array, datatype, bytes, parts);
     if valid.count_set_bits() == array.len() {
         return array;
@@ -118,7 +118,7 @@ fn mark(kind: &Kind, array: ArrayRef, datatype: &Datatype, bytes: &[u8], parts: 
     data.build().map(make_array).unwrap_or(array)
 }
 
-impl Kind {
+impl Pattern {
     fn of(datatype: &Datatype, fill: &Elements) -> Option<Self> {
         let mut heap = Memory(&fill.heap);
         let width = usize::try_from(datatype.size).ok()?;
@@ -126,24 +126,24 @@ impl Kind {
             // A descriptor has 16 bytes here whatever the file's address size is.
             Class::VariableString { padding, .. } => {
                 let text = heap.resolve(fill.bytes.get(..DESCRIPTOR_SIZE)?, 1).ok()?;
-                Some(Kind::Text(text::variable_padding(*padding).strip(text).to_vec()))
+                Some(Pattern::Text(text::variable_padding(*padding).strip(text).to_vec()))
             }
             Class::Sequence { base } if !base.is_variable() => {
                 let content = heap.resolve(fill.bytes.get(..DESCRIPTOR_SIZE)?, base.size).ok()?;
-                Some(Kind::Sequence(content.to_vec()))
+                Some(Pattern::Sequence(content.to_vec()))
             }
             _ if datatype.is_variable() => None,
-            Class::FixedString { padding, .. } => Some(Kind::Text(padding.strip(fill.bytes.get(..width)?).to_vec())),
+            Class::FixedString { padding, .. } => Some(Pattern::Text(padding.strip(fill.bytes.get(..width)?).to_vec())),
             Class::Float { .. } => {
                 let bytes = Buffer::from(fill.bytes.get(..width)?);
                 let value = decode(datatype, bytes, 1, &Memory(&[]), &mut Oddities::new()).ok()?;
                 if value.data_type().is_floating() {
-                    Some(Kind::Float(value))
+                    Some(Pattern::Float(value))
                 } else {
-                    Some(Kind::Bytes(fill.bytes.get(..width)?.to_vec()))
+                    Some(Pattern::Bytes(fill.bytes.get(..width)?.to_vec()))
                 }
             }
-            _ => Some(Kind::Bytes(fill.bytes.get(..width)?.to_vec())),
+            _ => Some(Pattern::Bytes(fill.bytes.get(..width)?.to_vec())),
         }
     }
 
@@ -151,12 +151,12 @@ impl Kind {
     fn valid(&self, array: &ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> BooleanBuffer {
         let count = array.len();
         match self {
-            Kind::Float(fill) => match array.data_type() {
+            Pattern::Float(fill) => match array.data_type() {
                 DataType::Float16 => float_valid::<Float16Type>(array, fill, |v| v.is_nan()),
                 DataType::Float32 => float_valid::<Float32Type>(array, fill, |v| v.is_nan()),
                 _ => float_valid::<Float64Type>(array, fill, |v| v.is_nan()),
             },
-            Kind::Text(fill) => match &datatype.class {
+            Pattern::Text(fill) => match &datatype.class {
                 Class::FixedString { padding, .. } => cells(bytes, datatype, count, |cell| padding.strip(cell) != fill),
                 Class::VariableString { padding, .. } => {
                     let padding = text::variable_padding(*padding);
@@ -167,7 +167,7 @@ impl Kind {
                 }
                 _ => BooleanBuffer::new_set(count),
             },
-            Kind::Sequence(fill) => match &datatype.class {
+            Pattern::Sequence(fill) => match &datatype.class {
                 Class::Sequence { base } => {
                     let mut cursor = parts.cursor();
                     cells(bytes, datatype, count, |cell| {
@@ -176,7 +176,7 @@ impl Kind {
                 }
                 _ => BooleanBuffer::new_set(count),
             },
-            Kind::Bytes(fill) => match *fill.as_slice() {
+            Pattern::Bytes(fill) => match *fill.as_slice() {
                 // The common widths compare as one number.
                 [a] => words(bytes, count, [a]),
                 [a, b] => words(bytes, count, [a, b]),

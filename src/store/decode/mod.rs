@@ -219,14 +219,14 @@ pub fn decode(
         Class::Integer { order, signed, precision, offset } if number::is_ordered(*order) && width <= 8 => {
             Ok(number::integers(
                 bytes,
-                number::Layout { width, order: *order, precision: *precision, offset: *offset },
+                number::BitPlaces { width, order: *order, precision: *precision, offset: *offset },
                 *signed,
             ))
         }
         Class::Bitfield { order, precision, offset } if number::is_ordered(*order) && width <= 8 => {
             Ok(number::integers(
                 bytes,
-                number::Layout { width, order: *order, precision: *precision, offset: *offset },
+                number::BitPlaces { width, order: *order, precision: *precision, offset: *offset },
                 false,
             ))
         }

@@ -16,7 +16,7 @@ use crate::catalogue::{ByteOrder, FloatFormat};
 
 /// Where the significant bits of an integer lie.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct BitPlaces {
     /// Bytes, at most 8.
     pub width: usize,
     /// Byte order, little or big.
@@ -27,7 +27,7 @@ pub(super) struct Layout {
     pub offset: u32,
 }
 
-impl Layout {
+impl BitPlaces {
     /// Every bit counts.
     fn is_full(self) -> bool {
         self.offset == 0 && self.precision as usize == self.width * 8
@@ -76,7 +76,7 @@ pub(super) fn integer_type(size: u64, signed: bool) -> DataType {
 }
 
 /// Integers as the type [`integer_type`] names.
-pub(super) fn integers(bytes: Buffer, layout: Layout, signed: bool) -> ArrayRef {
+pub(super) fn integers(bytes: Buffer, layout: BitPlaces, signed: bool) -> ArrayRef {
     match integer_type(layout.width as u64, signed) {
         DataType::Int8 => widen::<Int8Type>(bytes, layout, true, |v| v as i8),
         DataType::UInt8 => widen::<UInt8Type>(bytes, layout, false, |v| v as u8),
@@ -92,7 +92,7 @@ pub(super) fn integers(bytes: Buffer, layout: Layout, signed: bool) -> ArrayRef 
 /// The three ways from stored integers to Arrow: as they lie, byte-swapped, bit by bit.
 fn widen<T: ArrowPrimitiveType>(
     bytes: Buffer,
-    layout: Layout,
+    layout: BitPlaces,
     signed: bool,
     narrow: impl Fn(u64) -> T::Native,
 ) -> ArrayRef
