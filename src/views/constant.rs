@@ -9,7 +9,8 @@ use crate::store::Error;
 /// What makes the bytes.
 type Make = dyn Fn(&Interrupt) -> Vec<u8> + Send + Sync;
 
-/// Bytes made at first use. Making them reads nothing but labels, so even a free size is exact.
+/// Bytes made at first use. Making them reads no more than labels and small scalars, so even
+/// a free size is exact.
 pub struct ConstantView {
     make: Box<Make>,
     bytes: OnceLock<Vec<u8>>,
