@@ -355,6 +355,7 @@ impl Dataset {
         })?;
         // Cannot overflow: all elements together are below 2^63 bytes.
         let (offset, length) = (range.start * self.element_size(), count * self.element_size());
+        self.file.store().admit(&self.path, length, || format!("{count} elements"))?;
         let mut bytes = vec![0; length as usize];
         let memory = match self.route(interrupt)? {
             Route::Chunks(chunks) if self.through_worker() && self.description.datatype.has_descriptors() => {
