@@ -553,7 +553,7 @@ mod tests {
             thread::sleep(LOOK * 2);
             assert!(!waiter.is_finished());
             drop(first);
-            assert_eq!(waiter.join().unwrap(), Ok(1 << 20));
+            assert_eq!(waiter.join().unwrap().unwrap(), 1 << 20);
         });
         assert_eq!(budget.held(), 0);
     }
