@@ -15,7 +15,7 @@ use arrow_schema::DataType;
 use super::{Piece, Selected};
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
-use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, fixed_width, for_each_array};
+use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, fixed_width};
 
 /// Bytes of values taken from the column at once.
 const AT_ONCE: u64 = 16 << 20;
@@ -93,22 +93,6 @@ impl SelectedRows {
         wanted
     }
 
-    /// Those of `rows` of the column that are wanted. However much lies between them, it is not had at once.
-    fn filtered(&self, rows: Range<u64>, bits: &BooleanBuffer, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let mut parts = Vec::new();
-        for_each_array(self.rows.as_ref(), rows.clone(), AT_ONCE, interrupt, &mut |part, array| {
-            // Within the span, which lies within a block.
-            let bits = bits.slice((part.start - rows.start) as usize, array.len());
-            let filtered = arrow_select::filter::filter(array.as_ref(), &BooleanArray::new(bits, None));
-            parts.push(filtered.map_err(|error| self.error(error))?);
-            Ok(())
-        })?;
-        match parts.as_slice() {
-            [only] => Ok(only.clone()),
-            parts => joined(parts, self.rows.data_type(), interrupt).map_err(|error| self.error(error)),
-        }
-    }
-
     /// Appends `bytes` of rows that are stored in so many bytes each that no more is read than is wanted.
     fn append_parts(
         &self,
@@ -131,6 +115,57 @@ impl SelectedRows {
             self.rows.append_stored(from, length as usize, out, interrupt)?;
         }
         Ok(())
+    }
+
+    /// What `read` gives of the rows of `range`, one behind the other.
+    fn gather(
+        &self,
+        range: &RowRange,
+        read: &dyn Fn(RowRange) -> Result<Option<ArrayRef>, Error>,
+        interrupt: &Interrupt,
+    ) -> Result<Option<ArrayRef>, Error> {
+        let mut parts = Vec::new();
+        for span in self.spans(range, interrupt)? {
+            interrupt.check()?;
+            let (rows, bits) = match span {
+                Span::Kept(bytes) => {
+                    parts.push(self.rows.stored_values(bytes).ok_or_else(|| self.error("kept values are none"))?);
+                    continue;
+                }
+                Span::Read(rows, bits) => (rows, bits),
+            };
+            let Some(bits) = bits else {
+                let Some(array) = read(rows)? else { return Ok(None) };
+                parts.push(array);
+                continue;
+            };
+            // However much lies between those that are wanted, it is not had at once.
+            let mut start = rows.start;
+            while start < rows.end {
+                interrupt.check()?;
+                let end = self.rows.fitting(start..rows.end, AT_ONCE, interrupt)?.end.clamp(start + 1, rows.end);
+                let Some(array) = read(start..end)? else { return Ok(None) };
+                // Within the span, which lies within a block.
+                let bits = bits.slice((start - rows.start) as usize, (end - start) as usize);
+                let filtered = arrow_select::filter::filter(array.as_ref(), &BooleanArray::new(bits, None));
+                parts.push(filtered.map_err(|error| self.error(error))?);
+                start = end;
+            }
+        }
+        let array = match parts.as_slice() {
+            [] => return read(0..0),
+            [only] => only.clone(),
+            parts => {
+                let joined = joined(parts, interrupt);
+                interrupt.check()?;
+                joined.map_err(|error| self.error(error))?
+            }
+        };
+        if array.len() as u64 == range.end.saturating_sub(range.start) {
+            Ok(Some(array))
+        } else {
+            Err(self.error(format!("rows {range:?} of {} selected", self.len())))
+        }
     }
 
     fn error(&self, reason: impl ToString) -> Error {
@@ -161,31 +196,17 @@ impl Rows for SelectedRows {
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let mut parts = Vec::new();
-        for span in self.spans(&range, interrupt)? {
-            interrupt.check()?;
-            parts.push(match span {
-                Span::Kept(bytes) => {
-                    self.rows.stored_values(bytes).ok_or_else(|| self.error("kept values are none"))?
-                }
-                Span::Read(rows, None) => self.rows.array(rows, interrupt)?,
-                Span::Read(rows, Some(bits)) => self.filtered(rows, &bits, interrupt)?,
-            });
+        let read = |rows| self.rows.array(rows, interrupt).map(Some);
+        // Any rows can be read.
+        self.gather(&range, &read, interrupt)?.ok_or_else(|| self.error("rows that cannot be read"))
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        // What was kept of values tells no lengths; it is kept of values of one width alone.
+        if self.rows.stored_width().is_some() {
+            return Ok(None);
         }
-        let array = match parts.as_slice() {
-            [] => return self.rows.array(0..0, interrupt),
-            [only] => only.clone(),
-            parts => {
-                let joined = joined(parts, self.rows.data_type(), interrupt);
-                interrupt.check()?;
-                joined.map_err(|error| self.error(error))?
-            }
-        };
-        if array.len() as u64 == range.end.saturating_sub(range.start) {
-            Ok(array)
-        } else {
-            Err(self.error(format!("rows {range:?} of {} selected", self.len())))
-        }
+        self.gather(&range, &|rows| self.rows.outline(rows, interrupt), interrupt)
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
@@ -242,7 +263,7 @@ impl Rows for SelectedRows {
         if parts.is_empty() || keys.len() as u64 != range.end.saturating_sub(range.start) {
             return Ok(None);
         }
-        let values = joined(&parts, self.rows.data_type(), interrupt).map_err(|error| self.error(error))?;
+        let values = joined(&parts, interrupt).map_err(|error| self.error(error))?;
         Ok(Some(Shared { values, keys }))
     }
 
@@ -297,8 +318,8 @@ impl Rows for SelectedRows {
 
 /// Parts of a column, one behind the other. Labels stay where they are in the dictionary of the first part, as in
 /// whatever the column itself gives; labels that only later parts have come behind them.
-fn joined(parts: &[ArrayRef], data_type: &DataType, interrupt: &Interrupt) -> Result<ArrayRef, ArrowError> {
-    if let DataType::Dictionary(key, _) = data_type {
+fn joined(parts: &[ArrayRef], interrupt: &Interrupt) -> Result<ArrayRef, ArrowError> {
+    if let Some(DataType::Dictionary(key, _)) = parts.first().map(|part| part.data_type()) {
         match **key {
             DataType::Int32 => return dictionaries::<Int32Type>(parts, interrupt),
             DataType::Int64 => return dictionaries::<Int64Type>(parts, interrupt),
@@ -392,7 +413,7 @@ mod tests {
             part(vec![Some(1)], &["a", "b", "7"]),
             part(vec![Some(2)], &["a", "b", "9"]),
         ];
-        let joined = joined(&parts, parts[0].data_type(), &Interrupt::new()).unwrap();
+        let joined = joined(&parts, &Interrupt::new()).unwrap();
         let expected = part(
             vec![Some(0), None, Some(2), Some(2), Some(1), None, Some(3), Some(1), Some(3)],
             &["a", "b", "7", "9"],

@@ -9,7 +9,7 @@ use arrow_select::concat::concat;
 
 use super::Dataset;
 use super::rows::{count_of, hints_of};
-use crate::catalogue::{Datatype, product};
+use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
 use crate::store::decode::{FillTest, Memory, Oddities, Parts, Weigher, arrow_type, decode};
 use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally, fixed_width};
@@ -242,6 +242,26 @@ impl Rows for FieldRows {
 
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(self.unsupported("the parts of rows do not lie together".into()))
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let count = count_of(&range, self.len, self.dataset.path())?;
+        let datatype = &self.part.datatype;
+        if matches!(datatype.class, Class::Sequence { .. }) && self.missing.finds_rows() {
+            return Ok(None);
+        }
+        let (mut part, mut tile) = (Vec::new(), Vec::new());
+        if datatype.is_variable() {
+            let element = self.dataset.element_size();
+            self.tiles(&range, |_, elements, offset, stride| {
+                interrupt.check()?;
+                tile.resize(((elements.end - elements.start) * element) as usize, 0);
+                self.dataset.read_bytes(elements.start * element, &mut tile, interrupt)?;
+                gather(&tile, offset, stride, datatype.size as usize, &mut part);
+                Ok(())
+            })?;
+        }
+        Ok(self.dataset.outline_in(datatype, &part, count))
     }
 
     fn natural_rows(&self) -> Option<u64> {

@@ -261,6 +261,21 @@ impl Rows for DatasetRows {
         self.elements().summary_of(values)
     }
 
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let count = count_of(&range, self.len, self.dataset.path())?;
+        // A missing sequence is one without elements here, whatever the fill value holds.
+        if matches!(self.datatype.class, Class::Sequence { .. }) && self.missing.finds_rows() {
+            return Ok(None);
+        }
+        self.dataset.outline(&self.datatype, range.start.saturating_mul(self.datatype.size), count, interrupt)
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let per_row = self.per_row.max(1);
+        let end = self.dataset.unwritten_until(row.saturating_mul(per_row).min(self.dataset.len()), interrupt)?;
+        Ok((end / per_row).clamp(row, self.len.max(row)))
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         self.dataset.natural_rows()
     }

@@ -8,6 +8,7 @@ mod enumeration;
 mod missing;
 mod nested;
 mod number;
+pub mod outline;
 mod references;
 mod regions;
 mod tally;

@@ -159,6 +159,14 @@ impl Rows for Observed {
         self.rows.summary_of(values, interrupt)
     }
 
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        self.rows.outline(range, interrupt)
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.rows.alike_until(row, interrupt)
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         self.rows.natural_rows()
     }

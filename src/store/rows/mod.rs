@@ -167,6 +167,29 @@ pub trait Rows: Debug + Send + Sync {
         statistics::summary(values)
     }
 
+    /// The outline of the rows of `range`, as long as it: how long they are, found without reading what texts hold and
+    /// what is in lists. A text of variable length is the bytes stored of it (`UInt64`); a list is a list of outlines, a
+    /// missing one an empty list; arrays and compounds hold outlines as well. Anything else is nothing (`Null`). What
+    /// is shown of a text can be shorter (behind a NUL), and longer where it is no UTF-8. `None` where rows of this type
+    /// have no outline.
+    ///
+    /// # Errors
+    /// As [`Rows::array`].
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let _ = (range, interrupt);
+        Ok(None)
+    }
+
+    /// The end of the run of rows from `row` on which are alike, because nothing of them was ever stored; `row` where
+    /// something was, or where that is not known. Reads no values.
+    ///
+    /// # Errors
+    /// As [`Rows::array`].
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let _ = interrupt;
+        Ok(row)
+    }
+
     /// Rows in a chunk: the natural grain of reading. `None` where rows lie in one run.
     fn natural_rows(&self) -> Option<u64>;
 }

@@ -197,6 +197,14 @@ impl Rows for CategoryRows {
         labels.as_ref()?.summary(codes)
     }
 
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        self.codes.outline(range, interrupt)
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.codes.alike_until(row, interrupt)
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         self.codes.natural_rows()
     }

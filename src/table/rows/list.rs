@@ -8,7 +8,11 @@ use arrow_schema::{DataType, Field};
 
 use super::offsets::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
+use crate::store::decode::outline::lists;
 use crate::store::{ARRAY_BYTES, Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally};
+
+/// Most values read at once for one block of rows; a hostile file can make one list span them all.
+const MOST_VALUES: u64 = 1 << 27;
 
 /// Most bytes of values that are gathered for one block of rows; a hostile file can make each list span them all.
 const MOST_BYTES: u64 = 64 << 20;
@@ -35,30 +39,35 @@ impl ListRows {
         Self { level: Level::new(path, offsets, mask, len, tally), values, data_type }
     }
 
-    /// The lists of `entries` and their values, one behind the other.
-    fn values(&self, entries: &Entries, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+    /// What `read` gives of the values of all entries, one behind the other.
+    fn items(
+        &self,
+        entries: &Entries,
+        read: &dyn Fn(RowRange) -> Result<Option<ArrayRef>, Error>,
+        interrupt: &Interrupt,
+    ) -> Result<Option<ArrayRef>, Error> {
+        let total = entries.spans.iter().fold(0_u64, |total, (start, end)| total.saturating_add(end - start));
+        if total > MOST_VALUES {
+            return Err(Error::TooLarge {
+                path: self.level.path.clone(),
+                what: format!("a block of lists with {total} values"),
+                bytes: total,
+                limit: MOST_VALUES,
+                option: "values at once",
+            });
+        }
         if let Some((start, end)) = entries.contiguous() {
-            return self.values.array(start..end, interrupt);
+            return read(start..end);
         }
         // Offsets that jump (a broken list between sound ones): gather list by list.
-        let (mut pieces, mut left) = (Vec::new(), MOST_BYTES);
+        let mut pieces = Vec::new();
         for &(start, end) in entries.spans.iter().filter(|(start, end)| start < end) {
             interrupt.check()?;
-            let fitting = self.values.fitting(start..end, left, interrupt)?;
-            if fitting.end < end || fitting.bytes > left {
-                return Err(Error::TooLarge {
-                    path: self.level.path.clone(),
-                    what: format!("a block of {} lists that jump", entries.spans.len()),
-                    bytes: MOST_BYTES.saturating_add(1),
-                    limit: MOST_BYTES,
-                    option: "bytes at once",
-                });
-            }
-            left -= fitting.bytes;
-            pieces.push(self.values.array(start..end, interrupt)?);
+            let Some(piece) = read(start..end)? else { return Ok(None) };
+            pieces.push(piece);
         }
         let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
-        arrow_select::concat::concat(&pieces).map_err(|error| self.arrow_error(&error))
+        arrow_select::concat::concat(&pieces).map(Some).map_err(|error| self.arrow_error(&error))
     }
 }
 
@@ -142,15 +151,50 @@ impl Rows for ListRows {
         Err(Error::Unsupported { path: self.level.path.clone(), reason: "a list column has no fixed width".into() })
     }
 
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let entries = self.level.entries(range, self.values.len(), interrupt)?;
+        let items = self.items(&entries, &|values| self.values.outline(values, interrupt), interrupt)?;
+        let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
+        Ok(items.and_then(|items| lists(OffsetBuffer::from_lengths(lengths), items)))
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.level.alike_until(row, interrupt)
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         self.level.offsets.natural_rows()
     }
 }
 
 impl ListRows {
+    /// Admits lists that jump, several of which may have the same values.
+    fn admit(&self, entries: &Entries, interrupt: &Interrupt) -> Result<(), Error> {
+        let mut left = MOST_BYTES;
+        for &(start, end) in entries.spans.iter().filter(|(start, end)| start < end) {
+            let fitting = self.values.fitting(start..end, left, interrupt)?;
+            if fitting.end < end || fitting.bytes > left {
+                return Err(Error::TooLarge {
+                    path: self.level.path.clone(),
+                    what: format!("a block of {} lists that jump", entries.spans.len()),
+                    bytes: MOST_BYTES.saturating_add(1),
+                    limit: MOST_BYTES,
+                    option: "bytes at once",
+                });
+            }
+            left -= fitting.bytes;
+        }
+        Ok(())
+    }
+
     /// The lists of `entries`.
     fn lists(&self, entries: &Entries, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let values = self.values(entries, interrupt)?;
+        if entries.contiguous().is_none() {
+            self.admit(entries, interrupt)?;
+        }
+        let read = |values| self.values.array(values, interrupt).map(Some);
+        // Any rows can be read.
+        let values = self.items(entries, &read, interrupt)?.unwrap_or_else(|| new_empty_array(self.values.data_type()));
         let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
         let DataType::LargeList(field) = &self.data_type else { return Ok(new_empty_array(&self.data_type)) };
         // An enumeration's dictionary type is fixed, so values always have the declared type.

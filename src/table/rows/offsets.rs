@@ -68,6 +68,17 @@ impl Level {
         Self { path, offsets, mask, len, tally }
     }
 
+    /// The end of the run of entries from `row` on which are alike, because no offset and no mask of them is stored.
+    pub fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        // An entry ends where the next one begins.
+        let end = self.offsets.alike_until(row, interrupt)?.saturating_sub(1).max(row);
+        let end = match &self.mask {
+            Some(mask) if end > row => end.min(mask.alike_until(row, interrupt)?),
+            _ => end,
+        };
+        Ok(end.min(self.len.max(row)))
+    }
+
     /// The entries of `range`, with offsets checked against the number of values.
     pub fn entries(&self, range: RowRange, values: u64, interrupt: &Interrupt) -> Result<Entries, Error> {
         crate::store::count_of(&range, self.len, &self.path)?;

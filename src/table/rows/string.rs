@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt8Type;
+use arrow_array::{ArrayRef, UInt64Array};
 use arrow_schema::DataType;
 
 use super::offsets::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
@@ -138,6 +138,15 @@ impl Rows for StringRows {
 
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(Error::Unsupported { path: self.level.path.clone(), reason: "strings have no fixed width".into() })
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let entries = self.level.entries(range, self.characters.len(), interrupt)?;
+        Ok(Some(Arc::new(UInt64Array::from_iter_values(entries.spans.iter().map(|(start, end)| end - start)))))
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.level.alike_until(row, interrupt)
     }
 
     fn natural_rows(&self) -> Option<u64> {
