@@ -179,7 +179,7 @@ fn view(table: &Table, format: Format, place: &Place) -> Result<Box<dyn View>, E
     let refused = |reason: String| Error::Usage(format!("{}: {reason}", place.name));
     let context = &place.context;
     let text = |format| {
-        let column = |column: &Column| Ok(TextColumn::new(column.name.clone(), column.rows.clone()?));
+        let column = |column: &Column| Ok(TextColumn::new(column.name.clone(), column.shown()?));
         TextView::new(written(table, column), format, &context.csv, None, context.blocks.clone(), None)
     };
     Ok(match format {

@@ -3,7 +3,7 @@
 //! ```text
 //! any     = all { "or" all }
 //! all     = one { "and" one }
-//! one     = "not" one | "(" any ")" | column test
+//! one     = "not" one | "(" any ")" | column [ test ]        a column alone must be true
 //! test    = ( "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" ) value
 //!         | [ "not" ] ( "between" value "and" value | "in" "(" value { "," value } ")" | "like" text )
 //!         | "is" [ "not" ] "null"
@@ -218,6 +218,10 @@ impl Parser {
             let operator = if self.word("not") { Operator::Valid } else { Operator::Null };
             return if self.word("null") { Ok(condition(operator, Vec::new())) } else { Err(self.expected("`null`")) };
         }
+        if self.ends_condition() {
+            let value = Literal { text: "true".into(), written: Some(Written::Boolean), at };
+            return Ok(condition(Operator::Eq, vec![value]));
+        }
         let negated = self.word("not");
         let predicate = if self.word("between") {
             let least = self.value()?;
@@ -234,6 +238,15 @@ impl Parser {
             return Err(self.expected("an operator (= != < <= > >= between in like is)"));
         };
         Ok(if negated { Predicate::Not(Box::new(predicate)) } else { predicate })
+    }
+
+    /// Whether what stands here is no part of a condition.
+    fn ends_condition(&self) -> bool {
+        match self.peek() {
+            None | Some(Token::Symbol(")")) => true,
+            Some(Token::Word(word)) => ["and", "or", "order", "limit"].iter().any(|end| word.eq_ignore_ascii_case(end)),
+            Some(_) => false,
+        }
     }
 
     fn list(&mut self) -> Result<Vec<Literal>, Error> {

@@ -246,12 +246,12 @@ impl Shared {
             physical: leaf.leaf.physical,
             bound: bound(&leaf.leaf),
             statistics: self.statistics(leaf),
+            times: self.columns.get(leaf.column).and_then(|column| column.times),
         };
         let known: Vec<KnownLeaf> = prepared.leaves.iter().map(known).collect();
         let entries = prepared.leaves.iter().zip(&known).map(|(leaf, known)| {
-            let of_groups = known.statistics.as_ref();
-            let of_groups = of_groups.map(|statistics| summaries(statistics, &prepared.groups, known.physical));
-            LeafEntry { encoding: leaf.leaf.encoding, bound: known.bound, summaries: of_groups.unwrap_or_default() }
+            let summaries = summaries(known, &prepared.groups);
+            LeafEntry { encoding: leaf.leaf.encoding, bound: known.bound, summaries }
         });
         let entries = entries.collect();
         let index = PageIndex::new(layout.clone(), known).map(Arc::new);
