@@ -63,9 +63,8 @@ fn step(unit: &str) -> Option<i128> {
     Some(match lower.as_str() {
         "ns" | "nsec" | "nsecs" | "nanosec" | "nanosecs" | "nanosecond" | "nanoseconds" => SECOND / 1_000_000_000,
         // With either of the two characters that look alike.
-        "us" | "\u{b5}s" | "\u{3bc}s" | "usec" | "usecs" | "microsec" | "microsecs" | "microsecond" | "microseconds" => {
-            SECOND / 1_000_000
-        }
+        "us" | "\u{b5}s" | "\u{3bc}s" | "usec" | "usecs" | "microsec" | "microsecs" | "microsecond"
+        | "microseconds" => SECOND / 1_000_000,
         "ms" | "msec" | "msecs" | "millisec" | "millisecs" | "millisecond" | "milliseconds" => SECOND / 1_000,
         "s" | "sec" | "secs" | "second" | "seconds" => SECOND,
         "min" | "mins" | "minute" | "minutes" => 60 * SECOND,

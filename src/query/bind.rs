@@ -83,6 +83,8 @@ pub(super) enum Kind {
     Binary,
     /// Integers that stand for instants.
     Time(Times),
+    /// The years of such.
+    Year(Times),
 }
 
 impl Kind {
@@ -116,6 +118,7 @@ impl Kind {
             Self::Float(_) => "numbers",
             Self::Text => "text",
             Self::Binary => "bytes in hexadecimal",
+            Self::Year(_) => "years",
             Self::Time(_) => "times (2026-01-31T12:00:00.5, UTC without a zone; a number is one as stored)",
         }
     }
@@ -255,13 +258,30 @@ pub(super) struct Asked<'a> {
     pub column: &'a Column,
     name: BString,
     pub rows: Arc<dyn Rows>,
-    pub times: Option<Times>,
-    pub is_part: bool,
+    times: Option<Times>,
+    is_part: bool,
+    /// The years of times are asked for.
+    is_year: bool,
 }
 
 impl Asked<'_> {
     fn kind(&self) -> Result<Kind, &DataType> {
+        if let Some(times) = self.times.filter(|_| self.is_year) {
+            return Ok(Kind::Year(times));
+        }
         Kind::of_rows(self.rows.as_ref(), self.times).ok_or(self.rows.data_type())
+    }
+
+    /// The values that rows are ordered by; `at` is where the name stands.
+    pub fn ordered(self, at: usize) -> Result<Arc<dyn Rows>, Error> {
+        match self.kind() {
+            Ok(Kind::Year(_)) => Err(Error::Type { at, what: format!("{}: order by the times themselves", self.name) }),
+            Ok(Kind::Time(_)) => self.column.shown().map_err(|what| Error::Type { at, what }),
+            Ok(_) => Ok(self.rows),
+            Err(data_type) => {
+                Err(Error::Type { at, what: format!("{}: values of type {data_type} have no order", self.name) })
+            }
+        }
     }
 }
 
@@ -280,6 +300,7 @@ pub(super) fn find<'a>(table: &'a Table, name: &BString, at: usize) -> Result<As
                 rows: rows.clone(),
                 times: column.times(),
                 is_part: false,
+                is_year: false,
             });
         }
         Some((_, Ok(rows))) => format!("{name} has {} rows, the table {}", rows.len(), table.rows),
@@ -289,17 +310,25 @@ pub(super) fn find<'a>(table: &'a Table, name: &BString, at: usize) -> Result<As
     let parts = name.find_iter(".").filter(|_| found.is_none()).find_map(|point| {
         let column = whole(&name[..point]).filter(|column| column.in_table)?;
         let rows = PartRows::of(column.rows.as_ref().ok()?, &name[point + 1..])?;
-        Some(Asked { column, name: name.clone(), rows: Arc::new(rows), times: None, is_part: true })
+        Some(Asked { column, name: name.clone(), rows: Arc::new(rows), times: None, is_part: true, is_year: false })
     });
     if let Some(part) = parts {
         return Ok(part);
     }
-        let mut known: Vec<String> =
-            askable(table).take(MOST_NAMED + 1).map(|(column, _)| column.name.to_string()).collect();
-        if known.len() > MOST_NAMED {
-            known[MOST_NAMED] = "…".into();
-        }
-        Err(Error::Column { at, what, known: known.join(", ") })
+    let of_year = name.strip_prefix(b"year(").and_then(|rest| rest.strip_suffix(b")")).filter(|_| found.is_none());
+    if let Some(inner) = of_year {
+        let asked = find(table, &inner.into(), at)?;
+        return match asked.times {
+            Some(_) if !asked.is_year => Ok(Asked { is_year: true, ..asked }),
+            _ => Err(Error::Type { at, what: format!("{}: no column of times has a year", asked.name) }),
+        };
+    }
+    let mut known: Vec<String> =
+        askable(table).take(MOST_NAMED + 1).map(|(column, _)| column.name.to_string()).collect();
+    if known.len() > MOST_NAMED {
+        known[MOST_NAMED] = "…".into();
+    }
+    Err(Error::Column { at, what, known: known.join(", ") })
 }
 
 /// The values that satisfy a comparison; for `ne`, those that do not.
@@ -316,7 +345,7 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
         |value: &Literal| refuse(value.at, format!("{:?} is no value of a column of {}", value.text, kind.name()));
     let fits = |value: &Literal| match value.written {
         None => true,
-        Some(Written::Number) => matches!(kind, Kind::Integer | Kind::Float(_) | Kind::Time(_)),
+        Some(Written::Number) => matches!(kind, Kind::Integer | Kind::Float(_) | Kind::Time(_) | Kind::Year(_)),
         Some(Written::Boolean) => kind == Kind::Boolean,
         Some(Written::Text) => is_text || matches!(kind, Kind::Time(_)),
     };
@@ -343,6 +372,16 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
             let points = numbers().map(|(value, text)| point(value, text).ok_or_else(|| wrong(value)));
             let points: Vec<_> = points.collect::<Result<_, _>>()?;
             Ranges::integers(of_points(condition.operator, &points, [i128::MIN, i128::MAX]))
+        }
+        Kind::Year(times) => {
+            let points = numbers().map(|(value, text)| literal::integer(text).ok_or_else(|| wrong(value)));
+            let points: Vec<_> = points.collect::<Result<_, _>>()?;
+            let years = of_points(condition.operator, &points, [i128::MIN, i128::MAX]);
+            // From the first moment of a year to the last one before another.
+            let ends = |[first, last]: [i128; 2]| {
+                [times.begin_of_year(first), times.begin_of_year(last.saturating_add(1)).saturating_sub(1)]
+            };
+            Ranges::integers(years.into_iter().map(ends).collect())
         }
         Kind::Float(width) => {
             let points = numbers().map(|(value, text)| literal::float(text, width).ok_or_else(|| wrong(value)));

@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, TimeUnit};
 
-use super::calendar::{Instant, SECOND};
+use super::calendar::{self, DAY, Instant, SECOND};
 use crate::store::statistics::{Scalar, Summary};
 
 /// Units that instants are shown in, the coarsest first, in attoseconds.
@@ -12,6 +12,9 @@ const UNITS: [(TimeUnit, i128); 4] = [
     (TimeUnit::Microsecond, SECOND / 1_000_000),
     (TimeUnit::Nanosecond, SECOND / 1_000_000_000),
 ];
+
+/// A year beyond all that 64 bits of seconds reach.
+const FARTHEST: i64 = 999_999_999_999;
 
 /// How integers of a column stand for instants: stored × `factor` + `offset` units since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub struct Times {
     bounds: [i128; 2],
     /// Whether the column can hold others.
     is_partial: bool,
+    /// Whether the Arrow type says that instants are in UTC.
+    has_zone: bool,
 }
 
 impl Times {
@@ -46,10 +51,11 @@ impl Times {
         let (wide, from) = (i128::from(factor), i128::from(offset));
         let fitting = [-(from - least).div_euclid(wide), (most - from).div_euclid(wide)];
         let bounds = [fitting[0].max(range[0]), fitting[1].min(range[1])];
-        Ok(Self { unit, factor, offset, bounds, is_partial: bounds != range })
+        Ok(Self { unit, factor, offset, bounds, is_partial: bounds != range, has_zone: true })
     }
 
-    /// The same instants in a unit that Parquet has.
+    /// The same instants in a unit that Parquet has. Nanoseconds have no zone there: DuckDB 2.0 reads those with one as a
+    /// type that `year()` and its like do not take.
     pub fn of_parquet(self) -> Self {
         match self.unit {
             // Whatever wraps here wraps back: within the bounds an instant fits.
@@ -59,13 +65,14 @@ impl Times {
                 offset: self.offset.wrapping_mul(1_000),
                 ..self
             },
+            TimeUnit::Nanosecond => Self { has_zone: false, ..self },
             _ => self,
         }
     }
 
     /// The Arrow type of the instants.
     pub fn data_type(&self) -> DataType {
-        DataType::Timestamp(self.unit, Some("UTC".into()))
+        DataType::Timestamp(self.unit, self.has_zone.then(|| "UTC".into()))
     }
 
     /// The unit of instants.
@@ -103,6 +110,17 @@ impl Times {
         let since = instant.attoseconds.saturating_sub(i128::from(self.offset).saturating_mul(unit));
         let step = i128::from(self.factor).saturating_mul(unit).max(1);
         (since.div_euclid(step), since.rem_euclid(step) == 0 && instant.is_exact)
+    }
+
+    /// The least stored value that is not before the beginning of a year in UTC. Years that no value has lie at the ends
+    /// of 128 bits.
+    pub fn begin_of_year(&self, year: i128) -> i128 {
+        let beyond = if year < 0 { i128::MIN } else { i128::MAX };
+        let near = i64::try_from(year).ok().filter(|year| (-FARTHEST..=FARTHEST).contains(year));
+        let Some(day) = near.and_then(|year| calendar::day(year, 1, 1)) else { return beyond };
+        let attoseconds = i128::from(day) * i128::from(DAY) * SECOND;
+        let (place, is_there) = self.place(Instant { attoseconds, is_exact: true });
+        if is_there { place } else { place.saturating_add(1) }
     }
 
     /// What is known of instants, by what is known of the stored values; `None` where some may be missing as instants.

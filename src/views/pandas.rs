@@ -54,10 +54,15 @@ fn pandas_type(data_type: &DataType) -> (&'static str, &'static str) {
         DataType::Float32 => number("float32"),
         DataType::Float64 => number("float64"),
         DataType::Boolean => number("bool"),
-        DataType::Timestamp(TimeUnit::Second, _) => ("datetimetz", "datetime64[s]"),
-        DataType::Timestamp(TimeUnit::Millisecond, _) => ("datetimetz", "datetime64[ms]"),
-        DataType::Timestamp(TimeUnit::Microsecond, _) => ("datetimetz", "datetime64[us]"),
-        DataType::Timestamp(TimeUnit::Nanosecond, _) => ("datetimetz", "datetime64[ns]"),
+        DataType::Timestamp(unit, zone) => {
+            let numpy = match unit {
+                TimeUnit::Second => "datetime64[s]",
+                TimeUnit::Millisecond => "datetime64[ms]",
+                TimeUnit::Microsecond => "datetime64[us]",
+                TimeUnit::Nanosecond => "datetime64[ns]",
+            };
+            (if zone.is_some() { "datetimetz" } else { "datetime" }, numpy)
+        }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => ("unicode", "object"),
         DataType::FixedSizeBinary(_) => ("bytes", "object"),
         // Without the number of categories pandas makes them of those it meets.

@@ -14,6 +14,7 @@ mod label_filters;
 mod learnt;
 mod push_down;
 mod selections;
+mod times;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

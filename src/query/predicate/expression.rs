@@ -1,13 +1,14 @@
 //! Predicates as text: `energy > 5 and (label in ("electron", "muon") or not valid_hit = true)`.
 //!
 //! ```text
+//! query   = [ any ] [ "order" "by" column [ "asc" | "desc" ] { "," … } ] [ "limit" number ]
 //! any     = all { "or" all }
 //! all     = one { "and" one }
 //! one     = "not" one | "(" any ")" | column [ test ]        a column alone must be true
 //! test    = ( "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" ) value
 //!         | [ "not" ] ( "between" value "and" value | "in" "(" value { "," value } ")" | "like" text )
 //!         | "is" [ "not" ] "null"
-//! column  = name | `name` | "name"          value = number | 'text' | "text" | true | false | nan | inf
+//! column  = name | `name` | "name" | "year" "(" column ")"          value = number | 'text' | "text" | true | false | nan | inf
 //! ```
 //!
 //! Quotation marks are doubled within themselves. A text in double quotes is a column where one is expected, and a
@@ -15,7 +16,7 @@
 
 use bstr::BString;
 
-use super::{Condition, Error, Literal, Operator, Predicate, Written};
+use super::{Condition, Error, Literal, Operator, Order, Predicate, Query, Written};
 
 /// Deepest nesting: each level takes some of the stack.
 const DEEPEST: usize = 100;
@@ -25,11 +26,40 @@ const DEEPEST: usize = 100;
 /// # Errors
 /// [`Error::Syntax`], with the byte of the text.
 pub fn parse(text: &str) -> Result<Predicate, Error> {
-    let mut parser = Parser { tokens: tokens(text)?, next: 0, end: text.len(), depth: 0 };
+    let mut parser = Parser::new(text)?;
     let predicate = parser.any()?;
     match parser.peek() {
         None => Ok(predicate),
         Some(_) => Err(parser.expected("`and`, `or` or the end")),
+    }
+}
+
+/// The query of a text: a predicate, an order, a limit, of which each can be left out, but not all.
+///
+/// # Errors
+/// As [`parse`].
+pub fn query(text: &str) -> Result<Query, Error> {
+    let mut parser = Parser::new(text)?;
+    let predicate = if parser.is_clause() { Predicate::All(Vec::new()) } else { parser.any()? };
+    let mut query = Query { predicate, order: Vec::new(), limit: None };
+    if parser.word("order") {
+        if !parser.word("by") {
+            return Err(parser.expected("`by`"));
+        }
+        query.order.push(parser.order()?);
+        while parser.symbol(",") {
+            query.order.push(parser.order()?);
+        }
+    }
+    if parser.word("limit") {
+        let Some(Token::Number(number)) = parser.peek() else { return Err(parser.expected("a number of rows")) };
+        let limit = number.parse().map_err(|_| parser.expected("a number of rows"))?;
+        parser.next += 1;
+        query.limit = Some(limit);
+    }
+    match parser.peek() {
+        None => Ok(query),
+        Some(_) => Err(parser.expected("`and`, `or`, `order by`, `limit` or the end")),
     }
 }
 
@@ -130,6 +160,10 @@ struct Parser {
 }
 
 impl Parser {
+    fn new(text: &str) -> Result<Self, Error> {
+        Ok(Self { tokens: tokens(text)?, next: 0, end: text.len(), depth: 0 })
+    }
+
     fn peek(&self) -> Option<&Token> {
         self.tokens.get(self.next).map(|(_, token)| token)
     }
@@ -195,11 +229,7 @@ impl Parser {
 
     fn test(&mut self) -> Result<Predicate, Error> {
         let at = self.at();
-        let column = match self.peek() {
-            Some(Token::Word(name) | Token::Quoted(name, '"' | '`')) => BString::from(name.as_str()),
-            _ => return Err(self.expected("a column")),
-        };
-        self.next += 1;
+        let column = self.column()?;
         let condition = |operator, values| Predicate::Test(Condition { column, at, operator, values });
         let comparisons = [
             ("=", Operator::Eq),
@@ -238,6 +268,41 @@ impl Parser {
             return Err(self.expected("an operator (= != < <= > >= between in like is)"));
         };
         Ok(if negated { Predicate::Not(Box::new(predicate)) } else { predicate })
+    }
+
+    /// Whether the text begins with what stands behind a predicate. A column may have such a name.
+    fn is_clause(&self) -> bool {
+        let is = |at: usize, wanted: &str| matches!(self.tokens.get(at), Some((_, Token::Word(word))) if word.eq_ignore_ascii_case(wanted));
+        let is_number = matches!(self.tokens.get(1), Some((_, Token::Number(_))));
+        is(0, "order") && is(1, "by") || is(0, "limit") && is_number
+    }
+
+    fn order(&mut self) -> Result<Order, Error> {
+        let at = self.at();
+        let column = self.column()?;
+        let descending = self.word("desc");
+        if !descending {
+            self.word("asc");
+        }
+        Ok(Order { column, at, descending })
+    }
+
+    fn column(&mut self) -> Result<BString, Error> {
+        let (name, is_word) = match self.peek() {
+            Some(Token::Word(name)) => (name.clone(), true),
+            Some(Token::Quoted(name, '"' | '`')) => (name.clone(), false),
+            _ => return Err(self.expected("a column")),
+        };
+        self.next += 1;
+        if !(is_word && name.eq_ignore_ascii_case("year") && self.symbol("(")) {
+            return Ok(name.into());
+        }
+        let inner = match self.peek() {
+            Some(Token::Word(name) | Token::Quoted(name, '"' | '`')) => name.clone(),
+            _ => return Err(self.expected("a column")),
+        };
+        self.next += 1;
+        if self.symbol(")") { Ok(format!("year({inner})").into()) } else { Err(self.expected("`)`")) }
     }
 
     /// Whether what stands here is no part of a condition.
