@@ -16,11 +16,14 @@ use super::bind::find;
 use super::predicate::{Error as QueryError, Order};
 use super::selection::joined;
 use crate::source::Interrupt;
-use crate::store::{Error, Hints, RowRange, Rows, Store};
+use crate::store::{Error, Fitting, Hints, RowRange, Rows, Store};
 use crate::table::{Column, Table};
 
 /// Rows whose keys are made at once.
 const AT_ONCE: u64 = 1 << 16;
+
+/// Bytes of values that are read at once, about.
+const BYTES_AT_ONCE: u64 = 16 << 20;
 
 /// Rows that are read although they are not wanted, for those around them.
 const GAP: u64 = 64;
@@ -75,14 +78,19 @@ pub fn places(
     let failed = |error: ArrowError| Error::Unsupported { path: table.path.clone(), reason: error.to_string() };
     let converter = RowConverter::new(fields).map_err(failed)?;
     let mut sorter = Sorter { kept: converter.empty_rows(0, 0), converter, places: Vec::new(), most: limit };
-    for start in (0..table.rows).step_by(AT_ONCE as usize) {
+    let mut start = 0;
+    while start < table.rows {
         interrupt.check().map_err(Error::from)?;
-        let range = start..table.rows.min(start + AT_ONCE);
+        let mut range = start..table.rows.min(start + AT_ONCE);
+        for rows in &keys {
+            range.end = rows.fitting(range.clone(), BYTES_AT_ONCE, interrupt)?.end.clamp(start + 1, range.end);
+        }
         let read = |rows: &Arc<dyn Rows>| rows.array(range.clone(), interrupt).map(one_zero);
         let arrays = keys.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         sorter.add(&arrays, start).map_err(failed)?;
         let bytes = sorter.kept.size() as u64 + 12 * sorter.places.len() as u64;
         check_room(store, &table.path, "the keys of rows in order", bytes)?;
+        start = range.end;
     }
     Ok(sorter.finish())
 }
@@ -146,8 +154,13 @@ fn gathered(
         interrupt.check()?;
         let near = |pair: &[(u64, u64)]| pair[1].0 - pair[0].0 <= GAP && pair[1].0 - first < RUN;
         let length = 1 + sorted[next..].windows(2).take_while(|pair| near(pair)).count();
-        let run = &sorted[next..next + length];
-        let end = run.last().map_or(*first, |(last, _)| *last) + 1;
+        let last = sorted.get(next + length - 1).map_or(*first, |(last, _)| *last);
+        let fitting = rows.fitting(*first..last + 1, BYTES_AT_ONCE, interrupt)?;
+        let end = fitting.end.clamp(first + 1, last + 1);
+        let run = &sorted[next..next + sorted[next..next + length].partition_point(|(place, _)| *place < end)];
+        if !is_counted {
+            count(2 * fitting.bytes)?;
+        }
         let array = rows.array(*first..end, interrupt)?;
         let wanted: UInt64Array = run.iter().map(|(place, _)| place - first).collect();
         let part = if wanted.len() == array.len() {
@@ -155,20 +168,13 @@ fn gathered(
         } else {
             arrow_select::take::take(array.as_ref(), &wanted, None).map_err(failed)?
         };
-        if !is_counted {
-            // The labels of all parts are the same ones.
-            let own = part
-                .as_any_dictionary_opt()
-                .map_or_else(|| part.clone(), |labelled| labelled.keys().slice(0, part.len()));
-            count(2 * own.get_array_memory_size() as u64)?;
-        }
         parts.push(part);
-        next += length;
+        next += run.len();
     }
     let all = match parts.as_slice() {
         [] => rows.array(0..0, interrupt)?,
         parts => {
-            let all = joined(parts, rows.data_type(), interrupt).map_err(failed)?;
+            let all = joined(parts, interrupt).map_err(failed)?;
             arrow_select::take::take(all.as_ref(), ranks, None).map_err(failed)?
         }
     };
@@ -262,6 +268,14 @@ impl Rows for FirstRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         self.rows.array(range, interrupt)
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        self.rows.fitting(range, bytes, interrupt)
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        self.rows.outline(range, interrupt)
     }
 
     fn stored_width(&self) -> Option<u64> {

@@ -8,7 +8,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
 use crate::source::Interrupt;
-use crate::store::{Error, Hints, RowRange, Rows};
+use crate::store::{Error, Fitting, Hints, RowRange, Rows};
 
 /// The values that compounds have in a field, or in a field of a field. Where a compound is missing, so are they.
 #[derive(Debug)]
@@ -81,6 +81,10 @@ impl Rows for PartRows {
             array = make_array(data.map_err(|error| failed(error.to_string()))?);
         }
         Ok(array)
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        self.whole.fitting(range, bytes, interrupt)
     }
 
     fn stored_width(&self) -> Option<u64> {

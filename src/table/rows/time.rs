@@ -110,6 +110,10 @@ impl Rows for TimeRows {
         self.numbers.is_decoded()
     }
 
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.numbers.alike_until(row, interrupt)
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         self.numbers.natural_rows()
     }
