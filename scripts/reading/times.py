@@ -124,6 +124,33 @@ def check(mount, stored, expected):
         expect(f"{path.parent.parent.name}", len(np.load(path)), int((wanted > middle).sum()))
 
 
+QUERIES = {
+    "s >= '2020-09-20' and s < '2020-09-21' order by x desc limit 10": None,
+    "x between 20 and 900 order by ns, x": "x between 20 and 900 order by ns nulls last, x",
+    "x < 2000 order by wide_s desc, minutes, x limit 50": "x < 2000 order by wide_s desc nulls last, minutes, x limit 50",
+    "year(days) = 1900 order by x limit 7": None,
+    "year(ns) in (2030, 2055) and ns < '2055-02-01T00:00:00.5' order by x": None,
+    "not (short > '2026-02-01' or x > 5000) order by short desc, x limit 9": None,
+    "ms between '2020-01-01T01:00:00.3' and '2020-01-01T01:00:10' order by x": None,
+    "us > '2023-11-20T00:00:00' limit 11": "us > '2023-11-20T00:00:00' order by x limit 11",
+    "order by us desc, x limit 3": "true order by us desc, x limit 3",
+    "limit 0": "false",
+}
+
+
+def queries(hepfs, source, expected):
+    """The same of DuckDB over what NumPy has."""
+    rows = pa.table({**{name: pa.array(wanted) for name, wanted in expected.items()}, "x": np.arange(ROWS)})  # noqa: F841
+    connection = duckdb.connect()
+    for query, sql in QUERIES.items():
+        line = [hepfs, "query", "--cache-folder=none", f"{source}:t", query, "--columns=x"]
+        found = subprocess.run(line, check=True, capture_output=True, text=True).stdout.split()[1:]
+        wanted = connection.sql(f"select x from rows where {sql or query}").fetchall()
+        expect(query, list(map(int, found)), [x for (x,) in wanted])
+        if sql != "false" and not wanted:
+            problems.append(f"{query}: no rows")
+
+
 def bounds(mount, expected):
     """Row groups tell the least and the greatest instant."""
     metadata = pq.ParquetFile(mount / "t" / "table.parquet").metadata
@@ -153,6 +180,7 @@ def main():
     mount.mkdir()
     stored = write(source)
     expected = {name: truth(name, values) for name, values in stored.items()}
+    queries(hepfs, source, expected)
     for number in range(2):
         cache = ["--cache-folder", folder / "cache"]
         if number == 1:

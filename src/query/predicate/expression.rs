@@ -430,6 +430,41 @@ mod tests {
     }
 
     #[test]
+    fn a_column_alone_is_true() {
+        assert_eq!(read("flag and energy > 5"), "[flag eq true & energy gt 5]");
+        assert_eq!(read("not flag or (`odd name`)"), "[!flag eq true | odd name eq true]");
+        assert_eq!(read("position.x > 5"), "position.x gt 5");
+        assert_eq!(read("YEAR(ts) = 2026 and year(`a b`) in (1, 2)"), "[year(ts) eq 2026 & year(a b) in 1,2]");
+        // A column may have such names.
+        assert_eq!(read("year > 5 and limit < 3 or order = 1"), "[[year gt 5 & limit lt 3] | order eq 1]");
+    }
+
+    #[test]
+    fn an_order_and_a_limit_follow() {
+        let read = |text: &str| {
+            let query = query(text).unwrap();
+            let order = query.order.iter().map(|by| format!("{}{}", by.column, if by.descending { " desc" } else { "" }));
+            (shown(&query.predicate), order.collect::<Vec<_>>().join(","), query.limit)
+        };
+        assert_eq!(read("a > 5"), ("a gt 5".into(), String::new(), None));
+        let all = || "[]".to_owned();
+        assert_eq!(read("limit 10"), (all(), String::new(), Some(10)));
+        assert_eq!(read("ORDER BY a.b, `c d` DESC, e asc"), (all(), "a.b,c d desc,e".into(), None));
+        assert_eq!(read("flag order by a limit 0"), ("flag eq true".into(), "a".into(), Some(0)));
+        assert_eq!(read("limit > 5 limit 5"), ("limit gt 5".into(), String::new(), Some(5)));
+        let error = |text: &str| {
+            let error = query(text).unwrap_err();
+            format!("{}: {error}", error.position())
+        };
+        assert_eq!(error(""), "0: expected a column, found the end");
+        assert_eq!(error("a > 5 order a"), "12: expected `by`, found `a`");
+        assert_eq!(error("a > 5 limit -1"), "12: expected a number of rows, found `-`");
+        assert_eq!(error("a > 5 limit 1.5"), "12: expected a number of rows, found `1.5`");
+        assert_eq!(error("a > 5 limit 1 order by a"), "14: expected `and`, `or`, `order by`, `limit` or the end, found `order`");
+        assert_eq!(error("order by a,"), "11: expected a column, found the end");
+    }
+
+    #[test]
     fn nonsense_is_explained() {
         assert_eq!(error(""), "0: expected a column, found the end");
         assert_eq!(error("a > "), "4: expected a value, found the end");
