@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, FixedSizeListArray, LargeListArray, NullArray, StructArray, UInt64Array};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, LargeListArray, NullArray, StructArray, UInt64Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-#[cfg(test)]
-use arrow_schema::DataType;
-use arrow_schema::{Field, Fields};
+use arrow_schema::{DataType, Field, Fields};
 
 use crate::catalogue::{Class, Datatype, product};
 
@@ -74,6 +74,27 @@ pub fn outline(
     }
 }
 
+/// Bytes that an array of rows with this outline takes, about: those of its texts, and eight for each value and list.
+pub fn weight(outline: &ArrayRef) -> u64 {
+    let own = 8 * outline.len() as u64;
+    let inner = match outline.data_type() {
+        DataType::UInt64 => {
+            let lengths = outline.as_primitive::<UInt64Type>().values().iter();
+            lengths.fold(0_u64, |sum, length| sum.saturating_add(*length))
+        }
+        DataType::LargeList(_) => {
+            let list = outline.as_list::<i64>();
+            let offsets = list.value_offsets();
+            let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
+            weight(&list.values().slice(first as usize, (last - first) as usize))
+        }
+        DataType::FixedSizeList(..) => weight(outline.as_fixed_size_list().values()),
+        DataType::Struct(_) => outline.as_struct().columns().iter().map(weight).fold(0, u64::saturating_add),
+        _ => 0,
+    };
+    own.saturating_add(inner)
+}
+
 /// The outline of elements of fixed length.
 fn empty(datatype: &Datatype, count: usize) -> ArrayRef {
     let nothing = || Arc::new(NullArray::new(count)) as ArrayRef;
@@ -110,8 +131,6 @@ fn arrays(dims: &[u64], mut items: ArrayRef) -> Option<ArrayRef> {
 /// The outline of the rows that an array holds, as rows without a file tell it.
 #[cfg(test)]
 pub fn outline_of(array: &ArrayRef) -> Option<ArrayRef> {
-    use arrow_array::Array;
-    use arrow_array::cast::AsArray;
     Some(match array.data_type() {
         DataType::LargeUtf8 => {
             let lengths = array.as_string::<i64>().iter().map(|text| text.map_or(0, |text| text.len() as u64));

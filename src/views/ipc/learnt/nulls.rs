@@ -1,4 +1,4 @@
-//! Nulls of columns whose sizes do not depend on them, counted when a header is first read.
+//! Nulls, counted when a header is first read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use super::lengths::Lengths;
 use super::work::{Part, in_parallel};
 use crate::source::Interrupt;
+use crate::store::decode::outline::weight;
 use crate::store::pass::{self, Keeper, Measure};
 use crate::store::{Error, RowRange};
 use crate::views::ipc::IpcColumn;
@@ -16,7 +17,7 @@ use crate::views::ipc::plan::{self, Kind, Plan, walk};
 use crate::views::ipc::table::Table;
 
 /// What a change of what is counted must raise, so that nothing kept before is believed.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Rows that are decoded at once at least, unless they are wide, …
 const FEWEST: u64 = 1 << 16;
@@ -57,7 +58,7 @@ impl Nulls {
         let mut first = Vec::with_capacity(table.plans.len());
         for plan in &table.plans {
             first.push(numbers);
-            numbers += if plan.is_variable() { 0 } else { plan.nullable };
+            numbers += plan.nullable;
         }
         let counter = Arc::new(Counter { table: Arc::clone(table), first, numbers });
         let keeper = keeper.map(|Keeper { file, what }| {
@@ -93,20 +94,12 @@ impl Nulls {
         let pieces = start / table.variable_piece..(start + count).div_ceil(table.variable_piece);
         let mut nulls = Vec::new();
         for (column, plan) in table.plans.iter().enumerate() {
+            if lengths.is_some_and(|lengths| lengths.is_unreadable(column, pieces.clone())) {
+                return Err(self.unreadable(column, start..start + count, interrupt));
+            }
             for node in &plan.nodes {
-                nulls.push(match (node.nulls, lengths) {
-                    (None, _) => 0,
-                    (Some(bitmap), Some(lengths)) if plan.is_variable() => {
-                        match lengths.nulls(column, bitmap, pieces.clone()) {
-                            Some(nulls) => nulls,
-                            None => return Err(self.unreadable(column, start..start + count, interrupt)),
-                        }
-                    }
-                    (Some(bitmap), _) => {
-                        let place = self.counter.first.get(column).map_or(0, |first| first + bitmap);
-                        counted.get(place).copied().unwrap_or(0)
-                    }
-                });
+                let place = |bitmap| self.counter.first.get(column).map_or(0, |first| first + bitmap);
+                nulls.push(node.nulls.and_then(|bitmap| counted.get(place(bitmap)).copied()).unwrap_or(0));
             }
         }
         Ok(nulls)
@@ -192,12 +185,13 @@ impl Counter {
         let (start, count) = self.table.rows_of(batch);
         let mut parts = Vec::new();
         for (column, (plan, shown)) in self.table.plans.iter().zip(&self.table.columns).enumerate() {
-            if plan.nullable == 0 || plan.is_variable() {
+            if plan.nullable == 0 {
                 continue;
             }
             let natural = shown.rows.natural_rows().unwrap_or(0);
             let most = (BYTES / plan.row_bytes.max(1)).max(1);
             let rows = natural.clamp(FEWEST, MOST).min(most);
+            let rows = if plan.is_variable() { rows.min(self.table.variable_piece) } else { rows };
             let mut at = start;
             while at < start + count {
                 // To the end of a chunk where chunks are that long.
@@ -218,6 +212,14 @@ impl Counter {
         if let (Some(nulls), [number, ..]) = (known(plan, shown, rows.clone()), numbers) {
             number.fetch_add(nulls, Ordering::Relaxed);
             return Ok(());
+        }
+        if plan.is_variable()
+            && rows.end - rows.start > 1
+            && shown.rows.outline(rows.clone(), interrupt)?.is_some_and(|outline| weight(&outline) > BYTES)
+        {
+            let middle = rows.start.midpoint(rows.end);
+            self.add(column, rows.start..middle, counts, interrupt)?;
+            return self.add(column, middle..rows.end, counts, interrupt);
         }
         let array = shown.rows.array(rows, interrupt)?;
         walk(&plan.nodes, &array, &mut |node, _, array| {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef};
 
 use super::dictionary::Dictionary;
 use super::levels::{Levels, bit_width, equal_bytes, most_bytes};
 use super::plain::{append_fixed, append_texts, text_bytes};
-use super::shred::{Node, Shredded, Step, required_levels, shred};
+use super::shred::{MOST_ENTRIES, Node, Shredded, Step, required_levels, shred};
 use crate::views::parquet::thrift::page::Encoding;
 
 /// How Parquet stores a value.
@@ -159,6 +160,11 @@ impl Leaf {
         Some(Cells { before, width, after })
     }
 
+    /// Whether its values are texts, whose bytes may be shown otherwise than they are stored.
+    pub fn holds_texts(&self) -> bool {
+        matches!(self.values, Values::Texts(_))
+    }
+
     /// The dictionary page's body and number of values.
     pub fn dictionary(&self) -> Option<(&[u8], u32)> {
         match &self.values {
@@ -186,6 +192,60 @@ impl Leaf {
             .and_then(|values| values.checked_add(level(&shredded.repetition, self.max_repetition)?))
             .and_then(|bytes| bytes.checked_add(level(&shredded.definition, self.max_definition)?));
         body(bytes, &shredded)
+    }
+
+    /// The room that [`Leaf::append`] takes at most of rows with this outline, where all texts are shown as long as they
+    /// are stored; its entries are exact. `None` where an outline does not tell.
+    ///
+    /// # Errors
+    /// More than a page can hold, or an outline of another column.
+    pub fn room(&self, outline: &ArrayRef) -> Result<Option<Body>, String> {
+        let other = || format!("an outline of {} where its column has another type", outline.data_type());
+        let (mut array, mut empty, mut container) = (outline.clone(), 0_usize, false);
+        for node in &self.nodes {
+            array = match node.step {
+                Step::Field(field) => {
+                    container |= node.nullable;
+                    array.as_struct_opt().and_then(|array| array.columns().get(field)).ok_or_else(other)?.clone()
+                }
+                // An array that is missing has one entry, whatever its length; nothing tells which are.
+                Step::FixedList(length) if length != 1 && (node.nullable || container) => return Ok(None),
+                Step::FixedList(_) => {
+                    container |= node.nullable;
+                    array.as_fixed_size_list_opt().ok_or_else(other)?.values().clone()
+                }
+                Step::List if container => return Ok(None),
+                Step::List => {
+                    let list = array.as_list_opt::<i64>().ok_or_else(other)?;
+                    let offsets = list.value_offsets();
+                    empty += offsets.windows(2).filter(|pair| pair[0] == pair[1]).count();
+                    let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
+                    // Offsets of an Arrow array lie in it.
+                    list.values().slice(first as usize, (last - first) as usize)
+                }
+                Step::Value => array,
+            };
+        }
+        let present = array.len() as u64;
+        let entries = array.len().checked_add(empty).filter(|entries| *entries <= MOST_ENTRIES);
+        let entries = entries.ok_or_else(|| format!("{} entries are more than a page can have", array.len()))? as u64;
+        let values = match &self.values {
+            Values::Cells(width) => present.checked_mul(*width),
+            Values::Bits => Some(present.div_ceil(8)),
+            Values::Texts(_) => {
+                let Some(lengths) = array.as_primitive_opt::<UInt64Type>() else { return Ok(None) };
+                let sum = lengths.values().iter().try_fold(0_u64, |sum, length| sum.checked_add(*length));
+                sum.and_then(|sum| sum.checked_add(present.checked_mul(4)?))
+            }
+            Values::Indices(dictionary) => dictionary.bytes(entries),
+        };
+        let levels = |most| if most == 0 { Some(0) } else { most_bytes(entries, bit_width(most)) };
+        let bytes = values
+            .and_then(|values| values.checked_add(levels(self.max_repetition)?))
+            .and_then(|bytes| bytes.checked_add(levels(self.max_definition)?))
+            .filter(|bytes| *bytes <= i32::MAX as u64);
+        let bytes = bytes.ok_or_else(|| format!("{entries} entries take more bytes than a page can have"))?;
+        Ok(Some(Body { bytes, entries: entries as u32, nulls: 0 }))
     }
 
     /// Appends the body of a V1 page with all rows of `column`: repetition levels, definition levels, values.
