@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, LargeListArray, NullArray, StructArray, UInt64Array};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields};
 
 use crate::catalogue::{Class, Datatype, product};
@@ -14,6 +14,14 @@ use crate::catalogue::{Class, Datatype, product};
 pub fn lists(offsets: OffsetBuffer<i64>, items: ArrayRef) -> Option<ArrayRef> {
     let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
     Some(Arc::new(LargeListArray::try_new(field, offsets, items, None).ok()?))
+}
+
+/// An outline of texts of which the empty ones are missing.
+pub fn without_empty(outline: ArrayRef) -> ArrayRef {
+    let Some(lengths) = outline.as_primitive_opt::<UInt64Type>() else { return outline };
+    let lengths = lengths.values();
+    let valid = BooleanBuffer::collect_bool(lengths.len(), |row| lengths[row] > 0);
+    Arc::new(UInt64Array::new(lengths.clone(), Some(NullBuffer::new(valid))))
 }
 
 /// Whether elements have an outline: all but sequences of what is of variable length itself, which the heap holds, and

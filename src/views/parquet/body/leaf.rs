@@ -235,6 +235,7 @@ impl Leaf {
             Values::Texts(_) => {
                 let Some(lengths) = array.as_primitive_opt::<UInt64Type>() else { return Ok(None) };
                 let sum = lengths.values().iter().try_fold(0_u64, |sum, length| sum.checked_add(*length));
+                let present = (lengths.len() - lengths.null_count()) as u64;
                 sum.and_then(|sum| sum.checked_add(present.checked_mul(4)?))
             }
             Values::Indices(dictionary) => dictionary.bytes(entries),
