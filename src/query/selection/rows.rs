@@ -15,7 +15,7 @@ use arrow_schema::DataType;
 use super::{Piece, Selected};
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
-use crate::store::{Error, Hints, RowRange, Rows};
+use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, fixed_width};
 
 /// Bytes of values taken from the column at once.
 const AT_ONCE: u64 = 16 << 20;
@@ -172,6 +172,40 @@ impl Rows for SelectedRows {
             return Ok(None);
         }
         self.gather(&range, &|rows| self.rows.outline(rows, interrupt), interrupt)
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let mut fitter = Fitter::new(range.start, bytes);
+        let width = fixed_width(self.rows.data_type());
+        // What is wanted of many rows lies in many blocks.
+        let range = range.start..range.end.min(range.start.saturating_add(bytes / width.max(1)).max(range.start + 1));
+        for span in self.spans(&range, interrupt)? {
+            interrupt.check()?;
+            let (rows, bits) = match span {
+                Span::Kept(bytes) => {
+                    let count = (bytes.len() as u64).checked_div(self.rows.stored_width().unwrap_or(0)).unwrap_or(0);
+                    if !fitter.add(count, bytes.len() as u64) {
+                        break;
+                    }
+                    continue;
+                }
+                Span::Read(rows, bits) => (rows, bits),
+            };
+            let found = self.rows.fitting(rows.clone(), fitter.left(), interrupt)?;
+            let wanted = |end: u64| match &bits {
+                Some(bits) => bits.slice(0, (end - rows.start) as usize).count_set_bits() as u64,
+                None => end - rows.start,
+            };
+            if found.end >= rows.end && fitter.add(wanted(rows.end), found.bytes) {
+                continue;
+            }
+            // The first row wanted counts, however much it and what lies before it take.
+            if !fitter.add(wanted(found.end), found.bytes.min(fitter.left())) || fitter.fitting().end == range.start {
+                fitter.add(1, found.bytes);
+            }
+            break;
+        }
+        Ok(fitter.fitting())
     }
 
     fn stored_width(&self) -> Option<u64> {

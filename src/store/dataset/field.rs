@@ -11,8 +11,8 @@ use super::Dataset;
 use super::rows::{count_of, hints_of};
 use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
-use crate::store::decode::{FillTest, Memory, Oddities, Parts, arrow_type, decode};
-use crate::store::{Error, Hints, RowRange, Rows, Tally};
+use crate::store::decode::{FillTest, Memory, Oddities, Parts, Weigher, arrow_type, decode};
+use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally};
 
 /// Bytes of whole rows that are gathered from at a time: what a processor keeps in its second cache.
 const TILE: u64 = 256 << 10;
@@ -202,6 +202,30 @@ impl Rows for FieldRows {
         };
         self.tally.add(range, &oddities);
         Ok(array)
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let weigher = Weigher::new(&self.part.datatype, self.dataset.file().source().identity().size);
+        if let Some(width) = weigher.fixed() {
+            return Ok(Fitting::fixed(&range, width, bytes));
+        }
+        let mut fitter = Fitter::new(range.start, bytes);
+        let mut full = false;
+        while fitter.fitting().end < range.end && !full {
+            interrupt.check()?;
+            let start = fitter.fitting().end;
+            let tile = start..start.saturating_add(self.tile().0).min(range.end);
+            self.tiles(&tile, |_, elements, offset, stride| {
+                let batch = self.dataset.read_elements(elements, interrupt)?;
+                let mut part = Vec::new();
+                let size = self.part.datatype.size as usize;
+                gather(&batch.bytes, offset, stride, size, &mut part);
+                let add = |cell| fitter.add(1, weigher.weight(cell, fitter.left(), &batch.heap));
+                full = !part.chunks_exact(size.max(1)).all(add);
+                Ok(())
+            })?;
+        }
+        Ok(fitter.fitting())
     }
 
     fn stored_width(&self) -> Option<u64> {

@@ -13,6 +13,7 @@ mod references;
 mod regions;
 mod tally;
 mod text;
+mod weight;
 pub mod widen;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub(super) use enumeration::integers as codes;
 pub use missing::FillTest;
 pub use tally::{Count, Tally};
 use text::hexadecimal;
+pub use weight::Weigher;
 
 /// Where the variable-length parts of elements lie.
 pub trait Parts {

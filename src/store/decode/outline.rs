@@ -6,7 +6,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, LargeListArray, NullArray, StructArray, UInt64Array};
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType, Field, Fields};
+#[cfg(test)]
+use arrow_schema::DataType;
+use arrow_schema::{Field, Fields};
 
 use crate::catalogue::{Class, Datatype, product};
 
@@ -82,27 +84,6 @@ pub fn outline(
     }
 }
 
-/// Bytes that an array of rows with this outline takes, about: those of its texts, and eight for each value and list.
-pub fn weight(outline: &ArrayRef) -> u64 {
-    let own = 8 * outline.len() as u64;
-    let inner = match outline.data_type() {
-        DataType::UInt64 => {
-            let lengths = outline.as_primitive::<UInt64Type>().values().iter();
-            lengths.fold(0_u64, |sum, length| sum.saturating_add(*length))
-        }
-        DataType::LargeList(_) => {
-            let list = outline.as_list::<i64>();
-            let offsets = list.value_offsets();
-            let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
-            weight(&list.values().slice(first as usize, (last - first) as usize))
-        }
-        DataType::FixedSizeList(..) => weight(outline.as_fixed_size_list().values()),
-        DataType::Struct(_) => outline.as_struct().columns().iter().map(weight).fold(0, u64::saturating_add),
-        _ => 0,
-    };
-    own.saturating_add(inner)
-}
-
 /// The outline of elements of fixed length.
 fn empty(datatype: &Datatype, count: usize) -> ArrayRef {
     let nothing = || Arc::new(NullArray::new(count)) as ArrayRef;
@@ -141,7 +122,9 @@ fn arrays(dims: &[u64], mut items: ArrayRef) -> Option<ArrayRef> {
 pub fn outline_of(array: &ArrayRef) -> Option<ArrayRef> {
     Some(match array.data_type() {
         DataType::LargeUtf8 => {
-            let lengths = array.as_string::<i64>().iter().map(|text| text.map_or(0, |text| text.len() as u64));
+            // As if each U+FFFD stood for a byte that is no UTF-8.
+            let stored = |text: &str| (text.len() - 2 * text.matches('\u{fffd}').count()) as u64;
+            let lengths = array.as_string::<i64>().iter().map(|text| text.map_or(0, stored));
             Arc::new(UInt64Array::from_iter_values(lengths))
         }
         DataType::LargeList(_) => {

@@ -11,7 +11,7 @@ use super::Learner;
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::statistics::Summary;
-use crate::store::{Error, Hints, Lent, RowRange, Rows, Span};
+use crate::store::{Error, Fitting, Hints, Lent, RowRange, Rows, Span};
 
 /// The rows of a column, whose values a [`Learner`] sees as they pass: as arrays, as keys, and as bytes that were
 /// decoded. Bytes copied out of the file as they are teach nothing: looking at them would be most of the work.
@@ -94,6 +94,10 @@ impl Rows for Observed {
             self.learner.observe(range.start, array.as_ref());
         }
         Ok(array)
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        self.rows.fitting(range, bytes, interrupt)
     }
 
     fn stored_width(&self) -> Option<u64> {

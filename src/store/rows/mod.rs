@@ -12,10 +12,12 @@ use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
 use crate::store::{Error, Lent, Span};
 
+mod fitting;
 mod hints;
 #[cfg(test)]
 pub(crate) mod in_memory;
 
+pub use fitting::{Fitter, Fitting, fixed_width, for_each_array};
 pub use hints::{Hints, Names, TextLength, ValueSet};
 
 /// Rows `start..end` of a column.
@@ -59,6 +61,17 @@ pub trait Rows: Debug + Send + Sync {
     /// # Errors
     /// See [`Error`]. A range past the end is the caller's bug and answers [`Error::Unsupported`].
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error>;
+
+    /// The longest run of rows from the first of `range` on whose array takes about `bytes` bytes at most, and one row
+    /// at least where there is one. Widths, descriptors and offsets tell; of values only those that hold descriptors
+    /// are read, and nothing is copied. What labels of dictionaries take does not count.
+    ///
+    /// # Errors
+    /// As [`Rows::array`]. What leads nowhere counts nothing: reading it says so.
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let _ = interrupt;
+        Ok(Fitting::fixed(&range, fixed_width(self.data_type()), bytes))
+    }
 
     /// The type of the elements whose bytes [`Rows::append_stored`] gives. `None` where rows are not the elements of
     /// one dataset.

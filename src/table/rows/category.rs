@@ -13,7 +13,7 @@ use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::statistics::{Labels, Summary};
-use crate::store::{Error, Hints, Lent, RowRange, Rows, Span, Tally, ValueSet};
+use crate::store::{Error, Fitting, Hints, Lent, RowRange, Rows, Span, Tally, ValueSet};
 
 /// Labels of the largest set held in memory.
 const MOST_LABELS: u64 = 1 << 26;
@@ -135,6 +135,11 @@ impl Rows for CategoryRows {
             nulls = Some(NullBuffer::new(valid));
         }
         self.labelled(Int64Array::new(keys, nulls), labels)
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, _: &Interrupt) -> Result<Fitting, Error> {
+        // The codes, and the keys they become.
+        Ok(Fitting::fixed(&range, 16, bytes))
     }
 
     fn stored_width(&self) -> Option<u64> {

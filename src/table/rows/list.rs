@@ -6,10 +6,10 @@ use arrow_array::{Array, ArrayRef, LargeListArray, new_empty_array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
 
-use super::offsets::{Entries, Level};
+use super::offsets::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
 use crate::store::decode::outline::lists;
-use crate::store::{Error, Hints, RowRange, Rows, Tally};
+use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally};
 
 /// Most values read at once for one block of rows; a hostile file can make one list span them all.
 const MOST_VALUES: u64 = 1 << 27;
@@ -100,6 +100,28 @@ impl Rows for ListRows {
         let list = LargeListArray::try_new(field.clone(), OffsetBuffer::from_lengths(lengths), values, entries.nulls)
             .map_err(|error| self.arrow_error(&error))?;
         Ok(Arc::new(list))
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let mut fitter = Fitter::new(range.start, bytes);
+        while fitter.fitting().end < range.end {
+            interrupt.check()?;
+            let start = fitter.fitting().end;
+            let end = start.saturating_add(OFFSETS_AT_ONCE).min(range.end);
+            for &(first, last) in &self.level.entries(start..end, self.values.len(), interrupt)?.spans {
+                let left = fitter.left();
+                let values = match first < last {
+                    true => self.values.fitting(first..last, left, interrupt)?,
+                    false => Fitting { end: last, bytes: 0 },
+                };
+                // What goes further than the values that fit takes more than is left.
+                let taken = if values.end < last { left.saturating_add(1) } else { values.bytes };
+                if !fitter.add(1, taken.saturating_add(ENTRY)) {
+                    return Ok(fitter.fitting());
+                }
+            }
+        }
+        Ok(fitter.fitting())
     }
 
     fn stored_width(&self) -> Option<u64> {

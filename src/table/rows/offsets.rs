@@ -10,6 +10,12 @@ use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::{Error, RowRange, Rows, Tally};
 
+/// Rows whose offsets are read together to be weighed.
+pub(super) const OFFSETS_AT_ONCE: u64 = 1 << 14;
+
+/// Bytes of an entry beside its values: offsets, and what is kept while an array is made.
+pub(super) const ENTRY: u64 = 24;
+
 /// `OFFSETS` and the optional `MASK` of one level.
 #[derive(Debug)]
 pub(super) struct Level {

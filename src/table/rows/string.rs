@@ -8,9 +8,9 @@ use arrow_array::types::UInt8Type;
 use arrow_array::{ArrayRef, UInt64Array};
 use arrow_schema::DataType;
 
-use super::offsets::Level;
+use super::offsets::{ENTRY, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
-use crate::store::{Error, Hints, RowRange, Rows, Tally, TextLength};
+use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally, TextLength};
 
 /// Most characters read at once for one block of rows.
 const MOST_CHARACTERS: u64 = 1 << 30;
@@ -87,6 +87,30 @@ impl Rows for StringRows {
             }
         }
         Ok(Arc::new(builder.finish()))
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let mut fitter = Fitter::new(range.start, bytes);
+        // All characters from the first to the last are read, whatever lies between.
+        let mut read: Option<(u64, u64)> = None;
+        while fitter.fitting().end < range.end {
+            interrupt.check()?;
+            let start = fitter.fitting().end;
+            let end = start.saturating_add(OFFSETS_AT_ONCE).min(range.end);
+            for &(first, last) in &self.level.entries(start..end, self.characters.len(), interrupt)?.spans {
+                let mut bytes = ENTRY.saturating_add(last - first);
+                if first < last {
+                    let (from, to) = read.unwrap_or((first, first));
+                    let wider = (from.min(first), to.max(last));
+                    bytes = bytes.saturating_add((wider.1 - wider.0) - (to - from));
+                    read = Some(wider);
+                }
+                if !fitter.add(1, bytes) {
+                    return Ok(fitter.fitting());
+                }
+            }
+        }
+        Ok(fitter.fitting())
     }
 
     fn stored_width(&self) -> Option<u64> {

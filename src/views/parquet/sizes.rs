@@ -16,9 +16,8 @@ use super::body::leaf::{Body, Leaf};
 use super::columns::{ParquetColumn, Prepared};
 use super::layout::{Groups, Measured, PAGE_BYTES, Page};
 use crate::source::Interrupt;
-use crate::store::decode::outline::weight;
 use crate::store::pass::{Keeper, Measure, Pass, Progress};
-use crate::store::{Error, RowRange};
+use crate::store::{Error, RowRange, for_each_array};
 use crate::views::stretches::{Stretches, estimate};
 
 /// Counts changes of how pages are cut or written: what was kept before one is not used after it.
@@ -383,12 +382,10 @@ impl MeasuredColumn {
             return self.leaves.iter().map(|(_, leaf)| leaf.measure(&array).map_err(failed)).collect();
         };
         if self.leaves.iter().any(|(_, leaf)| leaf.holds_texts()) {
-            let mut few = outline.clone();
-            while few.len() > 1 && weight(&few) > SAMPLED_BYTES {
-                few = few.slice(0, few.len() / 2);
-            }
-            if weight(&few) <= MOST_BYTES {
-                let array = self.column.rows.array(rows.start..rows.start + few.len() as u64, interrupt)?;
+            let few = self.column.rows.fitting(rows.clone(), SAMPLED_BYTES, interrupt)?;
+            if few.bytes <= MOST_BYTES {
+                let array = self.column.rows.array(rows.start..few.end, interrupt)?;
+                let few = outline.slice(0, array.len().min(outline.len()));
                 for (_, leaf) in &self.leaves {
                     let bytes = leaf.measure(&array).map_err(failed)?.bytes;
                     let most = self.room(leaf, &few).map_err(failed)?.map_or(0, |body| body.bytes);
@@ -438,17 +435,23 @@ impl MeasuredColumn {
 
     fn measure_whole(&self, rows: RowRange, pages: &mut [Vec<Page>], interrupt: &Interrupt) -> Result<(), Error> {
         let failed = |reason| self.column.unsupported(reason);
-        let mut leaves = self.leaves.iter().zip(pages.iter_mut());
-        let outline = self.outline(rows.clone(), interrupt)?;
-        if let Some(outline) = outline.as_ref().filter(|_| !self.by_values()) {
+        if !self.by_values()
+            && let Some(outline) = self.outline(rows.clone(), interrupt)?
+        {
+            let mut leaves = self.leaves.iter().zip(pages.iter_mut());
             let room = |leaf: &Leaf, rows: &ArrayRef| self.room(leaf, rows)?.ok_or_else(|| "no outline".to_owned());
-            return leaves.try_for_each(|((_, leaf), pages)| divide(leaf, outline, &room, pages).map_err(failed));
+            return leaves.try_for_each(|((_, leaf), pages)| divide(leaf, &outline, &room, pages).map_err(failed));
         }
-        if rows.end - rows.start > 1 && outline.is_some_and(|outline| weight(&outline) > MOST_BYTES) {
-            return self.halves(rows, pages, interrupt);
+        let before: Vec<usize> = pages.iter().map(Vec::len).collect();
+        let whole = for_each_array(self.column.rows.as_ref(), rows, MOST_BYTES, interrupt, &mut |_, array| {
+            let mut leaves = self.leaves.iter().zip(pages.iter_mut());
+            leaves.try_for_each(|((_, leaf), pages)| divide(leaf, &array, &Leaf::measure, pages).map_err(failed))
+        });
+        if whole.is_err() {
+            // The caller tries parts of the rows.
+            pages.iter_mut().zip(before).for_each(|(pages, before)| pages.truncate(before));
         }
-        let array = self.column.rows.array(rows, interrupt)?;
-        leaves.try_for_each(|((_, leaf), pages)| divide(leaf, &array, &Leaf::measure, pages).map_err(failed))
+        whole
     }
 
     fn halves(&self, rows: RowRange, pages: &mut [Vec<Page>], interrupt: &Interrupt) -> Result<(), Error> {

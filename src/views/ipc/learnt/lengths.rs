@@ -14,9 +14,8 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::source::Interrupt;
-use crate::store::decode::outline::weight;
 use crate::store::pass::{self, Keeper, Measure};
-use crate::store::{Error, RowRange};
+use crate::store::{Error, RowRange, for_each_array};
 use crate::views::ipc::IpcColumn;
 use crate::views::ipc::plan::{self, Kind, Node, Plan, walk};
 use crate::views::ipc::table::{Table, lengths_of};
@@ -400,14 +399,12 @@ impl Look<'_> {
             return Ok(numbers);
         };
         if plan.nodes.iter().any(|node| matches!(node.kind, Kind::Text)) {
-            let mut few = outline;
-            while few.len() > 1 && weight(&few) > SAMPLED_BYTES {
-                few = few.slice(0, few.len() / 2);
-            }
-            if weight(&few) <= MOST_BYTES {
+            let few = column.rows.fitting(rows.clone(), SAMPLED_BYTES, interrupt)?;
+            if few.bytes <= MOST_BYTES {
+                let outline = outline.slice(0, (few.end - rows.start).min(outline.len() as u64) as usize);
                 let (mut shown, mut room) = (vec![0; numbers.len()], vec![0; numbers.len()]);
-                add_outline(plan, &few, &mut room);
-                add(plan, column, rows.start..rows.start + few.len() as u64, &mut shown, interrupt)?;
+                add_outline(plan, &outline, &mut room);
+                add(plan, column, rows.start..few.end, &mut shown, interrupt)?;
                 self.by_values |= shown != room;
                 let sum = |numbers: &[u64]| numbers.iter().fold(0_u64, |sum, number| sum.saturating_add(*number));
                 (self.shown, self.room) =
@@ -461,7 +458,7 @@ fn measure_column(
     Ok(())
 }
 
-/// Adds the lengths of some rows by their values, in halves where these are many bytes.
+/// Adds the lengths of some rows by their values.
 fn add(
     plan: &Plan,
     column: &IpcColumn,
@@ -469,22 +466,15 @@ fn add(
     numbers: &mut [u64],
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
-    interrupt.check()?;
-    if rows.end - rows.start > 1
-        && column.rows.outline(rows.clone(), interrupt)?.is_some_and(|outline| weight(&outline) > MOST_BYTES)
-    {
-        let middle = rows.start.midpoint(rows.end);
-        add(plan, column, rows.start..middle, numbers, interrupt)?;
-        return add(plan, column, middle..rows.end, numbers, interrupt);
-    }
-    let array = column.rows.array(rows, interrupt)?;
-    walk(&plan.nodes, &array, &mut |node, _, array| {
-        if let Some(number) = node.length.and_then(|length| numbers.get_mut(1 + length)) {
-            *number = number.saturating_add(plan::length(array).ok_or("values of another type")?);
-        }
-        Ok(())
+    for_each_array(column.rows.as_ref(), rows, MOST_BYTES, interrupt, &mut |_, array| {
+        walk(&plan.nodes, &array, &mut |node, _, array| {
+            if let Some(number) = node.length.and_then(|length| numbers.get_mut(1 + length)) {
+                *number = number.saturating_add(plan::length(array).ok_or("values of another type")?);
+            }
+            Ok(())
+        })
+        .map_err(|reason| Error::Unsupported { path: column.name.to_string(), reason })
     })
-    .map_err(|reason| Error::Unsupported { path: column.name.to_string(), reason })
 }
 
 /// Adds the lengths of rows with this outline; says whether it tells all of them.

@@ -9,9 +9,8 @@ use parking_lot::Mutex;
 use super::lengths::Lengths;
 use super::work::{Part, in_parallel};
 use crate::source::Interrupt;
-use crate::store::decode::outline::weight;
 use crate::store::pass::{self, Keeper, Measure};
-use crate::store::{Error, RowRange};
+use crate::store::{Error, RowRange, for_each_array};
 use crate::views::ipc::IpcColumn;
 use crate::views::ipc::plan::{self, Kind, Plan, walk};
 use crate::views::ipc::table::Table;
@@ -213,22 +212,15 @@ impl Counter {
             number.fetch_add(nulls, Ordering::Relaxed);
             return Ok(());
         }
-        if plan.is_variable()
-            && rows.end - rows.start > 1
-            && shown.rows.outline(rows.clone(), interrupt)?.is_some_and(|outline| weight(&outline) > BYTES)
-        {
-            let middle = rows.start.midpoint(rows.end);
-            self.add(column, rows.start..middle, counts, interrupt)?;
-            return self.add(column, middle..rows.end, counts, interrupt);
-        }
-        let array = shown.rows.array(rows, interrupt)?;
-        walk(&plan.nodes, &array, &mut |node, _, array| {
-            if let Some(number) = node.nulls.and_then(|bitmap| numbers.get(bitmap)) {
-                number.fetch_add(plan::nulls(node, array), Ordering::Relaxed);
-            }
-            Ok(())
+        for_each_array(shown.rows.as_ref(), rows, BYTES, interrupt, &mut |_, array| {
+            walk(&plan.nodes, &array, &mut |node, _, array| {
+                if let Some(number) = node.nulls.and_then(|bitmap| numbers.get(bitmap)) {
+                    number.fetch_add(plan::nulls(node, array), Ordering::Relaxed);
+                }
+                Ok(())
+            })
+            .map_err(|reason| Error::Unsupported { path: shown.name.to_string(), reason })
         })
-        .map_err(|reason| Error::Unsupported { path: shown.name.to_string(), reason })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Files read back by the `parquet` crate, which shares no code with what writes them here but the schema.
 
 mod index;
+mod lengths;
 
 use std::collections::HashMap;
 use std::io::Write;
