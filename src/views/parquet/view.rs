@@ -27,6 +27,9 @@ use crate::views::{Access, Effort, LARGEST_SIZE, Size, View};
 /// A page longer than this, of a single value, is not rendered ahead.
 const LONGEST_AHEAD: u64 = 2 << 20;
 
+/// In the keys of rendered blocks, marks what precedes the cells of a leaf column's pages.
+const LEADS: u64 = 1 << 32;
+
 /// The first and the last bytes.
 const MAGIC: &[u8] = b"PAR1";
 
@@ -184,7 +187,7 @@ impl View for ParquetView {
         let Some(cells) = leaf.cells(page.rows.end - page.rows.start).filter(|_| stored(leaf, column)) else {
             return made(end);
         };
-        let start = page.start + DATA_HEADER + cells.before.len() as u64;
+        let start = page.start + DATA_HEADER + cells.before;
         let bytes = cells.width.saturating_mul(page.rows.end - page.rows.start);
         match offset.checked_sub(start) {
             None => made(start),
@@ -348,11 +351,23 @@ impl Shared {
             return Ok(());
         };
         let entries = rows.saturating_mul(leaf.slots.map_or(1, |slots| slots.entries));
-        let mut head = Vec::with_capacity(DATA_HEADER as usize + cells.before.len());
-        data_header(entries as u32, leaf.leaf.encoding, (page.bytes - DATA_HEADER) as u32, None, &mut head);
-        head.extend_from_slice(&cells.before);
-        wanted.take(page.start, &head);
-        let start = page.start + head.len() as u64;
+        let start = page.start + DATA_HEADER + cells.before;
+        if wanted.next().is_some_and(|at| at < start) {
+            let mut header = Vec::with_capacity(DATA_HEADER as usize);
+            data_header(entries as u32, leaf.leaf.encoding, (page.bytes - DATA_HEADER) as u32, None, &mut header);
+            wanted.take(page.start, &header);
+            // Levels of arrays, which may be megabytes: the same in all pages of as many rows.
+            let key = (self.id, LEADS | page.leaf as u64, rows);
+            let lead = self.cache.get_or_render(key, interrupt, |mut out| {
+                out.clear();
+                leaf.leaf.lead(rows, &mut out).map_err(|reason| column.unsupported(reason))?;
+                Ok(out)
+            })?;
+            if lead.len() as u64 != cells.before {
+                return Err(broken(format!("{} bytes of levels, {} expected", lead.len(), cells.before)));
+            }
+            wanted.take(page.start + DATA_HEADER, &lead);
+        }
         if let Some(part) = wanted.part(start, rows * cells.width) {
             let first = page.rows.start;
             if stored(leaf, column) {
@@ -470,7 +485,7 @@ fn cells_of(
     let array = column.rows.array(rows, interrupt)?;
     let mut page = Vec::new();
     leaf.leaf.append(&array, &mut page).map_err(failed)?;
-    page.drain(..place.before.len().min(page.len()));
+    page.drain(..usize::try_from(place.before).map_or(page.len(), |before| before.min(page.len())));
     Ok(page)
 }
 

@@ -77,10 +77,10 @@ pub(in crate::views::parquet) struct Body {
 }
 
 /// A body in which each row has its place: `before`, then `width` bytes for each row, then `after` zeros.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) struct Cells {
-    /// Levels, and what introduces indices.
-    pub before: Vec<u8>,
+    /// Bytes before the first row: levels, and what introduces indices. [`Leaf::lead`] makes them.
+    pub before: u64,
     /// Bytes of a row.
     pub width: u64,
     /// Bytes behind the last row.
@@ -111,6 +111,11 @@ impl Leaf {
             Values::Texts(longest) => (*longest)?.checked_add(4)?.checked_mul(entries)?,
             Values::Indices(dictionary) => dictionary.bytes(entries)?,
         };
+        values.checked_add(self.most_levels(entries)?)
+    }
+
+    /// Bytes of the levels of a page of so many entries at most, where all rows have as many.
+    fn most_levels(&self, entries: u64) -> Option<u64> {
         let repetition = match self.max_repetition {
             0 => 0,
             // Arrays of one element: no entry follows another in its row.
@@ -122,7 +127,7 @@ impl Leaf {
             most if self.is_nullable() => most_bytes(entries, bit_width(most))?,
             most => equal_bytes(entries, bit_width(most))?,
         };
-        values.checked_add(repetition)?.checked_add(definition)
+        repetition.checked_add(definition)
     }
 
     /// Whether a body always has exactly [`Leaf::most_body`] bytes.
@@ -143,21 +148,37 @@ impl Leaf {
     /// constant levels or with one-byte codes too. `None` where rows have none, or the page is too large.
     pub fn cells(&self, rows: u64) -> Option<Cells> {
         let entries_of_row = self.entries_of_row()?;
-        let entries = usize::try_from(entries_of_row.checked_mul(rows)?).ok()?;
+        let entries = entries_of_row.checked_mul(rows)?;
         let width = match &self.values {
             _ if !self.is_exact() => return None,
             Values::Cells(width) => entries_of_row.checked_mul(*width)?,
             Values::Indices(dictionary) => entries_of_row.checked_mul(dictionary.index_width())?,
             Values::Bits | Values::Texts(_) => return None,
         };
-        let mut before = Vec::new();
-        let (repetition, definition) = required_levels(&self.nodes, usize::try_from(rows).ok()?).ok()?;
-        self.append_levels(repetition.as_ref(), definition.as_ref(), &mut before).ok()?;
+        let mut of_indices = Vec::new();
         if let Values::Indices(dictionary) = &self.values {
-            dictionary.append_lead(entries, &mut before);
+            dictionary.append_lead(usize::try_from(entries).ok()?, &mut of_indices);
         }
-        let after = self.most_body(rows)?.checked_sub(before.len() as u64)?.checked_sub(width.checked_mul(rows)?)?;
+        // As many as a page can say.
+        let before = self.most_levels(entries).filter(|_| entries <= MOST_ENTRIES as u64)?;
+        let before = before.checked_add(of_indices.len() as u64)?;
+        let after = self.most_body(rows)?.checked_sub(before)?.checked_sub(width.checked_mul(rows)?)?;
         Some(Cells { before, width, after })
+    }
+
+    /// The bytes before the first row of a page of `rows` rows, which have places.
+    ///
+    /// # Errors
+    /// More entries than a page can have.
+    pub fn lead(&self, rows: u64, out: &mut Vec<u8>) -> Result<(), String> {
+        let count = usize::try_from(rows).map_err(|error| error.to_string())?;
+        let (repetition, definition) = required_levels(&self.nodes, count)?;
+        self.append_levels(repetition.as_ref(), definition.as_ref(), out)?;
+        if let Values::Indices(dictionary) = &self.values {
+            let entries = self.entries_of_row().and_then(|entries| usize::try_from(entries.checked_mul(rows)?).ok());
+            dictionary.append_lead(entries.ok_or("more entries than a page can have")?, out);
+        }
+        Ok(())
     }
 
     /// Whether its values are texts, whose bytes may be shown otherwise than they are stored.
