@@ -348,8 +348,8 @@ impl MeasuredColumn {
                 }
             }
             let typical = |seen: Vec<(f64, f64)>| Typical {
-                bytes: (estimate(seen.iter().map(|(bytes, _)| *bytes)) * UNIT as f64) as u64,
-                entries: (estimate(seen.iter().map(|(_, entries)| *entries)) * UNIT as f64) as u64,
+                bytes: (estimate(seen.iter().map(|(bytes, _)| *bytes), alike) * UNIT as f64) as u64,
+                entries: (estimate(seen.iter().map(|(_, entries)| *entries), alike) * UNIT as f64) as u64,
             };
             Ok(seen.into_iter().map(typical).collect::<Vec<_>>())
         };

@@ -349,7 +349,7 @@ impl Measured {
                         Err(error) => return Err(error),
                     }
                 }
-                let typical = |seen: Vec<f64>| (estimate(seen.into_iter()) * table.variable_piece as f64) as u64;
+                let typical = |seen: Vec<f64>| (estimate(seen.into_iter(), alike) * table.variable_piece as f64) as u64;
                 Ok::<_, Error>(seen.into_iter().map(typical).collect::<Vec<u64>>())
             };
             let (mut stored, mut alike) = (of(false)?, of(true)?);
