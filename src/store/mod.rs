@@ -57,12 +57,15 @@ pub use error::Error;
 pub use file::File;
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
 pub use learnt::{Content, Kept, Learner, Observed, Opening, pass, rows_at_once};
-pub use memory::{Budget, Buffer, Cache, Lent, Reservation, Shortage};
-pub use rows::{Fitter, Fitting, fixed_width, for_each_array};
+pub use memory::{ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, try_memory};
+pub use rows::{Fitter, Fitting, Shared, fixed_width, for_each_array, numbered};
 pub use rows::{Hints, Names, RowRange, Rows, Terminated, TextLength, ValueSet};
 pub use span::{Span, StoredRun};
 
 use crate::catalogue::ObjectId;
+
+/// An array may be as large as this, however small the budget is.
+const SMALLEST_LARGEST_ARRAY: u64 = 64 << 20;
 
 /// Settings of a [`Store`].
 #[derive(Clone, Debug)]
@@ -165,6 +168,25 @@ impl Store {
     /// Bytes of the largest chunk that is decoded.
     pub fn max_chunk(&self) -> u64 {
         self.options.max_chunk
+    }
+
+    /// Bytes of the largest array that is made of rows, and the option that allows more: what one value takes at most
+    /// beside the budget.
+    pub fn largest_array(&self) -> (u64, &'static str) {
+        let kept = self.options.cache_size.max(SMALLEST_LARGEST_ARRAY);
+        if kept < self.options.max_chunk { (kept, "--cache-size") } else { (self.options.max_chunk, "--max-chunk") }
+    }
+
+    /// Admits an array of `bytes` bytes, of `what` at `path`.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] past [`Store::largest_array`], [`Error::NoMemory`].
+    pub(crate) fn admit(&self, path: &str, bytes: u64, what: impl FnOnce() -> String) -> Result<(), Error> {
+        let (limit, option) = self.largest_array();
+        if bytes > limit {
+            return Err(Error::TooLarge { path: path.to_owned(), what: what(), bytes, limit, option });
+        }
+        try_memory(bytes)
     }
 
     /// What decodes stored elements.
