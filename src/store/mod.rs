@@ -78,6 +78,8 @@ pub struct Options {
     pub threads: usize,
     /// What undoes filters and follows descriptors (`--decode`).
     pub decoder: Decoder,
+    /// Whether integers that count time from a date are shown as instants (`--times`): yes.
+    pub times: bool,
     /// Folder for what is kept of sources (`--cache-folder`); none, so nothing is kept.
     pub kept_folder: Option<PathBuf>,
     /// Bytes of everything in that folder (`--cache-folder-size`): 1 GiB.
@@ -91,6 +93,7 @@ impl Default for Options {
             max_chunk: 1 << 30,
             threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
             decoder: Decoder::Own,
+            times: true,
             kept_folder: None,
             kept_size: 1 << 30,
         }
@@ -189,6 +192,11 @@ impl Store {
     /// What decodes stored elements.
     pub fn decoder(&self) -> Decoder {
         self.options.decoder
+    }
+
+    /// Whether integers that count time from a date are shown as instants.
+    pub fn shows_times(&self) -> bool {
+        self.options.times
     }
 
     /// What is kept of sources in the cache folder. [`Opening::kept`] and [`Opening::keep`] go with a source's

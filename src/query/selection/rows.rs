@@ -318,7 +318,7 @@ impl Rows for SelectedRows {
 
 /// Parts of a column, one behind the other. Labels stay where they are in the dictionary of the first part, as in
 /// whatever the column itself gives; labels that only later parts have come behind them.
-fn joined(parts: &[ArrayRef], interrupt: &Interrupt) -> Result<ArrayRef, ArrowError> {
+pub(in crate::query) fn joined(parts: &[ArrayRef], interrupt: &Interrupt) -> Result<ArrayRef, ArrowError> {
     if let Some(DataType::Dictionary(key, _)) = parts.first().map(|part| part.data_type()) {
         match **key {
             DataType::Int32 => return dictionaries::<Int32Type>(parts, interrupt),

@@ -10,6 +10,7 @@ use super::Dataset;
 use super::plain::PlainElements;
 use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
+use crate::store::decode::outline::without_empty;
 use crate::store::decode::{DecodeError, FillTest, Oddities, Weigher, arrow_type, decode};
 use crate::store::statistics::Summary;
 use crate::store::{
@@ -267,7 +268,11 @@ impl Rows for DatasetRows {
         if matches!(self.datatype.class, Class::Sequence { .. }) && self.missing.finds_rows() {
             return Ok(None);
         }
-        self.dataset.outline(&self.datatype, range.start.saturating_mul(self.datatype.size), count, interrupt)
+        let offset = range.start.saturating_mul(self.datatype.size);
+        let outline = self.dataset.outline(&self.datatype, offset, count, interrupt)?;
+        // Nearly always a missing text is an empty one, and often most are missing.
+        let empty_is_missing = self.missing.finds_rows() && self.missing.text() == Some(b"");
+        Ok(outline.map(|outline| if empty_is_missing { without_empty(outline) } else { outline }))
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {

@@ -168,8 +168,8 @@ pub trait Rows: Debug + Send + Sync {
     }
 
     /// The outline of the rows of `range`, as long as it: how long they are, found without reading what texts hold and
-    /// what is in lists. A text of variable length is the bytes stored of it (`UInt64`); a list is a list of outlines, a
-    /// missing one an empty list; arrays and compounds hold outlines as well. Anything else is nothing (`Null`). What
+    /// what is in lists. A text of variable length is the bytes stored of it (`UInt64`), or null where it is known to be
+    /// missing; a list is a list of outlines, a missing one an empty list; arrays and compounds hold outlines as well. Anything else is nothing (`Null`). What
     /// is shown of a text can be shorter (behind a NUL), and longer where it is no UTF-8. `None` where rows of this type
     /// have no outline.
     ///

@@ -142,7 +142,8 @@ impl Rows for StringRows {
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let entries = self.level.entries(range, self.characters.len(), interrupt)?;
-        Ok(Some(Arc::new(UInt64Array::from_iter_values(entries.spans.iter().map(|(start, end)| end - start)))))
+        let lengths: Vec<u64> = entries.spans.iter().map(|(start, end)| end - start).collect();
+        Ok(Some(Arc::new(UInt64Array::new(lengths.into(), entries.nulls))))
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {

@@ -8,6 +8,7 @@ mod number;
 mod room;
 mod string;
 pub(super) mod style;
+mod time;
 
 use std::ops::Range;
 
@@ -23,6 +24,8 @@ use number::{Float, Integer};
 use room::Room;
 use string::{Hex, Strings};
 use style::Style;
+use time::Times;
+pub(super) use time::lengths as time_lengths;
 
 /// A type that has no text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -219,6 +222,7 @@ fn cell<'a, S: Style>(array: &'a dyn Array, depth: usize) -> Result<Box<dyn Cell
         DataType::Float16 => floats::<S, types::Float16Type>(array),
         DataType::Float32 => floats::<S, types::Float32Type>(array),
         DataType::Float64 => floats::<S, types::Float64Type>(array),
+        DataType::Timestamp(unit, _) => Box::new(Times::new(*unit, array).ok_or_else(no_text)?),
         DataType::Utf8 => Box::new(Strings::new::<S, _>(array.as_string::<i32>())),
         DataType::LargeUtf8 => Box::new(Strings::new::<S, _>(array.as_string::<i64>())),
         // Strings as stored, whatever their encoding.
