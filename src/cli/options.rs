@@ -36,8 +36,8 @@ pub(super) struct Reading {
     #[arg(long, value_name = "own|libhdf5", value_enum, default_value_t = Decode::Own)]
     pub decode: Decode,
 
-    /// How integers are shown whose units count time from a date (`seconds since 1970-01-01`): as instants in UTC, which
-    /// are timestamps in Parquet and Arrow and ISO 8601 in text, or as the numbers stored
+    /// How integers are shown whose units count time from a date (`seconds since 1970-01-01`): as instants in UTC,
+    /// which are timestamps in Parquet and Arrow and ISO 8601 in text, or as the numbers stored
     #[arg(long, value_name = "utc|numbers", value_enum, default_value_t = Times::Utc)]
     pub times: Times,
 

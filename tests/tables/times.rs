@@ -1,5 +1,5 @@
-//! Columns of times (`tests/data/times.h5`, whose values `every_fixture` checks): how they are asked for, by which option
-//! they are numbers, what is told of them; and what `hepfs query` does beside conditions.
+//! Columns of times (`tests/data/times.h5`, whose values `every_fixture` checks): how they are asked for, by which
+//! option they are numbers, what is told of them; and what `hepfs query` does beside conditions.
 
 use std::process::Output;
 
