@@ -15,7 +15,7 @@ use super::ranges::{Ranges, Test, TextRange};
 use crate::indexes::{self, Trust};
 use crate::store::Learner;
 use crate::store::Rows;
-use crate::table::{Column, IndexForm, IndexKind, Table};
+use crate::table::{Column, IndexForm, IndexKind, Table, did_you_mean};
 
 /// Columns named in a message at most.
 const MOST_NAMED: usize = 30;
@@ -222,7 +222,11 @@ impl<'a> Binder<'a> {
                 format!("{} has {} rows, the table {}", condition.column, rows.len(), self.table.rows)
             }
             Some((_, Err(reason))) => format!("{} cannot be read: {reason}", condition.column),
-            None => format!("there is no column {:?}", condition.column),
+            None => {
+                let names = askable(self.table).map(|(column, _)| column.name.to_str_lossy());
+                let meant = did_you_mean(&condition.column.to_str_lossy(), names);
+                format!("there is no column {:?}{meant}", condition.column)
+            }
         };
         let mut known: Vec<String> =
             askable(self.table).take(MOST_NAMED + 1).map(|(column, _)| column.name.to_string()).collect();

@@ -4,6 +4,7 @@ mod finding;
 mod index_rules;
 mod rows;
 mod search_index;
+mod similar;
 mod single;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ pub use finding::Finding;
 pub use index_rules::{BitmapRules, BloomRules, MinMaxRules, SortedRules};
 pub use rows::{CategoryRows, ListRows, StringRows};
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, SearchIndex};
+pub use similar::did_you_mean;
 pub use single::{Form, Single, SingleFile};
 
 /// A table: its columns in logical order, row labels first.
