@@ -78,6 +78,11 @@ pub(super) struct Showing {
     #[arg(long, help_heading = "CSV")]
     pub no_header: bool,
 
+    /// How integers are shown whose units count time from a date (`seconds since 1970-01-01`): as instants in UTC, which
+    /// are timestamps in Parquet and Arrow and ISO 8601 in text, or as the numbers stored
+    #[arg(long, value_name = "utc|numbers", value_enum, default_value_t = Times::Utc, help_heading = "Times")]
+    pub times: Times,
+
     /// Which search indexes of the file selections use: those that were verified against their column, none, or all
     /// that are not known to be wrong. A file can lie in them: with `trust` rows may be missing from an answer
     #[arg(
@@ -88,6 +93,15 @@ pub(super) struct Showing {
         help_heading = "Selections"
     )]
     pub indexes: Indexes,
+}
+
+/// How times are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Times {
+    /// Instants.
+    Utc,
+    /// What is stored.
+    Numbers,
 }
 
 /// Which search indexes are used.
@@ -136,6 +150,7 @@ impl Reading {
                 Decode::Own => Decoder::Own,
                 Decode::Libhdf5 => Decoder::Library,
             },
+            times: views.times,
             kept_folder: self.kept_folder(),
             kept_size: self.cache_folder_size,
             ..defaults
@@ -202,7 +217,7 @@ impl Showing {
             Indexes::Ignore => Trust::Ignore,
             Indexes::Trust => Trust::Trust,
         };
-        Ok(ViewOptions { csv, trust, ..ViewOptions::default() })
+        Ok(ViewOptions { csv, times: self.times == Times::Utc, trust, ..ViewOptions::default() })
     }
 
     /// The same options as arguments, for the background process.
@@ -213,6 +228,9 @@ impl Showing {
         ];
         if self.no_header {
             arguments.push("--no-header".into());
+        }
+        if self.times == Times::Numbers {
+            arguments.push("--times=numbers".into());
         }
         match self.indexes {
             Indexes::Verify => {}

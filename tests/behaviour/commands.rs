@@ -211,7 +211,7 @@ fn a_name_that_is_nearly_right_is_suggested() {
 /// What a command does not heed, it refuses.
 #[test]
 fn each_command_has_its_own_options() {
-    let rows = ["--csv-null", "--csv-separator", "--no-header", "--indexes"];
+    let rows = ["--csv-null", "--csv-separator", "--no-header", "--indexes", "--times"];
     let commands = [
         (&["mount"][..], true),
         (&["ls"], true),
