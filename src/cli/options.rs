@@ -36,11 +36,6 @@ pub(super) struct Reading {
     #[arg(long, value_name = "own|libhdf5", value_enum, default_value_t = Decode::Own)]
     pub decode: Decode,
 
-    /// How integers are shown whose units count time from a date (`seconds since 1970-01-01`): as instants in UTC,
-    /// which are timestamps in Parquet and Arrow and ISO 8601 in text, or as the numbers stored
-    #[arg(long, value_name = "utc|numbers", value_enum, default_value_t = Times::Utc)]
-    pub times: Times,
-
     /// Follow external links, external storage and virtual datasets into other files below the source's own folder
     /// (never elsewhere). Without this, a file cannot show you what lies outside it
     #[arg(long)]
@@ -82,6 +77,11 @@ pub(super) struct Showing {
     /// CSV without the line of names
     #[arg(long, help_heading = "CSV")]
     pub no_header: bool,
+
+    /// How integers are shown whose units count time from a date (`seconds since 1970-01-01`): as instants in UTC, which
+    /// are timestamps in Parquet and Arrow and ISO 8601 in text, or as the numbers stored
+    #[arg(long, value_name = "utc|numbers", value_enum, default_value_t = Times::Utc, help_heading = "Times")]
+    pub times: Times,
 
     /// Which search indexes of the file selections use: those that were verified against their column, none, or all
     /// that are not known to be wrong. A file can lie in them: with `trust` rows may be missing from an answer
@@ -150,7 +150,7 @@ impl Reading {
                 Decode::Own => Decoder::Own,
                 Decode::Libhdf5 => Decoder::Library,
             },
-            times: self.times == Times::Utc,
+            times: views.times,
             kept_folder: self.kept_folder(),
             kept_size: self.cache_folder_size,
             ..defaults
@@ -194,9 +194,6 @@ impl Reading {
         if self.decode == Decode::Libhdf5 {
             arguments.push("--decode=libhdf5".into());
         }
-        if self.times == Times::Numbers {
-            arguments.push("--times=numbers".into());
-        }
         if self.follow_external {
             arguments.push("--follow-external".into());
         }
@@ -220,7 +217,7 @@ impl Showing {
             Indexes::Ignore => Trust::Ignore,
             Indexes::Trust => Trust::Trust,
         };
-        Ok(ViewOptions { csv, trust, ..ViewOptions::default() })
+        Ok(ViewOptions { csv, times: self.times == Times::Utc, trust, ..ViewOptions::default() })
     }
 
     /// The same options as arguments, for the background process.
@@ -231,6 +228,9 @@ impl Showing {
         ];
         if self.no_header {
             arguments.push("--no-header".into());
+        }
+        if self.times == Times::Numbers {
+            arguments.push("--times=numbers".into());
         }
         match self.indexes {
             Indexes::Verify => {}

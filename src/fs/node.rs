@@ -1,5 +1,6 @@
 //! What the adapter asks of a directory, a file or a link, without knowing what it shows.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -135,6 +136,11 @@ pub trait Node: Send + Sync {
 
     /// The table of a directory that shows one, once it was listed. Never slow.
     fn table(&self) -> Option<Arc<Table>> {
+        None
+    }
+
+    /// The path of the HDF5 file that a directory belongs to; `None` of folders above files. Never slow.
+    fn source(&self) -> Option<&Path> {
         None
     }
 

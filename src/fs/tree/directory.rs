@@ -1,6 +1,7 @@
 //! A directory of an HDF5 file: a group, a table, or what a dialect made up.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
@@ -177,6 +178,10 @@ impl Node for DirectoryNode {
         self.0.contents.get()?.table.clone()
     }
 
+    fn source(&self) -> Option<&Path> {
+        Some(self.0.opened().path())
+    }
+
     fn why_not_kept(&self) -> Option<&'static str> {
         self.0.opened().file().why_not_kept()
     }
@@ -213,6 +218,10 @@ impl Node for ColumnsNode {
 
     fn table(&self) -> Option<Arc<Table>> {
         self.contents.table.clone()
+    }
+
+    fn source(&self) -> Option<&Path> {
+        Some(self.directory.opened().path())
     }
 
     fn why_not_kept(&self) -> Option<&'static str> {

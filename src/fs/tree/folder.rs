@@ -133,6 +133,10 @@ impl Node for FileRoot {
         DirectoryNode(self.group.lock().clone()?).table()
     }
 
+    fn source(&self) -> Option<&Path> {
+        Some(self.source.path())
+    }
+
     fn why_not_kept(&self) -> Option<&'static str> {
         DirectoryNode(self.group.lock().clone()?).why_not_kept()
     }
