@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::IsTerminal;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -40,13 +41,13 @@ pub(super) fn to_terminal(verbose: u8) {
     let _ = registry().with(lines).with(filter(verbose, true)).try_init();
 }
 
-/// Appends to a file, made if need be.
+/// Appends to a file, made if need be. What it tells of files is for the user alone.
 pub(super) fn to_file(path: &Path, verbose: u8) -> Result<(), Error> {
     let what = || format!("log file {}", path.display());
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(Error::io(what()))?;
     }
-    let file = OpenOptions::new().create(true).append(true).open(path).map_err(Error::io(what()))?;
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(Error::io(what()))?;
     let lines = fmt::layer().with_ansi(false).with_writer(Mutex::new(file));
     let _ = registry().with(lines).with(filter(verbose, false)).try_init();
     Ok(())

@@ -4,6 +4,7 @@ mod budget;
 mod cache;
 mod idle;
 mod lent;
+mod machine;
 mod pages;
 
 pub(super) use budget::Leased;
@@ -11,3 +12,4 @@ pub use budget::{Budget, Buffer, Reservation, Shortage};
 pub use cache::Cache;
 pub use lent::Lent;
 pub(super) use lent::{Block, WORTH_A_SPAN};
+pub use machine::machine_memory;
