@@ -23,15 +23,15 @@ pub(super) struct Below {
     files: Vec<Arc<Opened>>,
 }
 
-/// All tables at and below a place.
+/// All tables at and below a place. With `examine`, it is looked where everything on the way lies in its file.
 ///
 /// # Errors
 /// Where the place is a file.
-pub(super) fn below(place: &Place, interrupt: &Interrupt) -> Result<Below, Error> {
+pub(super) fn below(place: &Place, examine: bool, interrupt: &Interrupt) -> Result<Below, Error> {
     if !place.is_directory() {
         return Err(Error::Usage(format!("{} is no directory; give a group, a table or a file", place.name)));
     }
-    let mut walk = Walk { below: Below::default(), place, interrupt };
+    let mut walk = Walk { below: Below::default(), place, examine, interrupt };
     walk.directory(&place.node, "", 0);
     Ok(walk.below)
 }
@@ -39,6 +39,7 @@ pub(super) fn below(place: &Place, interrupt: &Interrupt) -> Result<Below, Error
 struct Walk<'a> {
     below: Below,
     place: &'a Place,
+    examine: bool,
     interrupt: &'a Interrupt,
 }
 
@@ -61,6 +62,10 @@ impl Walk<'_> {
             && !self.below.tables.iter().any(|known| Arc::ptr_eq(known, &table))
         {
             self.below.tables.push(table);
+        }
+        if self.examine {
+            let failures = &mut self.below.failures;
+            directory.examine(&mut |path, reason| failures.push((path.to_owned(), reason)), self.interrupt);
         }
         for entry in children.iter().filter(|entry| entry.kind == Kind::Directory) {
             if depth == 0 && entry.name == ".hepfs" {

@@ -60,6 +60,15 @@ pub trait Rows: Debug + Send + Sync {
     /// See [`Error`]. A range past the end is the caller's bug and answers [`Error::Unsupported`].
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error>;
 
+    /// Looks where the rows lie in the file, so that a damaged chunk index is met and reported. No row is read.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        let _ = interrupt;
+        Ok(())
+    }
+
     /// The type of the elements whose bytes [`Rows::append_stored`] gives. `None` where rows are not the elements of
     /// one dataset.
     fn stored_type(&self) -> Option<&Datatype> {

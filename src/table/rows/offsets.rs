@@ -51,6 +51,12 @@ impl Level {
         Self { path, offsets, mask, len, tally }
     }
 
+    /// See [`Rows::examine`].
+    pub fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.offsets.examine(interrupt)?;
+        self.mask.as_ref().map_or(Ok(()), |mask| mask.examine(interrupt))
+    }
+
     /// The entries of `range`, with offsets checked against the number of values.
     pub fn entries(&self, range: RowRange, values: u64, interrupt: &Interrupt) -> Result<Entries, Error> {
         crate::store::count_of(&range, self.len, &self.path)?;

@@ -15,7 +15,7 @@ pub(super) struct Found {
 
 impl Found {
     pub fn new(place: &Place, interrupt: &Interrupt) -> Result<Self, Error> {
-        let below = tables::below(place, interrupt)?;
+        let below = tables::below(place, false, interrupt)?;
         for (name, reason) in &below.failures {
             eprintln!("hepfs: {}: {}", printable(name), printable(reason));
         }
