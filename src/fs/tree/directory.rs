@@ -146,7 +146,7 @@ impl Directory {
         }
     }
 
-    /// The node of a file, made once.
+    /// The node of a file, made once as long as it is current.
     fn kept(
         &self,
         nodes: &Mutex<FileNodes>,
@@ -155,7 +155,8 @@ impl Directory {
         child: &Child,
     ) -> Result<NodeRef, Error> {
         let mut nodes = nodes.lock();
-        if let Some(node) = nodes.in_use.get(&position) {
+        // One whose layout was given up stays with who has it open.
+        if let Some(node) = nodes.in_use.get(&position).filter(|node| node.is_current()) {
             return Ok(node);
         }
         let node = Arc::new(self.files_of.file(contents, child)?);

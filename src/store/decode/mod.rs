@@ -8,10 +8,12 @@ mod enumeration;
 mod missing;
 mod nested;
 mod number;
+pub mod outline;
 mod references;
 mod regions;
 mod tally;
 mod text;
+mod weight;
 pub mod widen;
 
 use std::sync::Arc;
@@ -27,6 +29,7 @@ pub(super) use enumeration::integers as codes;
 pub use missing::FillTest;
 pub use tally::{Count, Tally};
 use text::hexadecimal;
+pub use weight::Weigher;
 
 /// Where the variable-length parts of elements lie.
 pub trait Parts {
@@ -103,6 +106,8 @@ pub enum Oddity {
     CategoryOutOfRange,
     /// A list whose offsets go back or past its values: shown as missing.
     InvalidOffsets,
+    /// A count of time units that leads beyond what 64 bits of the unit shown hold: shown as missing.
+    TimeOutOfRange,
 }
 
 /// The oddities of some rows: what and in which row, counted from the first row decoded.

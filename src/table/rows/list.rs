@@ -6,12 +6,16 @@ use arrow_array::{Array, ArrayRef, LargeListArray, new_empty_array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
 
-use super::offsets::Level;
+use super::offsets::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
-use crate::store::{Error, Hints, RowRange, Rows, Tally};
+use crate::store::decode::outline::lists;
+use crate::store::{ARRAY_BYTES, Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally};
 
 /// Most values read at once for one block of rows; a hostile file can make one list span them all.
 const MOST_VALUES: u64 = 1 << 27;
+
+/// Most bytes of values that are gathered for one block of rows; a hostile file can make each list span them all.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Lists of any depth: the values may be lists themselves.
 #[derive(Debug)]
@@ -35,17 +39,35 @@ impl ListRows {
         Self { level: Level::new(path, offsets, mask, len, tally), values, data_type }
     }
 
-    fn read(&self, start: u64, end: u64, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        if end - start > MOST_VALUES {
+    /// What `read` gives of the values of all entries, one behind the other.
+    fn items(
+        &self,
+        entries: &Entries,
+        read: &dyn Fn(RowRange) -> Result<Option<ArrayRef>, Error>,
+        interrupt: &Interrupt,
+    ) -> Result<Option<ArrayRef>, Error> {
+        let total = entries.spans.iter().fold(0_u64, |total, (start, end)| total.saturating_add(end - start));
+        if total > MOST_VALUES {
             return Err(Error::TooLarge {
                 path: self.level.path.clone(),
-                what: format!("a block of lists with {} values", end - start),
-                bytes: end - start,
+                what: format!("a block of lists with {total} values"),
+                bytes: total,
                 limit: MOST_VALUES,
                 option: "values at once",
             });
         }
-        self.values.array(start..end, interrupt)
+        if let Some((start, end)) = entries.contiguous() {
+            return read(start..end);
+        }
+        // Offsets that jump (a broken list between sound ones): gather list by list.
+        let mut pieces = Vec::new();
+        for &(start, end) in entries.spans.iter().filter(|(start, end)| start < end) {
+            interrupt.check()?;
+            let Some(piece) = read(start..end)? else { return Ok(None) };
+            pieces.push(piece);
+        }
+        let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
+        arrow_select::concat::concat(&pieces).map(Some).map_err(|error| self.arrow_error(&error))
     }
 }
 
@@ -76,30 +98,54 @@ impl Rows for ListRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let entries = self.level.entries(range, self.values.len(), interrupt)?;
-        let values = match entries.contiguous() {
-            Some((start, end)) => self.read(start, end, interrupt)?,
-            None => {
-                // Offsets that jump (a broken list between sound ones): gather list by list.
-                let mut pieces = Vec::new();
-                let mut total = 0u64;
-                for &(start, end) in entries.spans.iter().filter(|(start, end)| start < end) {
-                    total = total.saturating_add(end - start);
-                    if total > MOST_VALUES {
-                        self.read(0, total, interrupt)?;
-                    }
-                    interrupt.check()?;
-                    pieces.push(self.read(start, end, interrupt)?);
+        self.lists(&entries, interrupt)
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let mut fitter = Fitter::new(range.start, bytes);
+        while fitter.fitting().end < range.end {
+            interrupt.check()?;
+            let start = fitter.fitting().end;
+            let end = start.saturating_add(OFFSETS_AT_ONCE).min(range.end);
+            let entries = self.level.entries(start..end, self.values.len(), interrupt)?;
+            // Mostly all of them fit, one behind the other.
+            if let Some((first, last)) = entries.contiguous() {
+                let values = self.values.fitting(first..last, fitter.left(), interrupt)?;
+                let taken = values.bytes.saturating_add(ENTRY.saturating_mul(end - start));
+                if values.end >= last && taken <= fitter.left() {
+                    fitter.add(end - start, taken);
+                    continue;
                 }
-                let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
-                arrow_select::concat::concat(&pieces).map_err(|error| self.arrow_error(&error))?
             }
-        };
-        let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
-        let DataType::LargeList(field) = &self.data_type else { return Ok(new_empty_array(&self.data_type)) };
-        // An enumeration's dictionary type is fixed, so values always have the declared type.
-        let list = LargeListArray::try_new(field.clone(), OffsetBuffer::from_lengths(lengths), values, entries.nulls)
-            .map_err(|error| self.arrow_error(&error))?;
-        Ok(Arc::new(list))
+            for (first, last) in entries.spans {
+                let left = fitter.left();
+                let values = match first < last {
+                    true => self.values.fitting(first..last, left, interrupt)?,
+                    false => Fitting { end: last, bytes: 0 },
+                };
+                // What goes further than the values that fit takes more than is left.
+                let taken = if values.end < last { left.saturating_add(1) } else { values.bytes };
+                if !fitter.add(1, taken.saturating_add(ENTRY)) {
+                    return Ok(fitter.fitting());
+                }
+            }
+        }
+        Ok(fitter.fitting())
+    }
+
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+        let entries = self.level.entries(range, self.values.len(), interrupt)?;
+        let (entries, keys) = entries.distinct();
+        let used = entries.spans.iter().filter(|(start, end)| start < end);
+        let mut left = ARRAY_BYTES;
+        for &(start, end) in used {
+            let fitting = self.values.fitting(start..end, left, interrupt)?;
+            if fitting.end < end || fitting.bytes > left {
+                return Ok(None);
+            }
+            left -= fitting.bytes;
+        }
+        Ok(Some(Shared { values: self.lists(&entries, interrupt)?, keys }))
     }
 
     fn stored_width(&self) -> Option<u64> {
@@ -110,12 +156,59 @@ impl Rows for ListRows {
         Err(Error::Unsupported { path: self.level.path.clone(), reason: "a list column has no fixed width".into() })
     }
 
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let entries = self.level.entries(range, self.values.len(), interrupt)?;
+        let items = self.items(&entries, &|values| self.values.outline(values, interrupt), interrupt)?;
+        let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
+        Ok(items.and_then(|items| lists(OffsetBuffer::from_lengths(lengths), items)))
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.level.alike_until(row, interrupt)
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         self.level.offsets.natural_rows()
     }
 }
 
 impl ListRows {
+    /// Admits lists that jump, several of which may have the same values.
+    fn admit(&self, entries: &Entries, interrupt: &Interrupt) -> Result<(), Error> {
+        let mut left = MOST_BYTES;
+        for &(start, end) in entries.spans.iter().filter(|(start, end)| start < end) {
+            let fitting = self.values.fitting(start..end, left, interrupt)?;
+            if fitting.end < end || fitting.bytes > left {
+                return Err(Error::TooLarge {
+                    path: self.level.path.clone(),
+                    what: format!("a block of {} lists that jump", entries.spans.len()),
+                    bytes: MOST_BYTES.saturating_add(1),
+                    limit: MOST_BYTES,
+                    option: "bytes at once",
+                });
+            }
+            left -= fitting.bytes;
+        }
+        Ok(())
+    }
+
+    /// The lists of `entries`.
+    fn lists(&self, entries: &Entries, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        if entries.contiguous().is_none() {
+            self.admit(entries, interrupt)?;
+        }
+        let read = |values| self.values.array(values, interrupt).map(Some);
+        // Any rows can be read.
+        let values = self.items(entries, &read, interrupt)?.unwrap_or_else(|| new_empty_array(self.values.data_type()));
+        let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
+        let DataType::LargeList(field) = &self.data_type else { return Ok(new_empty_array(&self.data_type)) };
+        // An enumeration's dictionary type is fixed, so values always have the declared type.
+        let list =
+            LargeListArray::try_new(field.clone(), OffsetBuffer::from_lengths(lengths), values, entries.nulls.clone())
+                .map_err(|error| self.arrow_error(&error))?;
+        Ok(Arc::new(list))
+    }
+
     fn arrow_error(&self, error: &arrow_schema::ArrowError) -> Error {
         Error::Unsupported { path: self.level.path.clone(), reason: error.to_string() }
     }

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt8Type;
+use arrow_array::{ArrayRef, UInt64Array};
 use arrow_schema::DataType;
 
-use super::offsets::Level;
+use super::offsets::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
-use crate::store::{Error, Hints, RowRange, Rows, Tally, TextLength};
+use crate::store::{ARRAY_BYTES, Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally, TextLength};
 
-/// Most characters read at once for one block of rows.
-const MOST_CHARACTERS: u64 = 1 << 30;
+/// Most characters of strings that share them, in one block of rows.
+const MOST_SHARED: u64 = 64 << 20;
 
 /// Strings behind offsets; invalid UTF-8 becomes U+FFFD.
 #[derive(Debug)]
@@ -33,6 +33,43 @@ impl StringRows {
         tally: Arc<Tally>,
     ) -> Self {
         Self { level: Level::new(path, offsets, mask, len, tally), characters }
+    }
+
+    /// The strings of `entries`.
+    fn strings(&self, entries: &Entries, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let used = || entries.spans.iter().filter(|(start, end)| start < end);
+        let first = used().map(|(start, _)| *start).min().unwrap_or(0);
+        let last = used().map(|(_, end)| *end).max().unwrap_or(0);
+        // One string may be as long as the characters may be together; several may share theirs.
+        let shown = used().map(|(start, end)| end - start).fold(0, u64::saturating_add);
+        if shown > MOST_SHARED.max(last - first) {
+            return Err(Error::TooLarge {
+                path: self.level.path.clone(),
+                what: "a block of strings".into(),
+                bytes: shown,
+                limit: MOST_SHARED,
+                option: "characters at once",
+            });
+        }
+        let characters = self.characters.array(first..last, interrupt)?;
+        let Some(characters) = characters.as_primitive_opt::<UInt8Type>() else {
+            return Err(Error::Unsupported {
+                path: self.level.path.clone(),
+                reason: format!("CHARS holds {}, not one-byte unsigned integers", characters.data_type()),
+            });
+        };
+        let mut builder = LargeStringBuilder::with_capacity(entries.spans.len(), characters.values().len());
+        for (row, (start, end)) in entries.spans.iter().enumerate() {
+            if entries.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                builder.append_null();
+            } else if start == end {
+                builder.append_value("");
+            } else {
+                let text = &characters.values()[(start - first) as usize..(end - first) as usize];
+                builder.append_value(String::from_utf8_lossy(text));
+            }
+        }
+        Ok(Arc::new(builder.finish()))
     }
 }
 
@@ -61,37 +98,43 @@ impl Rows for StringRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let entries = self.level.entries(range, self.characters.len(), interrupt)?;
+        self.strings(&entries, interrupt)
+    }
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let mut fitter = Fitter::new(range.start, bytes);
+        // All characters from the first to the last are read, whatever lies between.
+        let mut read: Option<(u64, u64)> = None;
+        while fitter.fitting().end < range.end {
+            interrupt.check()?;
+            let start = fitter.fitting().end;
+            let end = start.saturating_add(OFFSETS_AT_ONCE).min(range.end);
+            for &(first, last) in &self.level.entries(start..end, self.characters.len(), interrupt)?.spans {
+                let mut bytes = ENTRY.saturating_add(last - first);
+                if first < last {
+                    let (from, to) = read.unwrap_or((first, first));
+                    let wider = (from.min(first), to.max(last));
+                    bytes = bytes.saturating_add((wider.1 - wider.0) - (to - from));
+                    read = Some(wider);
+                }
+                if !fitter.add(1, bytes) {
+                    return Ok(fitter.fitting());
+                }
+            }
+        }
+        Ok(fitter.fitting())
+    }
+
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+        let entries = self.level.entries(range, self.characters.len(), interrupt)?;
+        let (entries, keys) = entries.distinct();
+        let shown = entries.spans.iter().map(|(start, end)| end - start).fold(0, u64::saturating_add);
         let used = || entries.spans.iter().filter(|(start, end)| start < end);
         let first = used().map(|(start, _)| *start).min().unwrap_or(0);
         let last = used().map(|(_, end)| *end).max().unwrap_or(0);
-        if last - first > MOST_CHARACTERS {
-            return Err(Error::TooLarge {
-                path: self.level.path.clone(),
-                what: "a block of strings".into(),
-                bytes: last - first,
-                limit: MOST_CHARACTERS,
-                option: "characters at once",
-            });
+        if shown.saturating_add(last - first) > ARRAY_BYTES {
+            return Ok(None);
         }
-        let characters = self.characters.array(first..last, interrupt)?;
-        let Some(characters) = characters.as_primitive_opt::<UInt8Type>() else {
-            return Err(Error::Unsupported {
-                path: self.level.path.clone(),
-                reason: format!("CHARS holds {}, not one-byte unsigned integers", characters.data_type()),
-            });
-        };
-        let mut builder = LargeStringBuilder::with_capacity(entries.spans.len(), characters.values().len());
-        for (row, (start, end)) in entries.spans.iter().enumerate() {
-            if entries.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-                builder.append_null();
-            } else if start == end {
-                builder.append_value("");
-            } else {
-                let text = &characters.values()[(start - first) as usize..(end - first) as usize];
-                builder.append_value(String::from_utf8_lossy(text));
-            }
-        }
-        Ok(Arc::new(builder.finish()))
+        Ok(Some(Shared { values: self.strings(&entries, interrupt)?, keys }))
     }
 
     fn stored_width(&self) -> Option<u64> {
@@ -100,6 +143,16 @@ impl Rows for StringRows {
 
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(Error::Unsupported { path: self.level.path.clone(), reason: "strings have no fixed width".into() })
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let entries = self.level.entries(range, self.characters.len(), interrupt)?;
+        let lengths: Vec<u64> = entries.spans.iter().map(|(start, end)| end - start).collect();
+        Ok(Some(Arc::new(UInt64Array::new(lengths.into(), entries.nulls))))
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.level.alike_until(row, interrupt)
     }
 
     fn natural_rows(&self) -> Option<u64> {
