@@ -57,7 +57,7 @@ impl Sample {
 
     fn dataset(&self, path: &str) -> Dataset {
         match self.object(path) {
-            Object::Dataset(dataset) => *dataset,
+            Object::Dataset(dataset) => Dataset::clone(&dataset),
             other => panic!("{path}: {other:?}"),
         }
     }
