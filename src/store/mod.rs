@@ -54,22 +54,26 @@ pub(crate) use dataset::count_of;
 pub use dataset::{Dataset, DatasetRows, FieldRows, Part, Reach, StoredStrings};
 pub use decode::{Count, Tally};
 pub use error::Error;
-pub use file::File;
+pub use file::{Damage, File};
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
 pub use learnt::{Content, Kept, Learner, Observed, Opening, pass, rows_at_once};
-pub use memory::{Budget, Buffer, Cache, Lent, Reservation, Shortage};
-pub use rows::{Fitter, Fitting, fixed_width, for_each_array};
+pub use memory::{ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, machine_memory, try_memory};
+pub use rows::{Fitter, Fitting, Shared, fixed_width, for_each_array, numbered};
 pub use rows::{Hints, Names, RowRange, Rows, Terminated, TextLength, ValueSet};
 pub use span::{Span, StoredRun};
 
 use crate::catalogue::ObjectId;
 
+/// An array may be as large as this, however small the budget is.
+const SMALLEST_LARGEST_ARRAY: u64 = 64 << 20;
+
 /// Settings of a [`Store`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bytes of everything kept (`--cache-size`): a quarter of memory, at most 1 GiB.
+    /// Bytes of everything kept (`--cache-size`): a quarter of the memory that the process may have, at most 1
+    /// GiB.
     pub cache_size: u64,
-    /// Bytes of the largest chunk that is decoded (`--max-chunk`): 1 GiB.
+    /// Bytes of the largest chunk that is decoded (`--max-chunk`): half of that memory, at most 1 GiB.
     pub max_chunk: u64,
     /// Threads that decode ahead of sequential readers: one for each core.
     pub threads: usize,
@@ -87,7 +91,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             cache_size: (machine_memory() / 4).min(1 << 30),
-            max_chunk: 1 << 30,
+            max_chunk: (machine_memory() / 2).min(1 << 30),
             threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
             decoder: Decoder::Own,
             times: true,
@@ -104,14 +108,6 @@ pub enum Decoder {
     Own,
     /// libhdf5 alone, in its worker: slow, and a second opinion.
     Library,
-}
-
-/// Reads how many bytes of RAM this machine has; 4 GiB where it does not say.
-pub fn machine_memory() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = total.and_then(|rest| rest.trim().strip_suffix("kB")).and_then(|kib| kib.trim().parse::<u64>().ok());
-    kib.map_or(4 << 30, |kib| kib.saturating_mul(1024))
 }
 
 /// Everything that is kept of all files, under one memory budget.
@@ -165,6 +161,25 @@ impl Store {
     /// Bytes of the largest chunk that is decoded.
     pub fn max_chunk(&self) -> u64 {
         self.options.max_chunk
+    }
+
+    /// Bytes of the largest array that is made of rows, and the option that allows more: what one value takes at most
+    /// beside the budget.
+    pub fn largest_array(&self) -> (u64, &'static str) {
+        let kept = self.options.cache_size.max(SMALLEST_LARGEST_ARRAY);
+        if kept < self.options.max_chunk { (kept, "--cache-size") } else { (self.options.max_chunk, "--max-chunk") }
+    }
+
+    /// Admits an array of `bytes` bytes, of `what` at `path`.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] past [`Store::largest_array`], [`Error::NoMemory`].
+    pub(crate) fn admit(&self, path: &str, bytes: u64, what: impl FnOnce() -> String) -> Result<(), Error> {
+        let (limit, option) = self.largest_array();
+        if bytes > limit {
+            return Err(Error::TooLarge { path: path.to_owned(), what: what(), bytes, limit, option });
+        }
+        try_memory(bytes)
     }
 
     /// What decodes stored elements.

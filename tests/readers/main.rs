@@ -12,6 +12,7 @@ mod arrays;
 mod index_build;
 mod label_filters;
 mod learnt;
+mod lengths;
 mod push_down;
 mod selections;
 mod times;

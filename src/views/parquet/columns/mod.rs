@@ -149,7 +149,7 @@ pub(super) struct PreparedLeaf {
     /// Slots of its pages; `None` where they must be measured.
     pub slots: Option<Slots>,
     /// Where rows have their places in a full page, and in the one that ends the file.
-    pub cells: Option<[Arc<Cells>; 2]>,
+    pub cells: Option<[Cells; 2]>,
 }
 
 /// What is known before a value is read, but for labels.
@@ -265,7 +265,7 @@ impl PreparedLeaf {
         let slots = if has_fixed_entries(&leaf) { Slots::new(groups, &leaf) } else { None };
         let cells = slots.filter(|slots| slots.lead.is_some()).and_then(|slots| {
             let last = groups.rows % slots.rows;
-            Some([Arc::new(leaf.cells(slots.rows)?), Arc::new(leaf.cells(last)?)])
+            Some([leaf.cells(slots.rows)?, leaf.cells(last)?])
         });
         Self { column, leaf, slots, cells }
     }
@@ -291,7 +291,7 @@ impl Bodies for Leaf {
     }
 
     fn lead(&self, rows: u64) -> Option<u64> {
-        Some(self.cells(rows)?.before.len() as u64)
+        Some(self.cells(rows)?.before)
     }
 }
 

@@ -58,6 +58,13 @@ pub(super) trait Cell<S: Style> {
         scratch.len()
     }
 
+    /// Appends the text of the value in `row` as [`Cell::write`] does, and hands out what there is by `flush` wherever it
+    /// got long: lists of JSON may be long.
+    fn stream(&self, row: usize, out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
+        self.write(row, out);
+        flush(out);
+    }
+
     /// Bytes of all valid values of `rows`, and how many those are.
     fn total(&self, rows: Range<usize>, nulls: Option<&NullBuffer>) -> (u64, u64) {
         let mut scratch = Vec::new();
@@ -174,6 +181,15 @@ impl<'a, S: Style> Column<'a, S> {
     pub fn write(&self, row: usize, missing: &[u8], out: &mut Vec<u8>) {
         if self.is_valid(row) {
             self.cell.write(row, out);
+        } else {
+            out.extend_from_slice(missing);
+        }
+    }
+
+    /// As [`Cell::stream`], or `missing`.
+    fn stream(&self, row: usize, missing: &[u8], out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
+        if self.is_valid(row) {
+            self.cell.stream(row, out, flush);
         } else {
             out.extend_from_slice(missing);
         }
