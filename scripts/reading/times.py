@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from fixtures import instants  # noqa: E402
-from fixtures.write import april_table, column, describe  # noqa: E402
+from fixtures.write import BOOLEAN, april_table, column, describe, strings  # noqa: E402
 
 TIMES = Path(__file__).resolve().parent.parent.parent / "tests" / "data" / "times.h5"
 ROWS = 200_003
@@ -65,8 +65,23 @@ def write(path):
             made = column(table, name, values, kind, fill=fill, chunk=20_000, compression="gzip", shuffle=True)
             describe(made, units=units)
             stored[name] = values
-        column(table, "x", np.arange(ROWS), "<i4", chunk=20_000)
+        for name, values in others().items():
+            if values.dtype.kind == "O":
+                strings(table, name, values.tolist())
+            else:
+                column(table, name, values, BOOLEAN if values.dtype == bool else None, chunk=20_000)
     return stored
+
+
+def others():
+    """Columns of other types, to ask of and to order by."""
+    number = np.arange(ROWS)
+    floats = (number * 7919 % 1009 / 8 - 50).astype("f4")
+    floats[::97], floats[1::997], floats[2::997], floats[3::499] = np.nan, np.inf, -np.inf, -0.0
+    words = np.array([f"w{at * 31 % 211}" * (at % 3) for at in range(ROWS)], object)
+    position = np.zeros(ROWS, [("x", "<f4"), ("inner", [("n", "<i2")])])
+    position["x"], position["inner"]["n"] = number % 1000 / 4, number % 77
+    return {"x": number.astype("i4"), "f": floats, "word": words, "flag": number % 3 == 1, "position": position}
 
 
 def truth(name, values):
@@ -141,18 +156,32 @@ QUERIES = {
     "us > '2023-11-20T00:00:00' limit 11": "us > '2023-11-20T00:00:00' order by x limit 11",
     "order by us desc, x limit 3": "true order by us desc, x limit 3",
     "limit 0": "false",
+    "f > 60 or f is null order by f, x limit 40": None,
+    "order by f limit 3000": "true order by f, x limit 3000",
+    "order by f desc, word, x limit 5000": None,
+    "flag and not (word like 'w1%') order by word desc, f, x limit 900": None,
+    "not flag and x < 70 order by flag, x desc": None,
+    "position.x > 249.5 and position.inner.n < 5 order by x": None,
+    "x < 3000 order by position.inner.n desc, position.x, x": None,
+    "order by word, x": "true order by word, x",
 }
 
 
 def queries(hepfs, source, expected):
     """The same of DuckDB over what NumPy has."""
     columns = {name: pa.array(wanted) for name, wanted in expected.items()}
-    rows = pa.table(columns | {"x": np.arange(ROWS)})  # noqa: F841, DuckDB finds it by its name
+    for name, values in others().items():
+        if values.dtype.names:
+            inner = pa.StructArray.from_arrays([values["inner"]["n"]], ["n"])
+            values = pa.StructArray.from_arrays([pa.array(values["x"]), inner], ["x", "inner"])
+        columns[name] = pa.array(values)
+    rows = pa.table(columns)  # noqa: F841, DuckDB finds it by its name
     connection = duckdb.connect()
     for query, sql in QUERIES.items():
         line = [hepfs, "query", "--cache-folder=none", f"{source}:t", query, "--columns=x"]
         found = subprocess.run(line, check=True, capture_output=True, text=True).stdout.split()[1:]
-        wanted = connection.sql(f"select x from rows where {sql or query}").fetchall()
+        sql = sql or (f"true {query}" if query.startswith("order") else query)
+        wanted = connection.sql(f"select x from rows where {sql}").fetchall()
         expect(query, list(map(int, found)), [x for (x,) in wanted])
         if sql != "false" and not wanted:
             problems.append(f"{query}: no rows")
