@@ -16,7 +16,7 @@ use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Progress};
 use crate::store::{Error, Span};
 use crate::views::rendered::{BlockCache, next_view};
-use crate::views::{Effort, LARGEST_SIZE, Size, View};
+use crate::views::{Effort, Size, UNKNOWN_SIZE, View};
 
 /// In the keys of rendered blocks, the column of what belongs to none.
 const HEADERS: u64 = u64::MAX;
@@ -85,7 +85,7 @@ impl View for IpcView {
                 opened => opened,
             };
             let known = opened.and_then(File::known);
-            return Ok(known.map_or(Size::AtMost(LARGEST_SIZE), |placed| Size::Exact(placed.size())));
+            return Ok(known.map_or(Size::AtMost(UNKNOWN_SIZE), |placed| Size::Exact(placed.size())));
         }
         Ok(Size::Exact(self.open(interrupt)?.placement(interrupt)?.size()))
     }
