@@ -63,11 +63,9 @@ impl Walk<'_> {
             self.below.tables.push(table);
         }
         for entry in children.iter().filter(|entry| entry.kind == Kind::Directory) {
-            if depth == 0 && entry.name == ".hepfs" {
-                continue;
-            }
             let name = if path.is_empty() { entry.name.to_string() } else { format!("{path}/{}", entry.name) };
             match directory.lookup(&entry.name, self.interrupt) {
+                Ok(node) if node.repeats() => {}
                 Ok(node) => self.directory(&node, &name, depth + 1),
                 Err(error) => self.below.failures.push((name, error.to_string())),
             }

@@ -16,7 +16,7 @@ use crate::store::{Learner, Observed};
 
 pub use finding::Finding;
 pub use index_rules::{BitmapRules, BloomRules, MinMaxRules, SortedRules};
-pub use rows::{CategoryRows, ListRows, StringRows};
+pub use rows::{CastRows, CategoryRows, ListRows, StringRows, common_type};
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, SearchIndex};
 pub use single::{Form, Single, SingleFile};
 

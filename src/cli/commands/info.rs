@@ -73,9 +73,10 @@ fn describe(directory: &NodeRef, name: &str, out: &mut impl Write, depth: usize)
         findings(&metadata, out)?;
     }
     for entry in children.iter().filter(|entry| entry.kind == Kind::Directory) {
-        if depth < DEEPEST && entry.name != ".hepfs" {
+        if depth < DEEPEST {
             let name = entry.name.to_string();
             match directory.lookup(&entry.name, &interrupt) {
+                Ok(child) if child.repeats() => {}
                 Ok(child) => describe(&child, &name, out, depth + 1)?,
                 Err(error) => unlisted(&name, &error, out)?,
             }

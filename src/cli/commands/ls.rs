@@ -7,9 +7,9 @@ use bstr::ByteSlice;
 use clap::Args;
 
 use crate::cli::Error;
-use crate::cli::options::Showing;
+use crate::cli::options::{Files, Showing};
 use crate::cli::place::Named;
-use crate::fs::tree::printable;
+use crate::fs::tree::{ViewOptions, printable};
 use crate::fs::{self, Kind, NodeRef};
 use crate::source::Interrupt;
 use crate::views::{Effort, Size};
@@ -27,10 +27,14 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     showing: Showing,
+
+    #[command(flatten)]
+    files: Files,
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let place = arguments.named.find(arguments.showing.views()?)?;
+    let views = ViewOptions { formats: arguments.files.formats(), ..arguments.showing.views()? };
+    let place = arguments.named.find(views)?;
     let interrupt = Interrupt::new();
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut list = |name: &str, kind: Kind, node: &dyn Fn() -> Result<NodeRef, fs::Error>| {

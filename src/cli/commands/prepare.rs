@@ -11,11 +11,11 @@ use indicatif::HumanBytes;
 use parking_lot::Mutex;
 
 use crate::cli::Error;
-use crate::cli::options::Showing;
+use crate::cli::options::{Files, Showing};
 use crate::cli::place::{Named, Place};
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
-use crate::fs::tree::printable;
+use crate::fs::tree::{ViewOptions, printable};
 use crate::fs::{Kind, NodeRef};
 use crate::source::Interrupt;
 use crate::store::Learner;
@@ -61,6 +61,9 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     showing: Showing,
+
+    #[command(flatten)]
+    files: Files,
 }
 
 /// Something to prepare.
@@ -96,7 +99,8 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let done = Arc::new(Mutex::new(Done::default()));
     let of_bar = done.clone();
     let watched = Watched::new(interrupt.clone(), 0, move || of_bar.lock().blocks())?;
-    let place = arguments.named.find_settled(arguments.showing.views()?, &interrupt)?;
+    let views = ViewOptions { formats: arguments.files.formats(), ..arguments.showing.views()? };
+    let place = arguments.named.find_settled(views, &interrupt)?;
     let mut collected = Collected::default();
     if place.is_directory() {
         collected.directory(&place.node, "", 0, &interrupt)?;
@@ -204,7 +208,7 @@ impl Collected {
             self.table(&table, path, directory.why_not_kept());
         }
         for entry in children.iter() {
-            if interrupt.is_raised() || depth == 0 && entry.name == ".hepfs" {
+            if interrupt.is_raised() {
                 continue;
             }
             // Links lead to what is met elsewhere.
@@ -214,6 +218,7 @@ impl Collected {
             let name = below(path, &entry.name.to_str_lossy());
             match directory.lookup(&entry.name, interrupt) {
                 Ok(node) if entry.kind == Kind::File => self.tasks.push(Task { name, work: Work::File(node) }),
+                Ok(node) if node.repeats() => {}
                 Ok(node) => self.directory(&node, &name, depth + 1, interrupt)?,
                 Err(_) if interrupt.is_raised() => {}
                 Err(error) => self.failed(&name, &error)?,

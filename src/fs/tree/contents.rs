@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bstr::BString;
 use serde_json::Value;
 
-use super::listing::{self, Array, Child, GroupPlace, Listing, METADATA, Members, Place, Resolver, Way};
+use super::listing::{self, Array, Child, Formats, GroupPlace, Listing, METADATA, Members, Place, Resolver, Way};
 use super::opened::Opened;
 use crate::catalogue::{Attribute, Group};
 use crate::dialects::{Here, Made, Mark, Of, Site, Subject};
@@ -114,6 +114,11 @@ impl Contents {
     pub fn of_table(table: Table) -> Self {
         let attributes = table.attributes.clone();
         Self::with(Some(table), attributes, Vec::new())
+    }
+
+    /// Shows files of these formats alone. `metadata.json`, which depends on the HDF5 file alone, names all.
+    pub fn show(&mut self, formats: Formats) {
+        (self.listing.formats, self.columns.formats) = (formats, formats);
     }
 
     /// `metadata.json`; `path` is the HDF5 path.

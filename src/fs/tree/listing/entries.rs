@@ -44,6 +44,35 @@ pub(super) const RESERVED_IN_TABLES: [&str; 10] = [
 pub(in crate::fs::tree) const SUFFIXES: [&str; 9] =
     [".arrow", ".csv", ".ndjson", ".npy", ".parquet", ".pgm", ".ppm", ".raw", ".txt"];
 
+/// Which files of tables and datasets are shown (`--formats`), by their suffixes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Formats(u16);
+
+impl Default for Formats {
+    fn default() -> Self {
+        Self(u16::MAX)
+    }
+}
+
+impl Formats {
+    /// All names that there are: suffixes without their dot.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SUFFIXES.iter().map(|suffix| suffix.trim_start_matches('.'))
+    }
+
+    /// Those of some names. What is no name of a format counts for nothing.
+    pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let place = |name: &str| Self::names().position(|known| known == name);
+        Self(names.into_iter().filter_map(place).fold(0, |all, place| all | 1 << place))
+    }
+
+    /// Whether a file of this name is shown.
+    pub(in crate::fs::tree) fn shows(self, name: &[u8]) -> bool {
+        let place = SUFFIXES.iter().position(|suffix| name.ends_with(suffix.as_bytes()));
+        place.is_none_or(|place| self.0 >> place & 1 == 1)
+    }
+}
+
 /// What stands behind a name.
 #[derive(Clone, Debug)]
 pub(in crate::fs::tree) enum Child {
@@ -67,8 +96,10 @@ pub(in crate::fs::tree) enum Child {
     Single(Arc<Array>, SingleFile),
     /// A directory below.
     Directory(Place),
-    /// A symbolic link.
+    /// A symbolic link to a file.
     Link(BString),
+    /// A symbolic link to a directory.
+    DirectoryLink(BString),
 }
 
 impl Child {
@@ -76,9 +107,15 @@ impl Child {
     pub fn kind(&self) -> Kind {
         match self {
             Child::Columns | Child::Where | Child::Directory(_) => Kind::Directory,
-            Child::Link(_) => Kind::Symlink,
+            Child::Link(_) | Child::DirectoryLink(_) => Kind::Symlink,
             _ => Kind::File,
         }
+    }
+
+    /// Whether a mount of some formats shows it under a name.
+    fn is_shown(&self, name: &[u8], formats: Formats) -> bool {
+        let is_data = !matches!(self, Child::Metadata | Child::Indexes | Child::DirectoryLink(_));
+        !is_data || self.kind() == Kind::Directory || formats.shows(name)
     }
 }
 
@@ -155,6 +192,8 @@ impl Array {
 pub(in crate::fs::tree) struct Listing {
     entries: Vec<(BString, Child)>,
     positions: HashMap<BString, usize>,
+    /// What is shown of them.
+    pub formats: Formats,
 }
 
 impl Listing {
@@ -166,20 +205,22 @@ impl Listing {
         }
     }
 
-    /// The names with what stands behind them.
+    /// The names with what stands behind them, shown or not.
     pub fn entries(&self) -> &[(BString, Child)] {
         &self.entries
     }
 
     /// The names, as a directory tells them.
     pub fn children(&self) -> Children {
-        self.entries.iter().map(|(name, child)| DirEntry { name: name.clone(), kind: child.kind() }).collect()
+        let shown = self.entries.iter().filter(|(name, child)| child.is_shown(name, self.formats));
+        shown.map(|(name, child)| DirEntry { name: name.clone(), kind: child.kind() }).collect()
     }
 
     /// What stands behind a name.
     pub fn get(&self, name: &[u8]) -> Option<(usize, &Child)> {
         let position = *self.positions.get(name.as_bstr())?;
-        Some((position, &self.entries[position].1))
+        let (_, child) = self.entries.get(position)?;
+        child.is_shown(name, self.formats).then_some((position, child))
     }
 }
 
