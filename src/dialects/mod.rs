@@ -18,6 +18,7 @@ mod attributes;
 mod datasets;
 pub mod hep001;
 pub mod index_writer;
+mod times;
 mod versioned;
 
 pub use hep001::sample;

@@ -36,6 +36,7 @@ use crate::table::Finding;
 use crate::views::text::{BlockCache, CsvOptions};
 use crate::views::{Effort, Size};
 
+pub use folder::is_hdf5;
 pub use listing::Formats;
 pub use live::printable;
 pub use opened::{OpenError, Opened, SourceFile};

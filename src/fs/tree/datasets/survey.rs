@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use super::common::{CommonField, FileField, common, fields};
 use super::names::{WITHIN, component, partition};
 use super::part::Part;
+use crate::fs::node::Node;
 use crate::fs::tree::contents::Contents;
 use crate::fs::tree::directory::Directory;
 use crate::fs::tree::file::{FileNode, Xattrs};
@@ -236,8 +237,8 @@ impl Dataset {
         if !outcome.files.contains_key(partition) {
             return Err(Error::NotFound);
         }
-        let known = self.parts.lock().get(partition).filter(|part| part.file.opened.is_current());
-        if let Some(part) = known.filter(|part| Arc::ptr_eq(&part.fields, &outcome.fields)) {
+        let known = self.parts.lock().get(partition);
+        if let Some(part) = known.filter(|part| part.is_current()) {
             return Ok(part);
         }
         let fields = outcome.fields.clone();
