@@ -139,7 +139,9 @@ impl Chosen {
             Ok(Asked { table: table.path.clone(), path: subject.path(), selection: Arc::new(selection) })
         };
         let selection = files.opened.selection(&keeper.what, make)?;
-        let all = Arc::new(Contents::of_table(query::selectable(table, &subject.path())));
+        let mut all = Contents::of_table(query::selectable(table, &subject.path()));
+        all.show(files.opened.context().formats);
+        let all = Arc::new(all);
         Ok(Self { selection, all, loaded: OnceLock::new(), nodes: Mutex::default(), subject })
     }
 
