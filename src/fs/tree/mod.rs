@@ -117,7 +117,7 @@ impl Context {
             trust: views.trust,
             verifier: Verifier::default(),
             dialects: views.dialects,
-            workers,
+            workers: h5::Options { attributes: views.dialects.attributes(), ..workers },
             errors: live::ErrorLog::default(),
             openings: Default::default(),
             watch: OnceLock::new(),
