@@ -443,7 +443,8 @@ mod tests {
     fn an_order_and_a_limit_follow() {
         let read = |text: &str| {
             let query = query(text).unwrap();
-            let order = query.order.iter().map(|by| format!("{}{}", by.column, if by.descending { " desc" } else { "" }));
+            let order =
+                query.order.iter().map(|by| format!("{}{}", by.column, if by.descending { " desc" } else { "" }));
             (shown(&query.predicate), order.collect::<Vec<_>>().join(","), query.limit)
         };
         assert_eq!(read("a > 5"), ("a gt 5".into(), String::new(), None));
@@ -460,7 +461,10 @@ mod tests {
         assert_eq!(error("a > 5 order a"), "12: expected `by`, found `a`");
         assert_eq!(error("a > 5 limit -1"), "12: expected a number of rows, found `-`");
         assert_eq!(error("a > 5 limit 1.5"), "12: expected a number of rows, found `1.5`");
-        assert_eq!(error("a > 5 limit 1 order by a"), "14: expected `and`, `or`, `order by`, `limit` or the end, found `order`");
+        assert_eq!(
+            error("a > 5 limit 1 order by a"),
+            "14: expected `and`, `or`, `order by`, `limit` or the end, found `order`"
+        );
         assert_eq!(error("order by a,"), "11: expected a column, found the end");
     }
 
