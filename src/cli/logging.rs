@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::IsTerminal;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,11 +40,12 @@ pub(super) fn to_terminal(verbose: u8) -> Warnings {
     start(lines.with_filter(filter(verbose, true)))
 }
 
-/// Appends to a file, made if need be. Where it cannot be made, that is the first warning, and nothing else is logged.
+/// Appends to a file, made if need be, which the user alone may read. Where it cannot be made, that is the first warning,
+/// and nothing else is logged.
 pub(super) fn to_file(path: Option<&Path>, verbose: u8) -> Warnings {
     let open = |path: &Path| {
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-        OpenOptions::new().create(true).append(true).open(path)
+        OpenOptions::new().create(true).append(true).mode(0o600).open(path)
     };
     let (file, failure) = path.map(open).transpose().map_or_else(|error| (None, Some(error)), |file| (file, None));
     let lines = |file| fmt::layer().with_ansi(false).with_writer(Arc::new(file));

@@ -19,13 +19,14 @@ use crate::views::text::CsvOptions;
 #[command(next_help_heading = "Reading")]
 pub(super) struct Reading {
     /// Memory for decoded chunks, rendered text and chunk maps: bytes, or with K, M, G [default: a quarter of the
-    /// memory, at most 1G]
+    /// memory (of the control group's, where that is less), at most 1G]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub cache_size: Option<u64>,
 
-    /// Largest chunk that is decoded; a larger one is an input/output error, told in .hepfs/errors
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
-    pub max_chunk: u64,
+    /// Largest chunk that is decoded; a larger one is an input/output error, told in .hepfs/errors [default: half of the
+    /// memory, at most 1G]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_chunk: Option<u64>,
 
     /// Folder of HDF5 filter plugins, for filters that hepfs does not know (none is used unless you name one)
     #[arg(long, value_name = "FOLDER")]
@@ -145,7 +146,7 @@ impl Reading {
         let defaults = store::Options::default();
         let store = Store::new(store::Options {
             cache_size: self.cache_size.unwrap_or(defaults.cache_size),
-            max_chunk: self.max_chunk,
+            max_chunk: self.max_chunk.unwrap_or(defaults.max_chunk),
             decoder: match self.decode {
                 Decode::Own => Decoder::Own,
                 Decode::Libhdf5 => Decoder::Library,
@@ -185,7 +186,9 @@ impl Reading {
         if let Some(size) = self.cache_size {
             arguments.push(format!("--cache-size={size}").into());
         }
-        arguments.push(format!("--max-chunk={}", self.max_chunk).into());
+        if let Some(size) = self.max_chunk {
+            arguments.push(format!("--max-chunk={size}").into());
+        }
         arguments.push(format!("--deadline={}", self.deadline).into());
         if let Some(folder) = &self.plugins {
             arguments.push("--plugins".into());

@@ -117,11 +117,12 @@ impl InFile {
     }
 }
 
-/// All tables at and below a place, file by file.
+/// All tables at and below a place, file by file. With `examine`, it is looked where everything on the way lies in its
+/// file.
 ///
 /// # Errors
 /// Where the place is a file, or cannot be listed.
-pub(super) fn find(place: &Place, interrupt: &Interrupt) -> Result<Vec<InFile>, Error> {
+pub(super) fn find(place: &Place, examine: bool, interrupt: &Interrupt) -> Result<Vec<InFile>, Error> {
     let mut files: Vec<InFile> = Vec::new();
     walk(place, interrupt, &mut |met| {
         let folder = || PathBuf::from(place.below(None, met.path));
@@ -142,6 +143,10 @@ pub(super) fn find(place: &Place, interrupt: &Interrupt) -> Result<Vec<InFile>, 
                     && !file.tables.iter().any(|(_, known)| Arc::ptr_eq(known, &table))
                 {
                     file.tables.push((met.path.to_owned(), table));
+                }
+                if examine {
+                    let failures = &mut file.failures;
+                    directory.examine(&mut |path, reason| failures.push((path.to_owned(), reason)), interrupt);
                 }
             }
             Err(reason) => file.failures.push((met.path.to_owned(), (*reason).to_owned())),
@@ -164,7 +169,7 @@ pub(super) fn table_of(place: &Place, only: bool, interrupt: &Interrupt) -> Resu
     if let Some(table) = place.node.table() {
         return Ok(table);
     }
-    let files = find(place, interrupt)?;
+    let files = find(place, false, interrupt)?;
     let tables = || files.iter().flat_map(|file| file.tables.iter().map(move |(path, table)| (file, path, table)));
     let (what, count) = (&place.name, tables().count());
     let mut tables_of = tables();

@@ -144,6 +144,12 @@ pub trait Node: Send + Sync {
         None
     }
 
+    /// Looks where all that a directory shows lies in its file, that of directories below left out, so that damaged
+    /// chunk indexes are met and reported. Calls `failed` for each object where that fails, by its HDF5 path.
+    fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
+        let _ = (failed, interrupt);
+    }
+
     /// The reason why results of such passes are not kept for later mounts; `None` where they may be.
     fn why_not_kept(&self) -> Option<&'static str> {
         None

@@ -33,7 +33,7 @@ impl Size {
 }
 
 /// The largest size that is ever stated: where no bound is known, or it is larger. Far from overflow in any sum.
-const LARGEST_SIZE: u64 = 1 << 62;
+pub const LARGEST_SIZE: u64 = 1 << 62;
 
 /// How much work a caller allows for a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use crate::source::Interrupt;
 
 /// Say which rules the tables of a file break, and whether their search indexes are right
 ///
-/// Looks at every table, and holds every search index against its column in full. Exit code: 0 where nothing is wrong,
+/// Looks at every table and every chunk index, and holds every search index against its column in full. Exit code: 0 where nothing is wrong,
 /// 1 where a rule is broken, 2 where something could not be looked at.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
@@ -34,7 +34,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     arguments.named.each(&ViewOptions::default(), 2, |asked| {
         let interrupt = Interrupt::new();
         let place = asked.find_settled(&interrupt)?;
-        let files = tables::find(&place, &interrupt)?;
+        let files = tables::find(&place, true, &interrupt)?;
         let Some(verified) = verify::all(&files, &interrupt)? else {
             eprintln!("hepfs: interrupted; what was found so far stays kept");
             return Ok(INTERRUPTED);

@@ -137,6 +137,13 @@ impl Node for FileRoot {
         Some(self.source.path())
     }
 
+    fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
+        let group = self.group.lock().clone();
+        if let Some(group) = group {
+            DirectoryNode(group).examine(failed, interrupt);
+        }
+    }
+
     fn why_not_kept(&self) -> Option<&'static str> {
         DirectoryNode(self.group.lock().clone()?).why_not_kept()
     }

@@ -107,6 +107,10 @@ impl Node for RootNode {
         self.shown.source()
     }
 
+    fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
+        self.shown.examine(failed, interrupt);
+    }
+
     fn why_not_kept(&self) -> Option<&'static str> {
         self.shown.why_not_kept()
     }

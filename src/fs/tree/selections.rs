@@ -68,7 +68,7 @@ impl WhereDirectory {
 
     fn values(&self) -> FileNode {
         let table = self.0.table.clone();
-        let make = move |interrupt: &Interrupt| query::values_text(&table, interrupt).into_bytes();
+        let make = move |interrupt: &Interrupt| Ok(query::values_text(&table, interrupt).into_bytes());
         let xattrs = Xattrs { name: VALUES.into(), attributes: [].into() };
         let view = Arc::new(ConstantView::new(make));
         FileNode { opened: self.0.files.opened.clone(), view, xattrs: Arc::new(xattrs) }
@@ -192,7 +192,7 @@ impl Node for SelectionDirectory {
         Ok(match self.0.all.listing.get(name) {
             Some((_, Child::Columns)) => Arc::new(SelectionColumns(self.0.clone())),
             Some((_, Child::Where)) => Arc::new(further()),
-            Some((position, child)) => self.0.file(false, position, child),
+            Some((position, child)) => self.0.file(false, position, &child),
             // No file of a table has a colon in its name.
             None if name.contains(&b':') => further().lookup(name, interrupt)?,
             None => return Err(Error::NotFound),
@@ -231,7 +231,7 @@ impl Node for SelectionColumns {
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
         let (position, child) = self.0.all.columns.get(name).ok_or(Error::NotFound)?;
-        Ok(self.0.file(true, position, child))
+        Ok(self.0.file(true, position, &child))
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {

@@ -17,7 +17,7 @@ pub(super) struct Found {
 
 impl Found {
     pub fn new(place: &Place, interrupt: &Interrupt) -> Result<Self, Error> {
-        let files = tables::find(place, interrupt)?;
+        let files = tables::find(place, false, interrupt)?;
         for file in &files {
             for (path, reason) in &file.failures {
                 eprintln!("hepfs: {}{}", file.prefix, about(path, reason));
