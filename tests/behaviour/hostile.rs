@@ -245,6 +245,57 @@ fn chunks_out_of_the_file_fail_their_own_rows_alone() {
     }
 }
 
+/// Expected are the numbers that `make_hostile.py` wrote; which chunks it spoilt, it says.
+#[test]
+fn a_damaged_chunk_index_is_an_error_of_its_rows_and_a_finding() {
+    survive("chunk_index_damaged", SMALL_CACHE);
+    let source = data("hostile/chunk_index_damaged.h5");
+    let direct = Mounted::new(&[&source], &["--direct-io"]);
+    let number = |at: usize| (at as i32 + 1).to_le_bytes();
+    let chunk_is_read = |path: &str, chunk: usize| {
+        let (file, mut bytes) = (File::open(direct.join(path)).unwrap(), [0; 16]);
+        match file.read_at(&mut bytes, 16 * chunk as u64) {
+            Ok(count) => {
+                assert_eq!(bytes[..count], (4 * chunk..4 * chunk + 4).flat_map(number).collect::<Vec<_>>(), "{path}");
+                true
+            }
+            Err(error) => {
+                assert_eq!(error.raw_os_error(), Some(libc::EIO), "{path}");
+                false
+            }
+        }
+    };
+    let spoilt: [(&str, &[usize]); 7] = [
+        ("sound", &[]),
+        ("twice", &[2, 3]),
+        ("twice_plain", &[2, 3]),
+        ("astray", &[3]),
+        ("nothing", &[3]),
+        ("nothing_plain", &[3]),
+        ("beyond", &[3]),
+    ];
+    for (name, bad) in spoilt {
+        let path = format!("t/columns/{name}.raw");
+        let found: Vec<usize> = (0..10).filter(|chunk| !chunk_is_read(&path, *chunk)).collect();
+        assert_eq!(found, bad, "{name}");
+    }
+    // Its first leaf is listed twice, the second never, and nothing is listed behind both that was before.
+    let lost: Vec<usize> = (0..100).filter(|chunk| !chunk_is_read("circle.raw", *chunk)).collect();
+    assert!(lost.len() >= 32 && lost[0] >= 32 && lost.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{lost:?}");
+    let findings = direct.text(".hepfs/findings");
+    let check = hepfs(["check".as_ref(), source.as_os_str()]);
+    assert_eq!(check.status.code(), Some(1));
+    let check = String::from_utf8(check.stdout).unwrap();
+    for said in [&findings, &check] {
+        let is_named =
+            |path: &str| said.lines().any(|line| line.contains(path) && line.contains("a chunk index lists"));
+        for (name, bad) in spoilt {
+            assert_eq!(is_named(&format!("/t/{name}")), !bad.is_empty(), "{name}: {said}");
+        }
+        assert!(is_named("/circle"), "{said}");
+    }
+}
+
 #[test]
 fn a_table_of_an_unknown_version_is_shown_as_a_group_with_a_finding() {
     let (mounted, _) = survive("version_9", &[]);
