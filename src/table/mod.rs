@@ -5,6 +5,7 @@ mod finding;
 mod index_rules;
 mod rows;
 mod search_index;
+mod similar;
 mod single;
 mod times;
 
@@ -18,8 +19,9 @@ use crate::store::{Learner, Observed};
 
 pub use finding::Finding;
 pub use index_rules::{BitmapRules, BloomRules, MinMaxRules, SortedRules};
-pub use rows::{CategoryRows, ListRows, PartRows, StringRows, TimeRows};
+pub use rows::{CastRows, CategoryRows, ListRows, PartRows, StringRows, TimeRows, common_type};
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, SearchIndex};
+pub use similar::did_you_mean;
 pub use single::{Form, Single, SingleFile};
 pub use times::Times;
 

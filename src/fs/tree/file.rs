@@ -9,7 +9,7 @@ use crate::catalogue::{Attribute, ObjectId};
 use crate::store::Span;
 use crate::store::pass::Progress;
 use crate::views::metadata::attribute_text;
-use crate::views::{Access, LARGEST_SIZE, View};
+use crate::views::{Access, UNKNOWN_SIZE, View};
 
 pub(super) struct FileNode {
     pub opened: Arc<Opened>,
@@ -88,7 +88,7 @@ impl Later {
 impl View for Later {
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, crate::store::Error> {
         if effort == Effort::Known && self.made.get().is_none() {
-            return Ok(Size::AtMost(LARGEST_SIZE));
+            return Ok(Size::AtMost(UNKNOWN_SIZE));
         }
         self.made().size(effort, interrupt)
     }

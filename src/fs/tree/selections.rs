@@ -3,6 +3,7 @@
 //! A name is looked up by parsing it, which is free. It is never listed: a program that walks a tree would walk for
 //! ever. Rows are looked for when a file below is opened, or its exact size is asked for.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use bstr::{BString, ByteSlice};
@@ -103,6 +104,10 @@ impl Node for WhereDirectory {
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
         Ok([DirEntry { name: VALUES.into(), kind: Kind::File }].into())
     }
+
+    fn source(&self) -> Option<&Path> {
+        Some(self.0.files.opened.path())
+    }
 }
 
 /// Whether a name is one that programs try in every directory, which is no selection gone wrong: of a hidden file, or
@@ -134,7 +139,9 @@ impl Chosen {
             Ok(Asked { table: table.path.clone(), path: subject.path(), selection: Arc::new(selection) })
         };
         let selection = files.opened.selection(&keeper.what, make)?;
-        let all = Arc::new(Contents::of_table(query::selectable(table, &subject.path())));
+        let mut all = Contents::of_table(query::selectable(table, &subject.path()));
+        all.show(files.opened.context().formats);
+        let all = Arc::new(all);
         Ok(Self { selection, all, loaded: OnceLock::new(), nodes: Mutex::default(), subject })
     }
 
@@ -198,6 +205,10 @@ impl Node for SelectionDirectory {
         Ok(self.0.all.listing.children())
     }
 
+    fn source(&self) -> Option<&Path> {
+        Some(self.0.subject.files.opened.path())
+    }
+
     fn why_not_kept(&self) -> Option<&'static str> {
         self.0.subject.files.opened.file().why_not_kept()
     }
@@ -227,6 +238,10 @@ impl Node for SelectionColumns {
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
         Ok(self.0.all.columns.children())
+    }
+
+    fn source(&self) -> Option<&Path> {
+        Some(self.0.subject.files.opened.path())
     }
 }
 
