@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::Error;
-use crate::fs::tree::{Context, ViewOptions};
+use crate::fs::tree::{Context, Formats, ViewOptions};
 use crate::h5;
 use crate::indexes::Trust;
 use crate::store::{self, Decoder, Store};
@@ -54,6 +55,34 @@ pub(super) struct Reading {
     /// How large that folder may become; what was used least recently goes first
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G", help_heading = "Keeping")]
     pub cache_folder_size: u64,
+}
+
+/// Which files are shown.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Files {
+    /// Which files are shown of tables, columns and datasets, separated by commas: `cp -r` and `grep -r` read each of
+    /// them [default: all]
+    #[arg(
+        long,
+        value_name = "FORMAT,...",
+        value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(Formats::names()),
+        help_heading = "Files"
+    )]
+    formats: Option<Vec<String>>,
+}
+
+impl Files {
+    /// The same for the tree.
+    pub fn formats(&self) -> Formats {
+        let names = self.formats.as_ref();
+        names.map_or_else(Formats::default, |names| Formats::of(names.iter().map(String::as_str)))
+    }
+
+    /// The same options as arguments, for the background process.
+    pub fn arguments(&self) -> Option<OsString> {
+        Some(format!("--formats={}", self.formats.as_ref()?.join(",")).into())
+    }
 }
 
 /// What is shown of rows, and which rows are chosen.

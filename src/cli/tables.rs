@@ -77,6 +77,7 @@ fn directory(
         }
         let below = below(path, &entry.name.to_string());
         match node.lookup(&entry.name, interrupt) {
+            Ok(child) if child.repeats() => {}
             // Paths begin anew at each file of a folder.
             Ok(child) if source.is_none() && child.source().is_some() => {
                 directory(&child, "", depth + 1, interrupt, see)?

@@ -67,6 +67,12 @@ pub trait Node: Send + Sync {
     /// and opens answer `ESTALE`, so that the kernel asks again from the top.
     fn is_current(&self) -> bool;
 
+    /// Whether a directory holds no more than what is shown elsewhere or made anew: what walks a tree to do something
+    /// with its tables leaves it out.
+    fn repeats(&self) -> bool {
+        false
+    }
+
     /// The child with this name, of a directory.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::{Effort, LARGEST_SIZE, Size, View};
+use super::{Effort, Size, UNKNOWN_SIZE, View};
 use crate::source::Interrupt;
 use crate::store::Error;
 
@@ -37,7 +37,7 @@ impl ConstantView {
 impl View for ConstantView {
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
         if effort == Effort::Known && self.bytes.get().is_none() {
-            return Ok(Size::AtMost(LARGEST_SIZE));
+            return Ok(Size::AtMost(UNKNOWN_SIZE));
         }
         Ok(Size::Exact(self.bytes(interrupt)?.len() as u64))
     }

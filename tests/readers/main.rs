@@ -9,6 +9,7 @@
 mod support;
 
 mod arrays;
+mod datasets;
 mod index_build;
 mod label_filters;
 mod learnt;

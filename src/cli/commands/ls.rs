@@ -7,9 +7,9 @@ use bstr::ByteSlice;
 use clap::Args;
 
 use crate::cli::Error;
-use crate::cli::options::Showing;
+use crate::cli::options::{Files, Showing};
 use crate::cli::place::Named;
-use crate::fs::tree::printable;
+use crate::fs::tree::{ViewOptions, printable};
 use crate::fs::{self, Kind, NodeRef};
 use crate::source::Interrupt;
 use crate::views::{Effort, Size};
@@ -27,10 +27,14 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     showing: Showing,
+
+    #[command(flatten)]
+    files: Files,
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    arguments.named.each(&arguments.showing.views()?, 1, |asked| {
+    let views = ViewOptions { formats: arguments.files.formats(), ..arguments.showing.views()? };
+    arguments.named.each(&views, 1, |asked| {
         let interrupt = Interrupt::new();
         let place = asked.find(&interrupt)?;
         // A folder is what is listed, and no file in it.

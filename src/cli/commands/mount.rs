@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::cli::options::{Reading, Showing, Switch};
+use crate::cli::options::{Files, Reading, Showing, Switch};
 use crate::cli::{Error, logging, place};
 use crate::fs::mount::{Mount, MountOptions, StopSignals};
 use crate::fs::tree::{self, Context, ViewOptions};
@@ -63,6 +63,9 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     showing: Showing,
+
+    #[command(flatten)]
+    files: Files,
 
     /// Whether Parquet files tell the least and largest values and the missing ones of row groups, as far as they are
     /// known when a file is first opened. `off` gives a file the same bytes on every machine, so that several can share
@@ -118,7 +121,8 @@ pub(in crate::cli) struct Served {
 impl Served {
     fn start(arguments: &Arguments) -> Result<Self, Error> {
         let parquet_statistics = arguments.parquet_stats == Switch::On;
-        let views = ViewOptions { parquet_statistics, ..arguments.showing.views()? };
+        let formats = arguments.files.formats();
+        let views = ViewOptions { parquet_statistics, formats, ..arguments.showing.views()? };
         let context = arguments.reading.context(views)?;
         context.store.kept().try_out();
         let options =
@@ -240,6 +244,7 @@ fn background_arguments(arguments: &Arguments, verbose: u8) -> Result<Vec<OsStri
     }
     list.extend(arguments.reading.arguments());
     list.extend(arguments.showing.arguments());
+    list.extend(arguments.files.arguments());
     list.push("--".into());
     list.extend(absolute(&arguments.sources)?.into_iter().map(Into::into));
     list.extend(absolute(std::slice::from_ref(&arguments.mountpoint))?.into_iter().map(Into::into));

@@ -11,12 +11,12 @@ use indicatif::HumanBytes;
 use parking_lot::Mutex;
 
 use crate::cli::Error;
-use crate::cli::options::Showing;
+use crate::cli::options::{Files, Showing};
 use crate::cli::place::{Asked, Named, Place};
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, Met, below};
-use crate::fs::tree::printable;
+use crate::fs::tree::{ViewOptions, printable};
 use crate::fs::{Kind, NodeRef};
 use crate::source::Interrupt;
 use crate::store::Learner;
@@ -59,6 +59,9 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     showing: Showing,
+
+    #[command(flatten)]
+    files: Files,
 }
 
 /// Something to prepare.
@@ -89,7 +92,8 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if arguments.named.reading.keeps_nothing() {
         return Err(Error::Usage("there is no cache folder to keep anything in: name one with --cache-folder".into()));
     }
-    arguments.named.each(&arguments.showing.views()?, 1, |asked| one(arguments, asked))
+    let views = ViewOptions { formats: arguments.files.formats(), ..arguments.showing.views()? };
+    arguments.named.each(&views, 1, |asked| one(arguments, asked))
 }
 
 fn one(arguments: &Arguments, asked: &Asked) -> Result<u8, Error> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bstr::BString;
 use serde_json::Value;
 
-use super::listing::{self, Array, Child, Entry, GroupPlace, Listing, METADATA, Members, Place, Resolver, Way};
+use super::listing::{self, Array, Child, Entry, Formats, GroupPlace, Listing, METADATA, Members, Place, Resolver, Way};
 use super::opened::Opened;
 use crate::catalogue::{Attribute, Group};
 use crate::dialects::{Claims, Here, Made, Mark, Of, Site, Subject};
@@ -64,7 +64,7 @@ impl Contents {
 
     /// What `metadata.json` says of the members. The group is gone through once more: descriptions of very many take
     /// more memory than all else that is known of them, and are seldom asked for.
-    fn members(&self, opened: &Opened, interrupt: &Interrupt) -> Result<Vec<Member>, store::Error> {
+    pub fn members(&self, opened: &Opened, interrupt: &Interrupt) -> Result<Vec<Member>, store::Error> {
         let mut members = self.views.clone();
         if let Some((place, way)) = &self.group {
             let group = opened.file().group(place.id, interrupt);
@@ -124,6 +124,11 @@ impl Contents {
     pub fn of_table(table: Table) -> Self {
         let attributes = table.attributes.clone();
         Self::with(Some(table), attributes, Vec::new())
+    }
+
+    /// Shows files of these formats alone. `metadata.json`, which depends on the HDF5 file alone, names all.
+    pub fn show(&mut self, formats: Formats) {
+        (self.listing.formats, self.columns.formats) = (formats, formats);
     }
 
     /// `metadata.json`; `path` is the HDF5 path.

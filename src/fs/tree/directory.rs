@@ -114,11 +114,12 @@ impl Directory {
 
     fn list(&self, interrupt: &Interrupt) -> Result<Contents, Error> {
         let opened = self.opened();
-        let contents = match &self.place {
+        let mut contents = match &self.place {
             Place::Group(group) => Contents::of_group(opened, group, &self.way, interrupt)?,
             Place::Dataset(array) => Contents::of_dataset(opened, array, interrupt)?,
             Place::Made(group, _, made) => Contents::of_made(opened, group, made, interrupt)?,
         };
+        contents.show(opened.context().formats);
         if let Some(table) = &contents.table {
             opened.watch_table(table);
         }
@@ -126,23 +127,32 @@ impl Directory {
         Ok(contents)
     }
 
+    /// The directory below at a position of the listing.
+    pub fn directory(&self, position: usize, place: &Place) -> Arc<Self> {
+        let mut below = self.directories.lock();
+        below.get(&position).unwrap_or_else(|| {
+            let directory = Arc::new(self.below(place));
+            below.insert(position, &directory);
+            directory
+        })
+    }
+
+    /// What makes its files.
+    pub fn files(&self) -> &Files {
+        &self.files_of
+    }
+
     fn child(self: &Arc<Self>, contents: &Arc<Contents>, position: usize, child: &Child) -> Result<NodeRef, Error> {
         match child {
-            Child::Directory(place) => {
-                let mut below = self.directories.lock();
-                let directory = below.get(&position).unwrap_or_else(|| {
-                    let directory = Arc::new(self.below(place));
-                    below.insert(position, &directory);
-                    directory
-                });
-                Ok(Arc::new(DirectoryNode(directory)))
-            }
+            Child::Directory(place) => Ok(Arc::new(DirectoryNode(self.directory(position, place)))),
             Child::Columns => Ok(Arc::new(ColumnsNode { directory: self.clone(), contents: contents.clone() })),
             Child::Where => {
                 let table = contents.table.as_ref().ok_or(Error::NotFound)?;
                 Ok(Arc::new(WhereDirectory::new(Subject::new(&self.files_of, table))))
             }
-            Child::Link(target) => Ok(Arc::new(LinkNode { opened: self.opened().clone(), target: target.clone() })),
+            Child::Link(target) | Child::DirectoryLink(target) => {
+                Ok(Arc::new(LinkNode { opened: self.opened().clone(), target: target.clone() }))
+            }
             file => self.kept(&self.files, contents, position, file),
         }
     }
@@ -227,7 +237,8 @@ impl Node for DirectoryNode {
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
         let contents = self.0.load(interrupt)?;
-        Ok(Xattrs { name: self.0.files_of.name.clone(), attributes: contents.attributes.clone() }.list())
+        let xattrs = Xattrs::new(self.0.files_of.name.clone(), contents.attributes.clone());
+        Ok(xattrs.list(self.0.opened(), interrupt))
     }
 }
 

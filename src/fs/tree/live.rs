@@ -9,7 +9,7 @@ use bstr::BString;
 use parking_lot::Mutex;
 use serde_json::json;
 
-use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, plain_attributes};
+use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, datasets, plain_attributes};
 use crate::fs::node::DirEntry;
 use crate::indexes::describe;
 use crate::source;
@@ -72,11 +72,12 @@ pub fn printable(text: &str) -> String {
 pub(super) struct RootNode {
     shown: NodeRef,
     live: NodeRef,
+    datasets: Option<NodeRef>,
 }
 
 impl RootNode {
-    pub fn new(context: Arc<Context>, shown: NodeRef) -> Self {
-        Self { shown, live: Arc::new(LiveDirectory { context, started: SystemTime::now() }) }
+    pub fn new(context: Arc<Context>, shown: NodeRef, datasets: Option<NodeRef>) -> Self {
+        Self { shown, live: Arc::new(LiveDirectory { context, started: SystemTime::now() }), datasets }
     }
 }
 
@@ -90,11 +91,17 @@ impl Node for RootNode {
     }
 
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
-        if name == DIRECTORY.as_bytes() { Ok(self.live.clone()) } else { self.shown.lookup(name, interrupt) }
+        match &self.datasets {
+            _ if name == DIRECTORY.as_bytes() => Ok(self.live.clone()),
+            Some(datasets) if name == datasets::DIRECTORY.as_bytes() => Ok(datasets.clone()),
+            _ => self.shown.lookup(name, interrupt),
+        }
     }
 
     fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
-        let mut children = vec![DirEntry { name: DIRECTORY.into(), kind: Kind::Directory }];
+        let datasets = self.datasets.as_ref().map(|_| datasets::DIRECTORY);
+        let own = datasets.into_iter().chain([DIRECTORY]);
+        let mut children: Vec<_> = own.map(|name| DirEntry { name: name.into(), kind: Kind::Directory }).collect();
         children.extend(self.shown.children(interrupt)?.iter().cloned());
         Ok(children.into())
     }
@@ -144,6 +151,10 @@ impl Node for LiveDirectory {
     }
 
     fn is_current(&self) -> bool {
+        true
+    }
+
+    fn repeats(&self) -> bool {
         true
     }
 
@@ -230,6 +241,11 @@ fn findings(context: &Context) -> String {
                 lines.push_str(&format!("{line}\n"));
             }
         }
+    }
+    for (source, finding) in context.datasets.lock().values().flatten() {
+        let source = source.display().to_string();
+        let line = json!({ "source": source, "path": finding.path, "rule": finding.rule, "found": finding.found });
+        lines.push_str(&format!("{line}\n"));
     }
     lines
 }

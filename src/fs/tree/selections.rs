@@ -69,7 +69,7 @@ impl WhereDirectory {
     fn values(&self) -> FileNode {
         let table = self.0.table.clone();
         let make = move |interrupt: &Interrupt| Ok(query::values_text(&table, interrupt).into_bytes());
-        let xattrs = Xattrs { name: VALUES.into(), attributes: [].into() };
+        let xattrs = Xattrs::new(VALUES.into(), [].into());
         let view = Arc::new(ConstantView::new(make));
         FileNode { opened: self.0.files.opened.clone(), view, xattrs: Arc::new(xattrs) }
     }
@@ -139,7 +139,9 @@ impl Chosen {
             Ok(Asked { table: table.path.clone(), path: subject.path(), selection: Arc::new(selection) })
         };
         let selection = files.opened.selection(&keeper.what, make)?;
-        let all = Arc::new(Contents::of_table(query::selectable(table, &subject.path())));
+        let mut all = Contents::of_table(query::selectable(table, &subject.path()));
+        all.show(files.opened.context().formats);
+        let all = Arc::new(all);
         Ok(Self { selection, all, loaded: OnceLock::new(), nodes: Mutex::default(), subject })
     }
 
@@ -211,9 +213,9 @@ impl Node for SelectionDirectory {
         self.0.subject.files.opened.file().why_not_kept()
     }
 
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        let Files { name, .. } = self.0.subject.files.as_ref();
-        Ok(Xattrs { name: name.clone(), attributes: self.0.subject.table.attributes.clone() }.list())
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        let Files { name, opened, .. } = self.0.subject.files.as_ref();
+        Ok(Xattrs::new(name.clone(), self.0.subject.table.attributes.clone()).list(opened, interrupt))
     }
 }
 

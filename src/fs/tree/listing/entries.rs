@@ -44,6 +44,35 @@ pub(super) const RESERVED_IN_TABLES: [&str; 10] = [
 pub(in crate::fs::tree) const SUFFIXES: [&str; 9] =
     [".arrow", ".csv", ".ndjson", ".npy", ".parquet", ".pgm", ".ppm", ".raw", ".txt"];
 
+/// Which files of tables and datasets are shown (`--formats`), by their suffixes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Formats(u16);
+
+impl Default for Formats {
+    fn default() -> Self {
+        Self(u16::MAX)
+    }
+}
+
+impl Formats {
+    /// All names that there are: suffixes without their dot.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SUFFIXES.iter().map(|suffix| suffix.trim_start_matches('.'))
+    }
+
+    /// Those of some names. What is no name of a format counts for nothing.
+    pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let place = |name: &str| Self::names().position(|known| known == name);
+        Self(names.into_iter().filter_map(place).fold(0, |all, place| all | 1 << place))
+    }
+
+    /// Whether a file of this name is shown.
+    pub(in crate::fs::tree) fn shows(self, name: &[u8]) -> bool {
+        let place = SUFFIXES.iter().position(|suffix| name.ends_with(suffix.as_bytes()));
+        place.is_none_or(|place| self.0 >> place & 1 == 1)
+    }
+}
+
 /// What stands behind a name.
 #[derive(Clone, Debug)]
 pub(in crate::fs::tree) enum Child {
@@ -67,8 +96,10 @@ pub(in crate::fs::tree) enum Child {
     Single(Arc<Array>, SingleFile),
     /// A directory below.
     Directory(Box<Place>),
-    /// A symbolic link.
+    /// A symbolic link to a file.
     Link(BString),
+    /// A symbolic link to a directory.
+    DirectoryLink(BString),
 }
 
 impl Child {
@@ -76,9 +107,15 @@ impl Child {
     pub fn kind(&self) -> Kind {
         match self {
             Child::Columns | Child::Where | Child::Directory(_) => Kind::Directory,
-            Child::Link(_) => Kind::Symlink,
+            Child::Link(_) | Child::DirectoryLink(_) => Kind::Symlink,
             _ => Kind::File,
         }
+    }
+
+    /// Whether a mount of some formats shows it under a name.
+    fn is_shown(&self, name: &[u8], formats: Formats) -> bool {
+        let is_data = !matches!(self, Child::Metadata | Child::Indexes | Child::DirectoryLink(_));
+        !is_data || self.kind() == Kind::Directory || formats.shows(name)
     }
 }
 
@@ -226,6 +263,8 @@ pub(in crate::fs::tree) struct Listing {
     /// Positions of entries of one name, and of those of several, by their stem.
     names: HashMap<BString, u32>,
     stems: HashMap<BString, u32>,
+    /// What is shown of them.
+    pub formats: Formats,
 }
 
 /// Names of one entry at most: positions of children are told apart by it.
@@ -253,20 +292,32 @@ impl Listing {
         &self.entries
     }
 
+    /// What stands behind all names, shown or not, each with its number.
+    pub fn all(&self) -> impl Iterator<Item = (usize, Child)> {
+        let of_entry = |(position, entry): (usize, &Entry)| {
+            let found = (0..MOST_OF_ENTRY).filter_map(|at| Some((position * MOST_OF_ENTRY + at, entry.child(at)?.1)));
+            found.take(if entry.is_one() { 1 } else { MOST_OF_ENTRY }).collect::<Vec<_>>()
+        };
+        self.entries.iter().enumerate().flat_map(of_entry)
+    }
+
     /// The names, as a directory tells them.
     pub fn children(&self) -> Children {
         let named = |entry: &Entry| {
             let stem = entry.stem().clone();
-            let children: Vec<_> = entry.children().collect();
-            children
-                .into_iter()
-                .map(move |(suffix, child)| DirEntry { name: with_suffix(&stem, suffix), kind: child.kind() })
+            let named = entry.children().map(|(suffix, child)| (with_suffix(&stem, suffix), child));
+            let shown = named.filter(|(name, child)| child.is_shown(name, self.formats));
+            shown.map(|(name, child)| DirEntry { name, kind: child.kind() }).collect::<Vec<_>>()
         };
         self.entries.iter().flat_map(named).collect()
     }
 
     /// What stands behind a name, with a number of its own.
     pub fn get(&self, name: &[u8]) -> Option<(usize, Child)> {
+        self.find(name).filter(|(_, child)| child.is_shown(name, self.formats))
+    }
+
+    fn find(&self, name: &[u8]) -> Option<(usize, Child)> {
         if let Some(position) = self.names.get(name.as_bstr()) {
             let (_, child) = self.entries.get(*position as usize)?.child(0)?;
             return Some((*position as usize * MOST_OF_ENTRY, child));

@@ -12,6 +12,7 @@ mod links;
 mod members;
 mod tables;
 
+pub use entries::Formats;
 pub(super) use entries::{Array, Child, ColumnView, Entry, GroupPlace, Listing, METADATA, Place};
 pub(super) use links::{Resolver, Way};
 pub(super) use members::Members;

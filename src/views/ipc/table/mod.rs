@@ -57,7 +57,7 @@ pub(super) const PAGE: u64 = 4096;
 pub(super) const ALIGNMENT: u64 = 64;
 
 /// Most bytes of all batches: far from what `stat` can state.
-const LARGEST: u64 = 1 << 62;
+pub(super) const LARGEST: u64 = 1 << 62;
 
 /// The columns of a file with what is known of them.
 #[derive(Debug)]
