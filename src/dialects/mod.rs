@@ -83,7 +83,7 @@ pub enum Subject<'a> {
     /// A group, by its attributes.
     Group(&'a [Attribute]),
     /// A dataset.
-    Dataset(&'a Dataset),
+    Dataset(&'a Arc<Dataset>),
 }
 
 impl<'a> Subject<'a> {
@@ -177,7 +177,7 @@ pub enum Of<'a> {
     /// A group marked as a table, or claimed from inside.
     Group(&'a Group),
     /// A dataset marked as a table.
-    Dataset(&'a Dataset),
+    Dataset(&'a Arc<Dataset>),
     /// A table that the claims of a group made up.
     Made {
         /// The group.
@@ -209,7 +209,7 @@ impl Dialects {
     pub fn shown(
         self,
         path: &str,
-        dataset: &Dataset,
+        dataset: &Arc<Dataset>,
         findings: &mut Vec<Finding>,
     ) -> Option<(&'static dyn Dialect, Mark)> {
         for dialect in self.0 {

@@ -60,7 +60,7 @@ struct Array<'a> {
     file: &'a Arc<File>,
     path: &'a str,
     name: &'a BString,
-    dataset: &'a Dataset,
+    dataset: &'a Arc<Dataset>,
 }
 
 impl Array<'_> {
@@ -170,7 +170,7 @@ impl Array<'_> {
             description: text(&self.dataset.attributes, "description"),
             categories: None,
             attributes: self.dataset.attributes.clone(),
-            storage: None,
+            dataset: None,
         }
     }
 }

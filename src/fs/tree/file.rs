@@ -1,6 +1,6 @@
 //! A file: a view with the attributes of the object behind it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
 
@@ -9,7 +9,7 @@ use crate::catalogue::Attribute;
 use crate::store::Span;
 use crate::store::pass::Progress;
 use crate::views::metadata::attribute_text;
-use crate::views::{Access, View};
+use crate::views::{Access, UNKNOWN_SIZE, View};
 
 pub(super) struct FileNode {
     pub opened: Arc<Opened>,
@@ -38,6 +38,58 @@ impl Xattrs {
             }
         }
         list
+    }
+}
+
+/// A view that is made when more is asked for than a listing tells: those of a table with very many columns take
+/// memory for each.
+pub(super) struct Later {
+    make: Box<dyn Fn() -> Arc<dyn View> + Send + Sync>,
+    made: OnceLock<Arc<dyn View>>,
+}
+
+impl Later {
+    pub fn new(make: impl Fn() -> Arc<dyn View> + Send + Sync + 'static) -> Self {
+        Self { make: Box::new(make), made: OnceLock::new() }
+    }
+
+    fn made(&self) -> &dyn View {
+        self.made.get_or_init(|| (self.make)()).as_ref()
+    }
+}
+
+impl View for Later {
+    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, crate::store::Error> {
+        if effort == Effort::Known && self.made.get().is_none() {
+            return Ok(Size::AtMost(UNKNOWN_SIZE));
+        }
+        self.made().size(effort, interrupt)
+    }
+
+    fn read(
+        &self,
+        offset: u64,
+        length: usize,
+        out: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<(), crate::store::Error> {
+        self.made().read(offset, length, out, interrupt)
+    }
+
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, crate::store::Error> {
+        self.made().span(offset, length, interrupt)
+    }
+
+    fn access(&self) -> Access {
+        self.made().access()
+    }
+
+    fn prepare(&self, interrupt: &Interrupt) -> Result<Size, crate::store::Error> {
+        self.made().prepare(interrupt)
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        self.made.get()?.progress()
     }
 }
 

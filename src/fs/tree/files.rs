@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::contents::Contents;
 use super::datasets::CommonField;
-use super::file::{FileNode, Xattrs};
+use super::file::{FileNode, Later, Xattrs};
 use super::listing::{Child, ColumnView};
 use super::{Error, Interrupt, Opened};
 use crate::catalogue::{Datatype, ObjectId};
@@ -23,6 +23,9 @@ use crate::views::metadata;
 use crate::views::npy::{HeadedView, NpyType, RawView, RowsBytes};
 use crate::views::parquet::{ParquetColumn, ParquetView};
 use crate::views::text::{Format, TextColumn, TextView};
+
+/// Columns of a table whose views are made only when they are used.
+const MANY_COLUMNS: usize = 1024;
 
 /// Makes the files of a group, or of some rows of its table.
 #[derive(Clone)]
@@ -49,23 +52,14 @@ impl Files {
             }
             Child::Indexes => {
                 let table = contents.table.clone().ok_or(Error::NotFound)?;
-                (Arc::new(ConstantView::new(move |_| metadata::indexes(&table))), of_group())
+                (Arc::new(ConstantView::new(move |_| Ok(metadata::indexes(&table)))), of_group())
             }
-            Child::Table(format, limit) => {
-                let table = contents.table.as_ref().ok_or(Error::NotFound)?;
-                let columns = table.columns.iter().filter(|column| column.in_table);
-                let columns = columns.filter_map(text_column).collect();
-                (self.text("table", columns, *format, *limit), of_group())
-            }
-            Child::Parquet => {
-                let table = contents.table.as_ref().ok_or(Error::NotFound)?;
-                let columns = table.columns.iter().enumerate().filter(|(_, column)| column.in_table);
-                let columns = columns.filter_map(|(at, column)| self.parquet_column(table, at, column)).collect();
-                (self.parquet(columns), of_group())
-            }
-            Child::Arrow => {
-                let table = contents.table.as_ref().ok_or(Error::NotFound)?;
-                (self.arrow("table", IpcColumn::of_table(table)), of_group())
+            Child::Table(..) | Child::Parquet | Child::Arrow => {
+                let table = contents.table.clone().ok_or(Error::NotFound)?;
+                let (files, child, count) = (self.clone(), child.clone(), table.columns.len());
+                let make = move || files.whole(&table, &child);
+                let view = if count > MANY_COLUMNS { Arc::new(Later::new(make)) } else { make() };
+                (view, of_group())
             }
             Child::Column(position, view) => {
                 let table = contents.table.as_ref().ok_or(Error::NotFound)?;
@@ -80,11 +74,23 @@ impl Files {
                 let xattrs = Xattrs { name: array.name.clone(), attributes: array.dataset.attributes.clone() };
                 (files.single(&single, file, &array.dataset.datatype)?, xattrs)
             }
-            Child::Columns | Child::Where | Child::Directory(_) | Child::Link(_) | Child::DirectoryLink(_) => {
-                return Err(Error::NotAFile);
-            }
+            Child::Columns | Child::Where | Child::Directory(_) | Child::Link(_) => return Err(Error::NotAFile),
         };
         Ok(FileNode { opened: self.opened.clone(), view, xattrs: Arc::new(xattrs) })
+    }
+
+    /// The view of a whole table.
+    fn whole(&self, table: &Table, child: &Child) -> Arc<dyn View> {
+        let columns = table.columns.iter().enumerate().filter(|(_, column)| column.in_table);
+        match child {
+            Child::Parquet => {
+                self.parquet(columns.filter_map(|(at, column)| self.parquet_column(table, at, column)).collect())
+            }
+            Child::Table(format, limit) => {
+                self.text("table", columns.filter_map(|(_, column)| text_column(column)).collect(), *format, *limit)
+            }
+            _ => self.arrow("table", IpcColumn::of_table(table)),
+        }
     }
 
     fn text(&self, what: &str, columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Arc<dyn View> {

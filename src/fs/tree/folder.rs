@@ -194,6 +194,17 @@ impl Node for FileRoot {
         DirectoryNode(self.group.lock().clone()?).table()
     }
 
+    fn source(&self) -> Option<&Path> {
+        Some(self.source.path())
+    }
+
+    fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
+        let group = self.group.lock().clone();
+        if let Some(group) = group {
+            DirectoryNode(group).examine(failed, interrupt);
+        }
+    }
+
     fn why_not_kept(&self) -> Option<&'static str> {
         DirectoryNode(self.group.lock().clone()?).why_not_kept()
     }

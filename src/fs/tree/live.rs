@@ -1,12 +1,13 @@
 //! Makes the files of `.hepfs`, which tell what a mount has learnt and done. Every open makes the bytes anew.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bstr::BString;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, datasets, plain_attributes};
 use crate::fs::node::DirEntry;
@@ -41,6 +42,11 @@ impl ErrorLog {
             errors.pop_front();
         }
         errors.push_back((SystemTime::now(), message, 1));
+    }
+
+    /// The last error.
+    pub fn last(&self) -> Option<String> {
+        self.0.lock().back().map(|(_, message, _)| message.clone())
     }
 
     fn text(&self) -> String {
@@ -102,6 +108,14 @@ impl Node for RootNode {
 
     fn table(&self) -> Option<Arc<Table>> {
         self.shown.table()
+    }
+
+    fn source(&self) -> Option<&Path> {
+        self.shown.source()
+    }
+
+    fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
+        self.shown.examine(failed, interrupt);
     }
 
     fn why_not_kept(&self) -> Option<&'static str> {
@@ -240,15 +254,8 @@ fn findings(context: &Context) -> String {
 fn indexes(context: &Context) -> String {
     let mut lines = String::new();
     for opened in context.opened() {
-        let source = opened.path().display().to_string();
         for (table, index) in opened.search_indexes() {
-            let mut line = json!({ "source": source, "table": table });
-            if let (Some(line), Ok(Value::Object(said))) =
-                (line.as_object_mut(), serde_json::to_value(describe(&index)))
-            {
-                line.extend(said);
-            }
-            lines.push_str(&format!("{line}\n"));
+            lines.push_str(&format!("{}\n", json!(describe(opened.path(), &table, &index))));
         }
     }
     lines

@@ -53,6 +53,8 @@ pub struct ViewOptions {
     /// Whether Parquet files tell what is known of their values when they are opened (`--parquet-stats`). Without it a
     /// file has the same bytes at each mount, on each machine.
     pub parquet_statistics: bool,
+    /// Whether times are shown as instants (`--times`): for the store, which makes the rows.
+    pub times: bool,
     /// Which search indexes are used (`--indexes`).
     pub trust: Trust,
     /// Which ways of keeping tables are known.
@@ -66,6 +68,7 @@ impl Default for ViewOptions {
         Self {
             csv: CsvOptions::default(),
             parquet_statistics: true,
+            times: true,
             trust: Trust::default(),
             dialects: Dialects::default(),
             formats: Formats::default(),

@@ -3,6 +3,7 @@
 //! A name is looked up by parsing it, which is free. It is never listed: a program that walks a tree would walk for
 //! ever. Rows are looked for when a file below is opened, or its exact size is asked for.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use bstr::{BString, ByteSlice};
@@ -67,7 +68,7 @@ impl WhereDirectory {
 
     fn values(&self) -> FileNode {
         let table = self.0.table.clone();
-        let make = move |interrupt: &Interrupt| query::values_text(&table, interrupt).into_bytes();
+        let make = move |interrupt: &Interrupt| Ok(query::values_text(&table, interrupt).into_bytes());
         let xattrs = Xattrs { name: VALUES.into(), attributes: [].into() };
         let view = Arc::new(ConstantView::new(make));
         FileNode { opened: self.0.files.opened.clone(), view, xattrs: Arc::new(xattrs) }
@@ -102,6 +103,10 @@ impl Node for WhereDirectory {
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
         Ok([DirEntry { name: VALUES.into(), kind: Kind::File }].into())
+    }
+
+    fn source(&self) -> Option<&Path> {
+        Some(self.0.files.opened.path())
     }
 }
 
@@ -189,7 +194,7 @@ impl Node for SelectionDirectory {
         Ok(match self.0.all.listing.get(name) {
             Some((_, Child::Columns)) => Arc::new(SelectionColumns(self.0.clone())),
             Some((_, Child::Where)) => Arc::new(further()),
-            Some((position, child)) => self.0.file(false, position, child),
+            Some((position, child)) => self.0.file(false, position, &child),
             // No file of a table has a colon in its name.
             None if name.contains(&b':') => further().lookup(name, interrupt)?,
             None => return Err(Error::NotFound),
@@ -198,6 +203,10 @@ impl Node for SelectionDirectory {
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
         Ok(self.0.all.listing.children())
+    }
+
+    fn source(&self) -> Option<&Path> {
+        Some(self.0.subject.files.opened.path())
     }
 
     fn why_not_kept(&self) -> Option<&'static str> {
@@ -224,11 +233,15 @@ impl Node for SelectionColumns {
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
         let (position, child) = self.0.all.columns.get(name).ok_or(Error::NotFound)?;
-        Ok(self.0.file(true, position, child))
+        Ok(self.0.file(true, position, &child))
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
         Ok(self.0.all.columns.children())
+    }
+
+    fn source(&self) -> Option<&Path> {
+        Some(self.0.subject.files.opened.path())
     }
 }
 

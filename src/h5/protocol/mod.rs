@@ -15,8 +15,9 @@ use crate::h5::steps::{Done, Step};
 /// Longest answer that the daemon accepts; a longer one ends the worker.
 pub(super) const MAX_FRAME: usize = 16 << 20;
 
-/// A page of links or chunks ends when it holds this many bytes: far enough from [`MAX_FRAME`] for one more item.
-pub(super) const PAGE: usize = 4 << 20;
+/// A page of links or chunks ends when it holds this many bytes: few enough that the daemon takes one apart while the
+/// worker makes the next, and far enough from [`MAX_FRAME`] for one more item.
+pub(super) const PAGE: usize = 1 << 20;
 
 /// One item (a link with the object behind it) is described in at most this many bytes, else only named.
 pub(super) const MAX_ITEM: usize = 8 << 20;

@@ -26,7 +26,7 @@ pub(super) struct OpenFile {
     pub user_block: u64,
     /// The library's number for it, by which objects tell which file they are in.
     pub file_number: c_ulong,
-    swmr: bool,
+    pub swmr: bool,
 }
 
 /// See the module.

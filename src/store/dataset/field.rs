@@ -164,6 +164,10 @@ impl Rows for FieldRows {
         &self.data_type
     }
 
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.dataset.examine(interrupt)
+    }
+
     fn nullable(&self) -> bool {
         self.missing.finds_rows() || self.part.datatype.is_boolean() || self.part.datatype.is_reference()
     }

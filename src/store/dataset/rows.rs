@@ -176,6 +176,10 @@ impl Rows for DatasetRows {
         &self.data_type
     }
 
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.dataset.examine(interrupt)
+    }
+
     fn nullable(&self) -> bool {
         self.missing.finds_rows() || self.datatype().is_boolean() || self.datatype().is_reference()
     }

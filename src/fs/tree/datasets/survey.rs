@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use super::common::{CommonField, FileField, common, fields};
 use super::names::{WITHIN, component, partition};
 use super::part::Part;
+use crate::catalogue::{Link, Object, join};
 use crate::fs::node::Node;
 use crate::fs::tree::contents::Contents;
 use crate::fs::tree::directory::Directory;
@@ -18,9 +19,10 @@ use crate::fs::tree::file::{FileNode, Xattrs};
 use crate::fs::tree::files::Files;
 use crate::fs::tree::folder::{self, FileRoot, Sources};
 use crate::fs::tree::in_use::InUse;
-use crate::fs::tree::listing::{Array, Child, Place};
+use crate::fs::tree::listing::{Array, Child, Entry, Place};
 use crate::fs::tree::{Context, Error, lock};
 use crate::source::{self, Identity, Interrupt};
+use crate::store;
 use crate::table::{Finding, Form, Single, Table};
 
 /// A survey holds this long where nothing tells of changes.
@@ -280,18 +282,20 @@ fn of_array(files: &Files, array: &Array) -> Files {
 
 /// The table that a directory shows as Parquet.
 fn table_of(contents: &Contents) -> Option<&Table> {
-    let has_parquet = contents.listing.entries().iter().any(|(_, child)| matches!(child, Child::Parquet));
+    let has_parquet = contents.listing.entries().iter().any(|entry| matches!(entry, Entry::One(_, Child::Parquet)));
     contents.table.as_deref().filter(|_| has_parquet)
 }
 
 /// The name of a child in the path of a table; `None` of what is none, and leads to none. Links are not followed: what
 /// they lead to has a path of its own.
-fn name_of(child: &Child) -> Option<BString> {
-    let link = match child {
-        Child::Directory(Place::Group(group)) => &group.link,
-        Child::Directory(Place::Dataset(array)) => &array.name,
-        Child::Directory(Place::Made(_, name, _)) => name,
-        Child::Single(array, file) if file.form == Form::Parquet => &array.name,
+fn name_of(entry: &Entry) -> Option<BString> {
+    let link = match entry {
+        Entry::One(_, Child::Directory(place)) => match place.as_ref() {
+            Place::Group(group) => &group.link,
+            Place::Dataset(array) => &array.name,
+            Place::Made(_, name, _) => name,
+        },
+        Entry::Single(_, array, files) if files.iter().any(|file| file.form == Form::Parquet) => &array.name,
         _ => return None,
     };
     Some(component(link))
@@ -327,15 +331,13 @@ impl Listed {
         let mut contents = directory.load(interrupt)?;
         let parts: Vec<&BString> = path.iter().filter(|part| !part.is_empty()).collect();
         for (depth, part) in parts.iter().enumerate() {
-            let entries = contents.listing.entries().iter().enumerate();
-            let child =
-                entries.map(|(at, (_, child))| (at, child)).find(|(_, child)| name_of(child).as_ref() == Some(part));
-            match child {
-                Some((at, Child::Directory(place))) => {
+            let found = contents.listing.numbered().find(|(_, entry)| name_of(entry).as_ref() == Some(part));
+            match found {
+                Some((at, Entry::One(_, Child::Directory(place)))) => {
                     self.keep(&directory, &contents);
                     directory = directory.directory(at, place);
                 }
-                Some((_, Child::Single(array, _))) if depth + 1 == parts.len() => {
+                Some((_, Entry::Single(_, array, _))) if depth + 1 == parts.len() => {
                     self.keep(&directory, &contents);
                     let single = array.single(directory.opened().file(), interrupt).map_err(Error::Io)?;
                     return Ok(Some(At::Dataset(array.clone(), single)));
@@ -348,6 +350,18 @@ impl Listed {
     }
 }
 
+/// Names of the links of a group that lead to tables, as its listing tells.
+fn tables_in(directory: &Directory, interrupt: &Interrupt) -> Result<BTreeSet<BString>, Error> {
+    let (files, opened) = (directory.files(), directory.opened());
+    let failed = |error| Error::from(store::Error::Hdf5 { path: files.path.clone(), error });
+    let group = opened.file().group(files.id, interrupt).map_err(failed)?;
+    let is_table = |link: &&Link| {
+        let kind = |object| opened.context().dialects.kind(&join(&files.path, &link.name), object);
+        link.target.object().is_some_and(|object| matches!(object, Object::Group { .. }) && kind(object) == "table")
+    };
+    Ok(group.links.iter().filter(is_table).map(|link| link.name.clone()).collect())
+}
+
 /// Adds the names of what lies in a directory, with `prefix` before each; behind that of a table those of what lies
 /// within it.
 fn names_below(
@@ -358,13 +372,13 @@ fn names_below(
     names: &mut Vec<BString>,
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
-    let tables: BTreeSet<&BString> =
-        contents.members.iter().filter(|member| member.kind == "table").map(|member| &member.name).collect();
-    for (at, (_, child)) in contents.listing.entries().iter().enumerate() {
-        let Some(name) = name_of(child) else { continue };
+    let tables = tables_in(directory, interrupt)?;
+    for (at, entry) in contents.listing.numbered() {
+        let Some(name) = name_of(entry) else { continue };
         let name: BString = [prefix.as_slice(), &name].concat().into();
         names.push(name.clone());
-        if let Child::Directory(place @ Place::Group(group)) = child
+        if let Entry::One(_, Child::Directory(place)) = entry
+            && let Place::Group(group) = place.as_ref()
             && tables.contains(&group.link)
             && depth < DEEPEST
         {

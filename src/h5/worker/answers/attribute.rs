@@ -8,6 +8,7 @@ use crate::catalogue::{Attribute, Class, Datatype, Elements, ObjectId, Reference
 use crate::h5::library::ffi::{self, Herr, Hid};
 use crate::h5::library::{Id, Reason, c_string, check};
 use crate::h5::worker::address::{address_in, info_of};
+use crate::h5::worker::ballast::Ballast;
 use crate::h5::worker::session::Session;
 use crate::h5::worker::values::{Aligned, Extent, Heap, Plan, dereference, describe, reclaim};
 
@@ -16,6 +17,9 @@ const MAX_VALUE: usize = 1 << 20;
 
 /// All values of one object together; what lies behind is not read.
 const MAX_VALUES: usize = 6 << 20;
+
+/// Memory that libhdf5 may take for a value of variable length: it is read as a whole before it can be measured.
+const MAX_MEMORY: usize = 64 << 20;
 
 /// Attributes that an object may have here.
 const MAX_ATTRIBUTES: usize = 65_536;
@@ -31,7 +35,12 @@ impl Session {
                 Ok(attribute) => attribute,
                 Err(reason) => unreadable(name, reason),
             };
-            let size = attribute.value.as_ref().map_or(0, |value| value.bytes.len() + value.heap.len());
+            let size = match &attribute.value {
+                Ok(value) => value.bytes.len() + value.heap.len(),
+                // Time was spent on it, and memory.
+                Err(_) if attribute.datatype.is_variable() => MAX_VALUE,
+                Err(_) => 0,
+            };
             left = left.saturating_sub(size + 32 * attribute.references.len());
             attributes.push(attribute);
         }
@@ -98,8 +107,12 @@ impl Session {
             return Err(too_large(&(count as u128 * plan.disk as u128)));
         };
         let mut buffer = Aligned::zeroed(memory);
+        // One element leads to an object of the file; many may lead to the same one.
+        let ballast = (count > 1 && plan.allocates()).then(|| Ballast::leaving(MAX_MEMORY));
         // SAFETY: `buffer` has room for `count` elements of the type in memory.
-        check(unsafe { ffi::H5Aread(attribute.raw(), datatype.raw(), buffer.pointer()) })?;
+        let read = check(unsafe { ffi::H5Aread(attribute.raw(), datatype.raw(), buffer.pointer()) });
+        read.map_err(|reason| if ballast.is_some() { with_bound(reason) } else { reason })?;
+        drop(ballast);
         let mut elements = Elements { bytes: vec![0; size], heap: Vec::new() };
         let own = self.file(file)?;
         let mut heap = Heap::new(limit - size, own.address_size, own.file_number);
@@ -142,6 +155,11 @@ impl Session {
         (own.file_number == there.file_number)
             .then(|| ObjectId { file, address: address_in(there.token, own.address_size) })
     }
+}
+
+/// A failure that may be one for want of memory.
+fn with_bound(Reason(text): Reason) -> Reason {
+    Reason(format!("{text} (what its values lead to may take {MAX_MEMORY} bytes)"))
 }
 
 fn unreadable(name: BString, Reason(text): Reason) -> Attribute {

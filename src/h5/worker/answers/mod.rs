@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | `attribute` | the attributes of an object |
 //! | `grid` | numbers chunks by their place |
+//! | `listed` | sets right what a chunk index lists |
 //! | `dataset` | what a dataset is, and where its chunks lie |
 //! | `object` | what an object is |
 //! | `link` | the links of a group, and where paths lead |
@@ -17,6 +18,7 @@ mod attribute;
 mod dataset;
 mod grid;
 mod link;
+mod listed;
 mod mapping;
 mod object;
 mod paths;

@@ -1,5 +1,7 @@
 //! Objects: what a group, dataset or committed datatype is.
 
+use std::sync::Arc;
+
 use crate::catalogue::{Object, ObjectId};
 use crate::h5::library::Reason;
 use crate::h5::library::ffi;
@@ -22,7 +24,7 @@ impl Session {
                 link_count: info_of(object.raw())?.references,
                 attributes: self.attributes(&object, id.file)?.into(),
             }),
-            ffi::I_DATASET => Ok(Object::Dataset(Box::new(self.dataset(&object, id)?))),
+            ffi::I_DATASET => Ok(Object::Dataset(Arc::new(self.dataset(&object, id)?))),
             ffi::I_DATATYPE => {
                 let (datatype, _) = describe(&object, self.file(id.file)?.address_size)?;
                 Ok(Object::Datatype { id, datatype, attributes: self.attributes(&object, id.file)?.into() })
