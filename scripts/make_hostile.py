@@ -647,7 +647,7 @@ def leaves(data):
 
 def chunk_index_damaged(path):
     """Columns of 40 numbers in chunks of 4 (deflated, but for two) whose chunk index lies: a position twice (so one is
-    lost), a place out of order, a size of 0, a place past the end; and one of 400 whose leaves lead in a circle."""
+    lost), a place out of order, a size of 0, a place past the end; and one of 400 whose tree leads twice to the same leaf."""
     names = ("sound", "twice", "twice_plain", "astray", "nothing", "nothing_plain", "beyond", "circle")
     with h5py.File(path, "w", libver="earliest") as file:
         table = april_table(file.create_group("t"))
@@ -669,8 +669,9 @@ def chunk_index_damaged(path):
     for name in ("nothing", "nothing_plain"):
         overwrite(path, keys[name][3], struct.pack("<I", 0))
     overwrite(path, keys["beyond"][3] + 24, struct.pack("<Q", 1 << 40))
-    # The sibling of the first leaf is itself.
-    overwrite(path, nodes["circle"] + 16, struct.pack("<Q", nodes["circle"]))
+    # The second child of the root is the first leaf once more.
+    place = data.index(struct.pack("<Q", nodes["circle"]), data.index(b"TREE\x01\x01"))
+    overwrite(path, place + 32, struct.pack("<Q", nodes["circle"]))
 
 
 chunk_index_damaged.takes_path = True

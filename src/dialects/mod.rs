@@ -44,6 +44,11 @@ pub trait Dialect: Debug + Send + Sync {
     /// Its name, as `metadata.json` tells it.
     fn name(&self) -> &'static str;
 
+    /// Names of attributes that it looks at. A listing has these of each member, and of others only some.
+    fn attributes(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// What an object is, by what its parent's listing tells. `path` is its HDF5 path.
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark;
 
@@ -220,6 +225,11 @@ impl Dialects {
             }
         }
         None
+    }
+
+    /// Names of attributes that the dialects look at.
+    pub fn attributes(self) -> Vec<String> {
+        self.0.iter().flat_map(|dialect| dialect.attributes()).map(|name| (*name).to_owned()).collect()
     }
 
     /// What an object is called where it is named: `table`, `array`, `group`, …

@@ -34,7 +34,7 @@ impl Size {
 
 /// The size of what is not measured yet, where no bound is known or it is larger. Programs add sizes up, some with
 /// signs, some as doubles: the sum over 2^17 files is far from overflow. A size that is known may be larger.
-pub const UNKNOWN_SIZE: u64 = 1 << 45;
+pub(crate) const UNKNOWN_SIZE: u64 = 1 << 45;
 
 /// How much work a caller allows for a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

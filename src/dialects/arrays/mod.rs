@@ -33,6 +33,20 @@ impl Dialect for Arrays {
         "array"
     }
 
+    fn attributes(&self) -> &'static [&'static str] {
+        &[
+            "CLASS",
+            "DIMENSION_LIST",
+            "NAME",
+            "_FillValue",
+            "calendar",
+            "description",
+            "units",
+            "scale_factor",
+            "add_offset",
+        ]
+    }
+
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
         match object {
             Subject::Dataset(_) => Mark::Files,

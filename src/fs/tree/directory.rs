@@ -235,7 +235,8 @@ impl Node for DirectoryNode {
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
         let contents = self.0.load(interrupt)?;
-        Ok(Xattrs { name: self.0.files_of.name.clone(), attributes: contents.attributes.clone() }.list())
+        let xattrs = Xattrs::new(self.0.files_of.name.clone(), contents.attributes.clone());
+        Ok(xattrs.list(self.0.opened(), interrupt))
     }
 }
 

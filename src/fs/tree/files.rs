@@ -43,7 +43,7 @@ pub(super) struct Files {
 impl Files {
     /// The node of a file.
     pub fn file(&self, contents: &Arc<Contents>, child: &Child) -> Result<FileNode, Error> {
-        let of_group = || Xattrs { name: self.name.clone(), attributes: contents.attributes.clone() };
+        let of_group = || Xattrs::new(self.name.clone(), contents.attributes.clone());
         let (view, xattrs): (Arc<dyn View>, Xattrs) = match child {
             Child::Metadata => {
                 let (contents, path, opened) = (contents.clone(), self.path.clone(), self.opened.clone());
@@ -64,14 +64,15 @@ impl Files {
             Child::Column(position, view) => {
                 let table = contents.table.as_ref().ok_or(Error::NotFound)?;
                 let column = table.columns.get(*position).ok_or(Error::NotFound)?;
-                let xattrs = Xattrs { name: column.name.clone(), attributes: column.attributes.clone() };
+                let xattrs = Xattrs::of_member(column.name.clone(), column.attributes.clone(), column.id.object);
                 (self.column(table, column, *position, *view)?, xattrs)
             }
             Child::Single(array, file) => {
                 let interrupt = Interrupt::new();
                 let single = array.single(self.opened.file(), &interrupt).map_err(Error::Io)?;
                 let files = Self { id: array.dataset.id, path: array.path.clone(), ..self.clone() };
-                let xattrs = Xattrs { name: array.name.clone(), attributes: array.dataset.attributes.clone() };
+                let (name, dataset) = (array.name.clone(), &array.dataset);
+                let xattrs = Xattrs::of_member(name, dataset.attributes.clone(), dataset.id);
                 (files.single(&single, file, &array.dataset.datatype)?, xattrs)
             }
             Child::Columns | Child::Where | Child::Directory(_) | Child::Link(_) => return Err(Error::NotAFile),

@@ -131,7 +131,7 @@ impl Context {
             verifier: Verifier::default(),
             dialects: views.dialects,
             formats: views.formats,
-            workers,
+            workers: h5::Options { attributes: views.dialects.attributes(), ..workers },
             errors: live::ErrorLog::default(),
             openings: Default::default(),
             datasets: Default::default(),

@@ -69,7 +69,7 @@ impl WhereDirectory {
     fn values(&self) -> FileNode {
         let table = self.0.table.clone();
         let make = move |interrupt: &Interrupt| Ok(query::values_text(&table, interrupt).into_bytes());
-        let xattrs = Xattrs { name: VALUES.into(), attributes: [].into() };
+        let xattrs = Xattrs::new(VALUES.into(), [].into());
         let view = Arc::new(ConstantView::new(make));
         FileNode { opened: self.0.files.opened.clone(), view, xattrs: Arc::new(xattrs) }
     }
@@ -213,9 +213,9 @@ impl Node for SelectionDirectory {
         self.0.subject.files.opened.file().why_not_kept()
     }
 
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        let Files { name, .. } = self.0.subject.files.as_ref();
-        Ok(Xattrs { name: name.clone(), attributes: self.0.subject.table.attributes.clone() }.list())
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        let Files { name, opened, .. } = self.0.subject.files.as_ref();
+        Ok(Xattrs::new(name.clone(), self.0.subject.table.attributes.clone()).list(opened, interrupt))
     }
 }
 

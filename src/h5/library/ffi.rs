@@ -408,6 +408,7 @@ unsafe extern "C" {
         function: AttributeCallback,
         data: *mut c_void,
     ) -> Herr;
+    pub fn H5Aexists(object: Hid, name: *const c_char) -> Htri;
     pub fn H5Aopen(object: Hid, name: *const c_char, aapl: Hid) -> Hid;
     pub fn H5Aget_type(attribute: Hid) -> Hid;
     pub fn H5Aget_space(attribute: Hid) -> Hid;

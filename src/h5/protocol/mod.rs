@@ -55,6 +55,8 @@ pub(super) struct Hello {
     pub parent: u32,
     /// Files numbered 1, 2, … by earlier workers of the same source.
     pub files: Vec<Vec<u8>>,
+    /// Names of attributes that are read of every object, however many it has.
+    pub wanted: Vec<String>,
     /// It is there to write, and has the descriptor of a journal as well.
     pub write: bool,
 }

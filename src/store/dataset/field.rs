@@ -257,6 +257,7 @@ impl Rows for FieldRows {
         let (mut part, mut tile) = (Vec::new(), Vec::new());
         if datatype.is_variable() {
             let element = self.dataset.element_size();
+            self.admit(&range, (count as u64).saturating_mul(datatype.size))?;
             self.tiles(&range, |_, elements, offset, stride| {
                 interrupt.check()?;
                 tile.resize(((elements.end - elements.start) * element) as usize, 0);

@@ -246,17 +246,18 @@ impl Dataset {
         let fields = outcome.fields.clone();
         let root = file.group(interrupt)?;
         let at = self.listed.find(&root, &self.path, interrupt)?.ok_or(Error::NotFound)?;
-        let (view, files, attributes) = match &at {
+        let (view, xattrs) = match &at {
             At::Directory(directory, contents) => {
-                let table = table_of(contents).ok_or(Error::NotFound)?;
-                (directory.files().part(table, &fields)?, directory.files().clone(), contents.attributes.clone())
+                let (table, files) = (table_of(contents).ok_or(Error::NotFound)?, directory.files());
+                (files.part(table, &fields)?, Xattrs::new(files.name.clone(), contents.attributes.clone()))
             }
             At::Dataset(array, single) => {
-                let files = of_array(root.files(), array);
-                (files.part(single.columns(), &fields)?, files, array.dataset.attributes.clone())
+                let (name, dataset) = (array.name.clone(), &array.dataset);
+                let xattrs = Xattrs::of_member(name, dataset.attributes.clone(), dataset.id);
+                (of_array(root.files(), array).part(single.columns(), &fields)?, xattrs)
             }
         };
-        let xattrs = Arc::new(Xattrs { name: files.name.clone(), attributes });
+        let xattrs = Arc::new(xattrs);
         let file = FileNode { opened: root.opened().clone(), view, xattrs };
         let part = Arc::new(Part { dataset: self.clone(), fields, since: outcome.since, file });
         self.parts.lock().insert(partition.clone(), &part);

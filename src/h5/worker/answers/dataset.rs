@@ -30,8 +30,8 @@ const SPARE_ENTRIES: u64 = 64;
 const MAX_CHUNK: usize = 35;
 
 impl Session {
-    /// Describes an open dataset.
-    pub fn dataset(&mut self, dataset: &Id, id: ObjectId) -> Result<Dataset, Reason> {
+    /// Describes an open dataset with `most` attributes.
+    pub fn dataset(&mut self, dataset: &Id, id: ObjectId, most: usize) -> Result<Dataset, Reason> {
         let file = self.file(id.file)?;
         let (address_size, user_block, file_number) = (file.address_size, file.user_block, file.file_number);
         // SAFETY: an open dataset.
@@ -44,7 +44,7 @@ impl Session {
         };
         let (described, plan) = describe(&datatype, address_size)?;
         let extent = Extent::of(&space)?;
-        let attributes: Vec<Attribute> = self.attributes(dataset, id.file)?;
+        let attributes: Vec<Attribute> = self.attributes(dataset, id.file, most)?;
         let mut layout = layout(dataset, &dcpl, &extent, user_block)?;
         self.recognise_own(&mut layout, id.file);
         Ok(Dataset {
@@ -108,7 +108,7 @@ impl Session {
             return Err(too_many(id, walk.entries.len() as u64, limit));
         }
         let listed = Listed { entries: walk.entries, positions, in_order, grows, is_endless };
-        Ok(listed.settle()?)
+        listed.settle().map_err(Refusal::Hdf5)
     }
 }
 

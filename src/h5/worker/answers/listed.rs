@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 
 use crate::catalogue::Chunk;
-use crate::h5::library::Reason;
 
 /// Positions marked as unknown at most; an index with more of them says nothing.
 const MOST_UNKNOWN: usize = 65_536;
@@ -29,7 +28,7 @@ pub(super) struct Listed {
 
 impl Listed {
     /// The chunks by ascending position, those marked of which nothing is known.
-    pub fn settle(self) -> Result<Vec<Chunk>, Reason> {
+    pub fn settle(self) -> Result<Vec<Chunk>, String> {
         let mut unknown = BTreeSet::new();
         let rises = |pair: &[(Option<u64>, Chunk)]| matches!(pair, [(Some(a), _), (Some(b), _)] if a < b);
         let is_sound = self.entries.windows(2).all(rises) && self.entries.first().is_none_or(|(at, _)| at.is_some());
@@ -58,6 +57,9 @@ impl Listed {
                     mark(&mut unknown, index)?;
                 }
             }
+            for index in self.gaps().flatten().filter(|index| !is_listed(*index)) {
+                mark(&mut unknown, index)?;
+            }
         }
         if self.is_endless {
             for index in (0..self.positions).filter(|index| !is_listed(*index)) {
@@ -68,6 +70,21 @@ impl Listed {
         chunks.extend(unknown.into_iter().map(Chunk::unknown));
         chunks.sort_by_key(|chunk| chunk.index);
         Ok(chunks)
+    }
+
+    /// Positions that should be listed where those before them are once more.
+    fn gaps(&self) -> impl Iterator<Item = std::ops::Range<u64>> {
+        let places = self.entries.iter().filter_map(|(index, _)| *index).chain([self.positions]);
+        let (mut next, mut goes_back) = (0, false);
+        places.filter_map(move |index| {
+            if index < next {
+                goes_back = true;
+                return None;
+            }
+            let gap = goes_back.then_some(next..index);
+            (next, goes_back) = (index.saturating_add(1), false);
+            gap
+        })
     }
 
     /// Entries that are not between their neighbours, though these are in order: their positions, and the positions
@@ -92,10 +109,10 @@ impl Listed {
     }
 }
 
-fn mark(unknown: &mut BTreeSet<u64>, index: u64) -> Result<(), Reason> {
+fn mark(unknown: &mut BTreeSet<u64>, index: u64) -> Result<(), String> {
     unknown.insert(index);
     if unknown.len() > MOST_UNKNOWN {
-        return Err(Reason::new(format!("the chunk index is damaged: more than {MOST_UNKNOWN} positions are unknown")));
+        return Err(format!("the chunk index is damaged: more than {MOST_UNKNOWN} positions are unknown"));
     }
     Ok(())
 }
@@ -136,6 +153,17 @@ mod tests {
         assert_eq!(tree(&[0, 1, 2, 2, 4, 5]), with_unknown(&[0, 1, 4, 5], &[2, 3]));
         assert_eq!(tree(&[0, 1, 2, 7, 4, 5, 6, 7, 8]), with_unknown(&[0, 1, 2, 4, 5, 6, 8], &[3, 7]));
         assert_eq!(tree(&[1, 1]), with_unknown(&[], &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
+    }
+
+    /// A node of the tree that leads twice to the same leaf, of which one should be another.
+    #[test]
+    fn what_a_second_look_at_the_same_leaf_leaves_out_is_unknown() {
+        let chunk = |index: u64| (Some(index), Chunk { index: 0, address: index + 1, size: 1, mask: 0 });
+        let entries = [0, 1, 2, 0, 1, 2, 7, 8].map(chunk).to_vec();
+        let listed = Listed { entries, positions: 10, in_order: true, grows: false, is_endless: false };
+        let settled: Vec<_> =
+            listed.settle().unwrap().iter().map(|chunk| (chunk.index, chunk.is_unknown())).collect();
+        assert_eq!(settled, with_unknown(&[0, 1, 2, 7, 8], &[3, 4, 5, 6]));
     }
 
     #[test]

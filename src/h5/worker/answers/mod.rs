@@ -33,7 +33,7 @@ pub(super) fn answer(session: &mut Session, request: &Request) -> Result<Answer,
     match request {
         Request::Open => session.open(),
         Request::Group { id, start } => session.group(*id, *start),
-        Request::Object { id } => Ok(Answer::Object(session.object(*id))),
+        Request::Object { id } => Ok(Answer::Object(session.object(*id, attribute::OF_ONE))),
         Request::Chunks { id, limit, start } => session.chunks(*id, *limit, *start),
         Request::Mappings { id, start } => session.mappings(*id, *start),
         Request::Read { id, start, count } => session.read(*id, start, count),
