@@ -254,7 +254,7 @@ impl Dataset {
                 (files.part(single.columns(), &fields)?, files, array.dataset.attributes.clone())
             }
         };
-        let xattrs = Arc::new(Xattrs { name: files.name.clone(), attributes });
+        let xattrs = Arc::new(Xattrs::new(files.name.clone(), attributes));
         let file = FileNode { opened: root.opened().clone(), view, xattrs };
         let part = Arc::new(Part { dataset: self.clone(), fields, since: outcome.since, file });
         self.parts.lock().insert(partition.clone(), &part);
