@@ -6,7 +6,9 @@ use std::sync::Arc;
 use bstr::BString;
 use serde_json::Value;
 
-use super::listing::{self, Array, Child, Entry, Formats, GroupPlace, Listing, METADATA, Members, Place, Resolver, Way};
+use super::listing::{
+    self, Array, Child, Entry, Formats, GroupPlace, Listing, METADATA, Members, Place, Resolver, Way,
+};
 use super::opened::Opened;
 use crate::catalogue::{Attribute, Group};
 use crate::dialects::{Claims, Here, Made, Mark, Of, Site, Subject};
@@ -64,7 +66,7 @@ impl Contents {
 
     /// What `metadata.json` says of the members. The group is gone through once more: descriptions of very many take
     /// more memory than all else that is known of them, and are seldom asked for.
-    pub fn members(&self, opened: &Opened, interrupt: &Interrupt) -> Result<Vec<Member>, store::Error> {
+    fn members(&self, opened: &Opened, interrupt: &Interrupt) -> Result<Vec<Member>, store::Error> {
         let mut members = self.views.clone();
         if let Some((place, way)) = &self.group {
             let group = opened.file().group(place.id, interrupt);
