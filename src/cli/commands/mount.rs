@@ -84,11 +84,11 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         let given = tree::printable(&arguments.mountpoint.display().to_string());
         return Err(Error::Usage(format!("mount {given}: two things are needed, SOURCE and MOUNTPOINT (a directory)")));
     }
-    for text in arguments.sources.iter().filter(|source| !source.exists()).filter_map(|source| source.to_str()) {
-        if let (source, path) = place::split(text)
+    for text in arguments.sources.iter().filter(|source| !source.exists()) {
+        if let (source, path) = place::split(text.as_os_str())
             && !path.is_empty()
         {
-            let whole = source.display();
+            let (text, whole) = (text.display(), source.display());
             return Err(Error::Usage(format!(
                 "{text}: a mount shows whole files: mount {whole}, and look into {path}"
             )));
