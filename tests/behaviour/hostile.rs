@@ -549,6 +549,29 @@ fn elements_of_a_gigabyte_are_errors_of_their_text_alone() {
     assert!(peak < MOST_BESIDE, "{peak} KiB");
 }
 
+#[test]
+fn memory_that_the_system_refuses_fails_its_request_alone() {
+    // Chunks of 1 GiB are decoded beside the cache.
+    let mounted = Mounted::new(&[&data("hostile/deflate_bomb.h5")], &["--cache-size", "64M"]);
+    let daemon = mounted.daemon();
+    let limit = (status(daemon, "VmSize:").unwrap() << 10) + (256 << 20);
+    limit_address_space(daemon, limit);
+    let read = || size_and_bytes(&mounted.join("t/columns/gigabyte.raw"), 600 << 20);
+    assert_eq!(read().unwrap_err().raw_os_error(), Some(libc::ENOMEM), "{}", mounted.log());
+    assert!(mounted.text(".hepfs/errors").contains("no memory"));
+    assert!(lives(daemon));
+    limit_address_space(daemon, u64::MAX);
+    assert_eq!(read().unwrap().1, vec![0; 100]);
+}
+
+/// Sets the soft limit.
+fn limit_address_space(process: u32, bytes: u64) {
+    let soft = if bytes == u64::MAX { "unlimited".to_owned() } else { bytes.to_string() };
+    let mut prlimit = std::process::Command::new("prlimit");
+    let done = prlimit.args([format!("--pid={process}"), format!("--as={soft}:")]).status().unwrap();
+    assert!(done.success());
+}
+
 /// A few of the files that `scripts/hostile` spoils, the same at each run; the script says what is measured.
 #[test]
 fn a_sample_of_spoilt_files_keeps_the_limits() {
