@@ -118,7 +118,7 @@ impl Members<'_> {
                         }
                         Object::Dataset(dataset) => {
                             if let Some(child) =
-                                self.dataset(&names, path, dataset, listing, &mut member, findings, &mut last)
+                                self.dataset(&names, path, dataset, (listing, &mut last), &mut member, findings)
                             {
                                 directories.push((member, Ok(child)));
                                 continue;
@@ -195,10 +195,9 @@ impl Members<'_> {
         names: &Namespace,
         path: String,
         dataset: &Arc<Dataset>,
-        listing: &mut Listing,
+        (listing, last): (&mut Listing, &mut Arc<[SingleFile]>),
         member: &mut Member,
         findings: &mut Vec<Finding>,
-        last: &mut Arc<[SingleFile]>,
     ) -> Option<Child> {
         if self.wanted {
             member.details = array_details(dataset);
