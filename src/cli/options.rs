@@ -24,8 +24,8 @@ pub(super) struct Reading {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub cache_size: Option<u64>,
 
-    /// Largest chunk that is decoded; a larger one is an input/output error, told in .hepfs/errors [default: half of the
-    /// memory, at most 1G]
+    /// Largest chunk that is decoded; a larger one is an input/output error, told in .hepfs/errors [default: half of
+    /// the memory, at most 1G]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_chunk: Option<u64>,
 
