@@ -231,7 +231,7 @@ fn a_name_that_is_nearly_right_is_suggested() {
 /// What a command does not heed, it refuses.
 #[test]
 fn each_command_has_its_own_options() {
-    let rows = ["--csv-null", "--csv-separator", "--no-header", "--indexes", "--times"];
+    let rows = ["--csv-null", "--csv-separator", "--no-header", "--indexes"];
     let commands = [
         (&["mount"][..], true),
         (&["ls"], true),
@@ -255,6 +255,8 @@ fn each_command_has_its_own_options() {
                 "{command:?} {option}"
             );
         }
+        // What `info` says of types.
+        assert_eq!(help.contains("--times"), shows_rows || command == ["info"], "{command:?}");
         assert_eq!(help.contains("--parquet-stats"), command == ["mount"], "{command:?}");
         let reads_files = !["umount", "demo"].contains(&command[0]);
         assert_eq!(help.contains("--cache-folder "), reads_files, "{command:?}");
