@@ -26,13 +26,14 @@ impl Directory {
         listed.map(Result::unwrap).collect()
     }
 
-    /// The directories below, without those that are made as they are asked for.
+    /// The directories below, without those that are made as they are asked for, or show what others do.
     fn below(&self) -> Vec<PathBuf> {
         let is_table = !self.metadata["columns"].is_null();
         let mut entries = self.entries();
         entries.retain(|entry| {
             let name = entry.file_name();
-            entry.file_type().unwrap().is_dir() && name != ".hepfs" && !(is_table && name == "where")
+            let is_live = name == ".hepfs" || name == ".datasets";
+            entry.file_type().unwrap().is_dir() && !is_live && !(is_table && name == "where")
         });
         entries.iter().map(fs::DirEntry::path).collect()
     }

@@ -46,7 +46,7 @@ pub(super) fn root(context: &Arc<Context>, sources: Arc<dyn Sources>) -> NodeRef
     let listed = Arc::default();
     let all = Datasets { context: context.clone(), sources, listed, known, started: SystemTime::now() };
     let all = Arc::new(all);
-    let root = all.at(Vec::new());
+    let root = all.at(Vec::new(), None);
     Arc::new(DatasetNode { all, dataset: root })
 }
 
@@ -60,12 +60,12 @@ struct Datasets {
 }
 
 impl Datasets {
-    fn at(&self, path: Vec<BString>) -> Arc<Dataset> {
+    fn at(&self, path: Vec<BString>, above: Option<(Arc<Dataset>, BString)>) -> Arc<Dataset> {
         let mut known = self.known.lock();
         if let Some(dataset) = known.get(&path) {
             return dataset.clone();
         }
-        let dataset = Arc::new(Dataset::new(&self.context, &self.sources, &self.listed, path.clone()));
+        let dataset = Arc::new(Dataset::new(&self.context, &self.sources, &self.listed, path.clone(), above));
         let old = known.push(path, dataset.clone());
         drop(known);
         drop(old);
@@ -125,7 +125,8 @@ impl Node for DatasetNode {
             return Err(Error::NotFound);
         }
         let path = self.dataset.path().iter().cloned().chain(components(&name)).collect();
-        Ok(Arc::new(DatasetNode { all: self.all.clone(), dataset: self.all.at(path) }))
+        let above = Some((self.dataset.clone(), name));
+        Ok(Arc::new(DatasetNode { all: self.all.clone(), dataset: self.all.at(path, above) }))
     }
 
     fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {

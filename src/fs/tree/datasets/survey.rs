@@ -1,7 +1,7 @@
 //! Which files have a table at a path, and what they have in common: looked at when somebody looks into its directory.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -50,6 +50,8 @@ pub(super) struct Dataset {
     listed: Arc<Listed>,
     /// Names as shown; the only one is empty for the table that root groups are.
     path: Vec<BString>,
+    /// What lists it, and under which name: a file that has nothing of that name there need not be opened.
+    above: Option<(Arc<Dataset>, BString)>,
     surveyed: Mutex<Option<Survey>>,
     /// The state that parts must have to be current.
     now: Mutex<(u64, Arc<[CommonField]>)>,
@@ -77,6 +79,13 @@ struct Seen {
     failed: Option<String>,
 }
 
+impl Seen {
+    /// No table, and nothing below.
+    fn nothing(identity: Option<Identity>, source: &Path) -> Self {
+        Self { identity, source: source.to_owned(), fields: None, below: Arc::default(), failed: None }
+    }
+}
+
 /// What a directory below `.datasets` shows.
 pub(super) struct Outcome {
     /// The columns.
@@ -90,8 +99,15 @@ pub(super) struct Outcome {
 }
 
 impl Dataset {
-    pub fn new(context: &Arc<Context>, sources: &Arc<dyn Sources>, listed: &Arc<Listed>, path: Vec<BString>) -> Self {
+    pub fn new(
+        context: &Arc<Context>,
+        sources: &Arc<dyn Sources>,
+        listed: &Arc<Listed>,
+        path: Vec<BString>,
+        above: Option<(Arc<Dataset>, BString)>,
+    ) -> Self {
         Self {
+            above,
             context: context.clone(),
             sources: sources.clone(),
             listed: listed.clone(),
@@ -139,6 +155,7 @@ impl Dataset {
             let known = before.and_then(|survey| survey.seen.get(&path)).filter(|seen| seen.identity == identity);
             let mut one = match known {
                 Some(known) if identity.is_some() => known.clone(),
+                _ if self.is_absent(&path, identity) => Seen::nothing(identity, file.path()),
                 _ => self.look(&file, identity, interrupt)?,
             };
             // Most files are alike.
@@ -199,10 +216,18 @@ impl Dataset {
         Outcome { fields, since, files: files.collect(), below }
     }
 
+    /// Whether what lists this path has said of a file in this state that there is nothing, or why it cannot be listed.
+    fn is_absent(&self, file: &BString, identity: Option<Identity>) -> bool {
+        let Some((above, name)) = &self.above else { return false };
+        let surveyed = above.surveyed.try_lock();
+        let seen = surveyed.as_ref().and_then(|survey| survey.as_ref()?.seen.get(file));
+        let seen = seen.filter(|seen| identity.is_some() && seen.identity == identity);
+        seen.is_some_and(|seen| !seen.below.contains(name))
+    }
+
     /// Looks into one file.
     fn look(&self, file: &FileRoot, identity: Option<Identity>, interrupt: &Interrupt) -> Result<Seen, Error> {
-        let mut seen =
-            Seen { identity, source: file.path().to_owned(), fields: None, below: Arc::default(), failed: None };
+        let mut seen = Seen::nothing(identity, file.path());
         let at = file.group(interrupt).and_then(|root| self.listed.find(&root, &self.path, interrupt));
         match at {
             Err(error @ (Error::Interrupted | Error::Stale)) => return Err(error),
