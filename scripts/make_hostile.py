@@ -762,6 +762,41 @@ def heap_object(path, reference):
 broken_references.takes_path = True
 
 
+def bad_compounds(path):
+    """Fields beyond their element, on one another, of one name and of none; elements of 4 GiB."""
+    kinds = ("beyond", "far", "overlap", "twice", "nameless")
+    with h5py.File(path, "w", libver="earliest") as file:
+        for kind in kinds:
+            data = np.zeros(3, [(f"{kind}_1", "<i4"), (f"{kind}_2", "<i4")])
+            data[f"{kind}_1"], data[f"{kind}_2"] = [1, 2, 3], [10, 20, 30]
+            file.create_dataset(kind, data=data)
+        wide = h5t.create(h5t.COMPOUND, 0xFFFF_FFF0)
+        text = h5t.C_S1.copy()
+        text.set_size(1 << 31)
+        for name, offset, field in (("a", 8, h5t.STD_I32LE), ("text", 16, text), ("b", 0xFFFF_FFEC, h5t.STD_I32LE)):
+            wide.insert(name.encode(), offset, field)
+        h5d.create(file.id, b"wide", wide, h5s.create_simple((1000,)))
+    content = path.read_bytes()
+    # A field is its name, filled up to a multiple of 8 with NULs, and its offset.
+    place = lambda name: name.ljust(len(name) // 8 * 8 + 8, b"\0")  # noqa: E731
+    for name, offset in ((b"beyond_2", 5), (b"far_2", 0xFFFF_FFFF), (b"overlap_2", 2)):
+        assert content.count(place(name)) == 1
+        start = content.index(place(name)) + len(place(name))
+        content = content[:start] + struct.pack("<I", offset) + content[start + 4 :]
+    content = content.replace(place(b"twice_2"), place(b"twice_1")).replace(place(b"nameless_2"), bytes(16))
+    path.write_bytes(content)
+
+
+bad_compounds.takes_path = True
+
+
+def fields_3000(file):
+    """As many fields as an object header has room for."""
+    file.create_dataset("many", data=np.ones(2, [(f"f{at}", "u1") for at in range(3000)]))
+
+
+fields_3000.libver = "latest"
+
 RECIPES = [
     not_hdf5,
     empty,
@@ -801,6 +836,8 @@ RECIPES = [
     vlen_nowhere,
     heap_loop,
     broken_references,
+    bad_compounds,
+    fields_3000,
 ]
 NO_HDF5 = RECIPES[:8]
 

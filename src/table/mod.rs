@@ -37,6 +37,8 @@ pub struct Table {
     pub attributes: Arc<[Attribute]>,
     /// Row labels, then columns.
     pub columns: Vec<Column>,
+    /// Whole rows as stored, where the table is one dataset.
+    pub whole: Option<Arc<dyn Rows>>,
     /// Label sets of categorical columns.
     pub categories: Vec<Categories>,
     /// Search indexes found, used or not.
@@ -58,6 +60,7 @@ impl Table {
             rows: 0,
             attributes: Arc::default(),
             columns: Vec::new(),
+            whole: None,
             categories: Vec::new(),
             indexes: Vec::new(),
             servants: Vec::new(),

@@ -12,7 +12,7 @@ mod links;
 mod members;
 mod tables;
 
-pub(super) use entries::{Array, Child, ColumnView, GroupPlace, Listing, METADATA, Place};
+pub(super) use entries::{Array, Child, ColumnView, Elements, GroupPlace, Listing, METADATA, Place};
 pub(super) use links::{Resolver, Way};
 pub(super) use members::Members;
 pub(super) use tables::{is_of_tables, list, list_columns};

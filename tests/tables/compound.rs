@@ -1,0 +1,118 @@
+//! Tables that are one dataset of compounds, beyond their values: what serves them, rows as stored, what is decoded,
+//! what contradicts itself.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::data;
+use crate::support::Mounted;
+
+fn json(mounted: &Mounted, path: &str) -> Value {
+    serde_json::from_slice(&mounted.read(path)).unwrap()
+}
+
+fn named<'a>(list: &'a Value, name: &str) -> &'a Value {
+    list.as_array().unwrap().iter().find(|item| item["name"] == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// The bytes of a NumPy file behind its header.
+fn elements(npy: &[u8]) -> &[u8] {
+    &npy[10 + usize::from(u16::from_le_bytes([npy[8], npy[9]]))..]
+}
+
+#[test]
+fn what_serves_a_table_is_named_and_not_shown() {
+    let mounted = Mounted::new(&[&data("pytables.h5")], &[]);
+    assert!(!mounted.names("").iter().any(|name| name.starts_with("_i_")), "{:?}", mounted.names(""));
+    let metadata = json(&mounted, "metadata.json");
+    let servant = named(&metadata["members"], "_i_indexed");
+    assert_eq!(servant["not_shown"][0], "it serves a table beside it");
+    assert_eq!(named(&metadata["members"], "indexed")["kind"], "table");
+    assert_eq!(json(&mounted, "indexed/metadata.json")["dialect"], "PyTables");
+    // Another group of such a name is a group.
+    let mounted = Mounted::new(&[&data("compound_records.h5")], &[]);
+    assert!(mounted.names("_i_chunked").contains(&"x".to_owned()));
+    assert_eq!(json(&mounted, "chunked/metadata.json")["dialect"], "structured array");
+}
+
+#[test]
+fn attributes_of_fields_are_those_of_columns() {
+    let mounted = Mounted::new(&[&data("pytables.h5")], &[]);
+    let metadata = json(&mounted, "every/metadata.json");
+    assert_eq!(metadata["attributes"]["TITLE"], "A title");
+    let column = named(&metadata["columns"], "i32");
+    assert_eq!((&column["units"], &column["description"]), (&"GeV".into(), &"an energy".into()));
+    assert_eq!(column["attributes"].as_object().unwrap().len(), 2);
+    assert_eq!(column["storage"]["datatype"]["size"], 4);
+    // What new rows begin with: no value is missing for it.
+    assert_eq!(named(&metadata["columns"], "i8")["storage"]["fill"]["value"], -1);
+    assert_eq!(column["nullable"], false);
+}
+
+/// Rows of `table.npy` below `where/` are those of the whole file, as stored.
+#[test]
+fn selected_rows_are_there_as_stored() {
+    let mounted = Mounted::new(&[&data("pytables.h5")], &[]);
+    let all = mounted.read("deep/zlib/table.npy");
+    let width = elements(&all).len() / 1003;
+    let flags = mounted.text("deep/zlib/columns/ok.txt");
+    let wanted: Vec<u8> = elements(&all)
+        .chunks(width)
+        .zip(flags.lines())
+        .filter(|(_, flag)| *flag == "true")
+        .flat_map(|(row, _)| row.to_vec())
+        .collect();
+    assert!(wanted.len() > 400 * width && wanted.len() < 600 * width);
+    assert_eq!(elements(&mounted.read("deep/zlib/where/ok:eq:true/table.npy")), wanted);
+    assert_eq!(mounted.read("deep/zlib/where/ok:eq:true/table.raw"), wanted);
+    let texts = mounted.text("deep/zlib/where/ok:eq:true/columns/n.txt");
+    assert_eq!(texts.lines().count(), wanted.len() / width);
+}
+
+/// However many fields are read of a chunk, it is decoded once.
+#[test]
+fn a_chunk_is_decoded_once_for_all_fields() {
+    for file in ["table.parquet", "table.arrow", "table.csv", "table.ndjson", "table.npy"] {
+        let mounted = Mounted::new(&[&data("pytables.h5")], &[]);
+        mounted.read(format!("deep/zlib/{file}"));
+        let stats = mounted.text(".hepfs/stats");
+        let decoded = stats.lines().find_map(|line| line.strip_prefix("chunks_decoded ")).unwrap();
+        // 1,003 rows in chunks of 100.
+        assert_eq!(decoded, "11", "{file}");
+    }
+}
+
+#[test]
+fn what_says_otherwise_of_itself_is_found() {
+    let mounted = Mounted::new(&[&data("compound_h5tb.h5")], &[]);
+    assert_eq!(json(&mounted, "plain/metadata.json")["dialect"], "H5TB");
+    let findings = |path: &str| json(&mounted, path)["findings"].to_string();
+    assert!(findings("metadata.json").contains("elements that are no compounds"));
+    assert!(findings("metadata.json").contains("rank 2"));
+    assert!(mounted.names("").contains(&"no_compound.npy".to_owned()));
+    let renamed = findings("renamed/metadata.json");
+    assert!(renamed.contains("2 rows, NROWS is 1000"), "{renamed}");
+    assert!(renamed.contains(r#"FIELD_1_NAME is \"other\", the field \"b\""#), "{renamed}");
+    assert_eq!(mounted.text("renamed/table.csv"), "a,b\n0,0\n0,0\n");
+}
+
+/// What libhdf5 does not refuse is read as far as it can be, in bounded memory.
+#[test]
+fn compounds_that_hurt_harm_nobody_else() {
+    let mounted = Mounted::new(&[&data("hostile/bad_compounds.h5"), &data("hostile/fields_3000.h5")], &[]);
+    let metadata = json(&mounted, "bad_compounds.h5/metadata.json");
+    for (name, reason) in [("beyond", "outside"), ("far", "outside"), ("overlap", "overlaps"), ("twice", "duplicated")]
+    {
+        let member = named(&metadata["members"], name);
+        assert!(member["not_shown"][0].as_str().unwrap().contains(reason), "{member}");
+    }
+    // Elements of 4 GiB: numbers at both ends, and a text of 2 GiB between them.
+    assert_eq!(elements(&mounted.read("bad_compounds.h5/wide/columns/b.npy")), [0; 4000]);
+    assert_eq!(mounted.text("bad_compounds.h5/wide/columns/a.csv").lines().count(), 1001);
+    fs::read(mounted.join("bad_compounds.h5/wide/columns/text.csv")).unwrap_err();
+    assert!(mounted.text(".hepfs/errors").contains("(--max-chunk)"));
+    let many = mounted.text("fields_3000.h5/many/table.csv");
+    assert_eq!(many.lines().map(|line| line.split(',').count()).collect::<Vec<_>>(), [3000; 3]);
+    assert_eq!(mounted.read("fields_3000.h5/many/table.raw"), [1; 6000]);
+}
