@@ -10,11 +10,11 @@ use arrow_select::concat::concat;
 use super::Dataset;
 use super::plain::PlainElements;
 use super::rows::{count_of, hints_of};
-use crate::catalogue::{Datatype, product};
+use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
-use crate::store::decode::{FillTest, Memory, Oddities, Parts, arrow_type, decode};
+use crate::store::decode::{FillTest, Memory, Oddities, Parts, Weigher, arrow_type, decode};
 use crate::store::statistics::Summary;
-use crate::store::{Error, Hints, RowRange, Rows, Tally};
+use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally};
 
 /// Bytes of whole rows that are gathered from at a time: what a processor keeps in its second cache.
 const TILE: u64 = 256 << 10;
@@ -88,6 +88,16 @@ impl FieldRows {
     ) -> Result<(), Error> {
         let (rows, within) = self.tile();
         let size = self.dataset.element_size();
+        let limit = self.dataset.file().store().max_chunk();
+        if size > limit {
+            return Err(Error::TooLarge {
+                path: self.dataset.path().to_owned(),
+                what: "an element".into(),
+                bytes: size,
+                limit,
+                option: "--max-chunk",
+            });
+        }
         let offset = self.part.offset - within.start * size;
         let stride = (within.end - within.start) * size;
         let mut start = range.start;
@@ -172,16 +182,6 @@ impl FieldRows {
     /// Rows whose parts lead elsewhere: decoded tile by tile, since each tile has its own heap.
     fn looked_up(&self, range: &RowRange, interrupt: &Interrupt) -> Result<(ArrayRef, Oddities), Error> {
         let (mut arrays, mut oddities) = (Vec::new(), Oddities::new());
-        let limit = self.dataset.file().store().max_chunk();
-        if self.dataset.element_size() > limit {
-            return Err(Error::TooLarge {
-                path: self.dataset.path().to_owned(),
-                what: "an element".into(),
-                bytes: self.dataset.element_size(),
-                limit,
-                option: "--max-chunk",
-            });
-        }
         self.tiles(range, |rows, elements, offset, stride| {
             interrupt.check()?;
             let batch = self.dataset.read_elements(elements, interrupt)?;
@@ -267,6 +267,30 @@ impl Rows for FieldRows {
         Ok(array)
     }
 
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let weigher = Weigher::new(&self.part.datatype, self.dataset.file().source().identity().size);
+        if let Some(width) = weigher.fixed() {
+            return Ok(Fitting::fixed(&range, width, bytes));
+        }
+        let mut fitter = Fitter::new(range.start, bytes);
+        let mut full = false;
+        while fitter.fitting().end < range.end && !full {
+            interrupt.check()?;
+            let start = fitter.fitting().end;
+            let tile = start..start.saturating_add(self.tile().0).min(range.end);
+            self.tiles(&tile, |_, elements, offset, stride| {
+                let batch = self.dataset.read_elements(elements, interrupt)?;
+                let mut part = Vec::new();
+                let size = self.part.datatype.size as usize;
+                gather(&batch.bytes, offset, stride, size, &mut part);
+                let add = |cell| fitter.add(1, weigher.weight(cell, fitter.left(), &batch.heap));
+                full = !part.chunks_exact(size.max(1)).all(add);
+                Ok(())
+            })?;
+        }
+        Ok(fitter.fitting())
+    }
+
     fn stored_width(&self) -> Option<u64> {
         (!self.part.datatype.is_variable()).then_some(self.part.datatype.size)
     }
@@ -301,6 +325,19 @@ impl Rows for FieldRows {
 
     fn summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
         self.elements().summary_of(values)
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let count = count_of(&range, self.len, self.dataset.path())?;
+        let datatype = &self.part.datatype;
+        if matches!(datatype.class, Class::Sequence { .. }) && self.missing.finds_rows() {
+            return Ok(None);
+        }
+        let mut part = Vec::new();
+        if datatype.is_variable() {
+            self.gather(&range, &mut part, interrupt)?;
+        }
+        Ok(self.dataset.outline_in(datatype, &part, count))
     }
 
     fn natural_rows(&self) -> Option<u64> {
