@@ -62,7 +62,7 @@ CELL is
     null                     a missing value
     "text"                   exactly this text: integers in decimal, `true`/`false`, names of enumeration members,
                              labels, strings, hexadecimal (lower case, stored byte order) of opaque, time, odd floats,
-                             integers of more than 8 bytes
+                             integers of more than 8 bytes, instants in ISO 8601 (`fixtures/instants.py`)
     {"f32": "3dcccccd"}      a float by its bits, most significant digit first (also "f16", "f64"): parse and compare
                              bits; any NaN is as good as any other, its text is `NaN`
     {"json": VALUE}          JSON text that parses to VALUE: complex numbers {"re", "im"}, compounds, arrays, sequences,
@@ -77,10 +77,10 @@ import json
 from pathlib import Path
 
 import h5py
-from fixtures import april, arrays, check, compound, july, layouts, links, oracle, types
+from fixtures import april, arrays, check, compound, july, layouts, links, oracle, times, types
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
-FAMILIES = (april, july, types, links, layouts, arrays, compound)
+FAMILIES = (april, july, types, links, layouts, arrays, compound, times)
 
 
 def recipes():

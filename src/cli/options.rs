@@ -36,6 +36,11 @@ pub(super) struct Reading {
     #[arg(long, value_name = "own|libhdf5", value_enum, default_value_t = Decode::Own)]
     pub decode: Decode,
 
+    /// How integers are shown whose units count time from a date (`seconds since 1970-01-01`): as instants in UTC, which
+    /// are timestamps in Parquet and Arrow and ISO 8601 in text, or as the numbers stored
+    #[arg(long, value_name = "utc|numbers", value_enum, default_value_t = Times::Utc)]
+    pub times: Times,
+
     /// Follow external links, external storage and virtual datasets into other files below the source's own folder
     /// (never elsewhere). Without this, a file cannot show you what lies outside it
     #[arg(long)]
@@ -90,6 +95,15 @@ pub(super) struct Showing {
     pub indexes: Indexes,
 }
 
+/// How times are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Times {
+    /// Instants.
+    Utc,
+    /// What is stored.
+    Numbers,
+}
+
 /// Which search indexes are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Indexes {
@@ -136,6 +150,7 @@ impl Reading {
                 Decode::Own => Decoder::Own,
                 Decode::Libhdf5 => Decoder::Library,
             },
+            times: self.times == Times::Utc,
             kept_folder: self.kept_folder(),
             kept_size: self.cache_folder_size,
             ..defaults
@@ -178,6 +193,9 @@ impl Reading {
         }
         if self.decode == Decode::Libhdf5 {
             arguments.push("--decode=libhdf5".into());
+        }
+        if self.times == Times::Numbers {
+            arguments.push("--times=numbers".into());
         }
         if self.follow_external {
             arguments.push("--follow-external".into());

@@ -19,6 +19,7 @@ pub mod compound;
 mod datasets;
 pub mod hep001;
 pub mod index_writer;
+mod times;
 mod versioned;
 
 pub use hep001::sample;

@@ -80,6 +80,7 @@ impl Error {
             Error::LeftToKernel => libc::ENOSYS,
             Error::TooLarge => libc::ERANGE,
             Error::Interrupted => libc::EINTR,
+            Error::Store(store::Error::NoMemory { .. }) => libc::ENOMEM,
             Error::Store(_) | Error::Io(_) => libc::EIO,
         }
     }

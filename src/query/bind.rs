@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
-use bstr::ByteSlice;
+use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
 use super::known::answer::Answer;
@@ -15,7 +15,7 @@ use super::ranges::{Ranges, Test, TextRange};
 use crate::indexes::{self, Trust};
 use crate::store::Learner;
 use crate::store::Rows;
-use crate::table::{Column, IndexForm, IndexKind, Table};
+use crate::table::{Column, IndexForm, IndexKind, PartRows, Table, Times};
 
 /// Columns named in a message at most.
 const MOST_NAMED: usize = 30;
@@ -81,9 +81,18 @@ pub(super) enum Kind {
     Text,
     /// Bytes, written in hexadecimal.
     Binary,
+    /// Integers that stand for instants.
+    Time(Times),
+    /// The years of such.
+    Year(Times),
 }
 
 impl Kind {
+    /// The kind of the values of a column, or of a part of them.
+    pub fn of_rows(rows: &dyn Rows, times: Option<Times>) -> Option<Self> {
+        times.map_or_else(|| Self::of(rows.data_type()), |times| Some(Self::Time(times)))
+    }
+
     /// `None` where values have no order: structs and lists.
     pub fn of(data_type: &DataType) -> Option<Self> {
         Some(match data_type {
@@ -109,6 +118,8 @@ impl Kind {
             Self::Float(_) => "numbers",
             Self::Text => "text",
             Self::Binary => "bytes in hexadecimal",
+            Self::Year(_) => "years",
+            Self::Time(_) => "times (2026-01-31T12:00:00.5, UTC without a zone; a number is one as stored)",
         }
     }
 }
@@ -160,7 +171,7 @@ impl Bound {
 struct Binder<'a> {
     table: &'a Table,
     trust: Trust,
-    names: Vec<&'a [u8]>,
+    names: Vec<BString>,
     columns: Vec<Source>,
 }
 
@@ -171,34 +182,56 @@ impl<'a> Binder<'a> {
             Predicate::All(parts) => (parts, !negated),
             Predicate::Any(parts) => (parts, negated),
             Predicate::Not(inner) => return self.tree(inner, !negated),
-            Predicate::Test(condition) => return Ok(Tree::Leaf(self.leaf(condition, negated)?)),
+            Predicate::Test(condition) => return self.condition(condition, negated),
         };
         let parts = parts.iter().map(|part| self.tree(part, negated)).collect::<Result<_, _>>()?;
         Ok(if all { Tree::All(parts) } else { Tree::Any(parts) })
     }
 
-    fn leaf(&mut self, condition: &Condition, negated: bool) -> Result<Leaf, Error> {
-        let (column, rows) = self.find(condition)?;
+    fn condition(&mut self, condition: &Condition, negated: bool) -> Result<Tree, Error> {
+        let asked = self.find(condition)?;
         let test = match (condition.operator, negated) {
             (Operator::Null, false) | (Operator::Valid, true) => Test::Null,
             (Operator::Null, true) | (Operator::Valid, false) => Test::Valid,
-            (Operator::Ne, _) => Test::Compare { ranges: ranges(condition, rows.data_type())?, negated: !negated },
-            _ => Test::Compare { ranges: ranges(condition, rows.data_type())?, negated },
+            (operator, _) => {
+                let negated = (operator == Operator::Ne) != negated;
+                Test::Compare { ranges: ranges(condition, asked.kind())?, negated }
+            }
         };
-        let indexes = self.indexes(column);
+        // Integers without an instant are missing.
+        let Some(bounds) = asked.times.and_then(|times| times.bounds()) else {
+            return Ok(Tree::Leaf(self.leaf(&asked, test)));
+        };
+        let within = |negated| Test::Compare { ranges: Ranges::integers(vec![bounds]), negated };
+        Ok(match test {
+            Test::Null => {
+                Tree::Any(vec![Tree::Leaf(self.leaf(&asked, test)), Tree::Leaf(self.leaf(&asked, within(true)))])
+            }
+            Test::Valid => Tree::Leaf(self.leaf(&asked, within(false))),
+            Test::Compare { negated: true, .. } => {
+                Tree::All(vec![Tree::Leaf(self.leaf(&asked, test)), Tree::Leaf(self.leaf(&asked, within(false)))])
+            }
+            Test::Compare { ranges, negated } => {
+                let test = Test::Compare { ranges: ranges.within(bounds), negated };
+                Tree::Leaf(self.leaf(&asked, test))
+            }
+        })
+    }
+
+    fn leaf(&mut self, asked: &Asked<'a>, test: Test) -> Leaf {
+        let indexes = if asked.is_part { Vec::new() } else { self.indexes(asked.column) };
         let answers = indexes.iter().map(|form| Answer::new(form.clone(), self.trust)).collect();
-        let name: &[u8] = &column.name;
-        let known = self.names.iter().position(|known| *known == name);
+        let known = self.names.iter().position(|known| *known == asked.name);
         let column = known.unwrap_or_else(|| {
-            self.names.push(name);
-            let learner = column.learner.clone();
-            self.columns.push(Source { rows: rows.clone(), learner, indexes, conditions: 0 });
+            self.names.push(asked.name.clone());
+            let learner = asked.column.learner.clone().filter(|_| !asked.is_part);
+            self.columns.push(Source { rows: asked.rows.clone(), learner, indexes, conditions: 0 });
             self.columns.len() - 1
         });
         if let Some(source) = self.columns.get_mut(column) {
             source.conditions += 1;
         }
-        Ok(Leaf { column, test, labels: Mutex::default(), answers })
+        Leaf { column, test, labels: Mutex::default(), answers }
     }
 
     /// Search indexes of a column, those that are exact first.
@@ -214,31 +247,96 @@ impl<'a> Binder<'a> {
         indexes
     }
 
-    fn find(&self, condition: &Condition) -> Result<(&'a Column, &'a Arc<dyn Rows>), Error> {
-        let found = self.table.columns.iter().find(|column| column.name == condition.column);
-        let what = match found.map(|column| (column, &column.rows)) {
-            Some((column, Ok(rows))) if column.in_table => return Ok((column, rows)),
-            Some((_, Ok(rows))) => {
-                format!("{} has {} rows, the table {}", condition.column, rows.len(), self.table.rows)
-            }
-            Some((_, Err(reason))) => format!("{} cannot be read: {reason}", condition.column),
-            None => format!("there is no column {:?}", condition.column),
-        };
-        let mut known: Vec<String> =
-            askable(self.table).take(MOST_NAMED + 1).map(|(column, _)| column.name.to_string()).collect();
-        if known.len() > MOST_NAMED {
-            known[MOST_NAMED] = "…".into();
-        }
-        Err(Error::Column { at: condition.at, what, known: known.join(", ") })
+    /// The column of a condition; else the field that stands behind a point.
+    fn find(&self, condition: &Condition) -> Result<Asked<'a>, Error> {
+        find(self.table, &condition.column, condition.at)
     }
 }
 
-/// The values that satisfy a comparison; for `ne`, those that do not.
-fn ranges(condition: &Condition, data_type: &DataType) -> Result<Ranges, Error> {
-    let refuse = |at, what: String| Error::Type { at, what: format!("{}: {what}", condition.column) };
-    let Some(kind) = Kind::of(data_type) else {
-        return Err(refuse(condition.at, format!("values of type {data_type} are only asked for with null and valid")));
+/// The column, or the field of one, that a name stands for.
+pub(super) struct Asked<'a> {
+    pub column: &'a Column,
+    name: BString,
+    pub rows: Arc<dyn Rows>,
+    times: Option<Times>,
+    is_part: bool,
+    /// The years of times are asked for.
+    is_year: bool,
+}
+
+impl Asked<'_> {
+    fn kind(&self) -> Result<Kind, &DataType> {
+        if let Some(times) = self.times.filter(|_| self.is_year) {
+            return Ok(Kind::Year(times));
+        }
+        Kind::of_rows(self.rows.as_ref(), self.times).ok_or(self.rows.data_type())
+    }
+
+    /// The values that rows are ordered by; `at` is where the name stands.
+    pub fn ordered(self, at: usize) -> Result<Arc<dyn Rows>, Error> {
+        match self.kind() {
+            Ok(Kind::Year(_)) => Err(Error::Type { at, what: format!("{}: order by the times themselves", self.name) }),
+            Ok(Kind::Time(_)) => self.column.shown().map_err(|what| Error::Type { at, what }),
+            Ok(_) => Ok(self.rows),
+            Err(data_type) => {
+                Err(Error::Type { at, what: format!("{}: values of type {data_type} have no order", self.name) })
+            }
+        }
+    }
+}
+
+/// Finds a column by its name; else the field behind a point: `position.x`. `at` is where the name stands.
+///
+/// # Errors
+/// [`Error::Column`].
+pub(super) fn find<'a>(table: &'a Table, name: &BString, at: usize) -> Result<Asked<'a>, Error> {
+    let whole = |name: &[u8]| table.columns.iter().find(|column| column.name == name);
+    let found = whole(name);
+    let what = match found.map(|column| (column, &column.rows)) {
+        Some((column, Ok(rows))) if column.in_table => {
+            return Ok(Asked {
+                column,
+                name: name.clone(),
+                rows: rows.clone(),
+                times: column.times(),
+                is_part: false,
+                is_year: false,
+            });
+        }
+        Some((_, Ok(rows))) => format!("{name} has {} rows, the table {}", rows.len(), table.rows),
+        Some((_, Err(reason))) => format!("{name} cannot be read: {reason}"),
+        None => format!("there is no column {name:?}"),
     };
+    let parts = name.find_iter(".").filter(|_| found.is_none()).find_map(|point| {
+        let column = whole(&name[..point]).filter(|column| column.in_table)?;
+        let rows = PartRows::of(column.rows.as_ref().ok()?, &name[point + 1..])?;
+        Some(Asked { column, name: name.clone(), rows: Arc::new(rows), times: None, is_part: true, is_year: false })
+    });
+    if let Some(part) = parts {
+        return Ok(part);
+    }
+    let of_year = name.strip_prefix(b"year(").and_then(|rest| rest.strip_suffix(b")")).filter(|_| found.is_none());
+    if let Some(inner) = of_year {
+        let asked = find(table, &inner.into(), at)?;
+        return match asked.times {
+            Some(_) if !asked.is_year => Ok(Asked { is_year: true, ..asked }),
+            _ => Err(Error::Type { at, what: format!("{}: no column of times has a year", asked.name) }),
+        };
+    }
+    let mut known: Vec<String> =
+        askable(table).take(MOST_NAMED + 1).map(|(column, _)| column.name.to_string()).collect();
+    if known.len() > MOST_NAMED {
+        known[MOST_NAMED] = "…".into();
+    }
+    Err(Error::Column { at, what, known: known.join(", ") })
+}
+
+/// The values that satisfy a comparison; for `ne`, those that do not.
+fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges, Error> {
+    let refuse = |at, what: String| Error::Type { at, what: format!("{}: {what}", condition.column) };
+    let kind = kind.map_err(|data_type| {
+        refuse(condition.at, format!("values of type {data_type} are only asked for with null and valid"))
+    })?;
     let is_text = matches!(kind, Kind::Text | Kind::Binary);
     if condition.operator == Operator::Prefix && !is_text {
         return Err(refuse(condition.at, format!("{} have no prefix", kind.name())));
@@ -247,13 +345,14 @@ fn ranges(condition: &Condition, data_type: &DataType) -> Result<Ranges, Error> 
         |value: &Literal| refuse(value.at, format!("{:?} is no value of a column of {}", value.text, kind.name()));
     let fits = |value: &Literal| match value.written {
         None => true,
-        Some(Written::Number) => matches!(kind, Kind::Integer | Kind::Float(_)),
+        Some(Written::Number) => matches!(kind, Kind::Integer | Kind::Float(_) | Kind::Time(_) | Kind::Year(_)),
         Some(Written::Boolean) => kind == Kind::Boolean,
-        Some(Written::Text) => is_text,
+        Some(Written::Text) => is_text || matches!(kind, Kind::Time(_)),
     };
     if let Some(value) = condition.values.iter().find(|value| !fits(value)) {
         return Err(wrong(value));
     }
+    let is_text = |value: &Literal| value.written == Some(Written::Text);
     let numbers = || condition.values.iter().map(|value| (value, value.text.to_str().unwrap_or("?")));
     Ok(match kind {
         Kind::Boolean | Kind::Integer => {
@@ -266,6 +365,23 @@ fn ranges(condition: &Condition, data_type: &DataType) -> Result<Ranges, Error> 
             let points = numbers().map(|(value, text)| point(text).ok_or_else(|| wrong(value)));
             let points: Vec<_> = points.collect::<Result<_, _>>()?;
             Ranges::integers(of_points(condition.operator, &points, [i128::MIN, i128::MAX]))
+        }
+        Kind::Time(times) => {
+            let number = |value: &Literal, text| if is_text(value) { None } else { literal::integer(text) };
+            let point = |value: &Literal, text| number(value, text).or_else(|| literal::instant(text, times));
+            let points = numbers().map(|(value, text)| point(value, text).ok_or_else(|| wrong(value)));
+            let points: Vec<_> = points.collect::<Result<_, _>>()?;
+            Ranges::integers(of_points(condition.operator, &points, [i128::MIN, i128::MAX]))
+        }
+        Kind::Year(times) => {
+            let points = numbers().map(|(value, text)| literal::integer(text).ok_or_else(|| wrong(value)));
+            let points: Vec<_> = points.collect::<Result<_, _>>()?;
+            let years = of_points(condition.operator, &points, [i128::MIN, i128::MAX]);
+            // From the first moment of a year to the last one before another.
+            let ends = |[first, last]: [i128; 2]| {
+                [times.begin_of_year(first), times.begin_of_year(last.saturating_add(1)).saturating_sub(1)]
+            };
+            Ranges::integers(years.into_iter().map(ends).collect())
         }
         Kind::Float(width) => {
             let points = numbers().map(|(value, text)| literal::float(text, width).ok_or_else(|| wrong(value)));

@@ -9,6 +9,7 @@
 //! | `ranges` | values that satisfy a condition, as ranges; held against arrays and against bounds |
 //! | `known` | what statistics and believed search indexes know of rows without decoding them |
 //! | [`Selection`] | finds the rows, once, on all cores; keeps them under the memory budget |
+//! | [`held`], [`first`] | a table in another order, the first rows of one |
 //! | [`filtered`] | a table of the rows found, as good as any other |
 //!
 //! SQL's three-valued logic needs no third value here: `not` is moved down to the conditions when a predicate is bound,
@@ -19,13 +20,15 @@ mod known;
 mod predicate;
 mod ranges;
 mod selection;
+mod sorted;
 #[cfg(test)]
 mod tests;
 mod values;
 
 pub use bind::Bound;
 pub use known::answer::UsedIndex;
-pub use predicate::{Condition, Error, Literal, Operator, Predicate, expression, path};
+pub use predicate::{Condition, Error, Literal, Operator, Order, Predicate, Query, expression, path};
 pub use selection::SelectedRows;
 pub use selection::{Explained, Selected, Selection, filtered, selectable};
+pub use sorted::{SortError, first, held, places};
 pub use values::values_text;

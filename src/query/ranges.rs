@@ -97,6 +97,16 @@ impl Ranges {
         Self::Texts(out)
     }
 
+    /// Those of integers as far as they lie between two bounds.
+    pub fn within(self, [least, greatest]: [i128; 2]) -> Self {
+        match self {
+            Self::Integers(ranges) => {
+                Self::integers(ranges.into_iter().map(|[from, to]| [from.max(least), to.min(greatest)]).collect())
+            }
+            other => other,
+        }
+    }
+
     /// How values from `least` to `greatest` lie.
     pub fn lie(&self, least: &Scalar, greatest: &Scalar) -> Lie {
         match (self, least, greatest) {

@@ -47,6 +47,7 @@ fn column(name: &str, array: ArrayRef, chunk: Option<u64>, known: bool) -> (Colu
         is_label: false,
         in_table: true,
         rows: Ok(rows.clone()),
+        times: None,
         stored_strings: None,
         learner: learner.map(Arc::new),
         tally: Arc::default(),

@@ -28,15 +28,28 @@ pub fn values_text(table: &Table, interrupt: &Interrupt) -> String {
     text.push_str(&Operator::ALL.map(Operator::name).join(" "));
     text.push_str("\n\nColumns:\n");
     for (column, rows) in askable(table) {
-        let kind = Kind::of(rows.data_type());
+        let kind = Kind::of_rows(rows.as_ref(), column.times());
         let _ = write!(text, "  {}  {}", encode(&column.name), kind.map_or("null and valid only", Kind::name));
         let labels = labels(rows.as_ref(), interrupt);
         if !labels.is_empty() {
             let _ = write!(text, ": {}", labels.join(" "));
         }
         text.push('\n');
+        parts(&column.name.to_string(), rows.data_type(), &mut text);
     }
     text
+}
+
+/// The fields of a column of compounds that have an order.
+fn parts(name: &str, data_type: &DataType, text: &mut String) {
+    let DataType::Struct(fields) = data_type else { return };
+    for field in fields {
+        let name = format!("{name}.{}", field.name());
+        if let Some(kind) = Kind::of(field.data_type()) {
+            let _ = writeln!(text, "  {}  {}", encode(name.as_bytes()), kind.name());
+        }
+        parts(&name, field.data_type(), text);
+    }
 }
 
 fn example(table: &Table) -> String {

@@ -62,6 +62,12 @@ pub enum Error {
         /// The option that sets the limit.
         option: &'static str,
     },
+    /// The system has no memory for it.
+    #[error("no memory: {bytes} bytes could not be had from the system")]
+    NoMemory {
+        /// Bytes needed.
+        bytes: u64,
+    },
     /// The rows are no longer wanted.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),

@@ -57,12 +57,15 @@ pub use error::Error;
 pub use file::File;
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
 pub use learnt::{Content, Kept, Learner, Observed, Opening, pass, rows_at_once};
-pub use memory::{Budget, Buffer, Cache, Lent, Reservation, Shortage};
-pub use rows::{Fitter, Fitting, fixed_width, for_each_array};
+pub use memory::{ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, try_memory};
+pub use rows::{Fitter, Fitting, Shared, fixed_width, for_each_array, numbered};
 pub use rows::{Hints, Names, RowRange, Rows, Terminated, TextLength, ValueSet};
 pub use span::{Span, StoredRun};
 
 use crate::catalogue::ObjectId;
+
+/// An array may be as large as this, however small the budget is.
+const SMALLEST_LARGEST_ARRAY: u64 = 64 << 20;
 
 /// Settings of a [`Store`].
 #[derive(Clone, Debug)]
@@ -75,6 +78,8 @@ pub struct Options {
     pub threads: usize,
     /// What undoes filters and follows descriptors (`--decode`).
     pub decoder: Decoder,
+    /// Whether integers that count time from a date are shown as instants (`--times`): yes.
+    pub times: bool,
     /// Folder for what is kept of sources (`--cache-folder`); none, so nothing is kept.
     pub kept_folder: Option<PathBuf>,
     /// Bytes of everything in that folder (`--cache-folder-size`): 1 GiB.
@@ -88,6 +93,7 @@ impl Default for Options {
             max_chunk: 1 << 30,
             threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
             decoder: Decoder::Own,
+            times: true,
             kept_folder: None,
             kept_size: 1 << 30,
         }
@@ -164,9 +170,33 @@ impl Store {
         self.options.max_chunk
     }
 
+    /// Bytes of the largest array that is made of rows, and the option that allows more: what one value takes at most
+    /// beside the budget.
+    pub fn largest_array(&self) -> (u64, &'static str) {
+        let kept = self.options.cache_size.max(SMALLEST_LARGEST_ARRAY);
+        if kept < self.options.max_chunk { (kept, "--cache-size") } else { (self.options.max_chunk, "--max-chunk") }
+    }
+
+    /// Admits an array of `bytes` bytes, of `what` at `path`.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] past [`Store::largest_array`], [`Error::NoMemory`].
+    pub(crate) fn admit(&self, path: &str, bytes: u64, what: impl FnOnce() -> String) -> Result<(), Error> {
+        let (limit, option) = self.largest_array();
+        if bytes > limit {
+            return Err(Error::TooLarge { path: path.to_owned(), what: what(), bytes, limit, option });
+        }
+        try_memory(bytes)
+    }
+
     /// What decodes stored elements.
     pub fn decoder(&self) -> Decoder {
         self.options.decoder
+    }
+
+    /// Whether integers that count time from a date are shown as instants.
+    pub fn shows_times(&self) -> bool {
+        self.options.times
     }
 
     /// What is kept of sources in the cache folder. [`Opening::kept`] and [`Opening::keep`] go with a source's

@@ -1,10 +1,12 @@
 //! The model of a table: columns of rows, whatever file idiom they came from. No HDF5 call, no FUSE, no file.
 
+pub mod calendar;
 mod finding;
 mod index_rules;
 mod rows;
 mod search_index;
 mod single;
+mod times;
 
 use std::sync::Arc;
 
@@ -16,9 +18,10 @@ use crate::store::{Learner, Observed};
 
 pub use finding::Finding;
 pub use index_rules::{BitmapRules, BloomRules, MinMaxRules, SortedRules};
-pub use rows::{CategoryRows, ListRows, StringRows};
+pub use rows::{CategoryRows, ListRows, PartRows, StringRows, TimeRows};
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, SearchIndex};
 pub use single::{Form, Single, SingleFile};
+pub use times::Times;
 
 /// A table: its columns in logical order, row labels first.
 #[derive(Debug)]
@@ -84,6 +87,9 @@ pub struct Column {
     pub in_table: bool,
     /// Rows, or why they cannot be had.
     pub rows: Result<Arc<dyn Rows>, String>,
+    /// How `rows`, integers as stored, stand for instants; or why they do not, though the file calls them times. `None`
+    /// of anything else.
+    pub times: Option<Result<Times, String>>,
     /// Variable-length strings as stored, for `.raw`; `None` for any other type, whose bytes `rows` gives.
     pub stored_strings: Option<Arc<dyn Rows>>,
     /// What learns the statistics of `rows` from all that is read through them; `None` where there are none. A file
@@ -106,6 +112,31 @@ pub struct Column {
 }
 
 impl Column {
+    /// How its integers stand for instants, where they do.
+    pub fn times(&self) -> Option<Times> {
+        self.times.as_ref()?.as_ref().ok().copied()
+    }
+
+    /// The rows as files show them that have types: instants where `rows` are integers that stand for such.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn shown(&self) -> Result<Arc<dyn Rows>, String> {
+        self.shown_by(self.times())
+    }
+
+    /// The same, as these instants.
+    ///
+    /// # Errors
+    /// As [`Column::shown`].
+    pub fn shown_by(&self, times: Option<Times>) -> Result<Arc<dyn Rows>, String> {
+        let rows = self.rows.clone()?;
+        Ok(match times {
+            Some(times) => Arc::new(TimeRows::new(self.path.clone(), rows, times, self.tally.clone())),
+            None => rows,
+        })
+    }
+
     /// The column, whose statistics are learnt from all that is read of it; as it is where it can have none.
     pub fn observed(self, file: &Arc<File>) -> Self {
         let learner = self.rows.as_ref().ok().and_then(|rows| file.learner(&self.path, self.id, rows.as_ref()));

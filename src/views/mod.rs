@@ -8,6 +8,7 @@ pub mod npy;
 mod pandas;
 pub mod parquet;
 pub mod rendered;
+mod stretches;
 pub mod text;
 
 use crate::source::Interrupt;
@@ -18,7 +19,7 @@ use crate::store::{self, Span};
 pub enum Size {
     /// Exactly this many bytes.
     Exact(u64),
-    /// At most this many; the exact size takes a pass over the values.
+    /// At most this many, or as many as a sample of the values lets expect; the exact size takes a pass over them.
     AtMost(u64),
 }
 
@@ -85,6 +86,12 @@ pub trait View: Send + Sync {
     /// How its readers go about it.
     fn access(&self) -> Access {
         Access::Any
+    }
+
+    /// Whether it is still laid out as one made now would be. What is open stays as it is; who opens it next gets
+    /// another.
+    fn is_current(&self) -> bool {
+        true
     }
 
     /// Does ahead whatever passes over values the size and reads take.

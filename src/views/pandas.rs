@@ -1,6 +1,6 @@
 //! What pandas writes of a data frame beside its columns, so that row labels come back as its index.
 
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, TimeUnit};
 use serde_json::{Value, json};
 
 /// Key of the text below in the metadata of an Arrow or Parquet schema.
@@ -20,7 +20,7 @@ pub(super) fn metadata<'a>(fields: impl Iterator<Item = &'a Field> + Clone, labe
             "field_name": field.name(),
             "pandas_type": pandas,
             "numpy_type": numpy,
-            "metadata": null,
+            "metadata": if pandas == "datetimetz" { json!({ "timezone": "UTC" }) } else { Value::Null },
         })
     };
     let text = json!({
@@ -54,6 +54,15 @@ fn pandas_type(data_type: &DataType) -> (&'static str, &'static str) {
         DataType::Float32 => number("float32"),
         DataType::Float64 => number("float64"),
         DataType::Boolean => number("bool"),
+        DataType::Timestamp(unit, zone) => {
+            let numpy = match unit {
+                TimeUnit::Second => "datetime64[s]",
+                TimeUnit::Millisecond => "datetime64[ms]",
+                TimeUnit::Microsecond => "datetime64[us]",
+                TimeUnit::Nanosecond => "datetime64[ns]",
+            };
+            (if zone.is_some() { "datetimetz" } else { "datetime" }, numpy)
+        }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => ("unicode", "object"),
         DataType::FixedSizeBinary(_) => ("bytes", "object"),
         // Without the number of categories pandas makes them of those it meets.

@@ -27,6 +27,9 @@ pub(super) fn next_view() -> u64 {
 /// How often a waiting thread looks whether it is still wanted.
 const PATIENCE: Duration = Duration::from_millis(20);
 
+/// A block may be as long as this, however small the cache is.
+const LONGEST: u64 = 128 << 20;
+
 /// Buffers of evicted blocks kept for new ones: fresh memory costs a page fault every 4 KiB.
 const SPARE: usize = 4;
 
@@ -55,6 +58,11 @@ impl BlockCache {
     pub fn new(capacity: usize) -> Self {
         let state = State { blocks: LruCache::unbounded(), bytes: 0, rendering: HashSet::new(), spare: Vec::new() };
         Self { capacity, state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// Bytes of the longest block that is rendered: one row may be much longer than others.
+    pub(super) fn longest_block(&self) -> u64 {
+        (self.capacity as u64).saturating_mul(4).max(LONGEST)
     }
 
     /// Bytes held now.

@@ -31,6 +31,7 @@ impl Toy {
             is_label: false,
             in_table: true,
             rows: Ok(Arc::new(rows)),
+            times: None,
             stored_strings: None,
             learner: None,
             tally: Arc::default(),

@@ -12,8 +12,10 @@ mod arrays;
 mod index_build;
 mod label_filters;
 mod learnt;
+mod lengths;
 mod push_down;
 mod selections;
+mod times;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

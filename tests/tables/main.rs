@@ -12,6 +12,7 @@ mod fixtures;
 mod hostile_groups;
 mod search_indexes;
 mod selections;
+mod times;
 mod versions;
 
 use std::path::{Path, PathBuf};

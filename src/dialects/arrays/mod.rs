@@ -17,7 +17,7 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::attributes::text;
-use super::{Dialect, Mark, Of, Site, Subject, datasets};
+use super::{Dialect, Mark, Of, Site, Subject, datasets, times};
 use crate::catalogue::{Class, ColumnId, Dataset, Fill, Object, attribute};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
@@ -104,7 +104,9 @@ impl Array<'_> {
         let is_text = matches!(self.dataset.datatype.class, Class::VariableString { .. });
         let stored_strings = (is_text && self.dataset.shape.len() <= 1)
             .then(|| Arc::new(StoredStrings::new(opened.clone(), u64::MAX)) as Arc<dyn Rows>);
-        Column { stored_strings, ..self.column(self.name.clone(), rows, tally) }
+        let is_line = self.dataset.shape.len() <= 1;
+        let times = if is_line { times::of(self.file, &self.dataset.attributes, rows.as_ref()) } else { None };
+        Column { times, stored_strings, ..self.column(self.name.clone(), rows, tally) }
     }
 
     /// The bytes of a scalar string; as it is shown elsewhere where it can be missing.
@@ -144,6 +146,7 @@ impl Array<'_> {
             is_label: false,
             in_table: true,
             rows: Ok(rows),
+            times: None,
             stored_strings: None,
             learner: None,
             tally,

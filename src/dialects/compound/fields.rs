@@ -62,6 +62,7 @@ impl Whole<'_> {
             is_label: false,
             in_table: rows.is_ok(),
             rows,
+            times: None,
             stored_strings: None,
             learner: None,
             tally,

@@ -13,7 +13,7 @@ use super::parts::Parts;
 use super::{consistency, indexes};
 use crate::catalogue::{ColumnId, Group, ObjectId, attribute};
 use crate::dialects::attributes::{any, references, strings, text, unsigned};
-use crate::dialects::{datasets, versioned};
+use crate::dialects::{datasets, times, versioned};
 use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Column, Finding, Table};
@@ -206,6 +206,7 @@ fn column(
     let stored_strings = candidate
         .dataset
         .and_then(|dataset| datasets::stored_strings(parts.file, &path, dataset, declared.unwrap_or(u64::MAX)));
+    let times = content.as_ref().ok().and_then(|rows| times::of(parts.file, &attributes, rows.as_ref()));
     Column {
         name: candidate.name.clone(),
         path,
@@ -213,6 +214,7 @@ fn column(
         is_label,
         in_table,
         stored_strings,
+        times,
         rows: content,
         learner: None,
         tally,

@@ -140,7 +140,7 @@ impl Contents {
         });
         let value = |array: &Arc<Array>| {
             let single = array.single(opened.file(), interrupt).ok()?;
-            let rows = single.whole.columns.first()?.rows.as_ref().ok()?;
+            let rows = single.whole.columns.first()?.shown().ok()?;
             let mut values = metadata::json_values(rows.array(0..1, interrupt).ok()?).ok()?;
             let value = values.pop()?;
             (value.to_string().len() <= LONGEST_VALUE).then(|| (array.name.clone(), value))

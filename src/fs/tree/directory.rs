@@ -132,7 +132,7 @@ impl Directory {
         }
     }
 
-    /// The node of a file, made once.
+    /// The node of a file, made once as long as it is current.
     fn kept(
         &self,
         nodes: &Mutex<HashMap<usize, NodeRef>>,
@@ -141,7 +141,8 @@ impl Directory {
         child: &Child,
     ) -> Result<NodeRef, Error> {
         let mut nodes = nodes.lock();
-        if let Some(node) = nodes.get(&position) {
+        // One whose layout was given up stays with who has it open.
+        if let Some(node) = nodes.get(&position).filter(|node| node.is_current()) {
             return Ok(node.clone());
         }
         let node: NodeRef = Arc::new(self.files_of.file(contents, child)?);

@@ -55,7 +55,7 @@ impl Node for FileNode {
     }
 
     fn is_current(&self) -> bool {
-        self.opened.is_current()
+        self.opened.is_current() && self.view.is_current()
     }
 
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {

@@ -121,7 +121,10 @@ impl Files {
         // What is taken on trust in this mount must not be kept for others.
         let trusting = if self.opened.context().trust == Trust::Trust { " trusting" } else { "" };
         let rows = self.selection.as_ref().map(|selection| format!("{trusting} where/{selection}")).unwrap_or_default();
-        Keeper { file: self.opened.file().opening().clone(), what: format!("{} {:?}{rows} {what}", self.path, self.id) }
+        // Instants have other texts and sizes than the numbers that are stored.
+        let times = if self.opened.file().store().shows_times() { " times" } else { "" };
+        let what = format!("{} {:?}{times}{rows} {what}", self.path, self.id);
+        Keeper { file: self.opened.file().opening().clone(), what }
     }
 
     /// A file of a dataset that is a table by itself.
@@ -205,7 +208,7 @@ fn elements(rows: &Arc<dyn Rows>, form: Elements) -> Result<Arc<dyn View>, Error
 }
 
 fn text_column(column: &Column) -> Option<TextColumn> {
-    Some(TextColumn::new(column.name.clone(), column.rows.as_ref().ok()?.clone()))
+    Some(TextColumn::new(column.name.clone(), column.shown().ok()?))
 }
 
 /// The labels of the places of an array as text; `None` where they name no column each.

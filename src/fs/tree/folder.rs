@@ -32,7 +32,7 @@ fn shown_name(name: &OsStr) -> BString {
 }
 
 /// Whether a path leads to a regular file with the HDF5 signature.
-fn is_hdf5(path: &Path) -> bool {
+pub fn is_hdf5(path: &Path) -> bool {
     Source::open(path).and_then(|source| signature::is_in(&source)).unwrap_or(false)
 }
 

@@ -244,6 +244,7 @@ fn rule(oddity: Oddity) -> &'static str {
         Oddity::UnnamedCode => "an enumeration code has a name; shown as its number",
         Oddity::CategoryOutOfRange => "a category code is less than the number of categories; shown as missing",
         Oddity::InvalidOffsets => "offsets of a list go forward and stay within its values; shown as missing",
+        Oddity::TimeOutOfRange => "an instant fits 64 bits of the unit that it is shown in; shown as missing",
     }
 }
 

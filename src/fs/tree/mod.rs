@@ -34,6 +34,7 @@ use crate::table::Finding;
 use crate::views::text::{BlockCache, CsvOptions};
 use crate::views::{Effort, Size};
 
+pub use folder::is_hdf5;
 pub use live::printable;
 pub use opened::{OpenError, Opened, SourceFile};
 pub use verifier::Verifier;

@@ -270,7 +270,7 @@ impl Node for SelectionFile {
     }
 
     fn is_current(&self) -> bool {
-        self.chosen.subject.files.opened.is_current()
+        self.file.get().map_or_else(|| self.chosen.subject.files.opened.is_current(), FileNode::is_current)
     }
 
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {

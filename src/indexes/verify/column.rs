@@ -9,11 +9,14 @@ use arrow_schema::DataType;
 use parking_lot::Mutex;
 
 use super::{Task, Verdict};
-use crate::store::Error;
-use crate::store::rows_at_once;
+use crate::store::{ARRAY_BYTES, Error, for_each_array, rows_at_once};
 
 /// Bytes of a value of variable length, for want of better knowledge.
 const ANY_WIDTH: u64 = 64;
+
+/// Bytes of values that are compared at once: some more than are read at once elsewhere, since places in an index go
+/// with them.
+const MOST_AT_ONCE: u64 = 2 * ARRAY_BYTES;
 
 /// U+FFFD, which stands for bytes that are no UTF-8.
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
@@ -73,26 +76,33 @@ impl Task<'_> {
     }
 
     fn teach(&self, range: Range<u64>) -> Result<(), Error> {
-        match self.form.shown.array(range.clone(), self.interrupt) {
+        let shown = self.form.shown.as_ref();
+        match for_each_array(shown, range.clone(), ARRAY_BYTES, self.interrupt, &mut |_, _| Ok(())) {
             Err(Error::TooLarge { .. }) if range.end - range.start > 1 => {
                 let middle = range.start + (range.end - range.start) / 2;
                 self.teach(range.start..middle)?;
                 self.teach(middle..range.end)
             }
-            other => other.map(drop),
+            other => other,
         }
     }
 
+    fn halves(&self, range: Range<u64>, see: &(dyn Fn(Part<'_>) -> Result<(), End> + Sync)) -> Result<(), End> {
+        // A multiple of 8, so that bits of a bitmap do not share a byte.
+        let middle = range.start + (range.end - range.start) / 16 * 8;
+        let middle = if middle > range.start { middle } else { range.start + 8 };
+        self.part(range.start..middle, see)?;
+        self.part(middle..range.end, see)
+    }
+
     fn part(&self, range: Range<u64>, see: &(dyn Fn(Part<'_>) -> Result<(), End> + Sync)) -> Result<(), End> {
+        // More than the store hands out at once: in halves.
+        let may_divide = range.end - range.start > 8;
+        if may_divide && self.form.values.fitting(range.clone(), MOST_AT_ONCE, self.interrupt)?.end < range.end {
+            return self.halves(range, see);
+        }
         let values = match self.form.values.array(range.clone(), self.interrupt) {
-            // More than the store hands out at once: in halves.
-            Err(Error::TooLarge { .. }) if range.end - range.start > 8 => {
-                // A multiple of 8, so that bits of a bitmap do not share a byte.
-                let middle = range.start + (range.end - range.start) / 16 * 8;
-                let middle = if middle > range.start { middle } else { range.start + 8 };
-                self.part(range.start..middle, see)?;
-                return self.part(middle..range.end, see);
-            }
+            Err(Error::TooLarge { .. }) if may_divide => return self.halves(range, see),
             values => values?,
         };
         if values.len() as u64 != range.end - range.start {

@@ -1,13 +1,14 @@
 //! Predicates as text: `energy > 5 and (label in ("electron", "muon") or not valid_hit = true)`.
 //!
 //! ```text
+//! query   = [ any ] [ "order" "by" column [ "asc" | "desc" ] { "," … } ] [ "limit" number ]
 //! any     = all { "or" all }
 //! all     = one { "and" one }
-//! one     = "not" one | "(" any ")" | column test
+//! one     = "not" one | "(" any ")" | column [ test ]        a column alone must be true
 //! test    = ( "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" ) value
 //!         | [ "not" ] ( "between" value "and" value | "in" "(" value { "," value } ")" | "like" text )
 //!         | "is" [ "not" ] "null"
-//! column  = name | `name` | "name"          value = number | 'text' | "text" | true | false | nan | inf
+//! column  = name | `name` | "name" | "year" "(" column ")"          value = number | 'text' | "text" | true | false | nan | inf
 //! ```
 //!
 //! Quotation marks are doubled within themselves. A text in double quotes is a column where one is expected, and a
@@ -15,7 +16,7 @@
 
 use bstr::BString;
 
-use super::{Condition, Error, Literal, Operator, Predicate, Written};
+use super::{Condition, Error, Literal, Operator, Order, Predicate, Query, Written};
 
 /// Deepest nesting: each level takes some of the stack.
 const DEEPEST: usize = 100;
@@ -25,11 +26,40 @@ const DEEPEST: usize = 100;
 /// # Errors
 /// [`Error::Syntax`], with the byte of the text.
 pub fn parse(text: &str) -> Result<Predicate, Error> {
-    let mut parser = Parser { tokens: tokens(text)?, next: 0, end: text.len(), depth: 0 };
+    let mut parser = Parser::new(text)?;
     let predicate = parser.any()?;
     match parser.peek() {
         None => Ok(predicate),
         Some(_) => Err(parser.expected("`and`, `or` or the end")),
+    }
+}
+
+/// The query of a text: a predicate, an order, a limit, of which each can be left out, but not all.
+///
+/// # Errors
+/// As [`parse`].
+pub fn query(text: &str) -> Result<Query, Error> {
+    let mut parser = Parser::new(text)?;
+    let predicate = if parser.is_clause() { Predicate::All(Vec::new()) } else { parser.any()? };
+    let mut query = Query { predicate, order: Vec::new(), limit: None };
+    if parser.word("order") {
+        if !parser.word("by") {
+            return Err(parser.expected("`by`"));
+        }
+        query.order.push(parser.order()?);
+        while parser.symbol(",") {
+            query.order.push(parser.order()?);
+        }
+    }
+    if parser.word("limit") {
+        let Some(Token::Number(number)) = parser.peek() else { return Err(parser.expected("a number of rows")) };
+        let limit = number.parse().map_err(|_| parser.expected("a number of rows"))?;
+        parser.next += 1;
+        query.limit = Some(limit);
+    }
+    match parser.peek() {
+        None => Ok(query),
+        Some(_) => Err(parser.expected("`and`, `or`, `order by`, `limit` or the end")),
     }
 }
 
@@ -130,6 +160,10 @@ struct Parser {
 }
 
 impl Parser {
+    fn new(text: &str) -> Result<Self, Error> {
+        Ok(Self { tokens: tokens(text)?, next: 0, end: text.len(), depth: 0 })
+    }
+
     fn peek(&self) -> Option<&Token> {
         self.tokens.get(self.next).map(|(_, token)| token)
     }
@@ -195,11 +229,7 @@ impl Parser {
 
     fn test(&mut self) -> Result<Predicate, Error> {
         let at = self.at();
-        let column = match self.peek() {
-            Some(Token::Word(name) | Token::Quoted(name, '"' | '`')) => BString::from(name.as_str()),
-            _ => return Err(self.expected("a column")),
-        };
-        self.next += 1;
+        let column = self.column()?;
         let condition = |operator, values| Predicate::Test(Condition { column, at, operator, values });
         let comparisons = [
             ("=", Operator::Eq),
@@ -218,6 +248,10 @@ impl Parser {
             let operator = if self.word("not") { Operator::Valid } else { Operator::Null };
             return if self.word("null") { Ok(condition(operator, Vec::new())) } else { Err(self.expected("`null`")) };
         }
+        if self.ends_condition() {
+            let value = Literal { text: "true".into(), written: Some(Written::Boolean), at };
+            return Ok(condition(Operator::Eq, vec![value]));
+        }
         let negated = self.word("not");
         let predicate = if self.word("between") {
             let least = self.value()?;
@@ -234,6 +268,50 @@ impl Parser {
             return Err(self.expected("an operator (= != < <= > >= between in like is)"));
         };
         Ok(if negated { Predicate::Not(Box::new(predicate)) } else { predicate })
+    }
+
+    /// Whether the text begins with what stands behind a predicate. A column may have such a name.
+    fn is_clause(&self) -> bool {
+        let is = |at: usize, wanted: &str| matches!(self.tokens.get(at), Some((_, Token::Word(word))) if word.eq_ignore_ascii_case(wanted));
+        let is_number = matches!(self.tokens.get(1), Some((_, Token::Number(_))));
+        is(0, "order") && is(1, "by") || is(0, "limit") && is_number
+    }
+
+    fn order(&mut self) -> Result<Order, Error> {
+        let at = self.at();
+        let column = self.column()?;
+        let descending = self.word("desc");
+        if !descending {
+            self.word("asc");
+        }
+        Ok(Order { column, at, descending })
+    }
+
+    fn column(&mut self) -> Result<BString, Error> {
+        let (name, is_word) = match self.peek() {
+            Some(Token::Word(name)) => (name.clone(), true),
+            Some(Token::Quoted(name, '"' | '`')) => (name.clone(), false),
+            _ => return Err(self.expected("a column")),
+        };
+        self.next += 1;
+        if !(is_word && name.eq_ignore_ascii_case("year") && self.symbol("(")) {
+            return Ok(name.into());
+        }
+        let inner = match self.peek() {
+            Some(Token::Word(name) | Token::Quoted(name, '"' | '`')) => name.clone(),
+            _ => return Err(self.expected("a column")),
+        };
+        self.next += 1;
+        if self.symbol(")") { Ok(format!("year({inner})").into()) } else { Err(self.expected("`)`")) }
+    }
+
+    /// Whether what stands here is no part of a condition.
+    fn ends_condition(&self) -> bool {
+        match self.peek() {
+            None | Some(Token::Symbol(")")) => true,
+            Some(Token::Word(word)) => ["and", "or", "order", "limit"].iter().any(|end| word.eq_ignore_ascii_case(end)),
+            Some(_) => false,
+        }
     }
 
     fn list(&mut self) -> Result<Vec<Literal>, Error> {
@@ -349,6 +427,45 @@ mod tests {
         assert_eq!(read("a like 'abc'"), "a eq abc");
         assert_eq!(read("`odd name` <= true and \"x y\" >= -inf"), "[odd name le true & x y ge -inf]");
         assert_eq!(read("größe != NaN"), "größe ne NaN");
+    }
+
+    #[test]
+    fn a_column_alone_is_true() {
+        assert_eq!(read("flag and energy > 5"), "[flag eq true & energy gt 5]");
+        assert_eq!(read("not flag or (`odd name`)"), "[!flag eq true | odd name eq true]");
+        assert_eq!(read("position.x > 5"), "position.x gt 5");
+        assert_eq!(read("YEAR(ts) = 2026 and year(`a b`) in (1, 2)"), "[year(ts) eq 2026 & year(a b) in 1,2]");
+        // A column may have such names.
+        assert_eq!(read("year > 5 and limit < 3 or order = 1"), "[[year gt 5 & limit lt 3] | order eq 1]");
+    }
+
+    #[test]
+    fn an_order_and_a_limit_follow() {
+        let read = |text: &str| {
+            let query = query(text).unwrap();
+            let order =
+                query.order.iter().map(|by| format!("{}{}", by.column, if by.descending { " desc" } else { "" }));
+            (shown(&query.predicate), order.collect::<Vec<_>>().join(","), query.limit)
+        };
+        assert_eq!(read("a > 5"), ("a gt 5".into(), String::new(), None));
+        let all = || "[]".to_owned();
+        assert_eq!(read("limit 10"), (all(), String::new(), Some(10)));
+        assert_eq!(read("ORDER BY a.b, `c d` DESC, e asc"), (all(), "a.b,c d desc,e".into(), None));
+        assert_eq!(read("flag order by a limit 0"), ("flag eq true".into(), "a".into(), Some(0)));
+        assert_eq!(read("limit > 5 limit 5"), ("limit gt 5".into(), String::new(), Some(5)));
+        let error = |text: &str| {
+            let error = query(text).unwrap_err();
+            format!("{}: {error}", error.position())
+        };
+        assert_eq!(error(""), "0: expected a column, found the end");
+        assert_eq!(error("a > 5 order a"), "12: expected `by`, found `a`");
+        assert_eq!(error("a > 5 limit -1"), "12: expected a number of rows, found `-`");
+        assert_eq!(error("a > 5 limit 1.5"), "12: expected a number of rows, found `1.5`");
+        assert_eq!(
+            error("a > 5 limit 1 order by a"),
+            "14: expected `and`, `or`, `order by`, `limit` or the end, found `order`"
+        );
+        assert_eq!(error("order by a,"), "11: expected a column, found the end");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Where a value, as written, lies among the values of a type: exactly, whatever its digits.
 
+use crate::table::{Times, calendar};
+
 /// Digits of the largest whole number told apart from others: no type of a column has more than 20.
 const MOST_DIGITS: i64 = 30;
 
@@ -67,6 +69,13 @@ fn shifted(text: &str, shift: i64) -> Option<Point<i128>> {
 
 fn whole_number(value: i128) -> Point<i128> {
     Point { below: Some(value - 1), at: Some(value), above: Some(value + 1) }
+}
+
+/// The place of an instant among the integers that stand for such; `None` where the text is no instant.
+pub(in crate::query) fn instant(text: &str, times: Times) -> Option<Point<i128>> {
+    let (place, is_there) = times.place(calendar::instant(text)?);
+    let between = Point { below: Some(place), at: None, above: Some(place + 1) };
+    Some(if is_there { whole_number(place) } else { between })
 }
 
 /// Widths of floating-point numbers.

@@ -19,6 +19,28 @@ pub enum Predicate {
     Test(Condition),
 }
 
+/// What rows are asked for, in which order, and how many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// What they must satisfy.
+    pub predicate: Predicate,
+    /// What they are ordered by, what counts most first; as in the file where nothing is.
+    pub order: Vec<Order>,
+    /// How many at most.
+    pub limit: Option<u64>,
+}
+
+/// A column that rows are ordered by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Its name.
+    pub column: BString,
+    /// Where the name stands in an expression.
+    pub at: usize,
+    /// The greatest value first.
+    pub descending: bool,
+}
+
 /// A condition on one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {

@@ -20,7 +20,7 @@ use crate::query::ranges::{Ranges, Test, of_codes, of_labels};
 use crate::source::Interrupt;
 use crate::store::pass::Measure;
 use crate::store::statistics::GRAIN;
-use crate::store::{Cache, Error, Rows, Store};
+use crate::store::{ARRAY_BYTES, Cache, Error, Rows, Shared, Store};
 use crate::table::IndexForm;
 
 /// Finds the rows of one table that satisfy one predicate, block by block, and counts what that takes.
@@ -243,7 +243,15 @@ impl Look<'_> {
         if let Some(bits) = self.stored(leaf, rows)? {
             return Ok(bits);
         }
-        let array = self.array(leaf.column, rows)?;
+        if let Some(Shared { values, keys }) = self.shared(leaf.column, rows)? {
+            let matching = self.test(leaf, &values)?;
+            return Ok(BooleanBuffer::collect_bool(keys.len(), |row| matching.value(keys[row] as usize)));
+        }
+        self.test(leaf, &self.array(leaf.column, rows)?)
+    }
+
+    /// Which values satisfy a condition.
+    fn test(&self, leaf: &Leaf, array: &ArrayRef) -> Result<BooleanBuffer, Error> {
         let has_missing_labels = array.as_any_dictionary_opt().is_some_and(|array| array.values().null_count() > 0);
         let nulls = if has_missing_labels { array.logical_nulls() } else { array.nulls().cloned() };
         let valid = nulls.map(|nulls| nulls.inner().clone());
@@ -329,6 +337,27 @@ impl Look<'_> {
             self.values.borrow_mut().extend(Values::new(leaf.column, &matching, width, &lent));
         }
         Ok(Some(matching))
+    }
+
+    /// The values of rows that are too much to be had at once, where many are the same.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] where they are not: fewer rows may be had.
+    fn shared(&self, column: usize, rows: &Range<u64>) -> Result<Option<Shared>, Error> {
+        let Some(Source { rows: values, .. }) = self.evaluation.bound.columns.get(column) else { return Ok(None) };
+        let count = rows.end - rows.start;
+        if count <= 1 || values.fitting(rows.clone(), ARRAY_BYTES, self.interrupt)?.end >= rows.end {
+            return Ok(None);
+        }
+        self.was_decoded.set(true);
+        let shared = values.shared(rows.clone(), self.interrupt)?;
+        shared.filter(|shared| shared.keys.len() as u64 == count).map(Some).ok_or_else(|| Error::TooLarge {
+            path: self.evaluation.path.clone(),
+            what: format!("{count} rows"),
+            bytes: ARRAY_BYTES.saturating_add(1),
+            limit: ARRAY_BYTES,
+            option: "bytes at once",
+        })
     }
 
     fn array(&self, column: usize, rows: &Range<u64>) -> Result<ArrayRef, Error> {

@@ -30,6 +30,7 @@ use evaluation::Evaluation;
 use matches::Matches;
 
 pub use rows::SelectedRows;
+pub(super) use rows::joined;
 pub use table::{filtered, selectable};
 
 /// Blocks of the longest table that is looked through: 2^42 rows.

@@ -15,7 +15,7 @@ use arrow_schema::DataType;
 use super::{Piece, Selected};
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
-use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, fixed_width};
+use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, fixed_width};
 
 /// Bytes of values taken from the column at once.
 const AT_ONCE: u64 = 16 << 20;
@@ -93,6 +93,30 @@ impl SelectedRows {
         wanted
     }
 
+    /// Appends `bytes` of rows that are stored in so many bytes each that no more is read than is wanted.
+    fn append_parts(
+        &self,
+        range: RowRange,
+        width: u64,
+        bytes: Range<u64>,
+        out: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        for row in range {
+            let [piece] = self
+                .selected
+                .pieces(&(row..row + 1), interrupt)?
+                .try_into()
+                .map_err(|_| self.error(format!("row {row} of {} selected", self.len())))?;
+            let skip = piece.bits.as_ref().and_then(|bits| bits.set_indices().next()).unwrap_or(0) as u64;
+            let start = (row * width).max(bytes.start);
+            let length = ((row + 1) * width).min(bytes.end).saturating_sub(start);
+            let from = (piece.first + skip).saturating_mul(width).saturating_add(start - row * width);
+            self.rows.append_stored(from, length as usize, out, interrupt)?;
+        }
+        Ok(())
+    }
+
     /// What `read` gives of the rows of `range`, one behind the other.
     fn gather(
         &self,
@@ -110,12 +134,23 @@ impl SelectedRows {
                 }
                 Span::Read(rows, bits) => (rows, bits),
             };
-            let Some(array) = read(rows)? else { return Ok(None) };
-            parts.push(match bits {
-                None => array,
-                Some(bits) => arrow_select::filter::filter(array.as_ref(), &BooleanArray::new(bits, None))
-                    .map_err(|error| self.error(error))?,
-            });
+            let Some(bits) = bits else {
+                let Some(array) = read(rows)? else { return Ok(None) };
+                parts.push(array);
+                continue;
+            };
+            // However much lies between those that are wanted, it is not had at once.
+            let mut start = rows.start;
+            while start < rows.end {
+                interrupt.check()?;
+                let end = self.rows.fitting(start..rows.end, AT_ONCE, interrupt)?.end.clamp(start + 1, rows.end);
+                let Some(array) = read(start..end)? else { return Ok(None) };
+                // Within the span, which lies within a block.
+                let bits = bits.slice((start - rows.start) as usize, (end - start) as usize);
+                let filtered = arrow_select::filter::filter(array.as_ref(), &BooleanArray::new(bits, None));
+                parts.push(filtered.map_err(|error| self.error(error))?);
+                start = end;
+            }
         }
         let array = match parts.as_slice() {
             [] => return read(0..0),
@@ -208,6 +243,30 @@ impl Rows for SelectedRows {
         Ok(fitter.fitting())
     }
 
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+        let (mut parts, mut keys) = (Vec::new(), Vec::new());
+        let (mut values, mut bytes) = (0, 0u64);
+        for span in self.spans(&range, interrupt)? {
+            let Span::Read(rows, bits) = span else { return Ok(None) };
+            let Some(shared) = self.rows.shared(rows, interrupt)? else { return Ok(None) };
+            bytes = bytes.saturating_add(shared.values.get_array_memory_size() as u64);
+            if bytes > AT_ONCE {
+                return Ok(None);
+            }
+            let of_column = shared.keys.into_iter().enumerate();
+            let wanted = of_column.filter(|(row, _)| bits.as_ref().is_none_or(|bits| bits.value(*row)));
+            keys.extend(wanted.map(|(_, key)| values + key));
+            // Rows that are looked at together are fewer than 2^32.
+            values += shared.values.len() as u32;
+            parts.push(shared.values);
+        }
+        if parts.is_empty() || keys.len() as u64 != range.end.saturating_sub(range.start) {
+            return Ok(None);
+        }
+        let values = joined(&parts, interrupt).map_err(|error| self.error(error))?;
+        Ok(Some(Shared { values, keys }))
+    }
+
     fn stored_width(&self) -> Option<u64> {
         self.rows.stored_width()
     }
@@ -217,6 +276,9 @@ impl Rows for SelectedRows {
         let end = offset.checked_add(length as u64).filter(|end| end.div_ceil(width) <= self.len());
         let end = end.ok_or_else(|| self.error(format!("bytes from {offset} on pass the end")))?;
         let range = offset / width..end.div_ceil(width);
+        if width > AT_ONCE {
+            return self.append_parts(range, width, offset..end, out, interrupt);
+        }
         let mut wanted = Vec::new();
         for span in self.spans(&range, interrupt)? {
             interrupt.check()?;
@@ -256,7 +318,7 @@ impl Rows for SelectedRows {
 
 /// Parts of a column, one behind the other. Labels stay where they are in the dictionary of the first part, as in
 /// whatever the column itself gives; labels that only later parts have come behind them.
-fn joined(parts: &[ArrayRef], interrupt: &Interrupt) -> Result<ArrayRef, ArrowError> {
+pub(in crate::query) fn joined(parts: &[ArrayRef], interrupt: &Interrupt) -> Result<ArrayRef, ArrowError> {
     if let Some(DataType::Dictionary(key, _)) = parts.first().map(|part| part.data_type()) {
         match **key {
             DataType::Int32 => return dictionaries::<Int32Type>(parts, interrupt),

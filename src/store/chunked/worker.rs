@@ -68,15 +68,8 @@ pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> 
                 relocate(&chunks.datatype, &mut answer, to).map_err(|reason| unsupported(&reason))?;
             }
             let Elements { bytes: dense, heap: part } = answer;
-            if heap.len() as u64 + part.len() as u64 > store.max_chunk() {
-                return Err(Error::TooLarge {
-                    path: chunks.path.clone(),
-                    what: "what the elements of a chunk lead to".into(),
-                    bytes: heap.len() as u64 + part.len() as u64,
-                    limit: store.max_chunk(),
-                    option: "--max-chunk",
-                });
-            }
+            let all = heap.len() as u64 + part.len() as u64;
+            store.admit(&chunks.path, all, || "what the elements of a chunk lead to".into())?;
             heap.extend(part);
             scatter(&area, extent, size, &dense, &mut bytes).ok_or_else(overflow)?;
         }

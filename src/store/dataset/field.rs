@@ -14,7 +14,7 @@ use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
 use crate::store::decode::{FillTest, Memory, Oddities, Parts, Weigher, arrow_type, decode};
 use crate::store::statistics::Summary;
-use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally};
+use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally, fixed_width};
 
 /// Bytes of whole rows that are gathered from at a time: what a processor keeps in its second cache.
 const TILE: u64 = 256 << 10;
@@ -56,6 +56,12 @@ impl FieldRows {
         let stride = per_row.saturating_mul(dataset.element_size());
         let data_type = arrow_type(&part.datatype);
         Self { dataset, part, per_row, stride, len, data_type, missing, tally }
+    }
+
+    /// See [`Store::admit`](crate::store::Store::admit).
+    fn admit(&self, range: &RowRange, bytes: u64) -> Result<(), Error> {
+        let what = || format!("a field of rows {}..{}", range.start, range.end);
+        self.dataset.file().store().admit(self.dataset.path(), bytes, what)
     }
 
     fn unsupported(&self, reason: String) -> Error {
@@ -181,12 +187,15 @@ impl FieldRows {
 
     /// Rows whose parts lead elsewhere: decoded tile by tile, since each tile has its own heap.
     fn looked_up(&self, range: &RowRange, interrupt: &Interrupt) -> Result<(ArrayRef, Oddities), Error> {
-        let (mut arrays, mut oddities) = (Vec::new(), Oddities::new());
+        let (mut arrays, mut oddities, mut taken) = (Vec::new(), Oddities::new(), 0u64);
+        let weigher = Weigher::new(&self.part.datatype, self.dataset.file().source().identity().size);
         self.tiles(range, |rows, elements, offset, stride| {
             interrupt.check()?;
             let batch = self.dataset.read_elements(elements, interrupt)?;
             let mut part = Vec::new();
             gather(&batch.bytes, offset, stride, self.part.datatype.size as usize, &mut part);
+            taken = taken.saturating_add(weigher.weight_of_all(&part, self.part.datatype.size, u64::MAX, &batch.heap));
+            self.admit(range, taken)?;
             let mut odd = Oddities::new();
             let count = (rows.end - rows.start) as usize;
             arrays.push(self.decoded(rows.start, part.into(), count, &batch.heap, &mut odd)?);
@@ -240,20 +249,9 @@ impl Rows for FieldRows {
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let count = count_of(&range, self.len, self.dataset.path())?;
         self.check_place()?;
-        let bytes = (count as u64).checked_mul(self.part.datatype.size);
-        let limit = self.dataset.file().store().max_chunk();
-        let bytes = match bytes.and_then(|bytes| usize::try_from(bytes).ok()) {
-            Some(bytes) if bytes as u64 <= limit => bytes,
-            _ => {
-                return Err(Error::TooLarge {
-                    path: self.dataset.path().to_owned(),
-                    what: format!("{count} elements of {} bytes", self.part.datatype.size),
-                    bytes: bytes.unwrap_or(u64::MAX),
-                    limit,
-                    option: "--max-chunk",
-                });
-            }
-        };
+        let width = self.part.datatype.size.max(fixed_width(&self.data_type));
+        self.admit(&range, (count as u64).saturating_mul(width))?;
+        let bytes = count * self.part.datatype.size as usize;
         let (array, oddities) = if self.leads_elsewhere() {
             self.looked_up(&range, interrupt)?
         } else {

@@ -351,6 +351,7 @@ impl Dataset {
             let length = (count as u64).checked_mul(datatype.size).filter(|bytes| *bytes <= self.bytes);
             let length = length.ok_or_else(|| self.past_the_end(offset, count as u64, "row", self.len))?;
             // No longer than the elements that the caller wants, 16 bytes or a few more each.
+            self.file.store().admit(&self.path, length, || format!("{count} elements"))?;
             bytes.resize(length as usize, 0);
             self.read_bytes(offset, &mut bytes, interrupt)?;
         }
@@ -403,6 +404,7 @@ impl Dataset {
         })?;
         // Cannot overflow: all elements together are below 2^63 bytes.
         let (offset, length) = (range.start * self.element_size(), count * self.element_size());
+        self.file.store().admit(&self.path, length, || format!("{count} elements"))?;
         let mut bytes = vec![0; length as usize];
         let memory = match self.route(interrupt)? {
             Route::Chunks(chunks) if self.through_worker() && self.description.datatype.has_descriptors() => {

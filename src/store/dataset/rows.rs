@@ -10,9 +10,13 @@ use super::Dataset;
 use super::plain::PlainElements;
 use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
+use crate::store::decode::outline::without_empty;
 use crate::store::decode::{DecodeError, FillTest, Oddities, Weigher, arrow_type, decode};
 use crate::store::statistics::Summary;
-use crate::store::{Error, Fitter, Fitting, Hints, Lent, RowRange, Rows, Span, Tally};
+use crate::store::{
+    ARRAY_BYTES, ElementBatch, Error, Fitter, Fitting, Hints, Lent, RowRange, Rows, Shared, Span, Tally, fixed_width,
+    numbered,
+};
 
 /// Bytes of descriptors that are read together to be weighed: they stay in a processor's cache.
 const DESCRIPTORS: u64 = 256 << 10;
@@ -74,6 +78,15 @@ impl DatasetRows {
         PlainElements { datatype: self.datatype(), data_type: &self.data_type, missing: &self.missing }
     }
 
+    /// See [`Store::admit`](crate::store::Store::admit).
+    fn admit(&self, range: &RowRange, bytes: u64) -> Result<(), Error> {
+        let what = || match range.end - range.start {
+            1 => format!("row {}", range.start),
+            count => format!("{count} rows from {} on", range.start),
+        };
+        self.dataset.file().store().admit(self.dataset.path(), bytes, what)
+    }
+
     fn decode_error(&self, range: &RowRange, error: DecodeError) -> Error {
         error.cause.at(self.dataset.path(), range.start.saturating_add(error.row))
     }
@@ -125,6 +138,26 @@ pub(super) fn fitting(
     Ok(fitter.fitting())
 }
 
+/// The elements `range` of variable length, which make rows of `datatype`: with what they lead to, the rows that are
+/// stored differently, and which of these each is. `None` where those take much as well.
+pub(super) fn shared_elements(
+    dataset: &Dataset,
+    datatype: &Datatype,
+    range: RowRange,
+    interrupt: &Interrupt,
+) -> Result<Option<(ElementBatch, Buffer, Vec<u32>)>, Error> {
+    let bytes = (range.end - range.start).saturating_mul(dataset.element_size());
+    if !datatype.is_variable() || bytes > ARRAY_BYTES {
+        return Ok(None);
+    }
+    let batch = dataset.read_elements(range, interrupt)?;
+    let (distinct, keys) = numbered(batch.bytes.chunks_exact(datatype.size.max(1) as usize));
+    let distinct = distinct.concat();
+    let weigher = Weigher::new(datatype, dataset.file().source().identity().size);
+    let weight = weigher.weight_of_all(&distinct, datatype.size, ARRAY_BYTES, &batch.heap);
+    Ok((weight <= ARRAY_BYTES).then(|| (batch, Buffer::from_vec(distinct), keys)))
+}
+
 /// The range as a count, refused where it passes the end.
 pub(crate) fn count_of(range: &RowRange, len: u64, path: &str) -> Result<usize, Error> {
     let count = range.end.checked_sub(range.start).filter(|_| range.end <= len);
@@ -163,27 +196,15 @@ impl Rows for DatasetRows {
         let count = count_of(&range, self.len, self.dataset.path())?;
         let datatype = self.datatype();
         let mut oddities = Oddities::new();
-        let bytes = (count as u64).checked_mul(datatype.size).and_then(|bytes| usize::try_from(bytes).ok());
-        let offset = range.start.checked_mul(datatype.size);
-        let (Some(bytes), Some(offset)) = (bytes, offset) else {
-            return Err(Error::Unsupported {
-                path: self.dataset.path().to_owned(),
-                reason: format!("{count} elements of {} bytes overflow", datatype.size),
-            });
-        };
-        let limit = self.dataset.file().store().max_chunk();
-        if bytes as u64 > limit {
-            return Err(Error::TooLarge {
-                path: self.dataset.path().to_owned(),
-                what: format!("{count} elements of {} bytes", datatype.size),
-                bytes: bytes as u64,
-                limit,
-                option: "--max-chunk",
-            });
-        }
+        let width = datatype.size.max(fixed_width(&self.data_type));
+        self.admit(&range, (count as u64).saturating_mul(width))?;
+        // Admitted, hence no more than a process can have.
+        let (bytes, offset) = ((count as u64 * datatype.size) as usize, range.start.saturating_mul(datatype.size));
         let array = if self.leads_elsewhere() {
             let elements = range.start.saturating_mul(self.per_row)..range.end.saturating_mul(self.per_row);
             let batch = self.dataset.read_elements(elements, interrupt)?;
+            let weigher = Weigher::new(datatype, self.dataset.file().source().identity().size);
+            self.admit(&range, weigher.weight_of_all(&batch.bytes, datatype.size, u64::MAX, &batch.heap))?;
             let bytes = Buffer::from_vec(batch.bytes);
             let array = decode(datatype, bytes.clone(), count, &batch.heap, &mut oddities)
                 .map_err(|error| self.decode_error(&range, error))?;
@@ -200,6 +221,17 @@ impl Rows for DatasetRows {
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         fitting(&self.dataset, &self.datatype, self.per_row, range, bytes, interrupt)
+    }
+
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+        let rows = range.start.saturating_mul(self.per_row)..range.end.saturating_mul(self.per_row);
+        let Some((batch, distinct, keys)) = shared_elements(&self.dataset, &self.datatype, rows, interrupt)? else {
+            return Ok(None);
+        };
+        let (mut oddities, count) = (Oddities::new(), distinct.len() / self.datatype.size.max(1) as usize);
+        let values = decode(&self.datatype, distinct.clone(), count, &batch.heap, &mut oddities)
+            .map_err(|error| error.cause.at(self.dataset.path(), range.start))?;
+        Ok(Some(Shared { values: self.missing.apply(values, &self.datatype, &distinct, &batch.heap), keys }))
     }
 
     fn stored_width(&self) -> Option<u64> {
@@ -236,7 +268,11 @@ impl Rows for DatasetRows {
         if matches!(self.datatype.class, Class::Sequence { .. }) && self.missing.finds_rows() {
             return Ok(None);
         }
-        self.dataset.outline(&self.datatype, range.start.saturating_mul(self.datatype.size), count, interrupt)
+        let offset = range.start.saturating_mul(self.datatype.size);
+        let outline = self.dataset.outline(&self.datatype, offset, count, interrupt)?;
+        // Nearly always a missing text is an empty one, and often most are missing.
+        let empty_is_missing = self.missing.finds_rows() && self.missing.text() == Some(b"");
+        Ok(outline.map(|outline| if empty_is_missing { without_empty(outline) } else { outline }))
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {

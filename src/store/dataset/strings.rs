@@ -7,11 +7,11 @@ use arrow_array::builder::LargeBinaryBuilder;
 use arrow_array::{ArrayRef, LargeBinaryArray};
 use arrow_schema::DataType;
 
-use super::rows::fitting;
+use super::rows::{fitting, shared_elements};
 use super::{Dataset, count_of};
 use crate::catalogue::{Class, Padding};
 use crate::source::Interrupt;
-use crate::store::{Error, Fitting, RowRange, Rows, Terminated};
+use crate::store::{Error, Fitting, RowRange, Rows, Shared, Terminated};
 
 /// The bytes of each string without padding, the fill value like any other. Those of variable length end at their first
 /// NUL.
@@ -27,6 +27,12 @@ impl StoredStrings {
         Self { len: len.min(dataset.len()), dataset }
     }
 
+    /// See [`Store::admit`](crate::store::Store::admit).
+    fn admit(&self, range: &RowRange, bytes: u64) -> Result<(), Error> {
+        let what = || format!("strings {}..{}", range.start, range.end);
+        self.dataset.file().store().admit(self.dataset.path(), bytes, what)
+    }
+
     /// Strings of fixed length, which are padded so.
     fn padding(&self) -> Option<Padding> {
         match self.dataset.description().datatype.class {
@@ -38,6 +44,7 @@ impl StoredStrings {
     /// The bytes of strings of fixed length.
     fn fixed(&self, range: &RowRange, padding: Padding, interrupt: &Interrupt) -> Result<LargeBinaryArray, Error> {
         let width = self.dataset.element_size();
+        self.admit(range, (range.end - range.start).saturating_mul(width.saturating_add(8)))?;
         // Inside the dataset, whose bytes are fewer than 2^63.
         let mut bytes = vec![0; ((range.end - range.start) * width) as usize];
         self.dataset.read_bytes(range.start * width, &mut bytes, interrupt)?;
@@ -196,18 +203,40 @@ impl Rows for StoredStrings {
         if let Some(padding) = self.padding() {
             return Ok(Arc::new(self.fixed(&range, padding, interrupt)?));
         }
+        self.admit(&range, (count as u64).saturating_mul(16))?;
         let mut strings = LargeBinaryBuilder::with_capacity(count, count);
-        self.runs(range, interrupt, |run, ends| {
-            for (start, end) in ends.iter().zip(ends.iter().skip(1)) {
-                strings.append_value(&run[*start..end - 1]);
+        let (mut taken, mut admitted) = ((count as u64).saturating_mul(8), Ok(()));
+        self.runs(range.clone(), interrupt, |run, ends| {
+            taken = taken.saturating_add(run.len() as u64);
+            admitted = self.admit(&range, taken);
+            if admitted.is_ok() {
+                for (start, end) in ends.iter().zip(ends.iter().skip(1)) {
+                    strings.append_value(&run[*start..end - 1]);
+                }
             }
-            true
+            admitted.is_ok()
         })?;
+        admitted?;
         Ok(Arc::new(strings.finish()))
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         fitting(&self.dataset, &self.dataset.description().datatype, 1, range, bytes, interrupt)
+    }
+
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+        let first = range.start;
+        let datatype = &self.dataset.description().datatype;
+        let Some((batch, distinct, keys)) = shared_elements(&self.dataset, datatype, range, interrupt)? else {
+            return Ok(None);
+        };
+        let mut cursor = batch.heap.cursor();
+        let mut strings = LargeBinaryBuilder::new();
+        for descriptor in distinct.chunks_exact(datatype.size.max(1) as usize) {
+            let bytes = cursor.resolve(descriptor, 1).map_err(|cause| cause.at(self.dataset.path(), first))?;
+            strings.append_value(Padding::NullTerminated.strip(bytes));
+        }
+        Ok(Some(Shared { values: Arc::new(strings.finish()), keys }))
     }
 
     fn for_each_terminated(

@@ -106,6 +106,8 @@ pub enum Oddity {
     CategoryOutOfRange,
     /// A list whose offsets go back or past its values: shown as missing.
     InvalidOffsets,
+    /// A count of time units that leads beyond what 64 bits of the unit shown hold: shown as missing.
+    TimeOutOfRange,
 }
 
 /// The oddities of some rows: what and in which row, counted from the first row decoded.

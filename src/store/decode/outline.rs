@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, FixedSizeListArray, LargeListArray, NullArray, StructArray, UInt64Array};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, LargeListArray, NullArray, StructArray, UInt64Array};
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 #[cfg(test)]
 use arrow_schema::DataType;
 use arrow_schema::{Field, Fields};
@@ -14,6 +16,14 @@ use crate::catalogue::{Class, Datatype, product};
 pub fn lists(offsets: OffsetBuffer<i64>, items: ArrayRef) -> Option<ArrayRef> {
     let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
     Some(Arc::new(LargeListArray::try_new(field, offsets, items, None).ok()?))
+}
+
+/// An outline of texts of which the empty ones are missing.
+pub fn without_empty(outline: ArrayRef) -> ArrayRef {
+    let Some(lengths) = outline.as_primitive_opt::<UInt64Type>() else { return outline };
+    let lengths = lengths.values();
+    let valid = BooleanBuffer::collect_bool(lengths.len(), |row| lengths[row] > 0);
+    Arc::new(UInt64Array::new(lengths.clone(), Some(NullBuffer::new(valid))))
 }
 
 /// Whether elements have an outline: all but sequences of what is of variable length itself, which the heap holds, and
@@ -110,11 +120,11 @@ fn arrays(dims: &[u64], mut items: ArrayRef) -> Option<ArrayRef> {
 /// The outline of the rows that an array holds, as rows without a file tell it.
 #[cfg(test)]
 pub fn outline_of(array: &ArrayRef) -> Option<ArrayRef> {
-    use arrow_array::Array;
-    use arrow_array::cast::AsArray;
     Some(match array.data_type() {
         DataType::LargeUtf8 => {
-            let lengths = array.as_string::<i64>().iter().map(|text| text.map_or(0, |text| text.len() as u64));
+            // As if each U+FFFD stood for a byte that is no UTF-8.
+            let stored = |text: &str| (text.len() - 2 * text.matches('\u{fffd}').count()) as u64;
+            let lengths = array.as_string::<i64>().iter().map(|text| text.map_or(0, stored));
             Arc::new(UInt64Array::from_iter_values(lengths))
         }
         DataType::LargeList(_) => {

@@ -80,6 +80,16 @@ impl Weigher {
         self.fixed.saturating_add(self.variable(&self.part, element, most, parts))
     }
 
+    /// Bytes of all of `elements`, which have `size` bytes each; counts no further than `most`.
+    pub fn weight_of_all(&self, elements: &[u8], size: u64, most: u64, parts: &dyn Parts) -> u64 {
+        let count = elements.len() as u64 / size.max(1);
+        let fixed = count.saturating_mul(self.fixed);
+        match self.part {
+            Part::Nowhere => fixed,
+            _ => fixed.saturating_add(self.items(&self.part, elements, size, most.saturating_sub(fixed), parts)),
+        }
+    }
+
     fn variable(&self, part: &Part, bytes: &[u8], most: u64, parts: &dyn Parts) -> u64 {
         let length = || bytes.first_chunk().map_or(0, |length| u64::from(u32::from_le_bytes(*length)));
         match part {

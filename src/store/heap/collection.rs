@@ -62,7 +62,7 @@ impl Collection {
             return Err(Error::TooLarge { path, what, bytes: length, limit, option }.into());
         }
         let length = usize::try_from(length).map_err(|error| invalid(error.to_string()))?;
-        let (lease, [mut buffer]) = file.store().budget().lease([length], interrupt).map_err(Error::from)?;
+        let (lease, [mut buffer]) = file.store().budget().lease([length], interrupt)?;
         let known = head.len().min(length);
         buffer[..known].copy_from_slice(&head[..known]);
         if known < length {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::Learner;
 use crate::source::Interrupt;
 use crate::store::statistics::{GRAIN, Statistics};
-use crate::store::{Error, Rows};
+use crate::store::{Error, Rows, for_each_array};
 
 /// About this many bytes of values are decoded at once by each thread, in whole chunks where they are smaller.
 const STEP_BYTES: u64 = 16 << 20;
@@ -78,22 +78,18 @@ impl Learner {
         if self.has_seen(&range) {
             return Ok(());
         }
-        match rows.array(range.clone(), interrupt) {
-            Ok(array) if array.len() as u64 == range.end - range.start => {
-                self.observe_all(range.start, array.as_ref());
-                Ok(())
-            }
-            Ok(array) => Err(Error::Unsupported {
-                path: self.path().to_owned(),
-                reason: format!("rows {}..{} came as {} values", range.start, range.end, array.len()),
-            }),
+        let observed = for_each_array(rows, range.clone(), STEP_BYTES, interrupt, &mut |part, array| {
+            self.observe_all(part.start, array.as_ref());
+            Ok(())
+        });
+        match observed {
             // More than the store hands out at once: in halves.
             Err(Error::TooLarge { .. }) if range.end - range.start > 1 => {
                 let middle = range.start + (range.end - range.start) / 2;
                 self.learn_range(rows, range.start..middle, interrupt)?;
                 self.learn_range(rows, middle..range.end, interrupt)
             }
-            Err(error) => Err(error),
+            observed => observed,
         }
     }
 }

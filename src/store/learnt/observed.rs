@@ -11,7 +11,7 @@ use super::Learner;
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::statistics::Summary;
-use crate::store::{Error, Fitting, Hints, Lent, RowRange, Rows, Span};
+use crate::store::{Error, Fitting, Hints, Lent, RowRange, Rows, Shared, Span};
 
 /// The rows of a column, whose values a [`Learner`] sees as they pass: as arrays, as keys, and as bytes that were
 /// decoded. Bytes copied out of the file as they are teach nothing: looking at them would be most of the work.
@@ -98,6 +98,10 @@ impl Rows for Observed {
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         self.rows.fitting(range, bytes, interrupt)
+    }
+
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+        self.rows.shared(range, interrupt)
     }
 
     fn stored_width(&self) -> Option<u64> {

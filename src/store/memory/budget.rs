@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::flight::try_memory;
 use super::idle::{Idle, rounded, serves};
 use super::pages::Pages;
 use crate::source::{Interrupt, Interrupted};
@@ -207,12 +208,17 @@ impl Budget {
     /// Buffers of these sizes for decoding, waiting for others where needed.
     ///
     /// # Errors
-    /// [`Interrupted`].
+    /// [`Error::Interrupted`]; [`Error::NoMemory`] where the system has none left.
     pub(in crate::store) fn lease<const N: usize>(
         &self,
         sizes: [usize; N],
         interrupt: &Interrupt,
-    ) -> Result<Leased<N>, Interrupted> {
+    ) -> Result<Leased<N>, Error> {
+        while let Err(error) = try_memory(total(&sizes)) {
+            if !self.free_something(&sizes) {
+                return Err(error);
+            }
+        }
         let mut patience = Patience::new();
         loop {
             if let Some(lease) = self.try_lease(sizes) {
@@ -547,7 +553,7 @@ mod tests {
             thread::sleep(LOOK * 2);
             assert!(!waiter.is_finished());
             drop(first);
-            assert_eq!(waiter.join().unwrap(), Ok(1 << 20));
+            assert_eq!(waiter.join().unwrap().unwrap(), 1 << 20);
         });
         assert_eq!(budget.held(), 0);
     }

@@ -2,6 +2,7 @@
 
 mod budget;
 mod cache;
+mod flight;
 mod idle;
 mod lent;
 mod pages;
@@ -9,5 +10,6 @@ mod pages;
 pub(super) use budget::Leased;
 pub use budget::{Budget, Buffer, Reservation, Shortage};
 pub use cache::Cache;
+pub use flight::{ARRAY_BYTES, Flight, try_memory};
 pub use lent::Lent;
 pub(super) use lent::{Block, WORTH_A_SPAN};

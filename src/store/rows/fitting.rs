@@ -5,7 +5,7 @@ use arrow_schema::DataType;
 
 use super::{RowRange, Rows};
 use crate::source::Interrupt;
-use crate::store::Error;
+use crate::store::{Error, Flight};
 
 /// The longest run of rows whose array takes no more bytes than allowed, and one row at least: [`Rows::fitting`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,9 @@ pub fn for_each_array(
     let mut start = range.start;
     while start < range.end {
         interrupt.check()?;
-        let part = start..rows.fitting(start..range.end, bytes, interrupt)?.end.clamp(start + 1, range.end);
+        let fitting = rows.fitting(start..range.end, bytes, interrupt)?;
+        let part = start..fitting.end.clamp(start + 1, range.end);
+        let _flight = Flight::begin(fitting.bytes, interrupt)?;
         let array = rows.array(part.clone(), interrupt)?;
         if array.len() as u64 != part.end - part.start {
             let reason = format!("rows {}..{} came as {} values", part.start, part.end, array.len());

@@ -16,9 +16,11 @@ mod fitting;
 mod hints;
 #[cfg(test)]
 pub(crate) mod in_memory;
+mod shared;
 
 pub use fitting::{Fitter, Fitting, fixed_width, for_each_array};
 pub use hints::{Hints, Names, TextLength, ValueSet};
+pub use shared::{Shared, numbered};
 
 /// Rows `start..end` of a column.
 pub type RowRange = Range<u64>;
@@ -71,6 +73,17 @@ pub trait Rows: Debug + Send + Sync {
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let _ = interrupt;
         Ok(Fitting::fixed(&range, fixed_width(self.data_type()), bytes))
+    }
+
+    /// The same rows, where so many are stored as the same bytes that an array of them takes little though [`Rows::array`]
+    /// takes much. `None` where that is not so, or takes long to find out. For those to whom [`Rows::fitting`] says that
+    /// not all rows fit.
+    ///
+    /// # Errors
+    /// As [`Rows::array`].
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+        let _ = (range, interrupt);
+        Ok(None)
     }
 
     /// The type of the elements whose bytes [`Rows::append_stored`] gives. `None` where rows are not the elements of
@@ -155,8 +168,8 @@ pub trait Rows: Debug + Send + Sync {
     }
 
     /// The outline of the rows of `range`, as long as it: how long they are, found without reading what texts hold and
-    /// what is in lists. A text of variable length is the bytes stored of it (`UInt64`); a list is a list of outlines, a
-    /// missing one an empty list; arrays and compounds hold outlines as well. Anything else is nothing (`Null`). What
+    /// what is in lists. A text of variable length is the bytes stored of it (`UInt64`), or null where it is known to be
+    /// missing; a list is a list of outlines, a missing one an empty list; arrays and compounds hold outlines as well. Anything else is nothing (`Null`). What
     /// is shown of a text can be shorter (behind a NUL), and longer where it is no UTF-8. `None` where rows of this type
     /// have no outline.
     ///

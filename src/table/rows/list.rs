@@ -9,10 +9,13 @@ use arrow_schema::{DataType, Field};
 use super::offsets::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
 use crate::store::decode::outline::lists;
-use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally};
+use crate::store::{ARRAY_BYTES, Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally};
 
 /// Most values read at once for one block of rows; a hostile file can make one list span them all.
 const MOST_VALUES: u64 = 1 << 27;
+
+/// Most bytes of values that are gathered for one block of rows; a hostile file can make each list span them all.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Lists of any depth: the values may be lists themselves.
 #[derive(Debug)]
@@ -90,16 +93,7 @@ impl Rows for ListRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let entries = self.level.entries(range, self.values.len(), interrupt)?;
-        let read = |values| self.values.array(values, interrupt).map(Some);
-        // Any rows can be read.
-        let values =
-            self.items(&entries, &read, interrupt)?.unwrap_or_else(|| new_empty_array(self.values.data_type()));
-        let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
-        let DataType::LargeList(field) = &self.data_type else { return Ok(new_empty_array(&self.data_type)) };
-        // An enumeration's dictionary type is fixed, so values always have the declared type.
-        let list = LargeListArray::try_new(field.clone(), OffsetBuffer::from_lengths(lengths), values, entries.nulls)
-            .map_err(|error| self.arrow_error(&error))?;
-        Ok(Arc::new(list))
+        self.lists(&entries, interrupt)
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
@@ -108,7 +102,17 @@ impl Rows for ListRows {
             interrupt.check()?;
             let start = fitter.fitting().end;
             let end = start.saturating_add(OFFSETS_AT_ONCE).min(range.end);
-            for &(first, last) in &self.level.entries(start..end, self.values.len(), interrupt)?.spans {
+            let entries = self.level.entries(start..end, self.values.len(), interrupt)?;
+            // Mostly all of them fit, one behind the other.
+            if let Some((first, last)) = entries.contiguous() {
+                let values = self.values.fitting(first..last, fitter.left(), interrupt)?;
+                let taken = values.bytes.saturating_add(ENTRY.saturating_mul(end - start));
+                if values.end >= last && taken <= fitter.left() {
+                    fitter.add(end - start, taken);
+                    continue;
+                }
+            }
+            for (first, last) in entries.spans {
                 let left = fitter.left();
                 let values = match first < last {
                     true => self.values.fitting(first..last, left, interrupt)?,
@@ -122,6 +126,21 @@ impl Rows for ListRows {
             }
         }
         Ok(fitter.fitting())
+    }
+
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+        let entries = self.level.entries(range, self.values.len(), interrupt)?;
+        let (entries, keys) = entries.distinct();
+        let used = entries.spans.iter().filter(|(start, end)| start < end);
+        let mut left = ARRAY_BYTES;
+        for &(start, end) in used {
+            let fitting = self.values.fitting(start..end, left, interrupt)?;
+            if fitting.end < end || fitting.bytes > left {
+                return Ok(None);
+            }
+            left -= fitting.bytes;
+        }
+        Ok(Some(Shared { values: self.lists(&entries, interrupt)?, keys }))
     }
 
     fn stored_width(&self) -> Option<u64> {
@@ -149,6 +168,42 @@ impl Rows for ListRows {
 }
 
 impl ListRows {
+    /// Admits lists that jump, several of which may have the same values.
+    fn admit(&self, entries: &Entries, interrupt: &Interrupt) -> Result<(), Error> {
+        let mut left = MOST_BYTES;
+        for &(start, end) in entries.spans.iter().filter(|(start, end)| start < end) {
+            let fitting = self.values.fitting(start..end, left, interrupt)?;
+            if fitting.end < end || fitting.bytes > left {
+                return Err(Error::TooLarge {
+                    path: self.level.path.clone(),
+                    what: format!("a block of {} lists that jump", entries.spans.len()),
+                    bytes: MOST_BYTES.saturating_add(1),
+                    limit: MOST_BYTES,
+                    option: "bytes at once",
+                });
+            }
+            left -= fitting.bytes;
+        }
+        Ok(())
+    }
+
+    /// The lists of `entries`.
+    fn lists(&self, entries: &Entries, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        if entries.contiguous().is_none() {
+            self.admit(entries, interrupt)?;
+        }
+        let read = |values| self.values.array(values, interrupt).map(Some);
+        // Any rows can be read.
+        let values = self.items(entries, &read, interrupt)?.unwrap_or_else(|| new_empty_array(self.values.data_type()));
+        let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
+        let DataType::LargeList(field) = &self.data_type else { return Ok(new_empty_array(&self.data_type)) };
+        // An enumeration's dictionary type is fixed, so values always have the declared type.
+        let list =
+            LargeListArray::try_new(field.clone(), OffsetBuffer::from_lengths(lengths), values, entries.nulls.clone())
+                .map_err(|error| self.arrow_error(&error))?;
+        Ok(Arc::new(list))
+    }
+
     fn arrow_error(&self, error: &arrow_schema::ArrowError) -> Error {
         Error::Unsupported { path: self.level.path.clone(), reason: error.to_string() }
     }

@@ -1,10 +1,14 @@
-//! Columns made of other rows: categories, lists, strings behind offsets.
+//! Columns made of other rows: categories, lists, strings behind offsets, instants, fields of compounds.
 
 mod category;
 mod list;
 mod offsets;
+mod part;
 mod string;
+mod time;
 
 pub use category::CategoryRows;
 pub use list::ListRows;
+pub use part::PartRows;
 pub use string::StringRows;
+pub use time::TimeRows;

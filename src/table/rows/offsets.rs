@@ -8,7 +8,7 @@ use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
-use crate::store::{Error, RowRange, Rows, Tally};
+use crate::store::{Error, RowRange, Rows, Tally, numbered};
 
 /// Rows whose offsets are read together to be weighed.
 pub(super) const OFFSETS_AT_ONCE: u64 = 1 << 14;
@@ -35,6 +35,17 @@ pub(super) struct Entries {
 }
 
 impl Entries {
+    /// Entries that differ, and which of these each is.
+    pub fn distinct(&self) -> (Self, Vec<u32>) {
+        let is_valid = |row: usize| self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+        // Where a null one lies means nothing.
+        let stored = |(row, span): (usize, &(u64, u64))| is_valid(row).then_some(*span);
+        let (distinct, keys) = numbered(self.spans.iter().enumerate().map(stored));
+        let nulls = NullBuffer::from_iter(distinct.iter().map(Option::is_some));
+        let spans = distinct.into_iter().map(Option::unwrap_or_default).collect();
+        (Self { spans, nulls: Some(nulls).filter(|nulls| nulls.null_count() > 0) }, keys)
+    }
+
     /// The values from the first to the last entry, where the entries follow each other without gaps.
     pub fn contiguous(&self) -> Option<(u64, u64)> {
         let mut used = self.spans.iter().filter(|(start, end)| start < end);

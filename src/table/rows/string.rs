@@ -8,12 +8,12 @@ use arrow_array::types::UInt8Type;
 use arrow_array::{ArrayRef, UInt64Array};
 use arrow_schema::DataType;
 
-use super::offsets::{ENTRY, Level, OFFSETS_AT_ONCE};
+use super::offsets::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
-use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally, TextLength};
+use crate::store::{ARRAY_BYTES, Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally, TextLength};
 
-/// Most characters read at once for one block of rows.
-const MOST_CHARACTERS: u64 = 1 << 30;
+/// Most characters of strings that share them, in one block of rows.
+const MOST_SHARED: u64 = 64 << 20;
 
 /// Strings behind offsets; invalid UTF-8 becomes U+FFFD.
 #[derive(Debug)]
@@ -34,37 +34,20 @@ impl StringRows {
     ) -> Self {
         Self { level: Level::new(path, offsets, mask, len, tally), characters }
     }
-}
 
-impl Rows for StringRows {
-    fn len(&self) -> u64 {
-        self.level.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        &DataType::LargeUtf8
-    }
-
-    fn nullable(&self) -> bool {
-        // By the mask, or because offsets are invalid.
-        true
-    }
-
-    fn hints(&self) -> Hints {
-        Hints { texts: TextLength::Within(self.characters.len()), nullable: true, ..Hints::default() }
-    }
-
-    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let entries = self.level.entries(range, self.characters.len(), interrupt)?;
+    /// The strings of `entries`.
+    fn strings(&self, entries: &Entries, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let used = || entries.spans.iter().filter(|(start, end)| start < end);
         let first = used().map(|(start, _)| *start).min().unwrap_or(0);
         let last = used().map(|(_, end)| *end).max().unwrap_or(0);
-        if last - first > MOST_CHARACTERS {
+        // One string may be as long as the characters may be together; several may share theirs.
+        let shown = used().map(|(start, end)| end - start).fold(0, u64::saturating_add);
+        if shown > MOST_SHARED.max(last - first) {
             return Err(Error::TooLarge {
                 path: self.level.path.clone(),
                 what: "a block of strings".into(),
-                bytes: last - first,
-                limit: MOST_CHARACTERS,
+                bytes: shown,
+                limit: MOST_SHARED,
                 option: "characters at once",
             });
         }
@@ -88,7 +71,30 @@ impl Rows for StringRows {
         }
         Ok(Arc::new(builder.finish()))
     }
+}
 
+impl Rows for StringRows {
+    fn len(&self) -> u64 {
+        self.level.len
+    }
+
+    fn data_type(&self) -> &DataType {
+        &DataType::LargeUtf8
+    }
+
+    fn nullable(&self) -> bool {
+        // By the mask, or because offsets are invalid.
+        true
+    }
+
+    fn hints(&self) -> Hints {
+        Hints { texts: TextLength::Within(self.characters.len()), nullable: true, ..Hints::default() }
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let entries = self.level.entries(range, self.characters.len(), interrupt)?;
+        self.strings(&entries, interrupt)
+    }
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let mut fitter = Fitter::new(range.start, bytes);
         // All characters from the first to the last are read, whatever lies between.
@@ -113,6 +119,19 @@ impl Rows for StringRows {
         Ok(fitter.fitting())
     }
 
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+        let entries = self.level.entries(range, self.characters.len(), interrupt)?;
+        let (entries, keys) = entries.distinct();
+        let shown = entries.spans.iter().map(|(start, end)| end - start).fold(0, u64::saturating_add);
+        let used = || entries.spans.iter().filter(|(start, end)| start < end);
+        let first = used().map(|(start, _)| *start).min().unwrap_or(0);
+        let last = used().map(|(_, end)| *end).max().unwrap_or(0);
+        if shown.saturating_add(last - first) > ARRAY_BYTES {
+            return Ok(None);
+        }
+        Ok(Some(Shared { values: self.strings(&entries, interrupt)?, keys }))
+    }
+
     fn stored_width(&self) -> Option<u64> {
         None
     }
@@ -123,7 +142,8 @@ impl Rows for StringRows {
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let entries = self.level.entries(range, self.characters.len(), interrupt)?;
-        Ok(Some(Arc::new(UInt64Array::from_iter_values(entries.spans.iter().map(|(start, end)| end - start)))))
+        let lengths: Vec<u64> = entries.spans.iter().map(|(start, end)| end - start).collect();
+        Ok(Some(Arc::new(UInt64Array::new(lengths.into(), entries.nulls))))
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {

@@ -38,6 +38,8 @@ pub(super) struct File {
     /// Those of the first and the last batch, where no size depends on values: all but the last are alike.
     layouts: Option<[Arc<Layout>; 2]>,
     recent: Mutex<LruCache<u64, Arc<Layout>>>,
+    /// See [`File::promised`]: the size that is shown before lengths are known, where they take long.
+    pub promised: OnceLock<Option<u64>>,
     placed: OnceLock<Placement>,
 }
 
@@ -49,6 +51,8 @@ pub(super) struct Placement {
     /// Bytes of a body where all but the last have the same.
     body: u64,
     /// One past the last batch.
+    pub batches_end: u64,
+    /// The same, and the gap behind it.
     pub end: u64,
     /// End of stream, footer, magic.
     pub tail: Vec<u8>,
@@ -71,6 +75,7 @@ impl File {
             header,
             layouts,
             recent: Mutex::new(LruCache::new(LAYOUTS)),
+            promised: OnceLock::new(),
             placed: OnceLock::new(),
             table,
         }
@@ -129,17 +134,39 @@ impl File {
         if let Some(placed) = self.placed.get() {
             return Some(placed);
         }
-        let lengths = match &self.pass {
-            Some(pass) => Some(pass.known()?),
-            None => None,
+        let (lengths, promised) = match &self.pass {
+            Some(pass) => (Some(pass.known()?), *self.promised.get()?),
+            None => (None, None),
         };
-        Some(self.placed.get_or_init(|| self.place(lengths)))
+        Some(self.placed.get_or_init(|| self.place(lengths).until(promised)))
+    }
+
+    /// The size of a file whose lengths are as a sample says; `None` where exact ones take no longer.
+    pub fn promised(&self, interrupt: &Interrupt) -> Result<Option<u64>, Error> {
+        if let Some(promised) = self.promised.get() {
+            return Ok(*promised);
+        }
+        let typical = self.pass.as_ref().map(|pass| pass.typical(interrupt)).transpose()?.flatten();
+        Ok(*self.promised.get_or_init(|| typical.map(|lengths| self.place(Some(&lengths)).size())))
+    }
+
+    /// Whether where batches lie takes no pass, or one whose results are in the cache folder.
+    pub fn is_found(&self, interrupt: &Interrupt) -> Result<bool, Error> {
+        self.pass.as_ref().map_or(Ok(true), |pass| pass.is_found(interrupt))
+    }
+
+    /// A piece of a column is not as long as was learnt.
+    pub fn distrust(&self, column: usize) {
+        if let Some(pass) = &self.pass {
+            pass.distrust(column);
+        }
     }
 
     /// Where batches lie.
     pub fn placement(&self, interrupt: &Interrupt) -> Result<&Placement, Error> {
+        let promised = self.promised(interrupt)?;
         let lengths = self.lengths(interrupt)?;
-        let placed = self.placed.get_or_init(|| self.place(lengths));
+        let placed = self.placed.get_or_init(|| self.place(lengths).until(promised));
         if placed.size() >= LARGEST_SIZE {
             let reason = format!("{} rows pass 2^62 bytes", self.table.rows);
             return Err(Error::Unsupported { path: "arrow".into(), reason });
@@ -164,6 +191,7 @@ impl File {
         Placement {
             starts: self.layouts.is_none().then(starts),
             body: places.first().map_or(0, |place| place.body),
+            batches_end: at,
             end: at,
             tail: message::tail(&table.schema, &table.head.dictionaries, &places),
         }
@@ -171,6 +199,12 @@ impl File {
 }
 
 impl Placement {
+    /// The same with so much of nothing behind the last batch that the file has this size, unless it is longer.
+    fn until(mut self, size: Option<u64>) -> Self {
+        self.end += size.unwrap_or(0).saturating_sub(self.size());
+        self
+    }
+
     /// Bytes of the file.
     pub fn size(&self) -> u64 {
         self.end.saturating_add(self.tail.len() as u64)

@@ -92,7 +92,7 @@ impl IpcColumn {
     /// # Errors
     /// Why it cannot be shown.
     pub fn new(column: &Column) -> Result<Self, String> {
-        let rows = column.rows.as_ref().map_err(Clone::clone)?.clone();
+        let rows = column.shown()?;
         let column = Self {
             name: column.name.clone(),
             hints: rows.hints(),
@@ -101,7 +101,8 @@ impl IpcColumn {
             units: column.units.clone(),
             units_vocabulary: column.units_vocabulary.clone(),
             description: column.description.clone(),
-            learner: column.learner.clone(),
+            // Of integers without an instant it does not know.
+            learner: column.learner.clone().filter(|_| column.times().is_none_or(|times| times.bounds().is_none())),
         };
         check(std::slice::from_ref(&column))?;
         Ok(column)

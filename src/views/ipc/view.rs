@@ -21,6 +21,9 @@ use crate::views::{Effort, LARGEST_SIZE, Size, View};
 /// In the keys of rendered blocks, the column of what belongs to none.
 const HEADERS: u64 = u64::MAX;
 
+/// Bytes of several rows that are rendered together at most.
+const LONGEST_PIECE: u64 = 1 << 30;
+
 /// An Arrow IPC file over columns of equal length.
 #[derive(Debug)]
 pub struct IpcView {
@@ -84,10 +87,20 @@ impl View for IpcView {
                 None if effort == Effort::Free && !self.columns.iter().any(has_labels) => self.open(interrupt).ok(),
                 opened => opened,
             };
+            let promised = opened.and_then(|file| file.promised.get().copied().flatten());
             let known = opened.and_then(File::known);
-            return Ok(known.map_or(Size::AtMost(LARGEST_SIZE), |placed| Size::Exact(placed.size())));
+            let bound = Size::AtMost(promised.unwrap_or(LARGEST_SIZE));
+            return Ok(known.map_or(bound, |placed| Size::Exact(placed.size())));
         }
-        Ok(Size::Exact(self.open(interrupt)?.placement(interrupt)?.size()))
+        let file = self.open(interrupt)?;
+        match file.promised(interrupt)? {
+            Some(promised) if effort == Effort::Quick && !file.is_found(interrupt)? => Ok(Size::AtMost(promised)),
+            _ => Ok(Size::Exact(file.placement(interrupt)?.size())),
+        }
+    }
+
+    fn is_current(&self) -> bool {
+        !self.opened.get().and_then(|file| file.pass.as_ref()).is_some_and(Pass::is_distrusted)
     }
 
     fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {
@@ -118,6 +131,9 @@ impl View for IpcView {
                 append_head(&file.table.head, at, count, out);
             } else if let Some(tail) = at.checked_sub(placed.end) {
                 append(&placed.tail, tail, count, out);
+            } else if at >= placed.batches_end {
+                let gap = usize::try_from(placed.end - at).unwrap_or(usize::MAX);
+                out.resize(out.len() + count.min(gap), 0);
             } else {
                 let (batch, start) = placed.batch_at(file, at);
                 self.read_batch(file, batch, at - start, count, out, interrupt)?;
@@ -140,6 +156,9 @@ impl View for IpcView {
         }
         if offset >= placed.end {
             return Ok(Span::Made(length));
+        }
+        if offset >= placed.batches_end {
+            return made(placed.end - offset);
         }
         let (batch, start) = placed.batch_at(file, offset);
         let Some(at) = (offset - start).checked_sub(file.header) else { return made(start + file.header - offset) };
@@ -218,7 +237,7 @@ impl IpcView {
         while piece < position.pieces() && position.share(stream, piece).start < to {
             let share = position.share(stream, piece);
             if share.end > from && share.start < share.end {
-                let block = self.piece(&position, piece, interrupt)?;
+                let block = self.piece(file, &position, piece, interrupt)?;
                 let bytes = stream_of(&block, buffer.stream, position.plan.streams.len());
                 if let Some(target) = out.get_mut(base..) {
                     merge(bytes, share, from, target);
@@ -230,8 +249,21 @@ impl IpcView {
     }
 
     /// All streams of a piece of rows, behind where each ends.
-    fn piece(&self, position: &Position<'_>, piece: u64, interrupt: &Interrupt) -> Result<Arc<Vec<u8>>, Error> {
+    fn piece(
+        &self,
+        file: &File,
+        position: &Position<'_>,
+        piece: u64,
+        interrupt: &Interrupt,
+    ) -> Result<Arc<Vec<u8>>, Error> {
         let rows = position.rows_of(piece);
+        let shares = position.plan.streams.iter().map(|stream| position.share(stream, piece));
+        let bytes = shares.fold(0_u64, |sum, share| sum.saturating_add(share.end - share.start));
+        if bytes > LONGEST_PIECE && rows.end - rows.start > 1 {
+            let column = position.table.columns.get(position.column).map(|column| column.name.to_string());
+            let (path, what) = (column.unwrap_or_default(), format!("rows {}..{}", rows.start, rows.end));
+            return Err(Error::TooLarge { path, what, bytes, limit: LONGEST_PIECE, option: "bytes at once" });
+        }
         self.rendered.get_or_render((self.id, position.column as u64, rows.start), interrupt, |mut block| {
             let Some(column) = position.table.columns.get(position.column) else { return Ok(block) };
             let refuse = |reason| Error::Unsupported { path: column.name.to_string(), reason };
@@ -240,7 +272,10 @@ impl IpcView {
                 return Err(refuse(format!("rows {}..{} came as {} values", rows.start, rows.end, array.len())));
             }
             let streams = Piece { position: *position, number: piece }.render(&array).map_err(refuse)?;
-            check(position, piece, &streams).map_err(refuse)?;
+            if let Err(reason) = check(position, piece, &streams) {
+                file.distrust(position.column);
+                return Err(refuse(reason));
+            }
             let mut end = 8 * streams.len() as u64;
             for stream in &streams {
                 end += stream.len() as u64;
@@ -262,7 +297,8 @@ fn check(position: &Position<'_>, piece: u64, streams: &[Vec<u8>]) -> Result<(),
         let (now, before) = (bytes.len() as u64, share.end - share.start);
         if now > before || (exact && now != before) {
             return Err(format!(
-                "a buffer of rows {:?} took {before} bytes before and {now} now",
+                "a buffer of rows {:?} took {before} bytes before and {now} now (bytes that are no UTF-8 grow to three, \
+                 and a NUL ends a text): the file is laid out anew for whoever opens it next",
                 position.rows_of(piece)
             ));
         }

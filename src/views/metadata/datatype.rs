@@ -112,6 +112,10 @@ pub(super) fn arrow_name(data_type: &DataType) -> String {
     match data_type {
         DataType::LargeUtf8 | DataType::Utf8 | DataType::Utf8View => "utf8".into(),
         DataType::Boolean => "boolean".into(),
+        DataType::Timestamp(unit, zone) => {
+            let zone = zone.as_ref().map_or_else(String::new, |zone| format!(", {zone}"));
+            format!("timestamp[{unit}{zone}]")
+        }
         DataType::FixedSizeBinary(width) => format!("binary[{width}]"),
         DataType::Dictionary(_, values) => format!("dictionary<{}>", arrow_name(values)),
         DataType::LargeList(field) | DataType::List(field) => format!("list<{}>", arrow_name(field.data_type())),

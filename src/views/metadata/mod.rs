@@ -199,15 +199,18 @@ fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
     value.insert("path".into(), column.path.clone().into());
     value.insert("row_label".into(), column.is_label.into());
     value.insert("in_table".into(), column.in_table.into());
-    match &column.rows {
+    match column.shown() {
         Ok(rows) => {
             value.insert("rows".into(), rows.len().into());
             value.insert("type".into(), datatype::arrow_name(rows.data_type()).into());
             value.insert("nullable".into(), rows.nullable().into());
         }
         Err(reason) => {
-            value.insert("error".into(), reason.clone().into());
+            value.insert("error".into(), reason.into());
         }
+    }
+    if let Some(Err(reason)) = &column.times {
+        value.insert("not_times".into(), reason.clone().into());
     }
     let texts = [
         ("units", &column.units),

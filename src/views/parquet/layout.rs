@@ -1,5 +1,6 @@
 //! Where everything lies in the file: arithmetic over the number of rows and what is known of each leaf column.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -95,6 +96,14 @@ impl Pages {
             Pages::Measured(measured) => measured.longest,
         }
     }
+
+    /// Whether a header may hold padding.
+    pub fn padded(&self) -> bool {
+        match self {
+            Pages::Slots(slots) => slots.padded,
+            Pages::Measured(measured) => measured.padded,
+        }
+    }
 }
 
 /// Pages of equal length; the last one of the file may be shorter.
@@ -173,58 +182,136 @@ pub(super) struct Page {
     pub entries: u32,
 }
 
-/// The pages of a leaf column as they were measured.
+/// The pages of a leaf column as they were measured. Pages that are alike are kept as one run, and so are row groups.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
-    /// For each page its end: row within the group, byte within the chunk's data pages.
-    ends: Vec<(u32, u64)>,
-    /// For each group its first page; at the end the number of pages.
-    first: Vec<usize>,
-    /// For each group its values.
-    entries: Vec<u64>,
+    padded: bool,
+    runs: Vec<PageRun>,
+    kinds: Vec<GroupPages>,
+    /// The kind of each group.
+    groups: Vec<u32>,
     /// Bytes of the longest page with its header.
     longest: u64,
 }
 
+/// Pages of a group that follow each other and are alike.
+#[derive(Clone, Copy, Debug)]
+struct PageRun {
+    /// Number of the first among the pages of the group.
+    number: u64,
+    /// Its first row within the group.
+    row: u32,
+    /// Its first byte within the chunk's data pages.
+    at: u64,
+    /// Rows of each.
+    rows: u32,
+    /// Bytes of each, with its header.
+    bytes: u64,
+}
+
+/// All pages of a group.
+#[derive(Clone, Debug, Default)]
+struct GroupPages {
+    runs: Range<usize>,
+    pages: u64,
+    bytes: u64,
+    entries: u64,
+    /// The only kind of page, where there is one.
+    only: Option<Page>,
+}
+
 impl Measured {
-    /// `None` where the pages do not cover the rows, group by group.
-    pub fn new(groups: &Groups, pages: impl IntoIterator<Item = Page>) -> Option<Self> {
-        let mut measured = Self::default();
-        let mut pages = pages.into_iter();
+    /// Pages, each with how many like it follow each other; `padded` ones may have shorter bodies than was measured.
+    /// `None` where they do not cover the rows, group by group.
+    pub fn new(groups: &Groups, padded: bool, pages: impl IntoIterator<Item = (Page, u64)>) -> Option<Self> {
+        let mut measured = Self { padded, ..Self::default() };
+        let header = if padded { PADDED_HEADER } else { DATA_HEADER };
+        let mut pages = pages.into_iter().filter(|(_, count)| *count > 0);
+        let mut next: Option<(Page, u64)> = None;
         for group in 0..groups.count() {
             let range = groups.rows_of(group);
-            let (mut rows, mut bytes, mut entries) = (0u32, 0u64, 0u64);
-            measured.first.push(measured.ends.len());
-            while u64::from(rows) < range.end - range.start {
-                let page = pages.next().filter(|page| page.rows > 0)?;
-                rows = rows.checked_add(page.rows)?;
-                let page_bytes = DATA_HEADER + u64::from(page.bytes);
-                bytes += page_bytes;
-                measured.longest = measured.longest.max(page_bytes);
-                entries += u64::from(page.entries);
-                measured.ends.push((rows, bytes));
+            // At most 2^24.
+            let rows = (range.end - range.start) as u32;
+            let mut kind = GroupPages { runs: measured.runs.len()..measured.runs.len(), ..GroupPages::default() };
+            let mut row = 0;
+            while row < rows {
+                let (page, left) = match next.take() {
+                    Some(next) => next,
+                    None => pages.next()?,
+                };
+                let count = left.min(u64::from((rows - row).checked_div(page.rows)?));
+                if count == 0 {
+                    return None;
+                }
+                if count < left {
+                    next = Some((page, left - count));
+                }
+                // Groups are alike where one run of pages passes over them.
+                let before = measured.kinds.last().filter(|before| before.only == Some(page) && before.pages == count);
+                if row == 0 && before.is_some() && u64::from(page.rows) * count == u64::from(rows) {
+                    kind = before.cloned().unwrap_or_default();
+                    row = rows;
+                    continue;
+                }
+                let bytes = header + u64::from(page.bytes);
+                measured.longest = measured.longest.max(bytes);
+                let joins = measured.runs.get(kind.runs.clone()).and_then(<[PageRun]>::last);
+                if !joins.is_some_and(|last| last.rows == page.rows && last.bytes == bytes) {
+                    measured.runs.push(PageRun { number: kind.pages, row, at: kind.bytes, rows: page.rows, bytes });
+                }
+                kind.only = if row == 0 || kind.only == Some(page) { Some(page) } else { None };
+                kind.runs.end = measured.runs.len();
+                kind.pages += count;
+                kind.bytes = kind.bytes.checked_add(bytes.checked_mul(count)?)?;
+                kind.entries = kind.entries.checked_add(u64::from(page.entries).checked_mul(count)?)?;
+                // No more than the rows of the group.
+                row += page.rows * count as u32;
             }
-            if u64::from(rows) != range.end - range.start {
-                return None;
+            let known = measured.kinds.last().is_some_and(|last| last.runs == kind.runs && !kind.runs.is_empty());
+            if !known {
+                measured.kinds.push(kind);
             }
-            measured.entries.push(entries);
+            measured.groups.push(u32::try_from(measured.kinds.len() - 1).ok()?);
         }
-        measured.first.push(measured.ends.len());
-        pages.next().is_none().then_some(measured)
+        (next.is_none() && pages.next().is_none()).then_some(measured)
     }
 
-    fn pages(&self, group: u64) -> &[(u32, u64)] {
-        let at = usize::try_from(group).unwrap_or(usize::MAX - 1);
-        let range = self.first.get(at).zip(self.first.get(at + 1));
-        range.and_then(|(first, end)| self.ends.get(*first..*end)).unwrap_or_default()
+    fn group(&self, group: u64) -> Option<&GroupPages> {
+        self.kinds.get(*self.groups.get(usize::try_from(group).ok()?)? as usize)
+    }
+
+    /// The run with the page that `is_before` tells the beginnings from of others.
+    fn run(&self, group: u64, is_before: impl Fn(&PageRun) -> bool) -> Option<&PageRun> {
+        let runs = self.runs.get(self.group(group)?.runs.clone())?;
+        runs.get(runs.partition_point(is_before).checked_sub(1)?)
+    }
+
+    fn pages(&self, group: u64) -> u64 {
+        self.group(group).map_or(0, |group| group.pages)
     }
 
     fn chunk(&self, group: u64) -> u64 {
-        self.pages(group).last().map_or(0, |&(_, end)| end)
+        self.group(group).map_or(0, |group| group.bytes)
     }
 
     fn entries(&self, group: u64) -> u64 {
-        usize::try_from(group).ok().and_then(|group| self.entries.get(group)).copied().unwrap_or(0)
+        self.group(group).map_or(0, |group| group.entries)
+    }
+
+    /// The number of the page with byte `at` of the data pages.
+    fn number(&self, group: u64, at: u64) -> u64 {
+        self.run(group, |run| run.at <= at).map_or(0, |run| run.number + (at - run.at) / run.bytes.max(1))
+    }
+
+    /// The first row of a page within the group, its rows, its first byte and its bytes.
+    fn page(&self, group: u64, number: u64) -> Option<(u64, u64, u64, u64)> {
+        if number >= self.pages(group) {
+            return None;
+        }
+        let run = self.run(group, |run| run.number <= number)?;
+        let before = number - run.number;
+        let (rows, row) = (u64::from(run.rows), u64::from(run.row));
+        Some((row + before * rows, rows, run.at + before * run.bytes, run.bytes))
     }
 }
 
@@ -315,6 +402,12 @@ impl Layout {
         (end <= LARGEST / 2).then_some(Self { groups, leaves, starts, end })
     }
 
+    /// The same with `bytes` of nothing behind the last page; `None` where the file would be too large.
+    pub fn with_gap(mut self, bytes: u64) -> Option<Self> {
+        self.end = self.end.checked_add(bytes).filter(|end| *end <= LARGEST / 2)?;
+        Some(self)
+    }
+
     /// The row groups.
     pub fn groups(&self) -> &Groups {
         &self.groups
@@ -325,7 +418,7 @@ impl Layout {
         &self.leaves
     }
 
-    /// Where the last page ends.
+    /// Where the last page ends, and the gap behind it.
     pub fn end(&self) -> u64 {
         self.end
     }
@@ -398,7 +491,7 @@ impl Layout {
         };
         let number = match &size.pages {
             Pages::Slots(slots) => at / slots.bytes,
-            Pages::Measured(measured) => measured.pages(group).partition_point(|&(_, end)| end <= at) as u64,
+            Pages::Measured(measured) => measured.number(group, at),
         };
         self.page(group, leaf, number).map_or(Place::Gap(self.end), Place::Page)
     }
@@ -408,7 +501,7 @@ impl Layout {
         let rows = self.groups.rows_of(group);
         match self.leaves.get(leaf).map(|leaf| &leaf.pages) {
             Some(Pages::Slots(slots)) => (rows.end - rows.start).div_ceil(slots.rows),
-            Some(Pages::Measured(measured)) => measured.pages(group).len() as u64,
+            Some(Pages::Measured(measured)) => measured.pages(group),
             None => 0,
         }
     }
@@ -426,14 +519,9 @@ impl Layout {
                 Some(PagePlace { leaf, rows: first..end, start: chunk.data + number * slots.bytes, bytes })
             }
             Pages::Measured(measured) => {
-                let (pages, number) = (measured.pages(group), usize::try_from(number).ok()?);
-                let (first, start) = match number.checked_sub(1) {
-                    Some(before) => *pages.get(before)?,
-                    None => (0, 0),
-                };
-                let (last, end) = *pages.get(number)?;
-                let rows = rows.start + u64::from(first)..rows.start + u64::from(last);
-                Some(PagePlace { leaf, rows, start: chunk.data + start, bytes: end - start })
+                let (first, count, start, bytes) = measured.page(group, number)?;
+                let first = rows.start + first;
+                Some(PagePlace { leaf, rows: first..first + count, start: chunk.data + start, bytes })
             }
         }
     }

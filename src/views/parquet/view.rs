@@ -13,7 +13,7 @@ use super::footer::page_index::PageIndex;
 use super::footer::summary::{bound, summaries};
 use super::footer::{Footer, LONGEST, LeafEntry};
 use super::layout::{Layout, LeafSize, PagePlace, Pages, Place};
-use super::sizes::Sizes;
+use super::sizes::{LeafPages, Sizes};
 use super::thrift::page::{DATA_HEADER, DICTIONARY_HEADER, PADDED_HEADER, data_header, dictionary_header};
 use super::wanted::Wanted;
 use crate::source::Interrupt;
@@ -26,6 +26,9 @@ use crate::views::{Access, Effort, LARGEST_SIZE, Size, View};
 
 /// A page longer than this, of a single value, is not rendered ahead.
 const LONGEST_AHEAD: u64 = 2 << 20;
+
+/// In the keys of rendered blocks, marks what precedes the cells of a leaf column's pages.
+const LEADS: u64 = 1 << 32;
 
 /// The first and the last bytes.
 const MAGIC: &[u8] = b"PAR1";
@@ -41,6 +44,8 @@ struct Shared {
     cache: Arc<BlockCache>,
     prepared: OnceLock<Arc<Started>>,
     preparing: Mutex<()>,
+    /// The size that is shown before lengths are known, where they take long.
+    promised: OnceLock<Option<u64>>,
     frame: OnceLock<Arc<Frame>>,
     streams: Mutex<Streams>,
 }
@@ -71,6 +76,7 @@ impl ParquetView {
             cache,
             prepared: OnceLock::new(),
             preparing: Mutex::new(()),
+            promised: OnceLock::new(),
             frame: OnceLock::new(),
             streams: Mutex::default(),
         };
@@ -107,17 +113,23 @@ impl Drop for Shared {
 impl View for ParquetView {
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
         let shared = &self.shared;
-        let known = match effort {
+        let exact = match effort {
             // A frame takes some kilobytes for each column.
             Effort::Known => shared.frame.get().is_some(),
             Effort::Free => !shared.is_costly(interrupt)?,
-            Effort::Quick | Effort::Exact => true,
+            // Spark finds the footer by what `stat` says, so what is promised there is kept.
+            Effort::Quick => shared.promised(interrupt)?.is_none() || shared.is_found(interrupt)?,
+            Effort::Exact => true,
         };
-        if !known {
-            return Ok(Size::AtMost(LARGEST_SIZE));
+        if !exact {
+            let promised = shared.promised.get().copied().flatten();
+            return Ok(Size::AtMost(promised.unwrap_or(LARGEST_SIZE)));
         }
-        // Spark finds the footer by what `stat` says, so a quick size is exact too.
         Ok(Size::Exact(shared.frame(interrupt)?.bytes()))
+    }
+
+    fn is_current(&self) -> bool {
+        !self.shared.prepared.get().is_some_and(|started| started.sizes.is_distrusted())
     }
 
     fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
@@ -175,7 +187,7 @@ impl View for ParquetView {
         let Some(cells) = leaf.cells(page.rows.end - page.rows.start).filter(|_| stored(leaf, column)) else {
             return made(end);
         };
-        let start = page.start + DATA_HEADER + cells.before.len() as u64;
+        let start = page.start + DATA_HEADER + cells.before;
         let bytes = cells.width.saturating_mul(page.rows.end - page.rows.start);
         match offset.checked_sub(start) {
             None => made(start),
@@ -222,13 +234,47 @@ impl Shared {
         Ok(!self.start(interrupt)?.sizes.is_known())
     }
 
+    /// Whether lengths are known, or kept in the cache folder.
+    fn is_found(&self, interrupt: &Interrupt) -> Result<bool, Error> {
+        Ok(self.frame.get().is_some() || self.start(interrupt)?.sizes.is_found(interrupt)?)
+    }
+
+    /// The size of a file whose pages are as long as a sample says; `None` where exact lengths take no longer.
+    fn promised(&self, interrupt: &Interrupt) -> Result<Option<u64>, Error> {
+        if let Some(promised) = self.promised.get() {
+            return Ok(*promised);
+        }
+        let started = self.start(interrupt)?;
+        let promised = match started.sizes.typical(interrupt)? {
+            Some(pages) => Some(self.assemble(&started, &pages, 0, interrupt)?.bytes()),
+            None => None,
+        };
+        Ok(*self.promised.get_or_init(|| promised))
+    }
+
     /// Everything but the values; needs a pass over lengths where some have none that is fixed.
     fn frame(&self, interrupt: &Interrupt) -> Result<Arc<Frame>, Error> {
         if let Some(frame) = self.frame.get() {
             return Ok(frame.clone());
         }
+        let promised = self.promised(interrupt)?.unwrap_or(0);
         let started = self.start(interrupt)?;
         let pages = started.sizes.pages(interrupt)?;
+        let mut frame = self.assemble(&started, &pages, 0, interrupt)?;
+        if let Some(gap) = promised.checked_sub(frame.bytes()).filter(|gap| *gap > 0) {
+            frame = self.assemble(&started, &pages, gap, interrupt)?;
+        }
+        Ok(self.frame.get_or_init(|| Arc::new(frame)).clone())
+    }
+
+    /// A file with these measured pages, and a gap before what follows them.
+    fn assemble(
+        &self,
+        started: &Arc<Started>,
+        pages: &LeafPages,
+        gap: u64,
+        interrupt: &Interrupt,
+    ) -> Result<Frame, Error> {
         let leaves = started.prepared.leaves.iter().enumerate().map(|(position, leaf)| {
             let dictionary = leaf.leaf.dictionary().map_or(0, |(body, _)| DICTIONARY_HEADER + body.len() as u64);
             let pages = match (leaf.slots, pages.get(&position)) {
@@ -239,19 +285,19 @@ impl Shared {
             };
             LeafSize { dictionary, pages }
         });
-        let layout = Layout::new(started.prepared.groups, leaves.collect());
+        let layout = Layout::new(started.prepared.groups, leaves.collect()).and_then(|layout| layout.with_gap(gap));
         let layout = Arc::new(layout.ok_or_else(|| broken("the file would pass 2^62 bytes".into()))?);
         let prepared = &started.prepared;
         let known = |leaf: &PreparedLeaf| KnownLeaf {
             physical: leaf.leaf.physical,
             bound: bound(&leaf.leaf),
             statistics: self.statistics(leaf),
+            times: self.columns.get(leaf.column).and_then(|column| column.times),
         };
         let known: Vec<KnownLeaf> = prepared.leaves.iter().map(known).collect();
         let entries = prepared.leaves.iter().zip(&known).map(|(leaf, known)| {
-            let of_groups = known.statistics.as_ref();
-            let of_groups = of_groups.map(|statistics| summaries(statistics, &prepared.groups, known.physical));
-            LeafEntry { encoding: leaf.leaf.encoding, bound: known.bound, summaries: of_groups.unwrap_or_default() }
+            let summaries = summaries(known, &prepared.groups);
+            LeafEntry { encoding: leaf.leaf.encoding, bound: known.bound, summaries }
         });
         let entries = entries.collect();
         let index = PageIndex::new(layout.clone(), known).map(Arc::new);
@@ -273,8 +319,7 @@ impl Shared {
             CREATED_BY,
         );
         let footer = footer.ok_or_else(|| broken("the footer would pass 256 MiB".into()))?;
-        let frame = Arc::new(Frame { started: started.clone(), layout, index, filters, footer });
-        Ok(self.frame.get_or_init(|| frame).clone())
+        Ok(Frame { started: started.clone(), layout, index, filters, footer })
     }
 
     /// What is known of the values of a leaf now.
@@ -300,17 +345,29 @@ impl Shared {
         let Some((leaf, column)) = self.leaf(frame, page.leaf) else { return Err(broken("no such leaf".into())) };
         let rows = page.rows.end - page.rows.start;
         let Some(cells) = leaf.cells(rows) else {
-            let block = self.rendered(leaf, column, page, interrupt)?;
+            let block = self.rendered(frame, leaf, column, page, interrupt)?;
             wanted.take(page.start, &block);
             self.read_ahead(frame, page);
             return Ok(());
         };
         let entries = rows.saturating_mul(leaf.slots.map_or(1, |slots| slots.entries));
-        let mut head = Vec::with_capacity(DATA_HEADER as usize + cells.before.len());
-        data_header(entries as u32, leaf.leaf.encoding, (page.bytes - DATA_HEADER) as u32, None, &mut head);
-        head.extend_from_slice(&cells.before);
-        wanted.take(page.start, &head);
-        let start = page.start + head.len() as u64;
+        let start = page.start + DATA_HEADER + cells.before;
+        if wanted.next().is_some_and(|at| at < start) {
+            let mut header = Vec::with_capacity(DATA_HEADER as usize);
+            data_header(entries as u32, leaf.leaf.encoding, (page.bytes - DATA_HEADER) as u32, None, &mut header);
+            wanted.take(page.start, &header);
+            // Levels of arrays, which may be megabytes: the same in all pages of as many rows.
+            let key = (self.id, LEADS | page.leaf as u64, rows);
+            let lead = self.cache.get_or_render(key, interrupt, |mut out| {
+                out.clear();
+                leaf.leaf.lead(rows, &mut out).map_err(|reason| column.unsupported(reason))?;
+                Ok(out)
+            })?;
+            if lead.len() as u64 != cells.before {
+                return Err(broken(format!("{} bytes of levels, {} expected", lead.len(), cells.before)));
+            }
+            wanted.take(page.start + DATA_HEADER, &lead);
+        }
         if let Some(part) = wanted.part(start, rows * cells.width) {
             let first = page.rows.start;
             if stored(leaf, column) {
@@ -348,7 +405,7 @@ impl Shared {
                     && leaf.cells.is_none()
                 {
                     // A reader of the page meets the error by itself.
-                    drop(shared.rendered(leaf, column, &page, &Interrupt::new()));
+                    drop(shared.rendered(&frame, leaf, column, &page, &Interrupt::new()));
                 }
             });
         }
@@ -357,6 +414,7 @@ impl Shared {
     /// Renders a page whole, once for all who need it.
     fn rendered(
         &self,
+        frame: &Frame,
         leaf: &PreparedLeaf,
         column: &ParquetColumn,
         page: &PagePlace,
@@ -366,7 +424,7 @@ impl Shared {
         self.cache.get_or_render((self.id, position, page.rows.start), interrupt, |mut out| {
             let failed = |reason| column.unsupported(reason);
             let whole = usize::try_from(page.bytes).map_err(|error| failed(error.to_string()))?;
-            let padded = leaf.slots.is_some_and(|slots| slots.padded);
+            let padded = frame.layout.leaves().get(page.leaf).is_some_and(|size| size.pages.padded());
             let header = if padded { PADDED_HEADER } else { DATA_HEADER } as usize;
             // The body first, since the header tells its length; it goes where it would be without padding.
             out.clear();
@@ -375,8 +433,13 @@ impl Shared {
             let body = append_body(leaf, column, page.rows.clone(), &mut out, interrupt)?;
             let rest = whole.checked_sub(out.len()).filter(|rest| padded || *rest == 0);
             let rest = rest.ok_or_else(|| {
-                let rows = &page.rows;
-                failed(format!("rows {}..{} take {} bytes and not {whole}", rows.start, rows.end, out.len()))
+                let (rows, bytes) = (&page.rows, out.len());
+                frame.started.sizes.distrust(page.leaf);
+                failed(format!(
+                    "rows {}..{} take {bytes} bytes as shown, not the {whole} that there is room for (bytes that are no \
+                     UTF-8 grow to three): the file is laid out anew for whoever opens it next",
+                    rows.start, rows.end
+                ))
             })?;
             let mut start = Vec::with_capacity(header + rest);
             data_header(body.entries, leaf.leaf.encoding, body.bytes as u32, padded.then_some(rest), &mut start);
@@ -422,7 +485,7 @@ fn cells_of(
     let array = column.rows.array(rows, interrupt)?;
     let mut page = Vec::new();
     leaf.leaf.append(&array, &mut page).map_err(failed)?;
-    page.drain(..place.before.len().min(page.len()));
+    page.drain(..usize::try_from(place.before).map_or(page.len(), |before| before.min(page.len())));
     Ok(page)
 }
 

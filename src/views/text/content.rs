@@ -14,7 +14,7 @@ use super::grid::Grid;
 use super::spread;
 use super::width::{self, Width};
 use crate::source::Interrupt;
-use crate::store::{Error, RowRange, Rows, Terminated};
+use crate::store::{ARRAY_BYTES, Error, Fitting, Flight, RowRange, Rows, Shared, Terminated};
 
 /// A column of a text file.
 #[derive(Clone, Debug)]
@@ -151,14 +151,33 @@ impl Content {
     fn arrays(&self, column: &TextColumn, rows: RowRange, interrupt: &Interrupt) -> Result<Vec<ArrayRef>, Error> {
         interrupt.check()?;
         let array = column.rows.array(rows.clone(), interrupt)?;
-        let unsupported = |reason| Error::Unsupported { path: column.name.to_string(), reason };
         if array.len() as u64 != rows.end - rows.start {
-            return Err(unsupported(format!("rows {}..{} came as {} values", rows.start, rows.end, array.len())));
+            return Err(Error::Unsupported {
+                path: column.name.to_string(),
+                reason: format!("rows {}..{} came as {} values", rows.start, rows.end, array.len()),
+            });
         }
+        Self::parts(column, array)
+    }
+
+    /// The array of a column, or one for each of its parts.
+    fn parts(column: &TextColumn, array: ArrayRef) -> Result<Vec<ArrayRef>, Error> {
         if !column.is_spread {
             return Ok(vec![array]);
         }
+        let unsupported = |reason| Error::Unsupported { path: column.name.to_string(), reason };
         spread::parts(&array).map_err(|error| unsupported(error.to_string()))
+    }
+
+    /// The longest run of rows from the first of `rows` on of which all columns together can be made at once.
+    fn fitting(&self, rows: RowRange, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let mut all = Fitting { end: rows.end, bytes: 0 };
+        for column in &self.columns {
+            let left = ARRAY_BYTES.saturating_sub(all.bytes);
+            let fitting = column.rows.fitting(rows.start..all.end, left, interrupt)?;
+            all = Fitting { end: fitting.end.min(all.end), bytes: all.bytes.saturating_add(fitting.bytes) };
+        }
+        Ok(Fitting { end: all.end.clamp((rows.start + 1).min(rows.end), rows.end), ..all })
     }
 
     fn no_text(&self, error: NoText) -> Error {
@@ -181,24 +200,36 @@ impl Content {
         if self.terminated(rows.clone(), interrupt, append)? {
             return Ok(out.len() <= limit);
         }
+        let mut start = rows.start;
+        while start < rows.end {
+            let fitting = self.fitting(start..rows.end, interrupt)?;
+            // Numbers take up to three times their width as text, and strings seldom more than theirs.
+            if limit < usize::MAX && fitting.bytes.saturating_add(out.len() as u64) / 4 > limit as u64 {
+                return Ok(false);
+            }
+            self.render_piece(start..fitting.end, fitting.bytes, out, interrupt)?;
+            if out.len() > limit {
+                return Ok(false);
+            }
+            start = fitting.end;
+        }
+        Ok(true)
+    }
+
+    /// Appends rows whose arrays take `bytes` bytes.
+    fn render_piece(&self, rows: RowRange, bytes: u64, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        // As much again for the text.
+        let flight = Flight::begin(bytes.saturating_mul(2), interrupt)?;
         let arrays: Result<Vec<_>, Error> =
             self.columns.iter().map(|column| self.arrays(column, rows.clone(), interrupt)).collect();
         match arrays {
-            Ok(arrays) => {
-                let arrays = arrays.concat();
-                let held = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or(usize::MAX);
-                // Numbers take up to three times their width as text, and strings seldom more than theirs.
-                if limit < usize::MAX && arrays.iter().map(held).fold(out.len(), usize::saturating_add) / 4 > limit {
-                    return Ok(false);
-                }
-                self.layout.render(&arrays, out).map_err(|error| self.no_text(error))?;
-                Ok(out.len() <= limit)
-            }
+            Ok(arrays) => self.layout.render(&arrays.concat(), out).map_err(|error| self.no_text(error)),
             // More than the store hands out at once: in halves.
             Err(Error::TooLarge { .. }) if rows.end - rows.start > 1 => {
+                drop(flight);
                 let middle = rows.start + (rows.end - rows.start) / 2;
-                Ok(self.render(rows.start..middle, limit, out, interrupt)?
-                    && self.render(middle..rows.end, limit, out, interrupt)?)
+                self.render_piece(rows.start..middle, bytes / 2, out, interrupt)?;
+                self.render_piece(middle..rows.end, bytes / 2, out, interrupt)
             }
             Err(error) => Err(error),
         }
@@ -227,6 +258,10 @@ impl Content {
         interrupt: &Interrupt,
         mut see: impl FnMut(&[u8]),
     ) -> Result<Option<u64>, Error> {
+        // Much may be the same value over and over, which is measured once.
+        if self.fitting(rows.clone(), interrupt)?.end < rows.end {
+            return Ok(None);
+        }
         let mut length = 0u64;
         let add = &mut |piece: &[u8]| {
             length = length.saturating_add(piece.len() as u64);
@@ -274,12 +309,41 @@ impl Content {
         lengths: &mut [u64],
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
+        let mut start = rows.start;
+        while start < rows.end {
+            let fitting = column.rows.fitting(start..rows.end, ARRAY_BYTES, interrupt)?;
+            let is_first = start == rows.start;
+            if is_first
+                && fitting.end < rows.end
+                && self.add_shared(column, &rows, grid, first_block, lengths, interrupt)?
+            {
+                break;
+            }
+            let end = fitting.end.max(start + 1);
+            let flight = Flight::begin(fitting.bytes, interrupt)?;
+            self.add_piece(column, start..end, grid, first_block, lengths, interrupt)?;
+            drop(flight);
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// The same of rows that fit.
+    fn add_piece(
+        &self,
+        column: &TextColumn,
+        rows: RowRange,
+        grid: &Grid,
+        first_block: usize,
+        lengths: &mut [u64],
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
         let arrays = match self.arrays(column, rows.clone(), interrupt) {
             Ok(arrays) => arrays,
             Err(Error::TooLarge { .. }) if rows.end - rows.start > 1 => {
                 let middle = rows.start + (rows.end - rows.start) / 2;
-                self.add_lengths(column, rows.start..middle, grid, first_block, lengths, interrupt)?;
-                return self.add_lengths(column, middle..rows.end, grid, first_block, lengths, interrupt);
+                self.add_piece(column, rows.start..middle, grid, first_block, lengths, interrupt)?;
+                return self.add_piece(column, middle..rows.end, grid, first_block, lengths, interrupt);
             }
             Err(error) => return Err(error),
         };
@@ -299,5 +363,32 @@ impl Content {
             }
         }
         Ok(())
+    }
+
+    /// As [`Content::add_lengths`] of rows of which many are the same, each of which is measured once; returns whether
+    /// it did.
+    fn add_shared(
+        &self,
+        column: &TextColumn,
+        rows: &RowRange,
+        grid: &Grid,
+        first_block: usize,
+        lengths: &mut [u64],
+        interrupt: &Interrupt,
+    ) -> Result<bool, Error> {
+        let _flight = Flight::begin(ARRAY_BYTES, interrupt)?;
+        let Some(Shared { values, keys }) = column.rows.shared(rows.clone(), interrupt)? else { return Ok(false) };
+        let pieces: Vec<Range<usize>> = (0..values.len()).map(|value| value..value + 1).collect();
+        for array in Self::parts(column, values)? {
+            interrupt.check()?;
+            let measured = self.layout.measure(array.as_ref(), &pieces).map_err(|error| self.no_text(error))?;
+            for (row, key) in (rows.start..rows.end).zip(&keys) {
+                let bytes = measured.get(*key as usize).copied().unwrap_or(0);
+                if let Some(sum) = lengths.get_mut(grid.block_of(row) - first_block) {
+                    *sum = sum.saturating_add(bytes);
+                }
+            }
+        }
+        Ok(true)
     }
 }

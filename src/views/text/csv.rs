@@ -119,6 +119,7 @@ impl CsvOptions {
             DataType::Boolean => matches!(self.null.as_str(), "true" | "false"),
             // What is written is among what these read.
             data_type if data_type.is_integer() => self.null.parse::<i128>().is_ok(),
+            DataType::Timestamp(..) => self.separator == b':' || self.null.contains(':'),
             data_type if data_type.is_floating() => self.null.parse::<f64>().is_ok(),
             _ => true,
         }

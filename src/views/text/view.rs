@@ -15,7 +15,7 @@ use super::index::{self, Index};
 use super::streams::Streams;
 use crate::source::Interrupt;
 use crate::store::pass::{self, Keeper, Measure, Progress};
-use crate::store::{Error, RowRange};
+use crate::store::{Error, RowRange, try_memory};
 use crate::views::rendered::{Block, BlockCache, Key, next_view};
 use crate::views::{Effort, LARGEST_SIZE, Size, View};
 
@@ -335,7 +335,18 @@ impl Shared {
     }
 
     fn block(&self, unit: &Unit, interrupt: &Interrupt) -> Result<Block, Error> {
+        let limit = self.body.cache.longest_block();
+        if unit.length > limit {
+            return Err(Error::TooLarge {
+                path: "text".into(),
+                what: format!("the text of row {}", unit.rows.start),
+                bytes: unit.length,
+                limit,
+                option: "--cache-size",
+            });
+        }
         self.body.cache.get_or_render(self.body.key(&unit.rows), interrupt, |mut text| {
+            try_memory(unit.length)?;
             text.reserve(usize::try_from(unit.length.min(LONGEST_BLOCK)).unwrap_or(0) + MARGIN);
             self.body.content.render(unit.rows.clone(), usize::MAX, &mut text, interrupt)?;
             if text.len() as u64 != unit.length {

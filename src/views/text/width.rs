@@ -3,6 +3,7 @@
 use arrow_schema::DataType;
 
 use super::block::Format;
+use super::cell::time_lengths;
 use super::csv::CsvOptions;
 
 /// The least and the most bytes that something takes; `most` is `None` where there is no bound.
@@ -80,6 +81,11 @@ fn unquoted(data_type: &DataType, format: Format, longest: Option<u64>, missing:
         // `-0.000012345679` and the like; `-1.2345678901234567e-308`. The shortest are `0.0` and `NaN`.
         DataType::Float16 | DataType::Float32 => Width::between(3, 16),
         DataType::Float64 => Width::between(3, 24),
+        DataType::Timestamp(unit, _) => {
+            let around = 2 * u64::from(matches!(format, Format::Ndjson | Format::JsonValues));
+            let [least, most] = time_lengths(*unit);
+            Width::between(least + around, most + around)
+        }
         DataType::FixedSizeBinary(size) => {
             let digits = 2 * u64::from(size.unsigned_abs());
             Width::exactly(match format {
@@ -159,6 +165,7 @@ pub fn estimate(data_type: &DataType, longest: Option<u64>) -> u64 {
         DataType::Int64 | DataType::UInt64 => 11,
         DataType::Float16 | DataType::Float32 => 10,
         DataType::Float64 => 18,
+        DataType::Timestamp(unit, _) => time_lengths(*unit)[0] + 1,
         DataType::Dictionary(..) => longest.map_or(10, |longest| longest.clamp(1, 32)),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::LargeBinary => {
             longest.map_or(24, |longest| longest.clamp(2, 64))

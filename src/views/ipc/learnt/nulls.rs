@@ -1,4 +1,4 @@
-//! Nulls of columns whose sizes do not depend on them, counted when a header is first read.
+//! Nulls, counted when a header is first read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use super::lengths::Lengths;
 use super::work::{Part, in_parallel};
 use crate::source::Interrupt;
 use crate::store::pass::{self, Keeper, Measure};
-use crate::store::{Error, RowRange};
+use crate::store::{Error, RowRange, for_each_array};
 use crate::views::ipc::IpcColumn;
 use crate::views::ipc::plan::{self, Kind, Plan, walk};
 use crate::views::ipc::table::Table;
 
 /// What a change of what is counted must raise, so that nothing kept before is believed.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Rows that are decoded at once at least, unless they are wide, …
 const FEWEST: u64 = 1 << 16;
@@ -57,7 +57,7 @@ impl Nulls {
         let mut first = Vec::with_capacity(table.plans.len());
         for plan in &table.plans {
             first.push(numbers);
-            numbers += if plan.is_variable() { 0 } else { plan.nullable };
+            numbers += plan.nullable;
         }
         let counter = Arc::new(Counter { table: Arc::clone(table), first, numbers });
         let keeper = keeper.map(|Keeper { file, what }| {
@@ -93,20 +93,12 @@ impl Nulls {
         let pieces = start / table.variable_piece..(start + count).div_ceil(table.variable_piece);
         let mut nulls = Vec::new();
         for (column, plan) in table.plans.iter().enumerate() {
+            if lengths.is_some_and(|lengths| lengths.is_unreadable(column, pieces.clone())) {
+                return Err(self.unreadable(column, start..start + count, interrupt));
+            }
             for node in &plan.nodes {
-                nulls.push(match (node.nulls, lengths) {
-                    (None, _) => 0,
-                    (Some(bitmap), Some(lengths)) if plan.is_variable() => {
-                        match lengths.nulls(column, bitmap, pieces.clone()) {
-                            Some(nulls) => nulls,
-                            None => return Err(self.unreadable(column, start..start + count, interrupt)),
-                        }
-                    }
-                    (Some(bitmap), _) => {
-                        let place = self.counter.first.get(column).map_or(0, |first| first + bitmap);
-                        counted.get(place).copied().unwrap_or(0)
-                    }
-                });
+                let place = |bitmap| self.counter.first.get(column).map_or(0, |first| first + bitmap);
+                nulls.push(node.nulls.and_then(|bitmap| counted.get(place(bitmap)).copied()).unwrap_or(0));
             }
         }
         Ok(nulls)
@@ -192,12 +184,13 @@ impl Counter {
         let (start, count) = self.table.rows_of(batch);
         let mut parts = Vec::new();
         for (column, (plan, shown)) in self.table.plans.iter().zip(&self.table.columns).enumerate() {
-            if plan.nullable == 0 || plan.is_variable() {
+            if plan.nullable == 0 {
                 continue;
             }
             let natural = shown.rows.natural_rows().unwrap_or(0);
             let most = (BYTES / plan.row_bytes.max(1)).max(1);
             let rows = natural.clamp(FEWEST, MOST).min(most);
+            let rows = if plan.is_variable() { rows.min(self.table.variable_piece) } else { rows };
             let mut at = start;
             while at < start + count {
                 // To the end of a chunk where chunks are that long.
@@ -219,14 +212,15 @@ impl Counter {
             number.fetch_add(nulls, Ordering::Relaxed);
             return Ok(());
         }
-        let array = shown.rows.array(rows, interrupt)?;
-        walk(&plan.nodes, &array, &mut |node, _, array| {
-            if let Some(number) = node.nulls.and_then(|bitmap| numbers.get(bitmap)) {
-                number.fetch_add(plan::nulls(node, array), Ordering::Relaxed);
-            }
-            Ok(())
+        for_each_array(shown.rows.as_ref(), rows, BYTES, interrupt, &mut |_, array| {
+            walk(&plan.nodes, &array, &mut |node, _, array| {
+                if let Some(number) = node.nulls.and_then(|bitmap| numbers.get(bitmap)) {
+                    number.fetch_add(plan::nulls(node, array), Ordering::Relaxed);
+                }
+                Ok(())
+            })
+            .map_err(|reason| Error::Unsupported { path: shown.name.to_string(), reason })
         })
-        .map_err(|reason| Error::Unsupported { path: shown.name.to_string(), reason })
     }
 }
 

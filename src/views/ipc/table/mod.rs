@@ -219,10 +219,10 @@ fn is_paged(plan: &Plan, rows: u64) -> bool {
     })
 }
 
-/// What is learnt of a piece of rows of a column whose sizes depend on the values: whether it can be read at all, its
-/// lengths, its nulls.
+/// What is learnt of a piece of rows of a column whose sizes depend on the values: whether it can be read at all, and its
+/// lengths.
 pub(super) fn lengths_of(plan: &Plan) -> usize {
-    if plan.is_variable() { 1 + plan.lengths + plan.nullable } else { 0 }
+    if plan.is_variable() { 1 + plan.lengths } else { 0 }
 }
 
 fn piece(plan: &Plan, variable_piece: u64, per_batch: u64, bytes: u64) -> u64 {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef};
 
 use super::dictionary::Dictionary;
 use super::levels::{Levels, bit_width, equal_bytes, most_bytes};
 use super::plain::{append_fixed, append_texts, text_bytes};
-use super::shred::{Node, Shredded, Step, required_levels, shred};
+use super::shred::{MOST_ENTRIES, Node, Shredded, Step, required_levels, shred};
 use crate::views::parquet::thrift::page::Encoding;
 
 /// How Parquet stores a value.
@@ -76,10 +77,10 @@ pub(in crate::views::parquet) struct Body {
 }
 
 /// A body in which each row has its place: `before`, then `width` bytes for each row, then `after` zeros.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) struct Cells {
-    /// Levels, and what introduces indices.
-    pub before: Vec<u8>,
+    /// Bytes before the first row: levels, and what introduces indices. [`Leaf::lead`] makes them.
+    pub before: u64,
     /// Bytes of a row.
     pub width: u64,
     /// Bytes behind the last row.
@@ -110,6 +111,11 @@ impl Leaf {
             Values::Texts(longest) => (*longest)?.checked_add(4)?.checked_mul(entries)?,
             Values::Indices(dictionary) => dictionary.bytes(entries)?,
         };
+        values.checked_add(self.most_levels(entries)?)
+    }
+
+    /// Bytes of the levels of a page of so many entries at most, where all rows have as many.
+    fn most_levels(&self, entries: u64) -> Option<u64> {
         let repetition = match self.max_repetition {
             0 => 0,
             // Arrays of one element: no entry follows another in its row.
@@ -121,7 +127,7 @@ impl Leaf {
             most if self.is_nullable() => most_bytes(entries, bit_width(most))?,
             most => equal_bytes(entries, bit_width(most))?,
         };
-        values.checked_add(repetition)?.checked_add(definition)
+        repetition.checked_add(definition)
     }
 
     /// Whether a body always has exactly [`Leaf::most_body`] bytes.
@@ -142,21 +148,42 @@ impl Leaf {
     /// constant levels or with one-byte codes too. `None` where rows have none, or the page is too large.
     pub fn cells(&self, rows: u64) -> Option<Cells> {
         let entries_of_row = self.entries_of_row()?;
-        let entries = usize::try_from(entries_of_row.checked_mul(rows)?).ok()?;
+        let entries = entries_of_row.checked_mul(rows)?;
         let width = match &self.values {
             _ if !self.is_exact() => return None,
             Values::Cells(width) => entries_of_row.checked_mul(*width)?,
             Values::Indices(dictionary) => entries_of_row.checked_mul(dictionary.index_width())?,
             Values::Bits | Values::Texts(_) => return None,
         };
-        let mut before = Vec::new();
-        let (repetition, definition) = required_levels(&self.nodes, usize::try_from(rows).ok()?).ok()?;
-        self.append_levels(repetition.as_ref(), definition.as_ref(), &mut before).ok()?;
+        let mut of_indices = Vec::new();
         if let Values::Indices(dictionary) = &self.values {
-            dictionary.append_lead(entries, &mut before);
+            dictionary.append_lead(usize::try_from(entries).ok()?, &mut of_indices);
         }
-        let after = self.most_body(rows)?.checked_sub(before.len() as u64)?.checked_sub(width.checked_mul(rows)?)?;
+        // As many as a page can say.
+        let before = self.most_levels(entries).filter(|_| entries <= MOST_ENTRIES as u64)?;
+        let before = before.checked_add(of_indices.len() as u64)?;
+        let after = self.most_body(rows)?.checked_sub(before)?.checked_sub(width.checked_mul(rows)?)?;
         Some(Cells { before, width, after })
+    }
+
+    /// The bytes before the first row of a page of `rows` rows, which have places.
+    ///
+    /// # Errors
+    /// More entries than a page can have.
+    pub fn lead(&self, rows: u64, out: &mut Vec<u8>) -> Result<(), String> {
+        let count = usize::try_from(rows).map_err(|error| error.to_string())?;
+        let (repetition, definition) = required_levels(&self.nodes, count)?;
+        self.append_levels(repetition.as_ref(), definition.as_ref(), out)?;
+        if let Values::Indices(dictionary) = &self.values {
+            let entries = self.entries_of_row().and_then(|entries| usize::try_from(entries.checked_mul(rows)?).ok());
+            dictionary.append_lead(entries.ok_or("more entries than a page can have")?, out);
+        }
+        Ok(())
+    }
+
+    /// Whether its values are texts, whose bytes may be shown otherwise than they are stored.
+    pub fn holds_texts(&self) -> bool {
+        matches!(self.values, Values::Texts(_))
     }
 
     /// The dictionary page's body and number of values.
@@ -186,6 +213,61 @@ impl Leaf {
             .and_then(|values| values.checked_add(level(&shredded.repetition, self.max_repetition)?))
             .and_then(|bytes| bytes.checked_add(level(&shredded.definition, self.max_definition)?));
         body(bytes, &shredded)
+    }
+
+    /// The room that [`Leaf::append`] takes at most of rows with this outline, where all texts are shown as long as they
+    /// are stored; its entries are exact. `None` where an outline does not tell.
+    ///
+    /// # Errors
+    /// More than a page can hold, or an outline of another column.
+    pub fn room(&self, outline: &ArrayRef) -> Result<Option<Body>, String> {
+        let other = || format!("an outline of {} where its column has another type", outline.data_type());
+        let (mut array, mut empty, mut container) = (outline.clone(), 0_usize, false);
+        for node in &self.nodes {
+            array = match node.step {
+                Step::Field(field) => {
+                    container |= node.nullable;
+                    array.as_struct_opt().and_then(|array| array.columns().get(field)).ok_or_else(other)?.clone()
+                }
+                // An array that is missing has one entry, whatever its length; nothing tells which are.
+                Step::FixedList(length) if length != 1 && (node.nullable || container) => return Ok(None),
+                Step::FixedList(_) => {
+                    container |= node.nullable;
+                    array.as_fixed_size_list_opt().ok_or_else(other)?.values().clone()
+                }
+                Step::List if container => return Ok(None),
+                Step::List => {
+                    let list = array.as_list_opt::<i64>().ok_or_else(other)?;
+                    let offsets = list.value_offsets();
+                    empty += offsets.windows(2).filter(|pair| pair[0] == pair[1]).count();
+                    let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
+                    // Offsets of an Arrow array lie in it.
+                    list.values().slice(first as usize, (last - first) as usize)
+                }
+                Step::Value => array,
+            };
+        }
+        let present = array.len() as u64;
+        let entries = array.len().checked_add(empty).filter(|entries| *entries <= MOST_ENTRIES);
+        let entries = entries.ok_or_else(|| format!("{} entries are more than a page can have", array.len()))? as u64;
+        let values = match &self.values {
+            Values::Cells(width) => present.checked_mul(*width),
+            Values::Bits => Some(present.div_ceil(8)),
+            Values::Texts(_) => {
+                let Some(lengths) = array.as_primitive_opt::<UInt64Type>() else { return Ok(None) };
+                let sum = lengths.values().iter().try_fold(0_u64, |sum, length| sum.checked_add(*length));
+                let present = (lengths.len() - lengths.null_count()) as u64;
+                sum.and_then(|sum| sum.checked_add(present.checked_mul(4)?))
+            }
+            Values::Indices(dictionary) => dictionary.bytes(entries),
+        };
+        let levels = |most| if most == 0 { Some(0) } else { most_bytes(entries, bit_width(most)) };
+        let bytes = values
+            .and_then(|values| values.checked_add(levels(self.max_repetition)?))
+            .and_then(|bytes| bytes.checked_add(levels(self.max_definition)?))
+            .filter(|bytes| *bytes <= i32::MAX as u64);
+        let bytes = bytes.ok_or_else(|| format!("{entries} entries take more bytes than a page can have"))?;
+        Ok(Some(Body { bytes, entries: entries as u32, nulls: 0 }))
     }
 
     /// Appends the body of a V1 page with all rows of `column`: repetition levels, definition levels, values.

@@ -4,15 +4,15 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::ArrowPrimitiveType;
 use arrow_array::types::{
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::BooleanBuffer;
 use arrow_buffer::BooleanBufferBuilder;
 use arrow_buffer::bit_iterator::BitSliceIterator;
 use arrow_buffer::{ArrowNativeType, ToByteSlice};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 
 use super::levels::append_bits;
 
@@ -109,7 +109,7 @@ pub(in crate::views::parquet) fn append_mapped<T: Copy, U: ArrowNativeType>(
 /// Bytes of a cell that values of `data_type` are shown as; `None` for those that are not cells.
 pub(in crate::views::parquet) fn cell_width(data_type: &DataType) -> Option<u64> {
     match data_type {
-        DataType::Int64 | DataType::UInt64 | DataType::Float64 => Some(8),
+        DataType::Int64 | DataType::UInt64 | DataType::Float64 | DataType::Timestamp(..) => Some(8),
         // The narrow ones are widened.
         number if number.is_numeric() && number.primitive_width().is_some_and(|width| width <= 4) => Some(4),
         DataType::FixedSizeBinary(width) => u64::try_from(*width).ok(),
@@ -141,6 +141,9 @@ pub(in crate::views::parquet) fn append_fixed(
         DataType::Int64 => same::<Int64Type>(array, selection, out),
         DataType::UInt64 => same::<UInt64Type>(array, selection, out),
         DataType::Float64 => same::<Float64Type>(array, selection, out),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => same::<TimestampMillisecondType>(array, selection, out),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => same::<TimestampMicrosecondType>(array, selection, out),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => same::<TimestampNanosecondType>(array, selection, out),
         DataType::Int32 => same::<Int32Type>(array, selection, out),
         DataType::UInt32 => same::<UInt32Type>(array, selection, out),
         DataType::Float32 => same::<Float32Type>(array, selection, out),

@@ -19,7 +19,7 @@ use crate::source::Interrupt;
 use crate::store::Learner;
 use crate::store::pass::Keeper;
 use crate::store::{Error, Hints, Rows, ValueSet};
-use crate::table::{Column, IndexForm};
+use crate::table::{Column, IndexForm, Times};
 use shape::{Given, Shape};
 
 pub(super) use labels::LabelsOf;
@@ -40,6 +40,8 @@ pub struct ParquetColumn {
     hints: Hints,
     /// Labels of its categories.
     labels: Option<Arc<dyn Rows>>,
+    /// How they are made of integers of which `learner` tells, where they are instants.
+    pub(super) times: Option<Times>,
     /// It labels rows.
     pub(super) is_label: bool,
     /// What is known of its values, by what the file tells of them.
@@ -58,7 +60,8 @@ impl ParquetColumn {
     /// # Errors
     /// Why it has no place in a Parquet file.
     pub fn new(column: &Column) -> Result<Self, String> {
-        let rows = column.rows.as_ref().map_err(Clone::clone)?.clone();
+        let times = column.times().map(Times::of_parquet);
+        let rows = column.shown_by(times)?;
         let hints = rows.hints();
         let texts = [
             ("units", &column.units),
@@ -73,6 +76,7 @@ impl ParquetColumn {
             labels: labels(&hints),
             rows,
             hints,
+            times,
             is_label: column.is_label,
             learner: None,
             bitmap: None,
@@ -93,6 +97,7 @@ impl ParquetColumn {
             rows,
             labels: labels(&hints),
             hints,
+            times: None,
             is_label: false,
             learner: None,
             bitmap: None,
@@ -144,7 +149,7 @@ pub(super) struct PreparedLeaf {
     /// Slots of its pages; `None` where they must be measured.
     pub slots: Option<Slots>,
     /// Where rows have their places in a full page, and in the one that ends the file.
-    pub cells: Option<[Arc<Cells>; 2]>,
+    pub cells: Option<[Cells; 2]>,
 }
 
 /// What is known before a value is read, but for labels.
@@ -260,7 +265,7 @@ impl PreparedLeaf {
         let slots = if has_fixed_entries(&leaf) { Slots::new(groups, &leaf) } else { None };
         let cells = slots.filter(|slots| slots.lead.is_some()).and_then(|slots| {
             let last = groups.rows % slots.rows;
-            Some([Arc::new(leaf.cells(slots.rows)?), Arc::new(leaf.cells(last)?)])
+            Some([leaf.cells(slots.rows)?, leaf.cells(last)?])
         });
         Self { column, leaf, slots, cells }
     }
@@ -286,7 +291,7 @@ impl Bodies for Leaf {
     }
 
     fn lead(&self, rows: u64) -> Option<u64> {
-        Some(self.cells(rows)?.before.len() as u64)
+        Some(self.cells(rows)?.before)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, LargeStringArray};
-use arrow_schema::{DataType, Field, Fields};
+use arrow_schema::{DataType, Field, Fields, TimeUnit};
 
 use crate::store::{Hints, ValueSet};
 use crate::views::parquet::body::dictionary::Dictionary;
@@ -249,7 +249,9 @@ fn fixed(data_type: &DataType) -> Option<(Physical, Values, DataType)> {
             return Some((Physical::Int32, Values::Indices(Arc::new(identity)), data_type.clone()));
         }
         DataType::Int16 | DataType::UInt16 | DataType::Int32 | DataType::UInt32 => (Physical::Int32, data_type),
-        DataType::Int64 | DataType::UInt64 => (Physical::Int64, data_type),
+        // Parquet has no seconds.
+        DataType::Timestamp(TimeUnit::Second, _) => return None,
+        DataType::Int64 | DataType::UInt64 | DataType::Timestamp(..) => (Physical::Int64, data_type),
         DataType::Float16 | DataType::Float32 => (Physical::Float, &DataType::Float32),
         DataType::Float64 => (Physical::Double, data_type),
         DataType::FixedSizeBinary(width) => (Physical::FixedLenByteArray(*width), data_type),

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use super::summary::plain;
 use crate::store::RowRange;
-use crate::store::statistics::{GRAIN, Scalar, Statistics};
+use crate::store::statistics::{GRAIN, Scalar, Statistics, Summary};
+use crate::table::Times;
 use crate::views::parquet::body::leaf::Physical;
 use crate::views::parquet::thrift::{self, Element, PADDING_OVERHEAD, Struct, WIDTH_64, list_header_length, wide_i64};
 
@@ -28,6 +29,16 @@ pub(in crate::views::parquet) struct KnownLeaf {
     /// Bytes of a bound at most; 0 for leaves that have none.
     pub bound: usize,
     pub statistics: Option<Arc<Statistics>>,
+    /// How values are made of those that statistics speak of, where they are instants.
+    pub times: Option<Times>,
+}
+
+impl KnownLeaf {
+    /// What is known of the values in some rows.
+    pub fn over(&self, rows: RowRange) -> Option<Summary> {
+        let known = self.statistics.as_ref()?.over(rows)?;
+        self.times.map_or(Some(known.clone()), |times| times.summary(known))
+    }
 }
 
 /// The values of a page.
@@ -115,7 +126,7 @@ impl PageValues {
     fn new(leaf: &KnownLeaf, rows: &RowRange) -> Option<Self> {
         let statistics = leaf.statistics.as_ref()?;
         let around = rows.start - rows.start % GRAIN..rows.end.next_multiple_of(GRAIN).min(statistics.rows());
-        let known = statistics.over(around)?;
+        let known = leaf.over(around)?;
         let count = rows.end - rows.start;
         let nulls = match known.nulls {
             nulls if known.rows == count => Some(nulls),
@@ -147,7 +158,7 @@ mod tests {
     const BLOCK: u64 = 65_536;
 
     fn leaf(array: ArrayRef, physical: Physical, bound: usize) -> KnownLeaf {
-        KnownLeaf { physical, bound, statistics: learnt(array).shown() }
+        KnownLeaf { physical, bound, statistics: learnt(array).shown(), times: None }
     }
 
     fn pages(lengths: &[u64]) -> Vec<RowRange> {

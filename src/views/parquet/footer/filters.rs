@@ -110,7 +110,7 @@ mod tests {
     fn room_holds_what_is_known() {
         let groups = Groups { rows: 131_080, per_group: 131_072 };
         let pages = [131_072, 8].map(|rows| Page { rows, bytes: rows, entries: rows });
-        let measured = Arc::new(Measured::new(&groups, pages).unwrap());
+        let measured = Arc::new(Measured::new(&groups, false, pages.map(|page| (page, 1))).unwrap());
         let leaf = LeafSize { dictionary: 50, pages: Pages::Measured(measured) };
         let layout = Arc::new(Layout::new(groups, vec![leaf.clone(), leaf]).unwrap());
         let mut occurring = Occurring::new(3, 131_080).unwrap();

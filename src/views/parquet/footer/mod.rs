@@ -325,7 +325,7 @@ mod tests {
     fn footer(known: [Option<Summary>; 3]) -> Footer {
         let groups = Groups { rows: 131_080, per_group: 131_072 };
         let pages = [131_072, 8].map(|rows| Page { rows, bytes: rows, entries: rows });
-        let measured = Arc::new(Measured::new(&groups, pages).unwrap());
+        let measured = Arc::new(Measured::new(&groups, false, pages.map(|page| (page, 1))).unwrap());
         let leaf = |dictionary| LeafSize { dictionary, pages: Pages::Measured(measured.clone()) };
         let layout = Layout::new(groups, vec![leaf(0), leaf(50), leaf(0)]).unwrap();
         let fields = vec![

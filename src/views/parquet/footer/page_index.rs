@@ -194,9 +194,9 @@ mod tests {
     fn index() -> PageIndex {
         let groups = Groups { rows: 5, per_group: 4 };
         let pages = [(2, 10), (2, 20), (1, 5)].map(|(rows, bytes)| Page { rows, bytes, entries: rows });
-        let pages = Pages::Measured(Arc::new(Measured::new(&groups, pages).unwrap()));
+        let pages = Pages::Measured(Arc::new(Measured::new(&groups, false, pages.map(|page| (page, 1))).unwrap()));
         let layout = Layout::new(groups, vec![LeafSize { dictionary: 0, pages }]).unwrap();
-        let leaf = KnownLeaf { physical: Physical::Int32, bound: 4, statistics: None };
+        let leaf = KnownLeaf { physical: Physical::Int32, bound: 4, statistics: None, times: None };
         PageIndex::new(Arc::new(layout), vec![leaf]).unwrap()
     }
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::store::statistics::{self, LONGEST_TEXT, Scalar, Statistics};
+use super::column_index::KnownLeaf;
+use crate::store::statistics::{self, LONGEST_TEXT, Scalar};
 use crate::views::parquet::body::leaf::{Leaf, Physical};
 use crate::views::parquet::layout::Groups;
 
@@ -33,15 +34,11 @@ pub(in crate::views::parquet) struct Summary {
 /// The summaries of row groups. Where one of them has values without bounds, none has bounds: DataFusion takes the
 /// greatest of those it finds for the greatest of the column, and a column whose bounds are all one value for a
 /// constant.
-pub(in crate::views::parquet) fn summaries(
-    statistics: &Statistics,
-    groups: &Groups,
-    physical: Physical,
-) -> HashMap<u64, Summary> {
+pub(in crate::views::parquet) fn summaries(leaf: &KnownLeaf, groups: &Groups) -> HashMap<u64, Summary> {
     let (mut summaries, mut is_bounded) = (HashMap::new(), true);
     for group in 0..groups.count() {
-        let known = statistics.over(groups.rows_of(group));
-        let summary = known.as_ref().map(|known| Summary::new(known, physical));
+        let known = leaf.over(groups.rows_of(group));
+        let summary = known.as_ref().map(|known| Summary::new(known, leaf.physical));
         let is_empty = known.is_some_and(|known| known.nulls == known.rows);
         is_bounded &= is_empty || summary.as_ref().is_some_and(|summary| summary.bounds.is_some());
         summaries.extend(summary.map(|summary| (group, summary)));
@@ -105,7 +102,9 @@ mod tests {
         let bounds = |odd: Option<f64>| {
             let values = (0..300_000).map(|row| if row / 131_072 == 1 { odd } else { Some(row as f64) });
             let learner = crate::views::parquet::tests::learnt(values.collect::<arrow_array::Float64Array>());
-            let summaries = summaries(&learner.shown().unwrap(), &groups, Physical::Double);
+            let statistics = learner.shown();
+            let leaf = KnownLeaf { physical: Physical::Double, bound: 8, statistics, times: None };
+            let summaries = summaries(&leaf, &groups);
             [0, 1, 2].map(|group| summaries[&group].bounds.is_some())
         };
         assert_eq!(bounds(Some(1.0)), [true; 3]);

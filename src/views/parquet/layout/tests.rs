@@ -107,11 +107,33 @@ fn slots_hold_at_most_a_mebibyte() {
 #[test]
 fn measured_pages_must_cover_the_rows() {
     let groups = Groups { rows: 131_080, per_group: 131_072 };
-    let page = |rows| Page { rows, bytes: 10, entries: rows };
-    assert!(Measured::new(&groups, [page(65_536), page(65_536), page(8)]).is_some());
-    assert!(Measured::new(&groups, [page(65_536), page(65_540), page(4)]).is_none());
-    assert!(Measured::new(&groups, [page(131_072)]).is_none());
-    assert!(Measured::new(&groups, [page(131_072), page(8), page(1)]).is_none());
+    let page = |rows| (Page { rows, bytes: 10, entries: rows }, 1);
+    assert!(Measured::new(&groups, false, [page(65_536), page(65_536), page(8)]).is_some());
+    assert!(Measured::new(&groups, false, [page(65_536), page(65_540), page(4)]).is_none());
+    assert!(Measured::new(&groups, false, [page(131_072)]).is_none());
+    assert!(Measured::new(&groups, false, [page(131_072), page(8), page(1)]).is_none());
+}
+
+/// 2^40 rows that are alike take as much memory as a few.
+#[test]
+fn pages_that_are_alike_are_a_run() {
+    let groups = Groups::choose((1 << 40) + 5, 1);
+    let page = Page { rows: 65_536, bytes: 100, entries: 65_536 };
+    let rest = Page { rows: 5, bytes: 1, entries: 5 };
+    let measured = Measured::new(&groups, true, [(page, 1 << 24), (rest, 1)]).unwrap();
+    assert_eq!((measured.kinds.len(), measured.runs.len()), (2, 2));
+    let layout = Layout::new(groups, vec![LeafSize { dictionary: 0, pages: Pages::Measured(Arc::new(measured)) }]);
+    let layout = layout.unwrap().with_gap(1000).unwrap();
+    let bytes = 51 + 100;
+    let end = 4 + (bytes << 24) + 52;
+    assert_eq!(
+        (layout.end(), layout.locate(end), layout.locate(end + 1000)),
+        (end + 1000, Place::Gap(end + 1000), Place::Footer)
+    );
+    let first = (1 << 40) - 65_536;
+    let page = PagePlace { leaf: 0, rows: first..1 << 40, start: end - 52 - bytes, bytes };
+    assert_eq!(layout.locate(end - 53), Place::Page(page));
+    assert_eq!(layout.chunk(7, 0).unwrap().entries, 1 << 24);
 }
 
 #[test]
@@ -144,10 +166,10 @@ proptest! {
                         std::iter::from_fn(move || {
                             let rows = left.min(measured_rows);
                             left -= rows;
-                            (rows > 0).then_some(Page { rows, bytes: rows * 3, entries: rows })
+                            (rows > 0).then_some((Page { rows, bytes: rows * 3, entries: rows }, 1))
                         })
                     });
-                    let measured = Measured::new(&groups, pages).unwrap();
+                    let measured = Measured::new(&groups, measured_rows % 2 == 0, pages).unwrap();
                     LeafSize { dictionary, pages: Pages::Measured(Arc::new(measured)) }
                 }
             })

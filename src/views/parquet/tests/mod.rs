@@ -1,6 +1,7 @@
 //! Files read back by the `parquet` crate, which shares no code with what writes them here but the schema.
 
 mod index;
+mod lengths;
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -61,7 +62,7 @@ pub(super) fn view(columns: Vec<ParquetColumn>) -> ParquetView {
 /// The whole file, read in blocks of 1 MiB.
 pub(super) fn bytes(view: &ParquetView) -> Vec<u8> {
     let interrupt = Interrupt::new();
-    let Size::Exact(size) = view.size(Effort::Quick, &interrupt).unwrap() else { panic!("no exact size") };
+    let Size::Exact(size) = view.size(Effort::Exact, &interrupt).unwrap() else { panic!("no exact size") };
     let mut all = Vec::new();
     while (all.len() as u64) < size {
         let before = all.len();

@@ -8,6 +8,7 @@ mod number;
 mod room;
 mod string;
 pub(super) mod style;
+mod time;
 
 use std::ops::Range;
 
@@ -23,6 +24,8 @@ use number::{Float, Integer};
 use room::Room;
 use string::{Hex, Strings};
 use style::Style;
+use time::Times;
+pub(super) use time::lengths as time_lengths;
 
 /// A type that has no text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,6 +56,13 @@ pub(super) trait Cell<S: Style> {
         scratch.clear();
         self.write(row, scratch);
         scratch.len()
+    }
+
+    /// Appends the text of the value in `row` as [`Cell::write`] does, and hands out what there is by `flush` wherever it
+    /// got long: lists of JSON may be long.
+    fn stream(&self, row: usize, out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
+        self.write(row, out);
+        flush(out);
     }
 
     /// Bytes of all valid values of `rows`, and how many those are.
@@ -176,6 +186,15 @@ impl<'a, S: Style> Column<'a, S> {
         }
     }
 
+    /// As [`Cell::stream`], or `missing`.
+    fn stream(&self, row: usize, missing: &[u8], out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
+        if self.is_valid(row) {
+            self.cell.stream(row, out, flush);
+        } else {
+            out.extend_from_slice(missing);
+        }
+    }
+
     /// Bytes of the values of `rows`, where a missing one takes `missing` bytes.
     pub fn total(&self, rows: Range<usize>, missing: u64) -> u64 {
         let count = rows.len() as u64;
@@ -203,6 +222,7 @@ fn cell<'a, S: Style>(array: &'a dyn Array, depth: usize) -> Result<Box<dyn Cell
         DataType::Float16 => floats::<S, types::Float16Type>(array),
         DataType::Float32 => floats::<S, types::Float32Type>(array),
         DataType::Float64 => floats::<S, types::Float64Type>(array),
+        DataType::Timestamp(unit, _) => Box::new(Times::new(*unit, array).ok_or_else(no_text)?),
         DataType::Utf8 => Box::new(Strings::new::<S, _>(array.as_string::<i32>())),
         DataType::LargeUtf8 => Box::new(Strings::new::<S, _>(array.as_string::<i64>())),
         // Strings as stored, whatever their encoding.

@@ -103,7 +103,42 @@ impl<'a> Struct<'a> {
     }
 }
 
+impl Struct<'_> {
+    fn json(&self, row: usize, out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
+        for (key, field) in &self.fields {
+            out.extend_from_slice(key);
+            field.stream(row, b"null", out, flush);
+        }
+        out.extend_from_slice(if self.fields.is_empty() { b"{}" } else { b"}" });
+    }
+}
+
+/// A value of JSON is measured in pieces of this many bytes.
+const PIECE: usize = 64 << 10;
+
+/// Bytes that a value of JSON takes in another style, without having it as a whole.
+fn length_of<S: Style>(scratch: &mut Vec<u8>, json: impl FnOnce(&mut Vec<u8>, &mut dyn FnMut(&mut Vec<u8>))) -> usize {
+    let (mut length, mut special) = (0, false);
+    scratch.clear();
+    json(scratch, &mut |piece| {
+        if piece.len() >= PIECE {
+            length += S::piece_length(piece, &mut special);
+            piece.clear();
+        }
+    });
+    length += S::piece_length(scratch, &mut special);
+    length + S::around_length(special)
+}
+
 impl<S: Style> Cell<S> for Struct<'_> {
+    fn length(&self, row: usize, scratch: &mut Vec<u8>) -> usize {
+        length_of::<S>(scratch, |out, flush| self.json(row, out, flush))
+    }
+
+    fn stream(&self, row: usize, out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
+        self.json(row, out, flush);
+    }
+
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         S::nested(&self.scratch, out, |out| {
             for (key, field) in &self.fields {
@@ -158,7 +193,28 @@ impl<'a> List<'a, Windows<'a>> {
     }
 }
 
+impl<L: Lists> List<'_, L> {
+    fn json(&self, row: usize, out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
+        out.push(b'[');
+        for (position, element) in self.lists.range(row).enumerate() {
+            if position > 0 {
+                out.push(b',');
+            }
+            self.elements.stream(element, b"null", out, flush);
+        }
+        out.push(b']');
+    }
+}
+
 impl<S: Style, L: Lists> Cell<S> for List<'_, L> {
+    fn length(&self, row: usize, scratch: &mut Vec<u8>) -> usize {
+        length_of::<S>(scratch, |out, flush| self.json(row, out, flush))
+    }
+
+    fn stream(&self, row: usize, out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
+        self.json(row, out, flush);
+    }
+
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         S::nested(&self.scratch, out, |out| {
             out.push(b'[');

@@ -43,6 +43,19 @@ pub(in crate::views::text) trait Style: 'static {
     /// Python, `strtod` of C (awk) and DuckDB read.
     const NON_FINITE: [&'static str; 3] = ["NaN", "inf", "-inf"];
 
+    /// Bytes that a piece of JSON takes inside of a value of this style; `special` says whether the pieces so far, and
+    /// this one, have a byte that may not stand as it is.
+    fn piece_length(piece: &[u8], special: &mut bool) -> usize {
+        let _ = special;
+        piece.len()
+    }
+
+    /// Bytes around a value of JSON with, or without, such a byte.
+    fn around_length(special: bool) -> usize {
+        let _ = special;
+        0
+    }
+
     /// Appends what `write` writes as JSON, as one value of this style; `scratch` holds it meanwhile.
     fn nested(scratch: &RefCell<Vec<u8>>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         let mut json = scratch.take();
@@ -97,6 +110,15 @@ impl Style for Csv {
         if special { text.len() + quotes + 2 } else { Self::clean_string_length(text.len()) }
     }
 
+    fn piece_length(piece: &[u8], special: &mut bool) -> usize {
+        *special |= piece.iter().any(|&byte| Self::special(byte));
+        piece.len() + memchr::memchr_iter(b'"', piece).count()
+    }
+
+    fn around_length(special: bool) -> usize {
+        if special { 2 } else { 0 }
+    }
+
     /// An empty field means missing.
     const EMPTY: &'static [u8] = b"\"\"";
 
@@ -127,6 +149,10 @@ impl Style for Txt {
 
     fn string_length(text: &[u8]) -> usize {
         text.len() + text.iter().filter(|&&byte| Self::special(byte)).count()
+    }
+
+    fn piece_length(piece: &[u8], _: &mut bool) -> usize {
+        Self::string_length(piece)
     }
 
     const EMPTY: &'static [u8] = b"";

@@ -15,7 +15,7 @@ use super::tree::{Tree, rows};
 use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Member, Padding};
 use crate::store::rows::in_memory::Memory;
 use crate::store::{Hints, TextLength, ValueSet};
-use crate::views::parquet::body::leaf::{Body, Leaf};
+use crate::views::parquet::body::leaf::{Body, Cells, Leaf};
 use crate::views::parquet::columns::shape::{Given, Shape};
 use crate::views::parquet::thrift::page::Encoding;
 
@@ -111,7 +111,9 @@ fn bytes_are_indices_into_all_bytes() {
     leaf.append(&array, &mut out).unwrap();
     assert_eq!(out, [8, 3, 0xff, 0, 127, 0, 0, 0, 0, 0]);
     let cells = leaf.cells(3).unwrap();
-    assert_eq!((cells.before.as_slice(), cells.width, cells.after), ([8, 3].as_slice(), 1, 5));
+    let mut lead = Vec::new();
+    leaf.lead(3, &mut lead).unwrap();
+    assert_eq!((cells, lead.as_slice()), (Cells { before: 2, width: 1, after: 5 }, [8, 3].as_slice()));
     assert_eq!(rows(&read_back(&shape, &[array])), [-1, 0, 127].map(Tree::Integer));
 }
 

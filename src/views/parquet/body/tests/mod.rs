@@ -124,7 +124,7 @@ fn check_bounds(leaf: &Leaf, rows: u64, bytes: u64) {
         assert_eq!(width * rows, bytes);
     }
     if let Some(cells) = leaf.cells(rows) {
-        assert_eq!(cells.before.len() as u64 + cells.width * rows + cells.after, bytes);
+        assert_eq!(cells.before + cells.width * rows + cells.after, bytes);
     }
 }
 

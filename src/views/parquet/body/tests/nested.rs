@@ -17,7 +17,7 @@ use crate::source::Interrupt;
 use crate::store::rows::in_memory::Memory;
 use crate::store::{Hints, Rows};
 use crate::table::ListRows;
-use crate::views::parquet::body::leaf::{Body, Leaf};
+use crate::views::parquet::body::leaf::{Body, Cells, Leaf};
 use crate::views::parquet::columns::shape::{Given, Shape};
 
 fn shape(array: &ArrayRef, nullable: bool) -> Shape {
@@ -162,7 +162,9 @@ fn arrays_have_constant_levels_and_each_row_its_place() {
     assert!(leaf.is_exact() && leaf.stored);
     assert_eq!(leaf.most_body(2), Some(36));
     let cells = leaf.cells(2).unwrap();
-    assert_eq!((cells.before.as_slice(), cells.width, cells.after), (before.as_slice(), 12, 0));
+    let mut lead = Vec::new();
+    leaf.lead(2, &mut lead).unwrap();
+    assert_eq!((cells, lead.as_slice()), (Cells { before: 12, width: 12, after: 0 }, before.as_slice()));
     assert_eq!(leaf.cell_width(), None);
     assert_eq!(rows(&read_back(&shape, &[array.clone(), array.slice(1, 1)])).len(), 3);
 }

@@ -1,0 +1,200 @@
+"""Columns of times through other software: each must find the instants that NumPy makes of what h5py stored.
+
+    python3 scripts/reading/times.py HEPFS FOLDER
+
+Writes a file into FOLDER, mounts it with the program HEPFS there, twice: what the first mount has read, the second knows
+the bounds of. Prints what differs, and fails if something does.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import h5py
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from fixtures import instants  # noqa: E402
+from fixtures.write import april_table, column, describe  # noqa: E402
+
+ROWS = 200_003
+FILL = -(2**63)
+COLUMNS = {
+    "ns": ("<i8", "ns since 1970-01-01", 1_700_000_000_000_000_000, 86_400_000_123_457),
+    "us": ("<i8", "microseconds since 1970-01-01 00:00:00 +0:00", 1_700_000_000_000_000, 60_000_007),
+    "ms": (">i8", "ms since 2020-01-01T00:00:00.25Z", 0, 1001),
+    "s": ("<i4", "seconds since 1970-01-01", 1_600_000_000, 977),
+    "wide_s": ("<i8", "s since 1992-10-8 15:15:42.5 -6:00", -5_000, 311),
+    "minutes": ("<u4", "minutes since 1900-01-01", 0, 13),
+    "days": ("<i4", "days since 1858-11-17", 0, 1),
+    "short": ("<i2", "hours since 2026-01-01", 0, 1),
+}
+
+problems = []
+
+
+def expect(what, found, wanted):
+    """Notes what differs."""
+    # Not a time equals itself as an integer alone.
+    both = [a.view("i8") if a.dtype.kind == "M" else a for a in map(np.asarray, (found, wanted))]
+    if not np.array_equal(*both):
+        problems.append(f"{what}: {found!r}, expected {wanted!r}"[:600])
+
+
+def write(path):
+    """A table of columns, every hundredth value of `ns` and `wide_s` missing; the stored integers."""
+    stored = {}
+    with h5py.File(path, "w") as file:
+        table = april_table(file.create_group("t"))
+        table.attrs["_index"] = np.bytes_("us")
+        for name, (kind, units, first, step) in COLUMNS.items():
+            values = first + np.arange(ROWS, dtype=object) % 30_000 * step + np.arange(ROWS, dtype=object) // 30_000
+            if name in ("ns", "wide_s"):
+                values[::100] = FILL
+            fill = FILL if name in ("ns", "wide_s") else None
+            values = values.astype(kind)
+            made = column(table, name, values, kind, fill=fill, chunk=20_000, compression="gzip", shuffle=True)
+            describe(made, units=units)
+            stored[name] = values
+        column(table, "x", np.arange(ROWS), "<i4", chunk=20_000)
+    return stored
+
+
+def truth(name, values):
+    """The instants as datetime64 in the unit that is shown, NaT where missing."""
+    unit, start = instants.scale(COLUMNS[name][1], None)
+    shown = instants.shown_in(unit, start)
+    missing = values == FILL if name in ("ns", "wide_s") else np.zeros(len(values), bool)
+    counts = [0 if gone else int((int(value) * unit + start) / shown) for value, gone in zip(values, missing)]
+    made = np.array(counts, "i8").view(f"M8[{dict(zip(instants.DIGITS, ('s', 'ms', 'us', 'ns')))[shown]}]")
+    made[missing] = np.datetime64("NaT")
+    return made
+
+
+def check(mount, stored, expected):
+    """Every reader of every view."""
+    table = mount / "t"
+    parquet, arrow = pq.read_table(table / "table.parquet"), pyarrow.feather.read_table(table / "table.arrow")
+    frame, polar = pd.read_parquet(table / "table.parquet"), pl.read_parquet(table / "table.parquet")
+    text = pd.read_csv(table / "table.csv", parse_dates=list(COLUMNS))
+    sniffed = pl.read_csv(table / "table.csv", try_parse_dates=True)
+    connection = duckdb.connect()
+    connection.sql("set timezone = 'UTC'")
+    lines = connection.sql(f"select * from '{table}/table.csv'")
+    types = dict(zip(lines.columns, map(str, lines.types)))
+    for name, wanted in expected.items():
+        unit = np.datetime_data(wanted.dtype)[0]
+        in_parquet = "ms" if unit == "s" else unit
+        zone = None if unit == "ns" else "UTC"
+        expect(f"{name} parquet type", parquet[name].type == pa.timestamp(in_parquet, zone), True)
+        expect(f"{name} arrow type", arrow[name].type == pa.timestamp(unit, "UTC"), True)
+        for view, found in (("parquet", parquet[name]), ("arrow", arrow[name])):
+            expect(f"{name} {view} nulls", found.is_null().to_numpy(), np.isnat(wanted))
+            there = found.drop_null().cast(pa.int64()).to_numpy()
+            as_shown = wanted[~np.isnat(wanted)].astype(f"M8[{in_parquet if view == 'parquet' else unit}]")
+            expect(f"{name} {view}", there, as_shown.view("i8"))
+        series = frame.index.to_series() if name == "us" else frame[name]
+        expect(f"{name} pandas time zone", str(getattr(series.dtype, "tz", None)), str(zone))
+        naive = series.dt.tz_localize(None).to_numpy()
+        expect(f"{name} pandas", naive.astype("M8[ns]"), wanted.astype("M8[ns]"))
+        expect(f"{name} pandas csv", text[name].dt.tz_localize(None).to_numpy().astype("M8[ns]"), wanted.astype("M8[ns]"))
+        expect(f"{name} polars", polar[name].dt.replace_time_zone(None).to_numpy().astype("M8[ns]"), wanted.astype("M8[ns]"))
+        expect(f"{name} polars csv type", isinstance(sniffed[name].dtype, pl.Datetime), True)
+        parsed = sniffed[name].dt.replace_time_zone(None).to_numpy().astype("M8[us]")
+        expect(f"{name} polars csv", parsed, wanted.astype("M8[us]"))
+        expect(f"{name} DuckDB csv type", types[name].startswith("TIMESTAMP"), True)
+        expect(f"{name} npy", np.load(table / "columns" / f"{name}.npy"), stored[name])
+        years = wanted[~np.isnat(wanted)].astype("M8[Y]").astype(int) + 1970
+        for suffix in ("parquet", "csv"):
+            query = f"select year({name}) y, count(*) from '{table}/table.{suffix}' where y is not null group by y order by y"
+            rows = connection.sql(query).fetchall()
+            expect(f"{name} year() of {suffix}", rows, list(zip(*np.unique(years, return_counts=True))))
+        middle = np.sort(wanted[~np.isnat(wanted)])[ROWS // 3]
+        literal = str(middle if unit == "ns" else middle.astype("M8[us]"))
+        count = connection.sql(f"select count(*) from '{table}/table.parquet' where {name} > '{literal}'").fetchall()[0][0]
+        expect(f"{name} > {literal} in DuckDB", count, int((wanted > middle).sum()))
+        path = table / "where" / f"{name}:gt:{str(middle).replace(':', '%3A')}" / "columns" / f"{name}.npy"
+        expect(f"{path.parent.parent.name}", len(np.load(path)), int((wanted > middle).sum()))
+
+
+QUERIES = {
+    "s >= '2020-09-20' and s < '2020-09-21' order by x desc limit 10": None,
+    "x between 20 and 900 order by ns, x": "x between 20 and 900 order by ns nulls last, x",
+    "x < 2000 order by wide_s desc, minutes, x limit 50": "x < 2000 order by wide_s desc nulls last, minutes, x limit 50",
+    "year(days) = 1900 order by x limit 7": None,
+    "year(ns) in (2030, 2055) and ns < '2055-02-01T00:00:00.5' order by x": None,
+    "not (short > '2026-02-01' or x > 5000) order by short desc, x limit 9": None,
+    "ms between '2020-01-01T01:00:00.3' and '2020-01-01T01:00:10' order by x": None,
+    "us > '2023-11-20T00:00:00' limit 11": "us > '2023-11-20T00:00:00' order by x limit 11",
+    "order by us desc, x limit 3": "true order by us desc, x limit 3",
+    "limit 0": "false",
+}
+
+
+def queries(hepfs, source, expected):
+    """The same of DuckDB over what NumPy has."""
+    rows = pa.table({**{name: pa.array(wanted) for name, wanted in expected.items()}, "x": np.arange(ROWS)})  # noqa: F841
+    connection = duckdb.connect()
+    for query, sql in QUERIES.items():
+        line = [hepfs, "query", "--cache-folder=none", f"{source}:t", query, "--columns=x"]
+        found = subprocess.run(line, check=True, capture_output=True, text=True).stdout.split()[1:]
+        wanted = connection.sql(f"select x from rows where {sql or query}").fetchall()
+        expect(query, list(map(int, found)), [x for (x,) in wanted])
+        if sql != "false" and not wanted:
+            problems.append(f"{query}: no rows")
+
+
+def bounds(mount, expected):
+    """Row groups tell the least and the greatest instant."""
+    metadata = pq.ParquetFile(mount / "t" / "table.parquet").metadata
+    for at in range(metadata.num_columns):
+        name = metadata.schema.column(at).name
+        if name not in expected:
+            continue
+        first = 0
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            part = expected[name][first : first + group.num_rows]
+            first += group.num_rows
+            part = part[~np.isnat(part)]
+            statistics = group.column(at).statistics
+            has = statistics is not None and statistics.has_min_max
+            # A column that can hold what has no instant is told of as well: none does.
+            expect(f"{name} bounds are known", has, True)
+            if has:
+                found = [np.datetime64(v.replace(tzinfo=None)).astype("M8[us]") for v in (statistics.min, statistics.max)]
+                expect(f"{name} bounds", found, [part.min().astype("M8[us]"), part.max().astype("M8[us]")])
+
+
+def main():
+    """Both mounts."""
+    hepfs, folder = sys.argv[1], Path(sys.argv[2])
+    source, mount = folder / "times.h5", folder / "mnt"
+    mount.mkdir()
+    stored = write(source)
+    expected = {name: truth(name, values) for name, values in stored.items()}
+    queries(hepfs, source, expected)
+    for number in range(2):
+        cache = ["--cache-folder", folder / "cache"]
+        if number == 1:
+            subprocess.run([hepfs, "prepare", "--stats", *cache, source], check=True, capture_output=True)
+        subprocess.run([hepfs, "mount", *cache, source, mount], check=True)
+        try:
+            check(mount, stored, expected)
+            if number == 1:
+                bounds(mount, expected)
+        finally:
+            subprocess.run([hepfs, "umount", "--lazy", mount], check=False)
+    print("\n".join(problems))
+    sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    main()

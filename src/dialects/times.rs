@@ -1,0 +1,104 @@
+//! Which columns are times: integers whose attribute `units` counts a unit of time from a date, as UDUNITS writes it and
+//! the CF conventions (§4.4) demand: `seconds since 1970-01-01 00:00:00 +0:00`.
+//!
+//! An instant is a number of equal units behind an epoch, and is shown by the calendar of ISO 8601, the proleptic
+//! Gregorian one. So a `calendar` whose days are others leaves numbers, and so does an epoch before 1582-10-15 in the
+//! mixed calendar that CF calls `standard`. Months and years have no one length. A unit without a date is a duration:
+//! a number.
+
+use super::attributes::text;
+use crate::catalogue::{Attribute, attribute};
+use crate::store::{File, Rows};
+use crate::table::Times;
+use crate::table::calendar::{self, DAY, Instant, SECOND};
+
+/// 1582-10-15, the first day of the Gregorian calendar, from 1970-01-01.
+const GREGORIAN: i64 = -141_427;
+
+/// How the integers of a column with these attributes stand for instants; the reason where its units count from a date
+/// and it is shown as numbers all the same. `None` of anything else.
+pub fn of(file: &File, attributes: &[Attribute], rows: &dyn Rows) -> Option<Result<Times, String>> {
+    if !file.store().shows_times() {
+        return None;
+    }
+    let (unit, epoch) = counted(&text(attributes, "units")?)?;
+    let calendar = text(attributes, "calendar");
+    Some(epoch_of(&epoch, calendar.as_deref()).and_then(|epoch| {
+        let step = step(&unit).ok_or_else(|| format!("{unit:?} is no unit of one length"))?;
+        // What is stored is not what is counted.
+        let packed = ["scale_factor", "add_offset"].into_iter().find(|name| attribute(attributes, name).is_some());
+        match packed {
+            Some(name) => Err(format!("values are packed by {name}")),
+            None => Times::new(step, epoch, rows.data_type()),
+        }
+    }))
+}
+
+/// The unit and the date of `UNIT since DATE`.
+fn counted(units: &str) -> Option<(String, String)> {
+    let mut words = units.trim().splitn(3, char::is_whitespace);
+    let (unit, since, epoch) = (words.next()?, words.next()?, words.next()?);
+    since.eq_ignore_ascii_case("since").then(|| (unit.to_owned(), epoch.trim().to_owned()))
+}
+
+/// The moment that is counted from.
+fn epoch_of(epoch: &str, calendar: Option<&str>) -> Result<Instant, String> {
+    let calendar = calendar.map(str::to_ascii_lowercase);
+    let calendar = calendar.as_deref().unwrap_or("standard");
+    if !matches!(calendar, "standard" | "gregorian" | "proleptic_gregorian") {
+        return Err(format!("the calendar {calendar:?} is not that of ISO 8601"));
+    }
+    let instant = calendar::instant(epoch).ok_or_else(|| format!("{epoch:?} is no date"))?;
+    let is_early = instant.attoseconds < i128::from(GREGORIAN) * i128::from(DAY) * SECOND;
+    match is_early && calendar != "proleptic_gregorian" {
+        true => Err(format!("{epoch:?} is a date of the Julian calendar")),
+        false => Ok(instant),
+    }
+}
+
+/// Attoseconds of a unit, spelled as UDUNITS spells it.
+fn step(unit: &str) -> Option<i128> {
+    // `Ms` is a megasecond.
+    let lower = if unit.chars().count() > 2 { unit.to_lowercase() } else { unit.to_owned() };
+    Some(match lower.as_str() {
+        "ns" | "nsec" | "nsecs" | "nanosec" | "nanosecs" | "nanosecond" | "nanoseconds" => SECOND / 1_000_000_000,
+        // With either of the two characters that look alike.
+        "us" | "\u{b5}s" | "\u{3bc}s" | "usec" | "usecs" | "microsec" | "microsecs" | "microsecond"
+        | "microseconds" => SECOND / 1_000_000,
+        "ms" | "msec" | "msecs" | "millisec" | "millisecs" | "millisecond" | "milliseconds" => SECOND / 1_000,
+        "s" | "sec" | "secs" | "second" | "seconds" => SECOND,
+        "min" | "mins" | "minute" | "minutes" => 60 * SECOND,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3_600 * SECOND,
+        "d" | "day" | "days" => i128::from(DAY) * SECOND,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_count_from_a_date() {
+        let counted = |units| counted(units).map(|(unit, epoch)| (step(&unit), epoch_of(&epoch, None).is_ok()));
+        assert_eq!(counted("seconds since 1970-01-01 00:00:00 +0:00"), Some((Some(SECOND), true)));
+        assert_eq!(counted(" Days Since 1-1-1"), Some((Some(86_400 * SECOND), false)));
+        assert_eq!(counted("\u{b5}s since 2000-01-01T00:00:00Z"), Some((Some(SECOND / 1_000_000), true)));
+        assert_eq!(counted("Ms since 2000-01-01"), Some((None, true)));
+        assert_eq!(counted("months since 2000-01-01"), Some((None, true)));
+        assert_eq!(counted("seconds"), None);
+        assert_eq!(counted("m since"), None);
+        assert_eq!(counted("keV per 2000-01-01"), None);
+    }
+
+    #[test]
+    fn calendars_have_their_days() {
+        let known = |calendar| epoch_of("1582-10-14", calendar).is_ok();
+        assert!(known(Some("proleptic_gregorian")) && !known(None) && !known(Some("Gregorian")));
+        assert!(epoch_of("1582-10-15", Some("standard")).is_ok());
+        for calendar in ["noleap", "365_day", "360_day", "julian", "all_leap", "none", "tai"] {
+            assert!(epoch_of("2000-01-01", Some(calendar)).is_err());
+        }
+        assert_eq!(calendar::day(1582, 10, 15), Some(GREGORIAN));
+    }
+}

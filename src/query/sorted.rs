@@ -1,0 +1,342 @@
+//! `order by` and `limit`: a table of selected rows in another order, or of the first of them.
+//!
+//! Keys of all rows (with a limit: of twice as many as are wanted) are held and sorted, then the values of the rows
+//! wanted are read once, in the order of the file, and held. Both count against half of the memory budget: what takes
+//! more is refused before it is taken.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float16Type, Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, UInt64Array};
+use arrow_row::{RowConverter, SortField};
+use arrow_schema::{ArrowError, DataType, SortOptions};
+
+use super::bind::find;
+use super::predicate::{Error as QueryError, Order};
+use super::selection::joined;
+use crate::source::Interrupt;
+use crate::store::{Error, Fitting, Hints, RowRange, Rows, Store};
+use crate::table::{Column, Table};
+
+/// Rows whose keys are made at once.
+const AT_ONCE: u64 = 1 << 16;
+
+/// Bytes of values that are read at once, about.
+const BYTES_AT_ONCE: u64 = 16 << 20;
+
+/// Rows that are read although they are not wanted, for those around them.
+const GAP: u64 = 64;
+
+/// Rows read together at most.
+const RUN: u64 = 1 << 13;
+
+/// What stands in the way of an order.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SortError {
+    /// A column that is not there, or has no order.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// The rows cannot be had, or take too much memory.
+    #[error(transparent)]
+    Rows(#[from] Error),
+}
+
+/// The first `limit` rows of a table.
+pub fn first(table: &mut Table, limit: u64) {
+    table.rows = table.rows.min(limit);
+    let rows = table.rows;
+    for column in &mut table.columns {
+        let cut = |rows_of: &Arc<dyn Rows>| Arc::new(FirstRows { rows: rows_of.clone(), len: rows }) as Arc<dyn Rows>;
+        column.rows = column.rows.as_ref().map(cut).map_err(Clone::clone);
+        column.stored_strings = None;
+        column.learner = None;
+    }
+}
+
+/// Where the rows of a table lie in order, the first `limit` of them. Missing values come last, NaN behind all numbers;
+/// rows that are equal stay in the order of the file.
+///
+/// # Errors
+/// [`SortError`].
+pub fn places(
+    table: &Table,
+    order: &[Order],
+    limit: Option<u64>,
+    store: &Store,
+    interrupt: &Interrupt,
+) -> Result<Vec<u64>, SortError> {
+    let mut keys = Vec::with_capacity(order.len());
+    let mut fields = Vec::with_capacity(order.len());
+    for by in order {
+        let rows = find(table, &by.column, by.at)?.ordered(by.at)?;
+        let options = SortOptions { descending: by.descending, nulls_first: false };
+        fields.push(SortField::new_with_options(rows.data_type().clone(), options));
+        keys.push(rows);
+    }
+    let failed = |error: ArrowError| Error::Unsupported { path: table.path.clone(), reason: error.to_string() };
+    let converter = RowConverter::new(fields).map_err(failed)?;
+    let mut sorter = Sorter { kept: converter.empty_rows(0, 0), converter, places: Vec::new(), most: limit };
+    let mut start = 0;
+    while start < table.rows {
+        interrupt.check().map_err(Error::from)?;
+        let mut range = start..table.rows.min(start + AT_ONCE);
+        for rows in &keys {
+            range.end = rows.fitting(range.clone(), BYTES_AT_ONCE, interrupt)?.end.clamp(start + 1, range.end);
+        }
+        let read = |rows: &Arc<dyn Rows>| rows.array(range.clone(), interrupt).map(one_zero);
+        let arrays = keys.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        sorter.add(&arrays, start).map_err(failed)?;
+        let bytes = sorter.kept.size() as u64 + 12 * sorter.places.len() as u64;
+        check_room(store, &table.path, "the keys of rows in order", bytes)?;
+        start = range.end;
+    }
+    Ok(sorter.finish())
+}
+
+/// A table of these rows of a table, in this order; its columns are held in memory.
+///
+/// # Errors
+/// Where they cannot be read, or take more than half of the memory budget.
+pub fn held(mut table: Table, places: &[u64], store: &Store, interrupt: &Interrupt) -> Result<Table, Error> {
+    let mut sorted: Vec<(u64, u64)> = places.iter().copied().zip(0..).collect();
+    sorted.sort_unstable();
+    // From a place in the result to the place among the rows as they are read.
+    let mut ranks = vec![0_u64; places.len()];
+    for (at, (_, rank)) in (0_u64..).zip(&sorted) {
+        if let Some(place) = usize::try_from(*rank).ok().and_then(|rank| ranks.get_mut(rank)) {
+            *place = at;
+        }
+    }
+    let (ranks, path) = (UInt64Array::from(ranks), table.path.clone());
+    let mut bytes = 0;
+    for column in &mut table.columns {
+        if let Ok(rows) = &column.rows {
+            column.rows = Ok(gathered(column, rows, &sorted, &ranks, interrupt, &mut |more| {
+                bytes += more;
+                check_room(store, &path, "rows in order", bytes)
+            })?);
+        }
+        column.stored_strings = None;
+        column.learner = None;
+    }
+    table.rows = places.len() as u64;
+    Ok(table)
+}
+
+/// Fails where so many bytes are more than may be held.
+fn check_room(store: &Store, path: &str, what: &str, bytes: u64) -> Result<(), Error> {
+    let limit = store.budget().limit() / 2;
+    if bytes <= limit {
+        return Ok(());
+    }
+    let what = format!("{what} (`limit` makes them fewer)");
+    Err(Error::TooLarge { path: path.to_owned(), what, bytes, limit, option: "half of --cache-size" })
+}
+
+/// The values of a column at places that are sorted, put in the order that `ranks` tell.
+fn gathered(
+    column: &Column,
+    rows: &Arc<dyn Rows>,
+    sorted: &[(u64, u64)],
+    ranks: &UInt64Array,
+    interrupt: &Interrupt,
+    count: &mut dyn FnMut(u64) -> Result<(), Error>,
+) -> Result<Arc<dyn Rows>, Error> {
+    let failed = |error: ArrowError| Error::Unsupported { path: column.path.clone(), reason: error.to_string() };
+    // Once as they are read, once in order.
+    count(2 * rows.stored_width().unwrap_or(0).saturating_mul(sorted.len() as u64))?;
+    let is_counted = rows.stored_width().is_some();
+    let mut parts: Vec<ArrayRef> = Vec::new();
+    let mut next = 0;
+    while let Some((first, _)) = sorted.get(next) {
+        interrupt.check()?;
+        let near = |pair: &[(u64, u64)]| pair[1].0 - pair[0].0 <= GAP && pair[1].0 - first < RUN;
+        let length = 1 + sorted[next..].windows(2).take_while(|pair| near(pair)).count();
+        let last = sorted.get(next + length - 1).map_or(*first, |(last, _)| *last);
+        let fitting = rows.fitting(*first..last + 1, BYTES_AT_ONCE, interrupt)?;
+        let end = fitting.end.clamp(first + 1, last + 1);
+        let run = &sorted[next..next + sorted[next..next + length].partition_point(|(place, _)| *place < end)];
+        if !is_counted {
+            count(2 * fitting.bytes)?;
+        }
+        let array = rows.array(*first..end, interrupt)?;
+        let wanted: UInt64Array = run.iter().map(|(place, _)| place - first).collect();
+        let part = if wanted.len() == array.len() {
+            array
+        } else {
+            arrow_select::take::take(array.as_ref(), &wanted, None).map_err(failed)?
+        };
+        parts.push(part);
+        next += run.len();
+    }
+    let all = match parts.as_slice() {
+        [] => rows.array(0..0, interrupt)?,
+        parts => {
+            let all = joined(parts, interrupt).map_err(failed)?;
+            arrow_select::take::take(all.as_ref(), ranks, None).map_err(failed)?
+        }
+    };
+    let hints = Hints { stored: false, ..rows.hints() };
+    Ok(Arc::new(HeldRows { array: all, data_type: rows.data_type().clone(), nullable: rows.nullable(), hints }))
+}
+
+/// Both zeros are one number, and so are all NaN.
+fn one_zero(array: ArrayRef) -> ArrayRef {
+    macro_rules! of {
+        ($type:ty, $nan:expr, $zero:expr) => {{
+            let one = |value: <$type as arrow_array::ArrowPrimitiveType>::Native| match value {
+                value if value.is_nan() => $nan,
+                value if value == $zero => $zero,
+                value => value,
+            };
+            Arc::new(array.as_primitive::<$type>().unary::<_, $type>(one))
+        }};
+    }
+    match array.data_type() {
+        DataType::Float16 => of!(Float16Type, half::f16::NAN, half::f16::ZERO),
+        DataType::Float32 => of!(Float32Type, f32::NAN, 0.0),
+        DataType::Float64 => of!(Float64Type, f64::NAN, 0.0),
+        _ => array,
+    }
+}
+
+/// Keys of rows and their places.
+struct Sorter {
+    converter: RowConverter,
+    kept: arrow_row::Rows,
+    places: Vec<u64>,
+    most: Option<u64>,
+}
+
+impl Sorter {
+    /// Adds rows that begin at a place.
+    fn add(&mut self, keys: &[ArrayRef], start: u64) -> Result<(), ArrowError> {
+        for (row, place) in self.converter.convert_columns(keys)?.iter().zip(start..) {
+            self.kept.push(row);
+            self.places.push(place);
+        }
+        let most = self.most.and_then(|most| usize::try_from(most).ok());
+        if let Some(most) = most.filter(|most| self.places.len() >= most.saturating_mul(2).max(AT_ONCE as usize)) {
+            let mut first = self.sorted();
+            first.truncate(most);
+            let mut kept = self.converter.empty_rows(first.len(), 0);
+            first.iter().for_each(|at| kept.push(self.kept.row(*at as usize)));
+            self.places = first.iter().filter_map(|at| self.places.get(*at as usize).copied()).collect();
+            self.kept = kept;
+        }
+        Ok(())
+    }
+
+    /// Positions of the keys in their order.
+    fn sorted(&self) -> Vec<u32> {
+        let mut positions: Vec<u32> = (0..self.places.len()).filter_map(|at| u32::try_from(at).ok()).collect();
+        positions.sort_by(|a, b| self.kept.row(*a as usize).cmp(&self.kept.row(*b as usize)));
+        positions
+    }
+
+    fn finish(self) -> Vec<u64> {
+        let most = self.most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+        self.sorted().into_iter().take(most).filter_map(|at| self.places.get(at as usize).copied()).collect()
+    }
+}
+
+/// The first rows of a column.
+#[derive(Debug)]
+struct FirstRows {
+    rows: Arc<dyn Rows>,
+    len: u64,
+}
+
+impl Rows for FirstRows {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn data_type(&self) -> &DataType {
+        self.rows.data_type()
+    }
+
+    fn nullable(&self) -> bool {
+        self.rows.nullable()
+    }
+
+    fn hints(&self) -> Hints {
+        Hints { stored: false, ..self.rows.hints() }
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        self.rows.array(range, interrupt)
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        self.rows.fitting(range, bytes, interrupt)
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        self.rows.outline(range, interrupt)
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        None
+    }
+
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        Err(not_stored())
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.rows.natural_rows()
+    }
+}
+
+/// A column in memory.
+#[derive(Debug)]
+struct HeldRows {
+    array: ArrayRef,
+    data_type: DataType,
+    nullable: bool,
+    hints: Hints,
+}
+
+impl Rows for HeldRows {
+    fn len(&self) -> u64 {
+        self.array.len() as u64
+    }
+
+    fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn nullable(&self) -> bool {
+        self.nullable
+    }
+
+    fn hints(&self) -> Hints {
+        self.hints.clone()
+    }
+
+    fn array(&self, range: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
+        let past = || Error::Unsupported { path: String::new(), reason: format!("rows {range:?} of {}", self.len()) };
+        let length = range.end.checked_sub(range.start).filter(|_| range.end <= self.len()).ok_or_else(past)?;
+        // Within the array.
+        Ok(self.array.slice(range.start as usize, length as usize))
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        None
+    }
+
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        Err(not_stored())
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        None
+    }
+}
+
+fn not_stored() -> Error {
+    Error::Unsupported { path: String::new(), reason: "rows of a query have no bytes as stored".into() }
+}

@@ -1,0 +1,145 @@
+//! Memory beside the budget: arrays and text that are being made, of all threads together.
+//!
+//! Work is cut into pieces of about [`ARRAY_BYTES`], so that a few of them on each core are little. One value may be
+//! larger than that, and a file can have many such values: a [`Flight`] counts what each piece of work takes, and the
+//! next one waits until there is room. It is taken by the thread that makes arrays, never by one that waits for others
+//! who may want one; what a thread makes inside of a piece of work belongs to that piece.
+
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::source::Interrupt;
+use crate::store::Error;
+
+/// Bytes of arrays that are made at once, where rows allow it.
+pub const ARRAY_BYTES: u64 = 16 << 20;
+
+/// Bytes in flight at most, …
+const MOST: u64 = 128 << 20;
+
+/// … or so many for each core. What is larger alone goes alone.
+const OF_A_CORE: u64 = 8 << 20;
+
+/// How long nothing may end before work goes on without room: should threads wait for each other in a circle, this
+/// opens it.
+const STALLED: Duration = Duration::from_secs(10);
+
+/// How long a waiter sleeps before it looks at its interrupt.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Allocations from here on are tried before they are made: Rust ends the process where one fails.
+const TRIED: u64 = 1 << 20;
+
+#[derive(Default)]
+struct State {
+    held: u64,
+    releases: u64,
+}
+
+static STATE: Mutex<State> = Mutex::new(State { held: 0, releases: 0 });
+static RELEASED: Condvar = Condvar::new();
+
+thread_local! {
+    static FLYING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Work under way that makes so many bytes; ends when dropped.
+#[derive(Debug)]
+pub struct Flight {
+    bytes: u64,
+    is_outer: bool,
+    /// It belongs to its thread.
+    _here: std::marker::PhantomData<*const ()>,
+}
+
+impl Flight {
+    /// Waits until `bytes` more may be made.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`]; [`Error::NoMemory`] where the system has no so many.
+    pub fn begin(bytes: u64, interrupt: &Interrupt) -> Result<Self, Error> {
+        if FLYING.get() {
+            return Ok(Self { bytes: 0, is_outer: false, _here: std::marker::PhantomData });
+        }
+        let most = most();
+        let mut state = STATE.lock();
+        let (mut seen, mut since) = (state.releases, Instant::now());
+        while state.held > 0 && state.held.saturating_add(bytes) > most && since.elapsed() < STALLED {
+            interrupt.check()?;
+            RELEASED.wait_for(&mut state, LOOK);
+            if state.releases != seen {
+                (seen, since) = (state.releases, Instant::now());
+            }
+        }
+        try_memory(bytes)?;
+        state.held = state.held.saturating_add(bytes);
+        FLYING.set(true);
+        Ok(Self { bytes, is_outer: true, _here: std::marker::PhantomData })
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        if self.is_outer {
+            FLYING.set(false);
+            let mut state = STATE.lock();
+            state.held = state.held.saturating_sub(self.bytes);
+            state.releases = state.releases.wrapping_add(1);
+            drop(state);
+            RELEASED.notify_all();
+        }
+    }
+}
+
+fn most() -> u64 {
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+        MOST.max(cores.saturating_mul(OF_A_CORE))
+    })
+}
+
+/// Finds out whether the system has `bytes` more bytes of address space.
+///
+/// # Errors
+/// [`Error::NoMemory`].
+pub fn try_memory(bytes: u64) -> Result<(), Error> {
+    if bytes < TRIED {
+        return Ok(());
+    }
+    let length = usize::try_from(bytes).map_err(|_| Error::NoMemory { bytes })?;
+    // Untouched memory costs two system calls.
+    Vec::<u8>::new().try_reserve_exact(length).map_err(|_| Error::NoMemory { bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_large_goes_alone_and_whoever_waits_can_be_stopped() {
+        let interrupt = Interrupt::new();
+        let huge = Flight::begin(most(), &interrupt).unwrap();
+        // Inside of it nothing waits.
+        drop(Flight::begin(most(), &interrupt).unwrap());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| Flight::begin(1, &interrupt).map(drop));
+            std::thread::sleep(LOOK * 2);
+            assert!(!waiting.is_finished());
+            interrupt.raise();
+            assert!(matches!(waiting.join().unwrap(), Err(Error::Interrupted(_))));
+            let waiting = scope.spawn(|| Flight::begin(1, &Interrupt::new()).map(drop));
+            drop(huge);
+            waiting.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error() {
+        assert!(matches!(try_memory(1 << 60), Err(Error::NoMemory { bytes }) if bytes == 1 << 60));
+        try_memory(1 << 24).unwrap();
+    }
+}

@@ -1,0 +1,243 @@
+//! Dates of the proleptic Gregorian calendar (ISO 8601), and instants as people write them.
+//!
+//! Our own: stored integers reach years that no library for dates has (chrono ends at 262,143). The rules are those of
+//! H. Hinnant, "chrono-Compatible Low-Level Date Algorithms"; a year begins in March there, so that leap days come last.
+
+/// Attoseconds in a second: instants are counted in them.
+pub const SECOND: i128 = 1_000_000_000_000_000_000;
+
+/// Seconds in a day.
+pub const DAY: i64 = 86_400;
+
+/// Days in 400 years.
+const ERA: i64 = 146_097;
+
+/// Days from the first of March of year 0 to 1970-01-01.
+const EPOCH: i64 = 719_468;
+
+/// Digits of a year at most: all that 64 bits of seconds reach, and far from the end of 128 bits of attoseconds.
+const MOST_YEAR_DIGITS: usize = 12;
+
+/// A moment as it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instant {
+    /// Attoseconds since 1970-01-01T00:00:00Z, rounded down.
+    pub attoseconds: i128,
+    /// Nothing was rounded off.
+    pub is_exact: bool,
+}
+
+/// Year, month and day of a day, counted from 1970-01-01.
+#[inline]
+pub fn date(day: i64) -> (i64, u32, u32) {
+    let (era, of_era) = (day.saturating_add(EPOCH).div_euclid(ERA), day.saturating_add(EPOCH).rem_euclid(ERA));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let is_next_year = month >= 10;
+    let month = if is_next_year { month - 9 } else { month + 3 };
+    (year + era * 400 + i64::from(is_next_year), month as u32, day as u32)
+}
+
+/// The number of a day, counted from 1970-01-01; `None` where there is no such date.
+pub fn day(year: i64, month: u32, day: u32) -> Option<i64> {
+    if !(1..=12).contains(&month) {
+        return None;
+    }
+    let from_march = year.checked_sub(i64::from(month <= 2))?;
+    let (era, of_era) = (from_march.div_euclid(400), from_march.rem_euclid(400));
+    let of_year = (153 * ((i64::from(month) + 9) % 12) + 2) / 5 + i64::from(day) - 1;
+    let of_era = of_era * 365 + of_era / 4 - of_era / 100 + of_year;
+    let number = era.checked_mul(ERA)?.checked_add(of_era)?.checked_sub(EPOCH)?;
+    // What there is not, as February 30, comes back as another.
+    (date(number) == (year, month, day)).then_some(number)
+}
+
+/// The instant that a text tells: `2026-01-31`, `2026-01-31T12:00`, `2026-1-31 12:00:00.5 +2:00`; UTC where no zone is
+/// given. `None` where it is none.
+pub fn instant(text: &str) -> Option<Instant> {
+    let mut rest = Rest(text.trim());
+    let sign = rest.sign().unwrap_or(1);
+    let year = rest.number(1..=MOST_YEAR_DIGITS)?;
+    let month = rest.one_of("-")?.number(1..=2)?;
+    let of_month = rest.one_of("-")?.number(1..=2)?;
+    let days = day(sign * year, u32::try_from(month).ok()?, u32::try_from(of_month).ok()?)?;
+    let mut seconds = i128::from(days) * i128::from(DAY);
+    let (mut fraction, mut is_exact) = (0, true);
+    let is_joined = rest.one_of("Tt").is_some();
+    let is_apart = !is_joined && rest.blanks();
+    if is_joined || is_apart && rest.0.starts_with(|c: char| c.is_ascii_digit()) {
+        let part = |rest: &mut Rest<'_>, most: i64| rest.number(1..=2).filter(|value| *value < most);
+        seconds += i128::from(part(&mut rest, 24)?) * 3600;
+        if rest.one_of(":").is_some() {
+            seconds += i128::from(part(&mut rest, 60)?) * 60;
+            if rest.one_of(":").is_some() {
+                seconds += i128::from(part(&mut rest, 60)?);
+                if rest.one_of(".").is_some() {
+                    (fraction, is_exact) = rest.fraction();
+                }
+            }
+        }
+        rest.blanks();
+    } else if !is_apart && !rest.0.is_empty() {
+        return None;
+    }
+    seconds -= i128::from(rest.zone()?);
+    let attoseconds = seconds.checked_mul(SECOND)?.checked_add(fraction)?;
+    rest.0.is_empty().then_some(Instant { attoseconds, is_exact })
+}
+
+/// What is left of a text.
+struct Rest<'a>(&'a str);
+
+impl Rest<'_> {
+    /// Takes one of these characters.
+    fn one_of(&mut self, characters: &str) -> Option<&mut Self> {
+        self.0 = self.0.strip_prefix(|c| characters.contains(c))?;
+        Some(self)
+    }
+
+    /// Takes blanks; whether there were any.
+    fn blanks(&mut self) -> bool {
+        let before = self.0.len();
+        self.0 = self.0.trim_start();
+        self.0.len() < before
+    }
+
+    fn sign(&mut self) -> Option<i64> {
+        let sign = if self.0.starts_with('-') { -1 } else { 1 };
+        self.one_of("+-").map(|_| sign)
+    }
+
+    fn digits(&mut self) -> &str {
+        let end = self.0.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.0.len());
+        let (digits, rest) = self.0.split_at(end);
+        self.0 = rest;
+        digits
+    }
+
+    fn number(&mut self, digits: std::ops::RangeInclusive<usize>) -> Option<i64> {
+        let found = self.digits();
+        digits.contains(&found.len()).then(|| found.parse().ok())?
+    }
+
+    /// The digits behind a point in attoseconds; whether these are all.
+    fn fraction(&mut self) -> (i128, bool) {
+        let digits = self.digits();
+        let (known, beyond) = digits.split_at(digits.len().min(18));
+        let missing = 18_u32.saturating_sub(known.len() as u32);
+        let value = known.bytes().fold(0, |value, digit| value * 10 + i128::from(digit - b'0'));
+        (value * 10_i128.pow(missing), beyond.bytes().all(|digit| digit == b'0'))
+    }
+
+    /// Seconds that clocks are ahead of UTC: `Z`, `UTC`, `+02:00`, `+0200`, `-6`; 0 where nothing is said.
+    fn zone(&mut self) -> Option<i64> {
+        for utc in ["Z", "z", "UTC", "GMT"] {
+            if let Some(rest) = self.0.strip_prefix(utc) {
+                self.0 = rest;
+                return Some(0);
+            }
+        }
+        let Some(sign) = self.sign() else { return Some(0) };
+        let digits = self.digits().to_owned();
+        let (hours, minutes) = match digits.len() {
+            1 | 2 if self.one_of(":").is_some() => (digits.as_str(), self.digits().to_owned()),
+            1 | 2 => (digits.as_str(), "0".to_owned()),
+            3 | 4 => (&digits[..digits.len() - 2], digits[digits.len() - 2..].to_owned()),
+            _ => return None,
+        };
+        let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+        (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, Datelike, NaiveDate};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn exact(text: &str) -> Option<i128> {
+        instant(text).map(|instant| {
+            assert!(instant.is_exact, "{text}");
+            instant.attoseconds
+        })
+    }
+
+    #[test]
+    fn instants_are_written_in_many_ways() {
+        let noon = DateTime::parse_from_rfc3339("2026-01-31T12:00:00Z").unwrap().timestamp();
+        let noon = i128::from(noon) * SECOND;
+        for text in [
+            "2026-01-31T12:00:00Z",
+            "2026-01-31 12:00",
+            "2026-1-31 12",
+            "+2026-01-31T12:00:00.000",
+            "2026-01-31 14:00:00 +2:00",
+            "2026-01-31T14:00:00+0200",
+            "2026-01-31 06:00:0.0 -6",
+            " 2026-01-31 12:0:0 UTC ",
+            "2026-01-31 17:30:00+05:30",
+        ] {
+            assert_eq!(exact(text), Some(noon), "{text}");
+        }
+        assert_eq!(exact("2026-01-31"), Some(noon - 12 * 3600 * SECOND));
+        assert_eq!(exact("2026-01-31 +1:00"), Some(noon - 13 * 3600 * SECOND));
+        assert_eq!(exact("1970-01-01T00:00:00.123456789012345678"), Some(123_456_789_012_345_678));
+        assert_eq!(exact("1969-12-31T23:59:59.5"), Some(-SECOND / 2));
+        let between = instant("1970-01-01T00:00:00.0000000000000000001").unwrap();
+        assert_eq!(between, Instant { attoseconds: 0, is_exact: false });
+        for text in [
+            "",
+            "2026",
+            "2026-01",
+            "2026-02-30",
+            "2026-13-01",
+            "2026-01-31T",
+            "2026-01-31T24:00",
+            "2026-01-31 12:60",
+            "2026-01-31x",
+            "2026-01-31T12:00:00+24:00",
+            "2026-01-31T12:00:60",
+            "26-1-",
+            "1700000000",
+            "2026-01-31 12:",
+            "2026-01-31 12:00 CET",
+            "9999999999999-01-01",
+            "2026-01-31T12:00:00+",
+            "２０２６-01-01",
+        ] {
+            assert_eq!(instant(text), None, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn days_are_those_of_chrono(day_number in -95_000_000..95_000_000_i64) {
+            let chrono = NaiveDate::from_num_days_from_ce_opt((day_number + 719_163) as i32).unwrap();
+            let expected = (i64::from(chrono.year()), chrono.month(), chrono.day());
+            prop_assert_eq!(date(day_number), expected);
+            prop_assert_eq!(day(expected.0, expected.1, expected.2), Some(day_number));
+        }
+
+        #[test]
+        fn every_day_has_one_date(number in i64::MIN / 86_400..i64::MAX / 86_400) {
+            let (year, month, of_month) = date(number);
+            prop_assert_eq!(day(year, month, of_month), Some(number));
+        }
+
+        #[test]
+        fn no_other_dates_are_there(year in -260_000..260_000_i64, month in 0..15_u32, of_month in 0..34_u32) {
+            let chrono = NaiveDate::from_ymd_opt(year as i32, month, of_month);
+            let expected = chrono.map(|date| i64::from(date.num_days_from_ce()) - 719_163);
+            prop_assert_eq!(day(year, month, of_month), expected);
+        }
+
+        #[test]
+        fn whatever_is_written_is_answered(text in "[-+0-9TZ:. ]{0,40}|.{0,20}") {
+            let _ = instant(&text);
+        }
+    }
+}

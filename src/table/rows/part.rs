@@ -1,0 +1,101 @@
+//! A field of a column of compounds, as a column.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, make_array};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
+
+use crate::source::Interrupt;
+use crate::store::{Error, Fitting, Hints, RowRange, Rows};
+
+/// The values that compounds have in a field, or in a field of a field. Where a compound is missing, so are they.
+#[derive(Debug)]
+pub struct PartRows {
+    whole: Arc<dyn Rows>,
+    /// Positions of the fields, outermost first.
+    fields: Vec<usize>,
+    data_type: DataType,
+    path: String,
+}
+
+impl PartRows {
+    /// The field of `whole` that `name` tells, with points between the fields of fields: `x`, `momentum.x`. `None` where
+    /// there is none.
+    pub fn of(whole: &Arc<dyn Rows>, name: &[u8]) -> Option<Self> {
+        let name = std::str::from_utf8(name).ok()?;
+        let mut fields = Vec::new();
+        let data_type = find(whole.data_type(), name, &mut fields)?.clone();
+        Some(Self { whole: whole.clone(), fields, data_type, path: name.to_owned() })
+    }
+}
+
+/// The type of a field, whose places are added to `fields`. A field whose name has points in it is found first.
+fn find<'a>(data_type: &'a DataType, name: &str, fields: &mut Vec<usize>) -> Option<&'a DataType> {
+    let DataType::Struct(known) = data_type else { return None };
+    if let Some((at, field)) = known.find(name) {
+        fields.push(at);
+        return Some(field.data_type());
+    }
+    name.match_indices('.').find_map(|(point, _)| {
+        let (at, field) = known.find(&name[..point])?;
+        fields.push(at);
+        let found = find(field.data_type(), &name[point + 1..], fields);
+        if found.is_none() {
+            fields.pop();
+        }
+        found
+    })
+}
+
+impl Rows for PartRows {
+    fn len(&self) -> u64 {
+        self.whole.len()
+    }
+
+    fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn nullable(&self) -> bool {
+        true
+    }
+
+    fn hints(&self) -> Hints {
+        let mut hints = self.whole.hints();
+        for at in &self.fields {
+            hints = hints.fields.get(*at).cloned().unwrap_or_default();
+        }
+        Hints { stored: false, nullable: true, ..hints }
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let mut array = self.whole.array(range, interrupt)?;
+        let failed = |reason: String| Error::Unsupported { path: self.path.clone(), reason };
+        for at in &self.fields {
+            let compounds = array.as_struct_opt().ok_or_else(|| failed("a field of what is no compound".into()))?;
+            let field = compounds.columns().get(*at).ok_or_else(|| failed(format!("there is no field {at}")))?;
+            let nulls = NullBuffer::union(compounds.nulls(), field.nulls());
+            let data = field.to_data().into_builder().nulls(nulls).build();
+            array = make_array(data.map_err(|error| failed(error.to_string()))?);
+        }
+        Ok(array)
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        self.whole.fitting(range, bytes, interrupt)
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        None
+    }
+
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        Err(Error::Unsupported { path: self.path.clone(), reason: "a field has no bytes of its own".into() })
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.whole.natural_rows()
+    }
+}

@@ -1,0 +1,120 @@
+//! A column of instants: integers that count a unit of time from an epoch.
+
+use std::sync::Arc;
+
+use arrow_array::types::{
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
+use arrow_array::{Array, ArrayRef, Int64Array};
+use arrow_schema::{DataType, TimeUnit};
+
+use crate::catalogue::Datatype;
+use crate::source::Interrupt;
+use crate::store::decode::{Oddities, Oddity, widen};
+use crate::store::{Error, Hints, Lent, RowRange, Rows, Span, Tally};
+use crate::table::times::Times;
+
+/// Integers shown as the instants that they stand for. Those that 64 bits of the unit cannot hold are missing. Bytes as
+/// stored stay those of the integers.
+#[derive(Debug)]
+pub struct TimeRows {
+    numbers: Arc<dyn Rows>,
+    times: Times,
+    path: String,
+    data_type: DataType,
+    tally: Arc<Tally>,
+}
+
+impl TimeRows {
+    /// `numbers` must be of the integers that `times` was made for; what has no instant is counted in `tally`.
+    pub fn new(path: String, numbers: Arc<dyn Rows>, times: Times, tally: Arc<Tally>) -> Self {
+        Self { numbers, times, path, data_type: times.data_type(), tally }
+    }
+
+    fn instants(&self, integers: &Int64Array) -> Int64Array {
+        if self.times.are_stored() {
+            integers.clone()
+        } else if self.times.bounds().is_none() {
+            integers.unary(|stored| self.times.unchecked(stored))
+        } else {
+            integers.unary_opt(|stored| self.times.shown(stored))
+        }
+    }
+}
+
+impl Rows for TimeRows {
+    fn len(&self) -> u64 {
+        self.numbers.len()
+    }
+
+    fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn nullable(&self) -> bool {
+        self.numbers.nullable() || self.times.bounds().is_some()
+    }
+
+    fn hints(&self) -> Hints {
+        let hints = self.numbers.hints();
+        let is_wide = self.stored_width() == Some(8);
+        Hints { stored: hints.stored && is_wide && self.times.are_stored(), ..hints }
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let stored = self.numbers.array(range.clone(), interrupt)?;
+        let integers = widen::signed(stored.as_ref()).ok_or_else(|| Error::Unsupported {
+            path: self.path.clone(),
+            reason: format!("times of type {}", stored.data_type()),
+        })?;
+        let instants = self.instants(&integers);
+        if instants.null_count() > stored.null_count() {
+            let is_odd = |row: &usize| stored.is_valid(*row) && instants.is_null(*row);
+            let odd = (0..instants.len()).filter(is_odd).map(|row| (Oddity::TimeOutOfRange, row as u64));
+            self.tally.add(range, &odd.collect::<Oddities>());
+        }
+        macro_rules! of {
+            ($unit:ty) => {
+                Arc::new(instants.reinterpret_cast::<$unit>().with_data_type(self.data_type.clone()))
+            };
+        }
+        Ok(match self.times.unit() {
+            TimeUnit::Second => of!(TimestampSecondType),
+            TimeUnit::Millisecond => of!(TimestampMillisecondType),
+            TimeUnit::Microsecond => of!(TimestampMicrosecondType),
+            TimeUnit::Nanosecond => of!(TimestampNanosecondType),
+        })
+    }
+
+    fn stored_type(&self) -> Option<&Datatype> {
+        self.numbers.stored_type()
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        self.numbers.stored_width()
+    }
+
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.numbers.append_stored(offset, length, out, interrupt)
+    }
+
+    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        self.numbers.stored_span(offset, length, interrupt)
+    }
+
+    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        self.numbers.lend_scanned(offset, length, interrupt)
+    }
+
+    fn is_decoded(&self) -> bool {
+        self.numbers.is_decoded()
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.numbers.alike_until(row, interrupt)
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.numbers.natural_rows()
+    }
+}

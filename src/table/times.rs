@@ -1,0 +1,196 @@
+//! Integers that stand for instants.
+
+use arrow_schema::{DataType, TimeUnit};
+
+use super::calendar::{self, DAY, Instant, SECOND};
+use crate::store::statistics::{Scalar, Summary};
+
+/// Units that instants are shown in, the coarsest first, in attoseconds.
+const UNITS: [(TimeUnit, i128); 4] = [
+    (TimeUnit::Second, SECOND),
+    (TimeUnit::Millisecond, SECOND / 1_000),
+    (TimeUnit::Microsecond, SECOND / 1_000_000),
+    (TimeUnit::Nanosecond, SECOND / 1_000_000_000),
+];
+
+/// A year beyond all that 64 bits of seconds reach.
+const FARTHEST: i64 = 999_999_999_999;
+
+/// How integers of a column stand for instants: stored × `factor` + `offset` units since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    unit: TimeUnit,
+    /// At least 1.
+    factor: i64,
+    offset: i64,
+    /// The least and the greatest stored value that has an instant in 64 bits.
+    bounds: [i128; 2],
+    /// Whether the column can hold others.
+    is_partial: bool,
+    /// Whether the Arrow type says that instants are in UTC.
+    has_zone: bool,
+}
+
+impl Times {
+    /// Instants of `step` attoseconds for each unit of a column of `stored` integers, from `epoch` on: in the coarsest
+    /// of seconds, milli-, micro- and nanoseconds that is exact.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn new(step: i128, epoch: Instant, stored: &DataType) -> Result<Self, String> {
+        let range = range(stored).ok_or_else(|| format!("values of {stored} are no integers"))?;
+        let is_exact = |unit: i128| epoch.is_exact && epoch.attoseconds % unit == 0 && step % unit == 0;
+        let finest = UNITS.iter().find(|(_, unit)| step > 0 && is_exact(*unit));
+        let (unit, attoseconds) = *finest.ok_or("it is finer than nanoseconds")?;
+        let far = |_| "it is too far from 1970".to_owned();
+        let factor = i64::try_from(step / attoseconds).map_err(far)?;
+        let offset = i64::try_from(epoch.attoseconds / attoseconds).map_err(far)?;
+        // Parquet has no seconds: what is shown in them must fit as milliseconds, too.
+        let most = i128::from(i64::MAX) / if unit == TimeUnit::Second { 1_000 } else { 1 };
+        let least = -most - i128::from(unit != TimeUnit::Second);
+        let (wide, from) = (i128::from(factor), i128::from(offset));
+        let fitting = [-(from - least).div_euclid(wide), (most - from).div_euclid(wide)];
+        let bounds = [fitting[0].max(range[0]), fitting[1].min(range[1])];
+        Ok(Self { unit, factor, offset, bounds, is_partial: bounds != range, has_zone: true })
+    }
+
+    /// The same instants in a unit that Parquet has. Nanoseconds have no zone there: DuckDB 2.0 reads those with one as a
+    /// type that `year()` and its like do not take.
+    pub fn of_parquet(self) -> Self {
+        match self.unit {
+            // Whatever wraps here wraps back: within the bounds an instant fits.
+            TimeUnit::Second => Self {
+                unit: TimeUnit::Millisecond,
+                factor: self.factor.wrapping_mul(1_000),
+                offset: self.offset.wrapping_mul(1_000),
+                ..self
+            },
+            TimeUnit::Nanosecond => Self { has_zone: false, ..self },
+            _ => self,
+        }
+    }
+
+    /// The Arrow type of the instants.
+    pub fn data_type(&self) -> DataType {
+        DataType::Timestamp(self.unit, self.has_zone.then(|| "UTC".into()))
+    }
+
+    /// The unit of instants.
+    pub fn unit(&self) -> TimeUnit {
+        self.unit
+    }
+
+    /// Whether instants are the stored integers themselves, where these have 64 bits.
+    pub fn are_stored(&self) -> bool {
+        (self.factor, self.offset, self.is_partial) == (1, 0, false)
+    }
+
+    /// The least and the greatest stored value with an instant, where the column can hold others: these are missing.
+    pub fn bounds(&self) -> Option<[i128; 2]> {
+        self.is_partial.then_some(self.bounds)
+    }
+
+    /// The instant of a stored value.
+    #[inline]
+    pub fn shown(&self, stored: i64) -> Option<i64> {
+        let is_within = self.bounds[0] <= i128::from(stored) && i128::from(stored) <= self.bounds[1];
+        is_within.then(|| self.unchecked(stored))
+    }
+
+    /// The instant of a stored value that has one; anything for another.
+    #[inline]
+    pub fn unchecked(&self, stored: i64) -> i64 {
+        stored.wrapping_mul(self.factor).wrapping_add(self.offset)
+    }
+
+    /// The greatest stored value not behind an instant, and whether it is that instant.
+    pub fn place(&self, instant: Instant) -> (i128, bool) {
+        let unit = UNITS.iter().find(|(unit, _)| *unit == self.unit).map_or(SECOND, |(_, attoseconds)| *attoseconds);
+        // Both are far below 2^127: 64 bits of seconds, and years of twelve digits.
+        let since = instant.attoseconds.saturating_sub(i128::from(self.offset).saturating_mul(unit));
+        let step = i128::from(self.factor).saturating_mul(unit).max(1);
+        (since.div_euclid(step), since.rem_euclid(step) == 0 && instant.is_exact)
+    }
+
+    /// The least stored value that is not before the beginning of a year in UTC. Years that no value has lie at the ends
+    /// of 128 bits.
+    pub fn begin_of_year(&self, year: i128) -> i128 {
+        let beyond = if year < 0 { i128::MIN } else { i128::MAX };
+        let near = i64::try_from(year).ok().filter(|year| (-FARTHEST..=FARTHEST).contains(year));
+        let Some(day) = near.and_then(|year| calendar::day(year, 1, 1)) else { return beyond };
+        let attoseconds = i128::from(day) * i128::from(DAY) * SECOND;
+        let (place, is_there) = self.place(Instant { attoseconds, is_exact: true });
+        if is_there { place } else { place.saturating_add(1) }
+    }
+
+    /// What is known of instants, by what is known of the stored values; `None` where some may be missing as instants.
+    pub fn summary(&self, stored: Summary) -> Option<Summary> {
+        let shown = |bound: Option<Scalar>| match bound {
+            None => Some(None),
+            Some(Scalar::Int(value)) => self.shown(value).map(|value| Some(Scalar::Int(value))),
+            Some(Scalar::UInt(value)) => {
+                i64::try_from(value).ok().and_then(|value| self.shown(value)).map(|value| Some(Scalar::Int(value)))
+            }
+            Some(_) => None,
+        };
+        let (min, max) = (shown(stored.min)?, shown(stored.max)?);
+        Some(Summary { min, max, ..stored })
+    }
+}
+
+/// The least and the greatest integer of a type; `None` of another type.
+fn range(data_type: &DataType) -> Option<[i128; 2]> {
+    let bits = data_type.primitive_width().filter(|_| data_type.is_integer())? * 8;
+    Some(if data_type.is_signed_integer() { [-(1 << (bits - 1)), (1 << (bits - 1)) - 1] } else { [0, (1 << bits) - 1] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::calendar::instant;
+    use super::*;
+
+    fn times(step: i128, epoch: &str, stored: DataType) -> Times {
+        Times::new(step, instant(epoch).unwrap(), &stored).unwrap()
+    }
+
+    #[test]
+    fn the_coarsest_exact_unit_is_chosen() {
+        let day = 86_400 * SECOND;
+        let days = times(day, "2000-01-01", DataType::Int32);
+        assert_eq!((days.unit, days.factor, days.offset), (TimeUnit::Second, 86_400, 946_684_800));
+        assert_eq!((days.bounds(), days.shown(1)), (None, Some(946_771_200)));
+        assert_eq!(times(SECOND, "2000-01-01T00:00:00.5", DataType::Int32).unit, TimeUnit::Millisecond);
+        assert_eq!(times(SECOND / 1000, "2000-01-01T00:00:00.000000007", DataType::Int8).unit, TimeUnit::Nanosecond);
+        let epoch = instant("2000-01-01T00:00:00.0000000001").unwrap();
+        assert!(Times::new(SECOND, epoch, &DataType::Int32).is_err());
+        assert!(times(SECOND / 1_000_000_000, "1970-01-01", DataType::Int64).are_stored());
+        assert!(!times(SECOND, "1970-01-01", DataType::Int64).are_stored());
+    }
+
+    /// Expected values: Python's integers.
+    #[test]
+    fn what_passes_64_bits_has_no_instant() {
+        let seconds = times(SECOND, "2000-01-01", DataType::Int64);
+        let [least, greatest] = seconds.bounds().unwrap();
+        assert_eq!([least, greatest], [-9_223_372_983_539_575, 9_223_371_090_169_975]);
+        let parquet = seconds.of_parquet();
+        for stored in [least, greatest] {
+            assert!(seconds.shown(stored as i64).is_some() && parquet.shown(stored as i64).is_some());
+        }
+        assert_eq!(seconds.shown(greatest as i64 + 1), None);
+        assert_eq!(seconds.shown(i64::MIN), None);
+        let unsigned = times(SECOND / 1_000_000_000, "1970-01-01", DataType::UInt64);
+        assert_eq!(unsigned.bounds(), Some([0, i128::from(i64::MAX)]));
+        assert!(!unsigned.are_stored());
+    }
+
+    #[test]
+    fn literals_lie_where_they_lie() {
+        let days = times(86_400 * SECOND, "2000-01-01", DataType::Int32);
+        assert_eq!(days.place(instant("2000-01-03").unwrap()), (2, true));
+        assert_eq!(days.place(instant("2000-01-03T00:00:00.0000000000000000000001").unwrap()), (2, false));
+        assert_eq!(days.place(instant("1999-12-31T23:00").unwrap()), (-1, false));
+        let ns = times(SECOND / 1_000_000_000, "1970-01-01", DataType::Int64);
+        assert_eq!(ns.place(instant("1969-12-31T23:59:59.9999999999").unwrap()), (-1, false));
+    }
+}

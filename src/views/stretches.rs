@@ -1,0 +1,186 @@
+//! Rows of which lengths must be learnt: units of them, and runs of units that are alike because nothing of them is
+//! stored. What is learnt of a run is learnt of its first unit, so that rows which are only claimed cost nothing.
+
+use crate::store::{Error, RowRange};
+
+/// Places at which a sample is taken, …
+const PLACES: u64 = 8;
+
+/// … and rows of each.
+const ROWS: u64 = 1 << 10;
+
+/// Units of rows, and runs of those that are alike.
+#[derive(Debug)]
+pub(super) struct Stretches {
+    unit: u64,
+    rows: u64,
+    runs: Vec<Run>,
+    blocks: usize,
+    stored: u64,
+}
+
+/// Units that follow each other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// The first.
+    pub first: u64,
+    /// How many.
+    pub units: u64,
+    /// The block of the first one: each has its own, or all of them have this one.
+    pub block: usize,
+    /// All are alike.
+    pub alike: bool,
+}
+
+impl Stretches {
+    /// Cuts `rows` into units of `unit` rows; `alike_until` tells where rows end that are alike from a row on.
+    ///
+    /// # Errors
+    /// Those of `alike_until`.
+    pub fn find(rows: u64, unit: u64, mut alike_until: impl FnMut(u64) -> Result<u64, Error>) -> Result<Self, Error> {
+        let unit = unit.max(1);
+        let mut found = Self { unit, rows, runs: Vec::new(), blocks: 0, stored: 0 };
+        let all = rows.div_ceil(unit);
+        let mut first = 0;
+        while first < all {
+            let end = alike_until(first.saturating_mul(unit))?.min(rows) / unit;
+            let alike = end > first + 1;
+            let units = if alike { end - first } else { 1 };
+            match found.runs.last_mut().filter(|last| !last.alike && !alike) {
+                Some(last) => last.units += 1,
+                None => found.runs.push(Run { first, units, block: found.blocks, alike }),
+            }
+            found.blocks = found.blocks.saturating_add(1);
+            found.stored += if alike { 0 } else { 1 };
+            first += units;
+        }
+        Ok(found)
+    }
+
+    /// Runs, in the order of their rows.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// What must be learnt of, by number.
+    pub fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// Rows of units that may hold something.
+    pub fn stored_rows(&self) -> u64 {
+        self.stored.saturating_mul(self.unit).min(self.rows)
+    }
+
+    /// The rows of a unit.
+    pub fn rows_of_unit(&self, unit: u64) -> RowRange {
+        let start = unit.saturating_mul(self.unit).min(self.rows);
+        start..start.saturating_add(self.unit).min(self.rows)
+    }
+
+    /// The rows that a block is learnt of.
+    pub fn rows_of(&self, block: usize) -> RowRange {
+        let run = self.runs.partition_point(|run| run.block <= block).checked_sub(1).and_then(|run| self.runs.get(run));
+        self.rows_of_unit(run.map_or(0, |run| run.first + (block - run.block) as u64))
+    }
+
+    /// The run that a unit is in, and its block.
+    pub fn unit(&self, unit: u64) -> Option<(&Run, usize)> {
+        let run = self.runs.get(self.runs.partition_point(|run| run.first <= unit).checked_sub(1)?)?;
+        Some((run, if run.alike { run.block } else { run.block + (unit - run.first) as usize }))
+    }
+
+    /// Rows that stand for all: some at each of a few places, evenly among units that may hold something, or among runs
+    /// that are alike. The same ones at each call.
+    pub fn sample(&self, alike: bool) -> Vec<RowRange> {
+        let rows_of = |run: &Run| {
+            let rows = self.rows_of_unit(run.first).start..self.rows_of_unit(run.first + run.units - 1).end;
+            if alike { rows.start..rows.end.min(rows.start.saturating_add(ROWS)) } else { rows }
+        };
+        let runs = || self.runs.iter().filter(|run| run.alike == alike).map(rows_of).filter(|rows| !rows.is_empty());
+        let all = runs().fold(0_u64, |all, rows| all.saturating_add(rows.end - rows.start));
+        let places = PLACES.min(all.div_ceil(ROWS));
+        let mut sample: Vec<RowRange> = Vec::new();
+        let (mut runs, mut before) = (runs().peekable(), 0);
+        for place in 0..places {
+            let at = (u128::from(all) * u128::from(2 * place + 1) / u128::from(2 * places)) as u64;
+            while let Some(rows) = runs.next_if(|rows| before + (rows.end - rows.start) <= at) {
+                before += rows.end - rows.start;
+            }
+            let Some(rows) = runs.peek() else { break };
+            // Files that are cut into other units look at the same rows.
+            let start = ((rows.start + at - before) / ROWS * ROWS).max(rows.start);
+            let rows = start..start.saturating_add(ROWS).min(rows.end);
+            if sample.last() != Some(&rows) {
+                sample.push(rows);
+            }
+        }
+        sample
+    }
+}
+
+/// What each of several places of a sample holds a row, made into what all rows hold at most, as a rule: a quarter more
+/// than the mean (a little more, of rows that are alike), or four times its error.
+pub(super) fn estimate(means: impl Iterator<Item = f64> + Clone, alike: bool) -> f64 {
+    let count = means.clone().count().max(1) as f64;
+    let mean = means.clone().sum::<f64>() / count;
+    let variance = means.map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+    (mean * if alike { 1.02 } else { 1.25 }).max(mean + 4.0 * (variance / count).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_only_claimed_are_runs() {
+        // Chunks 3 and 1000 of 100 rows are stored.
+        let alike = |row: u64| {
+            Ok(match row / 100 {
+                3 | 1000 => row,
+                0..3 => 300,
+                4..1000 => 100_000,
+                _ => 1 << 40,
+            })
+        };
+        let stretches = Stretches::find(1 << 40, 10, alike).unwrap();
+        let runs: Vec<_> = stretches.runs().iter().map(|run| (run.first, run.units, run.block, run.alike)).collect();
+        let rest = (1 << 40) / 10 - 10_010;
+        // The last unit is short.
+        let expected = [
+            (0, 30, 0, true),
+            (30, 10, 1, false),
+            (40, 9960, 11, true),
+            (10_000, 10, 12, false),
+            (10_010, rest, 22, true),
+            (10_010 + rest, 1, 23, false),
+        ];
+        assert_eq!(runs, expected);
+        assert_eq!((stretches.blocks(), stretches.stored_rows()), (24, 210));
+        assert_eq!((stretches.rows_of(0), stretches.rows_of(5)), (0..10, 340..350));
+        assert_eq!((stretches.rows_of(22), stretches.rows_of(23)), (100_100..100_110, (1 << 40) - 6..1 << 40));
+        assert_eq!(stretches.unit(9999).map(|(run, block)| (run.first, block)), Some((40, 11)));
+        assert_eq!(stretches.unit(10_003).map(|(run, block)| (run.first, block)), Some((10_000, 15)));
+        assert!(stretches.sample(false).iter().all(|rows| (300..400).contains(&rows.start) || rows.start >= 100_000));
+        assert!(stretches.sample(true).iter().all(|rows| [0, 400, 100_100].contains(&rows.start)));
+    }
+
+    #[test]
+    fn a_sample_is_spread_over_all_rows() {
+        let stretches = Stretches::find(4_000_000, 65_536, Ok).unwrap();
+        let sample = stretches.sample(false);
+        assert_eq!(sample.len(), 8);
+        assert!(sample.iter().all(|rows| rows.end - rows.start == 1024 && rows.end <= 4_000_000));
+        assert!(sample.windows(2).all(|pair| (490_000..510_000).contains(&(pair[1].start - pair[0].start))));
+        assert_eq!(Stretches::find(4_000_000, 16_384, Ok).unwrap().sample(false), sample);
+        let few = Stretches::find(100_000, 65_536, Ok).unwrap();
+        assert!(few.sample(false).windows(2).all(|pair| pair[0].start < pair[1].start));
+    }
+
+    #[test]
+    fn an_estimate_is_more_than_the_mean() {
+        assert_eq!(estimate([8.0; 16].into_iter(), false), 10.0);
+        assert!(estimate([0.0, 100.0].into_iter(), true) > 150.0);
+        assert_eq!(estimate(std::iter::empty(), false), 0.0);
+    }
+}
