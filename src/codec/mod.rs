@@ -11,6 +11,7 @@ mod blosc2;
 mod compressors;
 mod fletcher32;
 mod packed;
+pub mod pickle;
 mod prefix;
 mod shuffle;
 mod space;
