@@ -1,253 +1,228 @@
-//! The stack machine of small pickles.
+//! The stack machine that a pickle is a program for.
 
-use super::tokens::{self, Container, Token, Tokens};
-use super::tree::{Node, Tree, VALUES, Value};
 use super::Error;
+use super::tokens::{Container, Span, Token, Tokens};
 
-/// Most bytes of a pickle that is read into a tree.
-const BYTES: usize = 1 << 20;
-/// Most memo entries.
-const MEMO: usize = 100_000;
-/// Stands for `MARK` on the stack; no place in the arena.
-const MARK: u32 = u32::MAX;
+/// Entries in a page of the memo.
+const PAGE: usize = 1 << 10;
 
-/// Reads a pickle of up to 1 MiB. Bytes after its end are ignored.
-///
-/// # Errors
-/// What is malformed or not read, and where; limits; a value that contains itself.
-pub fn attribute(bytes: &[u8]) -> Result<Tree, Error> {
-    if bytes.len() > BYTES {
-        return Err(Error::Limit { what: "bytes", most: BYTES });
+/// What is made of the values of a pickle. `at` is where the token at hand begins.
+pub(super) trait Values {
+    /// Stands for a value on the stack and in the memo.
+    type Value: Copy;
+
+    /// A value that holds no other.
+    fn leaf(&mut self, token: Token<'_>, at: usize) -> Result<Self::Value, Error>;
+    /// A class or function, by texts.
+    fn symbol(&mut self, module: Self::Value, name: Self::Value, at: usize) -> Result<Self::Value, Error>;
+    /// A container; of a dict, `items` are keys and values in turn.
+    fn make(&mut self, container: Container, items: &[Self::Value], at: usize) -> Result<Self::Value, Error>;
+    /// More items for a container.
+    fn extend(&mut self, into: Self::Value, like: Container, items: &[Self::Value], at: usize) -> Result<(), Error>;
+    /// What a call would return.
+    fn call(&mut self, function: Self::Value, arguments: Self::Value, at: usize) -> Result<Self::Value, Error>;
+    /// An object with a state, in the place of the object.
+    fn build(&mut self, object: Self::Value, state: Self::Value, at: usize) -> Result<Self::Value, Error>;
+}
+
+/// Elements in bytes of memory that are counted before they are taken.
+pub(super) struct Budget {
+    pub used: usize,
+    pub limit: usize,
+}
+
+impl Budget {
+    /// Makes room for `more` elements. While they move, both places are taken.
+    pub fn grow<T>(&mut self, elements: &mut Vec<T>, more: usize) -> Result<(), Error> {
+        let before = elements.capacity() * size_of::<T>();
+        let bytes = elements.len().saturating_add(more).saturating_mul(size_of::<T>());
+        let needed = self.used.saturating_add(bytes);
+        if needed > self.limit || elements.try_reserve_exact(more).is_err() {
+            return Err(Error::Memory { needed, limit: self.limit });
+        }
+        self.used = needed - before;
+        Ok(())
     }
-    let mut machine = Machine::new(bytes);
-    while machine.step()? {}
-    let root = machine.result().ok_or(Error::Stack { at: machine.tokens.at(), what: "single value" })?;
-    Tree::new(machine.nodes, root)
+
+    #[inline]
+    fn push<T>(&mut self, elements: &mut Vec<T>, element: T) -> Result<(), Error> {
+        if elements.len() == elements.capacity() {
+            let more = (elements.len() / 2).max(64);
+            self.grow(elements, more)?;
+        }
+        elements.push(element);
+        Ok(())
+    }
 }
 
 /// A machine at work.
-pub(super) struct Machine<'a> {
+pub(super) struct Machine<'a, V: Values> {
     pub tokens: Tokens<'a>,
-    nodes: Vec<Node>,
-    /// Where the token of each value stands.
-    origins: Vec<usize>,
-    stack: Vec<u32>,
-    memo: Vec<Option<u32>>,
+    pub values: V,
+    pub stack: Vec<V::Value>,
+    /// The stack's length at each `MARK`.
+    pub marks: Vec<usize>,
+    /// In pages: it grows without moving.
+    pub memo: Vec<Vec<Option<V::Value>>>,
     /// Entries of `memo` that are written.
     written: usize,
+    /// Most entries of `memo`.
+    most: usize,
+    budget: Budget,
     /// Where the token at hand begins.
     at: usize,
 }
 
-impl<'a> Machine<'a> {
-    pub fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            tokens: Tokens::new(bytes, 0),
-            nodes: Vec::new(),
-            origins: Vec::new(),
-            stack: Vec::new(),
-            memo: Vec::new(),
-            written: 0,
-            at: 0,
+impl<'a, V: Values> Machine<'a, V> {
+    /// A machine that takes at most `budget` for its stack and for a memo of `most` entries.
+    pub fn new(tokens: Tokens<'a>, values: V, most: usize, budget: Budget) -> Self {
+        let at = tokens.at();
+        Self { tokens, values, stack: Vec::new(), marks: Vec::new(), memo: Vec::new(), written: 0, most, budget, at }
+    }
+
+    pub fn wrong(&self, what: &'static str) -> Error {
+        Error::Token { at: self.at, what }
+    }
+
+    #[inline]
+    pub fn push(&mut self, value: V::Value) -> Result<(), Error> {
+        self.budget.push(&mut self.stack, value)
+    }
+
+    pub fn mark(&mut self) -> Result<(), Error> {
+        self.budget.push(&mut self.marks, self.stack.len())
+    }
+
+    /// Where the `n` topmost values begin, or those above the last mark, which is taken.
+    #[inline]
+    fn begin(&mut self, span: Span) -> Result<usize, Error> {
+        match span {
+            Span::Mark => self.marks.pop().ok_or(self.wrong("there is no mark on the stack")),
+            Span::Values(n) => {
+                let floor = self.marks.last().copied().unwrap_or(0);
+                let begin = self.stack.len().checked_sub(n).filter(|begin| *begin >= floor);
+                begin.ok_or(self.wrong("there are too few values on the stack"))
+            }
         }
     }
 
-    /// The values on the stack; `None` stands for a mark.
-    pub fn stack(&self) -> impl ExactSizeIterator<Item = Option<Value<'_>>> {
-        self.stack.iter().map(|at| (*at != MARK).then(|| Value::within(&self.nodes, *at)))
+    #[inline]
+    fn pop(&mut self) -> Result<V::Value, Error> {
+        self.begin(Span::Values(1))?;
+        self.stack.pop().ok_or(self.wrong("the stack is empty"))
     }
 
-    /// The memo so far: of each entry the value, and where its token stands.
-    pub fn memo(&self) -> impl Iterator<Item = Option<(Value<'_>, usize)>> {
-        let entry = |at: u32| Some((Value::within(&self.nodes, at), *self.origins.get(at as usize)?));
-        self.memo.iter().map(move |at| at.and_then(entry))
+    #[inline]
+    fn top(&mut self) -> Result<V::Value, Error> {
+        let begin = self.begin(Span::Values(1))?;
+        Ok(self.stack[begin])
     }
 
-    /// The one value on the stack.
-    fn result(&self) -> Option<u32> {
-        if let [at] = self.stack[..] { Some(at).filter(|at| *at != MARK) } else { None }
+    fn make(&mut self, container: Container, begin: usize) -> Result<V::Value, Error> {
+        let made = self.values.make(container, &self.stack[begin..], self.at)?;
+        self.stack.truncate(begin);
+        Ok(made)
     }
 
-    fn missing(&self, what: &'static str) -> Error {
-        Error::Stack { at: self.at, what }
-    }
-
-    fn push(&mut self, node: Node) -> Result<(), Error> {
-        if self.nodes.len() >= VALUES {
-            return Err(Error::Limit { what: "values", most: VALUES });
+    /// Writes an entry of the memo.
+    #[inline]
+    pub fn put(&mut self, index: usize, value: V::Value) -> Result<(), Error> {
+        if index >= self.most {
+            return Err(Error::Limit { what: "memo entries", most: self.most });
         }
-        self.stack.push(self.nodes.len() as u32);
-        self.nodes.push(node);
-        self.origins.push(self.at);
-        Ok(())
-    }
-
-    fn pop(&mut self) -> Result<u32, Error> {
-        self.stack.pop().filter(|at| *at != MARK).ok_or(self.missing("value"))
-    }
-
-    fn pop_pair(&mut self) -> Result<[u32; 2], Error> {
-        let above = self.pop()?;
-        Ok([self.pop()?, above])
-    }
-
-    /// Takes everything above the last mark, and the mark.
-    fn pop_to_mark(&mut self) -> Result<Vec<u32>, Error> {
-        let mark = self.stack.iter().rposition(|at| *at == MARK).ok_or(self.missing("mark"))?;
-        let above = self.stack.split_off(mark + 1);
-        self.stack.pop();
-        Ok(above)
-    }
-
-    fn top(&self) -> Result<u32, Error> {
-        self.stack.last().copied().filter(|at| *at != MARK).ok_or(self.missing("value"))
-    }
-
-    fn append(&mut self, items: &[u32]) -> Result<(), Error> {
-        let top = self.top()?;
-        let Some(Node::List(list)) = self.nodes.get_mut(top as usize) else { return Err(self.missing("list")) };
-        list.extend_from_slice(items);
-        Ok(())
-    }
-
-    fn set(&mut self, entries: &[u32]) -> Result<(), Error> {
-        let top = self.top()?;
-        if !entries.len().is_multiple_of(2) {
-            return Err(self.missing("value for each key"));
+        while self.memo.len() <= index / PAGE {
+            let mut page = Vec::new();
+            self.budget.grow(&mut page, PAGE)?;
+            page.resize(PAGE, None);
+            self.budget.push(&mut self.memo, page)?;
         }
-        let Some(Node::Dict(dict)) = self.nodes.get_mut(top as usize) else { return Err(self.missing("dict")) };
-        dict.extend_from_slice(entries);
+        self.written += usize::from(self.memo[index / PAGE][index % PAGE].replace(value).is_none());
         Ok(())
-    }
-
-    fn put(&mut self, index: u64) -> Result<(), Error> {
-        let top = self.top()?;
-        let index = usize::try_from(index).ok().filter(|index| *index < MEMO);
-        let index = index.ok_or(Error::Limit { what: "memo entries", most: MEMO })?;
-        if self.memo.len() <= index {
-            self.memo.resize(index + 1, None);
-        }
-        self.written += usize::from(self.memo[index].replace(top).is_none());
-        Ok(())
-    }
-
-    /// Of names in a line each.
-    fn symbol(&mut self, module: &[u8], name: &[u8]) -> Result<(), Error> {
-        let invalid = Error::Argument { at: self.at, what: "name" };
-        let text = |bytes| str::from_utf8(bytes).map_err(|_| invalid.clone());
-        self.push(Node::Symbol(text(module)?.into(), text(name)?.into()))
-    }
-
-    /// Of the function below its arguments on the stack.
-    fn call(&mut self) -> Result<(), Error> {
-        let parts = self.pop_pair()?;
-        self.push(Node::Call(parts))
     }
 
     /// Runs one opcode; `false` after the one that ends the pickle.
+    #[inline]
     pub fn step(&mut self) -> Result<bool, Error> {
         let at = self.tokens.at();
         self.at = at;
-        let invalid = |what| Error::Argument { at, what };
-        match self.tokens.next()? {
-            Token::Mark => self.stack.push(MARK),
+        let value = match self.tokens.next()? {
+            Token::Nothing => return Ok(true),
             Token::Stop => return Ok(false),
-            // Of a mark alone, as of a value.
-            Token::Pop => self.stack.pop().map(drop).ok_or(self.missing("value"))?,
-            Token::PopMark => drop(self.pop_to_mark()?),
-            Token::Duplicate => self.stack.push(self.top()?),
-            Token::None => self.push(Node::None)?,
-            Token::Bool(value) => self.push(Node::Bool(value))?,
-            Token::Integer(value) => self.push(Node::Integer(value.ok_or(invalid("integer of 128 bits"))?))?,
-            Token::Float(value) => self.push(Node::Float(value))?,
-            Token::Text(encoding, bytes) => {
-                let text = tokens::text(encoding, bytes).ok_or(invalid("text"))?;
-                self.push(Node::Text(text.into()))?;
+            Token::Mark => return self.mark().map(|()| true),
+            Token::Memoize => {
+                let top = self.top()?;
+                return self.put(self.written, top).map(|()| true);
             }
-            Token::Bytes(bytes) => self.push(Node::Bytes(bytes.into()))?,
-            Token::Global(module, name) => self.symbol(module, name)?,
-            Token::Instance(module, name) => {
-                let arguments = self.pop_to_mark()?;
-                self.symbol(module, name)?;
-                self.push(Node::Tuple(arguments))?;
-                self.call()?;
+            Token::Put(index) => {
+                let top = self.top()?;
+                return self.put(usize::try_from(index).unwrap_or(usize::MAX), top).map(|()| true);
             }
-            Token::Object => {
-                let mut arguments = self.pop_to_mark()?;
-                if arguments.is_empty() {
-                    return Err(self.missing("class"));
-                }
-                self.stack.push(arguments.remove(0));
-                self.push(Node::Tuple(arguments))?;
-                self.call()?;
+            Token::Extend(container, span) => {
+                let begin = self.begin(span)?;
+                let into = begin.checked_sub(1).filter(|into| self.marks.last().is_none_or(|floor| into >= floor));
+                let into = into.ok_or(self.wrong("there is no container on the stack"))?;
+                self.values.extend(self.stack[into], container, &self.stack[begin..], at)?;
+                self.stack.truncate(begin);
+                return Ok(true);
+            }
+            // Where there is no value above the last mark, the mark is one.
+            Token::Pop if self.marks.last() == Some(&self.stack.len()) => {
+                self.marks.pop();
+                return Ok(true);
+            }
+            Token::Pop => return self.pop().map(|_| true),
+            Token::PopMark => {
+                let begin = self.begin(Span::Mark)?;
+                self.stack.truncate(begin);
+                return Ok(true);
+            }
+            Token::Duplicate => self.top()?,
+            Token::Get(index) => {
+                let entry = usize::try_from(index).ok().and_then(|index| self.memo.get(index / PAGE)?[index % PAGE]);
+                entry.ok_or(self.wrong("there is no such memo entry"))?
+            }
+            Token::Make(container, span) => {
+                let begin = self.begin(span)?;
+                self.make(container, begin)?
             }
             Token::StackGlobal => {
-                let [module, name] = self.pop_pair()?.map(|at| self.nodes.get(at as usize));
-                let (Some(Node::Text(module)), Some(Node::Text(name))) = (module, name) else {
-                    return Err(self.missing("pair of names"));
-                };
-                self.push(Node::Symbol(module.clone(), name.clone()))?;
+                let name = self.pop()?;
+                let module = self.pop()?;
+                self.values.symbol(module, name, at)?
             }
-            Token::Empty(Container::List) => self.push(Node::List(Vec::new()))?,
-            Token::Empty(Container::Tuple) => self.push(Node::Tuple(Vec::new()))?,
-            Token::Empty(Container::Dict) => self.push(Node::Dict(Vec::new()))?,
-            Token::Collect(Container::List) => {
-                let items = self.pop_to_mark()?;
-                self.push(Node::List(items))?;
+            Token::Call => {
+                let arguments = self.pop()?;
+                let function = self.pop()?;
+                self.values.call(function, arguments, at)?
             }
-            Token::Collect(Container::Tuple) => {
-                let items = self.pop_to_mark()?;
-                self.push(Node::Tuple(items))?;
+            // The named arguments are passed over.
+            Token::CallNamed => {
+                self.pop()?;
+                let arguments = self.pop()?;
+                let function = self.pop()?;
+                self.values.call(function, arguments, at)?
             }
-            Token::Collect(Container::Dict) => {
-                let entries = self.pop_to_mark()?;
-                self.push(Node::Dict(Vec::new()))?;
-                self.set(&entries)?;
+            Token::Instance(module, name) => {
+                let begin = self.begin(Span::Mark)?;
+                let arguments = self.make(Container::Tuple, begin)?;
+                let class = self.values.leaf(Token::Global(module, name), at)?;
+                self.values.call(class, arguments, at)?
             }
-            // No attribute seen has a set, nor an object made with named arguments.
-            Token::Empty(Container::Set) | Token::Collect(Container::Set) | Token::AddItems | Token::CallNamed => {
-                return Err(invalid("opcode of an attribute"));
+            Token::Object => {
+                let begin = self.begin(Span::Mark)?;
+                let class = self.stack.get(begin).copied().ok_or(self.wrong("there is no class on the stack"))?;
+                let arguments = self.make(Container::Tuple, begin + 1)?;
+                self.stack.truncate(begin);
+                self.values.call(class, arguments, at)?
             }
-            Token::Tuple(n) => {
-                let mut items = (0..n).map(|_| self.pop()).collect::<Result<Vec<_>, _>>()?;
-                items.reverse();
-                self.push(Node::Tuple(items))?;
-            }
-            Token::Append => {
-                let item = self.pop()?;
-                self.append(&[item])?;
-            }
-            Token::Appends => {
-                let items = self.pop_to_mark()?;
-                self.append(&items)?;
-            }
-            Token::SetItem => {
-                let entry = self.pop_pair()?;
-                self.set(&entry)?;
-            }
-            Token::SetItems => {
-                let entries = self.pop_to_mark()?;
-                self.set(&entries)?;
-            }
-            Token::Put(index) => self.put(index)?,
-            Token::Memoize => self.put(self.written as u64)?,
-            Token::Get(index) => {
-                let entry = usize::try_from(index).ok().and_then(|index| *self.memo.get(index)?);
-                self.stack.push(entry.ok_or(Error::Memo { at, index })?);
-            }
-            Token::Call => self.call()?,
             Token::Build => {
-                let [object, state] = self.pop_pair()?;
-                // The object stays where it is, for the memo may know it: what it was moves.
-                self.push(Node::None)?;
-                let (place, moved) = (object as usize, self.nodes.len() - 1);
-                self.nodes.swap(place, moved);
-                self.nodes[place] = Node::Build([moved as u32, state]);
-                self.stack.pop();
-                self.stack.push(object);
+                let state = self.pop()?;
+                let object = self.pop()?;
+                self.values.build(object, state, at)?
             }
-            Token::Nothing => {}
-        }
+            leaf => self.values.leaf(leaf, at)?,
+        };
+        self.push(value)?;
         Ok(true)
     }
 }

@@ -5,62 +5,28 @@
 //! `BUILD`) gives a plain record of itself here.
 //!
 //! [`attribute`] reads a small pickle into a [`Tree`] of values. [`object_array`] scans a large one and keeps 8 bytes
-//! for a value: its kind, and where it stands in the pickle.
+//! for a value: its kind, and where it stands in the pickle. Both run the same [`machine`].
 
 mod array;
-mod calendar;
-mod labels;
 mod machine;
+mod shapes;
 mod tokens;
 mod tree;
-mod zones;
 
-pub use array::{BYTES_PER_VALUE, Cell, Counts, Kind, ObjectArray, object_array};
-pub use labels::{Label, Unit, label};
-pub use machine::attribute;
-pub use tree::{Tree, Value, View};
-pub use zones::zone;
+pub use array::{Cell, Kind, ObjectArray, object_array};
+pub use shapes::{Label, label, zone};
+pub use tree::{Tree, Value, attribute};
 
 /// Why a pickle is not read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// It ends within a token, or before the opcode that ends it.
-    #[error("the pickle is cut short: the token at byte {at} does not fit in it")]
-    Cut {
+    /// A token that is malformed, cut short or not read, or that does not fit what is on the stack.
+    #[error("byte {at} of the pickle: {what}")]
+    Token {
         /// Where the token begins.
         at: usize,
-    },
-    /// No opcode of pickle, or one that is not read here.
-    #[error("opcode {opcode:#04x} at byte {at} of the pickle is not read")]
-    Opcode {
-        /// Where it stands.
-        at: usize,
-        /// The byte.
-        opcode: u8,
-    },
-    /// The argument of an opcode is malformed.
-    #[error("the token at byte {at} of the pickle is no valid {what}")]
-    Argument {
-        /// Where the token begins.
-        at: usize,
-        /// What it should be.
+        /// What is wrong.
         what: &'static str,
-    },
-    /// An opcode needs values that are not on the stack, or of another type.
-    #[error("the opcode at byte {at} of the pickle finds no {what} on the stack")]
-    Stack {
-        /// Where it stands.
-        at: usize,
-        /// What it needs.
-        what: &'static str,
-    },
-    /// A reference to a memo entry that was never written.
-    #[error("byte {at} of the pickle refers to memo entry {index}, which does not exist")]
-    Memo {
-        /// Where the reference stands.
-        at: usize,
-        /// The entry.
-        index: u64,
     },
     /// More than is read.
     #[error("the pickle has more than {most} {what}")]
@@ -74,7 +40,7 @@ pub enum Error {
     #[error("a value of the pickle contains itself")]
     Cycle,
     /// The pickle of something else than an array of objects.
-    #[error("the pickle holds {found}, not a NumPy array of objects")]
+    #[error("the pickle holds {found}, not a NumPy array of objects of one or two dimensions")]
     Structure {
         /// What it holds.
         found: String,
@@ -84,11 +50,11 @@ pub enum Error {
     Length {
         /// By the shape.
         expected: u64,
-        /// In the list (at least).
+        /// At least, where there are more.
         found: u64,
     },
-    /// The index of an array would take too much memory.
-    #[error("indexing the pickle takes {needed} bytes, more than the {limit} allowed")]
+    /// More memory than the caller allows.
+    #[error("reading the pickle takes {needed} bytes of memory, more than the {limit} allowed")]
     Memory {
         /// Bytes that were about to be taken.
         needed: usize,

@@ -3,6 +3,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
+use super::tree::Node;
 use super::*;
 
 /// No limit of memory that a test would meet.
@@ -23,21 +24,21 @@ fn unhex(text: &str) -> Vec<u8> {
 /// A value as `scripts/make_pickles.py` writes it.
 fn json(value: Value<'_>) -> Json {
     let all = |value: Value<'_>| -> Vec<_> { value.items().unwrap().map(json).collect() };
-    match value.view() {
-        View::None => Json::Null,
-        View::Bool(value) => value.into(),
-        View::Integer(value) => json!({"i": value.to_string()}),
-        View::Float(value) => json!({"f": hex(&value.to_be_bytes())}),
-        View::Text(text) => text.into(),
-        View::Bytes(bytes) => json!({"b": hex(bytes)}),
-        View::List => json!({"l": all(value)}),
-        View::Tuple => json!({"t": all(value)}),
-        View::Dict => {
+    match value.node() {
+        Node::None => Json::Null,
+        Node::Bool(value) => (*value).into(),
+        Node::Integer(value) => json!({"i": value.to_string()}),
+        Node::Float(value) => json!({"f": hex(&value.to_be_bytes())}),
+        Node::Text(text) => text.to_string().into(),
+        Node::Bytes(bytes) => json!({"b": hex(bytes)}),
+        Node::List(_) => json!({"l": all(value)}),
+        Node::Tuple(_) => json!({"t": all(value)}),
+        Node::Dict(_) => {
             json!({"d": value.entries().unwrap().map(|(key, value)| [json(key), json(value)]).collect::<Vec<_>>()})
         }
-        View::Symbol { module, name } => json!({"s": [module, name]}),
-        View::Call { function, arguments } => json!({"c": [json(function), json(arguments)]}),
-        View::Build { object, state } => json!({"o": [json(object), json(state)]}),
+        Node::Symbol(module, name) => json!({"s": [**module, **name]}),
+        Node::Call(function, arguments) => json!({"c": [json(value.at(*function)), json(value.at(*arguments))]}),
+        Node::Build(object, state) => json!({"o": [json(value.at(*object)), json(value.at(*state))]}),
     }
 }
 
@@ -82,8 +83,8 @@ fn everything_is_read_as_python_reads_it() {
             let cells: Vec<_> =
                 places.map(|(row, column)| cell_json(array.cell(row, column, &bytes).unwrap())).collect();
             assert_eq!(case["cells"], json!(cells), "{case}");
-            assert_eq!(array.bytes(), cells.len() * BYTES_PER_VALUE);
-            let texts: usize = (0..columns).map(|column| array.counts(column)[Kind::Text]).sum();
+            assert_eq!(array.bytes(), cells.len() * 8);
+            let texts: usize = (0..columns).map(|column| array.counts(column)[Kind::Text as usize]).sum();
             assert_eq!(texts, cells.iter().filter(|cell| cell.is_string()).count());
         } else if let Some(bytes) = bytes("label") {
             seen[2] += 1;
@@ -100,7 +101,8 @@ fn everything_is_read_as_python_reads_it() {
 
 /// An array as NumPy pickles it, with this shape and these tokens in its list.
 fn array(shape: &[u8], list: &[u8]) -> Vec<u8> {
-    let before = b"\x80\x05\x8c\x16numpy._core.multiarray\x94\x8c\x0c_reconstruct\x94\x93\x94\x8c\x05numpy\x94\x8c\x07ndarray\
+    let before =
+        b"\x80\x05\x8c\x16numpy._core.multiarray\x94\x8c\x0c_reconstruct\x94\x93\x94\x8c\x05numpy\x94\x8c\x07ndarray\
         \x94\x93\x94K\x00\x85\x94C\x01b\x94\x87\x94R\x94(K\x01";
     let data_type = b"h\x03\x8c\x05dtype\x94\x93\x94\x8c\x02O8\x94\x89\x88\x87\x94R\x94(K\x03\x8c\x01|\x94NNN\
         J\xff\xff\xff\xffJ\xff\xff\xff\xffK?t\x94b\x89]\x94";
@@ -134,7 +136,7 @@ fn values_are_found_by_their_keys() {
     assert_eq!(root.get_integer(1).and_then(Value::text), Some("one"));
     let zone = root.get("tz").unwrap();
     assert_eq!(zone.items().unwrap().len(), 2);
-    assert!(matches!(zone.item(1).unwrap().view(), View::Float(2.5)));
+    assert_eq!(zone.item(1).and_then(Value::float), Some(2.5));
     assert_eq!(zone.item(0).and_then(Value::integer), Some(0));
     assert!(zone.item(2).is_none() && root.get("1").is_none() && root.item(0).is_none());
 }
@@ -187,15 +189,16 @@ fn limits_hold() {
     let twice = [b"(N", &vec![b'2'; 200_000][..], b"t."].concat();
     assert_eq!(attribute_error(&twice), "the pickle has more than 100000 values");
     assert_eq!(attribute_error(b"Nr\xa0\x86\x01\x00."), "the pickle has more than 100000 memo entries");
-    assert_eq!(attribute_error(&vec![b'('; 1 << 20]), "the pickle is cut short: the token at byte 1048576 does not fit in it");
+    assert_eq!(attribute_error(&vec![b'('; 1 << 20]), "byte 1048576 of the pickle: the pickle is cut short");
     assert_eq!(attribute_error(&vec![b'('; (1 << 20) + 1]), "the pickle has more than 1048576 bytes");
     let mut long = [b"\x8b", &1_000_000u32.to_le_bytes()[..], &vec![1; 1_000_000], b"."].concat();
-    assert_eq!(attribute_error(&long), "the token at byte 0 of the pickle is no valid integer of 128 bits");
+    assert_eq!(attribute_error(&long), "byte 0 of the pickle: an integer of more than 128 bits");
     long.splice(..5, *b"L").for_each(drop);
     long[1..].fill(b'9');
     long.extend_from_slice(b"L\n.");
-    assert_eq!(attribute_error(&long), "the token at byte 0 of the pickle is no valid integer of 128 bits");
-    let bomb = [b"\x8d\xf0\x49\x02\0\0\0\0\0", &vec![b'x'; 150_000][..], b"2\x940", &b"h\0h\0\x930".repeat(90_000)].concat();
+    assert_eq!(attribute_error(&long), "byte 0 of the pickle: an integer of more than 128 bits");
+    let bomb =
+        [b"\x8d\xf0\x49\x02\0\0\0\0\0", &vec![b'x'; 150_000][..], b"2\x940", &b"h\0h\0\x930".repeat(90_000)].concat();
     assert!(attribute(&bomb).is_err());
 }
 
@@ -214,8 +217,8 @@ fn lengths_are_not_believed() {
 fn a_pickle_that_is_cut_anywhere_is_an_error() {
     for case in cases() {
         if let Some(Json::String(hex)) = case.get("pickle") {
-            let bytes = unhex(hex);
-            let end = bytes.iter().rposition(|byte| *byte == b'.').unwrap();
+            let bytes = unhex(&hex[..hex.len().min(2000)]);
+            let end = bytes.len() - 1;
             let cut = (0..end).filter(|end| attribute(&bytes[..*end]).is_ok()).count();
             // Only where another pickle ends in it.
             assert!(cut == 0 || bytes[..end].contains(&b'.'), "{case}");
@@ -247,9 +250,9 @@ fn a_long_array_is_read_in_one_pass() {
         assert_eq!(scanned.cell(row, 0, &bytes), Some(Cell::Text(format!("{row:08}").into())));
         assert_eq!(scanned.text_length(row, 0, &bytes), 8);
     }
-    assert_eq!(scanned.counts(0)[Kind::Text], 100_000);
+    assert_eq!(scanned.counts(0)[Kind::Text as usize], 100_000);
     assert!(scanned.place(100_000, 0).is_none() && scanned.place(0, 1).is_none());
-    assert_eq!(scanned.counts(1), Counts::default());
+    assert_eq!(scanned.counts(1), [0; 8]);
     // A value and a memo entry take 8 bytes each.
     let asked = std::cell::Cell::new(0);
     let ask = |answer| {
@@ -289,7 +292,7 @@ fn memory_of_a_hostile_array_is_bounded() {
     assert!(matches!(error(&vec![b'N'; 1 << 20]), Error::Memory { .. }));
     assert!(matches!(error(&vec![b'('; 1 << 20]), Error::Memory { .. }));
     assert!(matches!(error(&[b"N", &vec![0x94; 1 << 20][..]].concat()), Error::Memory { .. }));
-    assert!(matches!(error(b"Nr\xff\xff\xff\xff"), Error::Memo { .. }));
+    assert!(matches!(error(b"Nr\xff\xff\xff\xff"), Error::Limit { what: "memo entries", .. }));
     let far = [b"Nr\xff\xff\x0f\x00", &vec![b'N'; 1 << 20][..]].concat();
     assert!(matches!(error(&far), Error::Memory { .. }));
     // Values beyond the shape are refused where they come.
@@ -299,7 +302,8 @@ fn memory_of_a_hostile_array_is_bounded() {
 #[test]
 fn values_of_other_kinds_are_named_and_passed_over() {
     let list = b"(](K\x01e}(K\x01]K\x02u\x8f(K\x01\x90(K\x01\x91cdecimal\nDecimal\n\x8c\x012\x85R\
-        cm\nC\n)\x81}bcm\nC\n)}\x92h\x00h\x03h\x0ah\x0e\x8a\x11\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\
+        cm\nC\n)\x81}bcm\nC\n)}\x92h\x00h\x03h\x0ah\x0e\x8a\x11\x00\x00\x00\
+        \x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\
         cdatetime\ndate\nC\x04\x07\xe4\x02\x1e\x85Rcdatetime\ndate\nC\x04\x07\xe4\x02\x1d\x85Re";
     let bytes = array(b"K\x0e\x85", list);
     let scanned = scan(&bytes).unwrap();
@@ -310,21 +314,31 @@ fn values_of_other_kinds_are_named_and_passed_over() {
     // What stands before the list may be meant again: texts are interned. 2020-02-30 is no day.
     assert_eq!(cells[7..10], [json!("numpy._core.multiarray"), json!("numpy"), json!("dtype")]);
     assert_eq!(cells[11..], [other("int"), other("date"), json!({"date": 18_321})]);
-    assert_eq!(scanned.counts(0)[Kind::Other], 10);
+    assert_eq!(scanned.counts(0)[Kind::Other as usize], 10);
     // The list itself.
     let bytes = array(b"K\x01\x85", b"h\x11a");
-    assert_eq!(scan(&bytes).unwrap().counts(0)[Kind::Other], 1);
+    assert_eq!(scan(&bytes).unwrap().counts(0)[Kind::Other as usize], 1);
 }
 
 #[test]
 fn another_structure_is_named() {
     let holds = |bytes: &[u8]| array_error(bytes);
-    assert_eq!(holds(b"\x80\x05]K\x01a."), "the pickle holds a list, not a NumPy array of objects");
-    assert_eq!(holds(b"cos\nsystem\n(Vx\ntR."), "the pickle holds what os.system returns, not a NumPy array of objects");
-    let numbers = array(b"K\x01\x85", b"Na").iter().map(|byte| if *byte == b'O' { b'i' } else { *byte }).collect::<Vec<_>>();
+    assert_eq!(
+        holds(b"\x80\x05]K\x01a."),
+        "the pickle holds a list, not a NumPy array of objects of one or two dimensions"
+    );
+    assert_eq!(
+        holds(b"cos\nsystem\n(Vx\ntR."),
+        "the pickle holds what os.system returns, not a NumPy array of objects of one or two dimensions"
+    );
+    let numbers =
+        array(b"K\x01\x85", b"Na").iter().map(|byte| if *byte == b'O' { b'i' } else { *byte }).collect::<Vec<_>>();
     assert!(holds(&numbers).contains("what numpy._core.multiarray._reconstruct returns"));
     let bytes = array(b"K\x01\x85", b"Na");
-    assert_eq!(holds(&[&bytes[..bytes.len() - 1], b"N."].concat()), "the pickle holds more than an array of objects, not a NumPy array of objects");
+    assert_eq!(
+        holds(&[&bytes[..bytes.len() - 1], b"N."].concat()),
+        "the pickle holds more than an array of objects, not a NumPy array of objects of one or two dimensions"
+    );
     assert!(scan(&[&bytes[..], b"what follows"].concat()).is_ok());
     assert!(holds(&[b"](", &vec![b'N'; 70_000][..], b"e."].concat()).starts_with("the pickle holds a list"));
 }
@@ -374,7 +388,8 @@ static HEXES: std::sync::OnceLock<Vec<(bool, Vec<u8>)>> = std::sync::OnceLock::n
 
 /// What makes damage interesting: opcodes with arguments, and any byte.
 fn token_or_byte() -> impl Strategy<Value = Vec<u8>> {
-    let tokens = b"( . 0 1 2 N a e l t d s u b R o ] } ) \x94 \x93 \x81 \x85 \x86 \x92 \x8f \x90 \x91 h\x00 q\x01 Vx\n K\x02 C\x01x";
+    let tokens = b"( . 0 1 2 N a e l t d s u b R o ] } ) \x94 \x93 \x81 \x85 \x86 \x92 \
+        \x8f \x90 \x91 h\x00 q\x01 Vx\n K\x02 C\x01x";
     let tokens: Vec<_> = tokens.split(|byte| *byte == b' ').map(<[u8]>::to_vec).collect();
     prop_oneof![prop::sample::select(tokens), any::<u8>().prop_map(|byte| vec![byte])]
 }

@@ -7,6 +7,9 @@ use super::Error;
 /// Digits of the longest integer that is parsed: 128 bits have 39.
 const DIGITS: usize = 64;
 
+/// What is wrong with a token that ends after the pickle.
+pub(super) const CUT: &str = "the pickle is cut short";
+
 /// How text is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
@@ -28,6 +31,15 @@ pub(super) enum Container {
     Set,
 }
 
+/// Which values on the stack an opcode takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Span {
+    /// So many.
+    Values(usize),
+    /// Everything above the last mark.
+    Mark,
+}
+
 /// An opcode with its argument.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Token<'a> {
@@ -44,21 +56,12 @@ pub(super) enum Token<'a> {
     Text(Encoding, &'a [u8]),
     /// `bytes` of Python 3.
     Bytes(&'a [u8]),
-    /// Module and name.
+    /// Module and name of a class or function.
     Global(&'a [u8], &'a [u8]),
     /// Module and name are on the stack.
     StackGlobal,
-    Empty(Container),
-    /// Of everything above the mark.
-    Collect(Container),
-    /// Of one to three values.
-    Tuple(usize),
-    Append,
-    /// Everything above the mark.
-    Appends,
-    SetItem,
-    SetItems,
-    AddItems,
+    Make(Container, Span),
+    Extend(Container, Span),
     Put(u64),
     Memoize,
     Get(u64),
@@ -66,7 +69,7 @@ pub(super) enum Token<'a> {
     Call,
     /// As `Call`, with named arguments on top.
     CallNamed,
-    /// A call of this class of Python 2, with everything above the mark.
+    /// A call of this class with everything above the mark, by Python 2.
     Instance(&'a [u8], &'a [u8]),
     /// The same; the class is the first above the mark.
     Object,
@@ -76,7 +79,6 @@ pub(super) enum Token<'a> {
 }
 
 /// Reads tokens one after the other.
-#[derive(Clone, Debug)]
 pub(super) struct Tokens<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -91,11 +93,6 @@ impl<'a> Tokens<'a> {
     #[inline]
     pub fn at(&self) -> usize {
         self.at
-    }
-
-    /// The next opcode, without reading it.
-    pub fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
     }
 
     #[inline]
@@ -130,15 +127,12 @@ impl<'a> Tokens<'a> {
     #[inline]
     pub fn next(&mut self) -> Result<Token<'a>, Error> {
         let at = self.at;
-        self.read().ok_or(Error::Cut { at })?.map_err(|problem| match problem {
-            Problem::Opcode(opcode) => Error::Opcode { at, opcode },
-            Problem::Argument(what) => Error::Argument { at, what },
-        })
+        self.read().unwrap_or(Err(CUT)).map_err(|what| Error::Token { at, what })
     }
 
     /// `None`: the pickle is cut short.
     #[inline]
-    fn read(&mut self) -> Option<Result<Token<'a>, Problem>> {
+    fn read(&mut self) -> Option<Result<Token<'a>, &'static str>> {
         let opcode = *self.bytes.get(self.at)?;
         self.at += 1;
         Some(Ok(match opcode {
@@ -160,8 +154,6 @@ impl<'a> Tokens<'a> {
             0x88 => Token::Bool(true),
             0x89 => Token::Bool(false),
             b'(' => Token::Mark,
-            b'e' => Token::Appends,
-            b'a' => Token::Append,
             b'V' => Token::Text(Encoding::Escaped, self.line()?),
             b'S' => Token::Text(Encoding::Literal, self.line()?),
             b'U' => Token::Text(Encoding::Python2, self.counted(1)?),
@@ -181,7 +173,7 @@ impl<'a> Tokens<'a> {
             }
             b'F' => {
                 let number = std::str::from_utf8(self.line()?).ok().and_then(|line| line.trim().parse().ok());
-                return Some(number.map(Token::Float).ok_or(Problem::Argument("number")));
+                return Some(number.map(Token::Float).ok_or("no number"));
             }
             b'p' => return Some(entry(self.line()?).map(Token::Put)),
             b'g' => return Some(entry(self.line()?).map(Token::Get)),
@@ -192,19 +184,21 @@ impl<'a> Tokens<'a> {
             b'i' => Token::Instance(self.line()?, self.line()?),
             b'o' => Token::Object,
             b'b' => Token::Build,
-            b']' => Token::Empty(Container::List),
-            b')' => Token::Empty(Container::Tuple),
-            b'}' => Token::Empty(Container::Dict),
-            0x8f => Token::Empty(Container::Set),
-            b'l' => Token::Collect(Container::List),
-            b't' => Token::Collect(Container::Tuple),
-            b'd' => Token::Collect(Container::Dict),
+            b']' => Token::Make(Container::List, Span::Values(0)),
+            b')' => Token::Make(Container::Tuple, Span::Values(0)),
+            b'}' => Token::Make(Container::Dict, Span::Values(0)),
+            0x8f => Token::Make(Container::Set, Span::Values(0)),
+            0x85..=0x87 => Token::Make(Container::Tuple, Span::Values(usize::from(opcode - 0x84))),
+            b'l' => Token::Make(Container::List, Span::Mark),
+            b't' => Token::Make(Container::Tuple, Span::Mark),
+            b'd' => Token::Make(Container::Dict, Span::Mark),
             // A frozen set.
-            0x91 => Token::Collect(Container::Set),
-            0x85..=0x87 => Token::Tuple(usize::from(opcode - 0x84)),
-            b's' => Token::SetItem,
-            b'u' => Token::SetItems,
-            0x90 => Token::AddItems,
+            0x91 => Token::Make(Container::Set, Span::Mark),
+            b'a' => Token::Extend(Container::List, Span::Values(1)),
+            b'e' => Token::Extend(Container::List, Span::Mark),
+            b's' => Token::Extend(Container::Dict, Span::Values(2)),
+            b'u' => Token::Extend(Container::Dict, Span::Mark),
+            0x90 => Token::Extend(Container::Set, Span::Mark),
             b'0' => Token::Pop,
             b'1' => Token::PopMark,
             b'2' => Token::Duplicate,
@@ -212,15 +206,9 @@ impl<'a> Tokens<'a> {
             // Frames only help a reader of streams.
             0x95 => self.take(8).map(|_| Token::Nothing)?,
             b'.' => Token::Stop,
-            _ => return Some(Err(Problem::Opcode(opcode))),
+            _ => return Some(Err("an opcode that is not read")),
         }))
     }
-}
-
-/// What is wrong with a token that is there.
-enum Problem {
-    Opcode(u8),
-    Argument(&'static str),
 }
 
 /// An integer in two's complement; `None` beyond 128 bits.
@@ -231,20 +219,20 @@ fn little_endian(bytes: &[u8]) -> Option<i128> {
     Some(i128::from_le_bytes(number))
 }
 
-fn decimal(line: &[u8]) -> Result<Option<i128>, Problem> {
+fn decimal(line: &[u8]) -> Result<Option<i128>, &'static str> {
     let line = line.trim_ascii();
     let digits = line.strip_prefix(b"-").or(line.strip_prefix(b"+")).unwrap_or(line);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return Err(Problem::Argument("integer"));
+        return Err("no integer");
     }
     let line = line.get(..DIGITS).unwrap_or(line);
     Ok(std::str::from_utf8(line).ok().and_then(|line| line.parse().ok()))
 }
 
 /// The number of a memo entry.
-fn entry(line: &[u8]) -> Result<u64, Problem> {
+fn entry(line: &[u8]) -> Result<u64, &'static str> {
     let number = std::str::from_utf8(line).ok().and_then(|line| line.trim().parse().ok());
-    number.ok_or(Problem::Argument("memo entry"))
+    number.ok_or("no number of a memo entry")
 }
 
 /// Decodes text. What is no valid Unicode (halves of surrogate pairs, damage) becomes U+FFFD.

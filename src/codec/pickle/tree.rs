@@ -3,7 +3,15 @@
 use std::sync::Arc;
 
 use super::Error;
+use super::machine::{Budget, Machine, Values};
+use super::tokens::{self, Container, Token, Tokens};
 
+/// Most bytes of a pickle that is read into a tree.
+const BYTES: usize = 1 << 20;
+/// Most memo entries.
+const MEMO: usize = 100_000;
+/// Memory for the stack and the memo of a pickle of [`BYTES`], which can put a mark or a value on the stack in each.
+const MEMORY: usize = 64 << 20;
 /// Most values in a pickle, those that occur more than once counted each time.
 pub(super) const VALUES: usize = 100_000;
 /// Deepest nesting of values.
@@ -24,17 +32,21 @@ pub(super) enum Node {
     Dict(Vec<u32>),
     /// Its names can be texts of the pickle, in any number of symbols.
     Symbol(Arc<str>, Arc<str>),
-    Call([u32; 2]),
-    Build([u32; 2]),
+    /// A function and its arguments.
+    Call(u32, u32),
+    /// An object and its state.
+    Build(u32, u32),
 }
 
 impl Node {
-    fn children(&self) -> &[u32] {
-        match self {
-            Node::List(items) | Node::Tuple(items) | Node::Dict(items) => items,
-            Node::Call(parts) | Node::Build(parts) => parts,
-            _ => &[],
-        }
+    /// The `i`-th value that it holds.
+    fn child(&self, i: usize) -> Option<usize> {
+        let child = match self {
+            Node::List(items) | Node::Tuple(items) | Node::Dict(items) => items.get(i),
+            Node::Call(first, second) | Node::Build(first, second) => [first, second].get(i).copied(),
+            _ => None,
+        };
+        child.map(|at| *at as usize)
     }
 }
 
@@ -47,13 +59,6 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Takes the arena of a machine that has stopped.
-    pub(super) fn new(nodes: Vec<Node>, root: u32) -> Result<Self, Error> {
-        let tree = Self { nodes, root };
-        tree.check()?;
-        Ok(tree)
-    }
-
     /// The value that was pickled.
     pub fn root(&self) -> Value<'_> {
         Value { nodes: &self.nodes, at: self.root }
@@ -63,33 +68,30 @@ impl Tree {
     fn check(&self) -> Result<(), Error> {
         // Of each value met: how deep it nests and how many values it holds; zeros while it is open.
         let mut known: Vec<Option<(usize, usize)>> = vec![None; self.nodes.len()];
-        let mut open = vec![(self.root as usize, 0)];
-        while let Some((at, next)) = open.last_mut() {
-            let children = self.nodes[*at].children();
-            if *next == 0 {
-                known[*at] = Some((0, 0));
-            }
-            if let Some(child) = children.get(*next) {
-                *next += 1;
-                match known[*child as usize] {
-                    None => open.push((*child as usize, 0)),
-                    Some((0, _)) => return Err(Error::Cycle),
-                    Some(_) => {}
+        // Of each open value: the next child, and what is known of it so far.
+        let mut open = vec![(self.root as usize, 0, 0, 1usize)];
+        while let Some((at, next, depth, count)) = open.last_mut() {
+            let Some(child) = self.nodes[*at].child(*next) else {
+                if *depth >= DEPTH {
+                    return Err(Error::Limit { what: "levels of nesting", most: DEPTH });
                 }
+                if *count > VALUES {
+                    return Err(Error::Limit { what: "values", most: VALUES });
+                }
+                known[*at] = Some((*depth + 1, *count));
+                open.pop();
                 continue;
+            };
+            match known[child] {
+                None => {
+                    known[*at] = Some((0, 0));
+                    open.push((child, 0, 0, 1));
+                }
+                Some((0, _)) => return Err(Error::Cycle),
+                Some((deep, many)) => {
+                    (*next, *depth, *count) = (*next + 1, deep.max(*depth), count.saturating_add(many));
+                }
             }
-            let parts = children.iter().filter_map(|child| known[*child as usize]);
-            let (depth, count) = parts.fold((0, 1usize), |(depth, count), part| {
-                (depth.max(part.0), count.saturating_add(part.1))
-            });
-            if depth >= DEPTH {
-                return Err(Error::Limit { what: "levels of nesting", most: DEPTH });
-            }
-            if count > VALUES {
-                return Err(Error::Limit { what: "values", most: VALUES });
-            }
-            known[*at] = Some((depth + 1, count));
-            open.pop();
         }
         Ok(())
     }
@@ -102,83 +104,14 @@ pub struct Value<'a> {
     at: u32,
 }
 
-/// What a value is.
-#[derive(Clone, Copy, Debug)]
-pub enum View<'a> {
-    /// `None`.
-    None,
-    /// `True` or `False`.
-    Bool(bool),
-    /// An integer of up to 128 bits.
-    Integer(i128),
-    /// A float.
-    Float(f64),
-    /// `str`, or a string of Python 2.
-    Text(&'a str),
-    /// `bytes`.
-    Bytes(&'a [u8]),
-    /// A list; see [`Value::items`].
-    List,
-    /// A tuple; see [`Value::items`].
-    Tuple,
-    /// A dict; see [`Value::entries`].
-    Dict,
-    /// A class or function, by its names.
-    Symbol {
-        /// The module it would be imported from.
-        module: &'a str,
-        /// Its name there.
-        name: &'a str,
-    },
-    /// A call that Python would make.
-    Call {
-        /// Of this, mostly a symbol.
-        function: Value<'a>,
-        /// With these, mostly a tuple.
-        arguments: Value<'a>,
-    },
-    /// An object that Python would give a state.
-    Build {
-        /// The object.
-        object: Value<'a>,
-        /// Its state.
-        state: Value<'a>,
-    },
-}
-
 impl<'a> Value<'a> {
-    /// A value in the arena of a machine at work.
-    pub(super) fn within(nodes: &'a [Node], at: u32) -> Self {
-        Self { nodes, at }
-    }
-
-    fn node(self) -> &'a Node {
+    pub(super) fn node(self) -> &'a Node {
         // Places come from the machine, which writes no others.
         self.nodes.get(self.at as usize).unwrap_or(&Node::None)
     }
 
-    fn at(self, at: u32) -> Self {
+    pub(super) fn at(self, at: u32) -> Self {
         Self { at, ..self }
-    }
-
-    /// What the value is.
-    pub fn view(self) -> View<'a> {
-        match self.node() {
-            Node::None => View::None,
-            Node::Bool(value) => View::Bool(*value),
-            Node::Integer(value) => View::Integer(*value),
-            Node::Float(value) => View::Float(*value),
-            Node::Text(text) => View::Text(text),
-            Node::Bytes(bytes) => View::Bytes(bytes),
-            Node::List(_) => View::List,
-            Node::Tuple(_) => View::Tuple,
-            Node::Dict(_) => View::Dict,
-            Node::Symbol(module, name) => View::Symbol { module, name },
-            Node::Call([function, arguments]) => {
-                View::Call { function: self.at(*function), arguments: self.at(*arguments) }
-            }
-            Node::Build([object, state]) => View::Build { object: self.at(*object), state: self.at(*state) },
-        }
     }
 
     /// Whether it is `None`.
@@ -191,6 +124,11 @@ impl<'a> Value<'a> {
         if let Node::Text(text) = self.node() { Some(text) } else { None }
     }
 
+    /// A bool.
+    pub fn bool(self) -> Option<bool> {
+        if let Node::Bool(value) = self.node() { Some(*value) } else { None }
+    }
+
     /// An integer of 64 bits; a bool is one too, as in Python.
     pub fn integer(self) -> Option<i64> {
         match self.node() {
@@ -198,6 +136,11 @@ impl<'a> Value<'a> {
             Node::Bool(value) => Some((*value).into()),
             _ => None,
         }
+    }
+
+    /// A float.
+    pub fn float(self) -> Option<f64> {
+        if let Node::Float(value) = self.node() { Some(*value) } else { None }
     }
 
     /// The items of a list or a tuple.
@@ -230,14 +173,14 @@ impl<'a> Value<'a> {
 
     /// Module and name of a class or function. What `getattr` would give is `Class.method`, as newer protocols say it.
     pub fn symbol(self) -> Option<(&'a str, String)> {
-        match self.view() {
-            View::Symbol { module, name } => Some((module, name.to_owned())),
-            View::Call { function, arguments } => {
-                let View::Symbol { module: "__builtin__" | "builtins", name: "getattr" } = function.view() else {
-                    return None;
-                };
-                let View::Symbol { module, name } = arguments.item(0)?.view() else { return None };
-                Some((module, format!("{name}.{}", arguments.item(1)?.text()?)))
+        match self.node() {
+            Node::Symbol(module, name) => Some((module, name.to_string())),
+            Node::Call(function, arguments) => {
+                let Node::Symbol(of, get) = self.at(*function).node() else { return None };
+                let [class, method] = [0, 1].map(|i| self.at(*arguments).item(i));
+                let Node::Symbol(module, class) = class?.node() else { return None };
+                let is_method = matches!(&**of, "__builtin__" | "builtins") && &**get == "getattr";
+                is_method.then_some((module, format!("{class}.{}", method?.text()?)))
             }
             _ => None,
         }
@@ -246,29 +189,137 @@ impl<'a> Value<'a> {
     /// Module and name of the function that would be called, and the arguments. A state given to what the call returns
     /// is passed over.
     pub fn call(self) -> Option<(&'a str, String, Value<'a>)> {
-        let called = if let View::Build { object, .. } = self.view() { object } else { self };
-        let View::Call { function, arguments } = called.view() else { return None };
-        let (module, name) = function.symbol()?;
-        Some((module, name, arguments))
+        let called = if let Node::Build(object, _) = self.node() { self.at(*object) } else { self };
+        let Node::Call(function, arguments) = called.node() else { return None };
+        let (module, name) = self.at(*function).symbol()?;
+        Some((module, name, self.at(*arguments)))
     }
 
     /// A few words for what the value is, for errors.
     pub fn describe(self) -> String {
-        match self.view() {
-            View::None => "None".into(),
-            View::Bool(_) => "a bool".into(),
-            View::Integer(_) => "an integer".into(),
-            View::Float(_) => "a float".into(),
-            View::Text(_) => "a text".into(),
-            View::Bytes(_) => "bytes".into(),
-            View::List => "a list".into(),
-            View::Tuple => "a tuple".into(),
-            View::Dict => "a dict".into(),
-            View::Symbol { module, name } => format!("{module}.{name}"),
-            View::Call { .. } | View::Build { .. } => match self.call() {
+        match self.node() {
+            Node::None => "None".into(),
+            Node::Bool(_) => "a bool".into(),
+            Node::Integer(_) => "an integer".into(),
+            Node::Float(_) => "a float".into(),
+            Node::Text(_) => "a text".into(),
+            Node::Bytes(_) => "bytes".into(),
+            Node::List(_) => "a list".into(),
+            Node::Tuple(_) => "a tuple".into(),
+            Node::Dict(_) => "a dict".into(),
+            Node::Symbol(module, name) => format!("{module}.{name}"),
+            Node::Call(..) | Node::Build(..) => match self.call() {
                 Some((module, name, _)) => format!("what {module}.{name} returns"),
                 None => "what a call returns".into(),
             },
         }
+    }
+}
+
+/// Reads a pickle of up to 1 MiB. Bytes after its end are ignored.
+///
+/// # Errors
+/// What is malformed or not read, and where; limits; a value that contains itself.
+pub fn attribute(bytes: &[u8]) -> Result<Tree, Error> {
+    if bytes.len() > BYTES {
+        return Err(Error::Limit { what: "bytes", most: BYTES });
+    }
+    let mut machine = machine(bytes);
+    while machine.step()? {}
+    let [root] = machine.stack[..] else { return Err(machine.wrong("more or less than one value is left")) };
+    let tree = Tree { nodes: machine.values.nodes, root };
+    tree.check()?;
+    Ok(tree)
+}
+
+/// A machine that makes a tree.
+pub(super) fn machine(bytes: &[u8]) -> Machine<'_, Arena> {
+    Machine::new(Tokens::new(bytes, 0), Arena::default(), MEMO, Budget { used: 0, limit: MEMORY })
+}
+
+/// The values of a machine at work; places in `nodes` stand for them.
+#[derive(Default)]
+pub(super) struct Arena {
+    nodes: Vec<Node>,
+    /// Where the token of each value stands.
+    origins: Vec<usize>,
+}
+
+impl Arena {
+    /// A value, and where its token stands.
+    pub fn value(&self, at: u32) -> (Value<'_>, usize) {
+        (Value { nodes: &self.nodes, at }, self.origins.get(at as usize).copied().unwrap_or(0))
+    }
+
+    fn push(&mut self, node: Node, at: usize) -> Result<u32, Error> {
+        if self.nodes.len() >= VALUES {
+            return Err(Error::Limit { what: "values", most: VALUES });
+        }
+        self.nodes.push(node);
+        self.origins.push(at);
+        Ok(self.nodes.len() as u32 - 1)
+    }
+}
+
+impl Values for Arena {
+    type Value = u32;
+
+    fn leaf(&mut self, token: Token<'_>, at: usize) -> Result<u32, Error> {
+        let wrong = |what| Error::Token { at, what };
+        let name = |bytes| std::str::from_utf8(bytes).map_err(|_| wrong("a name that is no text")).map(Arc::from);
+        let node = match token {
+            Token::Bool(value) => Node::Bool(value),
+            Token::Integer(value) => Node::Integer(value.ok_or(wrong("an integer of more than 128 bits"))?),
+            Token::Float(value) => Node::Float(value),
+            Token::Text(encoding, bytes) => {
+                Node::Text((*tokens::text(encoding, bytes).ok_or(wrong("a malformed text"))?).into())
+            }
+            Token::Bytes(bytes) => Node::Bytes(bytes.into()),
+            Token::Global(module, class) => Node::Symbol(name(module)?, name(class)?),
+            _ => Node::None,
+        };
+        self.push(node, at)
+    }
+
+    fn symbol(&mut self, module: u32, name: u32, at: usize) -> Result<u32, Error> {
+        let [Some(Node::Text(module)), Some(Node::Text(name))] = [module, name].map(|at| self.nodes.get(at as usize))
+        else {
+            return Err(Error::Token { at, what: "the names on the stack are no texts" });
+        };
+        self.push(Node::Symbol(module.clone(), name.clone()), at)
+    }
+
+    fn make(&mut self, container: Container, items: &[u32], at: usize) -> Result<u32, Error> {
+        let node = match container {
+            Container::List => Node::List(items.into()),
+            Container::Tuple => Node::Tuple(items.into()),
+            Container::Dict if items.len().is_multiple_of(2) => Node::Dict(items.into()),
+            Container::Dict => return Err(Error::Token { at, what: "a key without a value" }),
+            // No attribute seen has one.
+            Container::Set => return Err(Error::Token { at, what: "a set, which is not read" }),
+        };
+        self.push(node, at)
+    }
+
+    fn extend(&mut self, into: u32, like: Container, items: &[u32], at: usize) -> Result<(), Error> {
+        match (self.nodes.get_mut(into as usize), like) {
+            (Some(Node::List(list)), Container::List) => list.extend_from_slice(items),
+            (Some(Node::Dict(dict)), Container::Dict) if items.len().is_multiple_of(2) => dict.extend_from_slice(items),
+            _ => return Err(Error::Token { at, what: "the container on the stack does not take these items" }),
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, function: u32, arguments: u32, at: usize) -> Result<u32, Error> {
+        self.push(Node::Call(function, arguments), at)
+    }
+
+    /// The object stays where it is, for others may hold it: what it was moves.
+    fn build(&mut self, object: u32, state: u32, at: usize) -> Result<u32, Error> {
+        let moved = self.push(Node::None, at)?;
+        let (place, last) = (object as usize, moved as usize);
+        self.nodes.swap(place, last);
+        self.nodes[place] = Node::Build(moved, state);
+        Ok(object)
     }
 }
