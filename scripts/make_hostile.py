@@ -762,6 +762,89 @@ def heap_object(path, reference):
 broken_references.takes_path = True
 
 
+MIB = 1 << 20
+AMPLIFIED = 100_000
+
+
+def amplified(path):
+    """Rows by the hundred thousand that all lead to one heap object of 1 MiB, in every place for variable length."""
+    text, sequence = h5py.string_dtype(), h5py.vlen_dtype("<i4")
+    pair = np.dtype([("n", "<i4"), ("s", text), ("a", text, (4,))])
+    with h5py.File(path, "w", libver="earliest") as file:
+        file["object"] = np.array(["hepfs, \n" * (MIB // 8)], object)
+        place = file["object"].id.get_offset()
+    one = path.read_bytes()[place:][:16]
+    items = struct.pack("<I", MIB // 4) + one[4:]
+    with h5py.File(path, "r+", libver="earliest") as file:
+        # What leads to an object of 1,000 descriptors.
+        inner = file.create_dataset("inner", (1,), h5py.vlen_dtype("u1"))
+        inner[0] = np.frombuffer(one * 1000, "u1")
+        place = inner.id.get_offset()
+    outer = struct.pack("<I", 1000) + path.read_bytes()[place:][4:16]
+    with h5py.File(path, "r+", libver="earliest") as file:
+        table = april_table(file.create_group("t"))
+        amplify(table, "s", text, one)
+        amplify(table, "q", sequence, items)
+        column(table, "n", np.arange(AMPLIFIED) % 7, "i4", chunk=10_000)
+        labels = april_table(file.create_group("labels"))
+        amplify(labels, "names", text, one)
+        column(labels, "c", np.arange(1000) % 3, "i4").attrs["CATEGORIES"] = labels["names"].ref
+        lists = july_table(file.create_group("lists"), AMPLIFIED)
+        for name, class_name, values in (("l", "LIST_COLUMN", "VALUES"), ("t", "STRING_VALUES", "CHARS")):
+            level = lists.create_group(name)
+            level.attrs["CLASS"] = token(class_name, len(class_name) + 1)
+            if class_name == "LIST_COLUMN":
+                level.attrs["KIND"] = token("OFFSETS", 8)
+            # Every other list spans all values, those between go back.
+            offsets = np.arange(AMPLIFIED + 1, dtype="u8") % 2 * MIB
+            level.create_dataset("OFFSETS", data=offsets, compression="gzip")
+            level.create_dataset(values, data=np.full(MIB, 97, "u1"), compression="gzip")
+        amplify(file, "s", text, one)
+        amplify(file, "matrix", text, one, (AMPLIFIED // 100, 100))
+        amplify(file, "pair", pair, struct.pack("<i", 7) + one * 5)
+        amplify(file, "nested", h5py.vlen_dtype(text), outer)
+        # Without a chunk: all fill.
+        file.create_dataset("filled", (AMPLIFIED,), text, chunks=(1000,), fillvalue="filled " * (MIB // 8))
+        scalar = h5t.array_create(h5t.py_create(text, logical=True), (1000,))
+        early = plain_plist(set_layout=(h5d.CONTIGUOUS,), set_alloc_time=(h5d.ALLOC_TIME_EARLY,))
+        scalar = h5d.create(file.id, b"scalar", scalar, h5s.create(h5s.SCALAR), early)
+        place = scalar.get_offset()
+        file["n"] = np.arange(3)
+        file["n"].attrs.create("texts", np.array([f"attribute {i}" for i in range(2000)], object), dtype=text)
+    overwrite(path, place, one * 1000)
+    data = path.read_bytes()
+    first = data.index(b"attribute 0") - 16
+    heap = data.rindex(b"GCOL", 0, first)
+    at = data.index(struct.pack("<IQ", 11, heap))
+    overwrite(path, at, one * 2000)
+
+
+amplified.takes_path = True
+
+
+def amplify(group, name, kind, element, shape=(AMPLIFIED,)):
+    """A dataset of one element over and over, in chunks that compress to nothing."""
+    chunk = (shape[0] // 10, *shape[1:])
+    dataset = group.create_dataset(name, shape, kind, chunks=chunk, compression="gzip")
+    stored = zlib.compress(element * int(np.prod(chunk)), 9)
+    for row in range(0, shape[0], chunk[0]):
+        dataset.id.write_direct_chunk((row,) + (0,) * (len(shape) - 1), stored)
+
+
+def gigabyte_elements(file):
+    """Arrays of 1,000 × 1,000 × 1,000 bytes as elements, made of fill alone."""
+    kind = h5t.array_create(h5t.STD_I8LE, (1000, 1000, 1000))
+    for name, layout in (
+        (b"contiguous", plain_plist(set_layout=(h5d.CONTIGUOUS,))),
+        (b"chunked", plain_plist(set_layout=(h5d.CHUNKED,), set_chunk=((1,),), set_deflate=(9,))),
+    ):
+        h5d.create(file.id, name, kind, h5s.create_simple((3,)), layout)
+    h5d.create(file.id, b"scalar", kind, h5s.create(h5s.SCALAR), plain_plist(set_layout=(h5d.CONTIGUOUS,)))
+    table = april_table(file.create_group("t"))
+    h5d.create(table.id, b"x", kind, h5s.create_simple((3,)), plain_plist(set_layout=(h5d.CONTIGUOUS,)))
+    column(table, "n", [1, 2, 3], "i4")
+
+
 RECIPES = [
     not_hdf5,
     empty,
@@ -801,6 +884,8 @@ RECIPES = [
     vlen_nowhere,
     heap_loop,
     broken_references,
+    amplified,
+    gigabyte_elements,
 ]
 NO_HDF5 = RECIPES[:8]
 

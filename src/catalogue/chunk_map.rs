@@ -91,6 +91,20 @@ impl ChunkMap {
         None
     }
 
+    /// The position of the first chunk at `index` or behind it.
+    pub fn next(&self, index: u64) -> Option<u64> {
+        let behind = self.runs.partition_point(|run| run.least.index <= index);
+        let within = behind.checked_sub(1).and_then(|run| self.runs.get(run)).and_then(|run| {
+            let (mut low, mut high) = (0, usize::from(run.count));
+            while low < high {
+                let middle = low.midpoint(high);
+                if self.chunk(run, middle)?.index < index { low = middle + 1 } else { high = middle }
+            }
+            Some(self.chunk(run, low)?.index)
+        });
+        within.or_else(|| Some(self.runs.get(behind)?.least.index))
+    }
+
     /// Chunk `at` of a run.
     fn chunk(&self, run: &Run, at: usize) -> Option<Chunk> {
         if at >= usize::from(run.count) {

@@ -1,5 +1,6 @@
 //! Options that several commands share.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +53,11 @@ pub(super) struct Reading {
     /// How large that folder may become; what was used least recently goes first
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G", help_heading = "Keeping")]
     pub cache_folder_size: u64,
+}
 
+/// What is shown of rows, and which rows are chosen.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Showing {
     /// What a missing value is in CSV; a value that reads the same is quoted [default: nothing between separators, and
     /// `""` in files of one column]
     #[arg(
@@ -72,12 +77,6 @@ pub(super) struct Reading {
     /// CSV without the line of names
     #[arg(long, help_heading = "CSV")]
     pub no_header: bool,
-
-    /// Whether Parquet files tell the least and largest values and the missing ones of row groups, as far as they are
-    /// known when a file is first opened. `off` gives a file the same bytes on every machine, so that several can share
-    /// one
-    #[arg(long, value_name = "on|off", value_enum, default_value_t = Switch::On, help_heading = "Parquet")]
-    pub parquet_stats: Switch,
 
     /// Which search indexes of the file selections use: those that were verified against their column, none, or all
     /// that are not known to be wrong. A file can lie in them: with `trust` rows may be missing from an answer
@@ -124,8 +123,8 @@ impl Reading {
     /// What all nodes of a tree over sources share.
     ///
     /// # Errors
-    /// [`Error::Usage`] where the plugin folder is none, or CSV could not be read back.
-    pub fn context(&self) -> Result<Arc<Context>, Error> {
+    /// [`Error::Usage`] where the plugin folder is none.
+    pub fn context(&self, views: ViewOptions) -> Result<Arc<Context>, Error> {
         if let Some(folder) = self.plugins.as_ref().filter(|folder| !folder.is_dir()) {
             return Err(Error::Usage(format!("--plugins {}: not a folder", folder.display())));
         }
@@ -147,15 +146,6 @@ impl Reading {
             deadline: Duration::from_secs(self.deadline),
             ..h5::Options::default()
         };
-        let csv = CsvOptions::new(self.csv_separator, &self.csv_null, !self.no_header);
-        let csv = csv.map_err(|error| Error::Usage(error.to_string()))?;
-        let trust = match self.indexes {
-            Indexes::Verify => Trust::Verify,
-            Indexes::Ignore => Trust::Ignore,
-            Indexes::Trust => Trust::Trust,
-        };
-        let parquet_statistics = self.parquet_stats == Switch::On;
-        let views = ViewOptions { csv, parquet_statistics, trust, ..ViewOptions::default() };
         Ok(Context::with_views(store, workers, views))
     }
 
@@ -175,8 +165,8 @@ impl Reading {
     }
 
     /// The same options as arguments, for the background process.
-    pub fn arguments(&self) -> Vec<std::ffi::OsString> {
-        let mut arguments: Vec<std::ffi::OsString> = Vec::new();
+    pub fn arguments(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = Vec::new();
         if let Some(size) = self.cache_size {
             arguments.push(format!("--cache-size={size}").into());
         }
@@ -195,13 +185,34 @@ impl Reading {
         arguments.push("--cache-folder".into());
         arguments.push(self.kept_folder().map_or_else(|| "none".into(), Into::into));
         arguments.push(format!("--cache-folder-size={}", self.cache_folder_size).into());
-        arguments.push(format!("--csv-null={}", self.csv_null).into());
-        arguments.push(format!("--csv-separator={}", self.csv_separator).into());
+        arguments
+    }
+}
+
+impl Showing {
+    /// The same for the tree.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where CSV could not be read back.
+    pub fn views(&self) -> Result<ViewOptions, Error> {
+        let csv = CsvOptions::new(self.csv_separator, &self.csv_null, !self.no_header);
+        let csv = csv.map_err(|error| Error::Usage(error.to_string()))?;
+        let trust = match self.indexes {
+            Indexes::Verify => Trust::Verify,
+            Indexes::Ignore => Trust::Ignore,
+            Indexes::Trust => Trust::Trust,
+        };
+        Ok(ViewOptions { csv, trust, ..ViewOptions::default() })
+    }
+
+    /// The same options as arguments, for the background process.
+    pub fn arguments(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec![
+            format!("--csv-null={}", self.csv_null).into(),
+            format!("--csv-separator={}", self.csv_separator).into(),
+        ];
         if self.no_header {
             arguments.push("--no-header".into());
-        }
-        if self.parquet_stats == Switch::Off {
-            arguments.push("--parquet-stats=off".into());
         }
         match self.indexes {
             Indexes::Verify => {}

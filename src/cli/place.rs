@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::Error;
 use super::options::Reading;
-use crate::fs::tree::{self, Context};
+use crate::fs::tree::{self, Context, ViewOptions};
 use crate::fs::{Kind, NodeRef};
 use crate::source::{Identity, Interrupt};
 use crate::table::Table;
@@ -32,15 +32,15 @@ impl Named {
     ///
     /// # Errors
     /// As [`Place::find`].
-    pub fn find(&self) -> Result<Place, Error> {
-        Place::find(&self.place, &self.reading)
+    pub fn find(&self, views: ViewOptions) -> Result<Place, Error> {
+        Place::open(&self.place, self.reading.context(views)?, &Interrupt::new())
     }
 
     /// Finds it once the file has not been written to for a moment, so that what is learnt of it can be kept.
     ///
     /// # Errors
     /// As [`Place::find`].
-    pub fn find_settled(&self, interrupt: &Interrupt) -> Result<Place, Error> {
+    pub fn find_settled(&self, views: ViewOptions, interrupt: &Interrupt) -> Result<Place, Error> {
         let (source, _) = split(&self.place);
         let end = Instant::now() + LONGEST_SETTLING;
         let settled = || {
@@ -50,7 +50,7 @@ impl Named {
         while source.is_file() && !settled() && Instant::now() < end && !interrupt.is_raised() {
             std::thread::sleep(Duration::from_millis(10));
         }
-        Place::open(&self.place, self.reading.context()?, interrupt)
+        Place::open(&self.place, self.reading.context(views)?, interrupt)
     }
 }
 
@@ -81,11 +81,7 @@ impl Place {
     ///
     /// # Errors
     /// Where the source cannot be opened, or shows no such name.
-    pub fn find(text: &str, reading: &Reading) -> Result<Self, Error> {
-        Self::open(text, reading.context()?, &Interrupt::new())
-    }
-
-    fn open(text: &str, context: Arc<Context>, interrupt: &Interrupt) -> Result<Self, Error> {
+    pub fn open(text: &str, context: Arc<Context>, interrupt: &Interrupt) -> Result<Self, Error> {
         let (source, path) = split(text);
         let mut node = tree::root(&context, &[source], interrupt)?;
         let failed = |error| Error::Tree { path: text.to_owned(), error };

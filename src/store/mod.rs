@@ -58,6 +58,7 @@ pub use file::File;
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
 pub use learnt::{Content, Kept, Learner, Observed, Opening, pass, rows_at_once};
 pub use memory::{Budget, Buffer, Cache, Lent, Reservation, Shortage};
+pub use rows::{Fitter, Fitting, fixed_width, for_each_array};
 pub use rows::{Hints, Names, RowRange, Rows, Terminated, TextLength, ValueSet};
 pub use span::{Span, StoredRun};
 

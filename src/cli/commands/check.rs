@@ -10,7 +10,7 @@ use super::index::{report, verify};
 use crate::cli::place::Named;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::{Error, tables};
-use crate::fs::tree::printable;
+use crate::fs::tree::{ViewOptions, printable};
 use crate::source::Interrupt;
 
 /// Say which rules the tables of a file break, and whether their search indexes are right
@@ -29,7 +29,7 @@ pub(in crate::cli) struct Arguments {
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
-    let place = arguments.named.find_settled(&interrupt)?;
+    let place = arguments.named.find_settled(ViewOptions::default(), &interrupt)?;
     let found = tables::below(&place, &interrupt)?;
     let Some(verified) = verify::all(&found.tables, &interrupt)? else {
         eprintln!("hepfs: interrupted; what was found so far stays kept");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::Error;
 use crate::cli::place::Named;
-use crate::fs::tree::printable;
+use crate::fs::tree::{ViewOptions, printable};
 use crate::fs::{Kind, NodeRef};
 use crate::source::Interrupt;
 
@@ -27,7 +27,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let place = arguments.named.find()?;
+    let place = arguments.named.find(ViewOptions::default())?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     if arguments.json {
         let bytes = metadata_of(&place.node).map_err(|error| place.failed(error))?;

@@ -7,6 +7,7 @@ use bstr::ByteSlice;
 use clap::Args;
 
 use crate::cli::Error;
+use crate::cli::options::Showing;
 use crate::cli::place::Named;
 use crate::fs::tree::printable;
 use crate::fs::{self, Kind, NodeRef};
@@ -23,10 +24,13 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     named: Named,
+
+    #[command(flatten)]
+    showing: Showing,
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let place = arguments.named.find()?;
+    let place = arguments.named.find(arguments.showing.views()?)?;
     let interrupt = Interrupt::new();
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut list = |name: &str, kind: Kind, node: &dyn Fn() -> Result<NodeRef, fs::Error>| {

@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::cli::options::Reading;
+use crate::cli::options::{Reading, Showing, Switch};
 use crate::cli::{Error, logging};
 use crate::fs::mount::{Mount, MountOptions, StopSignals};
-use crate::fs::tree::{self, Context};
+use crate::fs::tree::{self, Context, ViewOptions};
 use crate::fs::watch::Watch;
 use crate::source::Interrupt;
 
@@ -57,6 +57,15 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     reading: Reading,
 
+    #[command(flatten)]
+    showing: Showing,
+
+    /// Whether Parquet files tell the least and largest values and the missing ones of row groups, as far as they are
+    /// known when a file is first opened. `off` gives a file the same bytes on every machine, so that several can share
+    /// one
+    #[arg(long, value_name = "on|off", value_enum, default_value_t = Switch::On, help_heading = "Parquet")]
+    parquet_stats: Switch,
+
     /// Started by ourselves: tell standard output when the mount answers.
     #[arg(long, hide = true)]
     background: bool,
@@ -88,7 +97,9 @@ pub(in crate::cli) struct Served {
 
 impl Served {
     fn start(arguments: &Arguments) -> Result<Self, Error> {
-        let context = arguments.reading.context()?;
+        let parquet_statistics = arguments.parquet_stats == Switch::On;
+        let views = ViewOptions { parquet_statistics, ..arguments.showing.views()? };
+        let context = arguments.reading.context(views)?;
         let options =
             MountOptions { allow_other: arguments.allow_other, direct_io: arguments.direct_io, ..Default::default() };
         Self::mount(&context, &arguments.sources, &arguments.mountpoint, options)
@@ -202,7 +213,11 @@ fn background_arguments(arguments: &Arguments, verbose: u8) -> Result<Vec<OsStri
         list.push("--log-file".into());
         list.push(std::path::absolute(file).map_err(Error::io(file.display().to_string()))?.into());
     }
+    if arguments.parquet_stats == Switch::Off {
+        list.push("--parquet-stats=off".into());
+    }
     list.extend(arguments.reading.arguments());
+    list.extend(arguments.showing.arguments());
     list.push("--".into());
     list.extend(absolute(&arguments.sources)?.into_iter().map(Into::into));
     list.extend(absolute(std::slice::from_ref(&arguments.mountpoint))?.into_iter().map(Into::into));

@@ -11,6 +11,7 @@ use indicatif::HumanBytes;
 use parking_lot::Mutex;
 
 use crate::cli::Error;
+use crate::cli::options::Showing;
 use crate::cli::place::{Named, Place};
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
@@ -57,6 +58,9 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     named: Named,
+
+    #[command(flatten)]
+    showing: Showing,
 }
 
 /// Something to prepare.
@@ -92,7 +96,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let done = Arc::new(Mutex::new(Done::default()));
     let of_bar = done.clone();
     let watched = Watched::new(interrupt.clone(), 0, move || of_bar.lock().blocks())?;
-    let place = arguments.named.find_settled(&interrupt)?;
+    let place = arguments.named.find_settled(arguments.showing.views()?, &interrupt)?;
     let mut collected = Collected::default();
     if place.is_directory() {
         collected.directory(&place.node, "", 0, &interrupt)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 
 use crate::cli::Error;
-use crate::cli::options::Reading;
+use crate::cli::options::{Reading, Showing};
 use crate::cli::place::Place;
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
@@ -55,6 +55,9 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     reading: Reading,
+
+    #[command(flatten)]
+    showing: Showing,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -74,8 +77,9 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if is_binary && std::io::stdout().is_terminal() {
         return Err(Error::Usage("this format is none for a terminal: send it to a file with `>`".into()));
     }
-    let place = Place::find(&arguments.place, &arguments.reading)?;
     let interrupt = Interrupt::new();
+    let context = arguments.reading.context(arguments.showing.views()?)?;
+    let place = Place::open(&arguments.place, context, &interrupt)?;
     let table = place.table(&interrupt)?;
     let explained = |error: query::Error| Error::Usage(explained(&arguments.expression, &error));
     let predicate = expression::parse(&arguments.expression).map_err(explained)?;

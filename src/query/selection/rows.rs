@@ -15,7 +15,7 @@ use arrow_schema::DataType;
 use super::{Piece, Selected};
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
-use crate::store::{Error, Hints, RowRange, Rows};
+use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, fixed_width};
 
 /// Bytes of values taken from the column at once.
 const AT_ONCE: u64 = 16 << 20;
@@ -93,6 +93,46 @@ impl SelectedRows {
         wanted
     }
 
+    /// What `read` gives of the rows of `range`, one behind the other.
+    fn gather(
+        &self,
+        range: &RowRange,
+        read: &dyn Fn(RowRange) -> Result<Option<ArrayRef>, Error>,
+        interrupt: &Interrupt,
+    ) -> Result<Option<ArrayRef>, Error> {
+        let mut parts = Vec::new();
+        for span in self.spans(range, interrupt)? {
+            interrupt.check()?;
+            let (rows, bits) = match span {
+                Span::Kept(bytes) => {
+                    parts.push(self.rows.stored_values(bytes).ok_or_else(|| self.error("kept values are none"))?);
+                    continue;
+                }
+                Span::Read(rows, bits) => (rows, bits),
+            };
+            let Some(array) = read(rows)? else { return Ok(None) };
+            parts.push(match bits {
+                None => array,
+                Some(bits) => arrow_select::filter::filter(array.as_ref(), &BooleanArray::new(bits, None))
+                    .map_err(|error| self.error(error))?,
+            });
+        }
+        let array = match parts.as_slice() {
+            [] => return read(0..0),
+            [only] => only.clone(),
+            parts => {
+                let joined = joined(parts, interrupt);
+                interrupt.check()?;
+                joined.map_err(|error| self.error(error))?
+            }
+        };
+        if array.len() as u64 == range.end.saturating_sub(range.start) {
+            Ok(Some(array))
+        } else {
+            Err(self.error(format!("rows {range:?} of {} selected", self.len())))
+        }
+    }
+
     fn error(&self, reason: impl ToString) -> Error {
         Error::Unsupported { path: self.selected.path().to_owned(), reason: reason.to_string() }
     }
@@ -121,35 +161,51 @@ impl Rows for SelectedRows {
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let mut parts = Vec::new();
+        let read = |rows| self.rows.array(rows, interrupt).map(Some);
+        // Any rows can be read.
+        self.gather(&range, &read, interrupt)?.ok_or_else(|| self.error("rows that cannot be read"))
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        // What was kept of values tells no lengths; it is kept of values of one width alone.
+        if self.rows.stored_width().is_some() {
+            return Ok(None);
+        }
+        self.gather(&range, &|rows| self.rows.outline(rows, interrupt), interrupt)
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let mut fitter = Fitter::new(range.start, bytes);
+        let width = fixed_width(self.rows.data_type());
+        // What is wanted of many rows lies in many blocks.
+        let range = range.start..range.end.min(range.start.saturating_add(bytes / width.max(1)).max(range.start + 1));
         for span in self.spans(&range, interrupt)? {
             interrupt.check()?;
-            parts.push(match span {
+            let (rows, bits) = match span {
                 Span::Kept(bytes) => {
-                    self.rows.stored_values(bytes).ok_or_else(|| self.error("kept values are none"))?
+                    let count = (bytes.len() as u64).checked_div(self.rows.stored_width().unwrap_or(0)).unwrap_or(0);
+                    if !fitter.add(count, bytes.len() as u64) {
+                        break;
+                    }
+                    continue;
                 }
-                Span::Read(rows, None) => self.rows.array(rows, interrupt)?,
-                Span::Read(rows, Some(bits)) => {
-                    let array = self.rows.array(rows, interrupt)?;
-                    arrow_select::filter::filter(array.as_ref(), &BooleanArray::new(bits, None))
-                        .map_err(|error| self.error(error))?
-                }
-            });
-        }
-        let array = match parts.as_slice() {
-            [] => return self.rows.array(0..0, interrupt),
-            [only] => only.clone(),
-            parts => {
-                let joined = joined(parts, self.rows.data_type(), interrupt);
-                interrupt.check()?;
-                joined.map_err(|error| self.error(error))?
+                Span::Read(rows, bits) => (rows, bits),
+            };
+            let found = self.rows.fitting(rows.clone(), fitter.left(), interrupt)?;
+            let wanted = |end: u64| match &bits {
+                Some(bits) => bits.slice(0, (end - rows.start) as usize).count_set_bits() as u64,
+                None => end - rows.start,
+            };
+            if found.end >= rows.end && fitter.add(wanted(rows.end), found.bytes) {
+                continue;
             }
-        };
-        if array.len() as u64 == range.end.saturating_sub(range.start) {
-            Ok(array)
-        } else {
-            Err(self.error(format!("rows {range:?} of {} selected", self.len())))
+            // The first row wanted counts, however much it and what lies before it take.
+            if !fitter.add(wanted(found.end), found.bytes.min(fitter.left())) || fitter.fitting().end == range.start {
+                fitter.add(1, found.bytes);
+            }
+            break;
         }
+        Ok(fitter.fitting())
     }
 
     fn stored_width(&self) -> Option<u64> {
@@ -200,8 +256,8 @@ impl Rows for SelectedRows {
 
 /// Parts of a column, one behind the other. Labels stay where they are in the dictionary of the first part, as in
 /// whatever the column itself gives; labels that only later parts have come behind them.
-fn joined(parts: &[ArrayRef], data_type: &DataType, interrupt: &Interrupt) -> Result<ArrayRef, ArrowError> {
-    if let DataType::Dictionary(key, _) = data_type {
+fn joined(parts: &[ArrayRef], interrupt: &Interrupt) -> Result<ArrayRef, ArrowError> {
+    if let Some(DataType::Dictionary(key, _)) = parts.first().map(|part| part.data_type()) {
         match **key {
             DataType::Int32 => return dictionaries::<Int32Type>(parts, interrupt),
             DataType::Int64 => return dictionaries::<Int64Type>(parts, interrupt),
@@ -295,7 +351,7 @@ mod tests {
             part(vec![Some(1)], &["a", "b", "7"]),
             part(vec![Some(2)], &["a", "b", "9"]),
         ];
-        let joined = joined(&parts, parts[0].data_type(), &Interrupt::new()).unwrap();
+        let joined = joined(&parts, &Interrupt::new()).unwrap();
         let expected = part(
             vec![Some(0), None, Some(2), Some(2), Some(1), None, Some(3), Some(1), Some(3)],
             &["a", "b", "7", "9"],

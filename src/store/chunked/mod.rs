@@ -246,6 +246,17 @@ impl Chunks {
         }
     }
 
+    /// The end of the run of bytes from `offset` on that lie in chunks which were never written; `offset` where there is
+    /// none, or where that is not known.
+    pub fn unwritten_until(&self, offset: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let map = if self.grid.is_line() { self.map(interrupt)? } else { None };
+        let size = self.grid.chunk_bytes().max(1);
+        Ok(match map {
+            Some(held) => held.map.next(offset / size).map_or(u64::MAX, |index| index.saturating_mul(size)).max(offset),
+            None => offset,
+        })
+    }
+
     /// Whether chunks go through filters, or come from the worker.
     pub fn is_decoded(&self) -> bool {
         match &self.reader {

@@ -9,10 +9,10 @@ use arrow_select::concat::concat;
 
 use super::Dataset;
 use super::rows::{count_of, hints_of};
-use crate::catalogue::{Datatype, product};
+use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
-use crate::store::decode::{FillTest, Memory, Oddities, Parts, arrow_type, decode};
-use crate::store::{Error, Hints, RowRange, Rows, Tally};
+use crate::store::decode::{FillTest, Memory, Oddities, Parts, Weigher, arrow_type, decode};
+use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally};
 
 /// Bytes of whole rows that are gathered from at a time: what a processor keeps in its second cache.
 const TILE: u64 = 256 << 10;
@@ -204,12 +204,56 @@ impl Rows for FieldRows {
         Ok(array)
     }
 
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let weigher = Weigher::new(&self.part.datatype, self.dataset.file().source().identity().size);
+        if let Some(width) = weigher.fixed() {
+            return Ok(Fitting::fixed(&range, width, bytes));
+        }
+        let mut fitter = Fitter::new(range.start, bytes);
+        let mut full = false;
+        while fitter.fitting().end < range.end && !full {
+            interrupt.check()?;
+            let start = fitter.fitting().end;
+            let tile = start..start.saturating_add(self.tile().0).min(range.end);
+            self.tiles(&tile, |_, elements, offset, stride| {
+                let batch = self.dataset.read_elements(elements, interrupt)?;
+                let mut part = Vec::new();
+                let size = self.part.datatype.size as usize;
+                gather(&batch.bytes, offset, stride, size, &mut part);
+                let add = |cell| fitter.add(1, weigher.weight(cell, fitter.left(), &batch.heap));
+                full = !part.chunks_exact(size.max(1)).all(add);
+                Ok(())
+            })?;
+        }
+        Ok(fitter.fitting())
+    }
+
     fn stored_width(&self) -> Option<u64> {
         None
     }
 
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(self.unsupported("the parts of rows do not lie together".into()))
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let count = count_of(&range, self.len, self.dataset.path())?;
+        let datatype = &self.part.datatype;
+        if matches!(datatype.class, Class::Sequence { .. }) && self.missing.finds_rows() {
+            return Ok(None);
+        }
+        let (mut part, mut tile) = (Vec::new(), Vec::new());
+        if datatype.is_variable() {
+            let element = self.dataset.element_size();
+            self.tiles(&range, |_, elements, offset, stride| {
+                interrupt.check()?;
+                tile.resize(((elements.end - elements.start) * element) as usize, 0);
+                self.dataset.read_bytes(elements.start * element, &mut tile, interrupt)?;
+                gather(&tile, offset, stride, datatype.size as usize, &mut part);
+                Ok(())
+            })?;
+        }
+        Ok(self.dataset.outline_in(datatype, &part, count))
     }
 
     fn natural_rows(&self) -> Option<u64> {

@@ -10,10 +10,13 @@ mod strings;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::catalogue::{self, Elements};
+use arrow_array::ArrayRef;
+
+use crate::catalogue::{self, Datatype, Elements};
 use crate::source::Interrupt;
 use crate::store::chunked::{ChunkReader, Chunks, Fill};
-use crate::store::heap::{ElementBatch, Heap, IN_MEMORY, Move, relocate};
+use crate::store::decode::outline::{has_outline, outline};
+use crate::store::heap::{ElementBatch, Heap, IN_MEMORY, Move, length_of, relocate};
 use crate::store::{Error, File, Lent, Span};
 
 use access::Access;
@@ -314,6 +317,51 @@ impl Dataset {
             }
         }
         self.lend(offset, length, interrupt)
+    }
+
+    /// The end of the run of elements from `element` on that were never written; `element` where there is none, or where
+    /// that is not known.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn unwritten_until(&self, element: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let size = self.element_size().max(1);
+        let end = match self.route(interrupt)? {
+            Route::Unwritten => self.bytes,
+            Route::Chunks(chunks) => {
+                let end = chunks.unwritten_until(element.saturating_mul(size).min(self.bytes), interrupt);
+                self.file.check()?;
+                end?
+            }
+            Route::Run(_) | Route::Mapped(_) => return Ok(element),
+        };
+        Ok((end.min(self.bytes) / size).max(element))
+    }
+
+    /// The outline of `count` rows of `datatype` from byte `offset` on; `None` where their type has none.
+    fn outline(
+        &self,
+        datatype: &Datatype,
+        offset: u64,
+        count: usize,
+        interrupt: &Interrupt,
+    ) -> Result<Option<ArrayRef>, Error> {
+        let mut bytes = Vec::new();
+        if datatype.is_variable() && has_outline(datatype) {
+            let length = (count as u64).checked_mul(datatype.size).filter(|bytes| *bytes <= self.bytes);
+            let length = length.ok_or_else(|| self.past_the_end(offset, count as u64, "row", self.len))?;
+            // No longer than the elements that the caller wants, 16 bytes or a few more each.
+            bytes.resize(length as usize, 0);
+            self.read_bytes(offset, &mut bytes, interrupt)?;
+        }
+        Ok(self.outline_in(datatype, &bytes, count))
+    }
+
+    /// The outline of `count` rows of `datatype` whose bytes these are.
+    fn outline_in(&self, datatype: &Datatype, bytes: &[u8], count: usize) -> Option<ArrayRef> {
+        let (address_size, through_worker) = (usize::from(self.file.info().address_size), self.through_worker());
+        let length = |descriptor: &[u8]| length_of(descriptor, address_size, through_worker);
+        outline(datatype, (bytes, 0, datatype.size as usize), count, &length)
     }
 
     fn read_unchecked(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {

@@ -10,9 +10,12 @@ use super::Dataset;
 use super::plain::PlainElements;
 use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
-use crate::store::decode::{DecodeError, FillTest, Oddities, arrow_type, decode};
+use crate::store::decode::{DecodeError, FillTest, Oddities, Weigher, arrow_type, decode};
 use crate::store::statistics::Summary;
-use crate::store::{Error, Hints, Lent, RowRange, Rows, Span, Tally};
+use crate::store::{Error, Fitter, Fitting, Hints, Lent, RowRange, Rows, Span, Tally};
+
+/// Bytes of descriptors that are read together to be weighed: they stay in a processor's cache.
+const DESCRIPTORS: u64 = 256 << 10;
 
 /// The first `len` rows of a dataset: its elements, or what lies along its first axis. Which are missing is the
 /// dialect's to say.
@@ -82,6 +85,44 @@ pub(super) fn hints_of(datatype: &Datatype, dataset: &Dataset) -> Hints {
         Class::VariableString { .. } => Hints::of(datatype).within(dataset.file().source().identity().size),
         _ => Hints::of(datatype),
     }
+}
+
+/// [`Rows::fitting`] of rows of `per_row` elements, which are of `datatype` together.
+pub(super) fn fitting(
+    dataset: &Dataset,
+    datatype: &Datatype,
+    per_row: u64,
+    range: RowRange,
+    bytes: u64,
+    interrupt: &Interrupt,
+) -> Result<Fitting, Error> {
+    let weigher = Weigher::new(datatype, dataset.file().source().identity().size);
+    if let Some(width) = weigher.fixed() {
+        return Ok(Fitting::fixed(&range, width, bytes));
+    }
+    let size = datatype.size.max(1);
+    if size > bytes {
+        let end = range.start.saturating_add(1).min(range.end);
+        return Ok(Fitting { end, bytes: size });
+    }
+    // What a worker reads comes with all that a chunk leads to.
+    let chunk = dataset.natural_rows().filter(|_| dataset.through_worker());
+    let batch = chunk.unwrap_or(0).max(DESCRIPTORS / size).max(1);
+    let mut fitter = Fitter::new(range.start, bytes);
+    let mut start = range.start;
+    while start < range.end {
+        interrupt.check()?;
+        let end = start.saturating_add(batch).min(range.end);
+        let elements = start.saturating_mul(per_row)..end.saturating_mul(per_row);
+        let elements = dataset.read_elements(elements, interrupt)?;
+        for row in elements.bytes.chunks_exact(size as usize) {
+            if !fitter.add(1, weigher.weight(row, fitter.left(), &elements.heap)) {
+                return Ok(fitter.fitting());
+            }
+        }
+        start = end;
+    }
+    Ok(fitter.fitting())
 }
 
 /// The range as a count, refused where it passes the end.
@@ -157,6 +198,10 @@ impl Rows for DatasetRows {
         Ok(array)
     }
 
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        fitting(&self.dataset, &self.datatype, self.per_row, range, bytes, interrupt)
+    }
+
     fn stored_width(&self) -> Option<u64> {
         (!self.datatype().is_variable()).then_some(self.datatype().size)
     }
@@ -183,6 +228,21 @@ impl Rows for DatasetRows {
 
     fn summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
         self.elements().summary_of(values)
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let count = count_of(&range, self.len, self.dataset.path())?;
+        // A missing sequence is one without elements here, whatever the fill value holds.
+        if matches!(self.datatype.class, Class::Sequence { .. }) && self.missing.finds_rows() {
+            return Ok(None);
+        }
+        self.dataset.outline(&self.datatype, range.start.saturating_mul(self.datatype.size), count, interrupt)
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let per_row = self.per_row.max(1);
+        let end = self.dataset.unwritten_until(row.saturating_mul(per_row).min(self.dataset.len()), interrupt)?;
+        Ok((end / per_row).clamp(row, self.len.max(row)))
     }
 
     fn natural_rows(&self) -> Option<u64> {

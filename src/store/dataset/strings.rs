@@ -7,10 +7,11 @@ use arrow_array::builder::LargeBinaryBuilder;
 use arrow_array::{ArrayRef, LargeBinaryArray};
 use arrow_schema::DataType;
 
+use super::rows::fitting;
 use super::{Dataset, count_of};
 use crate::catalogue::{Class, Padding};
 use crate::source::Interrupt;
-use crate::store::{Error, RowRange, Rows, Terminated};
+use crate::store::{Error, Fitting, RowRange, Rows, Terminated};
 
 /// The bytes of each string without padding, the fill value like any other. Those of variable length end at their first
 /// NUL.
@@ -203,6 +204,10 @@ impl Rows for StoredStrings {
             true
         })?;
         Ok(Arc::new(strings.finish()))
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        fitting(&self.dataset, &self.dataset.description().datatype, 1, range, bytes, interrupt)
     }
 
     fn for_each_terminated(

@@ -8,10 +8,12 @@ mod enumeration;
 mod missing;
 mod nested;
 mod number;
+pub mod outline;
 mod references;
 mod regions;
 mod tally;
 mod text;
+mod weight;
 pub mod widen;
 
 use std::sync::Arc;
@@ -27,6 +29,7 @@ pub(super) use enumeration::integers as codes;
 pub use missing::FillTest;
 pub use tally::{Count, Tally};
 use text::hexadecimal;
+pub use weight::Weigher;
 
 /// Where the variable-length parts of elements lie.
 pub trait Parts {

@@ -11,7 +11,7 @@ use super::Learner;
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::statistics::Summary;
-use crate::store::{Error, Hints, Lent, RowRange, Rows, Span};
+use crate::store::{Error, Fitting, Hints, Lent, RowRange, Rows, Span};
 
 /// The rows of a column, whose values a [`Learner`] sees as they pass: as arrays, as keys, and as bytes that were
 /// decoded. Bytes copied out of the file as they are teach nothing: looking at them would be most of the work.
@@ -96,6 +96,10 @@ impl Rows for Observed {
         Ok(array)
     }
 
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        self.rows.fitting(range, bytes, interrupt)
+    }
+
     fn stored_width(&self) -> Option<u64> {
         self.rows.stored_width()
     }
@@ -149,6 +153,14 @@ impl Rows for Observed {
 
     fn summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
         self.rows.summary_of(values, interrupt)
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        self.rows.outline(range, interrupt)
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.rows.alike_until(row, interrupt)
     }
 
     fn natural_rows(&self) -> Option<u64> {

@@ -11,6 +11,7 @@ use arrow_schema::DataType;
 
 use super::{RowRange, Rows, Terminated};
 use crate::source::Interrupt;
+use crate::store::decode::outline::outline_of;
 use crate::store::{Budget, Error, Hints, Lent};
 
 /// What a test does when rows are asked for.
@@ -21,6 +22,7 @@ pub(crate) struct Memory {
     array: ArrayRef,
     nullable: bool,
     terminated: bool,
+    outlined: bool,
     hints: Hints,
     stored: Option<(Vec<u8>, u64)>,
     values: Option<fn(Buffer) -> ArrayRef>,
@@ -45,6 +47,7 @@ impl Memory {
             nullable: array.is_nullable(),
             array,
             terminated: false,
+            outlined: false,
             hints: Hints::default(),
             stored: None,
             values: None,
@@ -70,6 +73,11 @@ impl Memory {
     /// Values, which are binary, are handed out with a NUL behind each as well.
     pub(crate) fn with_terminated(self) -> Self {
         Self { terminated: true, ..self }
+    }
+
+    /// How long values are is told without them.
+    pub(crate) fn outlined(self) -> Self {
+        Self { outlined: true, ..self }
     }
 
     /// The bytes stored, `width` of them a row.
@@ -206,6 +214,15 @@ impl Rows for Memory {
 
     fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
         self.values.map(|values| values(bytes))
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        interrupt.check()?;
+        if !self.outlined {
+            return Ok(None);
+        }
+        let rows = (range.end - range.start) as usize;
+        Ok(outline_of(&self.array.slice(range.start as usize, rows)))
     }
 
     fn natural_rows(&self) -> Option<u64> {

@@ -12,10 +12,12 @@ use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
 use crate::store::{Error, Lent, Span};
 
+mod fitting;
 mod hints;
 #[cfg(test)]
 pub(crate) mod in_memory;
 
+pub use fitting::{Fitter, Fitting, fixed_width, for_each_array};
 pub use hints::{Hints, Names, TextLength, ValueSet};
 
 /// Rows `start..end` of a column.
@@ -59,6 +61,17 @@ pub trait Rows: Debug + Send + Sync {
     /// # Errors
     /// See [`Error`]. A range past the end is the caller's bug and answers [`Error::Unsupported`].
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error>;
+
+    /// The longest run of rows from the first of `range` on whose array takes about `bytes` bytes at most, and one row
+    /// at least where there is one. Widths, descriptors and offsets tell; of values only those that hold descriptors
+    /// are read, and nothing is copied. What labels of dictionaries take does not count.
+    ///
+    /// # Errors
+    /// As [`Rows::array`]. What leads nowhere counts nothing: reading it says so.
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let _ = interrupt;
+        Ok(Fitting::fixed(&range, fixed_width(self.data_type()), bytes))
+    }
 
     /// The type of the elements whose bytes [`Rows::append_stored`] gives. `None` where rows are not the elements of
     /// one dataset.
@@ -139,6 +152,29 @@ pub trait Rows: Debug + Send + Sync {
     fn summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
         let _ = interrupt;
         statistics::summary(values)
+    }
+
+    /// The outline of the rows of `range`, as long as it: how long they are, found without reading what texts hold and
+    /// what is in lists. A text of variable length is the bytes stored of it (`UInt64`); a list is a list of outlines, a
+    /// missing one an empty list; arrays and compounds hold outlines as well. Anything else is nothing (`Null`). What
+    /// is shown of a text can be shorter (behind a NUL), and longer where it is no UTF-8. `None` where rows of this type
+    /// have no outline.
+    ///
+    /// # Errors
+    /// As [`Rows::array`].
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let _ = (range, interrupt);
+        Ok(None)
+    }
+
+    /// The end of the run of rows from `row` on which are alike, because nothing of them was ever stored; `row` where
+    /// something was, or where that is not known. Reads no values.
+    ///
+    /// # Errors
+    /// As [`Rows::array`].
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let _ = interrupt;
+        Ok(row)
     }
 
     /// Rows in a chunk: the natural grain of reading. `None` where rows lie in one run.

@@ -13,7 +13,7 @@ use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::statistics::{Labels, Summary};
-use crate::store::{Error, Hints, Lent, RowRange, Rows, Span, Tally, ValueSet};
+use crate::store::{Error, Fitting, Hints, Lent, RowRange, Rows, Span, Tally, ValueSet};
 
 /// Labels of the largest set held in memory.
 const MOST_LABELS: u64 = 1 << 26;
@@ -137,6 +137,11 @@ impl Rows for CategoryRows {
         self.labelled(Int64Array::new(keys, nulls), labels)
     }
 
+    fn fitting(&self, range: RowRange, bytes: u64, _: &Interrupt) -> Result<Fitting, Error> {
+        // The codes, and the keys they become.
+        Ok(Fitting::fixed(&range, 16, bytes))
+    }
+
     fn stored_width(&self) -> Option<u64> {
         self.codes.stored_width()
     }
@@ -190,6 +195,14 @@ impl Rows for CategoryRows {
             },
         };
         labels.as_ref()?.summary(codes)
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        self.codes.outline(range, interrupt)
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.codes.alike_until(row, interrupt)
     }
 
     fn natural_rows(&self) -> Option<u64> {

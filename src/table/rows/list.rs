@@ -6,9 +6,10 @@ use arrow_array::{Array, ArrayRef, LargeListArray, new_empty_array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
 
-use super::offsets::Level;
+use super::offsets::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
-use crate::store::{Error, Hints, RowRange, Rows, Tally};
+use crate::store::decode::outline::lists;
+use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally};
 
 /// Most values read at once for one block of rows; a hostile file can make one list span them all.
 const MOST_VALUES: u64 = 1 << 27;
@@ -35,17 +36,35 @@ impl ListRows {
         Self { level: Level::new(path, offsets, mask, len, tally), values, data_type }
     }
 
-    fn read(&self, start: u64, end: u64, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        if end - start > MOST_VALUES {
+    /// What `read` gives of the values of all entries, one behind the other.
+    fn items(
+        &self,
+        entries: &Entries,
+        read: &dyn Fn(RowRange) -> Result<Option<ArrayRef>, Error>,
+        interrupt: &Interrupt,
+    ) -> Result<Option<ArrayRef>, Error> {
+        let total = entries.spans.iter().fold(0_u64, |total, (start, end)| total.saturating_add(end - start));
+        if total > MOST_VALUES {
             return Err(Error::TooLarge {
                 path: self.level.path.clone(),
-                what: format!("a block of lists with {} values", end - start),
-                bytes: end - start,
+                what: format!("a block of lists with {total} values"),
+                bytes: total,
                 limit: MOST_VALUES,
                 option: "values at once",
             });
         }
-        self.values.array(start..end, interrupt)
+        if let Some((start, end)) = entries.contiguous() {
+            return read(start..end);
+        }
+        // Offsets that jump (a broken list between sound ones): gather list by list.
+        let mut pieces = Vec::new();
+        for &(start, end) in entries.spans.iter().filter(|(start, end)| start < end) {
+            interrupt.check()?;
+            let Some(piece) = read(start..end)? else { return Ok(None) };
+            pieces.push(piece);
+        }
+        let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
+        arrow_select::concat::concat(&pieces).map(Some).map_err(|error| self.arrow_error(&error))
     }
 }
 
@@ -71,24 +90,10 @@ impl Rows for ListRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let entries = self.level.entries(range, self.values.len(), interrupt)?;
-        let values = match entries.contiguous() {
-            Some((start, end)) => self.read(start, end, interrupt)?,
-            None => {
-                // Offsets that jump (a broken list between sound ones): gather list by list.
-                let mut pieces = Vec::new();
-                let mut total = 0u64;
-                for &(start, end) in entries.spans.iter().filter(|(start, end)| start < end) {
-                    total = total.saturating_add(end - start);
-                    if total > MOST_VALUES {
-                        self.read(0, total, interrupt)?;
-                    }
-                    interrupt.check()?;
-                    pieces.push(self.read(start, end, interrupt)?);
-                }
-                let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
-                arrow_select::concat::concat(&pieces).map_err(|error| self.arrow_error(&error))?
-            }
-        };
+        let read = |values| self.values.array(values, interrupt).map(Some);
+        // Any rows can be read.
+        let values =
+            self.items(&entries, &read, interrupt)?.unwrap_or_else(|| new_empty_array(self.values.data_type()));
         let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
         let DataType::LargeList(field) = &self.data_type else { return Ok(new_empty_array(&self.data_type)) };
         // An enumeration's dictionary type is fixed, so values always have the declared type.
@@ -97,12 +102,45 @@ impl Rows for ListRows {
         Ok(Arc::new(list))
     }
 
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let mut fitter = Fitter::new(range.start, bytes);
+        while fitter.fitting().end < range.end {
+            interrupt.check()?;
+            let start = fitter.fitting().end;
+            let end = start.saturating_add(OFFSETS_AT_ONCE).min(range.end);
+            for &(first, last) in &self.level.entries(start..end, self.values.len(), interrupt)?.spans {
+                let left = fitter.left();
+                let values = match first < last {
+                    true => self.values.fitting(first..last, left, interrupt)?,
+                    false => Fitting { end: last, bytes: 0 },
+                };
+                // What goes further than the values that fit takes more than is left.
+                let taken = if values.end < last { left.saturating_add(1) } else { values.bytes };
+                if !fitter.add(1, taken.saturating_add(ENTRY)) {
+                    return Ok(fitter.fitting());
+                }
+            }
+        }
+        Ok(fitter.fitting())
+    }
+
     fn stored_width(&self) -> Option<u64> {
         None
     }
 
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(Error::Unsupported { path: self.level.path.clone(), reason: "a list column has no fixed width".into() })
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let entries = self.level.entries(range, self.values.len(), interrupt)?;
+        let items = self.items(&entries, &|values| self.values.outline(values, interrupt), interrupt)?;
+        let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
+        Ok(items.and_then(|items| lists(OffsetBuffer::from_lengths(lengths), items)))
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.level.alike_until(row, interrupt)
     }
 
     fn natural_rows(&self) -> Option<u64> {

@@ -10,6 +10,12 @@ use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::{Error, RowRange, Rows, Tally};
 
+/// Rows whose offsets are read together to be weighed.
+pub(super) const OFFSETS_AT_ONCE: u64 = 1 << 14;
+
+/// Bytes of an entry beside its values: offsets, and what is kept while an array is made.
+pub(super) const ENTRY: u64 = 24;
+
 /// `OFFSETS` and the optional `MASK` of one level.
 #[derive(Debug)]
 pub(super) struct Level {
@@ -49,6 +55,17 @@ impl Level {
         let len = len.min(offsets.len().saturating_sub(1));
         let len = mask.as_ref().map_or(len, |mask| len.min(mask.len()));
         Self { path, offsets, mask, len, tally }
+    }
+
+    /// The end of the run of entries from `row` on which are alike, because no offset and no mask of them is stored.
+    pub fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        // An entry ends where the next one begins.
+        let end = self.offsets.alike_until(row, interrupt)?.saturating_sub(1).max(row);
+        let end = match &self.mask {
+            Some(mask) if end > row => end.min(mask.alike_until(row, interrupt)?),
+            _ => end,
+        };
+        Ok(end.min(self.len.max(row)))
     }
 
     /// The entries of `range`, with offsets checked against the number of values.

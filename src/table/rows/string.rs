@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt8Type;
+use arrow_array::{ArrayRef, UInt64Array};
 use arrow_schema::DataType;
 
-use super::offsets::Level;
+use super::offsets::{ENTRY, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
-use crate::store::{Error, Hints, RowRange, Rows, Tally, TextLength};
+use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally, TextLength};
 
 /// Most characters read at once for one block of rows.
 const MOST_CHARACTERS: u64 = 1 << 30;
@@ -89,12 +89,45 @@ impl Rows for StringRows {
         Ok(Arc::new(builder.finish()))
     }
 
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let mut fitter = Fitter::new(range.start, bytes);
+        // All characters from the first to the last are read, whatever lies between.
+        let mut read: Option<(u64, u64)> = None;
+        while fitter.fitting().end < range.end {
+            interrupt.check()?;
+            let start = fitter.fitting().end;
+            let end = start.saturating_add(OFFSETS_AT_ONCE).min(range.end);
+            for &(first, last) in &self.level.entries(start..end, self.characters.len(), interrupt)?.spans {
+                let mut bytes = ENTRY.saturating_add(last - first);
+                if first < last {
+                    let (from, to) = read.unwrap_or((first, first));
+                    let wider = (from.min(first), to.max(last));
+                    bytes = bytes.saturating_add((wider.1 - wider.0) - (to - from));
+                    read = Some(wider);
+                }
+                if !fitter.add(1, bytes) {
+                    return Ok(fitter.fitting());
+                }
+            }
+        }
+        Ok(fitter.fitting())
+    }
+
     fn stored_width(&self) -> Option<u64> {
         None
     }
 
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(Error::Unsupported { path: self.level.path.clone(), reason: "strings have no fixed width".into() })
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let entries = self.level.entries(range, self.characters.len(), interrupt)?;
+        Ok(Some(Arc::new(UInt64Array::from_iter_values(entries.spans.iter().map(|(start, end)| end - start)))))
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.level.alike_until(row, interrupt)
     }
 
     fn natural_rows(&self) -> Option<u64> {

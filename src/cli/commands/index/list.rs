@@ -9,6 +9,7 @@ use super::found::Found;
 use super::report::{exit_code, json, line};
 use crate::cli::Error;
 use crate::cli::place::Named;
+use crate::fs::tree::ViewOptions;
 use crate::indexes::describe;
 use crate::source::Interrupt;
 
@@ -27,7 +28,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let place = arguments.named.find()?;
+    let place = arguments.named.find(ViewOptions::default())?;
     let Found { below: found, is_unfinished } = Found::new(&place, &Interrupt::new())?;
     let described = found.tables.iter().flat_map(|table| table.indexes.iter().map(describe));
     let lines: Vec<String> = described.map(|one| if arguments.json { json(&one) } else { line(&one) }).collect();

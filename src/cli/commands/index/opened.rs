@@ -7,6 +7,7 @@ use crate::cli::options::Reading;
 use crate::cli::place::{self, Place};
 use crate::dialects::index_writer::{self, IndexWriter, Kind, Listed};
 use crate::dialects::{self, IndexOptions};
+use crate::fs::tree::ViewOptions;
 use crate::h5::Exclusive;
 use crate::source::Interrupt;
 use crate::store::File;
@@ -21,7 +22,7 @@ pub(super) struct Opened {
 
 impl Opened {
     pub fn new(text: &str, reading: &Reading, interrupt: &Interrupt) -> Result<Self, Error> {
-        let place = Place::find(text, reading)?;
+        let place = Place::open(text, reading.context(ViewOptions::default())?, interrupt)?;
         let table = place.table(interrupt)?;
         let several = |_| Error::Usage(format!("{}: not a table of one file", place.name));
         let [file] = <[_; 1]>::try_from(place.context.files()).map_err(several)?;

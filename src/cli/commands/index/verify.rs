@@ -13,7 +13,7 @@ use crate::cli::Error;
 use crate::cli::place::Named;
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
-use crate::fs::tree::printable;
+use crate::fs::tree::{ViewOptions, printable};
 use crate::indexes::{self, Description, State, describe};
 use crate::source::Interrupt;
 use crate::table::{SearchIndex, Table};
@@ -36,7 +36,7 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
-    let place = arguments.named.find_settled(&interrupt)?;
+    let place = arguments.named.find_settled(ViewOptions::default(), &interrupt)?;
     let Found { below: found, is_unfinished } = Found::new(&place, &interrupt)?;
     let Some(verified) = all(&found.tables, &interrupt)? else {
         eprintln!("hepfs: interrupted; what was found so far stays kept");

@@ -1,0 +1,164 @@
+//! What an array of elements takes, before it is made: by widths and descriptors, nothing copied.
+
+use super::{Parts, arrow_type};
+use crate::catalogue::{Class, Datatype, product};
+use crate::store::fixed_width;
+
+/// Counts the bytes that elements of one type take in an array.
+#[derive(Debug)]
+pub struct Weigher {
+    /// Of an element, its variable parts aside.
+    fixed: u64,
+    part: Part,
+    /// Bytes of a file: what claims to be longer leads nowhere, and counts nothing.
+    longest: u64,
+}
+
+/// Where an element is of variable length.
+#[derive(Debug)]
+enum Part {
+    Nowhere,
+    Text,
+    /// Items of so many bytes, and what each takes in an array.
+    Sequence {
+        size: u64,
+        fixed: u64,
+        item: Box<Part>,
+    },
+    /// So many items of so many bytes.
+    Array {
+        count: u64,
+        size: u64,
+        item: Box<Part>,
+    },
+    /// Offsets and sizes of fields.
+    Compound(Vec<(u64, u64, Part)>),
+}
+
+impl Part {
+    fn of(datatype: &Datatype) -> Self {
+        match &datatype.class {
+            _ if !datatype.is_variable() => Self::Nowhere,
+            Class::VariableString { .. } => Self::Text,
+            Class::Sequence { base } => Self::Sequence {
+                size: base.size,
+                fixed: fixed_width(&arrow_type(base)),
+                item: Box::new(Self::of(base)),
+            },
+            Class::Array { dims, base } => {
+                Self::Array { count: product(dims).unwrap_or(0), size: base.size, item: Box::new(Self::of(base)) }
+            }
+            Class::Compound { fields } => {
+                let variable = fields.iter().filter(|field| field.datatype.is_variable());
+                Self::Compound(
+                    variable.map(|field| (field.offset, field.datatype.size, Self::of(&field.datatype))).collect(),
+                )
+            }
+            _ => Self::Nowhere,
+        }
+    }
+}
+
+impl Weigher {
+    /// Of elements of `datatype` in a file of `longest` bytes.
+    pub fn new(datatype: &Datatype, longest: u64) -> Self {
+        Self { fixed: fixed_width(&arrow_type(datatype)), part: Part::of(datatype), longest }
+    }
+
+    /// Bytes of an element where all take the same.
+    pub fn fixed(&self) -> Option<u64> {
+        matches!(self.part, Part::Nowhere).then_some(self.fixed)
+    }
+
+    /// Bytes of an element that takes least.
+    pub fn least(&self) -> u64 {
+        self.fixed
+    }
+
+    /// Bytes of one element; counts no further than `most`.
+    pub fn weight(&self, element: &[u8], most: u64, parts: &dyn Parts) -> u64 {
+        self.fixed.saturating_add(self.variable(&self.part, element, most, parts))
+    }
+
+    fn variable(&self, part: &Part, bytes: &[u8], most: u64, parts: &dyn Parts) -> u64 {
+        let length = || bytes.first_chunk().map_or(0, |length| u64::from(u32::from_le_bytes(*length)));
+        match part {
+            Part::Nowhere => 0,
+            Part::Text => Some(length()).filter(|length| *length <= self.longest).unwrap_or(0),
+            Part::Sequence { size, fixed, item } => {
+                let count = length();
+                if count.saturating_mul(*size) > self.longest {
+                    return 0;
+                }
+                let own = count.saturating_mul(*fixed);
+                if own > most || matches!(**item, Part::Nowhere) {
+                    return own;
+                }
+                let mut cursor = parts.cursor();
+                let items = cursor.resolve(bytes, *size).unwrap_or_default();
+                own.saturating_add(self.items(item, items, *size, most - own, parts))
+            }
+            Part::Array { count, size, item } => {
+                let bytes = usize::try_from(count.saturating_mul(*size)).ok().and_then(|length| bytes.get(..length));
+                self.items(item, bytes.unwrap_or_default(), *size, most, parts)
+            }
+            Part::Compound(fields) => fields.iter().fold(0, |sum: u64, (offset, size, field)| {
+                let end = offset.saturating_add(*size) as usize;
+                let field_bytes = bytes.get(*offset as usize..end).unwrap_or_default();
+                sum.saturating_add(self.variable(field, field_bytes, most.saturating_sub(sum), parts))
+            }),
+        }
+    }
+
+    fn items(&self, item: &Part, bytes: &[u8], size: u64, most: u64, parts: &dyn Parts) -> u64 {
+        let mut sum = 0u64;
+        for bytes in bytes.chunks_exact((size as usize).max(1)) {
+            sum = sum.saturating_add(self.variable(item, bytes, most.saturating_sub(sum), parts));
+            if sum > most {
+                break;
+            }
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Memory, Oddities, decode};
+    use super::*;
+    use crate::catalogue::{ByteOrder, Charset, Field, Padding};
+    use arrow_array::Array;
+    use arrow_buffer::Buffer;
+
+    fn descriptor(length: u32, position: u64) -> Vec<u8> {
+        [&length.to_le_bytes()[..], &position.to_le_bytes(), &(1u32 << 31).to_le_bytes()].concat()
+    }
+
+    #[test]
+    fn nested_values_weigh_what_their_array_takes() {
+        let integer = Class::Integer { signed: true, order: ByteOrder::Little, precision: 32, offset: 0 };
+        let integer = Datatype { size: 4, class: integer };
+        let text = Class::VariableString { padding: Padding::NullTerminated, charset: Charset::Utf8 };
+        let text = Datatype { size: 16, class: text };
+        let texts = Datatype { size: 16, class: Class::Sequence { base: Box::new(text) } };
+        let pair = Datatype { size: 32, class: Class::Array { dims: vec![2], base: Box::new(texts) } };
+        let fields = vec![
+            Field { name: "n".into(), offset: 0, datatype: integer },
+            Field { name: "p".into(), offset: 4, datatype: pair },
+        ];
+        let datatype = Datatype { size: 36, class: Class::Compound { fields } };
+        // Two descriptors of one text of 1,000 bytes.
+        let mut heap = vec![b'x'; 1000];
+        heap.extend([descriptor(1000, 0), descriptor(1000, 0)].concat());
+        let element = [&7i32.to_le_bytes()[..], &descriptor(2, 1000), &descriptor(1, 1000)].concat();
+        let weigher = Weigher::new(&datatype, 1 << 20);
+        let weight = weigher.weight(&element, u64::MAX, &Memory(&heap));
+        let bytes = Buffer::from(element.as_slice());
+        let array = decode(&datatype, bytes, 1, &Memory(&heap), &mut Oddities::new()).unwrap();
+        let taken = array.to_data().get_slice_memory_size().unwrap() as u64;
+        assert!(taken.abs_diff(weight) < 100, "{taken} bytes, not {weight}");
+        // Counting stops, and what is longer than the file leads nowhere.
+        assert!((1001..=2100).contains(&weigher.weight(&element, 1000, &Memory(&heap))));
+        assert!(Weigher::new(&datatype, 999).weight(&element, u64::MAX, &Memory(&heap)) < 200);
+    }
+}

@@ -1,0 +1,104 @@
+//! How many rows an array of so many bytes has room for.
+
+use arrow_array::ArrayRef;
+use arrow_schema::DataType;
+
+use super::{RowRange, Rows};
+use crate::source::Interrupt;
+use crate::store::Error;
+
+/// The longest run of rows whose array takes no more bytes than allowed, and one row at least: [`Rows::fitting`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fitting {
+    /// Behind its last row.
+    pub end: u64,
+    /// Bytes of its array, about. More than were allowed where one row takes more.
+    pub bytes: u64,
+}
+
+impl Fitting {
+    /// That of rows of `width` bytes each.
+    pub fn fixed(range: &RowRange, width: u64, most: u64) -> Self {
+        let count = (most / width.max(1)).max(1).min(range.end.saturating_sub(range.start));
+        Self { end: range.start.saturating_add(count), bytes: count.saturating_mul(width) }
+    }
+}
+
+/// Adds up rows for a [`Fitting`].
+#[derive(Clone, Copy, Debug)]
+pub struct Fitter {
+    fitting: Fitting,
+    most: u64,
+    is_empty: bool,
+}
+
+impl Fitter {
+    /// No row yet; the first is `start`.
+    pub fn new(start: u64, most: u64) -> Self {
+        Self { fitting: Fitting { end: start, bytes: 0 }, most, is_empty: true }
+    }
+
+    /// Bytes that are left.
+    pub fn left(&self) -> u64 {
+        self.most.saturating_sub(self.fitting.bytes)
+    }
+
+    /// Adds `rows` rows of `bytes` bytes together if these are the first or still fit; returns whether it did.
+    pub fn add(&mut self, rows: u64, bytes: u64) -> bool {
+        let fits = self.is_empty || bytes <= self.left();
+        if fits && rows > 0 {
+            self.is_empty = false;
+            self.fitting.end = self.fitting.end.saturating_add(rows);
+            self.fitting.bytes = self.fitting.bytes.saturating_add(bytes);
+        }
+        fits
+    }
+
+    /// What was added.
+    pub fn fitting(&self) -> Fitting {
+        self.fitting
+    }
+}
+
+/// Bytes that a value of this type takes in an array, its variable part aside: offsets of 8 bytes, keys, numbers.
+pub fn fixed_width(data_type: &DataType) -> u64 {
+    match data_type {
+        DataType::Struct(fields) => {
+            fields.iter().map(|field| fixed_width(field.data_type())).fold(1, u64::saturating_add)
+        }
+        DataType::FixedSizeList(item, length) => {
+            fixed_width(item.data_type()).saturating_mul(u64::from(length.unsigned_abs()))
+        }
+        DataType::FixedSizeBinary(width) => u64::from(width.unsigned_abs()),
+        DataType::Dictionary(key, _) => fixed_width(key),
+        DataType::Boolean | DataType::Null => 1,
+        other => other.primitive_width().map_or(8, |width| width as u64),
+    }
+}
+
+/// Calls `take` with the arrays of the rows of `range`, one behind the other, as long as `bytes` bytes allow, or of one
+/// row. Looks at `interrupt` before each.
+///
+/// # Errors
+/// Those of [`Rows::fitting`], [`Rows::array`] and `take`; [`Error::Unsupported`] for an array of another length.
+pub fn for_each_array(
+    rows: &dyn Rows,
+    range: RowRange,
+    bytes: u64,
+    interrupt: &Interrupt,
+    take: &mut dyn FnMut(RowRange, ArrayRef) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut start = range.start;
+    while start < range.end {
+        interrupt.check()?;
+        let part = start..rows.fitting(start..range.end, bytes, interrupt)?.end.clamp(start + 1, range.end);
+        let array = rows.array(part.clone(), interrupt)?;
+        if array.len() as u64 != part.end - part.start {
+            let reason = format!("rows {}..{} came as {} values", part.start, part.end, array.len());
+            return Err(Error::Unsupported { path: "rows".into(), reason });
+        }
+        start = part.end;
+        take(part, array)?;
+    }
+    Ok(())
+}
