@@ -797,6 +797,49 @@ def fields_3000(file):
 
 fields_3000.libver = "latest"
 
+
+def bad_frames(file):
+    """Groups that say they are of pandas: without anything in them, with pickles of something else, of 2^40 columns."""
+    pickled = lambda text: np.array(text, f"S{len(text)}")  # noqa: E731
+
+    def group(name, kind, **attributes):
+        made = file.create_group(name)
+        made.attrs["pandas_type"] = kind
+        for key, value in attributes.items():
+            made.attrs[key] = value
+        return made
+
+    def objects(where, name, content):
+        values = where.create_dataset(name, (1,), h5py.vlen_dtype("u1"))
+        values[0] = np.frombuffer(content, "u1")
+        values.attrs["PSEUDOATOM"] = "object"
+
+    for kind in ("frame_table", "series_table", "frame", "series"):
+        group(f"nothing_{kind}", kind)
+    half = group("half", "frame", nblocks=10**9, axis0_variety="regular", axis1_variety="regular")
+    half["axis0"] = np.array([b"a", b"b", b"c"])
+    half["axis1"] = np.arange(3)
+    half["block0_items"] = np.array([b"a"])
+    half["block0_values"] = np.arange(3.0).reshape(3, 1)
+    half["block1_items"] = np.array([b"b"])
+    half["block1_values"] = np.arange(5.0).reshape(5, 1)
+    half["block2_items"] = np.array([b"c"])
+    calls = b"\x80\x04cos\nsystem\n(S'touch /tmp/hepfs-was-here'\ntR."
+    objects(half, "block2_values", calls)
+    wide = group("wide", "frame", nblocks=1)
+    wide["axis1"] = np.arange(1)
+    wide.create_dataset("block0_values", (1, 1 << 40), "<f8", chunks=(1, 1 << 10), maxshape=(None, 1 << 40))
+    levels = group("levels", "frame", axis1_variety="multi", axis1_nlevels=2**31 - 1, nblocks=0)
+    levels["axis1_level0"] = np.arange(3)
+    levels["axis1_label0"] = np.array([0, 1, 9])
+    rows = np.zeros(2, [("index", "<i8"), ("values_block_0", "<f8", (2,)), ("x", "<i4")])
+    loop = {"non_index_axes": b"(lp0\ng0\na.", "values_cols": b"(lp0\nVx\na(lp1\nag1\na.", "info": b"cos\nsystem\n."}
+    loops = group("loops", "frame_table", **{key: pickled(value) for key, value in loop.items()}, levels=pickled(b"("))
+    loops["table"] = rows
+    loops["table"].attrs["values_block_0_kind"] = pickled(b"(lp0\nI1\na.")
+    loops["table"].attrs["x_meta"] = "category"
+
+
 MIB = 1 << 20
 AMPLIFIED = 100_000
 
@@ -921,6 +964,7 @@ RECIPES = [
     broken_references,
     bad_compounds,
     fields_3000,
+    bad_frames,
     amplified,
     gigabyte_elements,
 ]

@@ -4,11 +4,12 @@
     python3 -m venv FOLDER && FOLDER/bin/pip install tables==3.11.1
     FOLDER/bin/python3 scripts/pytables_fixtures.py
 
-In an environment of its own, since PyTables and h5py bring a libhdf5 each. The form is that of `make_fixtures.py`. What
-is stored of times is not told: PyTables gives what it makes of it.
+In an environment of its own, since PyTables and h5py bring a libhdf5 each. The form is that of `make_fixtures.py`, with
+`numbers` beside `csv` of times: what PyTables gives. What is stored of times is not told.
 """
 
 import argparse
+import datetime
 import hashlib
 import json
 import struct
@@ -190,6 +191,16 @@ def cell(value, description):
     return str(shown) if isinstance(shown, int) else shown
 
 
+def instant(value, description):
+    """A time as text: of what PyTables stores, microseconds at most."""
+    if description.itemsize == 4:
+        moment = datetime.timedelta(seconds=int(value))
+    else:
+        moment = datetime.timedelta(microseconds=round(float(value) * 1e6))
+    moment += datetime.datetime(1970, 1, 1)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S") + (f".{moment.microsecond:06}Z" if description.itemsize == 8 else "Z")
+
+
 def has_time(description):
     """Whether a column shows other bytes than are stored."""
     if isinstance(description, tb.Description):
@@ -232,6 +243,10 @@ def describe(table):
         column = description._v_colobjects[name]
         entry = {"name": name, "stem": name, "rows": len(data), "in_table": True}
         entry["csv"] = [cell(value, column) for value in data[name]]
+        if not isinstance(column, tb.Description) and column.kind == "time" and data[name].ndim == 1:
+            # As `--times=numbers` shows them, and as times.
+            entry["numbers"] = entry["csv"]
+            entry["csv"] = [instant(value, column) for value in data[name]]
         columns.append(entry if has_time(column) else entry | stored(data[name], order))
     whole = {} if has_time(description) else stored(data, order)
     return {"rows": len(data), "row_labels": [], "columns": columns, "whole": whole}

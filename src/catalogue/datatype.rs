@@ -112,6 +112,8 @@ pub enum Class {
     SplitSeconds {
         /// Byte order.
         order: ByteOrder,
+        /// Shown as a number of microseconds; else as seconds, in float64.
+        is_integer: bool,
     },
 }
 

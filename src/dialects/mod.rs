@@ -19,6 +19,7 @@ pub mod compound;
 mod datasets;
 pub mod hep001;
 pub mod index_writer;
+mod pandas;
 mod times;
 mod versioned;
 
@@ -38,7 +39,7 @@ use crate::store::File;
 use crate::table::{Finding, Single, Table};
 
 /// The dialects that are served, in the order in which they are tried.
-pub const ALL: &[&dyn Dialect] = &[&hep001::Hep001, &compound::Compound, &arrays::Arrays];
+pub const ALL: &[&dyn Dialect] = &[&hep001::Hep001, &pandas::Pandas, &compound::Compound, &arrays::Arrays];
 
 /// A way of keeping tables.
 pub trait Dialect: Debug + Send + Sync {

@@ -6,6 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::data;
+use crate::fixtures::same_text;
 use crate::support::Mounted;
 
 fn json(mounted: &Mounted, path: &str) -> Value {
@@ -115,4 +116,72 @@ fn compounds_that_hurt_harm_nobody_else() {
     let many = mounted.text("fields_3000.h5/many/table.csv");
     assert_eq!(many.lines().map(|line| line.split(',').count()).collect::<Vec<_>>(), [3000; 3]);
     assert_eq!(mounted.read("fields_3000.h5/many/table.raw"), [1; 6000]);
+}
+
+/// Bit for bit what PyTables gives, in either byte order.
+#[test]
+fn times_of_pytables_are_numbers_on_request() {
+    let mounted = Mounted::new(&[&data("pytables.h5")], &["--times=numbers"]);
+    let expected: Value = serde_json::from_slice(&fs::read(data("pytables.expected.json")).unwrap()).unwrap();
+    let mut compared = 0;
+    for (path, table) in expected["tables"].as_object().unwrap() {
+        for column in table["columns"].as_array().unwrap().iter().filter(|column| column["numbers"].is_array()) {
+            let text = mounted.text(format!("{}/columns/{}.txt", &path[1..], column["name"].as_str().unwrap()));
+            let numbers = column["numbers"].as_array().unwrap();
+            assert_eq!(text.lines().count(), numbers.len());
+            for (line, number) in text.lines().zip(numbers) {
+                same_text(number, line).unwrap_or_else(|why| panic!("{path}: {why}"));
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 40, "only {compared} times");
+}
+
+#[test]
+fn what_serves_a_frame_is_named_and_not_shown() {
+    for file in ["pandas2.h5", "pandas3.h5"] {
+        let mounted = Mounted::new(&[&data(file)], &[]);
+        let files =
+            ["columns", "head.csv", "indexes.json", "metadata.json", "table.arrow", "table.csv", "table.ndjson"];
+        assert_eq!(mounted.names("every_7"), [&files[..], &["table.parquet", "where"]].concat(), "{file}");
+        let metadata = json(&mounted, "every_7/metadata.json");
+        assert_eq!(metadata["not_shown"], serde_json::json!(["_i_table", "meta", "table"]));
+        assert_eq!((&metadata["dialect"], &metadata["kind"]), (&"pandas".into(), &"table".into()));
+        assert_eq!(named(&metadata["columns"], "zoned")["type"].as_str().unwrap().contains("America/New_York"), true);
+        assert_eq!(named(&metadata["columns"], "time")["type"].as_str().unwrap().contains(", "), false);
+        // A frame in the group of another.
+        assert_eq!(mounted.text("some/place/below/table.csv"), "index,x\n0,1\n1,2\n");
+        assert_eq!(mounted.text("every_7/where/kind:eq:u/columns/small.txt"), "0\n4\n");
+        let findings = json(&mounted, "spoiled/metadata.json")["findings"].to_string();
+        assert!(findings.contains("non_index_axes cannot be read"), "{findings}");
+    }
+}
+
+/// What says that it is of pandas shows what can be read, and why not the rest. Nothing is called.
+#[test]
+fn frames_that_lie_are_found() {
+    let mounted = Mounted::new(&[&data("hostile/bad_frames.h5")], &[]);
+    let findings = |path: &str| json(&mounted, &format!("{path}/metadata.json"))["findings"].to_string();
+    for kind in ["frame_table", "series_table", "frame", "series"] {
+        let found = findings(&format!("nothing_{kind}"));
+        assert!(found.contains("leaves such a group behind") || kind == "frame" && found.contains("axis"), "{found}");
+    }
+    assert_eq!(mounted.text("half/table.csv"), "index,a\n0,0.0\n1,1.0\n2,2.0\n");
+    assert!(findings("half").contains("b: 5 rows, the row labels have 3"));
+    let half = json(&mounted, "half/metadata.json");
+    let error = named(&half["columns"], "c")["error"].as_str().unwrap();
+    assert!(error.contains("os.system") || error.contains("not a NumPy array"), "{error}");
+    assert_eq!(mounted.text("half/columns/b.csv").lines().count(), 6);
+    assert!(findings("wide").contains("1099511627776 columns"));
+    let loops = findings("loops");
+    for attribute in ["non_index_axes", "values_cols", "info", "values_block_0_kind"] {
+        assert!(loops.contains(&format!("{attribute} cannot be read")), "{loops}");
+    }
+    assert!(loops.contains("there are none, codes are shown"), "{loops}");
+    assert_eq!(
+        mounted.text("loops/table.csv"),
+        "index,values_block_0_0,values_block_0_1,x\n0,0.0,0.0,0\n0,0.0,0.0,0\n"
+    );
+    assert!(!std::path::Path::new("/tmp/hepfs-was-here").exists());
 }

@@ -7,9 +7,9 @@ use bstr::{BString, ByteSlice};
 
 use super::reading;
 use super::recognition::System;
-use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Elements, Field, Fill};
+use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Elements, Field, Fill};
 use crate::dialects::attributes::text;
-use crate::dialects::{Site, datasets};
+use crate::dialects::{Site, datasets, times};
 use crate::store::decode::FillTest;
 use crate::store::{self, FieldRows, Part, Rows, Tally};
 use crate::table::{Column, Finding, Storage};
@@ -19,7 +19,12 @@ pub(super) fn columns(site: &Site<'_>, dataset: &Dataset, system: System, findin
     let Class::Compound { fields } = &dataset.datatype.class else { return Vec::new() };
     let numbers: HashMap<*const Field, u32> = fields.iter().map(std::ptr::from_ref).zip(1..).collect();
     let fields: Vec<&Field> = reading::in_order(fields, system).collect();
-    let names = distinct(site.path, &fields, findings);
+    let stated: Vec<BString> = fields.iter().map(|field| field.name.clone()).collect();
+    let names = distinct(&stated);
+    for (position, (name, shown)) in stated.iter().zip(&names).enumerate().filter(|(_, (name, shown))| name != shown) {
+        let rule = "HDF5: each field of a compound has a name of its own";
+        findings.push(Finding::new(site.path, rule, format!("{name:?} of field {position}, shown as {shown:?}")));
+    }
     let mut about = About::new(&dataset.attributes);
     about.check_names(site.path, &fields, findings);
     // One for all columns, since what reads ahead lives in it.
@@ -53,7 +58,13 @@ struct Whole<'a> {
 impl Whole<'_> {
     fn column(&self, field: &Field, name: BString, number: u32, attributes: Vec<Attribute>) -> Column {
         let tally = Arc::<Tally>::default();
-        let rows = self.rows(field, &tally);
+        let mut rows = self.rows(field, None, &tally);
+        let mut times = None;
+        let is_shown = self.site.file.store().shows_times();
+        if let Some((read, step)) = reading::time(&field.datatype, self.system).filter(|_| is_shown) {
+            rows = self.rows(field, Some(read), &tally);
+            times = rows.as_ref().ok().and_then(|rows| times::since(self.site.file, step, 0, rows.as_ref()));
+        }
         let named = |names: [&str; 2]| names.iter().find_map(|name| text(&attributes, name));
         Column {
             name,
@@ -62,7 +73,7 @@ impl Whole<'_> {
             is_label: false,
             in_table: rows.is_ok(),
             rows,
-            times: None,
+            times,
             stored_strings: None,
             learner: None,
             tally,
@@ -75,13 +86,12 @@ impl Whole<'_> {
         }
     }
 
-    fn rows(&self, field: &Field, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
+    /// The values of a field, read as this type instead of its own.
+    fn rows(&self, field: &Field, read: Option<Datatype>, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
         let opened = self.opened.as_ref().map_err(Clone::clone)?;
-        let (offset, size, element) = (field.offset, field.datatype.size, self.dataset.datatype.size);
-        if size == 0 || offset.checked_add(size).is_none_or(|end| end > element) {
-            return Err(format!("its {size} bytes from {offset} on do not lie within an element of {element} bytes"));
-        }
-        let part = Part { datatype: reading::read_as(&field.datatype, self.system), offset };
+        check_place(self.dataset, field.offset, field.datatype.size)?;
+        let datatype = read.unwrap_or_else(|| reading::read_as(&field.datatype, self.system));
+        let part = Part { datatype, offset: field.offset };
         Ok(Arc::new(FieldRows::new(opened.clone(), part, FillTest::none(), tally.clone())))
     }
 
@@ -156,46 +166,43 @@ impl<'a> About<'a> {
     }
 }
 
-/// The names of columns: those of the fields, where each has one of its own.
-fn distinct(path: &str, fields: &[&Field], findings: &mut Vec<Finding>) -> Vec<BString> {
-    let mut taken: HashSet<BString> = fields.iter().map(|field| field.name.clone()).collect();
+/// Refuses a part that does not lie within the elements of a dataset.
+pub(in crate::dialects) fn check_place(dataset: &Dataset, offset: u64, size: u64) -> Result<(), String> {
+    let element = dataset.datatype.size;
+    match offset.checked_add(size) {
+        Some(end) if end <= element && size > 0 => Ok(()),
+        _ => Err(format!("its {size} bytes from {offset} on do not lie within an element of {element} bytes")),
+    }
+}
+
+/// The names of columns: those stated, each with a number where it has been met before, or is empty.
+pub(in crate::dialects) fn distinct(names: &[BString]) -> Vec<BString> {
+    let mut taken: HashSet<BString> = names.iter().cloned().collect();
     let mut met = HashMap::<&BString, u64>::new();
-    let mut name_of = |position: usize, name| {
+    let mut name_of = |name| {
         let count = met.entry(name).or_default();
         if *count == 0 && !name.is_empty() {
             *count = 1;
             return name.clone();
         }
-        let free = loop {
+        loop {
             let free = BString::from(format!("{name}.{count}"));
             *count += 1;
             if taken.insert(free.clone()) {
-                break free;
+                return free;
             }
-        };
-        findings.push(Finding::new(
-            path,
-            "HDF5: each field of a compound has a name of its own",
-            format!("{name:?} of field {position}, shown as {free:?}"),
-        ));
-        free
+        }
     };
-    fields.iter().enumerate().map(|(position, field)| name_of(position, &field.name)).collect()
+    names.iter().map(|name| name_of(name)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::Datatype;
 
     #[test]
     fn names_are_told_apart() {
-        let datatype = Datatype { size: 1, class: Class::Flag };
-        let names = ["a", "a", "", "a.1", "a", ""];
-        let fields = names.map(|name| Field { name: name.into(), offset: 0, datatype: datatype.clone() });
-        let mut findings = Vec::new();
-        let shown = distinct("/t", &fields.iter().collect::<Vec<_>>(), &mut findings);
-        assert_eq!(shown, ["a", "a.2", ".0", "a.1", "a.3", ".1"].map(BString::from));
-        assert_eq!(findings.len(), 4);
+        let names = ["a", "a", "", "a.1", "a", ""].map(BString::from);
+        assert_eq!(distinct(&names), ["a", "a.2", ".0", "a.1", "a.3", ".1"].map(BString::from));
     }
 }

@@ -15,7 +15,9 @@ mod recognition;
 
 use std::sync::Arc;
 
-use self::recognition::System;
+pub(super) use self::fields::{check_place, distinct};
+pub(super) use self::reading::{in_order, read_as};
+pub(super) use self::recognition::{System, is_record};
 use super::attributes::{integer, text, unsigned};
 use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject, datasets};
 use crate::catalogue::{Dataset, attribute};
@@ -65,7 +67,7 @@ fn table(site: &Site<'_>, dataset: &Dataset, interrupt: &Interrupt) -> Table {
         findings.push(Finding::new(site.path, "PyTables: NROWS is the number of rows", found));
     }
     // Opened for itself: a reader of whole rows is none of the columns.
-    let read = Dataset { datatype: reading::read_as(&dataset.datatype, system), ..dataset.clone() };
+    let read = Dataset { datatype: read_as(&dataset.datatype, system), ..dataset.clone() };
     let whole = datasets::open(site.file, site.path, &read).ok();
     Table {
         revision: text(&dataset.attributes, "VERSION").filter(|_| system.is_declared).unwrap_or_default(),

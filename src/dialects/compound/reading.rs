@@ -2,6 +2,7 @@
 
 use super::recognition::System;
 use crate::catalogue::{ByteOrder, Class, Datatype, Field, Padding};
+use crate::table::calendar::SECOND;
 
 /// The type as which elements of a stored type are read. PyTables reads more out of some than HDF5 says:
 ///
@@ -11,7 +12,7 @@ use crate::catalogue::{ByteOrder, Class, Datatype, Field, Padding};
 /// | time of 4 bytes | seconds, a signed integer |
 /// | time of 8 bytes | seconds in its upper half, microseconds in its lower one |
 /// | string that ends at a NUL | string that is filled up with NULs |
-pub(super) fn read_as(stored: &Datatype, system: System) -> Datatype {
+pub(in crate::dialects) fn read_as(stored: &Datatype, system: System) -> Datatype {
     if !system.by_pytables {
         return stored.clone();
     }
@@ -21,7 +22,7 @@ pub(super) fn read_as(stored: &Datatype, system: System) -> Datatype {
             Class::Integer { signed: true, order: *order, precision: 32, offset: 0 }
         }
         Class::Time { order: order @ (ByteOrder::Little | ByteOrder::Big) } if stored.size == 8 => {
-            Class::SplitSeconds { order: *order }
+            Class::SplitSeconds { order: *order, is_integer: false }
         }
         Class::FixedString { padding: Padding::NullTerminated, charset } => {
             Class::FixedString { padding: Padding::NullPadded, charset: *charset }
@@ -38,9 +39,24 @@ pub(super) fn read_as(stored: &Datatype, system: System) -> Datatype {
     Datatype { size: stored.size, class }
 }
 
+/// A field that is a time, as PyTables reads it: the type as an integer, and attoseconds of what it counts from 1970 on.
+pub(super) fn time(stored: &Datatype, system: System) -> Option<(Datatype, i128)> {
+    let Class::Time { .. } = stored.class else { return None };
+    let mut read = read_as(stored, system);
+    let step = match &mut read.class {
+        Class::Integer { .. } => SECOND,
+        Class::SplitSeconds { is_integer, .. } => {
+            *is_integer = true;
+            SECOND / 1_000_000
+        }
+        _ => return None,
+    };
+    Some((read, step))
+}
+
 /// The fields of a compound in the order in which they are shown: that of the file, but for PyTables, which goes by
 /// where they lie.
-pub(super) fn in_order(fields: &[Field], system: System) -> impl Iterator<Item = &Field> {
+pub(in crate::dialects) fn in_order(fields: &[Field], system: System) -> impl Iterator<Item = &Field> {
     let mut fields: Vec<&Field> = fields.iter().collect();
     if system.by_pytables {
         fields.sort_by_key(|field| field.offset);
@@ -61,7 +77,10 @@ mod tests {
         let of = |class, size| read_as(&Datatype { size, class }, pytables).class;
         assert_eq!(of(bits(1), 1), Class::Flag);
         assert_eq!(of(bits(2), 2), bits(2));
-        assert_eq!(of(Class::Time { order: ByteOrder::Big }, 8), Class::SplitSeconds { order: ByteOrder::Big });
+        assert_eq!(
+            of(Class::Time { order: ByteOrder::Big }, 8),
+            Class::SplitSeconds { order: ByteOrder::Big, is_integer: false }
+        );
         assert_eq!(of(text(Padding::NullTerminated), 4), text(Padding::NullPadded));
         assert_eq!(of(text(Padding::SpacePadded), 4), text(Padding::SpacePadded));
         let flag = |class| Datatype { size: 1, class };

@@ -39,7 +39,7 @@ fn is_declared(dataset: &Dataset) -> bool {
 }
 
 /// Whether a dataset has rank 1, and elements with fields. A complex number has none.
-fn is_record(dataset: &Dataset) -> bool {
+pub(in crate::dialects) fn is_record(dataset: &Dataset) -> bool {
     let has_fields = match &dataset.datatype.class {
         Class::Compound { fields } => !fields.is_empty() && dataset.datatype.complex_part().is_none(),
         _ => false,
@@ -49,7 +49,7 @@ fn is_record(dataset: &Dataset) -> bool {
 
 /// What wrote a dataset, as far as the meaning of its values depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct System {
+pub(in crate::dialects) struct System {
     /// The file is one of PyTables, which takes any dataset like this for a table.
     pub by_pytables: bool,
     /// The dataset says that it is a table.
@@ -57,6 +57,9 @@ pub(super) struct System {
 }
 
 impl System {
+    /// A table of PyTables.
+    pub const PYTABLES: Self = Self { by_pytables: true, is_declared: true };
+
     pub fn of(file: &Arc<File>, dataset: &Dataset, interrupt: &Interrupt) -> Self {
         let root = file.object(file.info().root, interrupt).ok();
         let by_pytables = matches!(root, Some(Object::Group { attributes, .. })

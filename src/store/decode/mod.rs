@@ -156,7 +156,9 @@ pub fn arrow_type(datatype: &Datatype) -> DataType {
         Class::FixedString { .. } | Class::VariableString { .. } | Class::Reference(_) => DataType::LargeUtf8,
         Class::Enum { .. } if datatype.is_boolean() => DataType::Boolean,
         Class::Flag if datatype.size == 1 => DataType::Boolean,
-        Class::SplitSeconds { order } if number::is_ordered(*order) && datatype.size == 8 => DataType::Float64,
+        Class::SplitSeconds { order, is_integer } if number::is_ordered(*order) && datatype.size == 8 => {
+            if *is_integer { DataType::Int64 } else { DataType::Float64 }
+        }
         Class::Enum { base, .. } if enumeration::is_readable(base) => {
             DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::LargeUtf8))
         }
@@ -248,8 +250,8 @@ pub fn decode(
         },
         Class::Enum { .. } if datatype.is_boolean() => Ok(enumeration::booleans(&bytes, oddities)),
         Class::Flag if width == 1 => Ok(enumeration::flags(&bytes)),
-        Class::SplitSeconds { order } if number::is_ordered(*order) && width == 8 => {
-            Ok(number::split_seconds(bytes, *order))
+        Class::SplitSeconds { order, is_integer } if number::is_ordered(*order) && width == 8 => {
+            Ok(number::split_seconds(bytes, *order, *is_integer))
         }
         Class::Enum { base, members } if enumeration::is_readable(base) => {
             Ok(enumeration::labels(&bytes, base, members, oddities))

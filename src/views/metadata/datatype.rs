@@ -64,7 +64,7 @@ fn class(class: &Class) -> Value {
         Class::Unknown(class) => json!({ "class": "unknown", "number": class }),
         // Of no file: what is stored is told.
         Class::Flag => json!({ "class": "bitfield" }),
-        Class::SplitSeconds { order } => json!({ "class": "time", "order": order_name(*order) }),
+        Class::SplitSeconds { order, .. } => json!({ "class": "time", "order": order_name(*order) }),
     }
 }
 
