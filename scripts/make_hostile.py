@@ -630,6 +630,53 @@ def patch_chunk_size(path, address, size):
 chunk_map_nonsense.takes_path = True
 
 
+def chunk_keys(data, node, rank=1):
+    """Places of the keys of a node of a version 1 B-tree of chunks, the one behind the last child left out."""
+    used = struct.unpack_from("<H", data, node + 6)[0]
+    return [node + 24 + i * (8 + 8 * (rank + 1) + 8) for i in range(used)]
+
+
+def leaves(data):
+    """Nodes of B-trees of chunks that lie lowest, in their order."""
+    at, found = data.find(b"TREE\x01\x00"), []
+    while at >= 0:
+        found.append(at)
+        at = data.find(b"TREE\x01\x00", at + 1)
+    return found
+
+
+def chunk_index_damaged(path):
+    """Columns of 40 numbers in chunks of 4 (deflated, but for two) whose chunk index lies: a position twice (so one is
+    lost), a place out of order, a size of 0, a place past the end; and one of 400 whose tree leads twice to the same leaf."""
+    names = ("sound", "twice", "twice_plain", "astray", "nothing", "nothing_plain", "beyond", "circle")
+    with h5py.File(path, "w", libver="earliest") as file:
+        table = april_table(file.create_group("t"))
+        for name in names[:-1]:
+            options = {} if name.endswith("plain") else {"compression": "gzip"}
+            column(table, name, np.arange(1, 41, dtype="i4"), chunks=(4,), **options)
+        file.create_dataset("circle", data=np.arange(1, 401, dtype="i4"), chunks=(4,), compression="gzip")
+        first = {name: (file[name] if name == "circle" else table[name]).id.get_chunk_info(0).byte_offset for name in names}
+    data = path.read_bytes()
+    nodes = {}
+    for node in leaves(data):
+        address = struct.unpack_from("<Q", data, chunk_keys(data, node)[0] + 24)[0]
+        nodes.update({name: node for name in names if first[name] == address})
+    keys = {name: chunk_keys(data, node) for name, node in nodes.items()}
+    # A key is: size, mask, first element, zero; then the address.
+    for name in ("twice", "twice_plain"):
+        overwrite(path, keys[name][3] + 8, struct.pack("<Q", 2 * 4))
+    overwrite(path, keys["astray"][3] + 8, struct.pack("<Q", 1000 * 4))
+    for name in ("nothing", "nothing_plain"):
+        overwrite(path, keys[name][3], struct.pack("<I", 0))
+    overwrite(path, keys["beyond"][3] + 24, struct.pack("<Q", 1 << 40))
+    # The second child of the root is the first leaf once more.
+    place = data.index(struct.pack("<Q", nodes["circle"]), data.index(b"TREE\x01\x01"))
+    overwrite(path, place + 32, struct.pack("<Q", nodes["circle"]))
+
+
+chunk_index_damaged.takes_path = True
+
+
 def vlen_nowhere(path):
     """Descriptors of variable-length data that lead past the end, into nonsense, to no object, or claim 4 GiB."""
     with h5py.File(path, "w", libver="earliest") as file:
@@ -959,6 +1006,7 @@ RECIPES = [
     virtual_elsewhere,
     corrupt_chunks,
     chunk_map_nonsense,
+    chunk_index_damaged,
     vlen_nowhere,
     heap_loop,
     broken_references,

@@ -7,8 +7,29 @@ pub mod codec;
 #[path = "../../src/store/heap/layout.rs"]
 pub mod heap;
 
-use catalogue::Filter;
+#[path = "../../src/h5/worker/answers/listed.rs"]
+mod listed;
+#[path = "../../src/store/decode/regions.rs"]
+mod regions;
+pub mod store {
+    //! Where the sources above look for each other.
+
+    pub use super::heap;
+}
+
+use catalogue::{Chunk, Filter};
 use codec::{Pipeline, Scratch};
+
+/// A selection as text.
+pub fn region(bytes: &[u8]) -> Option<String> {
+    regions::text(bytes)
+}
+
+/// What a chunk index of so many positions lists, set right.
+pub fn settle(entries: Vec<(Option<u64>, Chunk)>, positions: u64, flags: u8) -> Result<Vec<Chunk>, String> {
+    let [in_order, grows, is_endless] = [1, 2, 4].map(|bit| flags & bit != 0);
+    listed::Listed { entries, positions, in_order, grows, is_endless }.settle()
+}
 
 /// Decodes a chunk behind one filter. The first two bytes of `input` are the chunk's size (little-endian), the next
 /// `parameters` bytes one parameter of the filter each, the rest is the chunk as stored.

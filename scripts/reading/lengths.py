@@ -91,8 +91,12 @@ def expected(path):
     with h5py.File(path) as file:
         found = {f"t/columns/{name}": shown(file["t"][name][()]) for name in ("texts", "often", "late", "partly")}
         found["nuls"] = shown(file["nuls"][()])
+    chosen = [i for i, text in enumerate(texts()) if text.startswith(b"row 1")]
     found["t/columns/lists"] = pa.array(lists(), pa.list_(pa.float32()))
     found["t/columns/words"] = pa.array(words(), pa.list_(pa.string()))
+    # The rows that were chosen, of columns of every kind.
+    for name in ("texts", "often", "words", "lists"):
+        found[f"t/where/texts:prefix:row 1/columns/{name}"] = found[f"t/columns/{name}"].take(pa.array(chosen))
     return found
 
 

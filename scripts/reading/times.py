@@ -2,10 +2,11 @@
 
     python3 scripts/reading/times.py HEPFS FOLDER
 
-Writes a file into FOLDER, mounts it with the program HEPFS there, twice: what the first mount has read, the second knows
-the bounds of. Prints what differs, and fails if something does.
+Writes a file into FOLDER, mounts it with the program HEPFS there, twice: the second time with the bounds
+of columns known. Prints what differs, and fails if something does.
 """
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -22,8 +23,9 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from fixtures import instants  # noqa: E402
-from fixtures.write import april_table, column, describe  # noqa: E402
+from fixtures.write import BOOLEAN, april_table, column, describe, strings  # noqa: E402
 
+TIMES = Path(__file__).resolve().parent.parent.parent / "tests" / "data" / "times.h5"
 ROWS = 200_003
 FILL = -(2**63)
 COLUMNS = {
@@ -63,8 +65,23 @@ def write(path):
             made = column(table, name, values, kind, fill=fill, chunk=20_000, compression="gzip", shuffle=True)
             describe(made, units=units)
             stored[name] = values
-        column(table, "x", np.arange(ROWS), "<i4", chunk=20_000)
+        for name, values in others().items():
+            if values.dtype.kind == "O":
+                strings(table, name, values.tolist())
+            else:
+                column(table, name, values, BOOLEAN if values.dtype == bool else None, chunk=20_000)
     return stored
+
+
+def others():
+    """Columns of other types, to ask of and to order by."""
+    number = np.arange(ROWS)
+    floats = (number * 7919 % 1009 / 8 - 50).astype("f4")
+    floats[::97], floats[1::997], floats[2::997], floats[3::499] = np.nan, np.inf, -np.inf, -0.0
+    words = np.array([f"w{at * 31 % 211}" * (at % 3) for at in range(ROWS)], object)
+    position = np.zeros(ROWS, [("x", "<f4"), ("inner", [("n", "<i2")])])
+    position["x"], position["inner"]["n"] = number % 1000 / 4, number % 77
+    return {"x": number.astype("i4"), "f": floats, "word": words, "flag": number % 3 == 1, "position": position}
 
 
 def truth(name, values):
@@ -104,8 +121,10 @@ def check(mount, stored, expected):
         expect(f"{name} pandas time zone", str(getattr(series.dtype, "tz", None)), str(zone))
         naive = series.dt.tz_localize(None).to_numpy()
         expect(f"{name} pandas", naive.astype("M8[ns]"), wanted.astype("M8[ns]"))
-        expect(f"{name} pandas csv", text[name].dt.tz_localize(None).to_numpy().astype("M8[ns]"), wanted.astype("M8[ns]"))
-        expect(f"{name} polars", polar[name].dt.replace_time_zone(None).to_numpy().astype("M8[ns]"), wanted.astype("M8[ns]"))
+        by_text = text[name].dt.tz_localize(None).to_numpy()
+        expect(f"{name} pandas csv", by_text.astype("M8[ns]"), wanted.astype("M8[ns]"))
+        by_polars = polar[name].dt.replace_time_zone(None).to_numpy()
+        expect(f"{name} polars", by_polars.astype("M8[ns]"), wanted.astype("M8[ns]"))
         expect(f"{name} polars csv type", isinstance(sniffed[name].dtype, pl.Datetime), True)
         parsed = sniffed[name].dt.replace_time_zone(None).to_numpy().astype("M8[us]")
         expect(f"{name} polars csv", parsed, wanted.astype("M8[us]"))
@@ -113,12 +132,14 @@ def check(mount, stored, expected):
         expect(f"{name} npy", np.load(table / "columns" / f"{name}.npy"), stored[name])
         years = wanted[~np.isnat(wanted)].astype("M8[Y]").astype(int) + 1970
         for suffix in ("parquet", "csv"):
-            query = f"select year({name}) y, count(*) from '{table}/table.{suffix}' where y is not null group by y order by y"
+            query = f"select year({name}) y, count(*) from '{table}/table.{suffix}' where y is not null group by y"
+            query += " order by y"
             rows = connection.sql(query).fetchall()
             expect(f"{name} year() of {suffix}", rows, list(zip(*np.unique(years, return_counts=True))))
         middle = np.sort(wanted[~np.isnat(wanted)])[ROWS // 3]
         literal = str(middle if unit == "ns" else middle.astype("M8[us]"))
-        count = connection.sql(f"select count(*) from '{table}/table.parquet' where {name} > '{literal}'").fetchall()[0][0]
+        query = f"select count(*) from '{table}/table.parquet' where {name} > '{literal}'"
+        [(count,)] = connection.sql(query).fetchall()
         expect(f"{name} > {literal} in DuckDB", count, int((wanted > middle).sum()))
         path = table / "where" / f"{name}:gt:{str(middle).replace(':', '%3A')}" / "columns" / f"{name}.npy"
         expect(f"{path.parent.parent.name}", len(np.load(path)), int((wanted > middle).sum()))
@@ -127,7 +148,7 @@ def check(mount, stored, expected):
 QUERIES = {
     "s >= '2020-09-20' and s < '2020-09-21' order by x desc limit 10": None,
     "x between 20 and 900 order by ns, x": "x between 20 and 900 order by ns nulls last, x",
-    "x < 2000 order by wide_s desc, minutes, x limit 50": "x < 2000 order by wide_s desc nulls last, minutes, x limit 50",
+    "x < 2000 order by wide_s desc, minutes limit 50": "x < 2000 order by wide_s desc nulls last, minutes, x limit 50",
     "year(days) = 1900 order by x limit 7": None,
     "year(ns) in (2030, 2055) and ns < '2055-02-01T00:00:00.5' order by x": None,
     "not (short > '2026-02-01' or x > 5000) order by short desc, x limit 9": None,
@@ -135,17 +156,32 @@ QUERIES = {
     "us > '2023-11-20T00:00:00' limit 11": "us > '2023-11-20T00:00:00' order by x limit 11",
     "order by us desc, x limit 3": "true order by us desc, x limit 3",
     "limit 0": "false",
+    "f > 60 or f is null order by f, x limit 40": None,
+    "order by f limit 3000": "true order by f, x limit 3000",
+    "order by f desc, word, x limit 5000": None,
+    "flag and not (word like 'w1%') order by word desc, f, x limit 900": None,
+    "not flag and x < 70 order by flag, x desc": None,
+    "position.x > 249.5 and position.inner.n < 5 order by x": None,
+    "x < 3000 order by position.inner.n desc, position.x, x": None,
+    "order by word, x": "true order by word, x",
 }
 
 
 def queries(hepfs, source, expected):
     """The same of DuckDB over what NumPy has."""
-    rows = pa.table({**{name: pa.array(wanted) for name, wanted in expected.items()}, "x": np.arange(ROWS)})  # noqa: F841
+    columns = {name: pa.array(wanted) for name, wanted in expected.items()}
+    for name, values in others().items():
+        if values.dtype.names:
+            inner = pa.StructArray.from_arrays([values["inner"]["n"]], ["n"])
+            values = pa.StructArray.from_arrays([pa.array(values["x"]), inner], ["x", "inner"])
+        columns[name] = pa.array(values)
+    rows = pa.table(columns)  # noqa: F841, DuckDB finds it by its name
     connection = duckdb.connect()
     for query, sql in QUERIES.items():
         line = [hepfs, "query", "--cache-folder=none", f"{source}:t", query, "--columns=x"]
         found = subprocess.run(line, check=True, capture_output=True, text=True).stdout.split()[1:]
-        wanted = connection.sql(f"select x from rows where {sql or query}").fetchall()
+        sql = sql or (f"true {query}" if query.startswith("order") else query)
+        wanted = connection.sql(f"select x from rows where {sql}").fetchall()
         expect(query, list(map(int, found)), [x for (x,) in wanted])
         if sql != "false" and not wanted:
             problems.append(f"{query}: no rows")
@@ -169,8 +205,36 @@ def bounds(mount, expected):
             # A column that can hold what has no instant is told of as well: none does.
             expect(f"{name} bounds are known", has, True)
             if has:
-                found = [np.datetime64(v.replace(tzinfo=None)).astype("M8[us]") for v in (statistics.min, statistics.max)]
-                expect(f"{name} bounds", found, [part.min().astype("M8[us]"), part.max().astype("M8[us]")])
+                both = [bound.replace(tzinfo=None) for bound in (statistics.min, statistics.max)]
+                wanted = np.array([part.min(), part.max()]).astype("M8[us]")
+                expect(f"{name} bounds", np.array(both, "M8[us]"), wanted)
+
+
+def iso(count, unit):
+    """An instant of a unit as the expected values of fixtures have it."""
+    digits = ("s", "ms", "us", "ns").index(unit) * 3
+    return instants.text(count, next(step for step, known in instants.DIGITS.items() if known == digits), 0)
+
+
+def ends(mount):
+    """Every column of `tests/data/times.h5`: the ends of each type of integer."""
+    table, found = mount / "t", 0
+    tables = {"parquet": pq.read_table(table / "table.parquet")}
+    tables["arrow"] = pyarrow.feather.read_table(table / "table.arrow")
+    expected = json.loads(TIMES.with_suffix(".expected.json").read_text())
+    for column in expected["tables"]["/t"]["columns"]:
+        is_time = any(isinstance(cell, str) and cell.endswith("Z") for cell in column["csv"])
+        for view, table in tables.items():
+            values = table[column["name"]]
+            expect(f"{column['name']} {view} is of times", pa.types.is_timestamp(values.type), is_time)
+            if is_time:
+                found += 1
+                shown = [None if v is None else iso(v, values.type.unit) for v in values.cast(pa.int64()).to_pylist()]
+                # Parquet has no seconds.
+                is_longer = values.type.unit == "ms" and not any("." in cell for cell in column["csv"] if cell)
+                wanted = [cell and f"{cell[:-1]}.000Z" if is_longer else cell for cell in column["csv"]]
+                expect(f"{column['name']} {view}", [str(v) for v in shown], [str(v) for v in wanted])
+    expect("columns of times", found > 60, True)
 
 
 def main():
@@ -180,6 +244,11 @@ def main():
     mount.mkdir()
     stored = write(source)
     expected = {name: truth(name, values) for name, values in stored.items()}
+    subprocess.run([hepfs, "mount", "--cache-folder=none", TIMES, mount], check=True)
+    try:
+        ends(mount)
+    finally:
+        subprocess.run([hepfs, "umount", "--lazy", mount], check=False)
     queries(hepfs, source, expected)
     for number in range(2):
         cache = ["--cache-folder", folder / "cache"]

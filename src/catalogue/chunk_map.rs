@@ -30,6 +30,18 @@ pub struct Chunk {
     pub mask: u32,
 }
 
+impl Chunk {
+    /// A chunk that was written, but where is not known: its index is damaged there.
+    pub fn unknown(index: u64) -> Self {
+        Self { index, address: u64::MAX, size: 0, mask: 0 }
+    }
+
+    /// Whether nothing but the position is known.
+    pub fn is_unknown(&self) -> bool {
+        self.address == u64::MAX
+    }
+}
+
 /// The chunks of a dataset that have been written, by ascending index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChunkMap {

@@ -144,8 +144,8 @@ pub enum Object {
         /// Its attributes.
         attributes: Arc<[Attribute]>,
     },
-    /// A dataset.
-    Dataset(Box<Dataset>),
+    /// A dataset, shared by what is opened of it: a group may have very many.
+    Dataset(Arc<Dataset>),
     /// A committed datatype.
     Datatype {
         /// The object.

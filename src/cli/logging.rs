@@ -2,16 +2,17 @@
 
 use std::fs::OpenOptions;
 use std::io::IsTerminal;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::Arc;
 
-use tracing::Level;
+use parking_lot::Mutex;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{fmt, registry};
-
-use super::Error;
+use tracing_subscriber::{Layer, Registry, fmt, registry};
 
 /// What is logged. A `quiet` command says what fails itself.
 fn filter(verbose: u8, quiet: bool) -> Targets {
@@ -34,22 +35,67 @@ fn default_filter(verbose: u8, quiet: bool) -> Targets {
 }
 
 /// Logs to standard error; errors alone unless more is asked for.
-pub(super) fn to_terminal(verbose: u8) {
-    // Fails only where something logs already.
+pub(super) fn to_terminal(verbose: u8) -> Warnings {
     let lines = fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
-    let _ = registry().with(lines).with(filter(verbose, true)).try_init();
+    start(lines.with_filter(filter(verbose, true)))
 }
 
-/// Appends to a file, made if need be.
-pub(super) fn to_file(path: &Path, verbose: u8) -> Result<(), Error> {
-    let what = || format!("log file {}", path.display());
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(Error::io(what()))?;
+/// Appends to a file, made if need be, which the user alone may read. Where it cannot be made, that is the first warning,
+/// and nothing else is logged.
+pub(super) fn to_file(path: Option<&Path>, verbose: u8) -> Warnings {
+    let open = |path: &Path| {
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+    };
+    let (file, failure) = path.map(open).transpose().map_or_else(|error| (None, Some(error)), |file| (file, None));
+    let lines = |file| fmt::layer().with_ansi(false).with_writer(Arc::new(file));
+    let warnings = start(file.map(|file| lines(file).with_filter(filter(verbose, false))));
+    if let (Some(path), Some(error)) = (path, failure) {
+        tracing::warn!("log file {}: {error}; this mount goes on without a log", path.display());
     }
-    let file = OpenOptions::new().create(true).append(true).open(path).map_err(Error::io(what()))?;
-    let lines = fmt::layer().with_ansi(false).with_writer(Mutex::new(file));
-    let _ = registry().with(lines).with(filter(verbose, false)).try_init();
-    Ok(())
+    warnings
+}
+
+fn start(lines: impl Layer<Registry> + Send + Sync) -> Warnings {
+    let warnings = Warnings(Arc::new(Mutex::new(Some(Vec::new()))));
+    // Fails only where something logs already.
+    let _ = registry().with(lines).with(warnings.clone().with_filter(default_filter(0, false))).try_init();
+    warnings
+}
+
+/// What was warned of until it is taken, each thing once.
+#[derive(Clone)]
+pub(super) struct Warnings(Arc<Mutex<Option<Vec<String>>>>);
+
+impl Warnings {
+    /// Takes what there is; nothing is gathered from now on.
+    pub fn take(&self) -> Vec<String> {
+        self.0.lock().take().unwrap_or_default()
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Warnings {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut gathered = self.0.lock();
+        let Some(gathered) = &mut *gathered else { return };
+        let mut message = Message::default();
+        event.record(&mut message);
+        if !gathered.contains(&message.0) {
+            gathered.push(message.0);
+        }
+    }
+}
+
+/// The message of an event, without its fields.
+#[derive(Default)]
+struct Message(String);
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "message" {
+            self.0 = format!("{value:?}");
+        }
+    }
 }
 
 /// `$XDG_STATE_HOME/hepfs/hepfs.log`, else below `~/.local/state`; `None` where there is no home.

@@ -16,7 +16,7 @@ use clap::{Parser, Subcommand};
 
 use self::commands::{check, demo, index, info, ls, mount, prepare, query, umount};
 use crate::fs::mount::MountError;
-use crate::fs::tree::OpenError;
+use crate::fs::tree::{OpenError, printable};
 
 /// Shows the column tables inside HDF5 files as directories of ordinary files.
 #[derive(Debug, Parser)]
@@ -87,6 +87,14 @@ pub enum Error {
     /// A search index cannot be built or taken away.
     #[error(transparent)]
     Index(#[from] crate::dialects::index_writer::Error),
+    /// One table was to be named.
+    #[error("{what}")]
+    Tables {
+        /// Why.
+        what: String,
+        /// The tables that there are, a line each.
+        lines: Vec<String>,
+    },
     /// The arguments contradict each other.
     #[error("{0}")]
     Usage(String),
@@ -96,6 +104,15 @@ impl Error {
     fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |error| Error::Io { what, error }
+    }
+
+    /// Writes it to standard error.
+    fn say(&self) {
+        // Names from a hostile file may hold terminal escapes.
+        eprintln!("hepfs: {}", printable(&self.to_string()));
+        if let Error::Tables { lines, .. } = self {
+            lines.iter().for_each(|line| eprintln!("  {line}"));
+        }
     }
 
     /// The reader of our output went away, as `head` does: no error.
@@ -109,41 +126,26 @@ pub fn run() -> ExitCode {
     let Arguments { command, verbose } = Arguments::parse();
     // What tells of a file's faults by 1 tells of its own by 2.
     let failure = ExitCode::from(if matches!(command, Command::Check(_) | Command::Index(_)) { 2 } else { 1 });
+    // A mount says itself where it logs, and gathers warnings.
+    if !matches!(command, Command::Mount(_)) {
+        logging::to_terminal(verbose).take();
+    }
     let outcome = match command {
         Command::Mount(arguments) => mount::run(&arguments, verbose),
         Command::Umount(arguments) => umount::run(&arguments),
-        Command::Ls(arguments) => {
-            logging::to_terminal(verbose);
-            ls::run(&arguments)
-        }
-        Command::Info(arguments) => {
-            logging::to_terminal(verbose);
-            info::run(&arguments)
-        }
-        Command::Prepare(arguments) => {
-            logging::to_terminal(verbose);
-            prepare::run(&arguments)
-        }
-        Command::Query(arguments) => {
-            logging::to_terminal(verbose);
-            query::run(&arguments)
-        }
-        Command::Index(arguments) => {
-            logging::to_terminal(verbose);
-            index::run(&arguments)
-        }
-        Command::Check(arguments) => {
-            logging::to_terminal(verbose);
-            check::run(&arguments)
-        }
+        Command::Ls(arguments) => ls::run(&arguments),
+        Command::Info(arguments) => info::run(&arguments),
+        Command::Prepare(arguments) => prepare::run(&arguments),
+        Command::Query(arguments) => query::run(&arguments),
+        Command::Index(arguments) => index::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments, verbose),
     };
     match outcome {
         Ok(code) => code,
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            // Names from a hostile file may hold terminal escapes.
-            eprintln!("hepfs: {}", crate::fs::tree::printable(&error.to_string()));
+            error.say();
             failure
         }
     }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::Error;
-use crate::fs::tree::{Context, ViewOptions};
+use crate::fs::tree::{Context, Formats, ViewOptions};
 use crate::h5;
 use crate::indexes::Trust;
 use crate::store::{self, Decoder, Store};
@@ -19,13 +20,14 @@ use crate::views::text::CsvOptions;
 #[command(next_help_heading = "Reading")]
 pub(super) struct Reading {
     /// Memory for decoded chunks, rendered text and chunk maps: bytes, or with K, M, G [default: a quarter of the
-    /// memory, at most 1G]
+    /// memory (of the control group's, where that is less), at most 1G]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub cache_size: Option<u64>,
 
-    /// Largest chunk that is decoded; a larger one is an input/output error, told in .hepfs/errors
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
-    pub max_chunk: u64,
+    /// Largest chunk that is decoded; a larger one is an input/output error, told in .hepfs/errors [default: half of the
+    /// memory, at most 1G]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_chunk: Option<u64>,
 
     /// Folder of HDF5 filter plugins, for filters that hepfs does not know (none is used unless you name one)
     #[arg(long, value_name = "FOLDER")]
@@ -35,11 +37,6 @@ pub(super) struct Reading {
     /// opinion where you doubt the first
     #[arg(long, value_name = "own|libhdf5", value_enum, default_value_t = Decode::Own)]
     pub decode: Decode,
-
-    /// How integers are shown whose units count time from a date (`seconds since 1970-01-01`): as instants in UTC, which
-    /// are timestamps in Parquet and Arrow and ISO 8601 in text, or as the numbers stored
-    #[arg(long, value_name = "utc|numbers", value_enum, default_value_t = Times::Utc)]
-    pub times: Times,
 
     /// Follow external links, external storage and virtual datasets into other files below the source's own folder
     /// (never elsewhere). Without this, a file cannot show you what lies outside it
@@ -58,6 +55,34 @@ pub(super) struct Reading {
     /// How large that folder may become; what was used least recently goes first
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G", help_heading = "Keeping")]
     pub cache_folder_size: u64,
+}
+
+/// Which files are shown.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Files {
+    /// Which files are shown of tables, columns and datasets, separated by commas: `cp -r` and `grep -r` read each of
+    /// them [default: all]
+    #[arg(
+        long,
+        value_name = "FORMAT,...",
+        value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(Formats::names()),
+        help_heading = "Files"
+    )]
+    formats: Option<Vec<String>>,
+}
+
+impl Files {
+    /// The same for the tree.
+    pub fn formats(&self) -> Formats {
+        let names = self.formats.as_ref();
+        names.map_or_else(Formats::default, |names| Formats::of(names.iter().map(String::as_str)))
+    }
+
+    /// The same options as arguments, for the background process.
+    pub fn arguments(&self) -> Option<OsString> {
+        Some(format!("--formats={}", self.formats.as_ref()?.join(",")).into())
+    }
 }
 
 /// What is shown of rows, and which rows are chosen.
@@ -82,6 +107,11 @@ pub(super) struct Showing {
     /// CSV without the line of names
     #[arg(long, help_heading = "CSV")]
     pub no_header: bool,
+
+    /// How integers are shown whose units count time from a date (`seconds since 1970-01-01`): as instants in UTC, which
+    /// are timestamps in Parquet and Arrow and ISO 8601 in text, or as the numbers stored
+    #[arg(long, value_name = "utc|numbers", value_enum, default_value_t = Times::Utc, help_heading = "Times")]
+    pub times: Times,
 
     /// Which search indexes of the file selections use: those that were verified against their column, none, or all
     /// that are not known to be wrong. A file can lie in them: with `trust` rows may be missing from an answer
@@ -145,12 +175,12 @@ impl Reading {
         let defaults = store::Options::default();
         let store = Store::new(store::Options {
             cache_size: self.cache_size.unwrap_or(defaults.cache_size),
-            max_chunk: self.max_chunk,
+            max_chunk: self.max_chunk.unwrap_or(defaults.max_chunk),
             decoder: match self.decode {
                 Decode::Own => Decoder::Own,
                 Decode::Libhdf5 => Decoder::Library,
             },
-            times: self.times == Times::Utc,
+            times: views.times,
             kept_folder: self.kept_folder(),
             kept_size: self.cache_folder_size,
             ..defaults
@@ -185,7 +215,9 @@ impl Reading {
         if let Some(size) = self.cache_size {
             arguments.push(format!("--cache-size={size}").into());
         }
-        arguments.push(format!("--max-chunk={}", self.max_chunk).into());
+        if let Some(size) = self.max_chunk {
+            arguments.push(format!("--max-chunk={size}").into());
+        }
         arguments.push(format!("--deadline={}", self.deadline).into());
         if let Some(folder) = &self.plugins {
             arguments.push("--plugins".into());
@@ -193,9 +225,6 @@ impl Reading {
         }
         if self.decode == Decode::Libhdf5 {
             arguments.push("--decode=libhdf5".into());
-        }
-        if self.times == Times::Numbers {
-            arguments.push("--times=numbers".into());
         }
         if self.follow_external {
             arguments.push("--follow-external".into());
@@ -220,7 +249,7 @@ impl Showing {
             Indexes::Ignore => Trust::Ignore,
             Indexes::Trust => Trust::Trust,
         };
-        Ok(ViewOptions { csv, trust, ..ViewOptions::default() })
+        Ok(ViewOptions { csv, times: self.times == Times::Utc, trust, ..ViewOptions::default() })
     }
 
     /// The same options as arguments, for the background process.
@@ -231,6 +260,9 @@ impl Showing {
         ];
         if self.no_header {
             arguments.push("--no-header".into());
+        }
+        if self.times == Times::Numbers {
+            arguments.push("--times=numbers".into());
         }
         match self.indexes {
             Indexes::Verify => {}

@@ -1,47 +1,92 @@
 //! `SOURCE[:path]`: a place in a source, as a mount would show it.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use bstr::ByteSlice;
 use clap::Args;
 
 use super::Error;
 use super::options::Reading;
-use crate::fs::tree::{self, Context, ViewOptions};
-use crate::fs::{Kind, NodeRef};
-use crate::source::{Identity, Interrupt};
-use crate::table::Table;
+use super::signals::INTERRUPTED;
+use crate::fs::tree::{self, Context, OpenError, ViewOptions, printable};
+use crate::fs::{self, Kind, NodeRef};
+use crate::source::{self, Identity, Interrupt};
+use crate::table::did_you_mean;
 
 /// How long to wait for a file that is written to: for file systems that count time in whole seconds.
 const LONGEST_SETTLING: Duration = Duration::from_secs(4);
 
-/// A place, as arguments name it, and how it is read.
+/// Places, as arguments name them, and how they are read.
 #[derive(Debug, Args)]
 pub(super) struct Named {
-    /// An HDF5 file or a folder, and a path in it as a mount would show it
-    #[arg(value_name = "SOURCE[:PATH]")]
-    place: String,
+    /// HDF5 files or folders, each with a path in it as a mount would show it. With several, or a folder, each line
+    /// begins with the file
+    #[arg(value_name = "SOURCE[:PATH]", required = true)]
+    places: Vec<String>,
 
     #[command(flatten)]
     pub reading: Reading,
 }
 
+/// One of these places, before it is looked for.
+pub(super) struct Asked<'a> {
+    text: &'a str,
+    context: Arc<Context>,
+    is_one_of_several: bool,
+}
+
 impl Named {
-    /// Finds it.
+    /// Runs `act` on each place. One that fails is told of on standard error, counts as the exit code `failed`, and
+    /// stops no other; an interrupt does. The exit code is the worst of all.
     ///
     /// # Errors
-    /// As [`Place::find`].
-    pub fn find(&self, views: ViewOptions) -> Result<Place, Error> {
-        Place::open(&self.place, self.reading.context(views)?, &Interrupt::new())
+    /// Where there is only one place and it fails, and where nobody reads what is written any more.
+    pub fn each(
+        &self,
+        views: &ViewOptions,
+        failed: u8,
+        mut act: impl FnMut(&Asked) -> Result<u8, Error>,
+    ) -> Result<ExitCode, Error> {
+        let (mut worst, is_one_of_several) = (0, self.places.len() > 1);
+        for text in &self.places {
+            let context = self.reading.context(views.clone())?;
+            let code = match act(&Asked { text, context, is_one_of_several }) {
+                Ok(code) => code,
+                Err(error) if !is_one_of_several || error.is_broken_pipe() => return Err(error),
+                Err(error) => {
+                    error.say();
+                    failed
+                }
+            };
+            worst = worst.max(code);
+            if code == INTERRUPTED {
+                break;
+            }
+        }
+        Ok(ExitCode::from(worst))
+    }
+}
+
+impl Asked<'_> {
+    /// Finds the place.
+    ///
+    /// # Errors
+    /// As [`Place::open`].
+    pub fn find(&self, interrupt: &Interrupt) -> Result<Place, Error> {
+        let place = Place::open(self.text, self.context.clone(), interrupt)?;
+        Ok(Place { is_one_of_several: self.is_one_of_several, ..place })
     }
 
     /// Finds it once the file has not been written to for a moment, so that what is learnt of it can be kept.
     ///
     /// # Errors
-    /// As [`Place::find`].
-    pub fn find_settled(&self, views: ViewOptions, interrupt: &Interrupt) -> Result<Place, Error> {
-        let (source, _) = split(&self.place);
+    /// As [`Place::open`].
+    pub fn find_settled(&self, interrupt: &Interrupt) -> Result<Place, Error> {
+        let (source, _) = split(self.text);
         let end = Instant::now() + LONGEST_SETTLING;
         let settled = || {
             let metadata = std::fs::metadata(&source);
@@ -50,7 +95,7 @@ impl Named {
         while source.is_file() && !settled() && Instant::now() < end && !interrupt.is_raised() {
             std::thread::sleep(Duration::from_millis(10));
         }
-        Place::open(&self.place, self.reading.context(views)?, interrupt)
+        self.find(interrupt)
     }
 }
 
@@ -60,20 +105,45 @@ pub(super) struct Place {
     pub context: Arc<Context>,
     /// The node.
     pub node: NodeRef,
-    /// Its name for messages.
+    /// Its name for messages: as it was given.
     pub name: String,
+    /// The path in the source.
+    path: String,
+    /// Whether others were given with it.
+    pub is_one_of_several: bool,
 }
 
-/// Splits `SOURCE[:path]` at the last colon that leaves the name of something that exists.
+/// Splits `SOURCE[:path]` at the last colon that leaves the name of something that exists. Behind a file a slash does
+/// as well: shells complete names so.
 pub(super) fn split(text: &str) -> (PathBuf, String) {
     if Path::new(text).exists() {
         return (text.into(), String::new());
     }
-    let at = text.char_indices().rev().find(|(at, c)| *c == ':' && Path::new(&text[..*at]).exists());
+    let is_source = |at: usize, c: char| match c {
+        ':' => Path::new(&text[..at]).exists(),
+        '/' => Path::new(&text[..at]).is_file(),
+        _ => false,
+    };
+    let at = text.char_indices().rev().find(|(at, c)| is_source(*at, *c));
     match at {
-        Some((at, _)) => (text[..at].into(), text[at + 1..].to_owned()),
+        Some((at, _)) => (text[..at].into(), text[at + 1..].trim_matches('/').to_owned()),
         None => (text.into(), String::new()),
     }
+}
+
+/// A source that is not there, with the name beside it that may have been meant.
+pub(super) fn missing(error: OpenError) -> Error {
+    let OpenError::Source(source::Error::Io { path, error: io }) = &error else { return error.into() };
+    if io.kind() != std::io::ErrorKind::NotFound {
+        return error.into();
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // What stands behind a colon was meant as a path in it.
+    let name = name.split(':').next().unwrap_or_default();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let beside = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let beside = beside.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    Error::Usage(format!("{error}{}", did_you_mean(name, beside)))
 }
 
 impl Place {
@@ -83,12 +153,19 @@ impl Place {
     /// Where the source cannot be opened, or shows no such name.
     pub fn open(text: &str, context: Arc<Context>, interrupt: &Interrupt) -> Result<Self, Error> {
         let (source, path) = split(text);
-        let mut node = tree::root(&context, &[source], interrupt)?;
-        let failed = |error| Error::Tree { path: text.to_owned(), error };
+        let mut node = tree::root(&context, &[source], interrupt).map_err(missing)?;
         for part in path.split('/').filter(|part| !part.is_empty()) {
-            node = node.lookup(part.as_bytes(), interrupt).map_err(failed)?;
+            let above = node;
+            node = above.lookup(part.as_bytes(), interrupt).map_err(|error| match error {
+                // The directory of selections has no names to list, and has said what makes no sense.
+                fs::Error::NotFound => match context.errors.last().filter(|why| why.contains("/where/")) {
+                    Some(why) => Error::Usage(why),
+                    None => Error::Usage(format!("{text}: {error}{}", meant(&above, part, interrupt))),
+                },
+                error => Error::Tree { path: text.to_owned(), error },
+            })?;
         }
-        Ok(Self { context, node, name: text.to_owned() })
+        Ok(Self { context, node, name: text.to_owned(), path, is_one_of_several: false })
     }
 
     /// Whether it is a directory.
@@ -96,24 +173,40 @@ impl Place {
         self.node.attributes().kind == Kind::Directory
     }
 
-    /// The table that it is.
-    ///
-    /// # Errors
-    /// Where it is none, or cannot be listed.
-    pub fn table(&self, interrupt: &Interrupt) -> Result<Arc<Table>, Error> {
-        let none = || Error::Usage(format!("{}: not a table", self.name));
-        if !self.is_directory() {
-            return Err(none());
-        }
-        // Lists the group, which is when its table is known.
-        self.node.children(interrupt).map_err(|error| self.failed(error))?;
-        self.node.table().ok_or_else(none)
-    }
-
     /// As an error about this place.
-    pub fn failed(&self, error: crate::fs::Error) -> Error {
+    pub fn failed(&self, error: fs::Error) -> Error {
         Error::Tree { path: self.name.clone(), error }
     }
+
+    /// The name of what lies at `path` below this place, as an argument of any command: of a file in a folder, where
+    /// `source` says which, else of what is in the place.
+    pub fn below(&self, source: Option<&Path>, path: &str) -> String {
+        let is_in_folder = self.node.source().is_none();
+        let (name, divider) = match source {
+            Some(source) if is_in_folder => (source.display().to_string(), ':'),
+            _ => (self.name.trim_end_matches(['/', ':']).to_owned(), if self.path.is_empty() { ':' } else { '/' }),
+        };
+        if path.is_empty() { name } else { format!("{name}{divider}{path}") }
+    }
+
+    /// What lines about a file of this place begin with: its name, where several sources or a folder were given.
+    pub fn prefix(&self, source: Option<&Path>) -> String {
+        let is_in_folder = self.node.source().is_none();
+        if self.is_one_of_several || is_in_folder {
+            format!("{}: ", printable(&self.below(source, "")))
+        } else {
+            String::new()
+        }
+    }
+}
+
+/// What may have been meant by a name that is not there: files of a dataset of that name, or a name much like it.
+fn meant(directory: &NodeRef, name: &str, interrupt: &Interrupt) -> String {
+    let Ok(children) = directory.children(interrupt) else { return String::new() };
+    let names: Vec<_> = children.iter().map(|entry| entry.name.to_str_lossy()).collect();
+    let is_of_it = |known: &&Cow<str>| known.strip_prefix(name).is_some_and(|suffix| suffix.starts_with('.'));
+    let files: Vec<&str> = names.iter().filter(is_of_it).map(AsRef::as_ref).collect();
+    if files.is_empty() { did_you_mean(name, names) } else { format!(" (there are {})", files.join(", ")) }
 }
 
 #[cfg(test)]

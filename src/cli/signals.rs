@@ -1,7 +1,7 @@
 //! Signals that end a command which then says how far it came.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use super::Error;
 
@@ -13,11 +13,16 @@ pub(super) const INTERRUPTED: u8 = 130;
 /// # Errors
 /// Where the system does not let them be caught.
 pub(super) fn caught() -> Result<Arc<AtomicBool>, Error> {
+    // Once: what is registered stays.
+    static CAUGHT: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if let Some(signalled) = CAUGHT.get() {
+        return Ok(signalled.clone());
+    }
     let signalled = Arc::new(AtomicBool::new(false));
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED.into(), signalled.clone())
             .and_then(|_| signal_hook::flag::register(signal, signalled.clone()))
             .map_err(Error::io("catching signals"))?;
     }
-    Ok(signalled)
+    Ok(CAUGHT.get_or_init(|| signalled).clone())
 }

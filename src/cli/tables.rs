@@ -1,76 +1,193 @@
-//! Tables below a place.
+//! What lies at and below a place: one walk for all commands.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Error;
 use super::place::Place;
-use crate::fs::tree::Opened;
-use crate::fs::{Kind, NodeRef};
+use crate::fs::tree::{Opened, printable};
+use crate::fs::{Children, Kind, NodeRef};
 use crate::source::Interrupt;
-use crate::table::Table;
+use crate::table::{SearchIndex, Table};
 
 /// Deepest directory looked into.
 const DEEPEST: usize = 64;
 
-/// What lies below a place.
-#[derive(Default)]
-pub(super) struct Below {
-    /// Tables.
-    pub tables: Vec<Arc<Table>>,
-    /// Directories that cannot be listed, with the reason.
-    pub failures: Vec<(String, String)>,
-    /// Held open: a folder drops a file that is not held, and its findings with it.
-    files: Vec<Arc<Opened>>,
+/// Tables that a message names.
+const MOST_NAMED: usize = 20;
+
+/// A directory met on a walk.
+pub(super) struct Met<'a> {
+    /// The HDF5 file that it belongs to; `None` of a folder.
+    pub source: Option<&'a Path>,
+    /// Its path below the place, or where the place is a folder, below the file.
+    pub path: &'a str,
+    /// The directory and the names in it, or the reason why there is no looking into it.
+    pub listed: Result<(&'a NodeRef, &'a Children), &'a str>,
 }
 
-/// All tables at and below a place.
+/// What there is to say of what lies at `path`.
+pub(super) fn about(path: &str, what: &str) -> String {
+    printable(&if path.is_empty() { what.to_owned() } else { format!("{path}: {what}") })
+}
+
+/// Shows `see` each directory at and below a place, each before those in it, as far as it says that they matter. An
+/// interrupt ends the walk.
 ///
 /// # Errors
-/// Where the place is a file.
-pub(super) fn below(place: &Place, interrupt: &Interrupt) -> Result<Below, Error> {
+/// Where the place is a file, or cannot be listed; those of `see`.
+pub(super) fn walk(
+    place: &Place,
+    interrupt: &Interrupt,
+    see: &mut dyn FnMut(&Met) -> Result<bool, Error>,
+) -> Result<(), Error> {
     if !place.is_directory() {
         return Err(Error::Usage(format!("{} is no directory; give a group, a table or a file", place.name)));
     }
-    let mut walk = Walk { below: Below::default(), place, interrupt };
-    walk.directory(&place.node, "", 0);
-    Ok(walk.below)
+    place.node.children(interrupt).map_err(|error| place.failed(error))?;
+    directory(&place.node, "", 0, interrupt, see)
 }
 
-struct Walk<'a> {
-    below: Below,
-    place: &'a Place,
-    interrupt: &'a Interrupt,
+fn directory(
+    node: &NodeRef,
+    path: &str,
+    depth: usize,
+    interrupt: &Interrupt,
+    see: &mut dyn FnMut(&Met) -> Result<bool, Error>,
+) -> Result<(), Error> {
+    let source = node.source();
+    let children = match node.children(interrupt) {
+        _ if interrupt.is_raised() => return Ok(()),
+        Ok(_) if depth > DEEPEST => Err(format!("more than {DEEPEST} directories deep: not looked into")),
+        listed => listed.map_err(|error| error.to_string()),
+    };
+    let listed = match &children {
+        Ok(children) => Ok((node, children)),
+        // What cannot be opened names itself.
+        Err(reason) => {
+            Err(source.and_then(|source| reason.strip_prefix(&format!("{}: ", source.display()))).unwrap_or(reason))
+        }
+    };
+    if !see(&Met { source, path, listed })? {
+        return Ok(());
+    }
+    for entry in children.iter().flat_map(|children| children.iter()).filter(|entry| entry.kind == Kind::Directory) {
+        if depth == 0 && entry.name == ".hepfs" {
+            continue;
+        }
+        let below = below(path, &entry.name.to_string());
+        match node.lookup(&entry.name, interrupt) {
+            Ok(child) if child.repeats() => {}
+            // Paths begin anew at each file of a folder.
+            Ok(child) if source.is_none() && child.source().is_some() => {
+                directory(&child, "", depth + 1, interrupt, see)?
+            }
+            Ok(child) => directory(&child, &below, depth + 1, interrupt, see)?,
+            Err(_) if interrupt.is_raised() => return Ok(()),
+            Err(error) => {
+                see(&Met { source, path: &below, listed: Err(&error.to_string()) })?;
+            }
+        }
+    }
+    Ok(())
 }
 
-impl Walk<'_> {
-    fn directory(&mut self, directory: &NodeRef, path: &str, depth: usize) {
-        if self.interrupt.is_raised() || depth >= DEEPEST {
-            return;
+/// The path of a name in the directory at `path`.
+pub(super) fn below(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
+}
+
+/// What was found in one file, or of a folder that cannot be listed.
+pub(super) struct InFile {
+    /// Its path.
+    pub source: PathBuf,
+    /// What lines about it begin with.
+    pub prefix: String,
+    /// Tables, with their paths below the place or the file.
+    pub tables: Vec<(String, Arc<Table>)>,
+    /// Directories that cannot be listed, with the reason.
+    pub failures: Vec<(String, String)>,
+    /// Held: a folder drops a file that is not held, and its findings with it.
+    pub opened: Option<Arc<Opened>>,
+}
+
+impl InFile {
+    /// The search indexes of its tables.
+    pub fn indexes(&self) -> impl Iterator<Item = (&Table, &SearchIndex)> {
+        self.tables.iter().flat_map(|(_, table)| table.indexes.iter().map(|index| (table.as_ref(), index)))
+    }
+}
+
+/// All tables at and below a place, file by file. With `examine`, it is looked where everything on the way lies in its
+/// file.
+///
+/// # Errors
+/// Where the place is a file, or cannot be listed.
+pub(super) fn find(place: &Place, examine: bool, interrupt: &Interrupt) -> Result<Vec<InFile>, Error> {
+    let mut files: Vec<InFile> = Vec::new();
+    walk(place, interrupt, &mut |met| {
+        let folder = || PathBuf::from(place.below(None, met.path));
+        let source = met.source.map_or_else(folder, Path::to_owned);
+        let is_new = files.last().is_none_or(|file| file.source != source);
+        if is_new && (met.source.is_some() || met.listed.is_err()) {
+            let prefix = place.prefix(met.source);
+            files.push(InFile { source, prefix, tables: Vec::new(), failures: Vec::new(), opened: None });
         }
-        let children = match directory.children(self.interrupt) {
-            Ok(children) => children,
-            Err(error) => return self.below.failures.push((path.to_owned(), error.to_string())),
-        };
-        if let Some(file) = self.place.context.newest()
-            && !self.below.files.last().is_some_and(|last| Arc::ptr_eq(last, &file))
-        {
-            self.below.files.push(file);
-        }
-        // Its own directory, and `columns/` in it.
-        if let Some(table) = directory.table()
-            && !self.below.tables.iter().any(|known| Arc::ptr_eq(known, &table))
-        {
-            self.below.tables.push(table);
-        }
-        for entry in children.iter().filter(|entry| entry.kind == Kind::Directory) {
-            if depth == 0 && entry.name == ".hepfs" {
-                continue;
+        let Some(file) = files.last_mut() else { return Ok(true) };
+        match &met.listed {
+            Ok((directory, _)) => {
+                if is_new && met.source.is_some() {
+                    file.opened = place.context.newest();
+                }
+                // Its own directory, and `columns/` in it.
+                if let Some(table) = directory.table()
+                    && !file.tables.iter().any(|(_, known)| Arc::ptr_eq(known, &table))
+                {
+                    file.tables.push((met.path.to_owned(), table));
+                }
+                if examine {
+                    let failures = &mut file.failures;
+                    directory.examine(&mut |path, reason| failures.push((path.to_owned(), reason)), interrupt);
+                }
             }
-            let name = if path.is_empty() { entry.name.to_string() } else { format!("{path}/{}", entry.name) };
-            match directory.lookup(&entry.name, self.interrupt) {
-                Ok(node) => self.directory(&node, &name, depth + 1),
-                Err(error) => self.below.failures.push((name, error.to_string())),
-            }
+            Err(reason) => file.failures.push((met.path.to_owned(), (*reason).to_owned())),
+        }
+        Ok(true)
+    })?;
+    Ok(files)
+}
+
+/// The table that a place is; with `only`, also the only one below it.
+///
+/// # Errors
+/// Where it is none: [`Error::Tables`] names those below it.
+pub(super) fn table_of(place: &Place, only: bool, interrupt: &Interrupt) -> Result<Arc<Table>, Error> {
+    if !place.is_directory() {
+        return Err(Error::Usage(format!("{}: not a table; give a table, a group or a file", place.name)));
+    }
+    // Lists the group, which is when its table is known.
+    place.node.children(interrupt).map_err(|error| place.failed(error))?;
+    if let Some(table) = place.node.table() {
+        return Ok(table);
+    }
+    let files = find(place, false, interrupt)?;
+    let tables = || files.iter().flat_map(|file| file.tables.iter().map(move |(path, table)| (file, path, table)));
+    let (what, count) = (&place.name, tables().count());
+    let mut tables_of = tables();
+    match (tables_of.next(), count) {
+        (None, _) => {
+            let failed = files.iter().find_map(|file| file.failures.first());
+            let why = failed.map(|(path, reason)| format!("; {path}: {reason}")).unwrap_or_default();
+            Err(Error::Usage(format!("{what}: there is no table in it, as `hepfs info` shows{why}")))
+        }
+        (Some((_, _, table)), 1) if only => Ok(table.clone()),
+        _ => {
+            let line = |(file, path, table): (&InFile, &String, &Arc<Table>)| {
+                format!("{}  {} rows", printable(&place.below(Some(&file.source), path)), table.rows)
+            };
+            let mut lines: Vec<String> = tables().take(MOST_NAMED).map(line).collect();
+            lines.extend((count > MOST_NAMED).then(|| format!("… and {} more", count - MOST_NAMED)));
+            Err(Error::Tables { what: format!("{what}: not a table; name one of its tables:"), lines })
         }
     }
 }

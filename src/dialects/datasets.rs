@@ -5,20 +5,17 @@ use std::sync::Arc;
 use crate::catalogue::{Class, Dataset, Fill};
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
-use crate::table::Storage;
 
 /// Opens a dataset for reading; the reason where its layout or size makes no sense.
-pub fn open(file: &Arc<File>, path: &str, dataset: &Dataset) -> Result<Arc<store::Dataset>, String> {
-    store::Dataset::new(file.clone(), path.to_owned(), Arc::new(dataset.clone()))
-        .map(Arc::new)
-        .map_err(|error| error.to_string())
+pub fn open(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<store::Dataset>, String> {
+    store::Dataset::new(file.clone(), path.to_owned(), dataset.clone()).map(Arc::new).map_err(|error| error.to_string())
 }
 
 /// The rows of a dataset of any type, at most `len` of them, missing where they equal `missing`.
 pub fn rows(
     file: &Arc<File>,
     path: &str,
-    dataset: &Dataset,
+    dataset: &Arc<Dataset>,
     len: u64,
     missing: &Fill,
     tally: &Arc<Tally>,
@@ -29,21 +26,10 @@ pub fn rows(
 }
 
 /// Variable-length strings as stored, at most `len` of them; `None` of a dataset of anything else.
-pub fn stored_strings(file: &Arc<File>, path: &str, dataset: &Dataset, len: u64) -> Option<Arc<dyn Rows>> {
+pub fn stored_strings(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, len: u64) -> Option<Arc<dyn Rows>> {
     if !matches!(dataset.datatype.class, Class::VariableString { .. }) {
         return None;
     }
     let opened = open(file, path, dataset).ok()?;
     Some(Arc::new(StoredStrings::new(opened, len)))
-}
-
-/// How a dataset is stored.
-pub fn storage(dataset: &Dataset) -> Storage {
-    Storage {
-        datatype: dataset.datatype.clone(),
-        extent: dataset.len().unwrap_or(u64::MAX),
-        fill: dataset.fill.clone(),
-        layout: dataset.layout.clone(),
-        filters: dataset.filters.clone(),
-    }
 }

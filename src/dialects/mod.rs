@@ -46,6 +46,11 @@ pub trait Dialect: Debug + Send + Sync {
     /// Its name, as `metadata.json` tells it.
     fn name(&self) -> &'static str;
 
+    /// Names of attributes that it looks at. A listing has these of each member, and of others only some.
+    fn attributes(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// What an object is, by what its parent's listing tells. `path` is its HDF5 path.
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark;
 
@@ -85,7 +90,7 @@ pub enum Subject<'a> {
     /// A group, by its attributes.
     Group(&'a [Attribute]),
     /// A dataset.
-    Dataset(&'a Dataset),
+    Dataset(&'a Arc<Dataset>),
 }
 
 impl<'a> Subject<'a> {
@@ -179,7 +184,7 @@ pub enum Of<'a> {
     /// A group marked as a table, or claimed from inside.
     Group(&'a Group),
     /// A dataset marked as a table.
-    Dataset(&'a Dataset),
+    Dataset(&'a Arc<Dataset>),
     /// A table that the claims of a group made up.
     Made {
         /// The group.
@@ -211,7 +216,7 @@ impl Dialects {
     pub fn shown(
         self,
         path: &str,
-        dataset: &Dataset,
+        dataset: &Arc<Dataset>,
         findings: &mut Vec<Finding>,
     ) -> Option<(&'static dyn Dialect, Mark)> {
         for dialect in self.0 {
@@ -222,6 +227,11 @@ impl Dialects {
             }
         }
         None
+    }
+
+    /// Names of attributes that the dialects look at.
+    pub fn attributes(self) -> Vec<String> {
+        self.0.iter().flat_map(|dialect| dialect.attributes()).map(|name| (*name).to_owned()).collect()
     }
 
     /// What an object is called where it is named: `table`, `array`, `group`, …

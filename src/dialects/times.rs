@@ -1,5 +1,5 @@
-//! Which columns are times: integers whose attribute `units` counts a unit of time from a date, as UDUNITS writes it and
-//! the CF conventions (§4.4) demand: `seconds since 1970-01-01 00:00:00 +0:00`.
+//! Which columns are times: integers whose attribute `units` counts a unit of time from a date, as UDUNITS writes it
+//! and the CF conventions (§4.4) demand: `seconds since 1970-01-01 00:00:00 +0:00`.
 //!
 //! An instant is a number of equal units behind an epoch, and is shown by the calendar of ISO 8601, the proleptic
 //! Gregorian one. So a `calendar` whose days are others leaves numbers, and so does an epoch before 1582-10-15 in the

@@ -1,5 +1,6 @@
 //! What the adapter asks of a directory, a file or a link, without knowing what it shows.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -65,6 +66,12 @@ pub trait Node: Send + Sync {
     /// Whether the node still belongs to the file that lies under the source's path; never slow. `false` makes lookups
     /// and opens answer `ESTALE`, so that the kernel asks again from the top.
     fn is_current(&self) -> bool;
+
+    /// Whether a directory holds no more than what is shown elsewhere or made anew: what walks a tree to do something
+    /// with its tables leaves it out.
+    fn repeats(&self) -> bool {
+        false
+    }
 
     /// The child with this name, of a directory.
     ///
@@ -136,6 +143,17 @@ pub trait Node: Send + Sync {
     /// The table of a directory that shows one, once it was listed. Never slow.
     fn table(&self) -> Option<Arc<Table>> {
         None
+    }
+
+    /// The path of the HDF5 file that a directory belongs to; `None` of folders above files. Never slow.
+    fn source(&self) -> Option<&Path> {
+        None
+    }
+
+    /// Looks where all that a directory shows lies in its file, that of directories below left out, so that damaged
+    /// chunk indexes are met and reported. Calls `failed` for each object where that fails, by its HDF5 path.
+    fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
+        let _ = (failed, interrupt);
     }
 
     /// The reason why results of such passes are not kept for later mounts; `None` where they may be.

@@ -16,6 +16,8 @@ pub struct Options {
     pub deadline: Duration,
     /// Address space of a worker in bytes (`RLIMIT_AS`).
     pub memory: u64,
+    /// Names of attributes that are described of every object, however many it has.
+    pub attributes: Vec<String>,
     /// Workers alive at once over all clients; 8.
     pub workers: usize,
     /// An idle worker is ended after this time; 30 s.
@@ -30,6 +32,7 @@ impl Default for Options {
             follow_external: false,
             deadline: Duration::from_secs(10),
             memory: 4 << 30,
+            attributes: Vec::new(),
             workers: 8,
             idle: Duration::from_secs(30),
         }

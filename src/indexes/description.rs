@@ -1,5 +1,7 @@
 //! What is to be said of a search index: `.hepfs/indexes`, `hepfs index list`, `hepfs check`.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::verdict::{self, Verdict};
@@ -8,6 +10,10 @@ use crate::table::SearchIndex;
 /// A search index and what is known of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Description {
+    /// Path of the HDF5 file.
+    pub source: String,
+    /// HDF5 path of the table.
+    pub table: String,
     /// HDF5 path.
     pub path: String,
     /// Its kind, as the file has it.
@@ -73,7 +79,7 @@ impl State {
 }
 
 /// What is known of an index now; reads nothing of it.
-pub fn describe(index: &SearchIndex) -> Description {
+pub fn describe(source: &Path, table: &str, index: &SearchIndex) -> Description {
     let verdict = index.form.as_ref().map(|form| verdict::known(form)).map_err(Clone::clone);
     let (state, rule, place, found) = match verdict {
         Err(absent) => {
@@ -86,6 +92,8 @@ pub fn describe(index: &SearchIndex) -> Description {
         Ok(Some(Verdict::Unverifiable { why })) => (State::Unverifiable, None, None, Some(why)),
     };
     Description {
+        source: source.display().to_string(),
+        table: table.to_owned(),
         path: index.path.clone(),
         kind: index.kind.clone(),
         columns: index.columns.iter().map(ToString::to_string).collect(),

@@ -15,7 +15,7 @@ use super::ranges::{Ranges, Test, TextRange};
 use crate::indexes::{self, Trust};
 use crate::store::Learner;
 use crate::store::Rows;
-use crate::table::{Column, IndexForm, IndexKind, PartRows, Table, Times};
+use crate::table::{Column, IndexForm, IndexKind, PartRows, Table, Times, did_you_mean};
 
 /// Columns named in a message at most.
 const MOST_NAMED: usize = 30;
@@ -305,7 +305,10 @@ pub(super) fn find<'a>(table: &'a Table, name: &BString, at: usize) -> Result<As
         }
         Some((_, Ok(rows))) => format!("{name} has {} rows, the table {}", rows.len(), table.rows),
         Some((_, Err(reason))) => format!("{name} cannot be read: {reason}"),
-        None => format!("there is no column {name:?}"),
+        None => {
+            let names = askable(table).map(|(column, _)| column.name.to_str_lossy());
+            format!("there is no column {name:?}{}", did_you_mean(&name.to_str_lossy(), names))
+        }
     };
     let parts = name.find_iter(".").filter(|_| found.is_none()).find_map(|point| {
         let column = whole(&name[..point]).filter(|column| column.in_table)?;

@@ -55,7 +55,7 @@ pub fn first(table: &mut Table, limit: u64) {
     }
 }
 
-/// Where the rows of a table lie in order, the first `limit` of them. Missing values come last, NaN behind all numbers;
+/// Where the rows of a table lie in order, the first `limit` of them. Missing values come last, NaN is greater than all numbers;
 /// rows that are equal stay in the order of the file.
 ///
 /// # Errors
@@ -88,7 +88,7 @@ pub fn places(
         let read = |rows: &Arc<dyn Rows>| rows.array(range.clone(), interrupt).map(one_zero);
         let arrays = keys.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         sorter.add(&arrays, start).map_err(failed)?;
-        let bytes = sorter.kept.size() as u64 + 12 * sorter.places.len() as u64;
+        let bytes = sorter.kept.size() as u64 + 16 * sorter.places.len() as u64;
         check_room(store, &table.path, "the keys of rows in order", bytes)?;
         start = range.end;
     }
@@ -114,7 +114,7 @@ pub fn held(mut table: Table, places: &[u64], store: &Store, interrupt: &Interru
     for column in &mut table.columns {
         if let Ok(rows) = &column.rows {
             column.rows = Ok(gathered(column, rows, &sorted, &ranks, interrupt, &mut |more| {
-                bytes += more;
+                bytes = more.saturating_add(bytes);
                 check_room(store, &path, "rows in order", bytes)
             })?);
         }
@@ -146,7 +146,7 @@ fn gathered(
 ) -> Result<Arc<dyn Rows>, Error> {
     let failed = |error: ArrowError| Error::Unsupported { path: column.path.clone(), reason: error.to_string() };
     // Once as they are read, once in order.
-    count(2 * rows.stored_width().unwrap_or(0).saturating_mul(sorted.len() as u64))?;
+    count(rows.stored_width().unwrap_or(0).saturating_mul(2).saturating_mul(sorted.len() as u64))?;
     let is_counted = rows.stored_width().is_some();
     let mut parts: Vec<ArrayRef> = Vec::new();
     let mut next = 0;
@@ -159,7 +159,7 @@ fn gathered(
         let end = fitting.end.clamp(first + 1, last + 1);
         let run = &sorted[next..next + sorted[next..next + length].partition_point(|(place, _)| *place < end)];
         if !is_counted {
-            count(2 * fitting.bytes)?;
+            count(fitting.bytes.saturating_mul(2))?;
         }
         let array = rows.array(*first..end, interrupt)?;
         let wanted: UInt64Array = run.iter().map(|(place, _)| place - first).collect();
@@ -222,23 +222,23 @@ impl Sorter {
             let mut first = self.sorted();
             first.truncate(most);
             let mut kept = self.converter.empty_rows(first.len(), 0);
-            first.iter().for_each(|at| kept.push(self.kept.row(*at as usize)));
-            self.places = first.iter().filter_map(|at| self.places.get(*at as usize).copied()).collect();
+            first.iter().for_each(|at| kept.push(self.kept.row(*at)));
+            self.places = first.iter().filter_map(|at| self.places.get(*at).copied()).collect();
             self.kept = kept;
         }
         Ok(())
     }
 
     /// Positions of the keys in their order.
-    fn sorted(&self) -> Vec<u32> {
-        let mut positions: Vec<u32> = (0..self.places.len()).filter_map(|at| u32::try_from(at).ok()).collect();
-        positions.sort_by(|a, b| self.kept.row(*a as usize).cmp(&self.kept.row(*b as usize)));
+    fn sorted(&self) -> Vec<usize> {
+        let mut positions: Vec<usize> = (0..self.places.len()).collect();
+        positions.sort_by(|a, b| self.kept.row(*a).cmp(&self.kept.row(*b)));
         positions
     }
 
     fn finish(self) -> Vec<u64> {
         let most = self.most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
-        self.sorted().into_iter().take(most).filter_map(|at| self.places.get(at as usize).copied()).collect()
+        self.sorted().into_iter().take(most).filter_map(|at| self.places.get(at).copied()).collect()
     }
 }
 

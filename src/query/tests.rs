@@ -56,7 +56,7 @@ fn column(name: &str, array: ArrayRef, chunk: Option<u64>, known: bool) -> (Colu
         description: None,
         categories: None,
         attributes: [].into(),
-        storage: None,
+        dataset: None,
     };
     (column, rows)
 }

@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 pub use identity::Identity;
 pub use interrupt::{Interrupt, Interrupted};
 pub use lease::Lease;
-pub use stat::{StatMemo, stat, stat_calls};
+pub use stat::{StatMemo, changes, stat, stat_calls};
 
 /// Why a source could not be opened or read.
 #[derive(Debug, thiserror::Error)]

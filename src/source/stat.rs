@@ -95,6 +95,11 @@ impl StatMemo {
     }
 }
 
+/// How often a source was said to have changed so far. It stands still where no source is watched.
+pub fn changes() -> u64 {
+    EXPIRED.load(Ordering::Acquire)
+}
+
 /// The metadata of the file or folder with this path, links followed; as this request has seen it, if it has.
 ///
 /// # Errors

@@ -54,10 +54,10 @@ pub(crate) use dataset::count_of;
 pub use dataset::{Dataset, DatasetRows, FieldRows, Part, Reach, StoredStrings};
 pub use decode::{Count, Tally};
 pub use error::Error;
-pub use file::File;
+pub use file::{Damage, File};
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
 pub use learnt::{Content, Kept, Learner, Observed, Opening, pass, rows_at_once};
-pub use memory::{ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, try_memory};
+pub use memory::{ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, machine_memory, try_memory};
 pub use rows::{Fitter, Fitting, Shared, fixed_width, for_each_array, numbered};
 pub use rows::{Hints, Names, RowRange, Rows, Terminated, TextLength, ValueSet};
 pub use span::{Span, StoredRun};
@@ -70,9 +70,10 @@ const SMALLEST_LARGEST_ARRAY: u64 = 64 << 20;
 /// Settings of a [`Store`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bytes of everything kept (`--cache-size`): a quarter of memory, at most 1 GiB.
+    /// Bytes of everything kept (`--cache-size`): a quarter of the memory that the process may have, at most 1
+    /// GiB.
     pub cache_size: u64,
-    /// Bytes of the largest chunk that is decoded (`--max-chunk`): 1 GiB.
+    /// Bytes of the largest chunk that is decoded (`--max-chunk`): half of that memory, at most 1 GiB.
     pub max_chunk: u64,
     /// Threads that decode ahead of sequential readers: one for each core.
     pub threads: usize,
@@ -90,7 +91,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             cache_size: (machine_memory() / 4).min(1 << 30),
-            max_chunk: 1 << 30,
+            max_chunk: (machine_memory() / 2).min(1 << 30),
             threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
             decoder: Decoder::Own,
             times: true,
@@ -107,14 +108,6 @@ pub enum Decoder {
     Own,
     /// libhdf5 alone, in its worker: slow, and a second opinion.
     Library,
-}
-
-/// Reads how many bytes of RAM this machine has; 4 GiB where it does not say.
-pub fn machine_memory() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = total.and_then(|rest| rest.trim().strip_suffix("kB")).and_then(|kib| kib.trim().parse::<u64>().ok());
-    kib.map_or(4 << 30, |kib| kib.saturating_mul(1024))
 }
 
 /// Everything that is kept of all files, under one memory budget.

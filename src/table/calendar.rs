@@ -1,7 +1,8 @@
 //! Dates of the proleptic Gregorian calendar (ISO 8601), and instants as people write them.
 //!
 //! Our own: stored integers reach years that no library for dates has (chrono ends at 262,143). The rules are those of
-//! H. Hinnant, "chrono-Compatible Low-Level Date Algorithms"; a year begins in March there, so that leap days come last.
+//! H. Hinnant, "chrono-Compatible Low-Level Date Algorithms"; a year begins in March there, so that leap days come
+//! last.
 
 /// Attoseconds in a second: instants are counted in them.
 pub const SECOND: i128 = 1_000_000_000_000_000_000;

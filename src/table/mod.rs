@@ -5,6 +5,7 @@ mod finding;
 mod index_rules;
 mod rows;
 mod search_index;
+mod similar;
 mod single;
 mod times;
 
@@ -12,14 +13,15 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use crate::catalogue::{Attribute, ColumnId, Datatype, Fill, Filter, Layout};
+use crate::catalogue::{Attribute, ColumnId, Dataset, Datatype};
 use crate::store::{File, Rows, Tally};
 use crate::store::{Learner, Observed};
 
 pub use finding::Finding;
 pub use index_rules::{BitmapRules, BloomRules, MinMaxRules, SortedRules};
-pub use rows::{CategoryRows, ListRows, PartRows, StringRows, TimeRows};
+pub use rows::{CastRows, CategoryRows, ListRows, PartRows, StringRows, TimeRows, common_type};
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, SearchIndex};
+pub use similar::did_you_mean;
 pub use single::{Form, Single, SingleFile};
 pub use times::Times;
 
@@ -107,8 +109,8 @@ pub struct Column {
     pub categories: Option<usize>,
     /// Attributes of the dataset or group.
     pub attributes: Arc<[Attribute]>,
-    /// The dataset's storage; `None` for a list column.
-    pub storage: Option<Storage>,
+    /// The dataset as the catalogue has it; `None` for a list column.
+    pub dataset: Option<Arc<Dataset>>,
 }
 
 impl Column {
@@ -146,21 +148,6 @@ impl Column {
         });
         Self { rows, learner, ..self }
     }
-}
-
-/// How a column's dataset is stored.
-#[derive(Clone, Debug)]
-pub struct Storage {
-    /// Type of one element.
-    pub datatype: Datatype,
-    /// Elements in the dataset, reserved ones included.
-    pub extent: u64,
-    /// Fill value.
-    pub fill: Fill,
-    /// Where the elements lie.
-    pub layout: Layout,
-    /// Filter pipeline.
-    pub filters: Vec<Filter>,
 }
 
 /// A label set of categorical columns.

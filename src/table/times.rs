@@ -83,8 +83,8 @@ impl Times {
         Self { zone: zone.map(Zone::new), ..self }
     }
 
-    /// The same instants in a unit that Parquet has. Nanoseconds have no zone there: DuckDB 2.0 reads those with one as a
-    /// type that `year()` and its like do not take.
+    /// The same instants in a unit that Parquet has. Nanoseconds have no zone there: DuckDB 2.0 reads those with one as
+    /// a type that `year()` and its like do not take.
     pub fn of_parquet(self) -> Self {
         match self.unit {
             // Whatever wraps here wraps back: within the bounds an instant fits.
@@ -141,8 +141,8 @@ impl Times {
         (since.div_euclid(step), since.rem_euclid(step) == 0 && instant.is_exact)
     }
 
-    /// The least stored value that is not before the beginning of a year in UTC. Years that no value has lie at the ends
-    /// of 128 bits.
+    /// The least stored value that is not before the beginning of a year in UTC. Years that no value has lie at the
+    /// ends of 128 bits.
     pub fn begin_of_year(&self, year: i128) -> i128 {
         let beyond = if year < 0 { i128::MIN } else { i128::MAX };
         let near = i64::try_from(year).ok().filter(|year| (-FARTHEST..=FARTHEST).contains(year));

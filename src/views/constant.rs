@@ -2,12 +2,12 @@
 
 use std::sync::OnceLock;
 
-use super::{Effort, LARGEST_SIZE, Size, View};
+use super::{Effort, Size, UNKNOWN_SIZE, View};
 use crate::source::Interrupt;
 use crate::store::Error;
 
 /// What makes the bytes.
-type Make = dyn Fn(&Interrupt) -> Vec<u8> + Send + Sync;
+type Make = dyn Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync;
 
 /// Bytes made at first use. Making them reads no more than labels and small scalars, so even
 /// a free size is exact.
@@ -18,7 +18,7 @@ pub struct ConstantView {
 
 impl ConstantView {
     /// A view of the bytes that `make` gives; it must always give the same, unless it is interrupted.
-    pub fn new(make: impl Fn(&Interrupt) -> Vec<u8> + Send + Sync + 'static) -> Self {
+    pub fn new(make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static) -> Self {
         Self { make: Box::new(make), bytes: OnceLock::new() }
     }
 
@@ -29,6 +29,7 @@ impl ConstantView {
         let bytes = (self.make)(interrupt);
         // Bytes that were cut short are not kept.
         interrupt.check()?;
+        let bytes = bytes?;
         Ok(self.bytes.get_or_init(|| bytes))
     }
 }
@@ -36,7 +37,7 @@ impl ConstantView {
 impl View for ConstantView {
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
         if effort == Effort::Known && self.bytes.get().is_none() {
-            return Ok(Size::AtMost(LARGEST_SIZE));
+            return Ok(Size::AtMost(UNKNOWN_SIZE));
         }
         Ok(Size::Exact(self.bytes(interrupt)?.len() as u64))
     }
@@ -55,7 +56,7 @@ mod tests {
 
     #[test]
     fn what_an_interrupt_cut_short_is_made_anew() {
-        let view = ConstantView::new(|interrupt| vec![b'x'; if interrupt.check().is_err() { 1 } else { 3 }]);
+        let view = ConstantView::new(|interrupt| Ok(vec![b'x'; if interrupt.check().is_err() { 1 } else { 3 }]));
         let raised = Interrupt::new();
         raised.raise();
         assert!(matches!(view.size(Effort::Exact, &raised), Err(Error::Interrupted(_))));

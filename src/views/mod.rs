@@ -32,8 +32,9 @@ impl Size {
     }
 }
 
-/// The largest size that is ever stated: where no bound is known, or it is larger. Far from overflow in any sum.
-const LARGEST_SIZE: u64 = 1 << 62;
+/// The size of what is not measured yet, where no bound is known or it is larger. Programs add sizes up, some with
+/// signs, some as doubles: the sum over 2^17 files is far from overflow. A size that is known may be larger.
+pub(crate) const UNKNOWN_SIZE: u64 = 1 << 45;
 
 /// How much work a caller allows for a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

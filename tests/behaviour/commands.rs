@@ -55,8 +55,12 @@ fn info_names_what_it_cannot_look_into() {
     std::fs::copy(data("units.h5"), folder.path().join("good.h5")).unwrap();
     let output = hepfs(["info".as_ref(), folder.path().as_os_str()]);
     let said = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success() && said.contains("table /t: "), "{said}");
-    assert!(said.lines().any(|line| line.starts_with("bad.h5: ") && line.contains("symbol table")), "{said}");
+    // What is wrong with one file is no reason to say nothing of another, and each line says of which.
+    let [bad, good] = ["bad.h5", "good.h5"].map(|name| format!("{}: ", folder.path().join(name).display()));
+    assert!(output.status.code() == Some(1) && said.contains(&format!("{good}table /t: ")), "{said}");
+    assert!(said.lines().all(|line| line.starts_with(&bad) || line.starts_with(&good)), "{said}");
+    let told: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix(&bad)).collect();
+    assert!(told.len() == 1 && told[0].contains("symbol table") && !told[0].contains("bad.h5"), "{said}");
     let output = hepfs(["info".to_owned(), format!("{}:bad.h5", folder.path().display())]);
     assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
 }
@@ -75,14 +79,171 @@ fn check_tells_of_every_file_in_a_folder() {
     let mut rules = 0;
     for name in ["hostile_bad_nrows.h5", "hostile_unequal_columns.h5", "units.h5"] {
         let file = folder.path().join(name);
-        let prefix = format!("{}:", file.display());
+        let prefix = format!("{}: ", file.display());
         let alone = String::from_utf8(check(&file).stdout).unwrap();
         let alone: Vec<&str> = alone.lines().filter(|line| line.starts_with('/')).collect();
-        let here: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix(&prefix)).collect();
+        let here = said.lines().filter_map(|line| line.strip_prefix(&prefix));
+        let (here, sum): (Vec<&str>, Vec<&str>) = here.partition(|line| line.starts_with('/'));
         assert_eq!(here, alone, "{name}");
+        assert!(sum.len() == 1 && sum[0].contains(&format!(" {} rules broken, ", here.len())), "{said}");
         rules += here.len();
     }
-    assert!(rules > 5 && said.contains(&format!(" {rules} rules broken, ")), "{said}");
+    assert!(rules > 5, "{said}");
+}
+
+/// One bad source stops no other, the exit code is the worst, and every line and JSON object says of which file it is.
+#[test]
+fn several_sources_are_named_in_each_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, bad, other] = ["a.h5", "b.h5", "c.h5"].map(|name| folder.path().join(name));
+    std::fs::copy(data("search_indexes.h5"), &first).unwrap();
+    std::fs::write(&bad, "no HDF5").unwrap();
+    std::fs::copy(data("hostile/unequal_columns.h5"), &other).unwrap();
+    let cache = folder.path().join("cache").display().to_string();
+    let sources = [&first, &bad, &other].map(|path| path.display().to_string());
+    let run = |command: &[&str]| {
+        let sources = sources.iter().map(String::as_str);
+        let output = hepfs(command.iter().copied().chain(sources).chain(["--cache-folder", &cache]));
+        assert_eq!(
+            String::from_utf8(output.stderr).unwrap(),
+            format!("hepfs: {}: not an HDF5 file\n", bad.display()),
+            "{command:?}"
+        );
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+    };
+    let of_both = |lines: &mut dyn Iterator<Item = &str>, what: &str| {
+        let (mut here, mut there) = (0, 0);
+        for line in lines {
+            here += usize::from(line == sources[0]);
+            there += usize::from(line == sources[2]);
+            assert!(line == sources[0] || line == sources[2], "{what}: {line}");
+        }
+        assert!(here > 0 && there > 0, "{what}: {here}, {there}");
+    };
+    let commands =
+        [(&["check"][..], 2), (&["info"], 1), (&["ls", "-l"], 1), (&["prepare"], 1), (&["index", "list"], 2)];
+    for (command, code) in commands {
+        let (found, said) = run(command);
+        assert_eq!(found, code, "{command:?}: {said}");
+        of_both(&mut said.lines().map(|line| line.split_once(": ").unwrap().0), command[0]);
+    }
+    for (command, code) in [(&["check", "--json"][..], 2), (&["info", "--json"], 1)] {
+        let (found, said) = run(command);
+        assert_eq!(found, code, "{command:?}: {said}");
+        let objects: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        of_both(&mut objects.iter().map(|object| object["source"].as_str().unwrap()), command[0]);
+    }
+    let (code, said) = run(&["index", "verify", "--json"]);
+    let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(code == 2 && lines.iter().all(|line| line["source"] == sources[0] && line["table"].is_string()), "{said}");
+    // What a mount says of the same is the same.
+    let mounted = Mounted::new(&[&first], &["--cache-folder", &cache]);
+    let tables: std::collections::BTreeSet<&str> = lines.iter().map(|line| line["table"].as_str().unwrap()).collect();
+    tables.iter().for_each(|table| drop(mounted.names(table.trim_start_matches('/'))));
+    let shown = mounted.text(".hepfs/indexes");
+    let shown: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().all(|line| shown.contains(line)) && lines.len() == shown.len(), "{shown:?}");
+}
+
+#[test]
+fn a_query_takes_the_only_table_or_names_them() {
+    let query = |place: &str, more: &[&str]| {
+        let place = data(place).display().to_string();
+        let output = hepfs(["query", &place, "ts >= 0 or ts < 0"].iter().chain(more));
+        (output.status.code(), [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()))
+    };
+    let whole = query("seed_11_1.h5:my_table", &[]);
+    assert_eq!(whole.1[0].lines().count(), 501);
+    assert_eq!(query("seed_11_1.h5", &[]), whole);
+    // Shells complete names with a slash.
+    assert_eq!(query("seed_11_1.h5/my_table/", &[]), whole);
+    let (code, [rows, said]) = query("nested_tables.h5", &[]);
+    assert_eq!((code, rows.as_str()), (Some(1), ""));
+    let mut named = said.lines().skip(1).map(|line| line.trim_start().split_once("  ").unwrap());
+    // Each can be asked, and has as many rows as it says.
+    let count = named
+        .by_ref()
+        .map(|(place, rows)| {
+            let info = String::from_utf8(hepfs(["info", place]).stdout).unwrap();
+            assert!(info.starts_with("table /") && info.contains(&format!(": {rows}, ")), "{place} {rows}: {info}");
+        })
+        .count();
+    assert!(count > 1, "{said}");
+    let (code, [_, said]) = query("h5_basic.h5", &[]);
+    assert!(code == Some(1) && said.contains("no table") && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn a_name_that_is_nearly_right_is_suggested() {
+    let cases: [(&[&str], &str, &[&str], &str); 7] = [
+        (&["query"], "seed_11_1.h5:mytable", &["ts > 0"], "my_table"),
+        (&["query"], "seed_11_1.h5:my_table", &["enrgy > 0"], "energy"),
+        (&["query"], "seed_11_1.h5:my_table", &["ts > 0", "--columns", "ts,Label"], "label"),
+        (&["query"], "sed_11_1.h5:my_table", &["ts > 0"], "seed_11_1.h5"),
+        (&["ls"], "seed_11_1.h5:my_table/colums", &[], "columns"),
+        (&["info"], "seed_11_1.h5:my_tabel", &[], "my_table"),
+        (&["ls"], "seed_11_1.h5:my_table/where/enrgy:gt:5", &[], "energy"),
+    ];
+    for (command, place, more, meant) in cases {
+        let place = data(place).display().to_string();
+        let output = hepfs(command.iter().copied().chain([place.as_str()]).chain(more.iter().copied()));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command:?} {place}: {said}");
+        assert!(said.contains(&format!("(did you mean {meant:?}?)")) && said.lines().count() == 1, "{said}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("run.h5");
+    std::fs::copy(data("seed_11_1.h5"), &copy).unwrap();
+    let place = format!("{}:my_table", copy.display());
+    let output = hepfs(["index", "build", &place, "--column", "enrgy", "--kind", "minmax"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && said.contains("(did you mean \"energy\"?)"), "{said}");
+    // In a mount, where nobody but this file can say so.
+    let mounted = Mounted::new(&[&data("seed_11_1.h5")], &[]);
+    assert!(!mounted.join("my_table/where/enrgy:gt:5").exists());
+    assert!(
+        mounted.text(".hepfs/errors").contains("no column \"enrgy\" (did you mean \"energy\"?); columns: row_id, ts")
+    );
+    let dataset = hepfs(["ls", &data("arrays.h5:nothing").display().to_string()]);
+    assert!(!String::from_utf8(dataset.stderr).unwrap().contains("did you mean"));
+}
+
+/// What a command does not heed, it refuses.
+#[test]
+fn each_command_has_its_own_options() {
+    let rows = ["--csv-null", "--csv-separator", "--no-header", "--indexes", "--times"];
+    let commands = [
+        (&["mount"][..], true),
+        (&["ls"], true),
+        (&["prepare"], true),
+        (&["query"], true),
+        (&["info"], false),
+        (&["check"], false),
+        (&["index", "list"], false),
+        (&["index", "verify"], false),
+        (&["index", "build"], false),
+        (&["index", "drop"], false),
+        (&["umount"], false),
+        (&["demo"], false),
+    ];
+    for (command, shows_rows) in commands {
+        let help = String::from_utf8(hepfs(command.iter().chain(&["--help"])).stdout).unwrap();
+        for option in rows {
+            assert_eq!(
+                help.contains(&format!("{option} ")) || help.contains(&format!("{option}\n")),
+                shows_rows,
+                "{command:?} {option}"
+            );
+        }
+        assert_eq!(help.contains("--parquet-stats"), command == ["mount"], "{command:?}");
+        let reads_files = !["umount", "demo"].contains(&command[0]);
+        assert_eq!(help.contains("--cache-folder "), reads_files, "{command:?}");
+        if !shows_rows {
+            let output = hepfs(command.iter().chain(&["--no-header", "x"]));
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(output.status.code() == Some(2) && said.contains("unexpected argument '--no-header'"), "{said}");
+        }
+    }
 }
 
 #[test]
@@ -126,8 +287,11 @@ fn info_says_what_a_file_holds() {
 fn info_as_json_is_the_metadata_of_the_mount() {
     let mounted = Mounted::new(&[&data("units.h5")], &[]);
     for path in ["", "t"] {
-        let json = said(&["info", "--json"], &format!("units.h5:{path}"));
-        assert_eq!(json, mounted.text(format!("{path}/metadata.json").trim_start_matches('/')));
+        let mut json: Value = serde_json::from_str(&said(&["info", "--json"], &format!("units.h5:{path}"))).unwrap();
+        let source = json.as_object_mut().unwrap().remove("source").unwrap();
+        assert_eq!(source, data("units.h5").display().to_string());
+        let shown = mounted.text(format!("{path}/metadata.json").trim_start_matches('/'));
+        assert_eq!(json, serde_json::from_str::<Value>(&shown).unwrap());
     }
     let table: Value = serde_json::from_str(&said(&["info", "--json"], "units.h5:t")).unwrap();
     assert_eq!(table["kind"], "table");

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use crate::data;
-use crate::support::{HEPFS, LONG, Mounted, clear, end_of, family, hepfs, is_mounted, lives, names, signal, until};
+use crate::support::{
+    HEPFS, LONG, Mounted, Unmount, clear, end_of, family, hepfs, is_mounted, lives, names, signal, until,
+};
 use crate::writer::Writer;
 
 /// Has a worker started, and gives back all processes of a mount.
@@ -258,4 +260,74 @@ fn a_mount_that_was_ended_leaves_the_next_one_alone() {
     assert!(next.status.success(), "{}", String::from_utf8_lossy(&next.stderr));
     until("the first daemon's end", || !lives(daemon));
     assert!(first.join(".hepfs/stats").exists(), "the next mount is gone");
+}
+
+/// A folder in which nobody, not even root, can make anything.
+const UNMAKEABLE: &str = "/proc/hepfs";
+
+#[test]
+fn warnings_of_a_background_mount_reach_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let mountpoint = folder.path().join("mnt");
+    fs::create_dir(&mountpoint).unwrap();
+    fs::write(mountpoint.join("hidden"), "").unwrap();
+    let _unmount = Unmount(mountpoint.clone());
+    let run = |arguments: &[&str]| {
+        let source = data("units.h5");
+        let places = [source.as_os_str(), mountpoint.as_os_str()];
+        let output = hepfs(["mount"].iter().chain(arguments).map(AsRef::as_ref).chain(places));
+        (output.status.success(), String::from_utf8(output.stderr).unwrap())
+    };
+    // Without a log and without a cache folder there is a mount all the same.
+    let (mounted, said) = run(&["--log-file", &format!("{UNMAKEABLE}/log"), "--cache-folder", UNMAKEABLE]);
+    assert!(mounted && is_mounted(&mountpoint), "{said}");
+    assert!(fs::read_to_string(mountpoint.join("t/table.csv")).unwrap().starts_with("mass,"));
+    let lines: Vec<&str> = said.lines().map(|line| line.strip_prefix("hepfs: warning: ").expect(line)).collect();
+    for words in [["log file", "goes on without a log"], ["cache folder", UNMAKEABLE], ["mnt", "is not empty"]] {
+        let count = lines.iter().filter(|line| words.iter().all(|word| line.contains(word))).count();
+        assert_eq!(count, 1, "{words:?}: {said}");
+    }
+    assert_eq!(lines.len(), 3, "{said}");
+    // Who may write to it may put entries there.
+    assert!(hepfs(["umount".as_ref(), mountpoint.as_os_str()]).status.success());
+    let cache = folder.path().join("cache");
+    fs::create_dir(&cache).unwrap();
+    fs::set_permissions(&cache, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let log = folder.path().join("log").display().to_string();
+    let (mounted, said) = run(&["--log-file", &log, "--cache-folder", cache.to_str().unwrap()]);
+    assert!(mounted && said.contains("others may write to it") && !said.contains("log file"), "{said}");
+    assert!(fs::read_to_string(log).unwrap().contains("others may write to it"));
+}
+
+#[test]
+fn a_mount_says_what_it_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let [sample, mountpoint] = ["sample.h5", "mnt"].map(|name| folder.path().join(name));
+    fs::copy(data("units.h5"), &sample).unwrap();
+    let shown = sample.display().to_string();
+    refused(&hepfs(["mount", &shown]), &["SOURCE and MOUNTPOINT"]);
+    refused(&mount(&sample, &mountpoint), &["No such file or directory", &format!("`mkdir {}`", mountpoint.display())]);
+    fs::create_dir(&mountpoint).unwrap();
+    refused(&mount(format!("{shown}:t").as_ref(), &mountpoint), &["whole files", &shown]);
+    refused(&mount(&folder.path().join("smaple.h5"), &mountpoint), &["did you mean \"sample.h5\"?"]);
+    // One that is no mount keeps no other from its end.
+    let mounted = Mounted::new(&[&sample], &[]);
+    refused(
+        &hepfs(["umount".as_ref(), mountpoint.as_os_str(), mounted.path().as_os_str()]),
+        &["nothing is mounted here"],
+    );
+    assert!(!is_mounted(mounted.path()));
+}
+
+#[test]
+fn a_second_demo_in_a_folder_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let demo = || hepfs(["demo".as_ref(), folder.path().as_os_str(), "--rows=1000".as_ref()]);
+    let first = demo();
+    assert!(first.status.success() && first.stderr.is_empty(), "{first:?}");
+    let [sample, mountpoint] = ["sample.h5", "mnt"].map(|name| folder.path().join(name));
+    let mount = format!("hepfs mount {} {}", sample.display(), mountpoint.display());
+    refused(&demo(), &["an earlier demo", &mount]);
+    fs::remove_file(sample).unwrap();
+    refused(&demo(), &["new or empty"]);
 }

@@ -119,9 +119,11 @@ fn survive(name: &str, arguments: &[&str]) -> (Mounted, Outcomes) {
 /// Neither what is kept nor what is decoded at a time may be large.
 const SMALL_CACHE: &[&str] = &["--cache-size", "64M", "--max-chunk", "64M"];
 
-/// Every file of the folder that can be mounted at all; those that cannot are in `daemon.rs`.
+/// Every file of the folder that can be mounted and walked; those that cannot be mounted are in `daemon.rs`.
 fn mountable() -> Vec<String> {
     let refused = [
+        // Far too long for a walk; it has tests of its own.
+        "amplified",
         "empty",
         "not_hdf5",
         "root_unlistable",
@@ -171,6 +173,8 @@ fn every_hostile_file_at_once() {
 fn no_hostile_text_reaches_a_terminal_raw() {
     for name in fs::read_dir(data("hostile")).unwrap().map(|entry| entry.unwrap().path()) {
         for command in [&["ls", "-l"][..], &["info"]] {
+            // What is amplified takes long to measure.
+            let command = if name.ends_with("amplified.h5") { &command[..1] } else { command };
             let mut line: Vec<&std::ffi::OsStr> = command.iter().map(std::ffi::OsStr::new).collect();
             line.push(name.as_os_str());
             let output = hepfs(line);
@@ -238,6 +242,57 @@ fn chunks_out_of_the_file_fail_their_own_rows_alone() {
     for name in ["past_end", "far", "at_zero", "size_huge", "size_zero"] {
         let file = File::open(direct.join(format!("t/columns/{name}.raw"))).unwrap();
         assert_eq!(file.read_at(&mut [0; 800], 800).unwrap_err().raw_os_error(), Some(libc::EIO), "{name}");
+    }
+}
+
+/// Expected are the numbers that `make_hostile.py` wrote; which chunks it spoilt, it says.
+#[test]
+fn a_damaged_chunk_index_is_an_error_of_its_rows_and_a_finding() {
+    survive("chunk_index_damaged", SMALL_CACHE);
+    let source = data("hostile/chunk_index_damaged.h5");
+    let direct = Mounted::new(&[&source], &["--direct-io"]);
+    let number = |at: usize| (at as i32 + 1).to_le_bytes();
+    let chunk_is_read = |path: &str, chunk: usize| {
+        let (file, mut bytes) = (File::open(direct.join(path)).unwrap(), [0; 16]);
+        match file.read_at(&mut bytes, 16 * chunk as u64) {
+            Ok(count) => {
+                assert_eq!(bytes[..count], (4 * chunk..4 * chunk + 4).flat_map(number).collect::<Vec<_>>(), "{path}");
+                true
+            }
+            Err(error) => {
+                assert_eq!(error.raw_os_error(), Some(libc::EIO), "{path}");
+                false
+            }
+        }
+    };
+    let spoilt: [(&str, &[usize]); 7] = [
+        ("sound", &[]),
+        ("twice", &[2, 3]),
+        ("twice_plain", &[2, 3]),
+        ("astray", &[3]),
+        ("nothing", &[3]),
+        ("nothing_plain", &[3]),
+        ("beyond", &[3]),
+    ];
+    for (name, bad) in spoilt {
+        let path = format!("t/columns/{name}.raw");
+        let found: Vec<usize> = (0..10).filter(|chunk| !chunk_is_read(&path, *chunk)).collect();
+        assert_eq!(found, bad, "{name}");
+    }
+    // Its first leaf is listed twice, the second never, and nothing is listed behind both that was before.
+    let lost: Vec<usize> = (0..100).filter(|chunk| !chunk_is_read("circle.raw", *chunk)).collect();
+    assert!(lost.len() >= 32 && lost[0] >= 32 && lost.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{lost:?}");
+    let findings = direct.text(".hepfs/findings");
+    let check = hepfs(["check".as_ref(), source.as_os_str()]);
+    assert_eq!(check.status.code(), Some(1));
+    let check = String::from_utf8(check.stdout).unwrap();
+    for said in [&findings, &check] {
+        let is_named =
+            |path: &str| said.lines().any(|line| line.contains(path) && line.contains("a chunk index lists"));
+        for (name, bad) in spoilt {
+            assert_eq!(is_named(&format!("/t/{name}")), !bad.is_empty(), "{name}: {said}");
+        }
+        assert!(is_named("/circle"), "{said}");
     }
 }
 
@@ -364,4 +419,128 @@ fn two_to_the_62_rows_are_listed_and_read_at_both_ends() {
     for absent in ["table.parquet", "table.arrow"] {
         assert!(metadata.contains(&format!("\"{absent}\"")), "why there is no {absent}: {metadata}");
     }
+}
+
+/// What a daemon may take with a cache of 64 MiB, in KiB: 256 MiB more.
+const MOST_BESIDE: u64 = (64 + 256) << 10;
+
+/// All rows of `amplified` lead to this text of 1 MiB.
+fn amplified_text() -> String {
+    "hepfs, \n".repeat(1 << 17)
+}
+
+/// The size of an open file, and 100 bytes from an offset on.
+fn size_and_bytes(path: &Path, offset: u64) -> io::Result<(u64, Vec<u8>)> {
+    let file = File::open(path)?;
+    let mut bytes = vec![0; 100];
+    let count = file.read_at(&mut bytes, offset)?;
+    bytes.truncate(count);
+    Ok((file.metadata()?.len(), bytes))
+}
+
+#[test]
+fn rows_that_lead_to_one_object_are_measured_and_shown_in_little_memory() {
+    let mounted = Mounted::new(&[&data("hostile/amplified.h5")], &["--cache-size", "64M"]);
+    let daemon = mounted.daemon();
+    let text = amplified_text();
+    let (rows, json) = (100_000_u64, serde_json::to_string(&text).unwrap());
+    let line = text.replace('\n', "\\n") + "\n";
+    let quoted = format!("\"{text}\"\n");
+    let list = {
+        // The same bytes as numbers.
+        let numbers: Vec<String> =
+            text.as_bytes().chunks_exact(4).map(|n| i32::from_le_bytes(n.try_into().unwrap()).to_string()).collect();
+        format!("[{}]\n", numbers.join(","))
+    };
+    // Name, text before the rows, the text of each row, how many rows.
+    let expected = [
+        ("s.txt", "", line.clone(), rows),
+        ("s.csv", "s\n", quoted.clone(), rows),
+        ("s.raw", "", format!("{text}\0"), rows),
+        ("s.ndjson", "", format!("{{\"s\":{json}}}\n"), rows),
+        ("t/columns/s.txt", "", line.clone(), rows),
+        ("t/columns/q.txt", "", list, rows),
+        ("t/where/n:eq:3/columns/s.txt", "", line.clone(), rows / 7 + 1),
+        ("t/where/s:prefix:hepfs/columns/s.csv", "s\n", quoted, rows),
+    ];
+    // All at once, the last rows of each as well.
+    std::thread::scope(|scope| {
+        for (name, header, row, rows) in &expected {
+            let path = mounted.join(name);
+            scope.spawn(move || {
+                let (header_bytes, width) = (header.len() as u64, row.len() as u64);
+                for at in [0, rows / 2, rows - 1] {
+                    let (size, bytes) = size_and_bytes(&path, header_bytes + at * width)
+                        .unwrap_or_else(|error| panic!("{name}: {error}"));
+                    assert_eq!(
+                        (size, bytes.as_slice()),
+                        (header_bytes + rows * width, &row.as_bytes()[..100]),
+                        "{name}"
+                    );
+                }
+            });
+        }
+    });
+    let (size, shown) = size_and_bytes(&mounted.join("t/head.csv"), 0).unwrap();
+    assert!(size > 1000 << 20 && shown.starts_with(b"n,q,s\n0,\"["), "{size}: {shown:?}");
+    // A value that is too much alone is an error, of it alone.
+    for name in ["nested.csv", "scalar.txt"] {
+        assert_eq!(size_and_bytes(&mounted.join(name), 0).unwrap_err().raw_os_error(), Some(libc::EIO), "{name}");
+    }
+    assert!(mounted.text(".hepfs/errors").contains("--cache-size"));
+    let attributes: serde_json::Value = serde_json::from_str(&mounted.text("metadata.json")).unwrap();
+    assert!(attributes.to_string().contains("what its values lead to"), "{attributes}");
+    let peak = status(daemon, "VmHWM:").unwrap();
+    assert!(peak < MOST_BESIDE, "{peak} KiB");
+}
+
+#[test]
+fn work_ends_with_the_reader_of_an_amplified_file() {
+    let mounted = Mounted::new(&[&data("hostile/amplified.h5")], &["--cache-size", "64M"]);
+    let daemon = mounted.daemon();
+    for name in ["s.txt", "t/table.ndjson", "t/where/n:gt:0/table.csv", "pair.ndjson"] {
+        let mut reader = std::process::Command::new("cat")
+            .arg(mounted.join(name))
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+        reader.kill().unwrap();
+        reader.wait().unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+        let before = ticks(daemon);
+        std::thread::sleep(Duration::from_secs(1));
+        let after = ticks(daemon);
+        assert!(after - before < 20, "{name}: {} ticks in a second", after - before);
+    }
+    let peak = status(daemon, "VmHWM:").unwrap();
+    assert!(peak < MOST_BESIDE, "{peak} KiB");
+}
+
+/// Hundredths of a second that a process has computed.
+fn ticks(process: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn elements_of_a_gigabyte_are_errors_of_their_text_alone() {
+    let mounted = Mounted::new(&[&data("hostile/gigabyte_elements.h5")], &["--cache-size", "64M"]);
+    let daemon = mounted.daemon();
+    for name in
+        ["contiguous.csv", "chunked.ndjson", "scalar.txt", "t/head.csv", "t/table.csv", "t/where/n:gt:1/table.csv"]
+    {
+        let outcome = size_and_bytes(&mounted.join(name), 0);
+        assert_eq!(outcome.unwrap_err().raw_os_error(), Some(libc::EIO), "{name}");
+    }
+    assert_eq!(mounted.text("t/where/n:gt:1/columns/n.txt"), "2\n3\n");
+    for name in ["contiguous.raw", "chunked.raw", "t/columns/x.raw"] {
+        assert_eq!(size_and_bytes(&mounted.join(name), 2_999_999_950).unwrap(), (3_000_000_000, vec![0; 50]), "{name}");
+    }
+    let (size, bytes) = size_and_bytes(&mounted.join("t/where/n:gt:1/columns/x.raw"), 1_999_999_900).unwrap();
+    assert_eq!((size, bytes), (2_000_000_000, vec![0; 100]));
+    assert!(mounted.text(".hepfs/errors").contains("row 0 takes 1000000000 bytes"));
+    let peak = status(daemon, "VmHWM:").unwrap();
+    assert!(peak < MOST_BESIDE, "{peak} KiB");
 }

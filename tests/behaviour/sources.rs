@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::data;
-use crate::support::{Mounted, hepfs, is_mounted, within};
+use crate::support::{Mounted, hepfs, is_mounted, must, within};
+use crate::writer::Writer;
 
 fn put(source: &str, target: &Path) {
     fs::create_dir_all(target.parent().unwrap()).unwrap();
@@ -27,7 +28,7 @@ fn a_folder_shows_its_hdf5_files_whatever_they_are_called() {
     std::os::unix::fs::symlink("units.h5", root.join("latest")).unwrap();
     std::os::unix::fs::symlink("nowhere", root.join("dangling")).unwrap();
     let mounted = Mounted::new(&[root], &[]);
-    assert_eq!(mounted.names(""), [".hepfs", "deep", "latest", "no suffix", "truncated.h5", "units.h5"]);
+    assert_eq!(mounted.names(""), [".datasets", ".hepfs", "deep", "latest", "no suffix", "truncated.h5", "units.h5"]);
     assert_eq!(mounted.names("deep"), ["er"]);
     assert_eq!(mounted.names("deep/er"), ["user_block.dat"]);
     assert!(mounted.text("units.h5/t/table.csv").starts_with("mass,"));
@@ -46,12 +47,12 @@ fn a_folder_follows_what_comes_and_goes() {
     let root = folder.path();
     put("units.h5", &root.join("a.h5"));
     let mounted = Mounted::new(&[root], &[]);
-    assert_eq!(mounted.names(""), [".hepfs", "a.h5"]);
+    assert_eq!(mounted.names(""), [".datasets", ".hepfs", "a.h5"]);
     assert!(mounted.text("a.h5/t/table.csv").starts_with("mass,"));
     put("units.h5", &root.join("new.h5"));
     fs::remove_file(root.join("a.h5")).unwrap();
     let limit = Duration::from_secs(10);
-    within(limit, "the new file is listed", || mounted.names("") == [".hepfs", "new.h5"]);
+    within(limit, "the new file is listed", || mounted.names("") == [".datasets", ".hepfs", "new.h5"]);
     within(limit, "the old file is gone", || !mounted.join("a.h5").exists());
     assert!(mounted.text("new.h5/t/table.csv").starts_with("mass,"));
     // Another file under a known name, below the folder.
@@ -94,7 +95,7 @@ fn a_mount_point_in_the_source_folder_does_not_lead_into_itself() {
     assert!(output.status.success(), "{output:?}");
     let guard = crate::support::Unmount(mountpoint.clone());
     // The mount point is not among what is shown, so `find` and `du` come to an end.
-    assert_eq!(crate::support::names(&mountpoint), [".hepfs", "units.h5"]);
+    assert_eq!(crate::support::names(&mountpoint), [".datasets", ".hepfs", "units.h5"]);
     assert!(!mountpoint.join("mnt").exists());
     assert!(fs::read_to_string(mountpoint.join("units.h5/t/table.csv")).unwrap().starts_with("mass,"));
     crate::support::must("find", [mountpoint.as_os_str()]);
@@ -111,7 +112,7 @@ fn several_sources_show_one_directory_each() {
     put("units.h5", &root.join("odd/per%cent\nname.h5"));
     let mounted =
         Mounted::new(&[&root.join("one/units.h5"), &root.join("more"), &root.join("odd/per%cent\nname.h5")], &[]);
-    assert_eq!(mounted.names(""), [".hepfs", "more", "per%25cent%0Aname.h5", "units.h5"]);
+    assert_eq!(mounted.names(""), [".datasets", ".hepfs", "more", "per%25cent%0Aname.h5", "units.h5"]);
     assert_eq!(mounted.names("more"), ["layouts.h5"]);
     let table = mounted.text("units.h5/t/table.csv");
     assert!(table.starts_with("mass,"));
@@ -137,4 +138,143 @@ fn sources_of_one_name_are_refused() {
     let (_mount, output) = Mounted::try_new(&[&root.join("one/run.h5"), &data("hostile/not_hdf5.h5")], &[]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(1) && said.contains("not_hdf5.h5: not an HDF5 file"), "{said}");
+}
+
+/// A file with a table of one column.
+fn table(path: &Path, column: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let staged = path.with_extension("staged");
+    let writer = Writer::create(&staged);
+    writer.table("t").column(column, &[1, 2, 3], 3);
+    writer.close();
+    fs::rename(staged, path).unwrap();
+}
+
+/// How often the HDF5 library was asked for a part of a catalogue.
+fn asked(mounted: &Mounted) -> u64 {
+    let stats = mounted.text(".hepfs/stats");
+    stats.lines().find_map(|line| line.strip_prefix("catalogue_asked ")).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_table_of_many_files_is_a_dataset_that_follows_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    table(&root.join("b.h5"), "x");
+    table(&root.join("deep/a=%.h5"), "x");
+    put("hostile/truncated.h5", &root.join("bad.h5"));
+    let mounted = Mounted::new(&[root], &[]);
+    // Nothing is opened before somebody looks.
+    assert_eq!(mounted.names(""), [".datasets", ".hepfs", "b.h5", "bad.h5", "deep"]);
+    let before = asked(&mounted);
+    assert!(fs::metadata(mounted.join(".datasets")).unwrap().is_dir());
+    assert_eq!(asked(&mounted), before);
+    let parts = || mounted.names(".datasets/t");
+    assert_eq!(mounted.names(".datasets"), ["t"]);
+    assert_eq!(parts(), ["file=b.h5", "file=deep%2Fa%3D%2525.h5"]);
+    assert_eq!(mounted.names(".datasets/t/file=b.h5"), ["part-0.parquet"]);
+    assert!(!mounted.join(".datasets/t/_metadata").exists() && !mounted.join(".datasets/u").exists());
+    let part = mounted.read(".datasets/t/file=b.h5/part-0.parquet");
+    assert!(part == mounted.read("b.h5/t/table.parquet"));
+    assert!(mounted.text(".hepfs/findings").contains("bad.h5: cannot be read as HDF5"));
+
+    let limit = Duration::from_secs(10);
+    table(&root.join("c.h5"), "x");
+    within(limit, "a file that came is there", || parts() == ["file=b.h5", "file=c.h5", "file=deep%2Fa%3D%2525.h5"]);
+    assert!(mounted.read(".datasets/t/file=c.h5/part-0.parquet") == part);
+    table(&root.join("b.h5"), "y");
+    within(limit, "a file of other columns is not", || parts() == ["file=c.h5", "file=deep%2Fa%3D%2525.h5"]);
+    assert!(fs::metadata(mounted.join(".datasets/t/file=b.h5/part-0.parquet")).is_err());
+    assert!(mounted.text(".hepfs/findings").contains("a column \\\"y\\\", which most files have not"));
+    fs::remove_file(root.join("c.h5")).unwrap();
+    // Of two that differ, the first decides.
+    within(limit, "a file that went is gone", || parts() == ["file=b.h5"]);
+    within(limit, "the other one is read", || {
+        mounted.read(".datasets/t/file=b.h5/part-0.parquet") == mounted.read("b.h5/t/table.parquet")
+    });
+    fs::remove_dir_all(root.join("deep")).unwrap();
+    fs::remove_file(root.join("b.h5")).unwrap();
+    within(limit, "nothing is left", || mounted.names(".datasets").is_empty());
+}
+
+#[test]
+fn a_table_within_a_table_is_a_dataset_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.h5", "b.h5"] {
+        let writer = Writer::create(&folder.path().join(name));
+        for path in ["run", "run/x=1", "run/x=1/deeper"] {
+            writer.table(path).column("x", &[1, 2], 2);
+        }
+        writer.close();
+    }
+    let sources = ["a.h5", "b.h5"].map(|name| folder.path().join(name));
+    let mounted = Mounted::new(&sources.each_ref().map(|path| path.as_path()), &[]);
+    assert_eq!(mounted.names(".datasets"), ["run", "run%2Fx%3D1", "run%2Fx%3D1%2Fdeeper"]);
+    for path in ["run", "run%2Fx%3D1", "run%2Fx%3D1%2Fdeeper"] {
+        assert_eq!(mounted.names(format!(".datasets/{path}")), ["file=a.h5", "file=b.h5"]);
+    }
+    // One file alone shows its root group and nothing else.
+    let one = Mounted::new(&[&sources[0]], &[]);
+    assert_eq!(one.names(""), [".hepfs", "metadata.json", "run"]);
+}
+
+#[test]
+fn sizes_can_be_added_up() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.h5", "b.h5"] {
+        // With a column of lists, of whose text nothing is known before it is measured.
+        hepfs::dialects::sample::write(&folder.path().join(name), 150_000).unwrap();
+    }
+    let mounted = Mounted::new(&[folder.path()], &[]);
+    let head = mounted.join("a.h5/run_042/head.csv");
+    assert_eq!(fs::metadata(&head).unwrap().len(), mounted.read(&head).len() as u64);
+    assert_eq!(fs::metadata(mounted.join("a.h5/run_042/table.ndjson")).unwrap().len(), 1 << 45);
+    let used = must("du", ["-sh".as_ref(), mounted.path().as_os_str()]);
+    assert!(used.contains('T') && !used.contains("Inf"), "{used}");
+    let bytes = must("du", ["-sb".as_ref(), mounted.path().as_os_str()]);
+    let bytes: u64 = bytes.split_whitespace().next().unwrap().parse().unwrap();
+    assert!(bytes < 1 << 50, "{bytes}");
+    let length = must("wc", ["-c".into(), mounted.join("a.h5/run_042/table.ndjson")]);
+    assert!(length.split_whitespace().next().unwrap().parse::<u64>().unwrap() < 1 << 30, "{length}");
+}
+
+#[test]
+fn a_mount_of_some_formats_shows_no_others() {
+    let source = data("units.h5");
+    let all = Mounted::new(&[&source, &data("links.h5")], &[]);
+    let some = Mounted::new(&[&source, &data("links.h5")], &["--formats", "csv,parquet"]);
+    let suffix = |name: &str| name.rsplit_once('.').map(|(_, suffix)| suffix.to_owned());
+    let walk = |mounted: &Mounted| -> Vec<String> {
+        let found = must(
+            "find",
+            [
+                mounted.path().as_os_str(),
+                "-path".as_ref(),
+                "*/.[hd]*".as_ref(),
+                "-prune".as_ref(),
+                "-o".as_ref(),
+                "-printf".as_ref(),
+                "%y %P\n".as_ref(),
+            ],
+        );
+        found.lines().map(str::to_owned).collect()
+    };
+    let is_wanted = |line: &String| match suffix(line).as_deref() {
+        Some("csv" | "parquet" | "json") => true,
+        Some("arrow" | "ndjson" | "npy" | "pgm" | "ppm" | "raw") => false,
+        Some("txt") => line.ends_with("/values.txt"),
+        _ => true,
+    };
+    let (all_names, some_names) = (walk(&all), walk(&some));
+    assert_eq!(all_names.iter().filter(|line| is_wanted(line)).cloned().collect::<Vec<_>>(), some_names);
+    assert!(some_names.len() < all_names.len() / 2, "{} of {}", some_names.len(), all_names.len());
+    for name in some_names.iter().filter_map(|line| line.strip_prefix("f ")).filter(|name| name.ends_with(".json")) {
+        assert!(all.read(name) == some.read(name), "{name}");
+    }
+    // Datasets are Parquet.
+    let text = Mounted::new(&[&source, &data("links.h5")], &["--formats=txt"]);
+    assert_eq!(text.names(""), [".hepfs", "links.h5", "units.h5"]);
+    let refused = hepfs(["ls", "--formats", "csv,parket", &source.display().to_string()]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(2) && said.contains("'parket'") && said.contains("'parquet'"), "{said}");
 }

@@ -40,7 +40,7 @@ impl Toy {
             description: None,
             categories: None,
             attributes: Arc::default(),
-            storage: None,
+            dataset: None,
         };
         Table { rows: 6, columns: vec![column], ..Table::empty(site.path, self.name()) }
     }

@@ -57,7 +57,7 @@ impl Sample {
 
     fn dataset(&self, path: &str) -> Dataset {
         match self.object(path) {
-            Object::Dataset(dataset) => *dataset,
+            Object::Dataset(dataset) => Dataset::clone(&dataset),
             other => panic!("{path}: {other:?}"),
         }
     }
@@ -179,7 +179,7 @@ fn columns_have_the_types_they_are_to_show() {
     let sample = Sample::of(ROWS);
     let column = |name: &str| sample.dataset(&format!("run_042/{name}"));
     assert!(matches!(column("event_id").layout, Layout::Contiguous { .. }));
-    assert_eq!(text(&column("ts").attributes, "units"), "ns");
+    assert_eq!(text(&column("ts").attributes, "units"), "ns since 1970-01-01");
     let filters: Vec<i32> = column("ts").filters.iter().map(|filter| filter.id).collect();
     assert_eq!(filters, [2, 1], "shuffle, then deflate");
     assert_eq!(explicit(&column("energy")), 0x7cf0_0000u32.to_le_bytes());

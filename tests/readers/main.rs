@@ -9,6 +9,7 @@
 mod support;
 
 mod arrays;
+mod datasets;
 mod index_build;
 mod label_filters;
 mod learnt;
@@ -137,4 +138,32 @@ fn every_reader_finds_every_value() {
     });
     let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{}\nerrors: {}", wrong.join("\n"), mounted.text(".hepfs/errors"));
+}
+
+/// Of every file in `tests/data`, damaged ones included, as far as they can be read.
+#[test]
+fn metadata_follows_its_schema() {
+    let check = |folder: &Path| {
+        let output = run_within(LIMIT, Command::new(python()).arg(checkout("scripts/check-schema")).arg(folder));
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        (output.status.success(), said)
+    };
+    let mounted = Mounted::new(&[&checkout("tests/data")], &[]);
+    let (right, said) = check(mounted.path());
+    assert!(right && said.contains(" metadata.json checked, 0 wrong"), "{said}");
+    let count = |name: &str| {
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let number = words.windows(2).find(|words| words[1].trim_end_matches(',') == name).map(|words| words[0]);
+        number.and_then(|number| number.parse::<u32>().ok()).unwrap_or(0)
+    };
+    assert!(count("metadata.json") > 1000 && count("indexes.json") > 300, "{said}");
+    // What does not follow it is found.
+    let folder = tempfile::tempdir().unwrap();
+    for (name, key) in [("metadata.json", "rows"), ("indexes.json", "schema")] {
+        let mut wrong: serde_json::Value = serde_json::from_slice(&mounted.read(format!("units.h5/t/{name}"))).unwrap();
+        wrong[key] = "many".into();
+        std::fs::write(folder.path().join(name), wrong.to_string()).unwrap();
+    }
+    let (right, said) = check(folder.path());
+    assert!(!right && said.contains("2 wrong"), "{said}");
 }

@@ -99,7 +99,11 @@ fn verdicts(table: &Table) -> BTreeMap<String, &'static str> {
         state => State::name(state),
     };
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    table.indexes.iter().map(|index| (name(&index.path), word(indexes::describe(index).verdict))).collect()
+    table
+        .indexes
+        .iter()
+        .map(|index| (name(&index.path), word(indexes::describe("".as_ref(), &table.path, index).verdict)))
+        .collect()
 }
 
 fn verify(table: &Table) {

@@ -1,5 +1,5 @@
-//! Columns of times (`tests/data/times.h5`, whose values `every_fixture` checks): how they are asked for, by which option
-//! they are numbers, what is told of them; and what `hepfs query` does beside conditions.
+//! Columns of times (`tests/data/times.h5`, whose values `every_fixture` checks): how they are asked for, by which
+//! option they are numbers, what is told of them; and what `hepfs query` does beside conditions.
 
 use std::process::Output;
 
@@ -225,4 +225,47 @@ fn a_file_is_written_whole_or_not_at_all() {
     let output = hepfs(["query", &place, "ns_i8 > 0", "--cache-folder=none", "-o", &source.display().to_string()]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("that is an HDF5 file"));
     assert_eq!(std::fs::read(&source).unwrap(), std::fs::read(data("times.h5")).unwrap());
+}
+
+/// Stretches of 65,536 rows behind those that a limit needs are not looked at.
+#[test]
+fn a_limit_ends_the_search() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sample.h5");
+    hepfs::dialects::sample::write(&file, 600_000).unwrap();
+    let place = format!("{}:run_042", file.display());
+    let ask = |expression: &str| {
+        let output = hepfs(["query", &place, expression, "--cache-folder=none", "--columns=event_id", "-v"]);
+        let rows: Vec<String> = text(&output).lines().skip(1).map(str::to_owned).collect();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let blocks = said.split(" blocks of 65,536 rows").next().unwrap().rsplit(' ').next().unwrap();
+        (rows, blocks.parse::<u64>().unwrap_or_else(|_| panic!("{said}")))
+    };
+    let (all, blocks) = ask("label = 'muon'");
+    assert_eq!((all.len() > 100_000, blocks), (true, 10));
+    assert_eq!(ask("label = 'muon' limit 5"), (all[..5].to_vec(), 4));
+    let many = all.len() - 1;
+    assert_eq!(ask(&format!("label = 'muon' limit {many}")), (all[..many].to_vec(), 10));
+    assert_eq!(ask(&format!("label = 'muon' limit {}", many + 100)), (all, 10));
+}
+
+#[test]
+fn an_order_has_a_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sample.h5");
+    hepfs::dialects::sample::write(&file, 300_000).unwrap();
+    let place = format!("{}:run_042", file.display());
+    let ask = |expression: &str, columns: &str| {
+        hepfs(["query", &place, expression, "--cache-folder=none", "--cache-size=4M", "--columns", columns])
+    };
+    for (expression, what) in [("order by comment", "keys"), ("ts > 0 order by ts", "keys")] {
+        let output = ask(expression, "event_id");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains(what) && said.contains("`limit` makes them fewer"), "{said}");
+        assert!(output.stdout.is_empty());
+    }
+    // Keys fit, and the rows do not.
+    let output = ask("order by hit desc limit 40000", "event_id,ts,comment,readings,tags,position");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("rows in order"));
+    assert_eq!(text(&ask("order by ts desc limit 1000", "event_id")).lines().nth(1), Some("42000299999"));
 }

@@ -1,25 +1,28 @@
 //! `hepfs check SOURCE[:path]`: every rule that the dialects of its tables can hold against a file.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
 
-use super::index::{report, verify};
+use super::index::report;
+use super::index::verify;
+use crate::cli::Error;
 use crate::cli::place::Named;
 use crate::cli::signals::INTERRUPTED;
-use crate::cli::{Error, tables};
+use crate::cli::tables::{self, InFile};
 use crate::fs::tree::{ViewOptions, printable};
+use crate::indexes::Description;
 use crate::source::Interrupt;
 
 /// Say which rules the tables of a file break, and whether their search indexes are right
 ///
-/// Looks at every table, and holds every search index against its column in full. Exit code: 0 where nothing is wrong,
+/// Looks at every table and every chunk index, and holds every search index against its column in full. Exit code: 0 where nothing is wrong,
 /// 1 where a rule is broken, 2 where something could not be looked at.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// One JSON object: tables, findings, search_indexes, failures
+    /// A JSON object a line, one for each file: source, tables, findings, search_indexes, failures
     #[arg(long)]
     json: bool,
 
@@ -28,60 +31,57 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let interrupt = Interrupt::new();
-    let place = arguments.named.find_settled(ViewOptions::default(), &interrupt)?;
-    let found = tables::below(&place, &interrupt)?;
-    let Some(verified) = verify::all(&found.tables, &interrupt)? else {
-        eprintln!("hepfs: interrupted; what was found so far stays kept");
-        return Ok(ExitCode::from(INTERRUPTED));
-    };
-    let findings = place.context.findings();
-    let several = place.context.files().len() > 1;
-    let mut failures = found.failures;
+    arguments.named.each(&ViewOptions::default(), 2, |asked| {
+        let interrupt = Interrupt::new();
+        let place = asked.find_settled(&interrupt)?;
+        let files = tables::find(&place, true, &interrupt)?;
+        let Some(verified) = verify::all(&files, &interrupt)? else {
+            eprintln!("hepfs: interrupted; what was found so far stays kept");
+            return Ok(INTERRUPTED);
+        };
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut worst = 0;
+        for (file, verified) in files.iter().zip(&verified) {
+            let (report, code) = report(file, verified, arguments.json);
+            out.write_all(report.as_bytes()).map_err(Error::io("standard output"))?;
+            worst = worst.max(code);
+        }
+        out.flush().map_err(Error::io("standard output"))?;
+        Ok(worst)
+    })
+}
+
+/// What there is to say of a file, and the exit code for it.
+fn report(file: &InFile, verified: &[Description], as_json: bool) -> (String, u8) {
+    let findings = file.opened.as_ref().map(|opened| opened.findings().0).unwrap_or_default();
+    let mut failures = file.failures.clone();
     for one in verified.iter().filter(|one| report::has_failed(one)) {
         failures.push((one.path.clone(), one.found.clone().unwrap_or_default()));
     }
-    let mut out = std::io::stdout().lock();
-    let written = if arguments.json {
-        let findings: Vec<_> = findings
-            .iter()
-            .map(|(source, finding)| {
-                json!({
-                    "source": source.display().to_string(),
-                    "path": finding.path,
-                    "rule": finding.rule,
-                    "found": finding.found,
-                })
-            })
-            .collect();
+    let is_wrong = !findings.is_empty() || verified.iter().any(|one| one.verdict.is_fault());
+    let code = report::exit_code(!failures.is_empty(), is_wrong);
+    if as_json {
+        let source = file.source.display().to_string();
         let failed: Vec<_> = failures.iter().map(|(path, reason)| json!({ "path": path, "reason": reason })).collect();
         let report = json!({
-            "tables": found.tables.iter().map(|table| &table.path).collect::<Vec<_>>(),
+            "source": source,
+            "tables": file.tables.iter().map(|(_, table)| &table.path).collect::<Vec<_>>(),
             "findings": findings,
             "search_indexes": verified,
             "failures": failed,
         });
-        writeln!(out, "{report}")
-    } else {
-        let mut lines: Vec<String> = findings
-            .iter()
-            .map(|(source, finding)| {
-                let source = if several { format!("{}:", source.display()) } else { String::new() };
-                printable(&format!("{source}{}: {}: {}", finding.path, finding.rule, finding.found))
-            })
-            .collect();
-        lines.extend(verified.iter().map(report::line));
-        lines.extend(failures.iter().map(|(path, reason)| printable(&format!("{path}: FAILED: {reason}"))));
-        let right = verified.iter().filter(|one| !one.verdict.is_fault() && !report::has_failed(one)).count();
-        lines.push(format!(
-            "{} tables, {} rules broken, {right} of {} search indexes verified",
-            found.tables.len(),
-            findings.len(),
-            verified.len(),
-        ));
-        lines.into_iter().try_for_each(|line| writeln!(out, "{line}"))
-    };
-    written.map_err(Error::io("standard output"))?;
-    let is_wrong = !findings.is_empty() || verified.iter().any(|one| one.verdict.is_fault());
-    Ok(report::exit_code(!failures.is_empty(), is_wrong))
+        return (format!("{report}\n"), code);
+    }
+    let mut lines: Vec<String> =
+        findings.iter().map(|finding| format!("{}: {}: {}", finding.path, finding.rule, finding.found)).collect();
+    lines.extend(verified.iter().map(report::line));
+    lines.extend(failures.iter().map(|(path, reason)| tables::about(path, &format!("FAILED: {reason}"))));
+    let right = verified.iter().filter(|one| !one.verdict.is_fault() && !report::has_failed(one)).count();
+    lines.push(format!(
+        "{} tables, {} rules broken, {right} of {} search indexes verified",
+        file.tables.len(),
+        findings.len(),
+        verified.len(),
+    ));
+    (lines.iter().map(|line| format!("{}{}\n", file.prefix, printable(line))).collect(), code)
 }

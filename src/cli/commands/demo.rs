@@ -1,6 +1,6 @@
 //! `hepfs demo`.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -27,8 +27,8 @@ const TOUR: [(&str, &str); 8] = [
 /// Write a sample file, mount it and show what is there
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// Where to write sample.h5 and to mount it on mnt; it must not exist [default: a folder for temporary files,
-    /// removed at the end]
+    /// A new or empty folder, in which to write sample.h5 and to mount it on mnt [default: a folder for temporary
+    /// files, removed at the end]
     #[arg(value_name = "FOLDER")]
     folder: Option<PathBuf>,
 
@@ -90,8 +90,30 @@ impl Folder {
             None => (std::env::temp_dir().join(format!("hepfs-demo-{}", std::process::id())), true),
         };
         let path = std::path::absolute(&path).map_err(Error::io(path.display().to_string()))?;
-        std::fs::create_dir(&path).map_err(Error::io(path.display().to_string()))?;
+        match std::fs::create_dir(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Self::check(&path)?,
+            made => made.map_err(Error::io(path.display().to_string()))?,
+        }
         Ok(Self { path, is_temporary })
+    }
+
+    /// What is there already must be an empty folder; of an earlier demo there is more to say.
+    fn check(path: &Path) -> Result<(), Error> {
+        let listed = std::fs::read_dir(path).map_err(Error::io(path.display().to_string()))?;
+        if listed.take(1).count() == 0 {
+            return Ok(());
+        }
+        let (shown, sample, mountpoint) = (path.display(), path.join("sample.h5"), path.join("mnt"));
+        Err(Error::Usage(if sample.is_file() && mountpoint.is_dir() {
+            format!(
+                "{shown}: an earlier demo is there. Go on with it: `hepfs mount {} {}`; or name another folder, or \
+                 remove this one",
+                sample.display(),
+                mountpoint.display()
+            )
+        } else {
+            format!("{shown}: something is there already: name a folder that is new or empty")
+        }))
     }
 }
 
@@ -126,6 +148,8 @@ impl Mounted {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             return Err(Error::Background(said.trim_start_matches("hepfs: ").to_owned()));
         }
+        // Warnings, made fit for a terminal.
+        eprint!("{}", String::from_utf8_lossy(&output.stderr));
         Ok(Self { mountpoint: mountpoint.to_owned(), ended: false })
     }
 

@@ -1,6 +1,7 @@
 //! `hepfs info SOURCE[:path]`.
 
 use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -8,17 +9,16 @@ use serde_json::{Value, json};
 
 use crate::cli::Error;
 use crate::cli::place::Named;
+use crate::cli::tables::{about, walk};
+use crate::fs::NodeRef;
 use crate::fs::tree::{ViewOptions, printable};
-use crate::fs::{Kind, NodeRef};
 use crate::source::Interrupt;
-
-/// Deepest directory looked into for tables.
-const DEEPEST: usize = 32;
 
 /// Say which tables and arrays a file holds, and which rules it breaks
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// The metadata.json of that one directory
+    /// The metadata.json of that one directory (of a folder: of each file's root group), a JSON object a line, with the
+    /// key `source`
     #[arg(long)]
     json: bool,
 
@@ -27,66 +27,69 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let place = arguments.named.find(ViewOptions::default())?;
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    if arguments.json {
-        let bytes = metadata_of(&place.node).map_err(|error| place.failed(error))?;
-        out.write_all(&bytes).and_then(|()| out.flush()).map_err(Error::io("standard output"))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    if !place.is_directory() {
-        return Err(Error::Usage(format!("{} is no directory; give a group, a table or a file", place.name)));
-    }
-    place.node.children(&Interrupt::new()).map_err(|error| place.failed(error))?;
-    describe(&place.node, &place.name, &mut out, 0)
-        .and_then(|()| place.context.unfinished().iter().try_for_each(|broken| finding(&json!(broken), &mut out)))
-        .and_then(|()| out.flush())
-        .map_err(Error::io("standard output"))?;
-    Ok(ExitCode::SUCCESS)
+    arguments.named.each(&ViewOptions::default(), 1, |asked| {
+        let interrupt = Interrupt::new();
+        let place = asked.find(&interrupt)?;
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut failed = 0;
+        walk(&place, &interrupt, &mut |met| {
+            let prefix = place.prefix(met.source);
+            let metadata = match &met.listed {
+                Ok((directory, _)) => metadata_of(directory, &interrupt),
+                Err(reason) => {
+                    failed = 1;
+                    let line = format!("{prefix}{}", about(met.path, reason));
+                    if arguments.json {
+                        eprintln!("hepfs: {line}");
+                    } else {
+                        writeln!(out, "{line}").map_err(Error::io("standard output"))?;
+                    }
+                    return Ok(false);
+                }
+            };
+            // Of a place that is no folder, of each file in a folder.
+            let source = met.source.filter(|_| met.path.is_empty());
+            let lines = match (metadata, source) {
+                (Ok(metadata), Some(source)) if arguments.json => vec![with_source(source, metadata).to_string()],
+                (Err(error), Some(_)) if arguments.json => return Err(place.failed(error)),
+                (Ok(metadata), _) if !arguments.json => described(&metadata),
+                // Folders and `where/` have none.
+                _ => Vec::new(),
+            };
+            let unfinished = if source.is_some() && !arguments.json { place.context.unfinished() } else { Vec::new() };
+            let prefix = if arguments.json { String::new() } else { prefix };
+            let mut lines = lines.into_iter().chain(unfinished.iter().map(|broken| finding(&json!(broken))));
+            lines.try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))?;
+            Ok(!(arguments.json && source.is_some()))
+        })?;
+        out.flush().map_err(Error::io("standard output"))?;
+        Ok(failed)
+    })
 }
 
-/// The bytes of a directory's `metadata.json`.
-fn metadata_of(directory: &NodeRef) -> Result<Vec<u8>, crate::fs::Error> {
-    let interrupt = Interrupt::new();
-    let file = directory.lookup(b"metadata.json", &interrupt)?;
-    let size = file.size(crate::views::Effort::Exact, &interrupt)?.bytes();
+/// What a directory's `metadata.json` says.
+fn metadata_of(directory: &NodeRef, interrupt: &Interrupt) -> Result<Value, crate::fs::Error> {
+    let file = directory.lookup(b"metadata.json", interrupt)?;
+    let size = file.size(crate::views::Effort::Exact, interrupt)?.bytes();
     let mut bytes = Vec::new();
-    file.read(0, usize::try_from(size).unwrap_or(usize::MAX), &mut bytes, &interrupt)?;
-    Ok(bytes)
+    file.read(0, usize::try_from(size).unwrap_or(usize::MAX), &mut bytes, interrupt)?;
+    serde_json::from_slice(&bytes).map_err(|error| crate::fs::Error::Io(error.to_string()))
 }
 
-/// Describes a directory and those below it; `name` is for one that cannot be listed.
-fn describe(directory: &NodeRef, name: &str, out: &mut impl Write, depth: usize) -> std::io::Result<()> {
-    let interrupt = Interrupt::new();
-    let children = match directory.children(&interrupt) {
-        Ok(children) => children,
-        Err(error) => return unlisted(name, &error, out),
-    };
-    if let Ok(bytes) = metadata_of(directory)
-        && let Ok(metadata) = serde_json::from_slice::<Value>(&bytes)
-    {
-        if metadata["kind"] == "table" {
-            table(&metadata, out)?
-        } else {
-            group(&metadata, out)?
-        }
-        findings(&metadata, out)?;
+/// The same with the file that it is of.
+fn with_source(source: &Path, metadata: Value) -> Value {
+    let mut said = json!({ "source": source.display().to_string() });
+    if let (Some(said), Value::Object(metadata)) = (said.as_object_mut(), metadata) {
+        said.extend(metadata);
     }
-    for entry in children.iter().filter(|entry| entry.kind == Kind::Directory) {
-        if depth < DEEPEST && entry.name != ".hepfs" {
-            let name = entry.name.to_string();
-            match directory.lookup(&entry.name, &interrupt) {
-                Ok(child) => describe(&child, &name, out, depth + 1)?,
-                Err(error) => unlisted(&name, &error, out)?,
-            }
-        }
-    }
-    Ok(())
+    said
 }
 
-/// A directory that cannot be listed.
-fn unlisted(name: &str, error: &crate::fs::Error, out: &mut impl Write) -> std::io::Result<()> {
-    writeln!(out, "{}: {}", printable(name), printable(&error.to_string()))
+/// The lines about a directory.
+fn described(metadata: &Value) -> Vec<String> {
+    let mut lines = if metadata["kind"] == "table" { table(metadata) } else { group(metadata) };
+    lines.extend(metadata["findings"].as_array().into_iter().flatten().map(finding));
+    lines
 }
 
 fn text(value: &Value) -> String {
@@ -97,18 +100,17 @@ fn text(value: &Value) -> String {
     }
 }
 
-fn table(metadata: &Value, out: &mut impl Write) -> std::io::Result<()> {
+fn table(metadata: &Value) -> Vec<String> {
     let list = |key: &str| metadata[key].as_array().cloned().unwrap_or_default();
     let columns = list("columns");
-    writeln!(
-        out,
+    let mut lines = vec![format!(
         "table {}: {} rows, {} columns ({}, {})",
         text(&metadata["path"]),
         text(&metadata["rows"]),
         columns.len(),
         text(&metadata["dialect"]),
         text(&metadata["revision"]),
-    )?;
+    )];
     let widths = |key: &str| columns.iter().map(|column| text(&column[key]).chars().count()).max().unwrap_or(0).min(40);
     let (name_width, type_width) = (widths("name"), widths("type"));
     for column in &columns {
@@ -132,39 +134,29 @@ fn table(metadata: &Value, out: &mut impl Write) -> std::io::Result<()> {
             text(&column["type"]),
             notes.join(" "),
         );
-        writeln!(out, "{}", line.trim_end())?;
+        lines.push(line.trim_end().to_owned());
     }
-    for member in list("members") {
-        one_member(&member, out)?;
-    }
-    Ok(())
+    lines.extend(list("members").iter().map(one_member));
+    lines
 }
 
-fn group(metadata: &Value, out: &mut impl Write) -> std::io::Result<()> {
-    writeln!(out, "group {}", text(&metadata["path"]))?;
-    for member in metadata["members"].as_array().into_iter().flatten() {
-        if member["kind"] != "group" && member["kind"] != "table" {
-            one_member(member, out)?;
-        }
-    }
-    Ok(())
+fn group(metadata: &Value) -> Vec<String> {
+    let members = metadata["members"].as_array().into_iter().flatten();
+    let members = members.filter(|member| member["kind"] != "group" && member["kind"] != "table");
+    [format!("group {}", text(&metadata["path"]))].into_iter().chain(members.map(one_member)).collect()
 }
 
-fn one_member(member: &Value, out: &mut impl Write) -> std::io::Result<()> {
+fn one_member(member: &Value) -> String {
     let hidden: Vec<String> = member["not_shown"].as_array().into_iter().flatten().map(text).collect();
     let shape = if member["shape"].is_null() { String::new() } else { format!(" {}", text(&member["shape"])) };
     let class = match &member["datatype"] {
         Value::Null => String::new(),
         datatype => format!(" {}", text(&datatype["class"])),
     };
-    write!(out, "  {} ({}{class}{shape})", text(&member["name"]), text(&member["kind"]))?;
-    if hidden.is_empty() { writeln!(out) } else { writeln!(out, " not shown: {}", hidden.join("; ")) }
+    let hidden = if hidden.is_empty() { String::new() } else { format!(" not shown: {}", hidden.join("; ")) };
+    format!("  {} ({}{class}{shape}){hidden}", text(&member["name"]), text(&member["kind"]))
 }
 
-fn findings(metadata: &Value, out: &mut impl Write) -> std::io::Result<()> {
-    metadata["findings"].as_array().into_iter().flatten().try_for_each(|broken| finding(broken, out))
-}
-
-fn finding(finding: &Value, out: &mut impl Write) -> std::io::Result<()> {
-    writeln!(out, "  ! {}: {} ({})", text(&finding["path"]), text(&finding["found"]), text(&finding["rule"]))
+fn finding(finding: &Value) -> String {
+    format!("  ! {}: {} ({})", text(&finding["path"]), text(&finding["found"]), text(&finding["rule"]))
 }

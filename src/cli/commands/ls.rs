@@ -7,9 +7,9 @@ use bstr::ByteSlice;
 use clap::Args;
 
 use crate::cli::Error;
-use crate::cli::options::Showing;
+use crate::cli::options::{Files, Showing};
 use crate::cli::place::Named;
-use crate::fs::tree::printable;
+use crate::fs::tree::{ViewOptions, printable};
 use crate::fs::{self, Kind, NodeRef};
 use crate::source::Interrupt;
 use crate::views::{Effort, Size};
@@ -27,25 +27,33 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     showing: Showing,
+
+    #[command(flatten)]
+    files: Files,
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let place = arguments.named.find(arguments.showing.views()?)?;
-    let interrupt = Interrupt::new();
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    let mut list = |name: &str, kind: Kind, node: &dyn Fn() -> Result<NodeRef, fs::Error>| {
-        let size = arguments.long.then(|| size_text(kind, node, &interrupt));
-        writeln!(out, "{}", line(name, kind, size.as_deref())).map_err(Error::io("standard output"))
-    };
-    if place.is_directory() {
-        for entry in place.node.children(&interrupt).map_err(|error| place.failed(error))?.iter() {
-            list(&entry.name.to_str_lossy(), entry.kind, &|| place.node.lookup(&entry.name, &interrupt))?;
+    let views = ViewOptions { formats: arguments.files.formats(), ..arguments.showing.views()? };
+    arguments.named.each(&views, 1, |asked| {
+        let interrupt = Interrupt::new();
+        let place = asked.find(&interrupt)?;
+        // A folder is what is listed, and no file in it.
+        let prefix = if place.is_one_of_several { place.prefix(None) } else { String::new() };
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut list = |name: &str, kind: Kind, node: &dyn Fn() -> Result<NodeRef, fs::Error>| {
+            let size = arguments.long.then(|| size_text(kind, node, &interrupt));
+            writeln!(out, "{prefix}{}", line(name, kind, size.as_deref())).map_err(Error::io("standard output"))
+        };
+        if place.is_directory() {
+            for entry in place.node.children(&interrupt).map_err(|error| place.failed(error))?.iter() {
+                list(&entry.name.to_str_lossy(), entry.kind, &|| place.node.lookup(&entry.name, &interrupt))?;
+            }
+        } else {
+            list(&place.name, place.node.attributes().kind, &|| Ok(place.node.clone()))?;
         }
-    } else {
-        list(&place.name, place.node.attributes().kind, &|| Ok(place.node.clone()))?;
-    }
-    out.flush().map_err(Error::io("standard output"))?;
-    Ok(ExitCode::SUCCESS)
+        out.flush().map_err(Error::io("standard output"))?;
+        Ok(0)
+    })
 }
 
 /// The line for a name. Names, and reasons why there is no size, may come from a hostile file.

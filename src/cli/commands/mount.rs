@@ -4,7 +4,7 @@
 //! or says why it cannot: then `mount` returns, as the system's own does.
 
 use std::ffi::OsString;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::cli::options::{Reading, Showing, Switch};
-use crate::cli::{Error, logging};
+use crate::cli::options::{Files, Reading, Showing, Switch};
+use crate::cli::{Error, logging, place};
 use crate::fs::mount::{Mount, MountOptions, StopSignals};
 use crate::fs::tree::{self, Context, ViewOptions};
 use crate::fs::watch::Watch;
@@ -22,15 +22,19 @@ use crate::source::Interrupt;
 /// What the background process says once the mount answers.
 const READY: &str = "ready";
 
+/// What a line begins with that is a warning: no other one begins with a control character.
+const WARNING: char = '\t';
+
 /// Show HDF5 files as directories
 ///
 /// One file shows its root group in MOUNTPOINT; several files, or a folder, show one directory each. Nothing is
 /// converted or copied, and nothing is ever written to the files.
 #[derive(Debug, Args)]
+#[command(allow_missing_positional = true, override_usage = "hepfs mount [OPTIONS] <SOURCE>... <MOUNTPOINT>")]
 #[command(after_help = "Example:\n  hepfs mount run.h5 mnt && head mnt/*/columns/*.csv; hepfs umount mnt")]
 pub(in crate::cli) struct Arguments {
     /// HDF5 files, or folders of them
-    #[arg(required = true, value_name = "SOURCE")]
+    #[arg(value_name = "SOURCE")]
     sources: Vec<PathBuf>,
 
     /// An existing directory
@@ -60,6 +64,9 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     showing: Showing,
 
+    #[command(flatten)]
+    files: Files,
+
     /// Whether Parquet files tell the least and largest values and the missing ones of row groups, as far as they are
     /// known when a file is first opened. `off` gives a file the same bytes on every machine, so that several can share
     /// one
@@ -72,12 +79,28 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
+    if arguments.sources.is_empty() {
+        let given = tree::printable(&arguments.mountpoint.display().to_string());
+        return Err(Error::Usage(format!("mount {given}: two things are needed, SOURCE and MOUNTPOINT (a directory)")));
+    }
+    for text in arguments.sources.iter().filter(|source| !source.exists()).filter_map(|source| source.to_str()) {
+        if let (source, path) = place::split(text)
+            && !path.is_empty()
+        {
+            let whole = source.display();
+            return Err(Error::Usage(format!(
+                "{text}: a mount shows whole files: mount {whole}, and look into {path}"
+            )));
+        }
+    }
     if arguments.background {
         return run_in_background(arguments, verbose);
     }
     if arguments.foreground {
-        logging::to_terminal(verbose);
+        let warnings = logging::to_terminal(verbose);
         let served = Served::start(arguments)?;
+        // With `-v` they were logged.
+        warnings.take().iter().filter(|_| verbose == 0).for_each(|warning| warn(warning));
         eprintln!(
             "hepfs: mounted on {}; Ctrl-C or `hepfs umount {0}` ends it",
             tree::printable(&arguments.mountpoint.display().to_string())
@@ -98,8 +121,10 @@ pub(in crate::cli) struct Served {
 impl Served {
     fn start(arguments: &Arguments) -> Result<Self, Error> {
         let parquet_statistics = arguments.parquet_stats == Switch::On;
-        let views = ViewOptions { parquet_statistics, ..arguments.showing.views()? };
+        let formats = arguments.files.formats();
+        let views = ViewOptions { parquet_statistics, formats, ..arguments.showing.views()? };
         let context = arguments.reading.context(views)?;
+        context.store.kept().try_out();
         let options =
             MountOptions { allow_other: arguments.allow_other, direct_io: arguments.direct_io, ..Default::default() };
         Self::mount(&context, &arguments.sources, &arguments.mountpoint, options)
@@ -115,7 +140,7 @@ impl Served {
         // Signals are caught before there is a mount to leave behind.
         let stop = StopSignals::catch()?;
         let sources = absolute(sources)?;
-        let root = tree::root(context, &sources, &Interrupt::new())?;
+        let root = tree::root(context, &sources, &Interrupt::new()).map_err(place::missing)?;
         let name = sources.iter().map(|source| source.as_os_str().as_bytes()).collect::<Vec<_>>();
         let total_bytes =
             sources.iter().filter_map(|source| std::fs::metadata(source).ok()).map(|metadata| metadata.len()).sum();
@@ -174,19 +199,16 @@ fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Erro
     child.args(background_arguments(arguments, verbose)?);
     child.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = child.spawn().map_err(Error::io("starting the background process"))?;
-    let mut said = Vec::new();
-    let mut pipe = child.stdout.take();
-    let mut byte = [0];
-    // Byte by byte up to the end of the line: the process keeps the pipe open for as long as it lives.
-    while let Some(pipe) = &mut pipe
-        && pipe.read(&mut byte).map_err(Error::io("waiting for the background process"))? == 1
-    {
-        if byte[0] == b'\n' {
-            break;
+    // Line by line, and no further: the process keeps the pipe open for as long as it lives.
+    let mut lines = child.stdout.take().into_iter().flat_map(|pipe| BufReader::new(pipe).lines());
+    let said = loop {
+        let line = lines.next().transpose().map_err(Error::io("waiting for the background process"))?;
+        match line.as_deref().map(|line| line.strip_prefix(WARNING)) {
+            Some(Some(warning)) => warn(warning),
+            _ => break line.unwrap_or_default(),
         }
-        said.push(byte[0]);
-    }
-    match String::from_utf8_lossy(&said).as_ref() {
+    };
+    match said.as_str() {
         READY => Ok(ExitCode::SUCCESS),
         "" => {
             let status = child.wait().map_err(Error::io("waiting for the background process"))?;
@@ -198,6 +220,10 @@ fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Erro
             Err(Error::Background(reason.to_owned()))
         }
     }
+}
+
+fn warn(warning: &str) {
+    eprintln!("hepfs: warning: {}", tree::printable(warning));
 }
 
 fn background_arguments(arguments: &Arguments, verbose: u8) -> Result<Vec<OsString>, Error> {
@@ -218,6 +244,7 @@ fn background_arguments(arguments: &Arguments, verbose: u8) -> Result<Vec<OsStri
     }
     list.extend(arguments.reading.arguments());
     list.extend(arguments.showing.arguments());
+    list.extend(arguments.files.arguments());
     list.push("--".into());
     list.extend(absolute(&arguments.sources)?.into_iter().map(Into::into));
     list.extend(absolute(std::slice::from_ref(&arguments.mountpoint))?.into_iter().map(Into::into));
@@ -228,13 +255,17 @@ fn run_in_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Err
     // A session of its own: the end of the terminal's session is none of ours.
     let _ = rustix::process::setsid();
     let log = arguments.log_file.clone().or_else(logging::default_file);
-    let started = log.map_or(Ok(()), |file| logging::to_file(&file, verbose)).and_then(|()| Served::start(arguments));
+    let warnings = logging::to_file(log.as_deref(), verbose);
+    let started = Served::start(arguments);
     let word = match &started {
         Ok(_) => READY.to_owned(),
         // One line, even where a name has several.
         Err(error) => tree::printable(&error.to_string()),
     };
     // The process that started us may be gone; the mount stands all the same.
+    for warning in warnings.take().iter().filter(|_| started.is_ok()) {
+        let _ = writeln!(std::io::stdout(), "{WARNING}{}", tree::printable(warning));
+    }
     let _ = writeln!(std::io::stdout(), "{word}");
     let _ = std::env::set_current_dir("/");
     started?.serve()

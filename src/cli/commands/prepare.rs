@@ -11,11 +11,12 @@ use indicatif::HumanBytes;
 use parking_lot::Mutex;
 
 use crate::cli::Error;
-use crate::cli::options::Showing;
-use crate::cli::place::{Named, Place};
+use crate::cli::options::{Files, Showing};
+use crate::cli::place::{Asked, Named, Place};
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
-use crate::fs::tree::printable;
+use crate::cli::tables::{self, Met, below};
+use crate::fs::tree::{ViewOptions, printable};
 use crate::fs::{Kind, NodeRef};
 use crate::source::Interrupt;
 use crate::store::Learner;
@@ -28,9 +29,6 @@ const LOOK: Duration = Duration::from_millis(2);
 
 /// How long what was computed may take to be written.
 const LONGEST_WRITE: Duration = Duration::from_secs(30);
-
-/// Deepest directory looked into.
-const DEEPEST: usize = 64;
 
 /// Do ahead what takes a pass over values, and keep it
 ///
@@ -61,11 +59,14 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     showing: Showing,
+
+    #[command(flatten)]
+    files: Files,
 }
 
 /// Something to prepare.
 struct Task {
-    /// Path below the place that was asked for.
+    /// What lines about it begin with: its path below the place that was asked for.
     name: String,
     work: Work,
 }
@@ -91,21 +92,26 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if arguments.named.reading.keeps_nothing() {
         return Err(Error::Usage("there is no cache folder to keep anything in: name one with --cache-folder".into()));
     }
+    let views = ViewOptions { formats: arguments.files.formats(), ..arguments.showing.views()? };
+    arguments.named.each(&views, 1, |asked| one(arguments, asked))
+}
+
+fn one(arguments: &Arguments, asked: &Asked) -> Result<u8, Error> {
     let start = Instant::now();
     let interrupt = Interrupt::new();
     let done = Arc::new(Mutex::new(Done::default()));
     let of_bar = done.clone();
     let watched = Watched::new(interrupt.clone(), 0, move || of_bar.lock().blocks())?;
-    let place = arguments.named.find_settled(arguments.showing.views()?, &interrupt)?;
+    let place = asked.find_settled(&interrupt)?;
     let mut collected = Collected::default();
     if place.is_directory() {
-        collected.directory(&place.node, "", 0, &interrupt)?;
+        tables::walk(&place, &interrupt, &mut |met| collected.directory(&place, met, &interrupt))?;
     } else {
         if arguments.stats && !arguments.csv {
             return Err(Error::Usage("statistics are of columns: name their table, or its folder columns/".into()));
         }
-        let name = place.name.rsplit(['/', ':']).next().unwrap_or_default().to_owned();
-        collected.tasks.push(Task { name, work: Work::File(place.node.clone()) });
+        let name = place.name.rsplit(['/', ':']).next().filter(|_| !place.is_one_of_several).unwrap_or(&place.name);
+        collected.tasks.push(Task { name: printable(name), work: Work::File(place.node.clone()) });
     }
     let Collected { mut tasks, statistics, mut failures, .. } = collected;
     // What needs no pass is not worth a line.
@@ -120,12 +126,12 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     watched.expect(tasks.iter().map(|task| task.work.progress().1).sum());
 
     let (mut kept, mut was_kept, mut arithmetic) = (0_u64, 0_u64, 0_u64);
-    let width = tasks.iter().map(|task| printable(&task.name).chars().count()).max().unwrap_or(0).min(60);
+    let width = tasks.iter().map(|task| task.name.chars().count()).max().unwrap_or(0).min(60);
     for task in &tasks {
         if interrupt.is_raised() {
             break;
         }
-        watched.say(&printable(&task.name));
+        watched.say(&task.name);
         done.lock().now = Some(task.work.clone());
         let begun = Instant::now();
         let outcome = match &task.work {
@@ -153,7 +159,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                 format!("FAILED: {}", printable(&reason))
             }
         };
-        watched.write(&format!("{:width$}  {said}", printable(&task.name)))?;
+        watched.write(&format!("{:width$}  {said}", task.name))?;
     }
     let interrupted = interrupt.is_raised();
     watched.finish();
@@ -169,13 +175,13 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         format!("{} of {} items: {}", kept + was_kept + arithmetic, tasks.len(), parts.join(", "))
     };
     let seconds = start.elapsed().as_secs_f64();
-    let line = format!("{what}; in {}; {seconds:.1} s, {decoded} decoded", printable(&folder));
+    let line = format!("{}{what}; in {}; {seconds:.1} s, {decoded} decoded", place.prefix(None), printable(&folder));
     writeln!(std::io::stdout(), "{line}").map_err(Error::io("standard output"))?;
     if interrupted {
         eprintln!("hepfs: interrupted; what is listed above stays kept");
-        return Ok(ExitCode::from(INTERRUPTED));
+        return Ok(INTERRUPTED);
     }
-    Ok(if failures > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(u8::from(failures > 0))
 }
 
 /// What there is to prepare below a directory.
@@ -192,37 +198,31 @@ struct Collected {
 }
 
 impl Collected {
-    /// Everything below a directory. One that cannot be listed is said to be so, and left out.
-    fn directory(&mut self, directory: &NodeRef, path: &str, depth: usize, interrupt: &Interrupt) -> Result<(), Error> {
-        let children = match directory.children(interrupt) {
-            Ok(children) if depth < DEEPEST => children,
-            Ok(_) => return Ok(()),
-            Err(_) if interrupt.is_raised() => return Ok(()),
-            Err(error) => return self.failed(path, &error),
+    /// What is in a directory. One that cannot be listed is said to be so, and left out.
+    fn directory(&mut self, place: &Place, met: &Met, interrupt: &Interrupt) -> Result<bool, Error> {
+        let prefix = place.prefix(met.source);
+        let (directory, children) = match met.listed {
+            Ok(listed) => listed,
+            Err(reason) => return self.failed(&prefix, met.path, reason),
         };
         if let Some(table) = directory.table() {
-            self.table(&table, path, directory.why_not_kept());
+            self.table(&table, &prefix, met.path, directory.why_not_kept());
         }
-        for entry in children.iter() {
-            if interrupt.is_raised() || depth == 0 && entry.name == ".hepfs" {
-                continue;
-            }
-            // Links lead to what is met elsewhere.
-            if !matches!(entry.kind, Kind::Directory | Kind::File) {
-                continue;
-            }
-            let name = below(path, &entry.name.to_str_lossy());
+        // Links lead to what is met elsewhere.
+        for entry in children.iter().filter(|entry| entry.kind == Kind::File) {
+            let path = below(met.path, &entry.name.to_str_lossy());
             match directory.lookup(&entry.name, interrupt) {
-                Ok(node) if entry.kind == Kind::File => self.tasks.push(Task { name, work: Work::File(node) }),
-                Ok(node) => self.directory(&node, &name, depth + 1, interrupt)?,
-                Err(_) if interrupt.is_raised() => {}
-                Err(error) => self.failed(&name, &error)?,
+                Ok(node) => {
+                    self.tasks.push(Task { name: printable(&format!("{prefix}{path}")), work: Work::File(node) })
+                }
+                Err(_) if interrupt.is_raised() => return Ok(false),
+                Err(error) => _ = self.failed(&prefix, &path, &error.to_string())?,
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    fn table(&mut self, table: &Arc<Table>, path: &str, why_not_kept: Option<&'static str>) {
+    fn table(&mut self, table: &Arc<Table>, prefix: &str, path: &str, why_not_kept: Option<&'static str>) {
         // Its own directory, and `columns/` in it.
         if self.tables.iter().any(|known| Arc::ptr_eq(known, table)) {
             return;
@@ -236,21 +236,18 @@ impl Collected {
                     rows: rows.clone(),
                     why_not_kept,
                 };
-                let name = format!("{} (statistics)", below(path, &column.name.to_str_lossy()));
-                self.statistics.push(Task { name, work });
+                let name = below(path, &format!("{} (statistics)", column.name));
+                self.statistics.push(Task { name: printable(&format!("{prefix}{name}")), work });
             }
         }
     }
 
-    fn failed(&mut self, name: &str, error: &crate::fs::Error) -> Result<(), Error> {
+    fn failed(&mut self, prefix: &str, path: &str, reason: &str) -> Result<bool, Error> {
         self.failures += 1;
-        let line = format!("{}  FAILED: {}", printable(name), printable(&error.to_string()));
-        writeln!(std::io::stdout(), "{line}").map_err(Error::io("standard output"))
+        let line = tables::about(path, &format!("FAILED: {reason}"));
+        writeln!(std::io::stdout(), "{prefix}{line}").map_err(Error::io("standard output"))?;
+        Ok(false)
     }
-}
-
-fn below(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
 }
 
 impl Task {

@@ -13,10 +13,11 @@ use crate::cli::options::{Reading, Showing};
 use crate::cli::place::Place;
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
+use crate::cli::tables::table_of;
 use crate::fs::tree::{is_hdf5, printable};
 use crate::query::{self, Bound, Explained, Selection, SortError, expression};
 use crate::source::Interrupt;
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, did_you_mean};
 use crate::views::View;
 use crate::views::ipc::{IpcColumn, IpcView};
 use crate::views::parquet::{ParquetColumn, ParquetView};
@@ -30,10 +31,10 @@ const FIRST_ROWS: u64 = 1 << 18;
 
 /// Write the rows of a table that satisfy an expression, without mounting
 ///
-/// Conditions are = != < <= > >=, between, in, like 'abc%' and is null, joined by and, or, not and parentheses; a column of
-/// booleans may stand alone. Texts and dates stand in quotes; names of columns that are no words stand in backquotes, and
-/// fields of compounds behind a point: position.x. A missing value satisfies `is null` alone, as in SQL; labels and names
-/// of enumerations are texts. `order by COLUMN [desc], ...` and `limit N` may follow, or stand alone.
+/// Conditions are = != < <= > >=, between, in, like 'abc%' and is null, joined by and, or, not and parentheses; a column
+/// of booleans may stand alone. Texts and dates stand in quotes; names of columns that are no words stand in backquotes,
+/// and fields of compounds behind a point: position.x. A missing value satisfies `is null` alone, as in SQL; labels and
+/// names of enumerations are texts. `order by COLUMN [desc], ...` and `limit N` may follow, or stand alone.
 ///
 /// Stretches of 65,536 rows in which no row can match are skipped where the least and largest values are known: `hepfs
 /// prepare --stats` learns them, and so does a query that reads a column in full. Search indexes of the file help as
@@ -111,7 +112,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
     let context = arguments.reading.context(arguments.showing.views()?)?;
     let place = Place::open(&arguments.place, context, &interrupt)?;
-    let table = place.table(&interrupt)?;
+    let table = table_of(&place, true, &interrupt)?;
     let explained = |error: query::Error| Error::Usage(explained(&arguments.expression, &error));
     let query = expression::query(&arguments.expression).map_err(explained)?;
     let wanted = wanted(&table, &arguments.columns)?;
@@ -282,8 +283,9 @@ fn wanted<'a>(table: &Table, names: &'a [String]) -> Result<Option<&'a [String]>
             None => {
                 let known = table.columns.iter().filter(|column| column.in_table);
                 let known: Vec<_> = known.map(|column| column.name.to_string()).collect();
+                let meant = did_you_mean(name, &known);
                 let known = known.join(", ");
-                return Err(Error::Usage(format!("--columns: there is no column {name:?}; columns: {known}")));
+                return Err(Error::Usage(format!("--columns: there is no column {name:?}{meant}; columns: {known}")));
             }
         }
     }

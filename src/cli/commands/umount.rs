@@ -23,8 +23,8 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    for mountpoint in &arguments.mountpoints {
-        unmount(mountpoint, arguments.lazy)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let ended = arguments.mountpoints.iter().map(|mountpoint| unmount(mountpoint, arguments.lazy));
+    let failures: Vec<Error> = ended.filter_map(Result::err).map(Error::from).collect();
+    failures.iter().for_each(Error::say);
+    Ok(ExitCode::from(u8::from(!failures.is_empty())))
 }

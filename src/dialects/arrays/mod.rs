@@ -33,6 +33,20 @@ impl Dialect for Arrays {
         "array"
     }
 
+    fn attributes(&self) -> &'static [&'static str] {
+        &[
+            "CLASS",
+            "DIMENSION_LIST",
+            "NAME",
+            "_FillValue",
+            "calendar",
+            "description",
+            "units",
+            "scale_factor",
+            "add_offset",
+        ]
+    }
+
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
         match object {
             Subject::Dataset(_) => Mark::Files,
@@ -60,7 +74,7 @@ struct Array<'a> {
     file: &'a Arc<File>,
     path: &'a str,
     name: &'a BString,
-    dataset: &'a Dataset,
+    dataset: &'a Arc<Dataset>,
 }
 
 impl Array<'_> {
@@ -155,7 +169,7 @@ impl Array<'_> {
             description: text(&self.dataset.attributes, "description"),
             categories: None,
             attributes: self.dataset.attributes.clone(),
-            storage: None,
+            dataset: None,
         }
     }
 }

@@ -223,7 +223,7 @@ fn column(
         description: text(&attributes, "description"),
         categories: label_set,
         attributes,
-        storage: candidate.dataset.map(datasets::storage),
+        dataset: candidate.dataset.cloned(),
     }
     .observed(parts.file)
 }

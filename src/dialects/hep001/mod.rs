@@ -49,6 +49,10 @@ impl Dialect for Hep001 {
         names::DIALECT
     }
 
+    fn attributes(&self) -> &'static [&'static str] {
+        &names::ATTRIBUTES
+    }
+
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
         match object {
             Subject::Group(attributes) => recognition::mark(path, attributes),

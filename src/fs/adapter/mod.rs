@@ -269,6 +269,8 @@ impl Filesystem for Adapter {
         let wanted = InitFlags::FUSE_ASYNC_READ
             | InitFlags::FUSE_PARALLEL_DIROPS
             | InitFlags::FUSE_DO_READDIRPLUS
+            // Names alone are asked for by programs that look nothing up: `ls` makes no node for each.
+            | InitFlags::FUSE_READDIRPLUS_AUTO
             | InitFlags::FUSE_ASYNC_DIO
             | InitFlags::FUSE_MAX_PAGES
             | InitFlags::FUSE_CACHE_SYMLINKS

@@ -31,7 +31,10 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
 /// Whether a directory can be mounted on; the path without symbolic links if so.
 pub fn check_mountpoint(path: &Path) -> Result<PathBuf, MountError> {
     let refuse = |error| MountError::Mountpoint { path: path.to_owned(), error };
-    let resolved = resolve(path).map_err(refuse)?;
+    let resolved = resolve(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => MountError::NoMountpoint(path.to_owned()),
+        _ => refuse(error),
+    })?;
     let here = mountinfo::mount_at(&resolved).map_err(MountError::System)?;
     let metadata = match fs::metadata(&resolved) {
         Err(error) if is_dead(&error) => return Err(MountError::Stale(resolved)),

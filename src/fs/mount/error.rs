@@ -9,7 +9,10 @@ use super::HELPER;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountError {
-    /// The mount point cannot be used: it does not exist, may not be entered, ...
+    /// The mount point does not exist.
+    #[error("{path}: No such file or directory; `mkdir {path}` makes it", path = .0.display())]
+    NoMountpoint(PathBuf),
+    /// The mount point cannot be used: it may not be entered, ...
     #[error("{path}: {error}", path = .path.display())]
     Mountpoint {
         /// The mount point.

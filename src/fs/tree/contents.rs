@@ -6,10 +6,10 @@ use std::sync::Arc;
 use bstr::BString;
 use serde_json::Value;
 
-use super::listing::{self, Array, Child, GroupPlace, Listing, METADATA, Members, Place, Resolver, Way};
+use super::listing::{self, Array, Child, Entry, Formats, GroupPlace, Listing, METADATA, Members, Place, Resolver, Way};
 use super::opened::Opened;
 use crate::catalogue::{Attribute, Group};
-use crate::dialects::{Here, Made, Mark, Of, Site, Subject};
+use crate::dialects::{Claims, Here, Made, Mark, Of, Site, Subject};
 use crate::fs::{Error, names};
 use crate::source::Interrupt;
 use crate::store;
@@ -32,8 +32,10 @@ pub(super) struct Contents {
     pub(super) called: Called,
     pub(super) listing: Listing,
     pub(super) columns: Listing,
-    pub(super) members: Vec<Member>,
-    pub(super) column_members: Vec<Member>,
+    /// What `metadata.json` says of views that are not shown; of members, it is made when it is asked for.
+    views: Vec<Member>,
+    /// The group that it lists, and the way to it; `None` of anything else.
+    group: Option<(GroupPlace, Way)>,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -52,19 +54,27 @@ impl Contents {
         let mut contents = Self::with(table, group.attributes.clone(), claims.findings.clone());
         let is_marked = matches!(dialects.mark(path, Subject::Group(&group.attributes)), Some((_, Mark::Table)));
         contents.called = if is_marked { Called::Table } else { Called::Group };
-        let leads = Resolver::new(opened, &group, path, way, interrupt);
-        let members = Members {
-            file,
-            path,
-            group: &group,
-            dialects,
-            claims: &claims,
-            link_target: &|target, name| leads.shown(target, name),
-        };
-        members.list(&mut contents.listing, &mut contents.members, &mut contents.findings);
+        contents.group = Some((place.clone(), way.clone()));
+        let (listing, findings) = (&mut contents.listing, &mut contents.findings);
+        list_members(opened, (place, way), &group, &claims, (listing, findings), false, interrupt);
         // What it cut short looks broken, and a listing stays for as long as its group is known.
         interrupt.check()?;
         Ok(contents)
+    }
+
+    /// What `metadata.json` says of the members. The group is gone through once more: descriptions of very many take
+    /// more memory than all else that is known of them, and are seldom asked for.
+    pub fn members(&self, opened: &Opened, interrupt: &Interrupt) -> Result<Vec<Member>, store::Error> {
+        let mut members = self.views.clone();
+        if let Some((place, way)) = &self.group {
+            let group = opened.file().group(place.id, interrupt);
+            let group = group.map_err(|error| store::Error::Hdf5 { path: place.path.clone(), error })?;
+            let group = Arc::new(group);
+            let (_, claims) = opened.context().dialects.claims(&Here { path: &place.path, group: &group });
+            let shown = (&mut Listing::default(), &mut Vec::new());
+            members.append(&mut list_members(opened, (place, way), &group, &claims, shown, true, interrupt));
+        }
+        Ok(members)
     }
 
     /// Opens a dataset that is a table.
@@ -93,7 +103,7 @@ impl Contents {
                 contents.called = Called::Made;
                 for (name, child) in children {
                     let below = Place::Made(place.clone(), name.clone(), child.clone());
-                    contents.listing.add(names::encode_directory(name), Child::Directory(below));
+                    contents.listing.add(names::encode_directory(name), Child::Directory(Box::new(below)));
                 }
                 Ok(contents)
             }
@@ -116,26 +126,36 @@ impl Contents {
         Self::with(Some(table), attributes, Vec::new())
     }
 
+    /// Shows files of these formats alone. `metadata.json`, which depends on the HDF5 file alone, names all.
+    pub fn show(&mut self, formats: Formats) {
+        (self.listing.formats, self.columns.formats) = (formats, formats);
+    }
+
     /// `metadata.json`; `path` is the HDF5 path.
-    pub fn metadata(&self, opened: &Opened, path: &str, interrupt: &Interrupt) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// Where the group cannot be listed any more.
+    pub fn metadata(&self, opened: &Opened, path: &str, interrupt: &Interrupt) -> Result<Vec<u8>, store::Error> {
         let directory = metadata::Directory {
             path,
             called: self.called,
             attributes: &self.attributes,
-            members: &self.members,
+            members: &self.members(opened, interrupt)?,
             values: &self.values(opened, interrupt),
             findings: &self.findings,
         };
-        match &self.table {
-            Some(table) => metadata::table(table, &self.column_members, &directory),
+        Ok(match &self.table {
+            Some(table) => metadata::table(table, listing::describe_columns(table), &directory),
             None => metadata::group(&directory),
-        }
+        })
     }
 
     /// Values of scalars, as far as they are short and can be read.
     fn values(&self, opened: &Opened, interrupt: &Interrupt) -> HashMap<BString, Value> {
-        let scalars = self.listing.entries().iter().filter_map(|(_, child)| match child {
-            Child::Single(array, file) if array.dataset.shape.is_empty() && file.suffix == ".txt" => Some(array),
+        let scalars = self.listing.entries().iter().filter_map(|entry| match entry {
+            Entry::Single(_, array, files) if array.dataset.shape.is_empty() => {
+                files.iter().any(|file| file.suffix == ".txt").then_some(array)
+            }
             _ => None,
         });
         let value = |array: &Arc<Array>| {
@@ -150,16 +170,40 @@ impl Contents {
     }
 
     fn with(table: Option<Table>, attributes: Arc<[Attribute]>, findings: Vec<Finding>) -> Self {
-        let (mut listing, mut members) = (Listing::default(), Vec::new());
+        let (mut listing, mut views) = (Listing::default(), Vec::new());
         listing.add(METADATA.into(), Child::Metadata);
         if let Some(table) = &table {
-            listing::list(table, &mut listing, &mut members);
+            listing::list(table, &mut listing, &mut views);
         }
-        let (columns, column_members) = table.as_ref().map(listing::list_columns).unwrap_or_default();
+        let columns = table.as_ref().map(listing::list_columns).unwrap_or_default();
         let findings = findings.into_iter().chain(table.iter().flat_map(|table| table.findings.clone())).collect();
         let called = if table.is_some() { Called::Table } else { Called::Group };
-        Self { attributes, table: table.map(Arc::new), called, listing, columns, members, column_members, findings }
+        Self { attributes, table: table.map(Arc::new), called, listing, columns, views, group: None, findings }
     }
+}
+
+/// Adds the members of a group to its listing and findings; gives what `metadata.json` says of each where that is
+/// `wanted`.
+fn list_members(
+    opened: &Opened,
+    (place, way): (&GroupPlace, &Way),
+    group: &Arc<Group>,
+    claims: &Claims,
+    (listing, findings): (&mut Listing, &mut Vec<Finding>),
+    wanted: bool,
+    interrupt: &Interrupt,
+) -> Vec<Member> {
+    let leads = Resolver::new(opened, group, &place.path, way, interrupt);
+    let members = Members {
+        file: opened.file(),
+        path: &place.path,
+        group,
+        dialects: opened.context().dialects,
+        claims,
+        link_target: &|target, name| leads.shown(target, name),
+        wanted,
+    };
+    members.list(listing, findings)
 }
 
 fn listed(opened: &Opened, place: &GroupPlace, interrupt: &Interrupt) -> Result<Group, Error> {

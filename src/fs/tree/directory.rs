@@ -1,21 +1,39 @@
 //! A directory of an HDF5 file: a group, a table, or what a dialect made up.
 
-use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
+use lru::LruCache;
 use parking_lot::Mutex;
 
 use super::contents::Contents;
-use super::file::Xattrs;
+use super::file::{FileNode, Xattrs};
 use super::files::Files;
 use super::in_use::InUse;
-use super::listing::{Child, GroupPlace, Place, Way};
+use super::listing::{Child, Entry, GroupPlace, Place, Way};
 use super::selections::{Subject, WhereDirectory};
 use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, lock};
 use crate::catalogue::join;
 use crate::dialects::Made;
+use crate::store::Rows;
 use crate::table::Table;
+
+/// Nodes of files that stay when the kernel has forgotten them: they know their exact size, which may have taken a pass.
+const MOST_UNUSED: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+
+/// Nodes of the files of a directory, by position: those in use, and the ones used last.
+struct FileNodes {
+    in_use: InUse<usize, FileNode>,
+    last: LruCache<usize, Arc<FileNode>>,
+}
+
+impl Default for FileNodes {
+    fn default() -> Self {
+        Self { in_use: InUse::default(), last: LruCache::new(MOST_UNUSED) }
+    }
+}
 
 /// A directory of an HDF5 file, listed at first use.
 pub(super) struct Directory {
@@ -24,9 +42,9 @@ pub(super) struct Directory {
     way: Way,
     contents: OnceLock<Arc<Contents>>,
     listing: Mutex<()>,
-    /// Nodes of files in the directory and in `columns/`, by position. They stay, since they know their exact size.
-    files: Mutex<HashMap<usize, NodeRef>>,
-    column_files: Mutex<HashMap<usize, NodeRef>>,
+    /// Nodes of files in the directory and in `columns/`, by position.
+    files: Mutex<FileNodes>,
+    column_files: Mutex<FileNodes>,
     /// Directories below, only while they are in use: a file may have millions.
     directories: Mutex<InUse<usize, Directory>>,
 }
@@ -96,38 +114,45 @@ impl Directory {
 
     fn list(&self, interrupt: &Interrupt) -> Result<Contents, Error> {
         let opened = self.opened();
-        let contents = match &self.place {
+        let mut contents = match &self.place {
             Place::Group(group) => Contents::of_group(opened, group, &self.way, interrupt)?,
             Place::Dataset(array) => Contents::of_dataset(opened, array, interrupt)?,
             Place::Made(group, _, made) => Contents::of_made(opened, group, made, interrupt)?,
         };
+        contents.show(opened.context().formats);
         if let Some(table) = &contents.table {
             opened.watch_table(table);
-            for column in &table.columns {
-                opened.watch(&column.path, &column.tally);
-            }
         }
         opened.report(&self.files_of.path, contents.findings.clone());
         Ok(contents)
     }
 
+    /// The directory below at a position of the listing.
+    pub fn directory(&self, position: usize, place: &Place) -> Arc<Self> {
+        let mut below = self.directories.lock();
+        below.get(&position).unwrap_or_else(|| {
+            let directory = Arc::new(self.below(place));
+            below.insert(position, &directory);
+            directory
+        })
+    }
+
+    /// What makes its files.
+    pub fn files(&self) -> &Files {
+        &self.files_of
+    }
+
     fn child(self: &Arc<Self>, contents: &Arc<Contents>, position: usize, child: &Child) -> Result<NodeRef, Error> {
         match child {
-            Child::Directory(place) => {
-                let mut below = self.directories.lock();
-                let directory = below.get(&position).unwrap_or_else(|| {
-                    let directory = Arc::new(self.below(place));
-                    below.insert(position, &directory);
-                    directory
-                });
-                Ok(Arc::new(DirectoryNode(directory)))
-            }
+            Child::Directory(place) => Ok(Arc::new(DirectoryNode(self.directory(position, place)))),
             Child::Columns => Ok(Arc::new(ColumnsNode { directory: self.clone(), contents: contents.clone() })),
             Child::Where => {
                 let table = contents.table.as_ref().ok_or(Error::NotFound)?;
                 Ok(Arc::new(WhereDirectory::new(Subject::new(&self.files_of, table))))
             }
-            Child::Link(target) => Ok(Arc::new(LinkNode { opened: self.opened().clone(), target: target.clone() })),
+            Child::Link(target) | Child::DirectoryLink(target) => {
+                Ok(Arc::new(LinkNode { opened: self.opened().clone(), target: target.clone() }))
+            }
             file => self.kept(&self.files, contents, position, file),
         }
     }
@@ -135,18 +160,21 @@ impl Directory {
     /// The node of a file, made once as long as it is current.
     fn kept(
         &self,
-        nodes: &Mutex<HashMap<usize, NodeRef>>,
+        nodes: &Mutex<FileNodes>,
         contents: &Arc<Contents>,
         position: usize,
         child: &Child,
     ) -> Result<NodeRef, Error> {
         let mut nodes = nodes.lock();
         // One whose layout was given up stays with who has it open.
-        if let Some(node) = nodes.get(&position).filter(|node| node.is_current()) {
-            return Ok(node.clone());
+        if let Some(node) = nodes.in_use.get(&position).filter(|node| node.is_current()) {
+            return Ok(node);
         }
-        let node: NodeRef = Arc::new(self.files_of.file(contents, child)?);
-        nodes.insert(position, node.clone());
+        let node = Arc::new(self.files_of.file(contents, child)?);
+        nodes.in_use.insert(position, &node);
+        // What is driven out ends outside the lock.
+        let _old = nodes.last.push(position, node.clone());
+        drop(nodes);
         Ok(node)
     }
 }
@@ -166,7 +194,7 @@ impl Node for DirectoryNode {
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
         let contents = self.0.load(interrupt)?;
         let (position, child) = contents.listing.get(name).ok_or(Error::NotFound)?;
-        self.0.child(&contents, position, child)
+        self.0.child(&contents, position, &child)
     }
 
     fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
@@ -177,13 +205,40 @@ impl Node for DirectoryNode {
         self.0.contents.get()?.table.clone()
     }
 
+    fn source(&self) -> Option<&Path> {
+        Some(self.0.opened().path())
+    }
+
+    fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
+        let Ok(contents) = self.0.load(interrupt) else { return };
+        let mut look = |path: &str, rows: &Result<Arc<dyn Rows>, String>| {
+            // What cannot be opened at all is said where it is listed.
+            if let Ok(rows) = rows
+                && !interrupt.is_raised()
+                && let Err(error) = rows.examine(interrupt)
+            {
+                failed(path, error.to_string());
+            }
+        };
+        let columns = contents.table.iter().flat_map(|table| &table.columns);
+        columns.for_each(|column| look(&column.path, &column.rows));
+        for entry in contents.listing.entries() {
+            if let Entry::Single(_, array, _) = entry
+                && let Ok(single) = array.single(self.0.opened().file(), interrupt)
+            {
+                single.whole.columns.iter().for_each(|column| look(&array.path, &column.rows));
+            }
+        }
+    }
+
     fn why_not_kept(&self) -> Option<&'static str> {
         self.0.opened().file().why_not_kept()
     }
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
         let contents = self.0.load(interrupt)?;
-        Ok(Xattrs { name: self.0.files_of.name.clone(), attributes: contents.attributes.clone() }.list())
+        let xattrs = Xattrs::new(self.0.files_of.name.clone(), contents.attributes.clone());
+        Ok(xattrs.list(self.0.opened(), interrupt))
     }
 }
 
@@ -204,7 +259,7 @@ impl Node for ColumnsNode {
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
         let (position, child) = self.contents.columns.get(name).ok_or(Error::NotFound)?;
-        self.directory.kept(&self.directory.column_files, &self.contents, position, child)
+        self.directory.kept(&self.directory.column_files, &self.contents, position, &child)
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
@@ -213,6 +268,10 @@ impl Node for ColumnsNode {
 
     fn table(&self) -> Option<Arc<Table>> {
         self.contents.table.clone()
+    }
+
+    fn source(&self) -> Option<&Path> {
+        Some(self.directory.opened().path())
     }
 
     fn why_not_kept(&self) -> Option<&'static str> {

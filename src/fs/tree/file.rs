@@ -1,15 +1,15 @@
 //! A file: a view with the attributes of the object behind it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
 
 use super::{Attributes, Effort, Error, Interrupt, Kind, Node, Opened, Size};
-use crate::catalogue::Attribute;
+use crate::catalogue::{Attribute, ObjectId};
 use crate::store::Span;
 use crate::store::pass::Progress;
 use crate::views::metadata::attribute_text;
-use crate::views::{Access, View};
+use crate::views::{Access, UNKNOWN_SIZE, View};
 
 pub(super) struct FileNode {
     pub opened: Arc<Opened>,
@@ -22,14 +22,41 @@ pub(super) struct Xattrs {
     /// True link name.
     pub name: BString,
     /// Attributes of the object.
-    pub attributes: Arc<[Attribute]>,
+    attributes: Arc<[Attribute]>,
+    /// The object, where these are those that the listing of its group has: of very many some are left out there.
+    member: Option<ObjectId>,
+    /// All of them, once they were asked for.
+    all: OnceLock<Arc<[Attribute]>>,
 }
 
 impl Xattrs {
+    /// Those of an object that was asked for by itself.
+    pub fn new(name: BString, attributes: Arc<[Attribute]>) -> Self {
+        Self { name, attributes, member: None, all: OnceLock::new() }
+    }
+
+    /// Those of a member of a group.
+    pub fn of_member(name: BString, attributes: Arc<[Attribute]>, id: ObjectId) -> Self {
+        Self { member: Some(id), ..Self::new(name, attributes) }
+    }
+
+    fn attributes(&self, opened: &Opened, interrupt: &Interrupt) -> &[Attribute] {
+        let is_cut = self.attributes.last().is_some_and(|last| last.name.is_empty());
+        let Some(id) = self.member.filter(|_| is_cut) else { return &self.attributes };
+        if self.all.get().is_none() {
+            // What the listing has is better than nothing.
+            let object = opened.file().object(id, interrupt).ok();
+            if let Some(all) = object.filter(|object| object.attributes().len() >= self.attributes.len()) {
+                self.all.set(all.attributes().into()).ok();
+            }
+        }
+        self.all.get().unwrap_or(&self.attributes)
+    }
+
     /// `user.hepfs.name`, then `user.ATTRIBUTE` for each attribute that has a text.
-    pub fn list(&self) -> Vec<(BString, Vec<u8>)> {
+    pub fn list(&self, opened: &Opened, interrupt: &Interrupt) -> Vec<(BString, Vec<u8>)> {
         let mut list = vec![("user.hepfs.name".into(), self.name.to_vec())];
-        for attribute in self.attributes.iter() {
+        for attribute in self.attributes(opened, interrupt) {
             let mut name = BString::from("user.");
             name.extend_from_slice(&attribute.name);
             let Some(value) = attribute_text(attribute) else { continue };
@@ -38,6 +65,58 @@ impl Xattrs {
             }
         }
         list
+    }
+}
+
+/// A view that is made when more is asked for than a listing tells: those of a table with very many columns take
+/// memory for each.
+pub(super) struct Later {
+    make: Box<dyn Fn() -> Arc<dyn View> + Send + Sync>,
+    made: OnceLock<Arc<dyn View>>,
+}
+
+impl Later {
+    pub fn new(make: impl Fn() -> Arc<dyn View> + Send + Sync + 'static) -> Self {
+        Self { make: Box::new(make), made: OnceLock::new() }
+    }
+
+    fn made(&self) -> &dyn View {
+        self.made.get_or_init(|| (self.make)()).as_ref()
+    }
+}
+
+impl View for Later {
+    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, crate::store::Error> {
+        if effort == Effort::Known && self.made.get().is_none() {
+            return Ok(Size::AtMost(UNKNOWN_SIZE));
+        }
+        self.made().size(effort, interrupt)
+    }
+
+    fn read(
+        &self,
+        offset: u64,
+        length: usize,
+        out: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<(), crate::store::Error> {
+        self.made().read(offset, length, out, interrupt)
+    }
+
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, crate::store::Error> {
+        self.made().span(offset, length, interrupt)
+    }
+
+    fn access(&self) -> Access {
+        self.made().access()
+    }
+
+    fn prepare(&self, interrupt: &Interrupt) -> Result<Size, crate::store::Error> {
+        self.made().prepare(interrupt)
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        self.made.get()?.progress()
     }
 }
 
@@ -86,7 +165,7 @@ impl Node for FileNode {
         self.view.access()
     }
 
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(self.xattrs.list())
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        Ok(self.xattrs.list(&self.opened, interrupt))
     }
 }

@@ -1,20 +1,21 @@
 //! Which view each file of a group is.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bstr::BString;
 use serde_json::Value;
 
 use super::contents::Contents;
-use super::file::{FileNode, Xattrs};
+use super::datasets::CommonField;
+use super::file::{FileNode, Later, Xattrs};
 use super::listing::{Child, ColumnView, Elements};
 use super::{Error, Interrupt, Opened};
 use crate::catalogue::{Datatype, ObjectId};
 use crate::indexes::Trust;
 use crate::store::Rows;
 use crate::store::pass::Keeper;
-use crate::table::{Column, Form, IndexKind, Single, SingleFile, Table};
+use crate::table::{CastRows, Column, Form, IndexKind, Single, SingleFile, Table};
 use crate::views::View;
 use crate::views::constant::ConstantView;
 use crate::views::ipc::{IpcColumn, IpcView};
@@ -22,6 +23,9 @@ use crate::views::metadata;
 use crate::views::npy::{HeadedView, NpyType, RawView, RowsBytes};
 use crate::views::parquet::{ParquetColumn, ParquetView};
 use crate::views::text::{Format, TextColumn, TextView};
+
+/// Columns of a table whose views are made only when they are used.
+const MANY_COLUMNS: usize = 1024;
 
 /// Makes the files of a group, or of some rows of its table.
 #[derive(Clone)]
@@ -39,7 +43,7 @@ pub(super) struct Files {
 impl Files {
     /// The node of a file.
     pub fn file(&self, contents: &Arc<Contents>, child: &Child) -> Result<FileNode, Error> {
-        let of_group = || Xattrs { name: self.name.clone(), attributes: contents.attributes.clone() };
+        let of_group = || Xattrs::new(self.name.clone(), contents.attributes.clone());
         let (view, xattrs): (Arc<dyn View>, Xattrs) = match child {
             Child::Metadata => {
                 let (contents, path, opened) = (contents.clone(), self.path.clone(), self.opened.clone());
@@ -48,23 +52,14 @@ impl Files {
             }
             Child::Indexes => {
                 let table = contents.table.clone().ok_or(Error::NotFound)?;
-                (Arc::new(ConstantView::new(move |_| metadata::indexes(&table))), of_group())
+                (Arc::new(ConstantView::new(move |_| Ok(metadata::indexes(&table)))), of_group())
             }
-            Child::Table(format, limit) => {
-                let table = contents.table.as_ref().ok_or(Error::NotFound)?;
-                let columns = table.columns.iter().filter(|column| column.in_table);
-                let columns = columns.filter_map(text_column).collect();
-                (self.text("table", columns, *format, *limit), of_group())
-            }
-            Child::Parquet => {
-                let table = contents.table.as_ref().ok_or(Error::NotFound)?;
-                let columns = table.columns.iter().enumerate().filter(|(_, column)| column.in_table);
-                let columns = columns.filter_map(|(at, column)| self.parquet_column(table, at, column)).collect();
-                (self.parquet(columns), of_group())
-            }
-            Child::Arrow => {
-                let table = contents.table.as_ref().ok_or(Error::NotFound)?;
-                (self.arrow("table", IpcColumn::of_table(table)), of_group())
+            Child::Table(..) | Child::Parquet | Child::Arrow => {
+                let table = contents.table.clone().ok_or(Error::NotFound)?;
+                let (files, child, count) = (self.clone(), child.clone(), table.columns.len());
+                let make = move || files.whole(&table, &child);
+                let view = if count > MANY_COLUMNS { Arc::new(Later::new(make)) } else { make() };
+                (view, of_group())
             }
             Child::Whole(form) => {
                 let table = contents.table.as_ref().ok_or(Error::NotFound)?;
@@ -73,19 +68,36 @@ impl Files {
             Child::Column(position, view) => {
                 let table = contents.table.as_ref().ok_or(Error::NotFound)?;
                 let column = table.columns.get(*position).ok_or(Error::NotFound)?;
-                let xattrs = Xattrs { name: column.name.clone(), attributes: column.attributes.clone() };
+                let xattrs = Xattrs::of_member(column.name.clone(), column.attributes.clone(), column.id.object);
                 (self.column(table, column, *position, *view)?, xattrs)
             }
             Child::Single(array, file) => {
                 let interrupt = Interrupt::new();
                 let single = array.single(self.opened.file(), &interrupt).map_err(Error::Io)?;
                 let files = Self { id: array.dataset.id, path: array.path.clone(), ..self.clone() };
-                let xattrs = Xattrs { name: array.name.clone(), attributes: array.dataset.attributes.clone() };
+                let (name, dataset) = (array.name.clone(), &array.dataset);
+                let xattrs = Xattrs::of_member(name, dataset.attributes.clone(), dataset.id);
                 (files.single(&single, file, &array.dataset.datatype)?, xattrs)
             }
-            Child::Columns | Child::Where | Child::Directory(_) | Child::Link(_) => return Err(Error::NotAFile),
+            Child::Columns | Child::Where | Child::Directory(_) | Child::Link(_) | Child::DirectoryLink(_) => {
+                return Err(Error::NotAFile);
+            }
         };
         Ok(FileNode { opened: self.opened.clone(), view, xattrs: Arc::new(xattrs) })
+    }
+
+    /// The view of a whole table.
+    fn whole(&self, table: &Table, child: &Child) -> Arc<dyn View> {
+        let columns = table.columns.iter().enumerate().filter(|(_, column)| column.in_table);
+        match child {
+            Child::Parquet => {
+                self.parquet(columns.filter_map(|(at, column)| self.parquet_column(table, at, column)).collect())
+            }
+            Child::Table(format, limit) => {
+                self.text("table", columns.filter_map(|(_, column)| text_column(column)).collect(), *format, *limit)
+            }
+            _ => self.arrow("table", IpcColumn::of_table(table)),
+        }
     }
 
     fn text(&self, what: &str, columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Arc<dyn View> {
@@ -104,6 +116,31 @@ impl Files {
             forms.find(|form| form.column == column.name && matches!(form.kind, IndexKind::Bitmap { .. })).cloned();
         let parquet = parquet.with_bitmap(bitmap, context.parquet_statistics && context.trust != Trust::Ignore);
         Some(parquet.told_by(learner).kept_by(self.keeper(&column_what(position, column))))
+    }
+
+    /// A table as one of the files of a dataset: the columns that all of them have, in one order, with one type each.
+    ///
+    /// # Errors
+    /// [`Error::Stale`] where the table has no such columns any more.
+    pub fn part(&self, table: &Table, fields: &[CommonField]) -> Result<Arc<dyn View>, Error> {
+        let places: HashMap<&BString, usize> =
+            table.columns.iter().enumerate().map(|(at, column)| (&column.name, at)).collect();
+        let column = |field: &CommonField| -> Option<ParquetColumn> {
+            let at = *places.get(&field.name)?;
+            let column = table.columns.get(at)?;
+            let own = ParquetColumn::new(column).ok()?.plain_field().ok()?;
+            if own.data_type() == &field.data_type && own.is_nullable() == field.nullable {
+                return Some(self.parquet_column(table, at, column)?.plain());
+            }
+            let cast = (own.data_type() != &field.data_type).then(|| field.data_type.clone());
+            let learner = column.learner.clone().filter(|_| cast.is_none());
+            let rows = CastRows::new(column.rows.as_ref().ok()?.clone(), cast, field.nullable);
+            let cast = Column { rows: Ok(Arc::new(rows)), learner, ..column.clone() };
+            let what = format!("{} as {} {}", column_what(at, column), field.data_type, field.nullable);
+            Some(self.parquet_column(table, at, &cast)?.plain().kept_by(self.keeper(&what)))
+        };
+        let columns: Option<Vec<ParquetColumn>> = fields.iter().map(column).collect();
+        Ok(self.parquet(columns.ok_or(Error::Stale)?))
     }
 
     fn parquet(&self, columns: Vec<ParquetColumn>) -> Arc<dyn View> {

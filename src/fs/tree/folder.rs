@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 
 use super::directory::{Directory, DirectoryNode};
 use super::in_use::InUse;
-use super::live::DIRECTORY;
 use super::opened::signature;
 use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, OpenError};
 use super::{SourceFile, plain_attributes};
+use super::{datasets, live};
 use crate::fs::node::DirEntry;
 use crate::fs::{mount, names};
 use crate::source::{self, Source};
@@ -28,7 +28,8 @@ const MOST_LOOKED_AT: usize = 10_000;
 /// The name under which a folder or a file is shown: one of them may lie beside `.hepfs` in the root.
 fn shown_name(name: &OsStr) -> BString {
     let plain = names::encode_directory(name.as_bytes());
-    if plain == DIRECTORY { names::encode_reserved(name.as_bytes()) } else { plain }
+    let is_reserved = [live::DIRECTORY, datasets::DIRECTORY].iter().any(|reserved| plain == *reserved);
+    if is_reserved { names::encode_reserved(name.as_bytes()) } else { plain }
 }
 
 /// Whether a path leads to a regular file with the HDF5 signature.
@@ -66,6 +67,57 @@ fn holds_hdf5(folder: &Path) -> bool {
     false
 }
 
+/// A file or a folder that is shown as a directory.
+#[derive(Clone)]
+pub(super) enum Found {
+    File(Arc<FileRoot>),
+    Folder(Arc<FolderNode>),
+}
+
+impl Found {
+    fn node(self) -> NodeRef {
+        match self {
+            Found::File(file) => file,
+            Found::Folder(folder) => folder,
+        }
+    }
+}
+
+/// What holds files and folders: a folder, or several sources.
+pub(super) trait Sources: Send + Sync {
+    /// The one with this shown name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is none.
+    fn found(&self, name: &[u8]) -> Result<Found, Error>;
+
+    /// All of them, by their shown names.
+    ///
+    /// # Errors
+    /// Where the folder cannot be listed.
+    fn all(&self) -> Result<Vec<(BString, Found)>, Error>;
+}
+
+/// All files at any depth, in the order of their paths as shown. A folder that cannot be listed hides no other.
+///
+/// # Errors
+/// When the request was interrupted, or `top` cannot be listed.
+pub(super) fn files(top: &dyn Sources, interrupt: &Interrupt) -> Result<BTreeMap<BString, Arc<FileRoot>>, Error> {
+    let mut files = BTreeMap::new();
+    let mut waiting: Vec<(BString, Found)> = top.all()?;
+    while let Some((path, found)) = waiting.pop() {
+        interrupt.check()?;
+        match found {
+            Found::File(file) => drop(files.insert(path, file)),
+            Found::Folder(folder) => {
+                let below = folder.all().inspect_err(Error::log).unwrap_or_default();
+                waiting.extend(below.into_iter().map(|(name, found)| (bstr::join("/", [&path, &name]).into(), found)));
+            }
+        }
+    }
+    Ok(files)
+}
+
 /// A source's root group, whichever file has its path now.
 pub(super) struct FileRoot {
     source: Arc<SourceFile>,
@@ -93,7 +145,16 @@ impl FileRoot {
         Ok(root)
     }
 
-    fn group(&self, interrupt: &Interrupt) -> Result<Arc<Directory>, Error> {
+    /// The source.
+    pub fn path(&self) -> &Path {
+        self.source.path()
+    }
+
+    /// Its root group.
+    ///
+    /// # Errors
+    /// Where the file cannot be opened.
+    pub fn group(&self, interrupt: &Interrupt) -> Result<Arc<Directory>, Error> {
         self.current(interrupt).map_err(|error| {
             if !error.is_interrupted() {
                 self.source.context().errors.add(&error.to_string());
@@ -133,6 +194,17 @@ impl Node for FileRoot {
         DirectoryNode(self.group.lock().clone()?).table()
     }
 
+    fn source(&self) -> Option<&Path> {
+        Some(self.source.path())
+    }
+
+    fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
+        let group = self.group.lock().clone();
+        if let Some(group) = group {
+            DirectoryNode(group).examine(failed, interrupt);
+        }
+    }
+
     fn why_not_kept(&self) -> Option<&'static str> {
         DirectoryNode(self.group.lock().clone()?).why_not_kept()
     }
@@ -146,12 +218,13 @@ impl Node for FileRoot {
 pub(super) struct FolderNode {
     context: Arc<Context>,
     path: PathBuf,
-    known: Mutex<InUse<BString, dyn Node>>,
+    files: Mutex<InUse<BString, FileRoot>>,
+    folders: Mutex<InUse<BString, FolderNode>>,
 }
 
 impl FolderNode {
     pub fn new(context: Arc<Context>, path: PathBuf) -> Self {
-        Self { context, path, known: Mutex::default() }
+        Self { context, path, files: Mutex::default(), folders: Mutex::default() }
     }
 
     /// A folder named by the user, which should hold an HDF5 file somewhere.
@@ -178,18 +251,35 @@ impl FolderNode {
         Ok(chosen.map(|(name, path, _)| (name, path)).collect())
     }
 
-    fn node(&self, name: BString, path: PathBuf) -> NodeRef {
-        let mut known = self.known.lock();
-        if let Some(node) = known.get(&name).filter(|node| node.is_current()) {
-            return node;
-        }
-        let node: NodeRef = if source::stat(&path).is_ok_and(|metadata| metadata.is_dir()) {
-            Arc::new(FolderNode::new(self.context.clone(), path))
+    fn made(&self, name: BString, path: PathBuf) -> Found {
+        let context = self.context.clone();
+        if source::stat(&path).is_ok_and(|metadata| metadata.is_dir()) {
+            Found::Folder(kept(&self.folders, name, || FolderNode::new(context, path)))
         } else {
-            Arc::new(FileRoot::found(SourceFile::new(self.context.clone(), path)))
-        };
+            Found::File(kept(&self.files, name, || FileRoot::found(SourceFile::new(context, path))))
+        }
+    }
+}
+
+/// The current node of this name, made where there is none.
+fn kept<N: Node>(known: &Mutex<InUse<BString, N>>, name: BString, make: impl FnOnce() -> N) -> Arc<N> {
+    let mut known = known.lock();
+    known.get(&name).filter(|node| node.is_current()).unwrap_or_else(|| {
+        let node = Arc::new(make());
         known.insert(name, &node);
         node
+    })
+}
+
+impl Sources for FolderNode {
+    fn found(&self, name: &[u8]) -> Result<Found, Error> {
+        let (name, path) = self.scan(|shown| shown == name)?.pop_last().ok_or(Error::NotFound)?;
+        Ok(self.made(name, path))
+    }
+
+    fn all(&self) -> Result<Vec<(BString, Found)>, Error> {
+        let made = |(name, path): (BString, PathBuf)| (name.clone(), self.made(name, path));
+        Ok(self.scan(|_| true)?.into_iter().map(made).collect())
     }
 }
 
@@ -204,8 +294,7 @@ impl Node for FolderNode {
     }
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-        let (name, path) = self.scan(|shown| shown == name)?.pop_last().ok_or(Error::NotFound)?;
-        Ok(self.node(name, path))
+        Ok(self.found(name)?.node())
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
@@ -216,28 +305,38 @@ impl Node for FolderNode {
 
 /// Several sources given by name.
 pub(super) struct SeveralNode {
-    sources: BTreeMap<BString, NodeRef>,
+    sources: BTreeMap<BString, Found>,
     time: SystemTime,
 }
 
 impl SeveralNode {
     pub fn new(context: Arc<Context>, paths: &[PathBuf], interrupt: &Interrupt) -> Result<Self, OpenError> {
-        let mut sources: BTreeMap<BString, NodeRef> = BTreeMap::new();
+        let mut sources = BTreeMap::new();
         let mut first: BTreeMap<BString, PathBuf> = BTreeMap::new();
         for path in paths {
             let base = path.canonicalize().ok().and_then(|path| path.file_name().map(ToOwned::to_owned));
             let name = shown_name(&base.unwrap_or_else(|| path.as_os_str().to_owned()));
-            let node: NodeRef = if path.is_dir() {
-                Arc::new(FolderNode::open(&context, path)?)
+            let found = if path.is_dir() {
+                Found::Folder(Arc::new(FolderNode::open(&context, path)?))
             } else {
-                Arc::new(FileRoot::open(&context, path, interrupt)?)
+                Found::File(Arc::new(FileRoot::open(&context, path, interrupt)?))
             };
             if let Some(first) = first.insert(name.clone(), path.clone()) {
                 return Err(OpenError::SameName { first, second: path.clone(), name: name.to_string() });
             }
-            sources.insert(name, node);
+            sources.insert(name, found);
         }
         Ok(Self { sources, time: SystemTime::now() })
+    }
+}
+
+impl Sources for SeveralNode {
+    fn found(&self, name: &[u8]) -> Result<Found, Error> {
+        self.sources.get(&BString::from(name)).cloned().ok_or(Error::NotFound)
+    }
+
+    fn all(&self) -> Result<Vec<(BString, Found)>, Error> {
+        Ok(self.sources.iter().map(|(name, found)| (name.clone(), found.clone())).collect())
     }
 }
 
@@ -251,7 +350,7 @@ impl Node for SeveralNode {
     }
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-        self.sources.get(&BString::from(name)).cloned().ok_or(Error::NotFound)
+        Ok(self.found(name)?.node())
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {

@@ -1,14 +1,15 @@
 //! Makes the files of `.hepfs`, which tell what a mount has learnt and done. Every open makes the bytes anew.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bstr::BString;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, plain_attributes};
+use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, datasets, plain_attributes};
 use crate::fs::node::DirEntry;
 use crate::indexes::describe;
 use crate::source;
@@ -43,6 +44,11 @@ impl ErrorLog {
         errors.push_back((SystemTime::now(), message, 1));
     }
 
+    /// The last error.
+    pub fn last(&self) -> Option<String> {
+        self.0.lock().back().map(|(_, message, _)| message.clone())
+    }
+
     fn text(&self) -> String {
         let line = |(time, message, times): &(SystemTime, String, u64)| {
             let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -66,11 +72,12 @@ pub fn printable(text: &str) -> String {
 pub(super) struct RootNode {
     shown: NodeRef,
     live: NodeRef,
+    datasets: Option<NodeRef>,
 }
 
 impl RootNode {
-    pub fn new(context: Arc<Context>, shown: NodeRef) -> Self {
-        Self { shown, live: Arc::new(LiveDirectory { context, started: SystemTime::now() }) }
+    pub fn new(context: Arc<Context>, shown: NodeRef, datasets: Option<NodeRef>) -> Self {
+        Self { shown, live: Arc::new(LiveDirectory { context, started: SystemTime::now() }), datasets }
     }
 }
 
@@ -84,17 +91,31 @@ impl Node for RootNode {
     }
 
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
-        if name == DIRECTORY.as_bytes() { Ok(self.live.clone()) } else { self.shown.lookup(name, interrupt) }
+        match &self.datasets {
+            _ if name == DIRECTORY.as_bytes() => Ok(self.live.clone()),
+            Some(datasets) if name == datasets::DIRECTORY.as_bytes() => Ok(datasets.clone()),
+            _ => self.shown.lookup(name, interrupt),
+        }
     }
 
     fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
-        let mut children = vec![DirEntry { name: DIRECTORY.into(), kind: Kind::Directory }];
+        let datasets = self.datasets.as_ref().map(|_| datasets::DIRECTORY);
+        let own = datasets.into_iter().chain([DIRECTORY]);
+        let mut children: Vec<_> = own.map(|name| DirEntry { name: name.into(), kind: Kind::Directory }).collect();
         children.extend(self.shown.children(interrupt)?.iter().cloned());
         Ok(children.into())
     }
 
     fn table(&self) -> Option<Arc<Table>> {
         self.shown.table()
+    }
+
+    fn source(&self) -> Option<&Path> {
+        self.shown.source()
+    }
+
+    fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
+        self.shown.examine(failed, interrupt);
     }
 
     fn why_not_kept(&self) -> Option<&'static str> {
@@ -130,6 +151,10 @@ impl Node for LiveDirectory {
     }
 
     fn is_current(&self) -> bool {
+        true
+    }
+
+    fn repeats(&self) -> bool {
         true
     }
 
@@ -217,6 +242,11 @@ fn findings(context: &Context) -> String {
             }
         }
     }
+    for (source, finding) in context.datasets.lock().values().flatten() {
+        let source = source.display().to_string();
+        let line = json!({ "source": source, "path": finding.path, "rule": finding.rule, "found": finding.found });
+        lines.push_str(&format!("{line}\n"));
+    }
     lines
 }
 
@@ -224,15 +254,8 @@ fn findings(context: &Context) -> String {
 fn indexes(context: &Context) -> String {
     let mut lines = String::new();
     for opened in context.opened() {
-        let source = opened.path().display().to_string();
         for (table, index) in opened.search_indexes() {
-            let mut line = json!({ "source": source, "table": table });
-            if let (Some(line), Ok(Value::Object(said))) =
-                (line.as_object_mut(), serde_json::to_value(describe(&index)))
-            {
-                line.extend(said);
-            }
-            lines.push_str(&format!("{line}\n"));
+            lines.push_str(&format!("{}\n", json!(describe(opened.path(), &table, &index))));
         }
     }
     lines

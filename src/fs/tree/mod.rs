@@ -4,6 +4,7 @@
 //! its nodes stop being current, the kernel asks again from the top, and a new opening answers.
 
 mod contents;
+mod datasets;
 mod directory;
 mod file;
 mod files;
@@ -15,6 +16,7 @@ mod opened;
 mod selections;
 mod verifier;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, SystemTime};
@@ -35,6 +37,7 @@ use crate::views::text::{BlockCache, CsvOptions};
 use crate::views::{Effort, Size};
 
 pub use folder::is_hdf5;
+pub use listing::Formats;
 pub use live::printable;
 pub use opened::{OpenError, Opened, SourceFile};
 pub use verifier::Verifier;
@@ -50,10 +53,14 @@ pub struct ViewOptions {
     /// Whether Parquet files tell what is known of their values when they are opened (`--parquet-stats`). Without it a
     /// file has the same bytes at each mount, on each machine.
     pub parquet_statistics: bool,
+    /// Whether times are shown as instants (`--times`): for the store, which makes the rows.
+    pub times: bool,
     /// Which search indexes are used (`--indexes`).
     pub trust: Trust,
     /// Which ways of keeping tables are known.
     pub dialects: Dialects,
+    /// Which files are shown (`--formats`).
+    pub formats: Formats,
 }
 
 impl Default for ViewOptions {
@@ -61,8 +68,10 @@ impl Default for ViewOptions {
         Self {
             csv: CsvOptions::default(),
             parquet_statistics: true,
+            times: true,
             trust: Trust::default(),
             dialects: Dialects::default(),
+            formats: Formats::default(),
         }
     }
 }
@@ -86,12 +95,16 @@ pub struct Context {
     pub verifier: Verifier,
     /// Ways of keeping tables that are known.
     pub dialects: Dialects,
+    /// Which files are shown.
+    pub formats: Formats,
     /// Settings of the HDF5 workers.
     pub workers: h5::Options,
     /// What went wrong while serving, for `.hepfs/errors`.
     pub errors: live::ErrorLog,
     /// Sources opened so far, for `.hepfs/findings`.
     openings: Mutex<Vec<Weak<Opened>>>,
+    /// Files that datasets leave out or cast, likewise, by the table's path.
+    datasets: Mutex<BTreeMap<String, Vec<(PathBuf, Finding)>>>,
     /// Tells of changes, once there is a mount.
     watch: OnceLock<Weak<Watch>>,
 }
@@ -117,9 +130,11 @@ impl Context {
             trust: views.trust,
             verifier: Verifier::default(),
             dialects: views.dialects,
-            workers,
+            formats: views.formats,
+            workers: h5::Options { attributes: views.dialects.attributes(), ..workers },
             errors: live::ErrorLog::default(),
             openings: Default::default(),
+            datasets: Default::default(),
             watch: OnceLock::new(),
         })
     }
@@ -188,12 +203,19 @@ impl Context {
 /// # Errors
 /// Where a source given by name cannot be opened as an HDF5 file, or holds none.
 pub fn root(context: &Arc<Context>, sources: &[PathBuf], interrupt: &Interrupt) -> Result<NodeRef, OpenError> {
-    let shown: NodeRef = match sources {
-        [only] if !only.is_dir() => Arc::new(folder::FileRoot::open(context, only, interrupt)?),
-        [only] => Arc::new(folder::FolderNode::open(context, only)?),
-        several => Arc::new(folder::SeveralNode::new(context.clone(), several, interrupt)?),
+    let (shown, files): (NodeRef, Option<Arc<dyn folder::Sources>>) = match sources {
+        [only] if !only.is_dir() => (Arc::new(folder::FileRoot::open(context, only, interrupt)?), None),
+        [only] => {
+            let folder = Arc::new(folder::FolderNode::open(context, only)?);
+            (folder.clone(), Some(folder))
+        }
+        several => {
+            let several = Arc::new(folder::SeveralNode::new(context.clone(), several, interrupt)?);
+            (several.clone(), Some(several))
+        }
     };
-    Ok(Arc::new(live::RootNode::new(context.clone(), shown)))
+    let datasets = files.filter(|_| datasets::are_shown(context.formats)).map(|files| datasets::root(context, files));
+    Ok(Arc::new(live::RootNode::new(context.clone(), shown, datasets)))
 }
 
 /// How often a wait for a lock looks at its interrupt.

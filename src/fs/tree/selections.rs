@@ -3,6 +3,7 @@
 //! A name is looked up by parsing it, which is free. It is never listed: a program that walks a tree would walk for
 //! ever. Rows are looked for when a file below is opened, or its exact size is asked for.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use bstr::{BString, ByteSlice};
@@ -67,8 +68,8 @@ impl WhereDirectory {
 
     fn values(&self) -> FileNode {
         let table = self.0.table.clone();
-        let make = move |interrupt: &Interrupt| query::values_text(&table, interrupt).into_bytes();
-        let xattrs = Xattrs { name: VALUES.into(), attributes: [].into() };
+        let make = move |interrupt: &Interrupt| Ok(query::values_text(&table, interrupt).into_bytes());
+        let xattrs = Xattrs::new(VALUES.into(), [].into());
         let view = Arc::new(ConstantView::new(make));
         FileNode { opened: self.0.files.opened.clone(), view, xattrs: Arc::new(xattrs) }
     }
@@ -103,6 +104,10 @@ impl Node for WhereDirectory {
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
         Ok([DirEntry { name: VALUES.into(), kind: Kind::File }].into())
     }
+
+    fn source(&self) -> Option<&Path> {
+        Some(self.0.files.opened.path())
+    }
 }
 
 /// Whether a name is one that programs try in every directory, which is no selection gone wrong: of a hidden file, or
@@ -134,7 +139,9 @@ impl Chosen {
             Ok(Asked { table: table.path.clone(), path: subject.path(), selection: Arc::new(selection) })
         };
         let selection = files.opened.selection(&keeper.what, make)?;
-        let all = Arc::new(Contents::of_table(query::selectable(table, &subject.path())));
+        let mut all = Contents::of_table(query::selectable(table, &subject.path()));
+        all.show(files.opened.context().formats);
+        let all = Arc::new(all);
         Ok(Self { selection, all, loaded: OnceLock::new(), nodes: Mutex::default(), subject })
     }
 
@@ -187,7 +194,7 @@ impl Node for SelectionDirectory {
         Ok(match self.0.all.listing.get(name) {
             Some((_, Child::Columns)) => Arc::new(SelectionColumns(self.0.clone())),
             Some((_, Child::Where)) => Arc::new(further()),
-            Some((position, child)) => self.0.file(false, position, child),
+            Some((position, child)) => self.0.file(false, position, &child),
             // No file of a table has a colon in its name.
             None if name.contains(&b':') => further().lookup(name, interrupt)?,
             None => return Err(Error::NotFound),
@@ -198,13 +205,17 @@ impl Node for SelectionDirectory {
         Ok(self.0.all.listing.children())
     }
 
+    fn source(&self) -> Option<&Path> {
+        Some(self.0.subject.files.opened.path())
+    }
+
     fn why_not_kept(&self) -> Option<&'static str> {
         self.0.subject.files.opened.file().why_not_kept()
     }
 
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        let Files { name, .. } = self.0.subject.files.as_ref();
-        Ok(Xattrs { name: name.clone(), attributes: self.0.subject.table.attributes.clone() }.list())
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+        let Files { name, opened, .. } = self.0.subject.files.as_ref();
+        Ok(Xattrs::new(name.clone(), self.0.subject.table.attributes.clone()).list(opened, interrupt))
     }
 }
 
@@ -222,11 +233,15 @@ impl Node for SelectionColumns {
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
         let (position, child) = self.0.all.columns.get(name).ok_or(Error::NotFound)?;
-        Ok(self.0.file(true, position, child))
+        Ok(self.0.file(true, position, &child))
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
         Ok(self.0.all.columns.children())
+    }
+
+    fn source(&self) -> Option<&Path> {
+        Some(self.0.subject.files.opened.path())
     }
 }
 

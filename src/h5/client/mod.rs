@@ -19,7 +19,7 @@ use crate::catalogue::{
 };
 use crate::h5::error::Error;
 use crate::h5::options::{Options, Region};
-use crate::h5::protocol::{Answer, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, Reply, Request};
+use crate::h5::protocol::{Answer, Fault, GroupPage, MAX_SOURCE_PATHS, MAX_SOURCES, Reply, Request};
 use crate::source::{Interrupt, Source};
 
 /// Deaths and hangs after which a request is refused for good.
@@ -150,31 +150,28 @@ impl Client {
     /// # Errors
     /// See [`Error`]. A link or object that cannot be read is described as such and fails nothing else.
     pub fn group(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Group, Error> {
-        let mut group = Group { id, attributes: Arc::default(), links: Vec::new(), creation_order: false };
-        let mut start = 0;
-        loop {
-            let Answer::Group(page) = self.inner.call(Request::Group { id, start }, interrupt)?.0 else {
-                return Err(nonsense());
-            };
-            if start == 0 {
-                group.attributes = page.attributes.into();
-            }
-            group.creation_order = page.creation_order;
-            let mut rest = page.links.as_slice();
-            for _ in 0..page.count {
-                let (link, behind) = postcard::take_from_bytes::<Link>(rest).map_err(|_| nonsense())?;
-                if group.links.len() >= MAX_LINKS {
-                    return Err(nonsense());
-                }
-                group.links.push(link);
-                rest = behind;
-            }
-            match page.next {
-                None => return Ok(group),
-                Some(next) if next > start => start = next,
-                Some(_) => return Err(nonsense()),
-            }
+        let page = |start| match self.inner.call(Request::Group { id, start }, interrupt)?.0 {
+            Answer::Group(page) if page.next.is_none_or(|next| next > start) => Ok(page),
+            _ => Err(nonsense()),
+        };
+        let mut last = page(0)?;
+        let attributes = std::mem::take(&mut last.attributes).into();
+        let mut group = Group { id, attributes, links: Vec::new(), creation_order: last.creation_order };
+        while let Some(start) = last.next {
+            // One page is taken apart while the worker makes the next.
+            let (links, next) = std::thread::scope(|scope| {
+                let (page_before, links) = (&last, std::mem::take(&mut group.links));
+                let take = move || take_links(page_before, links);
+                let taken = std::thread::Builder::new().spawn_scoped(scope, take);
+                let next = page(start)?;
+                let links = taken.map_err(|error| Error::Worker(format!("no thread: {error}")))?.join();
+                Ok::<_, Error>((links.unwrap_or_else(|_| Err(nonsense()))?, next))
+            })?;
+            group.links = links;
+            last = next;
         }
+        group.links = take_links(&last, group.links)?;
+        Ok(group)
     }
 
     /// One object.
@@ -321,6 +318,20 @@ fn plugins_in(folder: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
     let mut files: Vec<_> = described.collect();
     files.sort();
     files
+}
+
+/// Adds the links of a page.
+fn take_links(page: &GroupPage, mut links: Vec<Link>) -> Result<Vec<Link>, Error> {
+    let mut rest = page.links.as_slice();
+    for _ in 0..page.count {
+        let (link, behind) = postcard::take_from_bytes::<Link>(rest).map_err(|_| nonsense())?;
+        if links.len() >= MAX_LINKS {
+            return Err(nonsense());
+        }
+        links.push(link);
+        rest = behind;
+    }
+    Ok(links)
 }
 
 fn nonsense() -> Error {

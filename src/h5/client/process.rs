@@ -88,6 +88,7 @@ impl Worker {
             memory: options.memory,
             parent: std::process::id(),
             files: files.to_vec(),
+            wanted: options.attributes.clone(),
             write: journal.is_some(),
         };
         let descriptors = [source.as_raw_fd(), memory.as_raw_fd()].into_iter().chain(journal.map(|j| j.as_raw_fd()));

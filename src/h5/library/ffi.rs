@@ -5,7 +5,7 @@
 //! behaviour, and its virtual-file-driver and link-class structures are those of older versions. Checked against the
 //! headers of HDF5 2.2.0.
 
-use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
+use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 
 // Only for linking the static library.
 use hdf5_metno_sys as _;
@@ -58,6 +58,8 @@ pub const LAYOUT_CHUNKED: c_int = 2;
 pub const LAYOUT_VIRTUAL: c_int = 3;
 
 // H5D_chunk_index_t
+pub const CHUNK_INDEX_TREE: c_int = 0;
+pub const CHUNK_INDEX_TREE_2: c_int = 5;
 pub const CHUNK_INDEX_EXTENSIBLE_ARRAY: c_int = 4;
 
 // H5D_fill_value_t
@@ -139,6 +141,46 @@ pub struct LinkInfo {
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 pub struct LinkValue(pub [u8; 16]);
+
+/// `H5AC_cache_config_t`, to be filled in by `H5Pget_mdc_config`.
+#[repr(C)]
+pub struct MetadataCache {
+    version: c_int,
+    reports: [bool; 3],
+    trace_file: [c_char; 1025],
+    evictions: bool,
+    pub set_initial_size: bool,
+    pub initial_size: usize,
+    min_clean_fraction: f64,
+    pub max_size: usize,
+    pub min_size: usize,
+    epoch_length: c_long,
+    increment_mode: c_int,
+    lower_hit_rate: f64,
+    increment: f64,
+    apply_max_increment: bool,
+    max_increment: usize,
+    flash_mode: c_int,
+    flash_multiple: f64,
+    flash_threshold: f64,
+    decrement_mode: c_int,
+    upper_hit_rate: f64,
+    decrement: f64,
+    apply_max_decrement: bool,
+    max_decrement: usize,
+    epochs_before_eviction: c_int,
+    apply_empty_reserve: bool,
+    empty_reserve: f64,
+    dirty_bytes: usize,
+    write_strategy: c_int,
+}
+
+impl Default for MetadataCache {
+    fn default() -> Self {
+        // SAFETY: numbers and truth values alone, all of which may be zero.
+        Self { version: 1, ..unsafe { std::mem::zeroed() } }
+    }
+}
 
 /// `H5F_info2_t`.
 #[repr(C)]
@@ -292,6 +334,8 @@ unsafe extern "C" {
     pub fn H5Pset_driver(fapl: Hid, driver: Hid, info: *const c_void) -> Herr;
     pub fn H5Pset_file_locking(fapl: Hid, locking: bool, ignore_when_disabled: bool) -> Herr;
     pub fn H5Pset_cache(fapl: Hid, unused: c_int, slots: usize, bytes: usize, preemption: f64) -> Herr;
+    pub fn H5Pget_mdc_config(fapl: Hid, config: *mut MetadataCache) -> Herr;
+    pub fn H5Pset_mdc_config(fapl: Hid, config: *const MetadataCache) -> Herr;
     pub fn H5Pget_userblock(fcpl: Hid, size: *mut u64) -> Herr;
     pub fn H5Pget_sizes(fcpl: Hid, address: *mut usize, length: *mut usize) -> Herr;
     pub fn H5Pget_link_creation_order(gcpl: Hid, flags: *mut c_uint) -> Herr;
@@ -364,6 +408,7 @@ unsafe extern "C" {
         function: AttributeCallback,
         data: *mut c_void,
     ) -> Herr;
+    pub fn H5Aexists(object: Hid, name: *const c_char) -> Htri;
     pub fn H5Aopen(object: Hid, name: *const c_char, aapl: Hid) -> Hid;
     pub fn H5Aget_type(attribute: Hid) -> Hid;
     pub fn H5Aget_space(attribute: Hid) -> Hid;

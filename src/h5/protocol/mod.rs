@@ -15,8 +15,9 @@ use crate::h5::steps::{Done, Step};
 /// Longest answer that the daemon accepts; a longer one ends the worker.
 pub(super) const MAX_FRAME: usize = 16 << 20;
 
-/// A page of links or chunks ends when it holds this many bytes: far enough from [`MAX_FRAME`] for one more item.
-pub(super) const PAGE: usize = 4 << 20;
+/// A page of links or chunks ends when it holds this many bytes: few enough that the daemon takes one apart while the
+/// worker makes the next, and far enough from [`MAX_FRAME`] for one more item.
+pub(super) const PAGE: usize = 1 << 20;
 
 /// One item (a link with the object behind it) is described in at most this many bytes, else only named.
 pub(super) const MAX_ITEM: usize = 8 << 20;
@@ -54,6 +55,8 @@ pub(super) struct Hello {
     pub parent: u32,
     /// Files numbered 1, 2, … by earlier workers of the same source.
     pub files: Vec<Vec<u8>>,
+    /// Names of attributes that are read of every object, however many it has.
+    pub wanted: Vec<String>,
     /// It is there to write, and has the descriptor of a journal as well.
     pub write: bool,
 }

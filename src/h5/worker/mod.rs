@@ -9,6 +9,7 @@
 //! | `driver` | reads and writes files for libhdf5; holds back what a writer changes |
 //! | `start` | starts libhdf5 |
 //! | `address` | turns tokens into addresses and back |
+//! | `ballast` | takes address space away from libhdf5 for a while |
 //! | `values` | turns elements in memory into their form in the file |
 //! | `kept` | holds what requests keep for those after them |
 //! | `session` | opens files and objects |
@@ -17,6 +18,7 @@
 
 mod address;
 mod answers;
+mod ballast;
 mod driver;
 mod kept;
 mod sandbox;

@@ -48,6 +48,13 @@ pub(super) fn limit(hello: &Hello) -> io::Result<()> {
         (libc::RLIMIT_NOFILE, if hello.follow.is_some() { 2048 } else { 32 }),
     ];
     for (resource, value) in limits {
+        let mut own = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: a place for the answer.
+        if unsafe { libc::getrlimit(resource, &mut own) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // What was lowered before (`ulimit -v`) cannot be raised.
+        let value = value.min(own.rlim_max);
         let limit = libc::rlimit { rlim_cur: value, rlim_max: value };
         // SAFETY: a valid limit.
         if unsafe { libc::setrlimit(resource, &limit) } < 0 {

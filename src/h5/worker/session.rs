@@ -4,6 +4,8 @@ use std::ffi::{OsStr, c_ulong};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use bstr::BString;
+
 use super::address::{address_of, info_of, token};
 use super::driver::{self, Access, Source};
 use super::kept::{Listing, MappingWalk, Opened, Paths};
@@ -26,7 +28,7 @@ pub(super) struct OpenFile {
     pub user_block: u64,
     /// The library's number for it, by which objects tell which file they are in.
     pub file_number: c_ulong,
-    swmr: bool,
+    pub swmr: bool,
 }
 
 /// See the module.
@@ -57,6 +59,7 @@ struct Setup {
     follow: Option<PathBuf>,
     plugins: Option<Vec<u8>>,
     sandbox: Sandbox,
+    wanted: Vec<BString>,
 }
 
 impl Session {
@@ -66,8 +69,9 @@ impl Session {
         let follow = hello.follow.as_ref().map(path).filter(|_| sandbox.landlock);
         let paths: Vec<_> = std::iter::once(path(&hello.path)).chain(hello.files.iter().map(path)).collect();
         let open = paths.iter().map(|_| None).collect();
+        let wanted = hello.wanted.iter().map(|name| name.as_str().into()).collect();
         Self {
-            setup: Setup { source, follow, plugins: hello.plugins.clone(), sandbox },
+            setup: Setup { source, follow, plugins: hello.plugins.clone(), sandbox, wanted },
             fapl: None,
             paths,
             open,
@@ -84,6 +88,11 @@ impl Session {
     /// Files numbered since the last call.
     pub fn take_new_files(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.new_files)
+    }
+
+    /// Names of attributes that are read of every object, however many it has.
+    pub fn wanted(&self) -> &[BString] {
+        &self.setup.wanted
     }
 
     /// Whether links and data may lead to other files.

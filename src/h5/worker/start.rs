@@ -9,6 +9,9 @@ use crate::h5::library::{Id, Reason, c_string, check};
 /// libhdf5's chunk cache for each dataset: the store reads in pieces, and a chunk must not be decoded for each.
 const CHUNK_CACHE: usize = 32 << 20;
 
+/// libhdf5's cache of metadata, in bytes as stored; in memory an object header takes about twenty times as many.
+const METADATA_CACHE: usize = 4 << 20;
+
 /// Initialises libhdf5, which may load plugins from that folder only. Returns the list that says how it opens files.
 pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id, Reason> {
     // SAFETY: calls of the library in the order it wants; the arguments are plain numbers and valid pointers.
@@ -33,8 +36,24 @@ pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id
         check(ffi::H5Pset_driver(fapl.raw(), driver.raw(), std::ptr::null()))?;
         check(ffi::H5Pset_file_locking(fapl.raw(), false, true))?;
         check(ffi::H5Pset_cache(fapl.raw(), 0, 521, CHUNK_CACHE, 0.75))?;
+        limit_metadata(&fapl)?;
         Ok(fapl)
     }
+}
+
+/// Keeps libhdf5's cache of metadata small: a group of very many objects is gone through once.
+fn limit_metadata(fapl: &Id) -> Result<(), Reason> {
+    let mut config = ffi::MetadataCache::default();
+    // SAFETY: an access list; a place for the settings.
+    unsafe {
+        check(ffi::H5Pget_mdc_config(fapl.raw(), &mut config))?;
+        config.set_initial_size = true;
+        config.initial_size = config.initial_size.min(METADATA_CACHE);
+        config.max_size = METADATA_CACHE;
+        config.min_size = config.min_size.min(METADATA_CACHE);
+        check(ffi::H5Pset_mdc_config(fapl.raw(), &config))?;
+    }
+    Ok(())
 }
 
 /// Replaces the library's class of external links by one that is never traversed.

@@ -8,7 +8,8 @@
 //! test    = ( "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" ) value
 //!         | [ "not" ] ( "between" value "and" value | "in" "(" value { "," value } ")" | "like" text )
 //!         | "is" [ "not" ] "null"
-//! column  = name | `name` | "name" | "year" "(" column ")"          value = number | 'text' | "text" | true | false | nan | inf
+//! column  = name | `name` | "name" | "year" "(" column ")"
+//! value   = number | 'text' | "text" | true | false | nan | inf
 //! ```
 //!
 //! Quotation marks are doubled within themselves. A text in double quotes is a column where one is expected, and a
@@ -272,7 +273,10 @@ impl Parser {
 
     /// Whether the text begins with what stands behind a predicate. A column may have such a name.
     fn is_clause(&self) -> bool {
-        let is = |at: usize, wanted: &str| matches!(self.tokens.get(at), Some((_, Token::Word(word))) if word.eq_ignore_ascii_case(wanted));
+        let is = |at: usize, wanted: &str| match self.tokens.get(at) {
+            Some((_, Token::Word(word))) => word.eq_ignore_ascii_case(wanted),
+            _ => false,
+        };
         let is_number = matches!(self.tokens.get(1), Some((_, Token::Number(_))));
         is(0, "order") && is(1, "by") || is(0, "limit") && is_number
     }
@@ -443,8 +447,8 @@ mod tests {
     fn an_order_and_a_limit_follow() {
         let read = |text: &str| {
             let query = query(text).unwrap();
-            let order =
-                query.order.iter().map(|by| format!("{}{}", by.column, if by.descending { " desc" } else { "" }));
+            let by = |by: &Order| format!("{}{}", by.column, if by.descending { " desc" } else { "" });
+            let order = query.order.iter().map(by);
             (shown(&query.predicate), order.collect::<Vec<_>>().join(","), query.limit)
         };
         assert_eq!(read("a > 5"), ("a gt 5".into(), String::new(), None));
@@ -461,10 +465,8 @@ mod tests {
         assert_eq!(error("a > 5 order a"), "12: expected `by`, found `a`");
         assert_eq!(error("a > 5 limit -1"), "12: expected a number of rows, found `-`");
         assert_eq!(error("a > 5 limit 1.5"), "12: expected a number of rows, found `1.5`");
-        assert_eq!(
-            error("a > 5 limit 1 order by a"),
-            "14: expected `and`, `or`, `order by`, `limit` or the end, found `order`"
-        );
+        let expected = "14: expected `and`, `or`, `order by`, `limit` or the end, found `order`";
+        assert_eq!(error("a > 5 limit 1 order by a"), expected);
         assert_eq!(error("order by a,"), "11: expected a column, found the end");
     }
 

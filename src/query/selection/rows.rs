@@ -117,10 +117,12 @@ impl SelectedRows {
         Ok(())
     }
 
-    /// What `read` gives of the rows of `range`, one behind the other.
+    /// What `read` gives of the rows of `range`, one behind the other. What is light takes a few bytes a row, whatever
+    /// values take.
     fn gather(
         &self,
         range: &RowRange,
+        is_light: bool,
         read: &dyn Fn(RowRange) -> Result<Option<ArrayRef>, Error>,
         interrupt: &Interrupt,
     ) -> Result<Option<ArrayRef>, Error> {
@@ -143,7 +145,10 @@ impl SelectedRows {
             let mut start = rows.start;
             while start < rows.end {
                 interrupt.check()?;
-                let end = self.rows.fitting(start..rows.end, AT_ONCE, interrupt)?.end.clamp(start + 1, rows.end);
+                let end = match is_light {
+                    true => rows.end,
+                    false => self.rows.fitting(start..rows.end, AT_ONCE, interrupt)?.end.clamp(start + 1, rows.end),
+                };
                 let Some(array) = read(start..end)? else { return Ok(None) };
                 // Within the span, which lies within a block.
                 let bits = bits.slice((start - rows.start) as usize, (end - start) as usize);
@@ -198,7 +203,7 @@ impl Rows for SelectedRows {
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let read = |rows| self.rows.array(rows, interrupt).map(Some);
         // Any rows can be read.
-        self.gather(&range, &read, interrupt)?.ok_or_else(|| self.error("rows that cannot be read"))
+        self.gather(&range, false, &read, interrupt)?.ok_or_else(|| self.error("rows that cannot be read"))
     }
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
@@ -206,7 +211,7 @@ impl Rows for SelectedRows {
         if self.rows.stored_width().is_some() {
             return Ok(None);
         }
-        self.gather(&range, &|rows| self.rows.outline(rows, interrupt), interrupt)
+        self.gather(&range, true, &|rows| self.rows.outline(rows, interrupt), interrupt)
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {

@@ -8,7 +8,7 @@ use crate::codec::{Missing, Pipeline, Scratch};
 use crate::h5;
 use crate::source::Interrupt;
 use crate::store::memory::{Block, Leased};
-use crate::store::{Error, Reservation};
+use crate::store::{Damage, Error, Reservation};
 
 /// A chunk map and its part of the budget.
 #[derive(Debug)]
@@ -58,22 +58,11 @@ impl Chunks {
     pub(super) fn sizes(&self, chunk: &Chunk, found: StoredChunk) -> Result<[usize; 4], Error> {
         let size = usize::try_from(self.grid.chunk_bytes()).map_err(|_| self.outside())?;
         let ChunkReader::Own { pipeline, .. } = &self.reader else { return Err(self.outside()) };
-        let StoredChunk::Filtered(_, mask) = found else {
-            if chunk.size < self.grid.chunk_bytes() {
-                return Err(self.chunk_error(chunk, self.too_short(chunk)));
-            }
-            return Ok([size, 0, 0, 0]);
-        };
-        if !Pipeline::is_plausible(size, chunk.size) {
-            let reason = format!("{} bytes are stored for {size}, more than any filter gives", chunk.size);
-            return Err(self.chunk_error(chunk, reason));
-        }
         // Before anything is allocated for it: the file must have those bytes.
-        let end = self.file.size()?;
-        if chunk.address.checked_add(chunk.size).is_none_or(|chunk_end| chunk_end > end) {
-            let reason = format!("its {} bytes pass the end of the file at {end}", chunk.size);
+        if let Some(reason) = self.fault(chunk, self.file.size()?) {
             return Err(self.chunk_error(chunk, reason));
         }
+        let StoredChunk::Filtered(_, mask) = found else { return Ok([size, 0, 0, 0]) };
         let Scratch { first, second } = pipeline.scratch(mask, size);
         Ok([size, chunk.size as usize, first, second])
     }
@@ -102,12 +91,45 @@ impl Chunks {
         Ok(())
     }
 
+    /// What the chunk index says of a chunk that cannot be, in a file of `end` bytes.
+    fn fault(&self, chunk: &Chunk, end: u64) -> Option<String> {
+        let ChunkReader::Own { pipeline, partial_unfiltered } = &self.reader else { return None };
+        let size = self.grid.chunk_bytes();
+        let is_plain = pipeline.is_identity(chunk.mask) || *partial_unfiltered && self.grid.overhangs(chunk.index);
+        if chunk.is_unknown() {
+            return Some("the chunk index is damaged here: where it lies is not known".into());
+        }
+        if is_plain && chunk.size < size {
+            return Some(self.too_short(chunk));
+        }
+        if chunk.size == 0 {
+            return Some("it is stored in 0 bytes".into());
+        }
+        if !is_plain && !usize::try_from(size).is_ok_and(|size| Pipeline::is_plausible(size, chunk.size)) {
+            return Some(format!("{} bytes are stored for {size}, more than any filter gives", chunk.size));
+        }
+        let passes = chunk.address.checked_add(chunk.size).is_none_or(|chunk_end| chunk_end > end);
+        passes.then(|| format!("its {} bytes pass the end of the file at {end}", chunk.size))
+    }
+
+    /// Reports what the chunk index says that cannot be: the rows of such chunks are errors, whether they are read or
+    /// not.
+    fn report_faults(&self, map: &ChunkMap) -> Result<(), Error> {
+        let end = self.file.size()?;
+        let mut faults = map.iter().filter_map(|chunk| Some((chunk.index, self.fault(&chunk, end)?)));
+        if let Some((first, reason)) = faults.next() {
+            self.file.report_damage(&self.path, Damage { chunks: 1 + faults.count() as u64, first, reason });
+        }
+        Ok(())
+    }
+
     pub(super) fn locate(&self, index: u64, map: Option<&ChunkMap>) -> StoredChunk {
         let (ChunkReader::Own { pipeline, partial_unfiltered }, Some(map)) = (&self.reader, map) else {
             return StoredChunk::Worker;
         };
         match map.get(index) {
             None => StoredChunk::Missing,
+            Some(chunk) if chunk.is_unknown() => StoredChunk::Filtered(chunk, chunk.mask),
             Some(chunk) if *partial_unfiltered && self.grid.overhangs(index) => StoredChunk::Plain(chunk),
             Some(chunk) if pipeline.is_identity(chunk.mask) => StoredChunk::Plain(chunk),
             Some(chunk) => StoredChunk::Filtered(chunk, chunk.mask),
@@ -115,7 +137,7 @@ impl Chunks {
     }
 
     /// The chunk map, from the cache or the worker. None where the worker reads.
-    pub(super) fn map(&self, interrupt: &Interrupt) -> Result<Option<Arc<HeldMap>>, Error> {
+    pub(in crate::store) fn map(&self, interrupt: &Interrupt) -> Result<Option<Arc<HeldMap>>, Error> {
         if let ChunkReader::Worker { .. } = self.reader {
             return Ok(None);
         }
@@ -130,6 +152,7 @@ impl Chunks {
             let map = self.file.chunks(self.id, limit, interrupt).map_err(|error| self.map_error(error));
             self.file.check()?;
             let map = map?;
+            self.report_faults(&map)?;
             let reserved = store.budget().reserve(map.memory() as u64, interrupt);
             let held = reserved.map_err(|error| error.at(&self.path, "the list of its chunks"))?;
             Ok::<_, Error>(HeldMap { map, _held: held })

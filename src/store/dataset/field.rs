@@ -234,6 +234,10 @@ impl Rows for FieldRows {
         &self.data_type
     }
 
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.dataset.examine(interrupt)
+    }
+
     fn nullable(&self) -> bool {
         self.missing.finds_rows() || self.part.datatype.is_boolean() || self.part.datatype.is_reference()
     }
@@ -333,6 +337,7 @@ impl Rows for FieldRows {
         }
         let mut part = Vec::new();
         if datatype.is_variable() {
+            self.admit(&range, (count as u64).saturating_mul(datatype.size))?;
             self.gather(&range, &mut part, interrupt)?;
         }
         Ok(self.dataset.outline_in(datatype, &part, count))

@@ -152,7 +152,7 @@ impl Virtual {
         let sources = mappings.sources().iter().map(|source| {
             let object = file.client().object(source.id, interrupt);
             match object.map_err(|error| self.worker.worker_error(error))? {
-                Object::Dataset(found) => open_source(file, source, *found, description, fill),
+                Object::Dataset(found) => open_source(file, source, found, description, fill),
                 _ => Err(Unmapped::Reason(format!("{:?} is no dataset", source.path))),
             }
         });
@@ -172,7 +172,7 @@ impl Virtual {
 fn open_source(
     file: &Arc<File>,
     source: &MappedSource,
-    found: catalogue::Dataset,
+    found: Arc<catalogue::Dataset>,
     description: &catalogue::Dataset,
     fill: &Result<Fill, String>,
 ) -> Result<Dataset, Unmapped> {
@@ -188,7 +188,7 @@ fn open_source(
     }
     let name: &[u8] = &source.path;
     let path = catalogue::join("/", name.strip_prefix(b"/").unwrap_or(name));
-    let dataset = match Dataset::new(file.clone(), path, Arc::new(found)) {
+    let dataset = match Dataset::new(file.clone(), path, found) {
         Ok(dataset) => dataset,
         Err(error) => return refuse(&format!("cannot be read here: {error}")),
     };

@@ -130,6 +130,17 @@ impl Dataset {
         }
     }
 
+    /// Looks where the chunks lie, so that a damaged chunk index is met and reported.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        match &self.access {
+            Access::Chunks(chunks) => chunks.map(interrupt).map(drop),
+            Access::Unwritten | Access::Run(_) | Access::Virtual(_) => Ok(()),
+        }
+    }
+
     /// Whether elements come through the HDF5 worker: slowly, and one read at a time. Unknown of a virtual dataset
     /// before it is read.
     pub fn through_worker(&self) -> bool {

@@ -18,6 +18,9 @@ use crate::store::{
     numbered,
 };
 
+/// Rows that are weighed first.
+const FIRST_WEIGHED: u64 = 256;
+
 /// Bytes of descriptors that are read together to be weighed: they stay in a processor's cache.
 const DESCRIPTORS: u64 = 256 << 10;
 
@@ -120,9 +123,10 @@ pub(super) fn fitting(
     }
     // What a worker reads comes with all that a chunk leads to.
     let chunk = dataset.natural_rows().filter(|_| dataset.through_worker());
-    let batch = chunk.unwrap_or(0).max(DESCRIPTORS / size).max(1);
+    let most = chunk.unwrap_or(0).max(DESCRIPTORS / size).max(1);
     let mut fitter = Fitter::new(range.start, bytes);
-    let mut start = range.start;
+    // Few rows may be enough: more are looked at as more fit.
+    let (mut start, mut batch) = (range.start, chunk.unwrap_or(0).max(FIRST_WEIGHED).min(most));
     while start < range.end {
         interrupt.check()?;
         let end = start.saturating_add(batch).min(range.end);
@@ -134,6 +138,7 @@ pub(super) fn fitting(
             }
         }
         start = end;
+        batch = batch.saturating_mul(4).min(most);
     }
     Ok(fitter.fitting())
 }
@@ -174,6 +179,10 @@ impl Rows for DatasetRows {
 
     fn data_type(&self) -> &DataType {
         &self.data_type
+    }
+
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.dataset.examine(interrupt)
     }
 
     fn nullable(&self) -> bool {

@@ -194,6 +194,10 @@ impl Rows for StoredStrings {
         &DataType::LargeBinary
     }
 
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.dataset.examine(interrupt)
+    }
+
     fn nullable(&self) -> bool {
         false
     }

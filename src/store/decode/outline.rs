@@ -44,7 +44,7 @@ pub fn outline(
     datatype: &Datatype,
     (bytes, offset, stride): (&[u8], usize, usize),
     count: usize,
-    length: &dyn Fn(&[u8]) -> u64,
+    length: &impl Fn(&[u8]) -> u64,
 ) -> Option<ArrayRef> {
     if !has_outline(datatype) {
         return None;
@@ -52,7 +52,10 @@ pub fn outline(
     if !datatype.is_variable() {
         return Some(empty(datatype, count));
     }
-    let cells = || bytes.chunks(stride.max(1)).take(count).map(|cell| cell.get(offset..).unwrap_or_default());
+    let cells = || bytes.chunks_exact(stride.max(1)).take(count).map(|cell| cell.get(offset..).unwrap_or_default());
+    if bytes.len() / stride.max(1) < count {
+        return None;
+    }
     match &datatype.class {
         Class::VariableString { .. } => Some(Arc::new(UInt64Array::from_iter_values(cells().map(length)))),
         Class::Sequence { base } => {

@@ -3,7 +3,10 @@
 mod answers;
 mod saver;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::{Content, Error, Learner, Opening, Rows, Store};
 use crate::catalogue::{ColumnId, FileInfo};
@@ -20,7 +23,23 @@ pub struct File {
     client: Arc<Client>,
     info: FileInfo,
     answers: Answers,
+    /// Damaged chunk indexes met so far, by HDF5 path of the dataset.
+    damage: Mutex<BTreeMap<String, Damage>>,
 }
+
+/// What is wrong with a chunk index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Chunks that cannot be read for it.
+    pub chunks: u64,
+    /// Position of the first of them in the grid.
+    pub first: u64,
+    /// What is wrong with that.
+    pub reason: String,
+}
+
+/// Datasets whose damage is remembered.
+const MOST_DAMAGED: usize = 10_000;
 
 impl File {
     /// Opens a file. Facts about it, and what its worker says of it, come from the cache folder where they are kept.
@@ -57,7 +76,21 @@ impl File {
             (false, true) => Content::Scattered,
             (false, false) => Content::Fixed,
         };
-        Self { opening: Opening::new(store, source, content), client, info, answers }
+        Self { opening: Opening::new(store, source, content), client, info, answers, damage: Mutex::default() }
+    }
+
+    /// Damaged chunk indexes met so far, by HDF5 path of the dataset.
+    pub fn damage(&self) -> BTreeMap<String, Damage> {
+        self.damage.lock().clone()
+    }
+
+    /// Records that the chunk index of a dataset is damaged.
+    pub(super) fn report_damage(&self, path: &str, damage: Damage) {
+        tracing::warn!("{path}: chunk {}: {}", damage.first, damage.reason);
+        let mut known = self.damage.lock();
+        if known.len() < MOST_DAMAGED || known.contains_key(path) {
+            known.insert(path.to_owned(), damage);
+        }
     }
 
     /// What of it needs no HDF5: its bytes, and what is learnt of them.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use arrow_array::Array;
+use arrow_schema::DataType;
 use parking_lot::Mutex;
 
 use super::Opening;
@@ -30,8 +31,9 @@ const MOST_BLOCKS: u64 = 1 << 22;
 #[derive(Debug)]
 pub struct Learner {
     path: String,
-    /// Name of the statistics in the cache folder: the path is no part of it.
-    what: String,
+    column: ColumnId,
+    /// Type of the values, and whether some may be missing.
+    values: (DataType, bool),
     kind: Kind,
     rows: u64,
     /// Where it is kept; an opening lists its learners, so they cannot own it.
@@ -61,8 +63,7 @@ impl Learner {
     /// long.
     pub fn new(opening: &Weak<Opening>, path: &str, column: ColumnId, rows: &dyn Rows) -> Option<Self> {
         let kind = Kind::of(rows.data_type())?;
-        let nulls = if rows.nullable() { " or missing" } else { "" };
-        let what = format!("{column:?} {} {}{nulls} statistics {}", rows.len(), rows.data_type(), format::VERSION);
+        let values = (rows.data_type().clone(), rows.nullable());
         let rows = rows.len();
         if blocks_of(rows) > MOST_BLOCKS {
             return None;
@@ -74,7 +75,8 @@ impl Learner {
         let state = State { seen: Ranges::default(), partial: BTreeMap::new(), blocks: Blocks::new(kind, rows) };
         Some(Self {
             path: path.to_owned(),
-            what,
+            column,
+            values,
             kind,
             rows,
             opening: opening.clone(),
@@ -85,6 +87,13 @@ impl Learner {
             kept: OnceLock::new(),
             state: Mutex::new(state),
         })
+    }
+
+    /// Name of the statistics in the cache folder: the path is no part of it.
+    fn what(&self) -> String {
+        let Self { column, values: (data_type, nullable), rows, .. } = self;
+        let nulls = if *nullable { " or missing" } else { "" };
+        format!("{column:?} {rows} {data_type}{nulls} statistics {}", format::VERSION)
     }
 
     /// HDF5 path of the column.
@@ -128,7 +137,7 @@ impl Learner {
         let decide = || {
             let known = self.known();
             let Some(opening) = self.opening.upgrade() else { return known };
-            let shows = opening.shows(&self.what, known.is_some());
+            let shows = opening.shows(&self.what(), known.is_some());
             known.filter(|_| shows)
         };
         self.shown.get_or_init(decide).clone()
@@ -236,7 +245,7 @@ impl Learner {
         let bytes = opening.as_ref().map(|_| format::encode(&blocks));
         self.complete.set(Arc::new(Statistics::new(blocks))).ok();
         if let (Some(opening), Some(bytes)) = (opening, bytes) {
-            let kept = opening.keep(&self.what, &bytes);
+            let kept = opening.keep(&self.what(), &bytes);
             self.kept.set(kept).ok();
             opening.store().counters().statistics_kept.add(u64::from(kept));
         }
@@ -244,7 +253,7 @@ impl Learner {
 
     fn load(&self) {
         let Some(opening) = self.opening.upgrade() else { return };
-        let blocks = opening.kept(&self.what).and_then(|bytes| format::decode(&bytes, self.kind, self.rows));
+        let blocks = opening.kept(&self.what()).and_then(|bytes| format::decode(&bytes, self.kind, self.rows));
         if let Some(blocks) = blocks {
             opening.store().counters().statistics_loaded.add(1);
             self.kept.set(true).ok();

@@ -75,6 +75,10 @@ impl Rows for Observed {
         self.rows.data_type()
     }
 
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.rows.examine(interrupt)
+    }
+
     fn nullable(&self) -> bool {
         self.rows.nullable()
     }

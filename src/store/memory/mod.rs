@@ -5,6 +5,7 @@ mod cache;
 mod flight;
 mod idle;
 mod lent;
+mod machine;
 mod pages;
 
 pub(super) use budget::Leased;
@@ -13,3 +14,4 @@ pub use cache::Cache;
 pub use flight::{ARRAY_BYTES, Flight, try_memory};
 pub use lent::Lent;
 pub(super) use lent::{Block, WORTH_A_SPAN};
+pub use machine::machine_memory;

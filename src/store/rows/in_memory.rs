@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
-use super::{RowRange, Rows, Terminated};
+use super::{Fitter, Fitting, RowRange, Rows, Terminated, fixed_width};
 use crate::source::Interrupt;
 use crate::store::decode::outline::outline_of;
 use crate::store::{Budget, Error, Hints, Lent};
@@ -171,6 +171,15 @@ impl Rows for Memory {
         self.check(range.clone(), 1)?;
         self.handed_out.fetch_add(rows, Ordering::Relaxed);
         Ok(self.array.slice(range.start as usize, rows as usize))
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, _: &Interrupt) -> Result<Fitting, Error> {
+        let Some(texts) = self.array.as_string_opt::<i32>() else {
+            return Ok(Fitting::fixed(&range, fixed_width(self.data_type()), bytes));
+        };
+        let mut fitter = Fitter::new(range.start, bytes);
+        let _ = range.take_while(|row| fitter.add(1, 8 + texts.value_length(*row as usize) as u64)).count();
+        Ok(fitter.fitting())
     }
 
     fn stored_width(&self) -> Option<u64> {

@@ -87,6 +87,10 @@ impl Rows for CategoryRows {
         &self.data_type
     }
 
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.codes.examine(interrupt)
+    }
+
     fn nullable(&self) -> bool {
         true
     }

@@ -80,6 +80,11 @@ impl Rows for ListRows {
         &self.data_type
     }
 
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.level.examine(interrupt)?;
+        self.values.examine(interrupt)
+    }
+
     fn nullable(&self) -> bool {
         // By the mask, or because offsets are invalid.
         true

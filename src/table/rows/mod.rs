@@ -1,5 +1,6 @@
-//! Columns made of other rows: categories, lists, strings behind offsets, instants, fields of compounds.
+//! Columns made of other rows: categories, lists, strings behind offsets, instants, fields of compounds, casts.
 
+mod cast;
 mod category;
 mod list;
 mod offsets;
@@ -7,6 +8,7 @@ mod part;
 mod string;
 mod time;
 
+pub use cast::{CastRows, common_type};
 pub use category::CategoryRows;
 pub use list::ListRows;
 pub use part::PartRows;

@@ -68,6 +68,12 @@ impl Level {
         Self { path, offsets, mask, len, tally }
     }
 
+    /// See [`Rows::examine`].
+    pub fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.offsets.examine(interrupt)?;
+        self.mask.as_ref().map_or(Ok(()), |mask| mask.examine(interrupt))
+    }
+
     /// The end of the run of entries from `row` on which are alike, because no offset and no mask of them is stored.
     pub fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         // An entry ends where the next one begins.

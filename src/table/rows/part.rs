@@ -58,6 +58,10 @@ impl Rows for PartRows {
         &self.data_type
     }
 
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.whole.examine(interrupt)
+    }
+
     fn nullable(&self) -> bool {
         true
     }

@@ -82,6 +82,11 @@ impl Rows for StringRows {
         &DataType::LargeUtf8
     }
 
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.level.examine(interrupt)?;
+        self.characters.examine(interrupt)
+    }
+
     fn nullable(&self) -> bool {
         // By the mask, or because offsets are invalid.
         true

@@ -51,6 +51,10 @@ impl Rows for TimeRows {
         &self.data_type
     }
 
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.numbers.examine(interrupt)
+    }
+
     fn nullable(&self) -> bool {
         self.numbers.nullable() || self.times.bounds().is_some()
     }

@@ -12,11 +12,10 @@ use super::learnt::lengths::{Lengths, Pass};
 use super::learnt::nulls::Nulls;
 use super::message::{self, Place, up};
 use super::plan::{Plan, Role};
-use super::table::Table;
+use super::table::{LARGEST, Table};
 use crate::source::Interrupt;
 use crate::store::Error;
 use crate::store::pass::Keeper;
-use crate::views::LARGEST_SIZE;
 
 /// Room that a header of a batch without bytes would need less.
 const HEADER_MARGIN: u64 = 64;
@@ -167,7 +166,7 @@ impl File {
         let promised = self.promised(interrupt)?;
         let lengths = self.lengths(interrupt)?;
         let placed = self.placed.get_or_init(|| self.place(lengths).until(promised));
-        if placed.size() >= LARGEST_SIZE {
+        if placed.size() >= LARGEST {
             let reason = format!("{} rows pass 2^62 bytes", self.table.rows);
             return Err(Error::Unsupported { path: "arrow".into(), reason });
         }

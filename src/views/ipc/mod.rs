@@ -55,6 +55,7 @@ mod table;
 mod tests;
 mod view;
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use bstr::BString;
@@ -104,14 +105,18 @@ impl IpcColumn {
             // Of integers without an instant it does not know.
             learner: column.learner.clone().filter(|_| column.times().is_none_or(|times| times.bounds().is_none())),
         };
-        check(std::slice::from_ref(&column))?;
+        check([&column])?;
         Ok(column)
+    }
+
+    /// As [`IpcColumn::of_table`], one by one.
+    pub fn each_of_table(table: &Table) -> impl Iterator<Item = Self> {
+        table.columns.iter().filter(|column| column.in_table).filter_map(|column| Self::new(column).ok())
     }
 
     /// The columns of the whole table that can be shown.
     pub fn of_table(table: &Table) -> Vec<Self> {
-        let columns = table.columns.iter().filter(|column| column.in_table);
-        columns.filter_map(|column| Self::new(column).ok()).collect()
+        Self::each_of_table(table).collect()
     }
 }
 
@@ -119,6 +124,6 @@ impl IpcColumn {
 ///
 /// # Errors
 /// Why they cannot.
-pub fn check(columns: &[IpcColumn]) -> Result<(), String> {
+pub fn check(columns: impl IntoIterator<Item = impl Borrow<IpcColumn>>) -> Result<(), String> {
     table::check(columns)
 }

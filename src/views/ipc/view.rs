@@ -16,7 +16,7 @@ use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Progress};
 use crate::store::{Error, Span};
 use crate::views::rendered::{BlockCache, next_view};
-use crate::views::{Effort, LARGEST_SIZE, Size, View};
+use crate::views::{Effort, Size, UNKNOWN_SIZE, View};
 
 /// In the keys of rendered blocks, the column of what belongs to none.
 const HEADERS: u64 = u64::MAX;
@@ -89,7 +89,7 @@ impl View for IpcView {
             };
             let promised = opened.and_then(|file| file.promised.get().copied().flatten());
             let known = opened.and_then(File::known);
-            let bound = Size::AtMost(promised.unwrap_or(LARGEST_SIZE));
+            let bound = Size::AtMost(promised.unwrap_or(UNKNOWN_SIZE));
             return Ok(known.map_or(bound, |placed| Size::Exact(placed.size())));
         }
         let file = self.open(interrupt)?;

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::{Attribute, Dataset, Fill, Filter, Layout};
-use crate::table::{Column, Finding, SearchIndex, Storage, Table};
+use crate::table::{Column, Finding, SearchIndex, Table};
 
 pub use value::{attribute_text, attribute_value, json_values};
 
@@ -138,7 +138,10 @@ pub fn group(directory: &Directory<'_>) -> Vec<u8> {
 
 /// `metadata.json` of a table. `views` says for each column under which names it is shown and which views it cannot
 /// have.
-pub fn table(table: &Table, views: &[Member], directory: &Directory<'_>) -> Vec<u8> {
+pub fn table<V>(table: &Table, views: V, directory: &Directory<'_>) -> Vec<u8>
+where
+    V: Iterator<Item = Member> + Clone,
+{
     let categories = table
         .categories
         .iter()
@@ -160,7 +163,9 @@ pub fn table(table: &Table, views: &[Member], directory: &Directory<'_>) -> Vec<
         revision: &table.revision,
         rows: table.rows,
         attributes: attributes_value(&table.attributes),
-        columns: Each(|| table.columns.iter().zip(views).map(|(column, views)| column_value(table, column, views))),
+        columns: Each(|| {
+            table.columns.iter().zip(views.clone()).map(|(column, views)| column_value(table, column, &views))
+        }),
         categories,
         members: directory.members(),
         not_shown: table.servants.iter().map(|name| name.to_string()).collect(),
@@ -225,8 +230,8 @@ fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
     if let Some(set) = column.categories.and_then(|at| table.categories.get(at)) {
         value.insert("categories".into(), set.path.clone().into());
     }
-    if let Some(storage) = &column.storage {
-        value.insert("storage".into(), storage_value(storage));
+    if let Some(dataset) = &column.dataset {
+        value.insert("storage".into(), storage_value(dataset));
     }
     value.insert("attributes".into(), attributes_value(&column.attributes));
     value.insert("shown_as".into(), names(&views.shown_as));
@@ -236,13 +241,13 @@ fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
     value.into()
 }
 
-fn storage_value(storage: &Storage) -> Value {
+fn storage_value(dataset: &Dataset) -> Value {
     json!({
-        "datatype": datatype::value(&storage.datatype),
-        "extent": storage.extent,
-        "fill": fill_value(&storage.datatype, &storage.fill),
-        "layout": layout_value(&storage.layout),
-        "filters": filters_value(&storage.filters),
+        "datatype": datatype::value(&dataset.datatype),
+        "extent": dataset.len().unwrap_or(u64::MAX),
+        "fill": fill_value(&dataset.datatype, &dataset.fill),
+        "layout": layout_value(&dataset.layout),
+        "filters": filters_value(&dataset.filters),
     })
 }
 

@@ -22,7 +22,7 @@ use crate::store::statistics::Statistics;
 use crate::store::{Error, RowRange, Span};
 use crate::views::rendered::{Block, BlockCache, next_view};
 use crate::views::text::streams::Streams;
-use crate::views::{Access, Effort, LARGEST_SIZE, Size, View};
+use crate::views::{Access, Effort, Size, UNKNOWN_SIZE, View};
 
 /// A page longer than this, of a single value, is not rendered ahead.
 const LONGEST_AHEAD: u64 = 2 << 20;
@@ -123,7 +123,7 @@ impl View for ParquetView {
         };
         if !exact {
             let promised = shared.promised.get().copied().flatten();
-            return Ok(Size::AtMost(promised.unwrap_or(LARGEST_SIZE)));
+            return Ok(Size::AtMost(promised.unwrap_or(UNKNOWN_SIZE)));
         }
         Ok(Size::Exact(shared.frame(interrupt)?.bytes()))
     }

@@ -135,6 +135,19 @@ impl Content {
         })
     }
 
+    /// Whether the arrays of all rows take no more than about `bytes` bytes together.
+    pub fn fits(&self, bytes: u64, interrupt: &Interrupt) -> Result<bool, Error> {
+        let mut left = bytes;
+        for column in &self.columns {
+            let fitting = column.rows.fitting(0..self.rows, left, interrupt)?;
+            let Some(rest) = left.checked_sub(fitting.bytes).filter(|_| fitting.end >= self.rows) else {
+                return Ok(false);
+            };
+            left = rest;
+        }
+        Ok(true)
+    }
+
     /// Cells of all rows, where a number counts one and others more.
     pub fn work(&self) -> u64 {
         let cells = self.columns.iter().flat_map(TextColumn::shown);

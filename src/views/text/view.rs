@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -17,7 +18,7 @@ use crate::source::Interrupt;
 use crate::store::pass::{self, Keeper, Measure, Progress};
 use crate::store::{Error, RowRange, try_memory};
 use crate::views::rendered::{Block, BlockCache, Key, next_view};
-use crate::views::{Effort, LARGEST_SIZE, Size, View};
+use crate::views::{Effort, Size, UNKNOWN_SIZE, View};
 
 /// Counts changes of how values are written or measured: what was kept before one is not used after it.
 const VERSION: u32 = 1;
@@ -38,14 +39,23 @@ const MOST_PARTS: u64 = 1024;
 /// Divided blocks remembered.
 const DIVIDED: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
-/// What fits in about 5 ms: this many numbers, …
-const QUICK_CELLS: u64 = 100_000;
+/// What a lookup may spend to know a size.
+#[derive(Clone, Copy)]
+struct Allowance {
+    /// Cells; a number counts one.
+    cells: u64,
+    /// Bytes to decode, and of text whose length nothing tells.
+    bytes: u64,
+    /// Chunks to touch.
+    chunks: u64,
+}
 
-/// … this many bytes to decode, …
-const QUICK_BYTES: u64 = 2 << 20;
+/// What fits in about 5 ms. Chunks are small, then.
+const QUICK: Allowance = Allowance { cells: 100_000, bytes: 2 << 20, chunks: 64 };
 
-/// … in this many chunks (small ones, then).
-const QUICK_CHUNKS: u64 = 64;
+/// For the first rows of a table: that file is there to be looked at, by programs that copy as many bytes as `stat`
+/// says, too. Some tens of milliseconds, once.
+const QUICK_HEAD: Allowance = Allowance { cells: 1 << 20, bytes: 16 << 20, chunks: 4096 };
 
 /// A text file over columns of equal length.
 pub struct TextView {
@@ -57,6 +67,9 @@ struct Shared {
     header: Vec<u8>,
     body: Arc<Body>,
     index: Index,
+    allowance: Allowance,
+    /// Whether the texts turned out longer than a lookup may take.
+    is_long: AtomicBool,
     divided: Mutex<LruCache<(u64, u64), Arc<Divided>>>,
     streams: Mutex<Streams>,
 }
@@ -171,6 +184,8 @@ impl TextView {
         let shared = Shared {
             header,
             index: Index::new(blocks, per_step, Arc::clone(&body) as Arc<dyn Measure<u64>>, keeper),
+            allowance: if limit.is_some() { QUICK_HEAD } else { QUICK },
+            is_long: AtomicBool::new(false),
             body,
             divided: Mutex::new(LruCache::new(DIVIDED)),
             streams: Mutex::default(),
@@ -207,8 +222,9 @@ impl View for TextView {
             Effort::Known | Effort::Free => None,
             Effort::Quick => match shared.index.found() {
                 None if shared.is_quick() => {
-                    let lengths = shared.body.measure(0..shared.body.grid.blocks(), interrupt)?;
-                    shared.index.record(0, lengths);
+                    if let Some(lengths) = shared.quick_lengths(interrupt)? {
+                        shared.index.record(0, lengths);
+                    }
                     shared.index.total()
                 }
                 found => found,
@@ -269,12 +285,23 @@ impl Shared {
 
     fn largest_size(&self) -> u64 {
         let most = self.body.content.width.times(self.body.content.rows).most;
-        most.and_then(|most| most.checked_add(self.header.len() as u64)).unwrap_or(LARGEST_SIZE).min(LARGEST_SIZE)
+        most.and_then(|most| most.checked_add(self.header.len() as u64)).unwrap_or(UNKNOWN_SIZE).min(UNKNOWN_SIZE)
     }
 
     fn is_quick(&self) -> bool {
-        let (bytes, chunks) = self.body.content.cost();
-        self.body.content.work() <= QUICK_CELLS && bytes <= QUICK_BYTES && chunks <= QUICK_CHUNKS
+        let (content, most) = (&self.body.content, self.allowance);
+        let (bytes, chunks) = content.cost();
+        let is_long = self.is_long.load(Ordering::Relaxed);
+        !is_long && content.work() <= most.cells && bytes <= most.bytes && chunks <= most.chunks
+    }
+
+    /// Lengths of all blocks; `None` where texts are longer than a lookup may take.
+    fn quick_lengths(&self, interrupt: &Interrupt) -> Result<Option<Vec<u64>>, Error> {
+        if !self.body.content.fits(self.allowance.bytes, interrupt)? {
+            self.is_long.store(true, Ordering::Relaxed);
+            return Ok(None);
+        }
+        self.body.measure(0..self.body.grid.blocks(), interrupt).map(Some)
     }
 
     /// The rows to render for byte `offset` after the header; `None` past the end.

@@ -2,27 +2,32 @@
 
 use crate::cli::Error;
 use crate::cli::place::Place;
-use crate::cli::tables::{self, Below};
+use crate::cli::tables::{self, InFile, about};
 use crate::fs::tree::printable;
 use crate::source::Interrupt;
 
 /// Tables below a place, with what is said of them on standard error.
 pub(super) struct Found {
-    pub below: Below,
+    pub files: Vec<InFile>,
+    /// A directory could not be listed.
+    pub failed: bool,
     /// A run was ended while it changed one of the files.
     pub is_unfinished: bool,
 }
 
 impl Found {
     pub fn new(place: &Place, interrupt: &Interrupt) -> Result<Self, Error> {
-        let below = tables::below(place, interrupt)?;
-        for (name, reason) in &below.failures {
-            eprintln!("hepfs: {}: {}", printable(name), printable(reason));
+        let files = tables::find(place, false, interrupt)?;
+        for file in &files {
+            for (path, reason) in &file.failures {
+                eprintln!("hepfs: {}{}", file.prefix, about(path, reason));
+            }
         }
         let unfinished = place.context.unfinished();
         for finding in &unfinished {
             eprintln!("hepfs: {}", printable(&finding.found));
         }
-        Ok(Self { below, is_unfinished: !unfinished.is_empty() })
+        let failed = files.iter().any(|file| !file.failures.is_empty());
+        Ok(Self { files, failed, is_unfinished: !unfinished.is_empty() })
     }
 }

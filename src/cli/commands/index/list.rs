@@ -1,16 +1,16 @@
 //! `hepfs index list SOURCE[:table]`.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
 
 use super::found::Found;
-use super::report::{exit_code, json, line};
+use super::report;
 use crate::cli::Error;
 use crate::cli::place::Named;
+use crate::cli::tables::InFile;
 use crate::fs::tree::ViewOptions;
-use crate::indexes::describe;
+use crate::indexes::{Description, describe};
 use crate::source::Interrupt;
 
 /// Say which search indexes tables have, and what is known of each
@@ -28,16 +28,16 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let place = arguments.named.find(ViewOptions::default())?;
-    let Found { below: found, is_unfinished } = Found::new(&place, &Interrupt::new())?;
-    let described = found.tables.iter().flat_map(|table| table.indexes.iter().map(describe));
-    let lines: Vec<String> = described.map(|one| if arguments.json { json(&one) } else { line(&one) }).collect();
-    let mut out = std::io::stdout().lock();
-    for line in &lines {
-        writeln!(out, "{line}").map_err(Error::io("standard output"))?;
-    }
-    if lines.is_empty() && !arguments.json {
-        writeln!(out, "no search index").map_err(Error::io("standard output"))?;
-    }
-    Ok(exit_code(!found.failures.is_empty(), is_unfinished))
+    arguments.named.each(&ViewOptions::default(), 2, |asked| {
+        let interrupt = Interrupt::new();
+        let place = asked.find(&interrupt)?;
+        let Found { files, failed, is_unfinished } = Found::new(&place, &interrupt)?;
+        let described: Vec<_> = files.iter().map(described).collect();
+        report::write(&files, &described, arguments.json)?;
+        Ok(report::exit_code(failed, is_unfinished))
+    })
+}
+
+fn described(file: &InFile) -> Vec<Description> {
+    file.indexes().map(|(table, index)| describe(&file.source, &table.path, index)).collect()
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::cli::Error;
 use crate::cli::options::Reading;
 use crate::cli::place::{self, Place};
+use crate::cli::tables::table_of;
 use crate::dialects::index_writer::{self, IndexWriter, Kind, Listed};
 use crate::dialects::{self, IndexOptions};
 use crate::fs::tree::ViewOptions;
@@ -23,7 +24,7 @@ pub(super) struct Opened {
 impl Opened {
     pub fn new(text: &str, reading: &Reading, interrupt: &Interrupt) -> Result<Self, Error> {
         let place = Place::open(text, reading.context(ViewOptions::default())?, interrupt)?;
-        let table = place.table(interrupt)?;
+        let table = table_of(&place, false, interrupt)?;
         let several = |_| Error::Usage(format!("{}: not a table of one file", place.name));
         let [file] = <[_; 1]>::try_from(place.context.files()).map_err(several)?;
         Ok(Self { place, table, file })

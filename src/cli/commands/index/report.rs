@@ -1,15 +1,18 @@
 //! What is said of search indexes: lines, JSON, exit codes.
 
-use std::process::ExitCode;
+use std::io::{BufWriter, Write};
 
 use indicatif::HumanBytes;
+use serde_json::json;
 
+use crate::cli::Error;
+use crate::cli::tables::InFile;
 use crate::fs::tree::printable;
 use crate::indexes::{Description, State};
 
 /// 0, 1 where something is wrong with the file, 2 where it could not be found out.
-pub(in crate::cli) fn exit_code(failed: bool, is_wrong: bool) -> ExitCode {
-    ExitCode::from(if failed { 2 } else { u8::from(is_wrong) })
+pub(in crate::cli) fn exit_code(failed: bool, is_wrong: bool) -> u8 {
+    if failed { 2 } else { u8::from(is_wrong) }
 }
 
 /// Whether it could not be found out whether an index is right.
@@ -17,10 +20,19 @@ pub(in crate::cli) fn has_failed(said: &Description) -> bool {
     matches!(said.verdict, State::Unverifiable | State::Unknown)
 }
 
-/// A JSON object, as in `.hepfs/indexes`.
-pub(in crate::cli) fn json(one: &Description) -> String {
-    // Strings and numbers alone.
-    serde_json::to_string(one).unwrap_or_default()
+/// Writes what there is to say of the search indexes of each file: lines, or JSON objects as in `.hepfs/indexes`.
+pub(super) fn write(files: &[InFile], said: &[Vec<Description>], as_json: bool) -> Result<(), Error> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    for (file, said) in files.iter().zip(said) {
+        let written = match said.as_slice() {
+            [] if as_json || !file.failures.is_empty() => Ok(()),
+            [] => writeln!(out, "{}no search index", file.prefix),
+            said if as_json => said.iter().try_for_each(|one| writeln!(out, "{}", json!(one))),
+            said => said.iter().try_for_each(|one| writeln!(out, "{}{}", file.prefix, line(one))),
+        };
+        written.map_err(Error::io("standard output"))?;
+    }
+    out.flush().map_err(Error::io("standard output"))
 }
 
 /// One line for people.

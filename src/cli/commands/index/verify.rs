@@ -1,6 +1,5 @@
 //! `hepfs index verify SOURCE[:table]`.
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,15 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clap::Args;
 
 use super::found::Found;
-use super::report::{exit_code, has_failed, json, line};
+use super::report;
 use crate::cli::Error;
 use crate::cli::place::Named;
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
+use crate::cli::tables::InFile;
 use crate::fs::tree::{ViewOptions, printable};
 use crate::indexes::{self, Description, State, describe};
 use crate::source::Interrupt;
-use crate::table::{SearchIndex, Table};
 
 /// Hold search indexes against their columns, in full
 ///
@@ -35,50 +34,53 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let interrupt = Interrupt::new();
-    let place = arguments.named.find_settled(ViewOptions::default(), &interrupt)?;
-    let Found { below: found, is_unfinished } = Found::new(&place, &interrupt)?;
-    let Some(verified) = all(&found.tables, &interrupt)? else {
-        eprintln!("hepfs: interrupted; what was found so far stays kept");
-        return Ok(ExitCode::from(INTERRUPTED));
-    };
-    let mut out = std::io::stdout().lock();
-    for one in &verified {
-        let line = if arguments.json { json(one) } else { line(one) };
-        writeln!(out, "{line}").map_err(Error::io("standard output"))?;
-    }
-    let failed = !found.failures.is_empty() || verified.iter().any(has_failed);
-    let is_wrong = is_unfinished || verified.iter().any(|one| one.verdict.is_fault());
-    Ok(exit_code(failed, is_wrong))
+    arguments.named.each(&ViewOptions::default(), 2, |asked| {
+        let interrupt = Interrupt::new();
+        let place = asked.find_settled(&interrupt)?;
+        let Found { files, failed, is_unfinished } = Found::new(&place, &interrupt)?;
+        let Some(verified) = all(&files, &interrupt)? else {
+            eprintln!("hepfs: interrupted; what was found so far stays kept");
+            return Ok(INTERRUPTED);
+        };
+        report::write(&files, &verified, arguments.json)?;
+        let mut said = verified.iter().flatten();
+        let failed = failed || said.clone().any(report::has_failed);
+        Ok(report::exit_code(failed, is_unfinished || said.any(|one| one.verdict.is_fault())))
+    })
 }
 
-/// Verifies all search indexes of these tables, with a bar; `None` where that was interrupted.
-pub(in crate::cli) fn all(tables: &[Arc<Table>], interrupt: &Interrupt) -> Result<Option<Vec<Description>>, Error> {
-    let indexes: Vec<&SearchIndex> = tables.iter().flat_map(|table| &table.indexes).collect();
-    let rows = indexes.iter().filter_map(|index| index.form.as_ref().ok()).map(|form| form.rows()).sum();
+/// Verifies all search indexes of the tables of these files, with a bar; what there is to say of those of each file.
+/// `None` where that was interrupted.
+pub(in crate::cli) fn all(files: &[InFile], interrupt: &Interrupt) -> Result<Option<Vec<Vec<Description>>>, Error> {
+    let forms = files.iter().flat_map(InFile::indexes).filter_map(|(_, index)| index.form.as_ref().ok());
     let done = Arc::new(AtomicU64::new(0));
     let of_bar = done.clone();
+    let rows = forms.map(|form| form.rows()).sum();
     let watched = Watched::new(interrupt.clone(), rows, move || of_bar.load(Ordering::Relaxed))?;
-    let mut verified = Vec::with_capacity(indexes.len());
-    for index in indexes {
-        let mut failure = None;
-        if let Ok(form) = &index.form {
-            watched.say(&printable(&index.path));
-            let count = |rows| {
-                done.fetch_add(rows, Ordering::Relaxed);
-            };
-            match indexes::verify(form, interrupt, &count) {
-                Ok(indexes::Verdict::Unverifiable { why }) => failure = Some(why),
-                Ok(_) => {}
-                Err(_) if interrupt.is_raised() => return Ok(None),
-                Err(error) => failure = Some(error.to_string()),
+    let mut verified = Vec::with_capacity(files.len());
+    for file in files {
+        let mut of_file = Vec::new();
+        for (table, index) in file.indexes() {
+            let mut failure = None;
+            if let Ok(form) = &index.form {
+                watched.say(&printable(&format!("{}{}", file.prefix, index.path)));
+                let count = |rows| {
+                    done.fetch_add(rows, Ordering::Relaxed);
+                };
+                match indexes::verify(form, interrupt, &count) {
+                    Ok(indexes::Verdict::Unverifiable { why }) => failure = Some(why),
+                    Ok(_) => {}
+                    Err(_) if interrupt.is_raised() => return Ok(None),
+                    Err(error) => failure = Some(error.to_string()),
+                }
             }
+            let mut said = describe(&file.source, &table.path, index);
+            if let Some(reason) = failure {
+                (said.verdict, said.found) = (State::Unverifiable, Some(reason));
+            }
+            of_file.push(said);
         }
-        let mut said = describe(index);
-        if let Some(reason) = failure {
-            (said.verdict, said.found) = (State::Unverifiable, Some(reason));
-        }
-        verified.push(said);
+        verified.push(of_file);
     }
     drop(watched);
     Ok(Some(verified))

@@ -94,7 +94,7 @@ fn level(
     Ok(List { path: path.to_owned(), offsets, values, mask })
 }
 
-fn member<'g>(group: &'g Group, name: &str) -> Result<&'g Dataset, String> {
+fn member<'g>(group: &'g Group, name: &str) -> Result<&'g Arc<Dataset>, String> {
     match group.link(name.as_bytes()).and_then(|link| link.target.object()) {
         Some(Object::Dataset(dataset)) if dataset.shape.len() == 1 && !dataset.null => Ok(dataset),
         Some(_) => Err(format!("{name} is no dataset of rank 1")),
@@ -123,7 +123,7 @@ fn mask(parts: &Parts<'_>, path: &str, group: &Group) -> Result<Option<Arc<dyn R
     Ok(Some(Arc::new(DatasetRows::plain(opened, u64::MAX))))
 }
 
-fn leaf(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) -> Result<Arc<dyn Rows>, String> {
+fn leaf(parts: &mut Parts<'_>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<dyn Rows>, String> {
     if dataset.shape.len() != 1 || dataset.null {
         return Err(format!("VALUES has rank {}, not 1", dataset.shape.len()));
     }

@@ -21,7 +21,7 @@ pub(super) struct Candidate<'a> {
     pub name: &'a BString,
     pub id: ObjectId,
     pub kind: Kind,
-    pub dataset: Option<&'a Dataset>,
+    pub dataset: Option<&'a Arc<Dataset>>,
     /// Elements of the dataset, reserved ones included; of a list column, entries that its offsets allow.
     pub extent: Option<u64>,
     attributes: &'a Arc<[Attribute]>,

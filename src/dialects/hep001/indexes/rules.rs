@@ -121,7 +121,7 @@ impl Subject<'_> {
     }
 
     fn open(&self, parts: &Parts<'_>, path: &str, dataset: &Dataset) -> Checked<Arc<store::Dataset>> {
-        let opened = datasets::open(parts.file, path, dataset);
+        let opened = datasets::open(parts.file, path, &Arc::new(dataset.clone()));
         opened.map_err(|reason| Absent::new("the dataset can be opened", format!("{path}: {reason}")))
     }
 

@@ -133,7 +133,7 @@ impl<'f> Columns<'f> {
         annotate(event_id.node(), "Number of the event, unique over all runs.", None)?;
 
         let ts = table.dataset("ts", &i64::ELEMENT, &usual, &Fill::of(missing::I64))?;
-        annotate(ts.node(), "Time of the trigger since 1970-01-01T00:00:00Z.", Some("ns"))?;
+        annotate(ts.node(), "Time of the trigger.", Some("ns since 1970-01-01"))?;
 
         let energy = table.dataset("energy", &f32::ELEMENT, &small, &Fill::of(missing::F32))?;
         annotate(energy.node(), "Deposited energy.", Some("MeV"))?;

@@ -16,7 +16,7 @@ use crate::h5::steps::References;
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{Dataset, DatasetRows, File, Rows};
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, did_you_mean};
 
 /// What a table calls the parts of its indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,8 @@ impl Subject {
         let refused = |reason: String| Error::refused(&table.path, reason);
         let column = table.columns.iter().find(|column| column.name == name).ok_or_else(|| {
             let known: Vec<_> = table.columns.iter().map(|column| column.name.to_string()).collect();
-            refused(format!("there is no column {:?}; columns: {}", name.as_bstr(), known.join(", ")))
+            let meant = did_you_mean(&name.to_str_lossy(), &known);
+            refused(format!("there is no column {:?}{meant}; columns: {}", name.as_bstr(), known.join(", ")))
         })?;
         let refused = |reason: &str| Error::refused(&column.path, reason);
         let has_rows = attribute(&table.attributes, ROWS).is_some();

@@ -48,6 +48,35 @@ pub(super) const RESERVED_IN_TABLES: [&str; 12] = [
 pub(in crate::fs::tree) const SUFFIXES: [&str; 9] =
     [".arrow", ".csv", ".ndjson", ".npy", ".parquet", ".pgm", ".ppm", ".raw", ".txt"];
 
+/// Which files of tables and datasets are shown (`--formats`), by their suffixes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Formats(u16);
+
+impl Default for Formats {
+    fn default() -> Self {
+        Self(u16::MAX)
+    }
+}
+
+impl Formats {
+    /// All names that there are: suffixes without their dot.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SUFFIXES.iter().map(|suffix| suffix.trim_start_matches('.'))
+    }
+
+    /// Those of some names. What is no name of a format counts for nothing.
+    pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let place = |name: &str| Self::names().position(|known| known == name);
+        Self(names.into_iter().filter_map(place).fold(0, |all, place| all | 1 << place))
+    }
+
+    /// Whether a file of this name is shown.
+    pub(in crate::fs::tree) fn shows(self, name: &[u8]) -> bool {
+        let place = SUFFIXES.iter().position(|suffix| name.ends_with(suffix.as_bytes()));
+        place.is_none_or(|place| self.0 >> place & 1 == 1)
+    }
+}
+
 /// What stands behind a name.
 #[derive(Clone, Debug)]
 pub(in crate::fs::tree) enum Child {
@@ -72,9 +101,11 @@ pub(in crate::fs::tree) enum Child {
     /// A file of a dataset that is a table by itself.
     Single(Arc<Array>, SingleFile),
     /// A directory below.
-    Directory(Place),
-    /// A symbolic link.
+    Directory(Box<Place>),
+    /// A symbolic link to a file.
     Link(BString),
+    /// A symbolic link to a directory.
+    DirectoryLink(BString),
 }
 
 impl Child {
@@ -82,9 +113,15 @@ impl Child {
     pub fn kind(&self) -> Kind {
         match self {
             Child::Columns | Child::Where | Child::Directory(_) => Kind::Directory,
-            Child::Link(_) => Kind::Symlink,
+            Child::Link(_) | Child::DirectoryLink(_) => Kind::Symlink,
             _ => Kind::File,
         }
+    }
+
+    /// Whether a mount of some formats shows it under a name.
+    fn is_shown(&self, name: &[u8], formats: Formats) -> bool {
+        let is_data = !matches!(self, Child::Metadata | Child::Indexes | Child::DirectoryLink(_));
+        !is_data || self.kind() == Kind::Directory || formats.shows(name)
     }
 }
 
@@ -104,6 +141,19 @@ pub(in crate::fs::tree) enum ColumnView {
     Parquet,
     Text(Format),
     Arrow,
+}
+
+impl ColumnView {
+    /// All of them, by their suffix.
+    pub const ALL: [(&str, Self); 7] = [
+        (".arrow", Self::Arrow),
+        (".csv", Self::Text(Format::Csv)),
+        (".ndjson", Self::Text(Format::Ndjson)),
+        (".npy", Self::Npy),
+        (".parquet", Self::Parquet),
+        (".raw", Self::Raw),
+        (".txt", Self::Text(Format::Txt)),
+    ];
 }
 
 /// What a directory shows.
@@ -132,14 +182,14 @@ pub(in crate::fs::tree) struct GroupPlace {
 pub(in crate::fs::tree) struct Array {
     pub name: BString,
     pub path: String,
-    pub dataset: Dataset,
+    pub dataset: Arc<Dataset>,
     pub dialect: &'static dyn Dialect,
     /// Its tables, while one of its files is in use: they share what reads ahead.
     single: Mutex<Weak<Single>>,
 }
 
 impl Array {
-    pub fn new(name: &BString, path: String, dataset: &Dataset, dialect: &'static dyn Dialect) -> Arc<Self> {
+    pub fn new(name: &BString, path: String, dataset: &Arc<Dataset>, dialect: &'static dyn Dialect) -> Arc<Self> {
         let (name, dataset) = (name.clone(), dataset.clone());
         Arc::new(Self { name, path, dataset, dialect, single: Mutex::default() })
     }
@@ -164,36 +214,136 @@ impl Array {
     }
 }
 
-/// The names of a directory, in the order shown.
-#[derive(Debug, Default)]
-pub(in crate::fs::tree) struct Listing {
-    entries: Vec<(BString, Child)>,
-    positions: HashMap<BString, usize>,
+/// What one member of a directory is shown as.
+#[derive(Debug)]
+pub(in crate::fs::tree) enum Entry {
+    /// One name.
+    One(BString, Child),
+    /// The files of a column: its position, and a bit for each of [`ColumnView::ALL`].
+    Column(BString, usize, u8),
+    /// The files of a dataset that is a table by itself.
+    Single(BString, Arc<Array>, Arc<[SingleFile]>),
+    /// Symbolic links to files of these suffixes, whose names begin with the second stem.
+    Links(BString, BString, Vec<&'static str>),
 }
 
-impl Listing {
-    pub fn add(&mut self, name: BString, child: Child) {
-        // Names are made so that they differ; should two ever meet, the first stays.
-        if !self.positions.contains_key(&name) {
-            self.positions.insert(name.clone(), self.entries.len());
-            self.entries.push((name, child));
+impl Entry {
+    /// The name, or the stem of the names.
+    fn stem(&self) -> &BString {
+        match self {
+            Self::One(stem, _) | Self::Column(stem, ..) | Self::Single(stem, ..) | Self::Links(stem, ..) => stem,
         }
     }
 
-    /// The names with what stands behind them.
-    pub fn entries(&self) -> &[(BString, Child)] {
+    /// What stands behind the names, each with what follows the stem.
+    fn children(&self) -> impl Iterator<Item = (&'static str, Child)> {
+        let count = match self {
+            Self::One(..) => 1,
+            Self::Column(..) => ColumnView::ALL.len(),
+            Self::Single(_, _, files) => files.len(),
+            Self::Links(_, _, suffixes) => suffixes.len(),
+        };
+        (0..count).filter_map(|at| self.child(at))
+    }
+
+    fn child(&self, at: usize) -> Option<(&'static str, Child)> {
+        match self {
+            Self::One(_, child) => Some(("", child.clone())),
+            Self::Column(_, position, shown) => {
+                let (suffix, view) = *ColumnView::ALL.get(at).filter(|_| shown >> at & 1 == 1)?;
+                Some((suffix, Child::Column(*position, view)))
+            }
+            Self::Single(_, array, files) => {
+                let file = files.get(at)?;
+                Some((file.suffix, Child::Single(array.clone(), file.clone())))
+            }
+            Self::Links(_, target, suffixes) => {
+                let suffix = *suffixes.get(at)?;
+                Some((suffix, Child::Link(with_suffix(target, suffix))))
+            }
+        }
+    }
+
+    fn is_one(&self) -> bool {
+        matches!(self, Self::One(..))
+    }
+}
+
+/// The names of a directory, in the order shown. A directory may have very many, so the files of a member are one
+/// [`Entry`], and their names are made when they are asked for.
+#[derive(Debug, Default)]
+pub(in crate::fs::tree) struct Listing {
+    entries: Vec<Entry>,
+    /// Positions of entries of one name, and of those of several, by their stem.
+    names: HashMap<BString, u32>,
+    stems: HashMap<BString, u32>,
+    /// What is shown of them.
+    pub formats: Formats,
+}
+
+/// Names of one entry at most: positions of children are told apart by it.
+const MOST_OF_ENTRY: usize = 16;
+
+impl Listing {
+    /// Adds one name.
+    pub fn add(&mut self, name: BString, child: Child) {
+        self.push(Entry::One(name, child));
+    }
+
+    /// Adds the names of a member.
+    pub fn push(&mut self, entry: Entry) {
+        let Ok(position) = u32::try_from(self.entries.len()) else { return };
+        let places = if entry.is_one() { &mut self.names } else { &mut self.stems };
+        // Names are made so that they differ; should two ever meet, the first stays.
+        if !places.contains_key(entry.stem()) {
+            places.insert(entry.stem().clone(), position);
+            self.entries.push(entry);
+        }
+    }
+
+    /// The members.
+    pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// What stands behind all names, shown or not, each with its number.
+    pub fn all(&self) -> impl Iterator<Item = (usize, Child)> {
+        let of_entry = |(position, entry): (usize, &Entry)| {
+            let found = (0..MOST_OF_ENTRY).filter_map(|at| Some((position * MOST_OF_ENTRY + at, entry.child(at)?.1)));
+            found.take(if entry.is_one() { 1 } else { MOST_OF_ENTRY }).collect::<Vec<_>>()
+        };
+        self.entries.iter().enumerate().flat_map(of_entry)
     }
 
     /// The names, as a directory tells them.
     pub fn children(&self) -> Children {
-        self.entries.iter().map(|(name, child)| DirEntry { name: name.clone(), kind: child.kind() }).collect()
+        let named = |entry: &Entry| {
+            let stem = entry.stem().clone();
+            let named = entry.children().map(|(suffix, child)| (with_suffix(&stem, suffix), child));
+            let shown = named.filter(|(name, child)| child.is_shown(name, self.formats));
+            shown.map(|(name, child)| DirEntry { name, kind: child.kind() }).collect::<Vec<_>>()
+        };
+        self.entries.iter().flat_map(named).collect()
     }
 
-    /// What stands behind a name.
-    pub fn get(&self, name: &[u8]) -> Option<(usize, &Child)> {
-        let position = *self.positions.get(name.as_bstr())?;
-        Some((position, &self.entries[position].1))
+    /// What stands behind a name, with a number of its own.
+    pub fn get(&self, name: &[u8]) -> Option<(usize, Child)> {
+        self.find(name).filter(|(_, child)| child.is_shown(name, self.formats))
+    }
+
+    fn find(&self, name: &[u8]) -> Option<(usize, Child)> {
+        if let Some(position) = self.names.get(name.as_bstr()) {
+            let (_, child) = self.entries.get(*position as usize)?.child(0)?;
+            return Some((*position as usize * MOST_OF_ENTRY, child));
+        }
+        SUFFIXES.iter().find_map(|suffix| {
+            let stem = name.strip_suffix(suffix.as_bytes())?;
+            let position = *self.stems.get(stem.as_bstr())? as usize;
+            let entry = self.entries.get(position)?;
+            let found = (0..MOST_OF_ENTRY).filter_map(|at| Some((at, entry.child(at)?)));
+            let (at, (_, child)) = found.into_iter().find(|(_, (of, _))| of == suffix)?;
+            Some((position * MOST_OF_ENTRY + at, child))
+        })
     }
 }
 

@@ -202,7 +202,7 @@ impl<'a> Resolver<'a> {
         mut shown: Vec<BString>,
         path: String,
         name: &BString,
-        dataset: &Dataset,
+        dataset: &Arc<Dataset>,
     ) -> Result<Shown, String> {
         let dialects = self.opened.context().dialects;
         let (dialect, mark) = dialects.shown(&path, dataset, &mut Vec::new()).ok_or_else(|| NOWHERE.to_owned())?;

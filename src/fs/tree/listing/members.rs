@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 
 use super::entries::{
-    Array, Child, GroupPlace, Listing, METADATA, Place, RESERVED_IN_TABLES, SUFFIXES, Shown, with_suffix,
+    Array, Child, Entry, GroupPlace, Listing, METADATA, Place, RESERVED_IN_TABLES, SUFFIXES, Shown, with_suffix,
 };
 use super::tables;
 use crate::catalogue::{Dataset, Group, Layout, Object, Target, join};
@@ -80,15 +80,22 @@ pub(in crate::fs::tree) struct Members<'a> {
     pub dialects: Dialects,
     pub claims: &'a Claims,
     pub link_target: &'a LinkTarget<'a>,
+    /// Whether members are described.
+    pub wanted: bool,
 }
 
 impl Members<'_> {
-    /// Adds the members that are shown by themselves, with what `metadata.json` says of each.
-    pub fn list(&self, listing: &mut Listing, members: &mut Vec<Member>, findings: &mut Vec<Finding>) {
+    /// Adds the members that are shown by themselves; gives what `metadata.json` says of each, where that is `wanted`.
+    pub fn list(&self, listing: &mut Listing, findings: &mut Vec<Finding>) -> Vec<Member> {
+        let mut described = Vec::new();
+        let mut last = Arc::default();
         let names = Namespace::new(self.group, self.claims);
         for (name, made) in &self.claims.made {
             let here = GroupPlace { id: self.group.id, path: self.path.to_owned(), link: name.clone() };
-            listing.add(names::encode_directory(name), Child::Directory(Place::Made(here, name.clone(), made.clone())));
+            listing.add(
+                names::encode_directory(name),
+                Child::Directory(Box::new(Place::Made(here, name.clone(), made.clone()))),
+            );
         }
         let mut directories = Vec::new();
         for link in &self.group.links {
@@ -109,20 +116,22 @@ impl Members<'_> {
                     match object {
                         Object::Group { id, .. } => {
                             let child = match (self.link_target)(&link.target, &link.name) {
-                                Some(Ok(Shown::Directory(elsewhere))) => Ok(Child::Link(elsewhere)),
+                                Some(Ok(Shown::Directory(elsewhere))) => Ok(Child::DirectoryLink(elsewhere)),
                                 Some(Ok(Shown::Files { .. })) => Err("it is a column elsewhere".to_owned()),
                                 Some(Err(reason)) => Err(reason),
-                                None => Ok(Child::Directory(Place::Group(GroupPlace {
+                                None => Ok(Child::Directory(Box::new(Place::Group(GroupPlace {
                                     id: *id,
                                     path,
                                     link: link.name.clone(),
-                                }))),
+                                })))),
                             };
                             directories.push((member, child));
                             continue;
                         }
                         Object::Dataset(dataset) => {
-                            if let Some(child) = self.dataset(&names, path, dataset, listing, &mut member, findings) {
+                            if let Some(child) =
+                                self.dataset(&names, path, dataset, listing, &mut member, findings, &mut last)
+                            {
                                 directories.push((member, Ok(child)));
                                 continue;
                             }
@@ -138,14 +147,11 @@ impl Members<'_> {
                     match (self.link_target)(&link.target, &link.name) {
                         Some(Ok(Shown::Files { stem, suffixes })) => {
                             let own = names.stem(&link.name);
-                            for suffix in suffixes {
-                                let target = Child::Link(with_suffix(&stem, suffix));
-                                member.shown_as.push(with_suffix(&own, suffix));
-                                listing.add(with_suffix(&own, suffix), target);
-                            }
+                            self.describe(&mut member, &own, suffixes.iter().copied());
+                            listing.push(Entry::Links(own, stem, suffixes));
                         }
                         Some(Ok(Shown::Directory(target))) => {
-                            directories.push((member, Ok(Child::Link(target))));
+                            directories.push((member, Ok(Child::DirectoryLink(target))));
                             continue;
                         }
                         Some(Err(reason)) => member.not_shown.push(reason),
@@ -168,7 +174,9 @@ impl Members<'_> {
                 }
                 Target::Unreadable(reason) => member.not_shown.push(reason.clone()),
             }
-            members.push(member);
+            if self.wanted {
+                described.push(member);
+            }
         }
         for (mut member, child) in directories {
             match child {
@@ -179,7 +187,17 @@ impl Members<'_> {
                 }
                 Err(reason) => member.not_shown.push(reason),
             }
-            members.push(member);
+            if self.wanted {
+                described.push(member);
+            }
+        }
+        described
+    }
+
+    /// Says under which names a member is shown.
+    fn describe(&self, member: &mut Member, stem: &BString, suffixes: impl Iterator<Item = &'static str>) {
+        if self.wanted {
+            member.shown_as.extend(suffixes.map(|suffix| with_suffix(stem, suffix)));
         }
     }
 
@@ -188,30 +206,38 @@ impl Members<'_> {
         &self,
         names: &Namespace,
         path: String,
-        dataset: &Dataset,
+        dataset: &Arc<Dataset>,
         listing: &mut Listing,
         member: &mut Member,
         findings: &mut Vec<Finding>,
+        last: &mut Arc<[SingleFile]>,
     ) -> Option<Child> {
-        member.details = array_details(dataset);
+        if self.wanted {
+            member.details = array_details(dataset);
+        }
         let (dialect, mark) = self.dialects.shown(&path, dataset, findings)?;
         let array = Array::new(&member.name, path, dataset, dialect);
         if mark == Mark::Table {
-            return Some(Child::Directory(Place::Dataset(array)));
+            return Some(Child::Directory(Box::new(Place::Dataset(array))));
         }
         let stem = names.stem(&member.name);
+        let mut shown = Vec::new();
         for (file, view) in files(self.file, &array).unwrap_or_else(|reason| {
             member.not_shown.push(reason);
             Vec::new()
         }) {
             match view {
-                Ok(()) => {
-                    let name = with_suffix(&stem, file.suffix);
-                    member.shown_as.push(name.clone());
-                    listing.add(name, Child::Single(array.clone(), file));
-                }
+                Ok(()) => shown.push(file),
                 Err(reason) => member.not_shown.push(format!("{}: {reason}", file.suffix)),
             }
+        }
+        // Most datasets of a group have the same files.
+        if **last != *shown {
+            *last = shown.into();
+        }
+        if !last.is_empty() {
+            self.describe(member, &stem, last.iter().map(|file| file.suffix));
+            listing.push(Entry::Single(stem, array, last.clone()));
         }
         None
     }
@@ -242,7 +268,7 @@ pub(in crate::fs::tree) fn suffixes(
     file: &Arc<File>,
     path: &str,
     name: &BString,
-    dataset: &Dataset,
+    dataset: &Arc<Dataset>,
     dialect: &'static dyn Dialect,
 ) -> Result<Vec<&'static str>, String> {
     let array = Array::new(name, path.to_owned(), dataset, dialect);

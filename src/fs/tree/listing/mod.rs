@@ -12,7 +12,8 @@ mod links;
 mod members;
 mod tables;
 
-pub(super) use entries::{Array, Child, ColumnView, Elements, GroupPlace, Listing, METADATA, Place};
+pub use entries::Formats;
+pub(super) use entries::{Array, Child, ColumnView, Elements, Entry, GroupPlace, Listing, METADATA, Place};
 pub(super) use links::{Resolver, Way};
 pub(super) use members::Members;
-pub(super) use tables::{is_of_tables, list, list_columns};
+pub(super) use tables::{describe_columns, is_of_tables, list, list_columns};

@@ -3,7 +3,7 @@
 use bstr::BString;
 
 use super::entries::{
-    COLUMNS, Child, ColumnView, Elements, HEAD, INDEXES, Listing, RESERVED_IN_TABLES, SUFFIXES, TABLE_ARROW, TABLE_CSV,
+    COLUMNS, Child, ColumnView, Elements, Entry, HEAD, INDEXES, Listing, RESERVED_IN_TABLES, SUFFIXES, TABLE_ARROW, TABLE_CSV,
     TABLE_NDJSON, TABLE_NPY, TABLE_PARQUET, TABLE_RAW, WHERE, with_suffix,
 };
 use crate::catalogue::Datatype;
@@ -21,17 +21,6 @@ const HEAD_ROWS: u64 = 1000;
 
 /// Largest size that `stat` can state.
 const LARGEST: u64 = i64::MAX as u64;
-
-/// Views of a column, by their suffix.
-const COLUMN_VIEWS: [(&str, ColumnView); 7] = [
-    (".arrow", ColumnView::Arrow),
-    (".csv", ColumnView::Text(Format::Csv)),
-    (".ndjson", ColumnView::Text(Format::Ndjson)),
-    (".npy", ColumnView::Npy),
-    (".parquet", ColumnView::Parquet),
-    (".raw", ColumnView::Raw),
-    (".txt", ColumnView::Text(Format::Txt)),
-];
 
 /// Adds the files and directories of a table to its directory.
 pub(in crate::fs::tree) fn list(table: &Table, listing: &mut Listing, members: &mut Vec<Member>) {
@@ -72,31 +61,35 @@ fn whole_views(table: &Table) -> Vec<(&'static str, Child, Result<(), String>)> 
     views
 }
 
-/// The directory `columns/`, with what `metadata.json` says of each column's views.
-pub(in crate::fs::tree) fn list_columns(table: &Table) -> (Listing, Vec<Member>) {
+/// The directory `columns/`.
+pub(in crate::fs::tree) fn list_columns(table: &Table) -> Listing {
     let mut listing = Listing::default();
-    let mut members = Vec::with_capacity(table.columns.len());
     for (position, column) in table.columns.iter().enumerate() {
+        let is_shown = |at: usize| u8::from(column_view(column, ColumnView::ALL[at].1).is_ok()) << at;
+        let shown = (0..ColumnView::ALL.len()).map(is_shown).fold(0, |all, one| all | one);
+        listing.push(Entry::Column(names::encode(&column.name), position, shown));
+    }
+    listing
+}
+
+/// What `metadata.json` says of each column's views.
+pub(in crate::fs::tree) fn describe_columns(table: &Table) -> impl Iterator<Item = Member> + Clone {
+    table.columns.iter().map(|column| {
         let stem = names::encode(&column.name);
         let mut member = Member::new(&column.name, "column");
-        for (suffix, view) in COLUMN_VIEWS {
+        for (suffix, view) in ColumnView::ALL {
             match column_view(column, view) {
-                Ok(()) => {
-                    let name = with_suffix(&stem, suffix);
-                    member.shown_as.push(name.clone());
-                    listing.add(name, Child::Column(position, view));
-                }
+                Ok(()) => member.shown_as.push(with_suffix(&stem, suffix)),
                 Err(reason) => member.not_shown.push(format!("{suffix}: {reason}")),
             }
         }
-        members.push(member);
-    }
-    (listing, members)
+        member
+    })
 }
 
 /// The suffixes of the files of a column.
 pub(in crate::fs::tree) fn column_suffixes(column: &Column) -> Vec<&'static str> {
-    let shown = COLUMN_VIEWS.iter().filter(|(_, view)| column_view(column, *view).is_ok());
+    let shown = ColumnView::ALL.iter().filter(|(_, view)| column_view(column, *view).is_ok());
     shown.map(|(suffix, _)| *suffix).collect()
 }
 
@@ -143,10 +136,11 @@ fn parquet(table: &Table) -> Result<(), String> {
 
 /// Whether the table can be an Arrow file.
 fn arrow(table: &Table) -> Result<(), String> {
-    match IpcColumn::of_table(table).as_slice() {
-        [] => Err(nothing(table, |column| IpcColumn::new(column).map(drop))),
-        columns => ipc::check(columns),
+    let mut columns = IpcColumn::each_of_table(table).peekable();
+    if columns.peek().is_none() {
+        return Err(nothing(table, |column| IpcColumn::new(column).map(drop)));
     }
+    ipc::check(columns)
 }
 
 /// Why there is nothing to show: of a single column, its own reason.

@@ -24,7 +24,7 @@ use crate::fs::node::{Attributes, Kind};
 use crate::h5::{self, Client};
 use crate::query::Selection;
 use crate::source::{self, Interrupt, Source};
-use crate::store::{File, Tally};
+use crate::store::{Damage, File, Tally};
 use crate::table::{Finding, SearchIndex, Table};
 
 /// Selections kept of a source. Each holds four bytes for 65,536 rows of its table, and its bits as long as there is
@@ -144,8 +144,6 @@ pub struct Opened {
     first_paths: FirstPaths,
     /// Findings of the groups looked at so far, by HDF5 path.
     findings: Mutex<std::collections::BTreeMap<String, Vec<Finding>>>,
-    /// Columns opened so far, of groups in use.
-    tallies: Mutex<InUse<String, Tally>>,
     /// Tables listed so far, of groups in use.
     tables: Mutex<InUse<String, Table>>,
     /// Selections asked for last, by what tells them apart, with the path of the table and below `where/`.
@@ -201,7 +199,6 @@ impl Opened {
             shown: Shown::of(&metadata),
             first_paths: FirstPaths::default(),
             findings: Mutex::default(),
-            tallies: Mutex::default(),
             tables: Mutex::default(),
             selections: Mutex::new(LruCache::new(MOST_SELECTIONS)),
         });
@@ -259,12 +256,7 @@ impl Opened {
         }
     }
 
-    /// Records where the oddities of a column are counted, for `.hepfs/findings`.
-    pub fn watch(&self, path: &str, tally: &Arc<Tally>) {
-        self.tallies.lock().insert(path.to_owned(), tally);
-    }
-
-    /// Records a table, whose search indexes `.hepfs/indexes` shows.
+    /// Records a table, of which `.hepfs/indexes` shows the search indexes and `.hepfs/findings` the oddities met.
     pub fn watch_table(&self, table: &Arc<Table>) {
         self.tables.lock().insert(table.path.clone(), table);
     }
@@ -304,9 +296,17 @@ impl Opened {
     /// Findings so far, static ones first.
     pub fn findings(&self) -> (Vec<Finding>, Vec<(String, Arc<Tally>)>) {
         // A journal beside a file comes and goes without the file.
-        let found =
-            unfinished(self.path()).into_iter().chain(self.findings.lock().values().flatten().cloned()).collect();
-        let mut counted: Vec<_> = self.tallies.lock().iter().map(|(path, tally)| (path.clone(), tally)).collect();
+        let damaged = self.file.damage().into_iter().map(|(path, damage)| {
+            let Damage { chunks, first, reason } = damage;
+            let found = format!("{chunks} chunks cannot be read; the first is chunk {first}: {reason}");
+            Finding::new(path, "a chunk index lists each chunk once, where it lies in the file", found)
+        });
+        let known: Vec<Finding> = self.findings.lock().values().flatten().cloned().collect();
+        let found = unfinished(self.path()).into_iter().chain(known).chain(damaged).collect();
+        let tables: Vec<_> = self.tables.lock().iter().map(|(_, table)| table).collect();
+        let columns = tables.iter().flat_map(|table| &table.columns);
+        let met = columns.filter(|column| !column.tally.counts().is_empty());
+        let mut counted: Vec<_> = met.map(|column| (column.path.clone(), column.tally.clone())).collect();
         counted.sort_by(|a, b| a.0.cmp(&b.0));
         (found, counted)
     }

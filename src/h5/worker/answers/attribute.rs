@@ -1,6 +1,8 @@
 //! Attributes with their values.
 
+use std::collections::HashSet;
 use std::ffi::{CStr, c_char, c_void};
+use std::time::{Duration, Instant};
 
 use bstr::BString;
 
@@ -8,6 +10,7 @@ use crate::catalogue::{Attribute, Class, Datatype, Elements, ObjectId, Reference
 use crate::h5::library::ffi::{self, Herr, Hid};
 use crate::h5::library::{Id, Reason, c_string, check};
 use crate::h5::worker::address::{address_in, info_of};
+use crate::h5::worker::ballast::Ballast;
 use crate::h5::worker::session::Session;
 use crate::h5::worker::values::{Aligned, Extent, Heap, Plan, dereference, describe, reclaim};
 
@@ -17,21 +20,48 @@ const MAX_VALUE: usize = 1 << 20;
 /// All values of one object together; what lies behind is not read.
 const MAX_VALUES: usize = 6 << 20;
 
-/// Attributes that an object may have here.
-const MAX_ATTRIBUTES: usize = 65_536;
+/// Memory that libhdf5 may take for a value of variable length: it is read as a whole before it can be measured.
+const MAX_MEMORY: usize = 64 << 20;
+
+/// Attributes that are read of an object that was asked for by itself.
+pub(super) const OF_ONE: usize = 4096;
+
+/// Attributes that are read of each member of a group. Those that dialects ask for come in addition.
+pub(super) const OF_A_MEMBER: usize = 256;
+
+/// The attributes of one object take no longer: in old files each is looked for among all others.
+const LONGEST: Duration = Duration::from_secs(2);
 
 impl Session {
-    /// The attributes of an object, in creation order where the file has one.
-    pub fn attributes(&mut self, object: &Id, file: u32) -> Result<Vec<Attribute>, Reason> {
-        let (names, failure) = names(object);
-        let mut left = MAX_VALUES;
+    /// The first `most` attributes of an object, in creation order where the file has one, and those that dialects ask
+    /// for.
+    pub fn attributes(&mut self, object: &Id, file: u32, most: usize) -> Result<Vec<Attribute>, Reason> {
+        let (mut names, mut failure) = names(object, most);
+        if failure.is_some() {
+            let known: HashSet<BString> = names.iter().cloned().collect();
+            let wanted = self.wanted().iter().filter(|name| !known.contains(*name) && exists(object, name)).cloned();
+            let mut wanted: Vec<BString> = wanted.collect();
+            wanted.append(&mut names);
+            names = wanted;
+        }
+        let (mut left, began, count) = (MAX_VALUES, Instant::now(), names.len());
         let mut attributes = Vec::with_capacity(names.len());
         for name in names {
+            if began.elapsed() >= LONGEST {
+                let read = attributes.len();
+                failure = Some(Reason::new(format!("after {read} of {count} attributes the rest takes too long")));
+                break;
+            }
             let attribute = match self.attribute(object, file, &name, left) {
                 Ok(attribute) => attribute,
                 Err(reason) => unreadable(name, reason),
             };
-            let size = attribute.value.as_ref().map_or(0, |value| value.bytes.len() + value.heap.len());
+            let size = match &attribute.value {
+                Ok(value) => value.bytes.len() + value.heap.len(),
+                // Time was spent on it, and memory.
+                Err(_) if attribute.datatype.is_variable() => MAX_VALUE,
+                Err(_) => 0,
+            };
             left = left.saturating_sub(size + 32 * attribute.references.len());
             attributes.push(attribute);
         }
@@ -98,8 +128,12 @@ impl Session {
             return Err(too_large(&(count as u128 * plan.disk as u128)));
         };
         let mut buffer = Aligned::zeroed(memory);
+        // One element leads to an object of the file; many may lead to the same one.
+        let ballast = (count > 1 && plan.allocates()).then(|| Ballast::leaving(MAX_MEMORY));
         // SAFETY: `buffer` has room for `count` elements of the type in memory.
-        check(unsafe { ffi::H5Aread(attribute.raw(), datatype.raw(), buffer.pointer()) })?;
+        let read = check(unsafe { ffi::H5Aread(attribute.raw(), datatype.raw(), buffer.pointer()) });
+        read.map_err(|reason| if ballast.is_some() { with_bound(reason) } else { reason })?;
+        drop(ballast);
         let mut elements = Elements { bytes: vec![0; size], heap: Vec::new() };
         let own = self.file(file)?;
         let mut heap = Heap::new(limit - size, own.address_size, own.file_number);
@@ -144,6 +178,11 @@ impl Session {
     }
 }
 
+/// A failure that may be one for want of memory.
+fn with_bound(Reason(text): Reason) -> Reason {
+    Reason(format!("{text} (what its values lead to may take {MAX_MEMORY} bytes)"))
+}
+
 fn unreadable(name: BString, Reason(text): Reason) -> Attribute {
     Attribute {
         name,
@@ -156,9 +195,9 @@ fn unreadable(name: BString, Reason(text): Reason) -> Attribute {
 }
 
 /// The names of an object's attributes, with the reason why some are missing.
-fn names(object: &Id) -> (Vec<BString>, Option<Reason>) {
+fn names(object: &Id, most: usize) -> (Vec<BString>, Option<Reason>) {
     let list = |index| {
-        let mut names: Vec<BString> = Vec::new();
+        let mut names = Names { names: Vec::new(), most };
         let mut position = 0;
         // SAFETY: the callback gets `names` back and is not called afterwards.
         let status = unsafe {
@@ -166,24 +205,37 @@ fn names(object: &Id) -> (Vec<BString>, Option<Reason>) {
         };
         let failure = match check(status) {
             Ok(0) => None,
-            Ok(_) => Some(Reason::new(format!("more than {MAX_ATTRIBUTES} attributes"))),
+            Ok(_) => Some(Reason::new(format!("there are more than {most} attributes; the others are left out here"))),
             Err(reason) => Some(reason),
         };
-        (names, failure)
+        (names.names, failure)
     };
     // Without tracking, the library goes by the order in the header or refuses; then by name.
     let first = list(ffi::INDEX_CREATION);
-    if first.1.is_none() {
+    if first.1.is_none() || first.0.len() >= most {
         return first;
     }
     let second = list(ffi::INDEX_NAME);
     if second.0.len() >= first.0.len() { second } else { first }
 }
 
+/// Names, and how many of them are wanted.
+struct Names {
+    names: Vec<BString>,
+    most: usize,
+}
+
+/// Whether an object has an attribute of this name.
+fn exists(object: &Id, name: &BString) -> bool {
+    // SAFETY: an open object and a C string.
+    c_string(name)
+        .is_ok_and(|name| check(unsafe { ffi::H5Aexists(object.raw(), name.as_ptr()) }).is_ok_and(|is| is > 0))
+}
+
 unsafe extern "C" fn collect(_: Hid, name: *const c_char, _: *const c_void, data: *mut c_void) -> Herr {
-    // SAFETY: `data` is the vector given to H5Aiterate2; the name is valid during the call.
-    let (names, name) = unsafe { (&mut *data.cast::<Vec<BString>>(), CStr::from_ptr(name).to_bytes()) };
-    if names.len() >= MAX_ATTRIBUTES {
+    // SAFETY: `data` is what was given to H5Aiterate2; the name is valid during the call.
+    let (Names { names, most }, name) = unsafe { (&mut *data.cast::<Names>(), CStr::from_ptr(name).to_bytes()) };
+    if names.len() >= *most {
         return 1;
     }
     names.push(name.into());

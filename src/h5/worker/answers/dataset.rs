@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use bstr::BString;
 
 use super::grid::Grid;
+use super::listed::Listed;
 use crate::catalogue::{
     Attribute, Chunk, Dataset, Elements, Fill, Filter, Layout, ObjectId, PACKED_CHUNK, VirtualSource,
 };
@@ -22,12 +23,15 @@ const MAX_MAPPINGS: usize = 65_536;
 /// Numbers of client data asked for: libhdf5 takes it for a forgotten initialisation if there is room for more.
 const MAX_PARAMETERS: usize = 256;
 
+/// Entries of a chunk index beyond twice the positions that there are.
+const SPARE_ENTRIES: u64 = 64;
+
 /// A chunk's encoding is at most this long: three numbers of 10 bytes and one of 5.
 const MAX_CHUNK: usize = 35;
 
 impl Session {
-    /// Describes an open dataset.
-    pub fn dataset(&mut self, dataset: &Id, id: ObjectId) -> Result<Dataset, Reason> {
+    /// Describes an open dataset with `most` attributes.
+    pub fn dataset(&mut self, dataset: &Id, id: ObjectId, most: usize) -> Result<Dataset, Reason> {
         let file = self.file(id.file)?;
         let (address_size, user_block, file_number) = (file.address_size, file.user_block, file.file_number);
         // SAFETY: an open dataset.
@@ -40,7 +44,7 @@ impl Session {
         };
         let (described, plan) = describe(&datatype, address_size)?;
         let extent = Extent::of(&space)?;
-        let attributes: Vec<Attribute> = self.attributes(dataset, id.file)?;
+        let attributes: Vec<Attribute> = self.attributes(dataset, id.file, most)?;
         let mut layout = layout(dataset, &dcpl, &extent, user_block)?;
         self.recognise_own(&mut layout, id.file);
         Ok(Dataset {
@@ -93,15 +97,18 @@ impl Session {
             return Err(Refusal::Hdf5("the dataset is not chunked".into()));
         };
         let grid = Grid::of(&dataset, &extent.shape, &extent.max_shape, &chunk)?;
-        let mut walk = ChunkWalk { grid, chunks: Vec::new(), limit, skipped: 0 };
+        let (positions, in_order, grows) = (grid.positions(), grid.in_order, self.file(id.file)?.swmr);
+        // Room for each position twice: what goes round in circles is left.
+        let most = positions.saturating_mul(2).saturating_add(SPARE_ENTRIES).min(limit.saturating_add(1));
+        let mut walk = ChunkWalk { grid, entries: Vec::new(), most };
         // SAFETY: an open dataset; the callback gets `walk` back and is not called afterwards.
         let status = unsafe { ffi::H5Dchunk_iter(dataset.raw(), ffi::DEFAULT, collect, (&raw mut walk).cast()) };
-        let stopped = check(status)? > 0;
-        if stopped || walk.chunks.len() as u64 > limit {
-            return Err(too_many(id, walk.chunks.len() as u64, limit));
+        let is_endless = check(status)? > 0;
+        if walk.entries.len() as u64 > limit {
+            return Err(too_many(id, walk.entries.len() as u64, limit));
         }
-        walk.chunks.sort_by_key(|chunk| chunk.index);
-        Ok(walk.chunks)
+        let listed = Listed { entries: walk.entries, positions, in_order, grows, is_endless };
+        listed.settle().map_err(Refusal::Hdf5)
     }
 }
 
@@ -115,10 +122,9 @@ fn too_many(id: ObjectId, count: u64, limit: u64) -> Refusal {
 
 struct ChunkWalk {
     grid: Grid,
-    chunks: Vec<Chunk>,
-    limit: u64,
-    /// Chunks outside the extent: libhdf5 never reads them either.
-    skipped: u64,
+    /// Chunks with their positions; those outside the extent have none, and libhdf5 never reads them either.
+    entries: Vec<(Option<u64>, Chunk)>,
+    most: u64,
 }
 
 unsafe extern "C" fn collect(offset: *const u64, mask: c_uint, address: u64, size: u64, data: *mut c_void) -> c_int {
@@ -128,14 +134,11 @@ unsafe extern "C" fn collect(offset: *const u64, mask: c_uint, address: u64, siz
         let rank = walk.grid.rank();
         (walk, std::slice::from_raw_parts(offset, rank))
     };
-    match walk.grid.index(offset) {
-        Some(index) if address != ffi::ADDRESS_UNDEFINED => {
-            walk.chunks.push(Chunk { index, address, size, mask });
-        }
-        _ => walk.skipped += 1,
+    if address != ffi::ADDRESS_UNDEFINED {
+        walk.entries.push((walk.grid.index(offset), Chunk { index: 0, address, size, mask }));
     }
     // One more than allowed says that there are too many.
-    c_int::from(walk.chunks.len() as u64 > walk.limit)
+    c_int::from(walk.entries.len() as u64 >= walk.most)
 }
 
 fn fill(dcpl: &Id, datatype: &Id, plan: &Plan, heap: Heap) -> Fill {

@@ -1,5 +1,6 @@
 //! Where in the grid of a dataset a chunk lies that libhdf5 lists.
 
+use crate::catalogue::product;
 use crate::h5::library::{Id, Reason, check, ffi};
 
 /// The grid of chunks of a dataset.
@@ -7,6 +8,8 @@ use crate::h5::library::{Id, Reason, check, ffi};
 pub(super) struct Grid {
     /// Extent of a chunk and number of chunks, for each dimension.
     dimensions: Vec<(u64, u64)>,
+    /// The chunks are listed in the order of their positions.
+    pub in_order: bool,
     /// Set where libhdf5 lists the chunks under coordinates that are not theirs.
     swizzled: Option<Swizzled>,
 }
@@ -31,7 +34,8 @@ impl Grid {
         let mut kind = -1;
         // SAFETY: an open dataset; a place for the answer.
         check(unsafe { ffi::H5Dget_chunk_index_type(dataset.raw(), &mut kind) })?;
-        Self::new(shape, max_shape, chunk, kind == ffi::CHUNK_INDEX_EXTENSIBLE_ARRAY)
+        let grid = Self::new(shape, max_shape, chunk, kind == ffi::CHUNK_INDEX_EXTENSIBLE_ARRAY)?;
+        Ok(Self { in_order: matches!(kind, ffi::CHUNK_INDEX_TREE | ffi::CHUNK_INDEX_TREE_2), ..grid })
     }
 
     fn new(shape: &[u64], max_shape: &[Option<u64>], chunk: &[u64], extensible: bool) -> Result<Self, Reason> {
@@ -45,12 +49,17 @@ impl Grid {
             let most = limits.map(|(max, chunk)| max.map_or(1, |max| max.div_ceil(*chunk).max(1))).collect();
             Swizzled { unlimited, most }
         });
-        Ok(Self { dimensions, swizzled })
+        Ok(Self { dimensions, in_order: false, swizzled })
     }
 
     /// Number of dimensions.
     pub fn rank(&self) -> usize {
         self.dimensions.len()
+    }
+
+    /// Number of positions; as many as can be counted where there are more.
+    pub fn positions(&self) -> u64 {
+        product(&self.dimensions.iter().map(|(_, count)| *count).collect::<Vec<_>>()).unwrap_or(u64::MAX)
     }
 
     /// Row-major position in the grid of a chunk that libhdf5 lists with its first element at `offset`; `None` outside

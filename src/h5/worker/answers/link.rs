@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use bstr::BString;
 
+use super::attribute::{OF_A_MEMBER, OF_ONE};
 use crate::catalogue::{Link, ObjectId, Target};
 use crate::h5::library::ffi::{self, Herr, Hid, LinkInfo, Token};
 use crate::h5::library::{Id, Reason, c_string, check};
@@ -39,7 +40,7 @@ impl Session {
             _ => list(&group, id)?,
         };
         let mut page = GroupPage {
-            attributes: if start == 0 { self.attributes(&group, id.file)? } else { Vec::new() },
+            attributes: if start == 0 { self.attributes(&group, id.file, OF_ONE)? } else { Vec::new() },
             creation_order: listing.creation_order,
             count: 0,
             links: Vec::new(),
@@ -67,13 +68,14 @@ impl Session {
 
     fn target(&mut self, group: &Id, id: ObjectId, found: &Found) -> Target {
         let target = match found.kind {
-            ffi::L_HARD => self.address(id.file, found.token).map(|id| Target::Hard(self.object(id))),
+            ffi::L_HARD => self.address(id.file, found.token).map(|id| Target::Hard(self.object(id, OF_A_MEMBER))),
             ffi::L_SOFT => value(group, &found.name).map(|path| {
-                let object = self.resolve(id, &path, &mut 0).ok().map(|id| self.object(id));
+                let object = self.resolve(id, &path, &mut 0).ok().map(|id| self.object(id, OF_A_MEMBER));
                 Target::Soft { path: path.into(), object: object.filter(is_there) }
             }),
             ffi::L_EXTERNAL => value(group, &found.name).and_then(|value| unpack(&value)).map(|(file, path)| {
-                let object = self.resolve_external(id.file, &file, &path, &mut 0).ok().map(|id| self.object(id));
+                let object =
+                    self.resolve_external(id.file, &file, &path, &mut 0).ok().map(|id| self.object(id, OF_A_MEMBER));
                 Target::External { file: file.into(), path: path.into(), object: object.filter(is_there) }
             }),
             other => Ok(Target::UserDefined(other as u32)),

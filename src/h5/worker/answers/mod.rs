@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | `attribute` | the attributes of an object |
 //! | `grid` | numbers chunks by their place |
+//! | `listed` | sets right what a chunk index lists |
 //! | `dataset` | what a dataset is, and where its chunks lie |
 //! | `object` | what an object is |
 //! | `link` | the links of a group, and where paths lead |
@@ -17,6 +18,7 @@ mod attribute;
 mod dataset;
 mod grid;
 mod link;
+mod listed;
 mod mapping;
 mod object;
 mod paths;
@@ -31,7 +33,7 @@ pub(super) fn answer(session: &mut Session, request: &Request) -> Result<Answer,
     match request {
         Request::Open => session.open(),
         Request::Group { id, start } => session.group(*id, *start),
-        Request::Object { id } => Ok(Answer::Object(session.object(*id))),
+        Request::Object { id } => Ok(Answer::Object(session.object(*id, attribute::OF_ONE))),
         Request::Chunks { id, limit, start } => session.chunks(*id, *limit, *start),
         Request::Mappings { id, start } => session.mappings(*id, *start),
         Request::Read { id, start, count } => session.read(*id, start, count),

@@ -1,5 +1,7 @@
 //! Objects: what a group, dataset or committed datatype is.
 
+use std::sync::Arc;
+
 use crate::catalogue::{Object, ObjectId};
 use crate::h5::library::Reason;
 use crate::h5::library::ffi;
@@ -8,24 +10,24 @@ use crate::h5::worker::session::Session;
 use crate::h5::worker::values::describe;
 
 impl Session {
-    /// Describes an object; one that cannot be read is described as that.
-    pub fn object(&mut self, id: ObjectId) -> Object {
-        self.try_object(id).unwrap_or_else(|Reason(reason)| Object::Unreadable { id, reason })
+    /// Describes an object with `most` attributes; one that cannot be read is described as that.
+    pub fn object(&mut self, id: ObjectId, most: usize) -> Object {
+        self.try_object(id, most).unwrap_or_else(|Reason(reason)| Object::Unreadable { id, reason })
     }
 
-    fn try_object(&mut self, id: ObjectId) -> Result<Object, Reason> {
+    fn try_object(&mut self, id: ObjectId, most: usize) -> Result<Object, Reason> {
         let object = self.open_object(id)?;
         // SAFETY: an open object.
         match unsafe { ffi::H5Iget_type(object.raw()) } {
             ffi::I_GROUP => Ok(Object::Group {
                 id,
                 link_count: info_of(object.raw())?.references,
-                attributes: self.attributes(&object, id.file)?.into(),
+                attributes: self.attributes(&object, id.file, most)?.into(),
             }),
-            ffi::I_DATASET => Ok(Object::Dataset(Box::new(self.dataset(&object, id)?))),
+            ffi::I_DATASET => Ok(Object::Dataset(Arc::new(self.dataset(&object, id, most)?))),
             ffi::I_DATATYPE => {
                 let (datatype, _) = describe(&object, self.file(id.file)?.address_size)?;
-                Ok(Object::Datatype { id, datatype, attributes: self.attributes(&object, id.file)?.into() })
+                Ok(Object::Datatype { id, datatype, attributes: self.attributes(&object, id.file, most)?.into() })
             }
             other => Err(Reason::new(format!("an object of the unknown kind {other}"))),
         }

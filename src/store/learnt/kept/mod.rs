@@ -31,6 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
+use rustix::fs::Access;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::source::Identity;
@@ -93,6 +94,15 @@ impl Kept {
     /// The folder, where there is one.
     pub fn folder(&self) -> Option<&Path> {
         self.0.as_ref().map(|folder| folder.path.as_path())
+    }
+
+    /// Makes the folder now, so that a warning of what is wrong with it comes at once.
+    pub fn try_out(&self) {
+        if let Some(folder) = &self.0
+            && let Err(error) = folder.make().and_then(|()| Ok(rustix::fs::access(&folder.path, Access::WRITE_OK)?))
+        {
+            folder.warn("cannot be written to", &error);
+        }
     }
 
     /// What was wrong with the folder, where anything was; the first of it.

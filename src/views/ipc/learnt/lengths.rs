@@ -190,9 +190,11 @@ impl Pass {
     /// A piece of this column is not as long as its outline says: it is measured by its values from now on.
     pub fn distrust(&self, column: usize) {
         let by_outline = self.measured.by_values.get().is_some_and(|by_values| by_values.get(column) == Some(&false));
-        if by_outline && let Some(Keeper { file, what }) = self.keeper(&mark(column)) {
+        if !by_outline || self.measured.distrusted.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if let Some(Keeper { file, what }) = self.keeper(&mark(column)) {
             file.note(&what, &[1], true);
-            self.measured.distrusted.store(true, Ordering::Relaxed);
         }
     }
 
@@ -428,12 +430,8 @@ fn measure_column(
         return Ok(());
     }
     interrupt.check()?;
-    let outlined = if by_values {
-        Ok(false)
-    } else {
-        let outline = column.rows.outline(rows.clone(), interrupt);
-        outline.map(|outline| outline.is_some_and(|outline| add_outline(plan, &outline, &mut numbers)))
-    };
+    let outlined =
+        if by_values { Ok(false) } else { add_outlines(plan, column, rows.clone(), &mut numbers, interrupt) };
     let outcome = match outlined {
         Ok(true) => Ok(()),
         Ok(false) => {
@@ -475,6 +473,25 @@ fn add(
         })
         .map_err(|reason| Error::Unsupported { path: column.name.to_string(), reason })
     })
+}
+
+/// Adds the lengths of some rows by their outlines, in halves where these take much; says whether they tell all.
+fn add_outlines(
+    plan: &Plan,
+    column: &IpcColumn,
+    rows: RowRange,
+    numbers: &mut [u64],
+    interrupt: &Interrupt,
+) -> Result<bool, Error> {
+    match column.rows.outline(rows.clone(), interrupt) {
+        Ok(outline) => Ok(outline.is_some_and(|outline| add_outline(plan, &outline, numbers))),
+        Err(Error::TooLarge { .. }) if rows.end - rows.start > 1 => {
+            let middle = rows.start.midpoint(rows.end);
+            Ok(add_outlines(plan, column, rows.start..middle, numbers, interrupt)?
+                && add_outlines(plan, column, middle..rows.end, numbers, interrupt)?)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Adds the lengths of rows with this outline; says whether it tells all of them.

@@ -2,6 +2,7 @@
 
 mod schema;
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -56,7 +57,7 @@ pub(super) const PAGE: u64 = 4096;
 pub(super) const ALIGNMENT: u64 = 64;
 
 /// Most bytes of all batches: far from what `stat` can state.
-const LARGEST: u64 = 1 << 62;
+pub(super) const LARGEST: u64 = 1 << 62;
 
 /// The columns of a file with what is known of them.
 #[derive(Debug)]
@@ -93,14 +94,25 @@ pub(super) struct Head {
 }
 
 /// Why these columns have no Arrow file, as far as their types tell.
-pub(super) fn check(columns: &[IpcColumn]) -> Result<(), String> {
-    let plans = columns.iter().map(|column| Plan::new(shape(column), None)).collect::<Result<Vec<_>, _>>()?;
-    fits(&plans, rows(columns))
+pub(super) fn check(columns: impl IntoIterator<Item = impl Borrow<IpcColumn>>) -> Result<(), String> {
+    // One by one: a table may have very many, and its plans are made when they are used.
+    let (mut bytes, mut rows) = (Some(0_u64), None);
+    for column in columns {
+        let column = column.borrow();
+        let plan = Plan::new(shape(column), None)?;
+        bytes = bytes.and_then(|bytes| bytes.checked_add(plan.row_bytes));
+        rows = Some(rows.map_or(column.rows.len(), |rows: u64| rows.min(column.rows.len())));
+    }
+    fit(bytes, rows.unwrap_or(0))
 }
 
 fn fits(plans: &[Plan], rows: u64) -> Result<(), String> {
+    fit(plans.iter().try_fold(0_u64, |sum, plan| sum.checked_add(plan.row_bytes)), rows)
+}
+
+/// Whether rows of so many bytes fit; `None` of more than can be counted.
+fn fit(row: Option<u64>, rows: u64) -> Result<(), String> {
     // Padding at most doubles what the columns take.
-    let row = plans.iter().try_fold(0_u64, |sum, plan| sum.checked_add(plan.row_bytes));
     let bytes = row.and_then(|row| row.checked_mul(rows)).filter(|bytes| *bytes <= LARGEST / 4);
     bytes.map(drop).ok_or_else(|| format!("{rows} rows pass 2^60 bytes"))
 }

@@ -2,6 +2,7 @@
 
 mod damage;
 mod layout;
+mod lengths;
 mod reading;
 mod types;
 

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
-use arrow_schema::{Field, Fields, Schema};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use parquet::basic::Type;
 use parquet::schema::types::SchemaDescriptor;
 
@@ -52,6 +52,8 @@ pub struct ParquetColumn {
     pub(super) keeper: Option<Keeper>,
     /// Units, vocabulary, description.
     pub(super) notes: Vec<(&'static str, String)>,
+    /// Readers are told of texts where there are labels or names.
+    is_plain: bool,
 }
 
 impl ParquetColumn {
@@ -82,6 +84,7 @@ impl ParquetColumn {
             bitmap: None,
             keeper: None,
             notes,
+            is_plain: false,
         };
         column.shape(&column.name, Given::default())?;
         Ok(column)
@@ -103,6 +106,7 @@ impl ParquetColumn {
             bitmap: None,
             keeper: None,
             notes: Vec::new(),
+            is_plain: false,
         }
     }
 
@@ -119,6 +123,20 @@ impl ParquetColumn {
     /// The column, whose keeper tells it from all others.
     pub fn kept_by(self, keeper: Keeper) -> Self {
         Self { keeper: Some(keeper), ..self }
+    }
+
+    /// The column, told to readers as texts where it has labels or names, whether their pages have a dictionary or not:
+    /// files that are read as one table need one type.
+    pub fn plain(self) -> Self {
+        Self { is_plain: true, ..self }
+    }
+
+    /// The field that readers see of a [`ParquetColumn::plain`] column.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub fn plain_field(&self) -> Result<Field, String> {
+        Ok(plain(self.shape(&self.name, Given::default())?.field()))
     }
 
     fn shape(&self, name: &str, given: Given) -> Result<Shape, String> {
@@ -203,6 +221,7 @@ impl Prepared {
         let Leaves { groups, leaves, fields } = Leaves::new(columns, true, interrupt)?;
         let noted = |(column, field): (&ParquetColumn, Field)| {
             let notes = column.notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone()));
+            let field = if column.is_plain { plain(&field) } else { field };
             field.with_metadata(notes.collect::<HashMap<_, _>>())
         };
         let fields: Fields = columns.iter().zip(fields).map(noted).collect();
@@ -217,6 +236,20 @@ impl Prepared {
         }
         Ok(Self { groups, leaves, schema, fields })
     }
+}
+
+/// The field with the values of dictionaries in their place.
+fn plain(field: &Field) -> Field {
+    let below = |field: &FieldRef| Arc::new(plain(field));
+    let data_type = match field.data_type() {
+        DataType::Dictionary(_, values) => values.as_ref().clone(),
+        DataType::List(items) => DataType::List(below(items)),
+        DataType::LargeList(items) => DataType::LargeList(below(items)),
+        DataType::FixedSizeList(items, length) => DataType::FixedSizeList(below(items), *length),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(below).collect()),
+        other => other.clone(),
+    };
+    Field::new(field.name(), data_type, field.is_nullable())
 }
 
 fn physical_of(physical: Physical) -> Type {

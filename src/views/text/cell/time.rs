@@ -158,8 +158,8 @@ mod tests {
         shown
     }
 
-    /// Expected: `numpy.datetime_as_string`, with a sign before years past 9999 and four digits in each, as ISO 8601 has
-    /// them.
+    /// Expected: `numpy.datetime_as_string`, with a sign before years past 9999 and four digits in each, as ISO 8601
+    /// has them.
     #[test]
     fn the_ends_of_64_bits() {
         assert_eq!(shown(i64::MIN, TimeUnit::Nanosecond), "1677-09-21T00:12:43.145224192Z");

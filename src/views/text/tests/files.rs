@@ -127,7 +127,7 @@ fn sizes_by_effort() {
 fn bounds_without_a_width_are_finite() {
     let strings: ArrayRef = Arc::new(StringArray::from(vec!["x"; 300_000]));
     let (view, _) = view_of(Memory::new(strings.clone()), Format::Csv);
-    assert_eq!(size(&view, Effort::Free), Size::AtMost(1 << 62));
+    assert_eq!(size(&view, Effort::Free), Size::AtMost(1 << 45));
     let mut column = column("a", Arc::new(Memory::new(strings)));
     column.longest = Some(5);
     let view = TextView::new(vec![column], Format::Csv, &usual(), None, cache(), None);
@@ -141,6 +141,23 @@ fn the_first_rows_alone() {
     let head = TextView::new(vec![column("a", rows)], Format::Csv, &usual(), Some(1000), cache(), None);
     assert_eq!(head.rows(), 1000);
     assert!(whole(&head) == expected(&values[..1000], "a\n"));
+}
+
+#[test]
+fn the_first_rows_have_an_exact_size_where_they_are_not_too_long() {
+    let first = |array: ArrayRef, natural| {
+        let rows = Arc::new(Memory::new(array).natural(natural));
+        (TextView::new(vec![column("a", rows.clone())], Format::Csv, &usual(), Some(1000), cache(), None), rows)
+    };
+    // A chunk that no other file would decode for its size at `stat`.
+    let (head, _) = first(Arc::new(Int64Array::from(numbers(200_000))), 200_000);
+    assert_eq!(size(&head, Effort::Quick), size(&head, Effort::Exact));
+    let (texts, _) = first(Arc::new(StringArray::from(vec!["x".repeat(10_000); 1000])), 1000);
+    assert_eq!(size(&texts, Effort::Quick), Size::Exact(2 + 1000 * 10_001));
+    let (long, rows) = first(Arc::new(StringArray::from(vec!["x".repeat(100_000); 1000])), 1000);
+    assert_eq!(size(&long, Effort::Quick), Size::AtMost(1 << 45));
+    assert_eq!(rows.calls(), 0, "no value is read");
+    assert_eq!(size(&long, Effort::Exact), Size::Exact(2 + 1000 * 100_001));
 }
 
 #[test]

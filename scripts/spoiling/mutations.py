@@ -1,0 +1,100 @@
+"""Ways to spoil a file. Each takes the bytes, what is known of the file and a source of chance."""
+
+import struct
+
+from .checksums import checked, lookup3, structures
+
+NEAR = 256
+NUMBERS = (0, 1, 2, 3, 7, 8, 127, 255, 256, 4095, 65535, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 40,
+           (1 << 63) - 1, 1 << 63, (1 << 64) - 1)  # fmt: skip
+
+
+class Seed:
+    """A file to spoil."""
+
+    def __init__(self, path):
+        self.path = path
+        self.data = path.read_bytes()
+        self.structures = structures(self.data)
+        self._checked = None
+
+    @property
+    def checked(self):
+        if self._checked is None:
+            self._checked = checked(self.data)
+        return self._checked
+
+    def place(self, chance):
+        """A place, most of them in what describes the file."""
+        if self.structures and chance.random() < 0.8:
+            return min(chance.choice(self.structures) + chance.randrange(NEAR), len(self.data) - 1)
+        if chance.random() < 0.5:
+            return chance.randrange(min(len(self.data), 4096))
+        return chance.randrange(len(self.data))
+
+
+def flip_bytes(data, seed, chance):
+    for _ in range(chance.randint(1, 6)):
+        data[seed.place(chance)] = chance.randrange(256)
+
+
+def flip_bits(data, seed, chance):
+    for _ in range(chance.randint(1, 4)):
+        data[seed.place(chance)] ^= 1 << chance.randrange(8)
+
+
+def numbers(data, seed, chance):
+    """A number where there may have been another."""
+    for _ in range(chance.randint(1, 3)):
+        width = chance.choice((1, 2, 4, 8))
+        at = seed.place(chance) // width * width
+        number = chance.choice((*NUMBERS, len(data), len(data) - 1, len(data) + 1, *seed.structures[:20]))
+        data[at : at + width] = (number & ((1 << 8 * width) - 1)).to_bytes(width, "little")
+
+
+def pointers(data, seed, chance):
+    """What leads to one structure leads to another, or to the one it is in."""
+    if len(seed.structures) < 2:
+        return flip_bytes(data, seed, chance)
+    for _ in range(chance.randint(1, 2)):
+        old, new = chance.sample(seed.structures, 2)
+        pattern = struct.pack("<Q", old)
+        at = data.find(pattern, chance.randrange(len(data)))
+        at = data.find(pattern) if at < 0 else at
+        if at >= 0:
+            data[at : at + 8] = struct.pack("<Q", new)
+    return None
+
+
+def copies(data, seed, chance):
+    """A piece of the file stands in another place as well."""
+    length = chance.choice((8, 16, 64, 512))
+    here, there = seed.place(chance), seed.place(chance)
+    data[there : there + length] = data[here : here + length][: len(data) - there]
+
+
+def zeros(data, seed, chance):
+    at = seed.place(chance)
+    length = min(chance.choice((8, 64, 512, 4096)), len(data) - at)
+    data[at : at + length] = chance.choice((b"\0", b"\xff")) * length
+
+
+def cut(data, _, chance):
+    del data[chance.randrange(len(data)) :]
+
+
+WAYS = (flip_bytes, flip_bits, numbers, numbers, pointers, pointers, copies, zeros, cut)
+
+
+def spoil(seed, chance):
+    """A spoilt copy, and how it was spoilt."""
+    data, ways = bytearray(seed.data), []
+    for _ in range(chance.choice((1, 1, 1, 2, 3))):
+        way = chance.choice(WAYS)
+        way(data, seed, chance)
+        ways.append(way.__name__)
+    if chance.random() < 0.8:
+        for start, end in seed.checked:
+            if data[start:end] != seed.data[start:end] and end + 4 <= len(data):
+                data[end : end + 4] = lookup3(bytes(data[start:end])).to_bytes(4, "little")
+    return bytes(data), "+".join(ways)

@@ -1,0 +1,99 @@
+"""Goes through a mount as a curious program does: names, sizes, attributes, the beginning and the end of each file.
+
+Run by itself (`reader.py MOUNT`): it may hang, be killed, or meet a daemon that died.
+"""
+
+import errno
+import os
+import random
+import stat
+import sys
+
+MOST_NAMES, MOST_DEPTH, MOST_FILES = 120, 12, 600
+HEAD, TAIL = 64 << 10, 4 << 10
+# A text of which an open measures more than this takes a pass that nobody waits for here.
+LONGEST_PASS = 1 << 28
+TEXTS = (".csv", ".ndjson", ".txt")
+EXPECTED = {errno.EIO, errno.ESTALE, errno.EINTR, errno.ENOENT, errno.ENODATA, errno.ERANGE, errno.EOVERFLOW}
+
+
+class Reader:
+    def __init__(self):
+        self.left, self.wrong = MOST_FILES, set()
+
+    def failed(self, what, path, error):
+        if error.errno not in EXPECTED:
+            self.wrong.add(f"{what} {path}: {errno.errorcode.get(error.errno, error.errno)}")
+
+    def attributes(self, path):
+        try:
+            for name in os.listxattr(path, follow_symlinks=False)[:20]:
+                os.getxattr(path, name, follow_symlinks=False)
+        except OSError as error:
+            self.failed("xattr", path, error)
+
+    def file(self, path):
+        try:
+            size = os.stat(path).st_size
+            if path.endswith(TEXTS) and size > LONGEST_PASS:
+                return
+            with open(path, "rb", buffering=0) as file:
+                file.read(HEAD)
+                size = os.fstat(file.fileno()).st_size
+                if size > HEAD:
+                    file.seek(size - TAIL)
+                    file.read(TAIL)
+        except OSError as error:
+            self.failed("read", path, error)
+
+    def selection(self, table):
+        """A selection by the first column that can be asked."""
+        try:
+            columns = sorted(os.listdir(f"{table}/columns"))
+            names = [name for name in columns if name.endswith(".parquet")]
+            if names:
+                column = names[0].removesuffix(".parquet")
+                for condition in ("valid", "ge:0"):
+                    self.file(f"{table}/where/{column}:{condition}/head.csv")
+        except OSError as error:
+            self.failed("where", table, error)
+
+    def directory(self, path, depth):
+        try:
+            with os.scandir(path) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except OSError as error:
+            return self.failed("list", path, error)
+        self.attributes(path)
+        for entry in entries[:MOST_NAMES]:
+            if self.left <= 0:
+                return None
+            self.left -= 1
+            try:
+                mode = entry.stat(follow_symlinks=False).st_mode
+            except OSError as error:
+                self.failed("stat", entry.path, error)
+                continue
+            if stat.S_ISDIR(mode):
+                if entry.name == "where":
+                    self.selection(path)
+                elif depth < MOST_DEPTH:
+                    self.directory(entry.path, depth + 1)
+            elif stat.S_ISREG(mode):
+                if random.random() < 0.3:
+                    self.attributes(entry.path)
+                self.file(entry.path)
+        return None
+
+
+def main():
+    random.seed(0)
+    reader = Reader()
+    reader.directory(sys.argv[1], 0)
+    for wrong in sorted(reader.wrong)[:20]:
+        print(wrong)
+    sys.exit(1 if reader.wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,386 @@
+//! Which files have a table at a path, and what they have in common: looked at when somebody looks into its directory.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use bstr::{BString, ByteSlice};
+use parking_lot::Mutex;
+
+use super::common::{CommonField, FileField, common, fields};
+use super::names::{WITHIN, component, partition};
+use super::part::Part;
+use crate::fs::node::Node;
+use crate::fs::tree::contents::Contents;
+use crate::fs::tree::directory::Directory;
+use crate::fs::tree::file::{FileNode, Xattrs};
+use crate::fs::tree::files::Files;
+use crate::fs::tree::folder::{self, FileRoot, Sources};
+use crate::fs::tree::in_use::InUse;
+use crate::fs::tree::listing::{Array, Child, Place};
+use crate::fs::tree::{Context, Error, lock};
+use crate::source::{self, Identity, Interrupt};
+use crate::table::{Finding, Form, Single, Table};
+
+/// A survey holds this long where nothing tells of changes.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// Names and columns of files kept at most, where those of one file differ from those of the one before it.
+const MOST_KEPT: usize = 1 << 20;
+
+/// How deep tables lie within tables at most.
+const DEEPEST: usize = 16;
+
+/// Members of directories kept at most, some hundred bytes each.
+const MOST_MEMBERS: usize = 100_000;
+
+/// Directories kept at most; each may hold a file open.
+const MOST_DIRECTORIES: usize = 256;
+
+/// The rule that findings name.
+const RULE: &str = "the files of a dataset have the same columns and types";
+
+/// The table that several files have at one path.
+pub(super) struct Dataset {
+    context: Arc<Context>,
+    sources: Arc<dyn Sources>,
+    listed: Arc<Listed>,
+    /// Names as shown; the only one is empty for the table that root groups are.
+    path: Vec<BString>,
+    surveyed: Mutex<Option<Survey>>,
+    /// The state that parts must have to be current.
+    now: Mutex<(u64, Arc<[CommonField]>)>,
+    parts: Mutex<InUse<BString, Part>>,
+}
+
+/// What was seen, and when.
+struct Survey {
+    changes: u64,
+    at: Instant,
+    seen: BTreeMap<BString, Seen>,
+    outcome: Arc<Outcome>,
+}
+
+/// What a file has at the path.
+#[derive(Clone)]
+struct Seen {
+    identity: Option<Identity>,
+    source: PathBuf,
+    /// The columns of its table, where it has one.
+    fields: Option<Arc<[FileField]>>,
+    /// Names of what lies below.
+    below: Arc<[BString]>,
+    /// Why it cannot be looked at.
+    failed: Option<String>,
+}
+
+/// What a directory below `.datasets` shows.
+pub(super) struct Outcome {
+    /// The columns.
+    pub fields: Arc<[CommonField]>,
+    /// When the columns became others in this mount.
+    since: Option<SystemTime>,
+    /// Partitions, with the paths of their files as shown.
+    pub files: BTreeMap<BString, BString>,
+    /// Directories.
+    pub below: BTreeSet<BString>,
+}
+
+impl Dataset {
+    pub fn new(context: &Arc<Context>, sources: &Arc<dyn Sources>, listed: &Arc<Listed>, path: Vec<BString>) -> Self {
+        Self {
+            context: context.clone(),
+            sources: sources.clone(),
+            listed: listed.clone(),
+            path,
+            surveyed: Mutex::new(None),
+            now: Mutex::new((0, Arc::default())),
+            parts: Mutex::default(),
+        }
+    }
+
+    pub fn path(&self) -> &[BString] {
+        &self.path
+    }
+
+    /// The path as HDF5 would write it, for findings.
+    fn hdf5_path(&self) -> String {
+        format!("/{}", bstr::join("/", &self.path).as_bstr())
+    }
+
+    /// Whether parts with these columns are those of the files as they are now. Never slow: after any change of a
+    /// source it says `false` until somebody looks.
+    pub fn is_current(&self, fields: &Arc<[CommonField]>) -> bool {
+        let (changes, now) = &*self.now.lock();
+        *changes == source::changes() && Arc::ptr_eq(now, fields)
+    }
+
+    /// Looks at all files, unless that was done just now. Files that have not changed since are not opened.
+    ///
+    /// # Errors
+    /// When the request was interrupted, or no source can be listed.
+    pub fn outcome(&self, interrupt: &Interrupt) -> Result<Arc<Outcome>, Error> {
+        let mut surveyed = lock(&self.surveyed, interrupt)?;
+        let changes = source::changes();
+        if let Some(survey) =
+            surveyed.as_ref().filter(|survey| survey.changes == changes && survey.at.elapsed() < FRESH)
+        {
+            return Ok(survey.outcome.clone());
+        }
+        let before = surveyed.as_ref();
+        let mut seen: BTreeMap<BString, Seen> = BTreeMap::new();
+        let (mut kept, mut last): (usize, Option<Seen>) = (0, None);
+        for (path, file) in folder::files(self.sources.as_ref(), interrupt)? {
+            interrupt.check()?;
+            let identity = source::stat(file.path()).ok().map(|metadata| Identity::of(&metadata));
+            let known = before.and_then(|survey| survey.seen.get(&path)).filter(|seen| seen.identity == identity);
+            let mut one = match known {
+                Some(known) if identity.is_some() => known.clone(),
+                _ => self.look(&file, identity, interrupt)?,
+            };
+            // Most files are alike.
+            if let Some(last) = &last {
+                one.fields = one.fields.map(|own| last.fields.clone().filter(|fields| *fields == own).unwrap_or(own));
+                one.below = if one.below == last.below { last.below.clone() } else { one.below };
+            }
+            let is_new = |last: &Seen| !Arc::ptr_eq(&last.below, &one.below);
+            kept += if last.as_ref().is_none_or(is_new) { one.below.len() } else { 0 };
+            let has_new = |last: &Seen| last.fields.as_ref().map(Arc::as_ptr) != one.fields.as_ref().map(Arc::as_ptr);
+            let columns = one.fields.as_ref().map_or(0, |fields| fields.len());
+            kept += if last.as_ref().is_none_or(has_new) { columns } else { 0 };
+            if kept > MOST_KEPT {
+                one = Seen {
+                    fields: None,
+                    below: Arc::default(),
+                    failed: Some(format!("files have more than {MOST_KEPT} different names and columns")),
+                    ..one
+                };
+            }
+            last = Some(one.clone());
+            seen.insert(path, one);
+        }
+        let outcome = Arc::new(self.conclude(&seen, before.map(|survey| survey.outcome.as_ref())));
+        *self.now.lock() = (changes, outcome.fields.clone());
+        *surveyed = Some(Survey { changes, at: Instant::now(), seen, outcome: outcome.clone() });
+        Ok(outcome)
+    }
+
+    fn conclude(&self, seen: &BTreeMap<BString, Seen>, before: Option<&Outcome>) -> Outcome {
+        let tables = || seen.iter().filter_map(|(path, seen)| Some((path, seen, seen.fields.as_ref()?)));
+        let common = common(&tables().map(|(_, _, fields)| fields.clone()).collect::<Vec<_>>());
+        let tables: Vec<_> = tables().collect();
+        let path = self.hdf5_path();
+        let failed = seen.values().filter_map(|seen| {
+            let reason = seen.failed.as_ref()?;
+            Some((seen.source.clone(), Finding::new(&path, RULE, format!("{reason}; the file is left out"))))
+        });
+        let said = common.said.into_iter().filter_map(|(at, said)| {
+            let (_, seen, _) = tables.get(at)?;
+            Some((seen.source.clone(), Finding::new(&path, RULE, said)))
+        });
+        self.context.datasets.lock().insert(path.clone(), failed.chain(said).collect());
+        let same = before.filter(|before| before.fields.iter().eq(&common.fields));
+        let fields = same.map_or_else(|| common.fields.into(), |before| before.fields.clone());
+        let since = if before.is_none() || same.is_some() {
+            before.and_then(|before| before.since)
+        } else {
+            Some(SystemTime::now())
+        };
+        let files = common.joined.iter().filter_map(|at| {
+            let (path, ..) = tables.get(*at)?;
+            Some((partition(path.as_bstr()), (*path).clone()))
+        });
+        let below = seen.values().flat_map(|seen| seen.below.iter().cloned());
+        // What lies within a table stands beside it.
+        let below = if tables.is_empty() { below.collect() } else { BTreeSet::new() };
+        Outcome { fields, since, files: files.collect(), below }
+    }
+
+    /// Looks into one file.
+    fn look(&self, file: &FileRoot, identity: Option<Identity>, interrupt: &Interrupt) -> Result<Seen, Error> {
+        let mut seen =
+            Seen { identity, source: file.path().to_owned(), fields: None, below: Arc::default(), failed: None };
+        let at = file.group(interrupt).and_then(|root| self.listed.find(&root, &self.path, interrupt));
+        match at {
+            Err(error @ (Error::Interrupted | Error::Stale)) => return Err(error),
+            Err(error) => seen.failed = Some(error.to_string()),
+            Ok(None) => {}
+            Ok(Some(At::Dataset(_, single))) => seen.fields = Some(fields(single.columns())),
+            Ok(Some(At::Directory(directory, contents))) => {
+                let is_root = self.path.is_empty();
+                if let Some(table) = table_of(&contents) {
+                    seen.fields = Some(fields(table)).filter(|_| !is_root);
+                }
+                let mut below = Vec::new();
+                if is_root && table_of(&contents).is_some() {
+                    below.push(WITHIN.into());
+                }
+                names_below(&directory, &contents, &BString::default(), 0, &mut below, interrupt)?;
+                seen.below = below.into();
+            }
+        }
+        Ok(seen)
+    }
+
+    /// The rows of one file, by its partition.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where the file has no such table, or it is left out.
+    pub fn part(
+        self: &Arc<Self>,
+        partition: &BString,
+        file: &FileRoot,
+        interrupt: &Interrupt,
+    ) -> Result<Arc<Part>, Error> {
+        let outcome = self.outcome(interrupt)?;
+        if !outcome.files.contains_key(partition) {
+            return Err(Error::NotFound);
+        }
+        let known = self.parts.lock().get(partition);
+        if let Some(part) = known.filter(|part| part.is_current()) {
+            return Ok(part);
+        }
+        let fields = outcome.fields.clone();
+        let root = file.group(interrupt)?;
+        let at = self.listed.find(&root, &self.path, interrupt)?.ok_or(Error::NotFound)?;
+        let (view, files, attributes) = match &at {
+            At::Directory(directory, contents) => {
+                let table = table_of(contents).ok_or(Error::NotFound)?;
+                (directory.files().part(table, &fields)?, directory.files().clone(), contents.attributes.clone())
+            }
+            At::Dataset(array, single) => {
+                let files = of_array(root.files(), array);
+                (files.part(single.columns(), &fields)?, files, array.dataset.attributes.clone())
+            }
+        };
+        let xattrs = Arc::new(Xattrs::new(files.name.clone(), attributes));
+        let file = FileNode { opened: root.opened().clone(), view, xattrs };
+        let part = Arc::new(Part { dataset: self.clone(), fields, since: outcome.since, file });
+        self.parts.lock().insert(partition.clone(), &part);
+        Ok(part)
+    }
+}
+
+impl Drop for Dataset {
+    fn drop(&mut self) {
+        self.context.datasets.lock().remove(&self.hdf5_path());
+    }
+}
+
+/// What a file has at a path.
+enum At {
+    Directory(Arc<Directory>, Arc<Contents>),
+    Dataset(Arc<Array>, Arc<Single>),
+}
+
+fn of_array(files: &Files, array: &Array) -> Files {
+    Files { id: array.dataset.id, path: array.path.clone(), name: array.name.clone(), ..files.clone() }
+}
+
+/// The table that a directory shows as Parquet.
+fn table_of(contents: &Contents) -> Option<&Table> {
+    let has_parquet = contents.listing.all().any(|(_, child)| matches!(child, Child::Parquet));
+    contents.table.as_deref().filter(|_| has_parquet)
+}
+
+/// The name of a child in the path of a table; `None` of what is none, and leads to none. Links are not followed: what
+/// they lead to has a path of its own.
+fn name_of(child: &Child) -> Option<BString> {
+    let link = match child {
+        Child::Directory(place) => match place.as_ref() {
+            Place::Group(group) => &group.link,
+            Place::Dataset(array) => &array.name,
+            Place::Made(_, name, _) => name,
+        },
+        Child::Single(array, file) if file.form == Form::Parquet => &array.name,
+        _ => return None,
+    };
+    Some(component(link))
+}
+
+/// Groups listed last, so that who goes through the tables of one does not list it again for each.
+#[derive(Default)]
+pub(super) struct Listed(Mutex<VecDeque<(Arc<Directory>, usize)>>);
+
+impl Listed {
+    fn keep(&self, directory: &Arc<Directory>, contents: &Contents) {
+        let mut kept = self.0.lock();
+        kept.retain(|(known, _)| !Arc::ptr_eq(known, directory));
+        // That of a table holds its columns.
+        if contents.table.is_none() {
+            kept.push_back((directory.clone(), contents.listing.entries().len()));
+        }
+        let mut members: usize = kept.iter().map(|(_, members)| members).sum();
+        let mut old = Vec::new();
+        while (members > MOST_MEMBERS || kept.len() > MOST_DIRECTORIES)
+            && let Some((directory, fewer)) = kept.pop_front()
+        {
+            members -= fewer;
+            old.push(directory);
+        }
+        // The last of a file closes it, which may take long.
+        drop(kept);
+    }
+
+    /// What a file has at a path below its root group.
+    fn find(&self, root: &Arc<Directory>, path: &[BString], interrupt: &Interrupt) -> Result<Option<At>, Error> {
+        let mut directory = root.clone();
+        let mut contents = directory.load(interrupt)?;
+        let parts: Vec<&BString> = path.iter().filter(|part| !part.is_empty()).collect();
+        for (depth, part) in parts.iter().enumerate() {
+            let child = contents.listing.all().find(|(_, child)| name_of(child).as_ref() == Some(part));
+            match child {
+                Some((at, Child::Directory(place))) => {
+                    self.keep(&directory, &contents);
+                    directory = directory.directory(at, &place);
+                }
+                Some((_, Child::Single(array, _))) if depth + 1 == parts.len() => {
+                    self.keep(&directory, &contents);
+                    let single = array.single(directory.opened().file(), interrupt).map_err(Error::Io)?;
+                    return Ok(Some(At::Dataset(array, single)));
+                }
+                _ => return Ok(None),
+            }
+            contents = directory.load(interrupt)?;
+        }
+        Ok(Some(At::Directory(directory, contents)))
+    }
+}
+
+/// Adds the names of what lies in a directory, with `prefix` before each; behind that of a table those of what lies
+/// within it.
+fn names_below(
+    directory: &Arc<Directory>,
+    contents: &Contents,
+    prefix: &BString,
+    depth: usize,
+    names: &mut Vec<BString>,
+    interrupt: &Interrupt,
+) -> Result<(), Error> {
+    let members = contents.members(directory.opened(), interrupt)?;
+    let tables: BTreeSet<&BString> =
+        members.iter().filter(|member| member.kind == "table").map(|member| &member.name).collect();
+    for (at, child) in contents.listing.all() {
+        let Some(name) = name_of(&child) else { continue };
+        let name: BString = [prefix.as_slice(), &name].concat().into();
+        names.push(name.clone());
+        if let Child::Directory(place) = child
+            && let Place::Group(group) = place.as_ref()
+            && tables.contains(&group.link)
+            && depth < DEEPEST
+        {
+            let below = directory.directory(at, &place);
+            // A table that cannot be listed has nothing within it, and hides no other.
+            match below.load(interrupt) {
+                Ok(contents) => {
+                    let prefix = [name.as_slice(), WITHIN.as_bytes()].concat().into();
+                    names_below(&below, &contents, &prefix, depth + 1, names, interrupt)?;
+                }
+                Err(error @ Error::Interrupted) => return Err(error),
+                Err(_) => {}
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! How much memory there is.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::{Resource, getrlimit};
+
+/// Where control groups are mounted; where they are not, there are none that limit memory.
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// Bytes of memory that this process may have: those of the machine, or fewer where its control groups or its limit on
+/// address space (`ulimit -v`) allow fewer; 4 GiB where nothing is known.
+pub fn machine_memory() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = total.and_then(|rest| rest.trim().strip_suffix("kB")).and_then(|kib| kib.trim().parse::<u64>().ok());
+    let machine = kib.map_or(4 << 30, |kib| kib.saturating_mul(1024));
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let address_space = getrlimit(Resource::As).current;
+    [group_limit(Path::new(GROUPS), &own), address_space].into_iter().flatten().fold(machine, u64::min)
+}
+
+/// The least limit on memory of the control groups that `own` (`/proc/self/cgroup`) names, of both versions, and of
+/// those above them; `None` where there is none. In a container the names may be those outside: the topmost group that
+/// is there is its own.
+fn group_limit(mounted: &Path, own: &str) -> Option<u64> {
+    let of_line = |line: &str| {
+        let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
+        let group = Path::new(group.trim_start_matches('/'));
+        let (top, file) = match controllers {
+            "" => (mounted.to_owned(), "memory.max"),
+            list if list.split(',').any(|one| one == "memory") => (mounted.join("memory"), "memory.limit_in_bytes"),
+            _ => return None,
+        };
+        // A limit that is none is written as "max", or as a number beyond all memory.
+        let read = |group: &Path| fs::read_to_string(top.join(group).join(file)).ok()?.trim().parse::<u64>().ok();
+        group.ancestors().filter_map(read).min()
+    };
+    own.lines().filter_map(of_line).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_limit_of_all_groups_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("a/memory.max", "536870912\n");
+        write("a/b/memory.max", "max\n");
+        write("memory/c/memory.limit_in_bytes", "9223372036854771712\n");
+        write("memory/memory.limit_in_bytes", "1000000\n");
+        let limit = |own| group_limit(folder.path(), own);
+        assert_eq!(limit("0::/a/b\n"), Some(536_870_912));
+        assert_eq!(limit("0::/\n"), None);
+        assert_eq!(limit("5:cpu,memory:/c\n0::/a/b\n"), Some(1_000_000));
+        assert_eq!(limit("4:memory:/elsewhere/c\n3:cpu:/a\n"), Some(1_000_000));
+        assert_eq!(limit(""), None);
+    }
+}

@@ -1,0 +1,45 @@
+//! Names that are nearly right.
+
+/// Longest name that is compared: the work grows with the product of two lengths.
+const LONGEST: usize = 255;
+
+/// Says which known name was probably meant: ` (did you mean "energy"?)`, or nothing where none is near. Letters that are
+/// too many, too few, others or exchanged count one each, up to a third of the name; capitals count nothing.
+pub fn did_you_mean<N: AsRef<str>>(name: &str, known: impl IntoIterator<Item = N>) -> String {
+    let lower = name.to_lowercase();
+    let length = lower.chars().count();
+    // One letter for another is no likeness where there is no more.
+    let most = (length.max(3) / 3).min(length.saturating_sub(1));
+    let distance = |known: &N| {
+        let known = known.as_ref();
+        let is_near = known.len() <= LONGEST && known.len().abs_diff(name.len()) <= 4 * most;
+        is_near.then(|| strsim::osa_distance(&lower, &known.to_lowercase())).filter(|distance| *distance <= most)
+    };
+    if name.len() > LONGEST {
+        return String::new();
+    }
+    let near = known.into_iter().filter_map(|known| Some((distance(&known)?, known)));
+    near.min_by_key(|(distance, _)| *distance)
+        .map_or_else(String::new, |(_, known)| format!(" (did you mean {:?}?)", known.as_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::did_you_mean;
+
+    #[test]
+    fn the_nearest_name_is_suggested_and_no_other() {
+        let known = ["run_042", "run_043x", "energy", "Länge (µm)", "ts"];
+        let meant = |name| did_you_mean(name, known);
+        assert_eq!(meant("run_42"), " (did you mean \"run_042\"?)");
+        assert_eq!(meant("enrgy"), " (did you mean \"energy\"?)");
+        assert_eq!(meant("ENERGY"), " (did you mean \"energy\"?)");
+        assert_eq!(meant("Lange (µm)"), " (did you mean \"Länge (µm)\"?)");
+        assert_eq!(meant("st"), " (did you mean \"ts\"?)");
+        assert_eq!(meant("mass"), "");
+        assert_eq!(did_you_mean("a", ["x", "A"]), " (did you mean \"A\"?)");
+        assert_eq!(did_you_mean("a", ["x"]), "");
+        assert_eq!(meant(""), "");
+        assert_eq!(meant(&"e".repeat(1 << 20)), "");
+    }
+}
