@@ -12,10 +12,15 @@ use crate::dialects::attributes::text;
 use crate::dialects::{Site, datasets, times};
 use crate::store::decode::FillTest;
 use crate::store::{self, FieldRows, Part, Rows, Tally};
-use crate::table::{Column, Finding, Storage};
+use crate::table::{Column, Finding};
 
 /// A column for each field, in the order shown; reports what is wrong with fields.
-pub(super) fn columns(site: &Site<'_>, dataset: &Dataset, system: System, findings: &mut Vec<Finding>) -> Vec<Column> {
+pub(super) fn columns(
+    site: &Site<'_>,
+    dataset: &Arc<Dataset>,
+    system: System,
+    findings: &mut Vec<Finding>,
+) -> Vec<Column> {
     let Class::Compound { fields } = &dataset.datatype.class else { return Vec::new() };
     let numbers: HashMap<*const Field, u32> = fields.iter().map(std::ptr::from_ref).zip(1..).collect();
     let fields: Vec<&Field> = reading::in_order(fields, system).collect();
@@ -81,7 +86,7 @@ impl Whole<'_> {
             units_vocabulary: None,
             description: named(["description", "TITLE"]),
             categories: None,
-            storage: Some(self.storage(field)),
+            dataset: Some(part_of(self.dataset, &field.datatype, self.fill(field))),
             attributes: attributes.into(),
         }
     }
@@ -95,29 +100,37 @@ impl Whole<'_> {
         Ok(Arc::new(FieldRows::new(opened.clone(), part, FillTest::none(), tally.clone())))
     }
 
-    /// How the field is stored: in the file's own type.
-    fn storage(&self, field: &Field) -> Storage {
+    /// The fill value of a field.
+    fn fill(&self, field: &Field) -> Fill {
         let place = |elements: &Elements| {
             let start = usize::try_from(field.offset).ok()?;
             let end = start.checked_add(usize::try_from(field.datatype.size).ok()?)?;
             let heap = if field.datatype.is_variable() { elements.heap.clone() } else { Vec::new() };
             Some(Elements { bytes: elements.bytes.get(start..end)?.to_vec(), heap })
         };
-        let fill = match &self.dataset.fill {
+        match &self.dataset.fill {
             Fill::Explicit(elements) => match place(elements) {
                 Some(part) => Fill::Explicit(part),
                 None => Fill::Unreadable("the field lies outside its compound".into()),
             },
             other => other.clone(),
-        };
-        Storage {
-            datatype: field.datatype.clone(),
-            extent: self.dataset.len().unwrap_or(u64::MAX),
-            fill,
-            layout: self.dataset.layout.clone(),
-            filters: self.dataset.filters.clone(),
         }
     }
+}
+
+/// A part of the elements of a dataset, as if it were a dataset by itself.
+pub(in crate::dialects) fn part_of(dataset: &Dataset, datatype: &Datatype, fill: Fill) -> Arc<Dataset> {
+    Arc::new(Dataset {
+        id: dataset.id,
+        datatype: datatype.clone(),
+        shape: dataset.shape.clone(),
+        max_shape: dataset.max_shape.clone(),
+        null: dataset.null,
+        fill,
+        layout: dataset.layout.clone(),
+        filters: dataset.filters.clone(),
+        attributes: Arc::default(),
+    })
 }
 
 /// What attributes of a dataset say of its fields, by number in the order shown: `FIELD_0_NAME`, `FIELD_0_ATTR_units`.

@@ -15,7 +15,7 @@ mod recognition;
 
 use std::sync::Arc;
 
-pub(super) use self::fields::{check_place, distinct};
+pub(super) use self::fields::{check_place, distinct, part_of};
 pub(super) use self::reading::{in_order, read_as};
 pub(super) use self::recognition::{System, is_record};
 use super::attributes::{integer, text, unsigned};
@@ -56,7 +56,7 @@ impl Dialect for Compound {
     }
 }
 
-fn table(site: &Site<'_>, dataset: &Dataset, interrupt: &Interrupt) -> Table {
+fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Table {
     let system = System::of(site.file, dataset, interrupt);
     let rows = dataset.shape.first().copied().unwrap_or(0);
     let mut findings = Vec::new();
@@ -67,7 +67,7 @@ fn table(site: &Site<'_>, dataset: &Dataset, interrupt: &Interrupt) -> Table {
         findings.push(Finding::new(site.path, "PyTables: NROWS is the number of rows", found));
     }
     // Opened for itself: a reader of whole rows is none of the columns.
-    let read = Dataset { datatype: read_as(&dataset.datatype, system), ..dataset.clone() };
+    let read = part_of(dataset, &read_as(&dataset.datatype, system), dataset.fill.clone());
     let whole = datasets::open(site.file, site.path, &read).ok();
     Table {
         revision: text(&dataset.attributes, "VERSION").filter(|_| system.is_declared).unwrap_or_default(),

@@ -16,7 +16,7 @@ use super::{FIXED_RULE, Pandas};
 use crate::catalogue::{ColumnId, Dataset, Group, Object, attribute, join};
 use crate::codec::pickle::{Label, label};
 use crate::dialects::attributes::{boolean, integer, text};
-use crate::dialects::compound::{System, distinct, read_as};
+use crate::dialects::compound::{System, distinct, part_of, read_as};
 use crate::dialects::{Dialect, Site, datasets, times};
 use crate::source::Interrupt;
 use crate::store::decode::{FillTest, widen};
@@ -107,7 +107,7 @@ impl<'a> Fixed<'a> {
         self.findings.push(Finding::new(self.site.path, FIXED_RULE, found));
     }
 
-    fn dataset(&self, name: &str) -> Option<&'a Dataset> {
+    fn dataset(&self, name: &str) -> Option<&'a Arc<Dataset>> {
         match self.group.link(name.as_bytes())?.target.object()? {
             Object::Dataset(dataset) => Some(dataset),
             _ => None,
@@ -156,7 +156,7 @@ impl<'a> Fixed<'a> {
     }
 
     /// The name that an axis has.
-    fn name_of(dataset: &Dataset) -> Option<String> {
+    fn name_of(dataset: &Arc<Dataset>) -> Option<String> {
         match Stored::of(&dataset.attributes, "name")? {
             Stored::Text(text) => Some(text),
             Stored::Tree(tree) => {
@@ -166,7 +166,7 @@ impl<'a> Fixed<'a> {
     }
 
     /// Codes of an axis of categories, by their labels.
-    fn categorical(&mut self, key: &str, dataset: &Dataset, made: Made) -> Made {
+    fn categorical(&mut self, key: &str, dataset: &Arc<Dataset>, made: Made) -> Made {
         let name = format!("{key}_categories");
         match self.dataset(&name) {
             Some(labels) if text(&dataset.attributes, "kind").as_deref() == Some("category") => {
@@ -178,7 +178,7 @@ impl<'a> Fixed<'a> {
         }
     }
 
-    fn labelled(&mut self, name: &str, dataset: &Dataset, codes: Made, labels: Made, ordered: bool) -> Made {
+    fn labelled(&mut self, name: &str, dataset: &Arc<Dataset>, codes: Made, labels: Made, ordered: bool) -> Made {
         let path = self.path(name);
         let rows = match (codes.rows, labels.rows) {
             (Ok(read), Ok(labels)) if read.data_type().is_integer() => {
@@ -290,14 +290,15 @@ impl<'a> Fixed<'a> {
     }
 
     /// The labels of an axis, or the only column of values.
-    fn values(&mut self, name: &str, dataset: &Dataset, is_axis: bool) -> Made {
+    fn values(&mut self, name: &str, dataset: &Arc<Dataset>, is_axis: bool) -> Made {
         let mut source = self.source(name, dataset);
         self.made(name, dataset, &mut source, 0, is_axis)
     }
 
     /// Opens a dataset for all of its columns.
-    fn source(&self, name: &str, dataset: &Dataset) -> Result<Source, String> {
-        let read = Dataset { datatype: read_as(&dataset.datatype, System::PYTABLES), ..dataset.clone() };
+    fn source(&self, name: &str, dataset: &Arc<Dataset>) -> Result<Source, String> {
+        let datatype = read_as(&dataset.datatype, System::PYTABLES);
+        let read = part_of(dataset, &datatype, dataset.fill.clone());
         let opened = datasets::open(self.site.file, &self.path(name), &read)?;
         if !is_pickle(dataset) {
             return Ok(Source::Elements(opened));
@@ -311,7 +312,7 @@ impl<'a> Fixed<'a> {
     fn made(
         &mut self,
         name: &str,
-        dataset: &Dataset,
+        dataset: &Arc<Dataset>,
         source: &mut Result<Source, String>,
         at: u64,
         is_axis: bool,
@@ -359,7 +360,14 @@ impl<'a> Fixed<'a> {
         Made { rows: Ok(rows), times, units, tally }
     }
 
-    fn column(&self, name: String, of: &str, (dataset, at): (&Dataset, u64), made: Made, is_label: bool) -> Column {
+    fn column(
+        &self,
+        name: String,
+        of: &str,
+        (dataset, at): (&Arc<Dataset>, u64),
+        made: Made,
+        is_label: bool,
+    ) -> Column {
         let rank = dataset.shape.len();
         let field =
             if rank > 1 || is_pickle(dataset) { u32::try_from(at).unwrap_or(u32::MAX).saturating_add(1) } else { 0 };
@@ -379,7 +387,7 @@ impl<'a> Fixed<'a> {
             description: None,
             categories: None,
             attributes: Arc::default(),
-            storage: (rank == 1 && !is_pickle(dataset)).then(|| datasets::storage(dataset)),
+            dataset: (rank == 1 && !is_pickle(dataset)).then(|| dataset.clone()),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::dialects::{Dialect, Of, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, FieldRows, Part, Rows, Tally};
-use crate::table::{Categories, CategoryRows, Column, Finding, Storage, Table};
+use crate::table::{Categories, CategoryRows, Column, Finding, Table};
 
 /// The table of a group in the format `table`.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
@@ -41,7 +41,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
 struct Frame<'a> {
     site: &'a Site<'a>,
     group: &'a Group,
-    dataset: &'a Dataset,
+    dataset: &'a Arc<Dataset>,
     /// One for all columns, since what reads ahead lives in it.
     opened: Result<Arc<store::Dataset>, String>,
     path: String,
@@ -51,7 +51,7 @@ struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    fn new(site: &'a Site<'a>, group: &'a Group, dataset: &'a Dataset, interrupt: &'a Interrupt) -> Self {
+    fn new(site: &'a Site<'a>, group: &'a Group, dataset: &'a Arc<Dataset>, interrupt: &'a Interrupt) -> Self {
         let path = join(site.path, b"table");
         let opened = datasets::open(site.file, &path, dataset);
         Self { site, group, dataset, opened, path, interrupt, categories: Vec::new(), findings: Vec::new() }
@@ -119,13 +119,7 @@ impl<'a> Frame<'a> {
             description: None,
             categories,
             attributes: Arc::default(),
-            storage: Some(Storage {
-                datatype: planned.datatype.clone(),
-                extent: self.dataset.len().unwrap_or(u64::MAX),
-                fill: Fill::Default,
-                layout: self.dataset.layout.clone(),
-                filters: self.dataset.filters.clone(),
-            }),
+            dataset: Some(compound::part_of(self.dataset, planned.datatype, Fill::Default)),
         }
     }
 

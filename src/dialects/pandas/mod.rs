@@ -20,6 +20,8 @@ mod plan;
 mod stored;
 mod values;
 
+use std::sync::Arc;
+
 use bstr::BString;
 
 use super::attributes::text;
@@ -80,7 +82,7 @@ fn is_fixed(attributes: &[Attribute]) -> bool {
 }
 
 /// The dataset with the rows.
-fn table_of(group: &Group) -> Option<&Dataset> {
+fn table_of(group: &Group) -> Option<&Arc<Dataset>> {
     match group.link(b"table")?.target.object()? {
         Object::Dataset(dataset) if is_record(dataset) => Some(dataset),
         _ => None,

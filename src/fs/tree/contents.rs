@@ -6,7 +6,9 @@ use std::sync::Arc;
 use bstr::BString;
 use serde_json::Value;
 
-use super::listing::{self, Array, Child, Entry, Formats, GroupPlace, Listing, METADATA, Members, Place, Resolver, Way};
+use super::listing::{
+    self, Array, Child, Entry, Formats, GroupPlace, Listing, METADATA, Members, Place, Resolver, Way,
+};
 use super::opened::Opened;
 use crate::catalogue::{Attribute, Group};
 use crate::dialects::{Claims, Here, Made, Mark, Of, Site, Subject};

@@ -206,7 +206,7 @@ impl Dataset {
             Err(error @ (Error::Interrupted | Error::Stale)) => return Err(error),
             Err(error) => seen.failed = Some(error.to_string()),
             Ok(None) => {}
-            Ok(Some(At::Dataset(_, single))) => seen.fields = Some(fields(single.columns())),
+            Ok(Some(At::Dataset(_, single))) => seen.fields = Some(fields(&single.whole)),
             Ok(Some(At::Directory(directory, contents))) => {
                 let is_root = self.path.is_empty();
                 if let Some(table) = table_of(&contents) {
@@ -251,7 +251,7 @@ impl Dataset {
             }
             At::Dataset(array, single) => {
                 let files = of_array(root.files(), array);
-                (files.part(single.columns(), &fields)?, files, array.dataset.attributes.clone())
+                (files.part(&single.whole, &fields)?, files, array.dataset.attributes.clone())
             }
         };
         let xattrs = Arc::new(Xattrs::new(files.name.clone(), attributes));

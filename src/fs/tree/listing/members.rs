@@ -104,7 +104,7 @@ impl Members<'_> {
                 if *role == Role::Servant && !self.claims.is_table {
                     let kind = |object| self.dialects.kind(&join(self.path, &link.name), object);
                     let kind = link.target.object().map_or("link", kind);
-                    members.push(Member { not_shown: vec![SERVES.into()], ..Member::new(&link.name, kind) });
+                    described.push(Member { not_shown: vec![SERVES.into()], ..Member::new(&link.name, kind) });
                 }
                 continue;
             }

@@ -161,8 +161,7 @@ mod tests {
         let chunk = |index: u64| (Some(index), Chunk { index: 0, address: index + 1, size: 1, mask: 0 });
         let entries = [0, 1, 2, 0, 1, 2, 7, 8].map(chunk).to_vec();
         let listed = Listed { entries, positions: 10, in_order: true, grows: false, is_endless: false };
-        let settled: Vec<_> =
-            listed.settle().unwrap().iter().map(|chunk| (chunk.index, chunk.is_unknown())).collect();
+        let settled: Vec<_> = listed.settle().unwrap().iter().map(|chunk| (chunk.index, chunk.is_unknown())).collect();
         assert_eq!(settled, with_unknown(&[0, 1, 2, 7, 8], &[3, 4, 5, 6]));
     }
 
