@@ -24,30 +24,32 @@ class Seed:
             self._checked = checked(self.data)
         return self._checked
 
-    def place(self, chance):
-        """A place, most of them in what describes the file."""
+    def place(self, data, chance):
+        """A place in a copy, most of them in what describes the file."""
         if self.structures and chance.random() < 0.8:
-            return min(chance.choice(self.structures) + chance.randrange(NEAR), len(self.data) - 1)
-        if chance.random() < 0.5:
-            return chance.randrange(min(len(self.data), 4096))
-        return chance.randrange(len(self.data))
+            place = chance.choice(self.structures) + chance.randrange(NEAR)
+        elif chance.random() < 0.5:
+            place = chance.randrange(4096)
+        else:
+            place = chance.randrange(len(data))
+        return min(place, len(data) - 1)
 
 
 def flip_bytes(data, seed, chance):
     for _ in range(chance.randint(1, 6)):
-        data[seed.place(chance)] = chance.randrange(256)
+        data[seed.place(data, chance)] = chance.randrange(256)
 
 
 def flip_bits(data, seed, chance):
     for _ in range(chance.randint(1, 4)):
-        data[seed.place(chance)] ^= 1 << chance.randrange(8)
+        data[seed.place(data, chance)] ^= 1 << chance.randrange(8)
 
 
 def numbers(data, seed, chance):
     """A number where there may have been another."""
     for _ in range(chance.randint(1, 3)):
         width = chance.choice((1, 2, 4, 8))
-        at = seed.place(chance) // width * width
+        at = seed.place(data, chance) // width * width
         number = chance.choice((*NUMBERS, len(data), len(data) - 1, len(data) + 1, *seed.structures[:20]))
         data[at : at + width] = (number & ((1 << 8 * width) - 1)).to_bytes(width, "little")
 
@@ -69,18 +71,18 @@ def pointers(data, seed, chance):
 def copies(data, seed, chance):
     """A piece of the file stands in another place as well."""
     length = chance.choice((8, 16, 64, 512))
-    here, there = seed.place(chance), seed.place(chance)
+    here, there = seed.place(data, chance), seed.place(data, chance)
     data[there : there + length] = data[here : here + length][: len(data) - there]
 
 
 def zeros(data, seed, chance):
-    at = seed.place(chance)
+    at = seed.place(data, chance)
     length = min(chance.choice((8, 64, 512, 4096)), len(data) - at)
     data[at : at + length] = chance.choice((b"\0", b"\xff")) * length
 
 
 def cut(data, _, chance):
-    del data[chance.randrange(len(data)) :]
+    del data[chance.randrange(1, len(data) + 1) :]
 
 
 WAYS = (flip_bytes, flip_bits, numbers, numbers, pointers, pointers, copies, zeros, cut)

@@ -1,12 +1,14 @@
 //! `SOURCE[:path]`: a place in a source, as a mount would show it.
 
 use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use bstr::ByteSlice;
+use bstr::{BString, ByteSlice};
 use clap::Args;
 
 use super::Error;
@@ -26,7 +28,7 @@ pub(super) struct Named {
     /// HDF5 files or folders, each with a path in it as a mount would show it. With several, or a folder, each line
     /// begins with the file
     #[arg(value_name = "SOURCE[:PATH]", required = true)]
-    places: Vec<String>,
+    places: Vec<OsString>,
 
     #[command(flatten)]
     pub reading: Reading,
@@ -34,7 +36,7 @@ pub(super) struct Named {
 
 /// One of these places, before it is looked for.
 pub(super) struct Asked<'a> {
-    text: &'a str,
+    text: &'a OsStr,
     context: Arc<Context>,
     is_one_of_several: bool,
 }
@@ -108,26 +110,27 @@ pub(super) struct Place {
     /// Its name for messages: as it was given.
     pub name: String,
     /// The path in the source.
-    path: String,
+    path: BString,
     /// Whether others were given with it.
     pub is_one_of_several: bool,
 }
 
 /// Splits `SOURCE[:path]` at the last colon that leaves the name of something that exists. Behind a file a slash does
 /// as well: shells complete names so.
-pub(super) fn split(text: &str) -> (PathBuf, String) {
-    if Path::new(text).exists() {
-        return (text.into(), String::new());
+pub(super) fn split(text: &OsStr) -> (PathBuf, BString) {
+    let bytes = text.as_bytes();
+    let source = |at: usize| Path::new(OsStr::from_bytes(&bytes[..at]));
+    if source(bytes.len()).exists() {
+        return (text.into(), BString::default());
     }
-    let is_source = |at: usize, c: char| match c {
-        ':' => Path::new(&text[..at]).exists(),
-        '/' => Path::new(&text[..at]).is_file(),
+    let is_source = |at: &usize| match bytes[*at] {
+        b':' => source(*at).exists(),
+        b'/' => source(*at).is_file(),
         _ => false,
     };
-    let at = text.char_indices().rev().find(|(at, c)| is_source(*at, *c));
-    match at {
-        Some((at, _)) => (text[..at].into(), text[at + 1..].trim_matches('/').to_owned()),
-        None => (text.into(), String::new()),
+    match (0..bytes.len()).rev().find(is_source) {
+        Some(at) => (source(at).into(), bytes[at + 1..].trim_with(|character| character == '/').into()),
+        None => (text.into(), BString::default()),
     }
 }
 
@@ -151,21 +154,22 @@ impl Place {
     ///
     /// # Errors
     /// Where the source cannot be opened, or shows no such name.
-    pub fn open(text: &str, context: Arc<Context>, interrupt: &Interrupt) -> Result<Self, Error> {
+    pub fn open(text: &OsStr, context: Arc<Context>, interrupt: &Interrupt) -> Result<Self, Error> {
         let (source, path) = split(text);
+        let name = text.to_string_lossy().into_owned();
         let mut node = tree::root(&context, &[source], interrupt).map_err(missing)?;
-        for part in path.split('/').filter(|part| !part.is_empty()) {
+        for part in path.split_str("/").filter(|part| !part.is_empty()) {
             let above = node;
-            node = above.lookup(part.as_bytes(), interrupt).map_err(|error| match error {
+            node = above.lookup(part, interrupt).map_err(|error| match error {
                 // The directory of selections has no names to list, and has said what makes no sense.
                 fs::Error::NotFound => match context.errors.last().filter(|why| why.contains("/where/")) {
                     Some(why) => Error::Usage(why),
-                    None => Error::Usage(format!("{text}: {error}{}", meant(&above, part, interrupt))),
+                    None => Error::Usage(format!("{name}: {error}{}", meant(&above, &part.to_str_lossy(), interrupt))),
                 },
-                error => Error::Tree { path: text.to_owned(), error },
+                error => Error::Tree { path: name.clone(), error },
             })?;
         }
-        Ok(Self { context, node, name: text.to_owned(), path, is_one_of_several: false })
+        Ok(Self { context, node, name, path, is_one_of_several: false })
     }
 
     /// Whether it is a directory.
@@ -219,8 +223,10 @@ mod tests {
         let file = folder.path().join("a:b.h5");
         std::fs::write(&file, "").unwrap();
         let text = file.display().to_string();
-        assert_eq!(split(&text), (file.clone(), String::new()));
-        assert_eq!(split(&format!("{text}:run/columns")), (file, "run/columns".into()));
-        assert_eq!(split("none:x"), ("none:x".into(), String::new()));
+        let split = |text: &str| split(text.as_ref());
+        assert_eq!(split(&text), (file.clone(), "".into()));
+        assert_eq!(split(&format!("{text}:run/columns")), (file.clone(), "run/columns".into()));
+        assert_eq!(split(&format!("{text}/run/")), (file, "run".into()));
+        assert_eq!(split("none:x"), ("none:x".into(), "".into()));
     }
 }

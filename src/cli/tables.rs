@@ -72,9 +72,6 @@ fn directory(
         return Ok(());
     }
     for entry in children.iter().flat_map(|children| children.iter()).filter(|entry| entry.kind == Kind::Directory) {
-        if depth == 0 && entry.name == ".hepfs" {
-            continue;
-        }
         let below = below(path, &entry.name.to_string());
         match node.lookup(&entry.name, interrupt) {
             Ok(child) if child.repeats() => {}

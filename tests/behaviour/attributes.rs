@@ -5,6 +5,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use hepfs::h5::create::{self, Fill, Storage};
+use hepfs::h5::element::{Number, Value};
+
 use crate::data;
 use crate::support::Mounted;
 
@@ -116,4 +119,37 @@ fn nothing_can_be_written() {
     refused(fs::rename(&table, mounted.join("t/other")));
     refused(std::os::unix::fs::symlink("a", mounted.join("b")));
     refused(fs::set_permissions(&table, fs::Permissions::from_mode(0o777)));
+}
+
+/// What a table is made by is read, however many attributes stand before it; the names of all fit in no list of the kernel's.
+#[test]
+fn very_many_attributes_fail_no_listing() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("attributes.h5");
+    let written = create::file::<create::Error>(&source, |root| {
+        let table = root.group("t")?;
+        table.attribute("CLASS", &Value::ascii("COLUMN_TABLE"))?;
+        table.attribute("VERSION", &Value::ascii("1.0"))?;
+        for name in ["few", "many"] {
+            let column = table.dataset(name, &f64::ELEMENT, &Storage::contiguous(&[3]), &Fill::Unset)?;
+            for at in 0..if name == "many" { 5_000 } else { 200 } {
+                column.node().attribute(&format!("note {at}"), &Value::ascii("text"))?;
+            }
+            column.node().attribute("units", &Value::ascii("kg"))?;
+        }
+        Ok(())
+    });
+    written.unwrap();
+    let mounted = Mounted::new(&[&source], &[]);
+    assert_eq!(mounted.names("t/columns").len(), 14);
+    let metadata: serde_json::Value = serde_json::from_slice(&mounted.read("t/metadata.json")).unwrap();
+    let (few, many) = (&metadata["columns"][0], &metadata["columns"][1]);
+    assert_eq!((few["units"].as_str(), many["units"].as_str()), (Some("kg"), Some("kg")));
+    assert_eq!(few["attributes"].as_object().unwrap().len(), 201);
+    // 256, the one that dialects look at, and the reason.
+    assert_eq!(many["attributes"].as_object().unwrap().len(), 258);
+    assert!(many["attributes"][""]["error"].as_str().unwrap().contains("more than 256 attributes"), "{many}");
+    let file = mounted.join("t/columns/many.raw");
+    assert_eq!(attribute(&file, "user.note 4000").as_deref(), Some("text"));
+    assert_eq!(attribute(&file, "user.units").as_deref(), Some("kg"));
 }

@@ -169,8 +169,28 @@ fn a_query_takes_the_only_table_or_names_them() {
         })
         .count();
     assert!(count > 1, "{said}");
+    let (code, [_, said]) = query("seed_11_1.h5", &["ts > 5"]);
+    assert!(code == Some(1) && said.contains("one SOURCE and one EXPRESSION"), "{said}");
     let (code, [_, said]) = query("h5_basic.h5", &[]);
     assert!(code == Some(1) && said.contains("no table") && said.lines().count() == 1, "{said}");
+}
+
+/// As old systems wrote them.
+#[test]
+fn names_that_are_no_utf8_are_sources_like_any_other() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let [bad, good] =
+        [&b"caf\xe9.h5"[..], b"good.h5"].map(|name| folder.path().join(std::ffi::OsStr::from_bytes(name)));
+    std::fs::copy(data("units.h5"), &bad).unwrap();
+    std::fs::copy(data("units.h5"), &good).unwrap();
+    let place = [bad.as_os_str().as_bytes(), b":t/columns"].concat();
+    let output = hepfs(["ls".as_ref(), std::ffi::OsStr::from_bytes(&place), good.as_os_str()]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success() && said.contains("h5:t/columns: mass.csv\n") && said.contains("good.h5: t/\n"),
+        "{said}"
+    );
 }
 
 #[test]

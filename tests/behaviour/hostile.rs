@@ -6,11 +6,15 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
+use hepfs::h5::create::{self, Fill, Storage};
+use hepfs::h5::element::{Number, Value};
+
 use crate::data;
-use crate::support::{Mounted, hepfs, lives, status};
+use crate::support::{HEPFS, Mounted, hepfs, lives, run_within, status};
 use crate::writer::Writer;
 
 /// The most that one file may take to be read, in any state of the machine.
@@ -543,4 +547,73 @@ fn elements_of_a_gigabyte_are_errors_of_their_text_alone() {
     assert!(mounted.text(".hepfs/errors").contains("row 0 takes 1000000000 bytes"));
     let peak = status(daemon, "VmHWM:").unwrap();
     assert!(peak < MOST_BESIDE, "{peak} KiB");
+}
+
+#[test]
+fn memory_that_the_system_refuses_fails_its_request_alone() {
+    // Chunks of 1 GiB are decoded beside the cache.
+    let mounted = Mounted::new(&[&data("hostile/deflate_bomb.h5")], &["--cache-size", "64M"]);
+    let daemon = mounted.daemon();
+    let limit = (status(daemon, "VmSize:").unwrap() << 10) + (256 << 20);
+    limit_address_space(daemon, limit);
+    let read = || size_and_bytes(&mounted.join("t/columns/gigabyte.raw"), 600 << 20);
+    assert_eq!(read().unwrap_err().raw_os_error(), Some(libc::ENOMEM), "{}", mounted.log());
+    assert!(mounted.text(".hepfs/errors").contains("no memory"));
+    assert!(lives(daemon));
+    limit_address_space(daemon, u64::MAX);
+    assert_eq!(read().unwrap().1, vec![0; 100]);
+}
+
+/// Sets the soft limit.
+fn limit_address_space(process: u32, bytes: u64) {
+    let soft = if bytes == u64::MAX { "unlimited".to_owned() } else { bytes.to_string() };
+    let mut prlimit = std::process::Command::new("prlimit");
+    let done = prlimit.args([format!("--pid={process}"), format!("--as={soft}:")]).status().unwrap();
+    assert!(done.success());
+}
+
+/// A few of the files that `scripts/hostile` spoils, the same at each run; the script says what is measured.
+#[test]
+fn a_sample_of_spoilt_files_keeps_the_limits() {
+    let mut script = Command::new("python3");
+    script.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/hostile"));
+    script.args(["--hepfs", HEPFS, "--count", "12", "--seed", "7", "--seconds", "60"]);
+    script.args(["--only", "seed_11", "layouts", "scales", "types_strings", "chunk_indexes", "group_kinds"]);
+    let output = run_within(Duration::from_secs(300), &mut script);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("12 files, "), "{said}");
+}
+
+/// A table of so many columns, and a group of as many arrays.
+fn write_wide(path: &Path, count: usize) -> Result<(), create::Error> {
+    create::file(path, |root| {
+        let table = root.group("t")?;
+        table.attribute("CLASS", &Value::ascii("COLUMN_TABLE"))?;
+        table.attribute("VERSION", &Value::ascii("1.0"))?;
+        let arrays = root.group("arrays")?;
+        for at in 0..count {
+            for group in [&table, &arrays] {
+                let storage = Storage::contiguous(&[10]);
+                let dataset = group.dataset(&format!("c{at:05}"), &f64::ELEMENT, &storage, &Fill::Unset)?;
+                dataset.node().attribute("units", &Value::ascii("m"))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Of what a listing has of each member, a name and a few numbers stay: see `docs/PERFORMANCE.md` for 100,000.
+#[test]
+fn very_many_datasets_are_listed_in_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("wide.h5");
+    write_wide(&source, 20_000).unwrap();
+    let mounted = Mounted::new(&[&source], &["--cache-size", "64M"]);
+    let before = status(mounted.daemon(), "VmHWM:").unwrap();
+    // 20,000 columns and 20,000 arrays have seven files each.
+    assert_eq!(fs::read_dir(mounted.join("t/columns")).unwrap().count(), 140_000);
+    assert_eq!(fs::read_dir(mounted.join("arrays")).unwrap().count(), 140_001);
+    let grown = status(mounted.daemon(), "VmHWM:").unwrap() - before;
+    assert!(grown < 160 << 10, "{grown} KiB");
 }

@@ -45,7 +45,7 @@ fn what_is_called_as_the_live_folder_is_shown_under_another_name() {
     let whole = root(&[folder.path().to_owned()]);
     let several = root(&[folder.path().join(".hepfs"), folder.path().join("units.h5")]);
     for root in [whole, several] {
-        assert_eq!(names(&root), [".hepfs", "%2Ehepfs", "units.h5"]);
+        assert_eq!(names(&root), [".datasets", ".hepfs", "%2Ehepfs", "units.h5"]);
         assert!(names(&root.lookup(b".hepfs", &interrupt).unwrap()).contains(&"stats".to_owned()));
         assert_eq!(names(&root.lookup(b"%2Ehepfs", &interrupt).unwrap()), ["metadata.json", "t"]);
     }

@@ -11,6 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
 use clap::Args;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::cli::options::{Files, Reading, Showing, Switch};
 use crate::cli::{Error, logging, place};
@@ -83,11 +84,11 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         let given = tree::printable(&arguments.mountpoint.display().to_string());
         return Err(Error::Usage(format!("mount {given}: two things are needed, SOURCE and MOUNTPOINT (a directory)")));
     }
-    for text in arguments.sources.iter().filter(|source| !source.exists()).filter_map(|source| source.to_str()) {
-        if let (source, path) = place::split(text)
+    for text in arguments.sources.iter().filter(|source| !source.exists()) {
+        if let (source, path) = place::split(text.as_os_str())
             && !path.is_empty()
         {
-            let whole = source.display();
+            let (text, whole) = (text.display(), source.display());
             return Err(Error::Usage(format!(
                 "{text}: a mount shows whole files: mount {whole}, and look into {path}"
             )));
@@ -137,6 +138,7 @@ impl Served {
         mountpoint: &Path,
         options: MountOptions,
     ) -> Result<Self, Error> {
+        allow_open_files();
         // Signals are caught before there is a mount to leave behind.
         let stop = StopSignals::catch()?;
         let sources = absolute(sources)?;
@@ -164,6 +166,15 @@ impl Served {
         self.context.save();
         tracing::info!("unmounted: {ended:?}");
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Raises the limit on open files as far as the system allows: each HDF5 file in use is one, and a folder may have
+/// thousands.
+fn allow_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        tracing::info!("open files stay limited to {:?}: {error}", limit.current);
     }
 }
 

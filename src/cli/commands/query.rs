@@ -1,5 +1,6 @@
 //! `hepfs query SOURCE:table EXPRESSION`: the rows of a table that satisfy an expression, without a mount.
 
+use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -47,11 +48,15 @@ const FIRST_ROWS: u64 = 1 << 18;
 pub(in crate::cli) struct Arguments {
     /// An HDF5 file or a folder, and the path of a table in it as a mount would show it
     #[arg(value_name = "SOURCE[:PATH]")]
-    place: String,
+    place: OsString,
 
     /// What rows must satisfy, their order, how many
     #[arg(value_name = "EXPRESSION")]
     expression: String,
+
+    /// Too much, to be told what to do about it.
+    #[arg(hide = true)]
+    more: Vec<OsString>,
 
     /// Only these columns, in this order [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -104,6 +109,11 @@ impl Arguments {
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    if !arguments.more.is_empty() {
+        let one = "a query takes one SOURCE and one EXPRESSION in quotes; of several files in turn:";
+        let example = "for file in *.h5; do hepfs query \"$file\" 'energy > 5'; done";
+        return Err(Error::Usage(format!("{one} {example}")));
+    }
     let format = arguments.format()?;
     let is_binary = matches!(format, Format::Parquet | Format::Arrow);
     if is_binary && arguments.output.is_none() && std::io::stdout().is_terminal() {

@@ -117,7 +117,7 @@ mod tests {
     fn a_mount_point_must_be_a_directory() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(matches!(check_mountpoint(file.path()), Err(MountError::NotADirectory(_))));
-        assert!(matches!(check_mountpoint(Path::new("/no/such")), Err(MountError::Mountpoint { .. })));
+        assert!(matches!(check_mountpoint(Path::new("/no/such")), Err(MountError::NoMountpoint(_))));
     }
 
     #[test]

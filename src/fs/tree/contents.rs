@@ -24,6 +24,9 @@ const LONGEST_VALUE: usize = 4096;
 /// Most scalars of a group of which it has the values: each is a read.
 const MOST_VALUES: usize = 1000;
 
+/// Links of a group whose members are described when it is listed.
+const MOST_DESCRIBED: usize = 1024;
+
 /// A directory after its first listing.
 #[derive(Debug)]
 pub(super) struct Contents {
@@ -34,9 +37,9 @@ pub(super) struct Contents {
     pub(super) called: Called,
     pub(super) listing: Listing,
     pub(super) columns: Listing,
-    /// What `metadata.json` says of views that are not shown; of members, it is made when it is asked for.
-    views: Vec<Member>,
-    /// The group that it lists, and the way to it; `None` of anything else.
+    /// What `metadata.json` says of members, and of views that are not shown.
+    members: Vec<Member>,
+    /// The group that it lists, and the way to it, where members are described when that is asked for.
     group: Option<(GroupPlace, Way)>,
     pub(super) findings: Vec<Finding>,
 }
@@ -56,18 +59,20 @@ impl Contents {
         let mut contents = Self::with(table, group.attributes.clone(), claims.findings.clone());
         let is_marked = matches!(dialects.mark(path, Subject::Group(&group.attributes)), Some((_, Mark::Table)));
         contents.called = if is_marked { Called::Table } else { Called::Group };
-        contents.group = Some((place.clone(), way.clone()));
+        let is_small = group.links.len() <= MOST_DESCRIBED;
+        contents.group = (!is_small).then(|| (place.clone(), way.clone()));
         let (listing, findings) = (&mut contents.listing, &mut contents.findings);
-        list_members(opened, (place, way), &group, &claims, (listing, findings), false, interrupt);
+        let mut members = list_members(opened, (place, way), &group, &claims, (listing, findings), is_small, interrupt);
+        contents.members.append(&mut members);
         // What it cut short looks broken, and a listing stays for as long as its group is known.
         interrupt.check()?;
         Ok(contents)
     }
 
-    /// What `metadata.json` says of the members. The group is gone through once more: descriptions of very many take
-    /// more memory than all else that is known of them, and are seldom asked for.
+    /// What `metadata.json` says of the members. A large group is gone through once more: descriptions of very many
+    /// take more memory than all else that is known of them, and are seldom asked for.
     pub fn members(&self, opened: &Opened, interrupt: &Interrupt) -> Result<Vec<Member>, store::Error> {
-        let mut members = self.views.clone();
+        let mut members = self.members.clone();
         if let Some((place, way)) = &self.group {
             let group = opened.file().group(place.id, interrupt);
             let group = group.map_err(|error| store::Error::Hdf5 { path: place.path.clone(), error })?;
@@ -172,15 +177,15 @@ impl Contents {
     }
 
     fn with(table: Option<Table>, attributes: Arc<[Attribute]>, findings: Vec<Finding>) -> Self {
-        let (mut listing, mut views) = (Listing::default(), Vec::new());
+        let (mut listing, mut members) = (Listing::default(), Vec::new());
         listing.add(METADATA.into(), Child::Metadata);
         if let Some(table) = &table {
-            listing::list(table, &mut listing, &mut views);
+            listing::list(table, &mut listing, &mut members);
         }
         let columns = table.as_ref().map(listing::list_columns).unwrap_or_default();
         let findings = findings.into_iter().chain(table.iter().flat_map(|table| table.findings.clone())).collect();
         let called = if table.is_some() { Called::Table } else { Called::Group };
-        Self { attributes, table: table.map(Arc::new), called, listing, columns, views, group: None, findings }
+        Self { attributes, table: table.map(Arc::new), called, listing, columns, members, group: None, findings }
     }
 }
 

@@ -150,9 +150,7 @@ impl Directory {
                 let table = contents.table.as_ref().ok_or(Error::NotFound)?;
                 Ok(Arc::new(WhereDirectory::new(Subject::new(&self.files_of, table))))
             }
-            Child::Link(target) | Child::DirectoryLink(target) => {
-                Ok(Arc::new(LinkNode { opened: self.opened().clone(), target: target.clone() }))
-            }
+            Child::Link(target) => Ok(Arc::new(LinkNode { opened: self.opened().clone(), target: target.clone() })),
             file => self.kept(&self.files, contents, position, file),
         }
     }

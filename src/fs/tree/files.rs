@@ -79,9 +79,7 @@ impl Files {
                 let xattrs = Xattrs::of_member(name, dataset.attributes.clone(), dataset.id);
                 (files.single(&single, file, &array.dataset.datatype)?, xattrs)
             }
-            Child::Columns | Child::Where | Child::Directory(_) | Child::Link(_) | Child::DirectoryLink(_) => {
-                return Err(Error::NotAFile);
-            }
+            Child::Columns | Child::Where | Child::Directory(_) | Child::Link(_) => return Err(Error::NotAFile),
         };
         Ok(FileNode { opened: self.opened.clone(), view, xattrs: Arc::new(xattrs) })
     }

@@ -15,10 +15,13 @@ use arrow_schema::DataType;
 use super::{Piece, Selected};
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
-use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, fixed_width};
+use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Shared};
 
 /// Bytes of values taken from the column at once.
 const AT_ONCE: u64 = 16 << 20;
+
+/// Rows whose bytes are counted first.
+const FIRST_WEIGHED: u64 = 256;
 
 /// Rows not asked for that are decoded with their neighbours: values of any length cost much each, and asking anew
 /// costs about as much as these.
@@ -142,20 +145,17 @@ impl SelectedRows {
                 continue;
             };
             // However much lies between those that are wanted, it is not had at once.
-            let mut start = rows.start;
-            while start < rows.end {
-                interrupt.check()?;
-                let end = match is_light {
-                    true => rows.end,
-                    false => self.rows.fitting(start..rows.end, AT_ONCE, interrupt)?.end.clamp(start + 1, rows.end),
-                };
-                let Some(array) = read(start..end)? else { return Ok(None) };
-                // Within the span, which lies within a block.
-                let bits = bits.slice((start - rows.start) as usize, (end - start) as usize);
-                let filtered = arrow_select::filter::filter(array.as_ref(), &BooleanArray::new(bits, None));
-                parts.push(filtered.map_err(|error| self.error(error))?);
-                start = end;
+            if !is_light && self.rows.fitting(rows.clone(), AT_ONCE, interrupt)?.end < rows.end {
+                for run in runs(&rows, Some(&bits)) {
+                    interrupt.check()?;
+                    let Some(array) = read(run)? else { return Ok(None) };
+                    parts.push(array);
+                }
+                continue;
             }
+            let Some(array) = read(rows)? else { return Ok(None) };
+            let filtered = arrow_select::filter::filter(array.as_ref(), &BooleanArray::new(bits, None));
+            parts.push(filtered.map_err(|error| self.error(error))?);
         }
         let array = match parts.as_slice() {
             [] => return read(0..0),
@@ -171,6 +171,36 @@ impl SelectedRows {
         } else {
             Err(self.error(format!("rows {range:?} of {} selected", self.len())))
         }
+    }
+
+    /// Adds the rows of `range` as long as they fit; returns whether all did.
+    fn add_fitting(&self, range: &RowRange, fitter: &mut Fitter, interrupt: &Interrupt) -> Result<bool, Error> {
+        for span in self.spans(range, interrupt)? {
+            interrupt.check()?;
+            let (rows, bits) = match span {
+                Span::Kept(bytes) => {
+                    let width = self.rows.stored_width().unwrap_or(0);
+                    let count = (bytes.len() as u64).checked_div(width).unwrap_or(0);
+                    if !fitter.add(count, bytes.len() as u64) {
+                        return Ok(false);
+                    }
+                    continue;
+                }
+                Span::Read(rows, bits) => (rows, bits),
+            };
+            let found = self.rows.fitting(rows.clone(), fitter.left(), interrupt)?;
+            let wanted = bits.as_ref().map_or(rows.end - rows.start, |bits| bits.count_set_bits() as u64);
+            if found.end >= rows.end && fitter.add(wanted, found.bytes) {
+                continue;
+            }
+            for run in runs(&rows, bits.as_ref()) {
+                let found = self.rows.fitting(run.clone(), fitter.left(), interrupt)?;
+                if !fitter.add(found.end - run.start, found.bytes) || found.end < run.end {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     fn error(&self, reason: impl ToString) -> Error {
@@ -216,34 +246,15 @@ impl Rows for SelectedRows {
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let mut fitter = Fitter::new(range.start, bytes);
-        let width = fixed_width(self.rows.data_type());
-        // What is wanted of many rows lies in many blocks.
-        let range = range.start..range.end.min(range.start.saturating_add(bytes / width.max(1)).max(range.start + 1));
-        for span in self.spans(&range, interrupt)? {
-            interrupt.check()?;
-            let (rows, bits) = match span {
-                Span::Kept(bytes) => {
-                    let count = (bytes.len() as u64).checked_div(self.rows.stored_width().unwrap_or(0)).unwrap_or(0);
-                    if !fitter.add(count, bytes.len() as u64) {
-                        break;
-                    }
-                    continue;
-                }
-                Span::Read(rows, bits) => (rows, bits),
-            };
-            let found = self.rows.fitting(rows.clone(), fitter.left(), interrupt)?;
-            let wanted = |end: u64| match &bits {
-                Some(bits) => bits.slice(0, (end - rows.start) as usize).count_set_bits() as u64,
-                None => end - rows.start,
-            };
-            if found.end >= rows.end && fitter.add(wanted(rows.end), found.bytes) {
-                continue;
+        // Few rows may be enough: more are looked at as more fit.
+        let mut window = FIRST_WEIGHED;
+        while fitter.fitting().end < range.end {
+            let start = fitter.fitting().end;
+            let part = start..start.saturating_add(window).min(range.end);
+            if !self.add_fitting(&part, &mut fitter, interrupt)? || fitter.fitting().end < part.end {
+                break;
             }
-            // The first row wanted counts, however much it and what lies before it take.
-            if !fitter.add(wanted(found.end), found.bytes.min(fitter.left())) || fitter.fitting().end == range.start {
-                fitter.add(1, found.bytes);
-            }
-            break;
+            window = window.saturating_mul(4);
         }
         Ok(fitter.fitting())
     }
@@ -318,6 +329,15 @@ impl Rows for SelectedRows {
 
     fn natural_rows(&self) -> Option<u64> {
         None
+    }
+}
+
+/// Stretches of `rows` all of whose rows are wanted.
+fn runs<'a>(rows: &Range<u64>, bits: Option<&'a BooleanBuffer>) -> Box<dyn Iterator<Item = Range<u64>> + 'a> {
+    let (start, all) = (rows.start, rows.clone());
+    match bits {
+        Some(bits) => Box::new(bits.set_slices().map(move |(from, to)| start + from as u64..start + to as u64)),
+        None => Box::new(std::iter::once(all)),
     }
 }
 

@@ -50,10 +50,10 @@ pub fn attribute_value(attribute: &Attribute) -> Value {
 
 /// The value of an attribute, or why there is none to show.
 fn shown(attribute: &Attribute) -> Result<Value, String> {
+    let stored = attribute.value.as_ref().map_err(Clone::clone)?;
     if attribute.null {
         return Ok(Value::Null);
     }
-    let stored = attribute.value.as_ref().map_err(Clone::clone)?;
     let count = match attribute.len() {
         Some(count) if count <= MOST_ELEMENTS => count as usize,
         _ => return Err(format!("{:?} elements are too many to show", attribute.shape)),

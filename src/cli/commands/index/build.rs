@@ -1,5 +1,6 @@
 //! `hepfs index build SOURCE:table --column NAME --kind KIND,…`
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +34,7 @@ use crate::source::Interrupt;
 pub(super) struct Arguments {
     /// An HDF5 file, and the path of a table in it as a mount would show it
     #[arg(value_name = "SOURCE:TABLE")]
-    place: String,
+    place: OsString,
 
     /// Columns to build indexes of
     #[arg(long, value_name = "NAME", value_delimiter = ',', required = true)]

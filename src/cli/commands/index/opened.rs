@@ -1,5 +1,6 @@
 //! A table whose file is locked for writing.
 
+use std::ffi::OsStr;
 use std::sync::Arc;
 
 use crate::cli::Error;
@@ -22,7 +23,7 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    pub fn new(text: &str, reading: &Reading, interrupt: &Interrupt) -> Result<Self, Error> {
+    pub fn new(text: &OsStr, reading: &Reading, interrupt: &Interrupt) -> Result<Self, Error> {
         let place = Place::open(text, reading.context(ViewOptions::default())?, interrupt)?;
         let table = table_of(&place, false, interrupt)?;
         let several = |_| Error::Usage(format!("{}: not a table of one file", place.name));
@@ -43,10 +44,10 @@ impl Opened {
 }
 
 /// Locks the file of `SOURCE:table` for writing.
-pub(super) fn lock(text: &str) -> Result<Exclusive, Error> {
+pub(super) fn lock(text: &OsStr) -> Result<Exclusive, Error> {
     let (source, _) = place::split(text);
     if source.is_dir() {
-        return Err(Error::Usage(format!("{text}: a folder: name one HDF5 file in it, and the table")));
+        return Err(Error::Usage(format!("{}: a folder: name one HDF5 file in it, and the table", text.display())));
     }
     let locked = Exclusive::open(&source).map_err(index_writer::Error::from)?;
     if locked.was_put_back() {

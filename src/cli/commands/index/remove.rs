@@ -1,5 +1,6 @@
 //! `hepfs index drop SOURCE:table [--column NAME] [--kind KIND,…]`
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -21,7 +22,7 @@ use crate::source::Interrupt;
 pub(super) struct Arguments {
     /// An HDF5 file, and the path of a table in it as a mount would show it
     #[arg(value_name = "SOURCE:TABLE")]
-    place: String,
+    place: OsString,
 
     /// Only indexes of this column
     #[arg(long, value_name = "NAME")]
@@ -41,7 +42,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let opened = Opened::new(&arguments.place, &arguments.reading, &interrupt)?;
     let listed = opened.listed(arguments.column.as_deref(), &arguments.kind, &interrupt)?;
     if listed.is_empty() {
-        return Err(Error::Usage(format!("{}: no such search index", arguments.place)));
+        return Err(Error::Usage(format!("{}: no such search index", arguments.place.display())));
     }
     let workers = opened.place.context.workers.clone();
     drop(opened);

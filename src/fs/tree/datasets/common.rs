@@ -134,6 +134,10 @@ fn said(field: &FileField, base: &FileField, wide: &[FileField]) -> Option<Strin
     if shown.data_type != field.data_type {
         return Some(format!("{name:?} is {}, and is shown as {}", field.data_type, shown.data_type));
     }
+    // Instants are the same ones whatever they are counted from.
+    if matches!(shown.data_type, DataType::Timestamp(..)) {
+        return None;
+    }
     let units = |field: &FileField| field.units.clone().unwrap_or_else(|| "no units".into());
     (field.units != base.units).then(|| format!("{name:?} is in {}, and in {} elsewhere", units(field), units(base)))
 }
@@ -178,6 +182,21 @@ mod tests {
         }
         // What was widened before goes no further.
         assert_eq!(of_one(&[Int32, Float32, Int64]).joined, [0, 1]);
+    }
+
+    #[test]
+    fn units_are_compared_of_numbers_and_not_of_times() {
+        use arrow_schema::TimeUnit::{Microsecond, Millisecond};
+        let of = |data_type: &DataType, units: &str| -> Arc<[FileField]> {
+            let fields = file(&[("x", data_type.clone(), false)]);
+            fields.iter().map(|field| FileField { units: Some(units.into()), ..field.clone() }).collect()
+        };
+        let said = |types: [&DataType; 2]| common(&[of(types[0], "s since 2020-01-01"), of(types[1], "s")]).said.len();
+        let [coarse, fine] = [Millisecond, Microsecond].map(|unit| DataType::Timestamp(unit, Some("UTC".into())));
+        assert_eq!(said([&DataType::Int32; 2]), 1);
+        assert_eq!(said([&coarse; 2]), 0);
+        // What is another type is left out.
+        assert_eq!((said([&coarse, &fine]), said([&coarse, &DataType::Int64])), (1, 1));
     }
 
     #[test]

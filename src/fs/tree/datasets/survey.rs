@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use super::common::{CommonField, FileField, common, fields};
 use super::names::{WITHIN, component, partition};
 use super::part::Part;
+use crate::catalogue::{Link, Object, join};
 use crate::fs::node::Node;
 use crate::fs::tree::contents::Contents;
 use crate::fs::tree::directory::Directory;
@@ -18,9 +19,10 @@ use crate::fs::tree::file::{FileNode, Xattrs};
 use crate::fs::tree::files::Files;
 use crate::fs::tree::folder::{self, FileRoot, Sources};
 use crate::fs::tree::in_use::InUse;
-use crate::fs::tree::listing::{Array, Child, Place};
+use crate::fs::tree::listing::{Array, Child, Entry, Place};
 use crate::fs::tree::{Context, Error, lock};
 use crate::source::{self, Identity, Interrupt};
+use crate::store;
 use crate::table::{Finding, Form, Single, Table};
 
 /// A survey holds this long where nothing tells of changes.
@@ -244,17 +246,18 @@ impl Dataset {
         let fields = outcome.fields.clone();
         let root = file.group(interrupt)?;
         let at = self.listed.find(&root, &self.path, interrupt)?.ok_or(Error::NotFound)?;
-        let (view, files, attributes) = match &at {
+        let (view, xattrs) = match &at {
             At::Directory(directory, contents) => {
-                let table = table_of(contents).ok_or(Error::NotFound)?;
-                (directory.files().part(table, &fields)?, directory.files().clone(), contents.attributes.clone())
+                let (table, files) = (table_of(contents).ok_or(Error::NotFound)?, directory.files());
+                (files.part(table, &fields)?, Xattrs::new(files.name.clone(), contents.attributes.clone()))
             }
             At::Dataset(array, single) => {
-                let files = of_array(root.files(), array);
-                (files.part(&single.whole, &fields)?, files, array.dataset.attributes.clone())
+                let (name, dataset) = (array.name.clone(), &array.dataset);
+                let xattrs = Xattrs::of_member(name, dataset.attributes.clone(), dataset.id);
+                (of_array(root.files(), array).part(&single.whole, &fields)?, xattrs)
             }
         };
-        let xattrs = Arc::new(Xattrs::new(files.name.clone(), attributes));
+        let xattrs = Arc::new(xattrs);
         let file = FileNode { opened: root.opened().clone(), view, xattrs };
         let part = Arc::new(Part { dataset: self.clone(), fields, since: outcome.since, file });
         self.parts.lock().insert(partition.clone(), &part);
@@ -280,20 +283,20 @@ fn of_array(files: &Files, array: &Array) -> Files {
 
 /// The table that a directory shows as Parquet.
 fn table_of(contents: &Contents) -> Option<&Table> {
-    let has_parquet = contents.listing.all().any(|(_, child)| matches!(child, Child::Parquet));
+    let has_parquet = contents.listing.entries().iter().any(|entry| matches!(entry, Entry::One(_, Child::Parquet)));
     contents.table.as_deref().filter(|_| has_parquet)
 }
 
 /// The name of a child in the path of a table; `None` of what is none, and leads to none. Links are not followed: what
 /// they lead to has a path of its own.
-fn name_of(child: &Child) -> Option<BString> {
-    let link = match child {
-        Child::Directory(place) => match place.as_ref() {
+fn name_of(entry: &Entry) -> Option<BString> {
+    let link = match entry {
+        Entry::One(_, Child::Directory(place)) => match place.as_ref() {
             Place::Group(group) => &group.link,
             Place::Dataset(array) => &array.name,
             Place::Made(_, name, _) => name,
         },
-        Child::Single(array, file) if file.form == Form::Parquet => &array.name,
+        Entry::Single(_, array, files) if files.iter().any(|file| file.form == Form::Parquet) => &array.name,
         _ => return None,
     };
     Some(component(link))
@@ -329,16 +332,16 @@ impl Listed {
         let mut contents = directory.load(interrupt)?;
         let parts: Vec<&BString> = path.iter().filter(|part| !part.is_empty()).collect();
         for (depth, part) in parts.iter().enumerate() {
-            let child = contents.listing.all().find(|(_, child)| name_of(child).as_ref() == Some(part));
-            match child {
-                Some((at, Child::Directory(place))) => {
+            let found = contents.listing.numbered().find(|(_, entry)| name_of(entry).as_ref() == Some(part));
+            match found {
+                Some((at, Entry::One(_, Child::Directory(place)))) => {
                     self.keep(&directory, &contents);
-                    directory = directory.directory(at, &place);
+                    directory = directory.directory(at, place);
                 }
-                Some((_, Child::Single(array, _))) if depth + 1 == parts.len() => {
+                Some((_, Entry::Single(_, array, _))) if depth + 1 == parts.len() => {
                     self.keep(&directory, &contents);
                     let single = array.single(directory.opened().file(), interrupt).map_err(Error::Io)?;
-                    return Ok(Some(At::Dataset(array, single)));
+                    return Ok(Some(At::Dataset(array.clone(), single)));
                 }
                 _ => return Ok(None),
             }
@@ -346,6 +349,18 @@ impl Listed {
         }
         Ok(Some(At::Directory(directory, contents)))
     }
+}
+
+/// Names of the links of a group that lead to tables, as its listing tells.
+fn tables_in(directory: &Directory, interrupt: &Interrupt) -> Result<BTreeSet<BString>, Error> {
+    let (files, opened) = (directory.files(), directory.opened());
+    let failed = |error| Error::from(store::Error::Hdf5 { path: files.path.clone(), error });
+    let group = opened.file().group(files.id, interrupt).map_err(failed)?;
+    let is_table = |link: &&Link| {
+        let kind = |object| opened.context().dialects.kind(&join(&files.path, &link.name), object);
+        link.target.object().is_some_and(|object| matches!(object, Object::Group { .. }) && kind(object) == "table")
+    };
+    Ok(group.links.iter().filter(is_table).map(|link| link.name.clone()).collect())
 }
 
 /// Adds the names of what lies in a directory, with `prefix` before each; behind that of a table those of what lies
@@ -358,19 +373,17 @@ fn names_below(
     names: &mut Vec<BString>,
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
-    let members = contents.members(directory.opened(), interrupt)?;
-    let tables: BTreeSet<&BString> =
-        members.iter().filter(|member| member.kind == "table").map(|member| &member.name).collect();
-    for (at, child) in contents.listing.all() {
-        let Some(name) = name_of(&child) else { continue };
+    let tables = tables_in(directory, interrupt)?;
+    for (at, entry) in contents.listing.numbered() {
+        let Some(name) = name_of(entry) else { continue };
         let name: BString = [prefix.as_slice(), &name].concat().into();
         names.push(name.clone());
-        if let Child::Directory(place) = child
+        if let Entry::One(_, Child::Directory(place)) = entry
             && let Place::Group(group) = place.as_ref()
             && tables.contains(&group.link)
             && depth < DEEPEST
         {
-            let below = directory.directory(at, &place);
+            let below = directory.directory(at, place);
             // A table that cannot be listed has nothing within it, and hides no other.
             match below.load(interrupt) {
                 Ok(contents) => {

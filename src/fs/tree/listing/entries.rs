@@ -102,10 +102,8 @@ pub(in crate::fs::tree) enum Child {
     Single(Arc<Array>, SingleFile),
     /// A directory below.
     Directory(Box<Place>),
-    /// A symbolic link to a file.
+    /// A symbolic link.
     Link(BString),
-    /// A symbolic link to a directory.
-    DirectoryLink(BString),
 }
 
 impl Child {
@@ -113,15 +111,9 @@ impl Child {
     pub fn kind(&self) -> Kind {
         match self {
             Child::Columns | Child::Where | Child::Directory(_) => Kind::Directory,
-            Child::Link(_) | Child::DirectoryLink(_) => Kind::Symlink,
+            Child::Link(_) => Kind::Symlink,
             _ => Kind::File,
         }
-    }
-
-    /// Whether a mount of some formats shows it under a name.
-    fn is_shown(&self, name: &[u8], formats: Formats) -> bool {
-        let is_data = !matches!(self, Child::Metadata | Child::Indexes | Child::DirectoryLink(_));
-        !is_data || self.kind() == Kind::Directory || formats.shows(name)
     }
 }
 
@@ -235,6 +227,16 @@ impl Entry {
         }
     }
 
+    /// Whether a mount of some formats shows what stands behind the name with this suffix.
+    fn is_shown(&self, suffix: &str, child: &Child, formats: Formats) -> bool {
+        match self {
+            Self::One(name, _) => {
+                !matches!(child, Child::Table(..) | Child::Parquet | Child::Arrow) || formats.shows(name)
+            }
+            _ => formats.shows(suffix.as_bytes()),
+        }
+    }
+
     /// What stands behind the names, each with what follows the stem.
     fn children(&self) -> impl Iterator<Item = (&'static str, Child)> {
         let count = match self {
@@ -301,39 +303,34 @@ impl Listing {
         }
     }
 
-    /// The members.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
+    /// The members with the numbers of their first names, shown or not.
+    pub fn numbered(&self) -> impl Iterator<Item = (usize, &Entry)> {
+        self.entries.iter().enumerate().map(|(position, entry)| (position * MOST_OF_ENTRY, entry))
     }
 
-    /// What stands behind all names, shown or not, each with its number.
-    pub fn all(&self) -> impl Iterator<Item = (usize, Child)> {
-        let of_entry = |(position, entry): (usize, &Entry)| {
-            let found = (0..MOST_OF_ENTRY).filter_map(|at| Some((position * MOST_OF_ENTRY + at, entry.child(at)?.1)));
-            found.take(if entry.is_one() { 1 } else { MOST_OF_ENTRY }).collect::<Vec<_>>()
-        };
-        self.entries.iter().enumerate().flat_map(of_entry)
+    /// The members, shown or not.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
     /// The names, as a directory tells them.
     pub fn children(&self) -> Children {
         let named = |entry: &Entry| {
             let stem = entry.stem().clone();
-            let named = entry.children().map(|(suffix, child)| (with_suffix(&stem, suffix), child));
-            let shown = named.filter(|(name, child)| child.is_shown(name, self.formats));
-            shown.map(|(name, child)| DirEntry { name, kind: child.kind() }).collect::<Vec<_>>()
+            let is_shown = |(suffix, child): &(&str, Child)| entry.is_shown(suffix, child, self.formats);
+            let children: Vec<_> = entry.children().filter(is_shown).collect();
+            children
+                .into_iter()
+                .map(move |(suffix, child)| DirEntry { name: with_suffix(&stem, suffix), kind: child.kind() })
         };
         self.entries.iter().flat_map(named).collect()
     }
 
     /// What stands behind a name, with a number of its own.
     pub fn get(&self, name: &[u8]) -> Option<(usize, Child)> {
-        self.find(name).filter(|(_, child)| child.is_shown(name, self.formats))
-    }
-
-    fn find(&self, name: &[u8]) -> Option<(usize, Child)> {
         if let Some(position) = self.names.get(name.as_bstr()) {
-            let (_, child) = self.entries.get(*position as usize)?.child(0)?;
+            let entry = self.entries.get(*position as usize)?;
+            let (_, child) = entry.child(0).filter(|(suffix, child)| entry.is_shown(suffix, child, self.formats))?;
             return Some((*position as usize * MOST_OF_ENTRY, child));
         }
         SUFFIXES.iter().find_map(|suffix| {
@@ -342,6 +339,9 @@ impl Listing {
             let entry = self.entries.get(position)?;
             let found = (0..MOST_OF_ENTRY).filter_map(|at| Some((at, entry.child(at)?)));
             let (at, (_, child)) = found.into_iter().find(|(_, (of, _))| of == suffix)?;
+            if !entry.is_shown(suffix, &child, self.formats) {
+                return None;
+            }
             Some((position * MOST_OF_ENTRY + at, child))
         })
     }

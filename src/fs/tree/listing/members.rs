@@ -116,7 +116,7 @@ impl Members<'_> {
                     match object {
                         Object::Group { id, .. } => {
                             let child = match (self.link_target)(&link.target, &link.name) {
-                                Some(Ok(Shown::Directory(elsewhere))) => Ok(Child::DirectoryLink(elsewhere)),
+                                Some(Ok(Shown::Directory(elsewhere))) => Ok(Child::Link(elsewhere)),
                                 Some(Ok(Shown::Files { .. })) => Err("it is a column elsewhere".to_owned()),
                                 Some(Err(reason)) => Err(reason),
                                 None => Ok(Child::Directory(Box::new(Place::Group(GroupPlace {
@@ -151,7 +151,7 @@ impl Members<'_> {
                             listing.push(Entry::Links(own, stem, suffixes));
                         }
                         Some(Ok(Shown::Directory(target))) => {
-                            directories.push((member, Ok(Child::DirectoryLink(target))));
+                            directories.push((member, Ok(Child::Link(target))));
                             continue;
                         }
                         Some(Err(reason)) => member.not_shown.push(reason),
