@@ -192,7 +192,7 @@ pub(in crate::dialects) fn check_place(dataset: &Dataset, offset: u64, size: u64
 pub(in crate::dialects) fn distinct(names: &[BString]) -> Vec<BString> {
     let mut taken: HashSet<BString> = names.iter().cloned().collect();
     let mut met = HashMap::<&BString, u64>::new();
-    let mut name_of = |name| {
+    let name_of = |name| {
         let count = met.entry(name).or_default();
         if *count == 0 && !name.is_empty() {
             *count = 1;
@@ -206,7 +206,7 @@ pub(in crate::dialects) fn distinct(names: &[BString]) -> Vec<BString> {
             }
         }
     };
-    names.iter().map(|name| name_of(name)).collect()
+    names.iter().map(name_of).collect()
 }
 
 #[cfg(test)]
