@@ -646,8 +646,8 @@ def leaves(data):
 
 
 def chunk_index_damaged(path):
-    """Columns of 40 numbers in chunks of 4 (deflated, but for two) whose chunk index lies: a position twice (so one is
-    lost), a place out of order, a size of 0, a place past the end; and one of 400 whose tree leads twice to the same leaf."""
+    """Columns of 40 numbers in chunks of 4, most of them deflated, whose chunk index lies: a position twice (so one is
+    lost), a place out of order, a size of 0, a place past the end; and an array whose tree leads twice to a leaf."""
     names = ("sound", "twice", "twice_plain", "astray", "nothing", "nothing_plain", "beyond", "circle")
     with h5py.File(path, "w", libver="earliest") as file:
         table = april_table(file.create_group("t"))
@@ -655,7 +655,8 @@ def chunk_index_damaged(path):
             options = {} if name.endswith("plain") else {"compression": "gzip"}
             column(table, name, np.arange(1, 41, dtype="i4"), chunks=(4,), **options)
         file.create_dataset("circle", data=np.arange(1, 401, dtype="i4"), chunks=(4,), compression="gzip")
-        first = {name: (file[name] if name == "circle" else table[name]).id.get_chunk_info(0).byte_offset for name in names}
+        datasets = {name: file[name] if name == "circle" else table[name] for name in names}
+        first = {name: dataset.id.get_chunk_info(0).byte_offset for name, dataset in datasets.items()}
     data = path.read_bytes()
     nodes = {}
     for node in leaves(data):

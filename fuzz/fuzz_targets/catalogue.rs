@@ -2,8 +2,8 @@
 
 use hepfs_fuzz::catalogue::{ChunkMap, FileInfo, Link};
 
-// What a worker answers, and an entry of the cache folder holds: links and chunk maps. Of a map that is read, every chunk
-// is found, and it is the same when it is written again.
+// What a worker answers, and an entry of the cache folder holds: links and chunk maps. Of a map that is read, every
+// chunk is found, and it is the same when it is written again.
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let Some((what, bytes)) = input.split_first() else { return };
     match what % 3 {

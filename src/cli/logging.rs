@@ -40,8 +40,8 @@ pub(super) fn to_terminal(verbose: u8) -> Warnings {
     start(lines.with_filter(filter(verbose, true)))
 }
 
-/// Appends to a file, made if need be, which the user alone may read. Where it cannot be made, that is the first warning,
-/// and nothing else is logged.
+/// Appends to a file, made if need be, which the user alone may read. Where it cannot be made, that is the first
+/// warning, and nothing else is logged.
 pub(super) fn to_file(path: Option<&Path>, verbose: u8) -> Warnings {
     let open = |path: &Path| {
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;

@@ -24,8 +24,8 @@ pub(super) struct Reading {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub cache_size: Option<u64>,
 
-    /// Largest chunk that is decoded; a larger one is an input/output error, told in .hepfs/errors [default: half of the
-    /// memory, at most 1G]
+    /// Largest chunk that is decoded; a larger one is an input/output error, told in .hepfs/errors [default: half of
+    /// the memory, at most 1G]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_chunk: Option<u64>,
 
@@ -108,10 +108,8 @@ pub(super) struct Showing {
     #[arg(long, help_heading = "CSV")]
     pub no_header: bool,
 
-    /// How integers are shown whose units count time from a date (`seconds since 1970-01-01`): as instants in UTC, which
-    /// are timestamps in Parquet and Arrow and ISO 8601 in text, or as the numbers stored
-    #[arg(long, value_name = "utc|numbers", value_enum, default_value_t = Times::Utc, help_heading = "Times")]
-    pub times: Times,
+    #[command(flatten)]
+    pub shown_times: ShownTimes,
 
     /// Which search indexes of the file selections use: those that were verified against their column, none, or all
     /// that are not known to be wrong. A file can lie in them: with `trust` rows may be missing from an answer
@@ -123,6 +121,15 @@ pub(super) struct Showing {
         help_heading = "Selections"
     )]
     pub indexes: Indexes,
+}
+
+/// How times are shown, of which types follow.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ShownTimes {
+    /// How integers are shown whose units count time from a date (`seconds since 1970-01-01`): as instants in UTC,
+    /// which are timestamps in Parquet and Arrow and ISO 8601 in text, or as the numbers stored
+    #[arg(long, value_name = "utc|numbers", value_enum, default_value_t = Times::Utc, help_heading = "Times")]
+    pub times: Times,
 }
 
 /// How times are shown.
@@ -236,6 +243,13 @@ impl Reading {
     }
 }
 
+impl ShownTimes {
+    /// Whether they are shown as instants.
+    pub fn are_instants(&self) -> bool {
+        self.times == Times::Utc
+    }
+}
+
 impl Showing {
     /// The same for the tree.
     ///
@@ -249,7 +263,7 @@ impl Showing {
             Indexes::Ignore => Trust::Ignore,
             Indexes::Trust => Trust::Trust,
         };
-        Ok(ViewOptions { csv, times: self.times == Times::Utc, trust, ..ViewOptions::default() })
+        Ok(ViewOptions { csv, times: self.shown_times.are_instants(), trust, ..ViewOptions::default() })
     }
 
     /// The same options as arguments, for the background process.
@@ -261,7 +275,7 @@ impl Showing {
         if self.no_header {
             arguments.push("--no-header".into());
         }
-        if self.times == Times::Numbers {
+        if !self.shown_times.are_instants() {
             arguments.push("--times=numbers".into());
         }
         match self.indexes {

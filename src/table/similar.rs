@@ -3,8 +3,8 @@
 /// Longest name that is compared: the work grows with the product of two lengths.
 const LONGEST: usize = 255;
 
-/// Says which known name was probably meant: ` (did you mean "energy"?)`, or nothing where none is near. Letters that are
-/// too many, too few, others or exchanged count one each, up to a third of the name; capitals count nothing.
+/// Says which known name was probably meant: ` (did you mean "energy"?)`, or nothing where none is near. Letters that
+/// are too many, too few, others or exchanged count one each, up to a third of the name; capitals count nothing.
 pub fn did_you_mean<N: AsRef<str>>(name: &str, known: impl IntoIterator<Item = N>) -> String {
     let lower = name.to_lowercase();
     let length = lower.chars().count();

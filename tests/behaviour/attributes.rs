@@ -121,7 +121,8 @@ fn nothing_can_be_written() {
     refused(fs::set_permissions(&table, fs::Permissions::from_mode(0o777)));
 }
 
-/// What a table is made by is read, however many attributes stand before it; the names of all fit in no list of the kernel's.
+/// What a table is made by is read, however many attributes stand before it; the names of all fit in no list of the
+/// kernel's.
 #[test]
 fn very_many_attributes_fail_no_listing() {
     let folder = tempfile::tempdir().unwrap();

@@ -120,6 +120,7 @@ fn an_option_shows_the_numbers() {
     assert_eq!(column(&stored, "noleap").get("not_times"), None);
     let place = data("times.h5").display().to_string();
     assert!(must(env!("CARGO_BIN_EXE_hepfs"), ["info", &place]).contains("timestamp[s, UTC]"));
+    assert!(!must(env!("CARGO_BIN_EXE_hepfs"), ["info", "--times=numbers", &place]).contains("timestamp"));
     let output = query("times.h5", &["days_i4 = 41", "--times=numbers", "--columns", "days_i4"]);
     assert_eq!(text(&output), "days_i4\n41\n");
     assert!(!query("times.h5", &["days_i4 = '1970-01-01'", "--times=numbers"]).status.success());

@@ -18,8 +18,8 @@ use crate::source::Interrupt;
 
 /// Say which rules the tables of a file break, and whether their search indexes are right
 ///
-/// Looks at every table and every chunk index, and holds every search index against its column in full. Exit code: 0 where nothing is wrong,
-/// 1 where a rule is broken, 2 where something could not be looked at.
+/// Looks at every table and every chunk index, and holds every search index against its column in full. Exit code: 0
+/// where nothing is wrong, 1 where a rule is broken, 2 where something could not be looked at.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     /// A JSON object a line, one for each file: source, tables, findings, search_indexes, failures

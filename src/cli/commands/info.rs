@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::cli::Error;
+use crate::cli::options::ShownTimes;
 use crate::cli::place::Named;
 use crate::cli::tables::{about, walk};
 use crate::fs::NodeRef;
@@ -24,10 +25,14 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     named: Named,
+
+    #[command(flatten)]
+    shown_times: ShownTimes,
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    arguments.named.each(&ViewOptions::default(), 1, |asked| {
+    let views = ViewOptions { times: arguments.shown_times.are_instants(), ..ViewOptions::default() };
+    arguments.named.each(&views, 1, |asked| {
         let interrupt = Interrupt::new();
         let place = asked.find(&interrupt)?;
         let mut out = BufWriter::new(std::io::stdout().lock());

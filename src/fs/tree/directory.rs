@@ -20,7 +20,8 @@ use crate::dialects::Made;
 use crate::store::Rows;
 use crate::table::Table;
 
-/// Nodes of files that stay when the kernel has forgotten them: they know their exact size, which may have taken a pass.
+/// Nodes of files that stay when the kernel has forgotten them: they know their exact size, which may have taken a
+/// pass.
 const MOST_UNUSED: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
 /// Nodes of the files of a directory, by position: those in use, and the ones used last.

@@ -130,7 +130,7 @@ impl Members<'_> {
                         }
                         Object::Dataset(dataset) => {
                             if let Some(child) =
-                                self.dataset(&names, path, dataset, listing, &mut member, findings, &mut last)
+                                self.dataset(&names, path, dataset, (listing, findings), &mut member, &mut last)
                             {
                                 directories.push((member, Ok(child)));
                                 continue;
@@ -207,9 +207,8 @@ impl Members<'_> {
         names: &Namespace,
         path: String,
         dataset: &Arc<Dataset>,
-        listing: &mut Listing,
+        (listing, findings): (&mut Listing, &mut Vec<Finding>),
         member: &mut Member,
-        findings: &mut Vec<Finding>,
         last: &mut Arc<[SingleFile]>,
     ) -> Option<Child> {
         if self.wanted {
