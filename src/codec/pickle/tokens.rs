@@ -292,11 +292,12 @@ fn unescape_unicode(bytes: &[u8]) -> Option<String> {
             _ => text.push(char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)),
         }
         // A backslash takes the next character with it: `\\u0041` is no escape.
-        if width == 0 && *byte == b'\\' {
-            if let Some((next, after)) = rest.split_first() {
-                text.push(char::from(*next));
-                rest = after;
-            }
+        if width == 0
+            && *byte == b'\\'
+            && let Some((next, after)) = rest.split_first()
+        {
+            text.push(char::from(*next));
+            rest = after;
         }
     }
     text.extend(high.map(|_| char::REPLACEMENT_CHARACTER));
