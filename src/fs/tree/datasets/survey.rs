@@ -373,7 +373,10 @@ fn names_below(
     names: &mut Vec<BString>,
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
-    let tables = tables_in(directory, interrupt)?;
+    // A table that is a dataset has none, and is no group to be listed.
+    let is_group = |entry: &Entry| matches!(entry, Entry::One(_, Child::Directory(place)) if matches!(place.as_ref(), Place::Group(_)));
+    let has_groups = contents.listing.numbered().any(|(_, entry)| is_group(entry));
+    let tables = if has_groups { tables_in(directory, interrupt)? } else { BTreeSet::new() };
     for (at, entry) in contents.listing.numbered() {
         let Some(name) = name_of(entry) else { continue };
         let name: BString = [prefix.as_slice(), &name].concat().into();
