@@ -28,14 +28,17 @@ NAME.expected.json:
             "raw_sha256": "…",                      SHA-256 of the stored bytes of the rows shown: the `.raw` file and
                                                     the data of the `.npy`; null: there is no fixed-width `.raw`
             "unreadable": true                      a column that is present but cannot be read; then no "csv"
-        }]}},
+        }],
+        "whole": {"npy_dtype": …, "npy_shape": …, "raw_sha256": …}    of `table.npy` and `table.raw`, where the table is
+                                                    one dataset of compounds; absent of other tables
+     }},
      "arrays": {"/path/of/dataset": {                datasets that are no columns: each is a table by itself
         "shape": [2, 3],                            null: a null dataspace
         "npy_dtype": …, "npy_shape": …, "raw_sha256": …,    as above
         "files": [".csv", …],                       suffixes of its files. ".raw" is there also for strings of variable
                                                     length, up to rank 1
         "columns": [{"name": "0", "csv": [CELL, …]}, …],    the CSV file: one column named after the link, one for each
-                                                    field of a compound, or one for each place of a row; the NDJSON file
+                                                    place of a row; the NDJSON file
                                                     of rank 1 has the same
         "rows": [CELL, …],                          lines of `.txt` (rank 1, scalars but strings) and of `.ndjson`
                                                     (rank 2, scalar strings); `value` of a scalar in `metadata.json`
@@ -74,10 +77,10 @@ import json
 from pathlib import Path
 
 import h5py
-from fixtures import april, arrays, check, july, layouts, links, oracle, times, types
+from fixtures import april, arrays, check, compound, july, layouts, links, oracle, times, types
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
-FAMILIES = (april, july, types, links, layouts, arrays, times)
+FAMILIES = (april, july, types, links, layouts, arrays, compound, times)
 
 
 def recipes():

@@ -810,6 +810,84 @@ def heap_object(path, reference):
 broken_references.takes_path = True
 
 
+def bad_compounds(path):
+    """Fields beyond their element, on one another, of one name and of none; elements of 4 GiB."""
+    kinds = ("beyond", "far", "overlap", "twice", "nameless")
+    with h5py.File(path, "w", libver="earliest") as file:
+        for kind in kinds:
+            data = np.zeros(3, [(f"{kind}_1", "<i4"), (f"{kind}_2", "<i4")])
+            data[f"{kind}_1"], data[f"{kind}_2"] = [1, 2, 3], [10, 20, 30]
+            file.create_dataset(kind, data=data)
+        wide = h5t.create(h5t.COMPOUND, 0xFFFF_FFF0)
+        text = h5t.C_S1.copy()
+        text.set_size(1 << 31)
+        for name, offset, field in (("a", 8, h5t.STD_I32LE), ("text", 16, text), ("b", 0xFFFF_FFEC, h5t.STD_I32LE)):
+            wide.insert(name.encode(), offset, field)
+        h5d.create(file.id, b"wide", wide, h5s.create_simple((1000,)))
+    content = path.read_bytes()
+    # A field is its name, filled up to a multiple of 8 with NULs, and its offset.
+    place = lambda name: name.ljust(len(name) // 8 * 8 + 8, b"\0")  # noqa: E731
+    for name, offset in ((b"beyond_2", 5), (b"far_2", 0xFFFF_FFFF), (b"overlap_2", 2)):
+        assert content.count(place(name)) == 1
+        start = content.index(place(name)) + len(place(name))
+        content = content[:start] + struct.pack("<I", offset) + content[start + 4 :]
+    content = content.replace(place(b"twice_2"), place(b"twice_1")).replace(place(b"nameless_2"), bytes(16))
+    path.write_bytes(content)
+
+
+bad_compounds.takes_path = True
+
+
+def fields_3000(file):
+    """As many fields as an object header has room for."""
+    file.create_dataset("many", data=np.ones(2, [(f"f{at}", "u1") for at in range(3000)]))
+
+
+fields_3000.libver = "latest"
+
+
+def bad_frames(file):
+    """Groups that say they are of pandas: without anything in them, with pickles of something else, of 2^40 columns."""
+    pickled = lambda text: np.array(text, f"S{len(text)}")  # noqa: E731
+
+    def group(name, kind, **attributes):
+        made = file.create_group(name)
+        made.attrs["pandas_type"] = kind
+        for key, value in attributes.items():
+            made.attrs[key] = value
+        return made
+
+    def objects(where, name, content):
+        values = where.create_dataset(name, (1,), h5py.vlen_dtype("u1"))
+        values[0] = np.frombuffer(content, "u1")
+        values.attrs["PSEUDOATOM"] = "object"
+
+    for kind in ("frame_table", "series_table", "frame", "series"):
+        group(f"nothing_{kind}", kind)
+    half = group("half", "frame", nblocks=10**9, axis0_variety="regular", axis1_variety="regular")
+    half["axis0"] = np.array([b"a", b"b", b"c"])
+    half["axis1"] = np.arange(3)
+    half["block0_items"] = np.array([b"a"])
+    half["block0_values"] = np.arange(3.0).reshape(3, 1)
+    half["block1_items"] = np.array([b"b"])
+    half["block1_values"] = np.arange(5.0).reshape(5, 1)
+    half["block2_items"] = np.array([b"c"])
+    calls = b"\x80\x04cos\nsystem\n(S'touch /tmp/hepfs-was-here'\ntR."
+    objects(half, "block2_values", calls)
+    wide = group("wide", "frame", nblocks=1)
+    wide["axis1"] = np.arange(1)
+    wide.create_dataset("block0_values", (1, 1 << 40), "<f8", chunks=(1, 1 << 10), maxshape=(None, 1 << 40))
+    levels = group("levels", "frame", axis1_variety="multi", axis1_nlevels=2**31 - 1, nblocks=0)
+    levels["axis1_level0"] = np.arange(3)
+    levels["axis1_label0"] = np.array([0, 1, 9])
+    rows = np.zeros(2, [("index", "<i8"), ("values_block_0", "<f8", (2,)), ("x", "<i4")])
+    loop = {"non_index_axes": b"(lp0\ng0\na.", "values_cols": b"(lp0\nVx\na(lp1\nag1\na.", "info": b"cos\nsystem\n."}
+    loops = group("loops", "frame_table", **{key: pickled(value) for key, value in loop.items()}, levels=pickled(b"("))
+    loops["table"] = rows
+    loops["table"].attrs["values_block_0_kind"] = pickled(b"(lp0\nI1\na.")
+    loops["table"].attrs["x_meta"] = "category"
+
+
 MIB = 1 << 20
 AMPLIFIED = 100_000
 
@@ -933,6 +1011,9 @@ RECIPES = [
     vlen_nowhere,
     heap_loop,
     broken_references,
+    bad_compounds,
+    fields_3000,
+    bad_frames,
     amplified,
     gigabyte_elements,
 ]

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | [`source`] | an opened source: identity, `read_at` |
 //! | [`catalogue`] | plain data: groups, attributes, datatypes, layouts, chunk maps |
-//! | [`codec`] | filters undone: pure functions from slice to slice |
+//! | [`codec`] | filters undone, pickles read: pure functions from slices |
 //! | [`h5`] | the client of the HDF5 worker process, and the worker: all of libhdf5 |
 //! | [`store`] | rows of a column: chunk cache, Arrow |
 //! | [`table`] | the model: table, column, missing values, categories |

@@ -171,7 +171,9 @@ def main():
                 columns = split if view == "csv" else whole
                 if columns is None:
                     continue
-                path = mount / f"{dataset.name[1:]}.{view}"
+                # A compound of rank 1 is a table with a directory.
+                stem = f"{dataset.name[1:]}/table" if dataset.dtype.names and dataset.ndim == 1 else dataset.name[1:]
+                path = mount / f"{stem}.{view}"
                 for reader in readers:
                     files += 1
                     wrong += differences(reader, view, path, columns, dataset.dtype)

@@ -18,7 +18,7 @@ pub struct Datatype {
     pub class: Class,
 }
 
-/// What the bytes of an element mean (`H5T_class_t`).
+/// What the bytes of an element mean (`H5T_class_t`), or what a dialect takes them to mean.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Class {
     /// Two's complement or unsigned integer.
@@ -105,6 +105,16 @@ pub enum Class {
     },
     /// A class this program does not know.
     Unknown(i32),
+    /// One byte that is true where it is not zero. No class of HDF5: a dialect reads bitfields and integers so.
+    Flag,
+    /// Eight bytes that are one integer: seconds in its upper half, microseconds in its lower one, both signed. No class
+    /// of HDF5: a dialect reads times so.
+    SplitSeconds {
+        /// Byte order.
+        order: ByteOrder,
+        /// Shown as a number of microseconds; else as seconds, in float64.
+        is_integer: bool,
+    },
 }
 
 /// Byte order of a number.

@@ -3,6 +3,8 @@
 //! Every codec is a pure function from a slice to a slice. A [`Pipeline`] knows how many bytes each stage must give
 //! before it runs: the chunk's size is known, shuffle keeps it and fletcher32 adds four bytes. Only below a second
 //! compressor is a size unknown, and there it is bounded. So a bomb meets the end of a buffer, never an allocation.
+//!
+//! Beside the filters, [`pickle`] reads what Python has pickled.
 
 mod bits;
 mod bitshuffle;
@@ -11,6 +13,7 @@ mod blosc2;
 mod compressors;
 mod fletcher32;
 mod packed;
+pub mod pickle;
 mod prefix;
 mod shuffle;
 mod space;

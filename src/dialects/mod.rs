@@ -15,9 +15,11 @@
 
 pub mod arrays;
 mod attributes;
+pub mod compound;
 mod datasets;
 pub mod hep001;
 pub mod index_writer;
+mod pandas;
 mod times;
 mod versioned;
 
@@ -37,7 +39,7 @@ use crate::store::File;
 use crate::table::{Finding, Single, Table};
 
 /// The dialects that are served, in the order in which they are tried.
-pub const ALL: &[&dyn Dialect] = &[&hep001::Hep001, &arrays::Arrays];
+pub const ALL: &[&dyn Dialect] = &[&hep001::Hep001, &pandas::Pandas, &compound::Compound, &arrays::Arrays];
 
 /// A way of keeping tables.
 pub trait Dialect: Debug + Send + Sync {
@@ -140,12 +142,12 @@ pub struct Claims {
     pub findings: Vec<Finding>,
 }
 
-/// What becomes of a member of a table group.
+/// What becomes of a member of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A column of the group's table: shown in `columns/`.
     Column,
-    /// It serves the table (labels, indexes, …): named in `metadata.json`, shown nowhere.
+    /// It serves a table, that of the group or one beside it (labels, indexes, …): named in `metadata.json`, shown nowhere.
     Servant,
 }
 

@@ -42,6 +42,8 @@ pub struct Table {
     pub attributes: Arc<[Attribute]>,
     /// Row labels, then columns.
     pub columns: Vec<Column>,
+    /// Whole rows as stored, where the table is one dataset.
+    pub whole: Option<Arc<dyn Rows>>,
     /// Label sets of categorical columns.
     pub categories: Vec<Categories>,
     /// Search indexes found, used or not.
@@ -63,6 +65,7 @@ impl Table {
             rows: 0,
             attributes: Arc::default(),
             columns: Vec::new(),
+            whole: None,
             categories: Vec::new(),
             indexes: Vec::new(),
             servants: Vec::new(),

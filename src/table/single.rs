@@ -12,10 +12,7 @@ use crate::store::{File, Rows};
 pub struct Single {
     /// One column: what lies along the first axis, as it is; a scalar is one row.
     pub whole: Table,
-    /// A column for each field of a compound; `None` of anything else.
-    pub fields: Option<Table>,
-    /// Names of the parts of a row: of the fields of a compound, of the places of an array of rank 2. Left out where
-    /// only the choice of files is asked for.
+    /// Names of the places of an array of rank 2. Left out where only the choice of files is asked for.
     pub parts: Vec<BString>,
     /// The rows that label the places of an array of rank 2, as many as [`Single::parts`]; `None` where nothing does.
     pub labels: Option<Arc<dyn Rows>>,
@@ -30,16 +27,9 @@ pub struct Single {
 impl Single {
     /// The same, with columns whose statistics are learnt from all that is read of them.
     pub fn observed(mut self, file: &Arc<File>) -> Self {
-        for table in self.fields.as_mut().into_iter().chain([&mut self.whole]) {
-            table.columns =
-                std::mem::take(&mut table.columns).into_iter().map(|column| column.observed(file)).collect();
-        }
+        self.whole.columns =
+            std::mem::take(&mut self.whole.columns).into_iter().map(|column| column.observed(file)).collect();
         self
-    }
-
-    /// The table that columns of a file come from, where each column stands by itself.
-    pub fn columns(&self) -> &Table {
-        self.fields.as_ref().unwrap_or(&self.whole)
     }
 }
 
@@ -69,9 +59,9 @@ pub enum Form {
     Ndjson,
     /// A JSON value a line, without a name.
     JsonValues,
-    /// Apache Parquet, of [`Single::columns`].
+    /// Apache Parquet.
     Parquet,
-    /// An Arrow IPC file, likewise.
+    /// An Arrow IPC file.
     Arrow,
     /// An image of the netpbm family: this header, then the elements.
     Pixmap(Vec<u8>),

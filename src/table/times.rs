@@ -27,8 +27,32 @@ pub struct Times {
     bounds: [i128; 2],
     /// Whether the column can hold others.
     is_partial: bool,
-    /// Whether the Arrow type says that instants are in UTC.
-    has_zone: bool,
+    /// The time zone that the Arrow type states; instants count from 1970 in UTC whatever it is.
+    zone: Option<Zone>,
+}
+
+/// The name of a time zone, as Arrow has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Zone {
+    name: [u8; Zone::LONGEST],
+    length: usize,
+}
+
+impl Zone {
+    /// Bytes of the longest name; that of no zone of IANA has more than 32.
+    const LONGEST: usize = 40;
+
+    /// A longer name is taken for UTC.
+    fn new(name: &str) -> Self {
+        let name = if name.len() > Self::LONGEST { "UTC" } else { name };
+        let mut zone = Self { name: [0; Self::LONGEST], length: name.len() };
+        zone.name[..name.len()].copy_from_slice(name.as_bytes());
+        zone
+    }
+
+    fn name(&self) -> &str {
+        std::str::from_utf8(&self.name[..self.length]).unwrap_or("UTC")
+    }
 }
 
 impl Times {
@@ -51,7 +75,12 @@ impl Times {
         let (wide, from) = (i128::from(factor), i128::from(offset));
         let fitting = [-(from - least).div_euclid(wide), (most - from).div_euclid(wide)];
         let bounds = [fitting[0].max(range[0]), fitting[1].min(range[1])];
-        Ok(Self { unit, factor, offset, bounds, is_partial: bounds != range, has_zone: true })
+        Ok(Self { unit, factor, offset, bounds, is_partial: bounds != range, zone: Some(Zone::new("UTC")) })
+    }
+
+    /// The same instants, in this time zone, or in none.
+    pub fn in_zone(self, zone: Option<&str>) -> Self {
+        Self { zone: zone.map(Zone::new), ..self }
     }
 
     /// The same instants in a unit that Parquet has. Nanoseconds have no zone there: DuckDB 2.0 reads those with one as
@@ -65,14 +94,14 @@ impl Times {
                 offset: self.offset.wrapping_mul(1_000),
                 ..self
             },
-            TimeUnit::Nanosecond => Self { has_zone: false, ..self },
+            TimeUnit::Nanosecond => self.in_zone(None),
             _ => self,
         }
     }
 
     /// The Arrow type of the instants.
     pub fn data_type(&self) -> DataType {
-        DataType::Timestamp(self.unit, self.has_zone.then(|| "UTC".into()))
+        DataType::Timestamp(self.unit, self.zone.as_ref().map(|zone| zone.name().into()))
     }
 
     /// The unit of instants.

@@ -15,12 +15,16 @@ pub(super) fn metadata<'a>(fields: impl Iterator<Item = &'a Field> + Clone, labe
     }
     let described = |field: &Field| {
         let (pandas, numpy) = pandas_type(field.data_type());
+        let zone = match field.data_type() {
+            DataType::Timestamp(_, Some(zone)) => json!({ "timezone": zone.as_ref() }),
+            _ => Value::Null,
+        };
         json!({
             "name": field.name(),
             "field_name": field.name(),
             "pandas_type": pandas,
             "numpy_type": numpy,
-            "metadata": if pandas == "datetimetz" { json!({ "timezone": "UTC" }) } else { Value::Null },
+            "metadata": zone,
         })
     };
     let text = json!({

@@ -502,7 +502,7 @@ fn rows_that_lead_to_one_object_are_measured_and_shown_in_little_memory() {
 fn work_ends_with_the_reader_of_an_amplified_file() {
     let mounted = Mounted::new(&[&data("hostile/amplified.h5")], &["--cache-size", "64M"]);
     let daemon = mounted.daemon();
-    for name in ["s.txt", "t/table.ndjson", "t/where/n:gt:0/table.csv", "pair.ndjson"] {
+    for name in ["s.txt", "t/table.ndjson", "t/where/n:gt:0/table.csv", "pair/table.ndjson"] {
         let mut reader = std::process::Command::new("cat")
             .arg(mounted.join(name))
             .stdout(std::process::Stdio::null())

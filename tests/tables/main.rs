@@ -6,6 +6,7 @@ mod check;
 mod support;
 
 mod arrays;
+mod compound;
 mod every_file;
 mod fixtures;
 mod hostile_groups;

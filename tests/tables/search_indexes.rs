@@ -73,6 +73,7 @@ fn without_statistics(table: &Table) -> Table {
         rows: table.rows,
         attributes: table.attributes.clone(),
         columns: columns.collect(),
+        whole: None,
         categories: table.categories.clone(),
         indexes: table.indexes.clone(),
         servants: table.servants.clone(),

@@ -1,6 +1,6 @@
 //! Which files a dataset has, by its type and shape alone.
 
-use crate::catalogue::{Class, Dataset, Datatype, Field, product};
+use crate::catalogue::{Class, Dataset, Datatype, product};
 use crate::dialects::attributes::text;
 use crate::table::{Form, SingleFile};
 
@@ -16,7 +16,7 @@ pub(super) fn forms(dataset: &Dataset) -> Vec<SingleFile> {
         return Vec::new();
     }
     let mut files = vec![file(".npy", Form::Npy), file(".raw", Form::Raw)];
-    let is_compound = fields(&dataset.datatype).is_some();
+    let is_compound = is_compound(&dataset.datatype);
     let inner = product(dataset.shape.get(1..).unwrap_or_default()).unwrap_or(u64::MAX);
     match dataset.shape.as_slice() {
         [] if is_text(dataset) => {
@@ -25,9 +25,8 @@ pub(super) fn forms(dataset: &Dataset) -> Vec<SingleFile> {
         [] => files.push(file(".txt", if is_compound { Form::JsonValues } else { Form::Txt })),
         [_] => files.extend([
             file(".csv", Form::Csv),
-            file(".txt", if is_compound { Form::JsonValues } else { Form::Txt }),
-            // The object of a compound has a key for each field already, and is JSON as it is.
-            file(".ndjson", if is_compound { Form::JsonValues } else { Form::Ndjson }),
+            file(".txt", Form::Txt),
+            file(".ndjson", Form::Ndjson),
             file(".parquet", Form::Parquet),
             file(".arrow", Form::Arrow),
         ]),
@@ -59,12 +58,9 @@ pub(super) fn is_text(dataset: &Dataset) -> bool {
     is_string && dataset.shape.is_empty() && !dataset.null
 }
 
-/// The fields of a compound, which a complex number is not.
-pub(super) fn fields(datatype: &Datatype) -> Option<&[Field]> {
-    match &datatype.class {
-        Class::Compound { fields } if datatype.complex_part().is_none() => Some(fields),
-        _ => None,
-    }
+/// Whether elements are compounds, which complex numbers are not.
+pub(super) fn is_compound(datatype: &Datatype) -> bool {
+    matches!(datatype.class, Class::Compound { .. }) && datatype.complex_part().is_none()
 }
 
 fn file(suffix: &'static str, form: Form) -> SingleFile {

@@ -3,7 +3,7 @@
 //! | dataset | rows | columns of `.csv` |
 //! | --- | --- | --- |
 //! | scalar | one | – |
-//! | rank 1 | its elements | one, named after the dataset; of a compound, one for each field |
+//! | rank 1 | its elements | one, named after the dataset |
 //! | rank 2 | its rows, each a list | one for each place of a row: `0`, `1`, … |
 //! | higher rank | what lies along the first axis, as nested lists | – |
 //!
@@ -18,10 +18,10 @@ use bstr::BString;
 
 use super::attributes::text;
 use super::{Dialect, Mark, Of, Site, Subject, datasets, times};
-use crate::catalogue::{Class, ColumnId, Dataset, Field, Fill, Object, attribute};
+use crate::catalogue::{Class, ColumnId, Dataset, Fill, Object, attribute};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
-use crate::store::{self, DatasetRows, FieldRows, File, Part, Rows, StoredStrings, Tally};
+use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
 use crate::table::{Column, Single, Table};
 
 /// The dialect of whatever no other dialect takes.
@@ -81,10 +81,8 @@ impl Array<'_> {
     fn single(&self) -> Result<Single, String> {
         let opened = datasets::open(self.file, self.path, self.dataset)?;
         let rows = self.dataset.shape.first().copied().unwrap_or(1);
-        let fields = forms::fields(&self.dataset.datatype).filter(|_| self.dataset.shape.len() == 1);
         Ok(Single {
             whole: self.table(rows, vec![self.whole(&opened)]),
-            fields: fields.map(|fields| self.table(rows, self.fields(&opened, fields))),
             parts: Vec::new(),
             labels: None,
             text: self.text(&opened),
@@ -110,10 +108,11 @@ impl Array<'_> {
     /// What lies along the first axis, as it is.
     fn whole(&self, opened: &Arc<store::Dataset>) -> Column {
         let tally = Arc::<Tally>::default();
-        let missing = match forms::fields(&self.dataset.datatype) {
-            // Its fields have none, so it has none.
-            Some(_) => FillTest::none(),
-            None => FillTest::new(&self.dataset.datatype, &self.missing()),
+        // Compounds are never missing.
+        let missing = if forms::is_compound(&self.dataset.datatype) {
+            FillTest::none()
+        } else {
+            FillTest::new(&self.dataset.datatype, &self.missing())
         };
         let rows = Arc::new(DatasetRows::along_first(opened.clone(), missing, tally.clone()));
         let is_text = matches!(self.dataset.datatype.class, Class::VariableString { .. });
@@ -121,7 +120,7 @@ impl Array<'_> {
             .then(|| Arc::new(StoredStrings::new(opened.clone(), u64::MAX)) as Arc<dyn Rows>);
         let is_line = self.dataset.shape.len() <= 1;
         let times = if is_line { times::of(self.file, &self.dataset.attributes, rows.as_ref()) } else { None };
-        Column { times, stored_strings, ..self.column(self.name.clone(), 0, rows, tally) }
+        Column { times, stored_strings, ..self.column(self.name.clone(), rows, tally) }
     }
 
     /// The bytes of a scalar string; as it is shown elsewhere where it can be missing.
@@ -135,10 +134,8 @@ impl Array<'_> {
 
     /// Names of the parts of a row, as many as a CSV file has columns.
     fn parts(&self) -> Vec<BString> {
-        let fields = forms::fields(&self.dataset.datatype);
-        match (self.dataset.shape.as_slice(), fields) {
-            ([_], Some(fields)) => fields.iter().map(|field| field.name.clone()).collect(),
-            ([_, places @ 0..=forms::MOST_PLACES], _) => (0..*places).map(|at| at.to_string().into()).collect(),
+        match self.dataset.shape.as_slice() {
+            [_, places @ 0..=forms::MOST_PLACES] => (0..*places).map(|at| at.to_string().into()).collect(),
             _ => Vec::new(),
         }
     }
@@ -155,23 +152,11 @@ impl Array<'_> {
         Some(Arc::new(DatasetRows::plain(opened, u64::MAX)))
     }
 
-    /// A column for each field of a compound.
-    fn fields(&self, opened: &Arc<store::Dataset>, fields: &[Field]) -> Vec<Column> {
-        let column = |(field, id): (&Field, u32)| {
-            let tally = Arc::<Tally>::default();
-            let part = Part { datatype: field.datatype.clone(), offset: field.offset };
-            let rows = Arc::new(FieldRows::new(opened.clone(), part, FillTest::none(), tally.clone()));
-            self.column(field.name.clone(), id, rows, tally)
-        };
-        fields.iter().zip(1..).map(column).collect()
-    }
-
-    fn column(&self, name: BString, field: u32, rows: Arc<dyn Rows>, tally: Arc<Tally>) -> Column {
-        let id = ColumnId { object: self.dataset.id, field };
+    fn column(&self, name: BString, rows: Arc<dyn Rows>, tally: Arc<Tally>) -> Column {
         Column {
             name,
             path: self.path.to_owned(),
-            id,
+            id: ColumnId::whole(self.dataset.id),
             is_label: false,
             in_table: true,
             rows: Ok(rows),

@@ -47,6 +47,7 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
         rows: rows.unwrap_or(0),
         attributes: group.attributes.clone(),
         columns: shown,
+        whole: None,
         categories: categories.into_sets(),
         indexes: Vec::new(),
         servants: sets.into_iter().chain(groups).map(|member| member.name.clone()).collect(),

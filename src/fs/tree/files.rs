@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::contents::Contents;
 use super::datasets::CommonField;
 use super::file::{FileNode, Later, Xattrs};
-use super::listing::{Child, ColumnView};
+use super::listing::{Child, ColumnView, Elements};
 use super::{Error, Interrupt, Opened};
 use crate::catalogue::{Datatype, ObjectId};
 use crate::indexes::Trust;
@@ -60,6 +60,10 @@ impl Files {
                 let make = move || files.whole(&table, &child);
                 let view = if count > MANY_COLUMNS { Arc::new(Later::new(make)) } else { make() };
                 (view, of_group())
+            }
+            Child::Whole(form) => {
+                let table = contents.table.as_ref().ok_or(Error::NotFound)?;
+                (elements(table.whole.as_ref().ok_or(Error::NotFound)?, *form)?, of_group())
             }
             Child::Column(position, view) => {
                 let table = contents.table.as_ref().ok_or(Error::NotFound)?;
@@ -160,7 +164,7 @@ impl Files {
 
     /// A file of a dataset that is a table by itself.
     fn single(&self, single: &Single, file: &SingleFile, datatype: &Datatype) -> Result<Arc<dyn View>, Error> {
-        let columns = single.columns();
+        let columns = &single.whole;
         let whole = single.whole.columns.first().ok_or(Error::NotFound)?;
         let rows = whole.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?;
         let stored = || RowsBytes::new(rows.clone()).ok_or(Error::NotFound);
@@ -210,24 +214,32 @@ impl Files {
     ) -> Result<Arc<dyn View>, Error> {
         let what = column_what(position, column);
         let rows = column.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?;
-        let stored = || RowsBytes::new(rows.clone()).ok_or(Error::NotFound);
         Ok(match view {
             ColumnView::Arrow => self.arrow(&what, vec![IpcColumn::new(column).map_err(Error::Io)?]),
             ColumnView::Text(format) => self.text(&what, text_column(column).into_iter().collect(), format, None),
             ColumnView::Raw => match &column.stored_strings {
                 Some(strings) => self.strings(&what, strings),
-                None => Arc::new(RawView::new(stored()?)),
+                None => elements(rows, Elements::Raw)?,
             },
             ColumnView::Parquet => {
                 self.parquet(vec![self.parquet_column(table, position, column).ok_or(Error::NotFound)?])
             }
-            ColumnView::Npy => {
-                let dtype = NpyType::of(rows.stored_type().ok_or(Error::NotFound)?)
-                    .map_err(|error| Error::Io(error.to_string()))?;
-                Arc::new(HeadedView::npy(&dtype, &[rows.len()], stored()?).ok_or(Error::TooLarge)?)
-            }
+            ColumnView::Npy => elements(rows, Elements::Npy)?,
         })
     }
+}
+
+/// A file of rows as stored.
+fn elements(rows: &Arc<dyn Rows>, form: Elements) -> Result<Arc<dyn View>, Error> {
+    let stored = RowsBytes::new(rows.clone()).ok_or(Error::NotFound)?;
+    Ok(match form {
+        Elements::Raw => Arc::new(RawView::new(stored)),
+        Elements::Npy => {
+            let dtype = NpyType::of(rows.stored_type().ok_or(Error::NotFound)?);
+            let dtype = dtype.map_err(|error| Error::Io(error.to_string()))?;
+            Arc::new(HeadedView::npy(&dtype, &[rows.len()], stored).ok_or(Error::TooLarge)?)
+        }
+    })
 }
 
 fn text_column(column: &Column) -> Option<TextColumn> {

@@ -18,6 +18,7 @@ pub fn selectable(table: &Table, what: &str) -> Table {
         rows: table.rows,
         attributes: table.attributes.clone(),
         columns: table.columns.iter().filter(|column| column.in_table).cloned().collect(),
+        whole: table.whole.clone(),
         categories: table.categories.clone(),
         indexes: Vec::new(),
         servants: Vec::new(),
@@ -30,6 +31,7 @@ pub fn filtered(table: &Table, selected: &Arc<Selected>, what: &str) -> Table {
     let rows_of = |rows: &Arc<dyn Rows>| Arc::new(SelectedRows::new(rows.clone(), selected.clone())) as Arc<dyn Rows>;
     let mut filtered = selectable(table, what);
     filtered.rows = selected.len();
+    filtered.whole = table.whole.as_ref().map(rows_of);
     for column in &mut filtered.columns {
         column.rows = column.rows.as_ref().map(rows_of).map_err(Clone::clone);
         column.stored_strings = column.stored_strings.as_ref().map(rows_of);

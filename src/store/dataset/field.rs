@@ -2,20 +2,25 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{Buffer, MutableBuffer};
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
 
 use super::Dataset;
+use super::plain::PlainElements;
 use super::rows::{count_of, hints_of};
 use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
 use crate::store::decode::{FillTest, Memory, Oddities, Parts, Weigher, arrow_type, decode};
+use crate::store::statistics::Summary;
 use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally, fixed_width};
 
 /// Bytes of whole rows that are gathered from at a time: what a processor keeps in its second cache.
 const TILE: u64 = 256 << 10;
+
+/// A part of more bytes than this is read by itself: what lies between two of them is not worth reading.
+const LONG: u64 = 4 << 10;
 
 /// A part of a row.
 #[derive(Clone, Debug)]
@@ -89,6 +94,16 @@ impl FieldRows {
     ) -> Result<(), Error> {
         let (rows, within) = self.tile();
         let size = self.dataset.element_size();
+        let limit = self.dataset.file().store().max_chunk();
+        if size > limit {
+            return Err(Error::TooLarge {
+                path: self.dataset.path().to_owned(),
+                what: "an element".into(),
+                bytes: size,
+                limit,
+                option: "--max-chunk",
+            });
+        }
         let offset = self.part.offset - within.start * size;
         let stride = (within.end - within.start) * size;
         let mut start = range.start;
@@ -98,6 +113,61 @@ impl FieldRows {
             let elements = start * self.per_row + within.start..(end - 1) * self.per_row + within.end;
             take(start..end, elements, offset as usize, stride as usize)?;
             start = end;
+        }
+        Ok(())
+    }
+
+    /// The part, where it is its own bytes.
+    fn elements(&self) -> PlainElements<'_> {
+        PlainElements { datatype: &self.part.datatype, data_type: &self.data_type, missing: &self.missing }
+    }
+
+    /// Refuses a part that does not lie within a row.
+    fn check_place(&self) -> Result<(), Error> {
+        match self.part.offset.checked_add(self.part.datatype.size) {
+            Some(end) if end <= self.stride && self.part.datatype.size > 0 => Ok(()),
+            _ => Err(self.unsupported("a field lies outside its compound".into())),
+        }
+    }
+
+    /// Appends the bytes of the parts of `range`, one behind the other.
+    fn gather(&self, range: &RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        let (size, element) = (self.part.datatype.size, self.dataset.element_size());
+        if self.is_far_between() {
+            // Its bytes were counted by whoever asks.
+            return self.append_pieces(range.start * size..range.end * size, out, interrupt);
+        }
+        let mut tile = Vec::new();
+        self.tiles(range, |_, elements, offset, stride| {
+            interrupt.check()?;
+            // No longer than a tile.
+            tile.resize(((elements.end - elements.start) * element) as usize, 0);
+            self.dataset.read_bytes(elements.start * element, &mut tile, interrupt)?;
+            gather(&tile, offset, stride, size as usize, out);
+            Ok(())
+        })
+    }
+
+    /// Whether each part is better read by itself than together with what lies around it.
+    fn is_far_between(&self) -> bool {
+        self.stride > TILE || self.part.datatype.size > LONG
+    }
+
+    /// Appends these bytes of all parts back to back, each part read by itself and no further than it is asked for.
+    fn append_pieces(
+        &self,
+        bytes: std::ops::Range<u64>,
+        out: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let (size, mut at) = (self.part.datatype.size, bytes.start);
+        while at < bytes.end {
+            interrupt.check()?;
+            let (row, within) = (at / size, at % size);
+            let (count, start) = ((size - within).min(bytes.end - at), out.len());
+            out.resize(start + count as usize, 0);
+            self.dataset.read_bytes(row * self.stride + self.part.offset + within, &mut out[start..], interrupt)?;
+            at += count;
         }
         Ok(())
     }
@@ -173,41 +243,24 @@ impl Rows for FieldRows {
     }
 
     fn hints(&self) -> Hints {
-        // Bytes as stored do not lie together.
-        Hints { stored: false, ..hints_of(&self.part.datatype, &self.dataset) }
+        hints_of(&self.part.datatype, &self.dataset)
+    }
+
+    fn stored_type(&self) -> Option<&Datatype> {
+        Some(&self.part.datatype)
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let count = count_of(&range, self.len, self.dataset.path())?;
-        if self.part.offset.checked_add(self.part.datatype.size).is_none_or(|end| end > self.stride) {
-            return Err(self.unsupported("a field lies outside its compound".into()));
-        }
+        self.check_place()?;
         let width = self.part.datatype.size.max(fixed_width(&self.data_type));
         self.admit(&range, (count as u64).saturating_mul(width))?;
         let bytes = count * self.part.datatype.size as usize;
         let (array, oddities) = if self.leads_elsewhere() {
             self.looked_up(&range, interrupt)?
         } else {
-            let (mut part, mut tile) = (Vec::with_capacity(bytes), Vec::new());
-            let (size, element) = (self.part.datatype.size as usize, self.dataset.element_size());
-            // Of a row longer than a tile nothing but the part is read.
-            let long = if self.stride > TILE { range.clone() } else { 0..0 };
-            for row in long {
-                interrupt.check()?;
-                let start = part.len();
-                part.resize(start + size, 0);
-                let offset = row.saturating_mul(self.stride).saturating_add(self.part.offset);
-                self.dataset.read_bytes(offset, &mut part[start..], interrupt)?;
-            }
-            let short = if self.stride > TILE { range.end..range.end } else { range.clone() };
-            self.tiles(&short, |_, elements, offset, stride| {
-                interrupt.check()?;
-                // No longer than a tile, or than the elements that the part lies in.
-                tile.resize(((elements.end - elements.start) * element) as usize, 0);
-                self.dataset.read_bytes(elements.start * element, &mut tile, interrupt)?;
-                gather(&tile, offset, stride, size, &mut part);
-                Ok(())
-            })?;
+            let mut part = Vec::with_capacity(bytes);
+            self.gather(&range, &mut part, interrupt)?;
             let mut oddities = Oddities::new();
             let part = MutableBuffer::from(part).into();
             (self.decoded(range.start, part, count, &Memory(&[]), &mut oddities)?, oddities)
@@ -241,11 +294,39 @@ impl Rows for FieldRows {
     }
 
     fn stored_width(&self) -> Option<u64> {
-        None
+        (!self.part.datatype.is_variable()).then_some(self.part.datatype.size)
     }
 
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(self.unsupported("the parts of rows do not lie together".into()))
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.check_place()?;
+        let (size, start) = (self.part.datatype.size, out.len());
+        let end = offset.checked_add(length as u64).map(|end| end.div_ceil(size)).filter(|end| *end <= self.len);
+        let end = end.ok_or_else(|| self.unsupported(format!("{length} bytes from {offset} on pass the end")))?;
+        // Whole parts, of which the first and the last may be asked for in pieces.
+        let (before, result) = if self.is_far_between() {
+            (0, self.append_pieces(offset..offset + length as u64, out, interrupt))
+        } else {
+            ((offset % size) as usize, self.gather(&(offset / size..end), out, interrupt))
+        };
+        if result.is_err() {
+            out.truncate(start);
+        } else {
+            out.drain(start..start + before);
+            out.truncate(start + length);
+        }
+        result
+    }
+
+    fn is_decoded(&self) -> bool {
+        self.dataset.is_decoded()
+    }
+
+    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        if self.leads_elsewhere() { None } else { self.elements().stored_values(bytes) }
+    }
+
+    fn summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
+        self.elements().summary_of(values)
     }
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
@@ -254,17 +335,10 @@ impl Rows for FieldRows {
         if matches!(datatype.class, Class::Sequence { .. }) && self.missing.finds_rows() {
             return Ok(None);
         }
-        let (mut part, mut tile) = (Vec::new(), Vec::new());
+        let mut part = Vec::new();
         if datatype.is_variable() {
-            let element = self.dataset.element_size();
             self.admit(&range, (count as u64).saturating_mul(datatype.size))?;
-            self.tiles(&range, |_, elements, offset, stride| {
-                interrupt.check()?;
-                tile.resize(((elements.end - elements.start) * element) as usize, 0);
-                self.dataset.read_bytes(elements.start * element, &mut tile, interrupt)?;
-                gather(&tile, offset, stride, datatype.size as usize, &mut part);
-                Ok(())
-            })?;
+            self.gather(&range, &mut part, interrupt)?;
         }
         Ok(self.dataset.outline_in(datatype, &part, count))
     }

@@ -28,6 +28,11 @@ pub(super) fn booleans(bytes: &[u8], oddities: &mut Oddities) -> ArrayRef {
     Arc::new(BooleanArray::new(values, Some(NullBuffer::new(valid))))
 }
 
+/// Bytes of which any but 0 is true.
+pub(super) fn flags(bytes: &[u8]) -> ArrayRef {
+    Arc::new(BooleanArray::new(BooleanBuffer::collect_bool(bytes.len(), |i| bytes[i] != 0), None))
+}
+
 /// Codes as a dictionary of member names; a code without a name is an oddity and stands as its number.
 pub(super) fn labels(bytes: &Buffer, base: &Datatype, members: &[Member], oddities: &mut Oddities) -> ArrayRef {
     let codes = codes(bytes.clone(), base);

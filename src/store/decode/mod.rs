@@ -155,6 +155,10 @@ pub fn arrow_type(datatype: &Datatype) -> DataType {
         },
         Class::FixedString { .. } | Class::VariableString { .. } | Class::Reference(_) => DataType::LargeUtf8,
         Class::Enum { .. } if datatype.is_boolean() => DataType::Boolean,
+        Class::Flag if datatype.size == 1 => DataType::Boolean,
+        Class::SplitSeconds { order, is_integer } if number::is_ordered(*order) && datatype.size == 8 => {
+            if *is_integer { DataType::Int64 } else { DataType::Float64 }
+        }
         Class::Enum { base, .. } if enumeration::is_readable(base) => {
             DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::LargeUtf8))
         }
@@ -245,6 +249,10 @@ pub fn decode(
             Err(cause) => Err(DecodeError { row: 0, cause }),
         },
         Class::Enum { .. } if datatype.is_boolean() => Ok(enumeration::booleans(&bytes, oddities)),
+        Class::Flag if width == 1 => Ok(enumeration::flags(&bytes)),
+        Class::SplitSeconds { order, is_integer } if number::is_ordered(*order) && width == 8 => {
+            Ok(number::split_seconds(bytes, *order, *is_integer))
+        }
         Class::Enum { base, members } if enumeration::is_readable(base) => {
             Ok(enumeration::labels(&bytes, base, members, oddities))
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::types::ArrowPrimitiveType;
 use arrow_array::types::{
     Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
@@ -136,6 +137,19 @@ pub(super) fn floats(bytes: Buffer, order: ByteOrder, format: FloatFormat) -> Op
         FloatFormat::Double => Some(in_order::<Float64Type>(bytes, order)),
         FloatFormat::Other { .. } => None,
     }
+}
+
+/// Times of which the upper half counts seconds and the lower one microseconds: as seconds, or as whole microseconds.
+pub(super) fn split_seconds(bytes: Buffer, order: ByteOrder, is_integer: bool) -> ArrayRef {
+    let stored = in_order::<Int64Type>(bytes, order);
+    let stored = stored.as_primitive::<Int64Type>();
+    if is_integer {
+        // Both have 32 bits: the sum is far from the ends.
+        let microseconds = |time: i64| (time >> 32) * 1_000_000 + i64::from(time as i32);
+        return Arc::new(stored.unary::<_, Int64Type>(microseconds));
+    }
+    let seconds = |time: i64| 1e-6 * f64::from(time as i32) + (time >> 32) as f64;
+    Arc::new(stored.unary::<_, Float64Type>(seconds))
 }
 
 /// A value with its bytes in the other order.

@@ -62,6 +62,9 @@ fn class(class: &Class) -> Value {
         }),
         Class::Complex { base } => json!({ "class": "complex", "base": value(base) }),
         Class::Unknown(class) => json!({ "class": "unknown", "number": class }),
+        // Of no file: what is stored is told.
+        Class::Flag => json!({ "class": "bitfield" }),
+        Class::SplitSeconds { order, .. } => json!({ "class": "time", "order": order_name(*order) }),
     }
 }
 

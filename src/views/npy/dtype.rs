@@ -152,6 +152,7 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
     }
     match &datatype.class {
         _ if datatype.is_boolean() => Ok(NpyType::Bool),
+        Class::Flag if size == 1 => Ok(NpyType::Bool),
         Class::Integer { .. } if matches!(size, 3 | 5..=7) => Err(NoNpy::Width(size)),
         Class::Integer { signed, order, precision, offset } if fills(*precision, *offset) => {
             Ok(number(*order, if *signed { Kind::Signed } else { Kind::Unsigned }, &[1, 2, 4, 8]))
@@ -165,7 +166,12 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
             FloatFormat::Double => Ok(number(*order, Kind::Float, &[8])),
             FloatFormat::Other { .. } => void,
         },
-        Class::Integer { .. } | Class::Bitfield { .. } | Class::Time { .. } | Class::Opaque { .. } => void,
+        Class::Integer { .. }
+        | Class::Bitfield { .. }
+        | Class::Time { .. }
+        | Class::Opaque { .. }
+        | Class::Flag
+        | Class::SplitSeconds { .. } => void,
         Class::FixedString { .. } => Ok(NpyType::Bytes(size)),
         Class::Enum { base, .. } if base.size == size => of(base, depth + 1),
         Class::Enum { base, .. } => {

@@ -87,8 +87,8 @@ pub(super) fn why_not(datatype: &Datatype) -> Option<&'static str> {
         }
         Class::Float { .. } | Class::FixedString { .. } | Class::VariableString { .. } | Class::Opaque { .. } => None,
         Class::Enum { base, .. } => why_not(base),
-        Class::Time { .. } => Some("times"),
-        Class::Bitfield { .. } => Some("bit fields"),
+        Class::Time { .. } | Class::SplitSeconds { .. } => Some("times"),
+        Class::Bitfield { .. } | Class::Flag => Some("bit fields"),
         Class::Compound { .. } => Some("compounds"),
         Class::Sequence { .. } => Some("sequences"),
         Class::Array { .. } => Some("arrays"),

@@ -233,7 +233,7 @@ impl Dataset {
             Err(error @ (Error::Interrupted | Error::Stale)) => return Err(error),
             Err(error) => seen.failed = Some(error.to_string()),
             Ok(None) => {}
-            Ok(Some(At::Dataset(_, single))) => seen.fields = Some(fields(single.columns())),
+            Ok(Some(At::Dataset(_, single))) => seen.fields = Some(fields(&single.whole)),
             Ok(Some(At::Directory(directory, contents))) => {
                 let is_root = self.path.is_empty();
                 if let Some(table) = table_of(&contents) {
@@ -279,7 +279,7 @@ impl Dataset {
             At::Dataset(array, single) => {
                 let (name, dataset) = (array.name.clone(), &array.dataset);
                 let xattrs = Xattrs::of_member(name, dataset.attributes.clone(), dataset.id);
-                (of_array(root.files(), array).part(single.columns(), &fields)?, xattrs)
+                (of_array(root.files(), array).part(&single.whole, &fields)?, xattrs)
             }
         };
         let xattrs = Arc::new(xattrs);
@@ -398,7 +398,10 @@ fn names_below(
     names: &mut Vec<BString>,
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
-    let tables = tables_in(directory, interrupt)?;
+    // A table that is a dataset has none, and is no group to be listed.
+    let is_group = |entry: &Entry| matches!(entry, Entry::One(_, Child::Directory(place)) if matches!(place.as_ref(), Place::Group(_)));
+    let has_groups = contents.listing.numbered().any(|(_, entry)| is_group(entry));
+    let tables = if has_groups { tables_in(directory, interrupt)? } else { BTreeSet::new() };
     for (at, entry) in contents.listing.numbered() {
         let Some(name) = name_of(entry) else { continue };
         let name: BString = [prefix.as_slice(), &name].concat().into();

@@ -24,9 +24,11 @@ pub(in crate::fs::tree) const TABLE_CSV: &str = "table.csv";
 pub(in crate::fs::tree) const TABLE_NDJSON: &str = "table.ndjson";
 pub(in crate::fs::tree) const TABLE_PARQUET: &str = "table.parquet";
 pub(in crate::fs::tree) const TABLE_ARROW: &str = "table.arrow";
+pub(in crate::fs::tree) const TABLE_NPY: &str = "table.npy";
+pub(in crate::fs::tree) const TABLE_RAW: &str = "table.raw";
 
 /// Names in a table's directory that no child may take.
-pub(super) const RESERVED_IN_TABLES: [&str; 10] = [
+pub(super) const RESERVED_IN_TABLES: [&str; 12] = [
     METADATA,
     INDEXES,
     HEAD,
@@ -36,6 +38,8 @@ pub(super) const RESERVED_IN_TABLES: [&str; 10] = [
     TABLE_NDJSON,
     TABLE_PARQUET,
     TABLE_ARROW,
+    TABLE_NPY,
+    TABLE_RAW,
     crate::fs::tree::live::DIRECTORY,
 ];
 
@@ -90,6 +94,8 @@ pub(in crate::fs::tree) enum Child {
     Parquet,
     /// The whole table as an Arrow file.
     Arrow,
+    /// Whole rows of a table that is one dataset, as stored; behind a NumPy header or not.
+    Whole(Elements),
     /// A view of the column at this position.
     Column(usize, ColumnView),
     /// A file of a dataset that is a table by itself.
@@ -109,6 +115,14 @@ impl Child {
             _ => Kind::File,
         }
     }
+}
+
+/// Elements as stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::fs::tree) enum Elements {
+    Raw,
+    /// Behind a NumPy header.
+    Npy,
 }
 
 /// A view of a column.

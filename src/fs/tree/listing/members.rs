@@ -11,7 +11,7 @@ use super::entries::{
 };
 use super::tables;
 use crate::catalogue::{Dataset, Group, Layout, Object, Target, join};
-use crate::dialects::{Claims, Dialect, Dialects, Mark};
+use crate::dialects::{Claims, Dialect, Dialects, Mark, Role};
 use crate::fs::names;
 use crate::store::{File, Reach};
 use crate::table::{Finding, SingleFile};
@@ -19,6 +19,9 @@ use crate::views::metadata::{Member, array_details};
 
 /// Names in any other directory that no child may take.
 const RESERVED_IN_GROUPS: [&str; 2] = [METADATA, crate::fs::tree::live::DIRECTORY];
+
+/// Why a member is not shown that belongs to a table beside it.
+const SERVES: &str = "it serves a table beside it";
 
 /// Names in the directory of a group, so that no two members share one.
 #[derive(Debug)]
@@ -95,7 +98,16 @@ impl Members<'_> {
             );
         }
         let mut directories = Vec::new();
-        for link in self.group.links.iter().filter(|link| !self.claims.members.contains_key(&link.name)) {
+        for link in &self.group.links {
+            if let Some(role) = self.claims.members.get(&link.name) {
+                // A table names its own columns and servants.
+                if *role == Role::Servant && !self.claims.is_table {
+                    let kind = |object| self.dialects.kind(&join(self.path, &link.name), object);
+                    let kind = link.target.object().map_or("link", kind);
+                    described.push(Member { not_shown: vec![SERVES.into()], ..Member::new(&link.name, kind) });
+                }
+                continue;
+            }
             let mut member = Member::new(&link.name, "link");
             match &link.target {
                 Target::Hard(object) | Target::External { object: Some(object), .. } => {

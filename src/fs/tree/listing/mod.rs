@@ -13,7 +13,7 @@ mod members;
 mod tables;
 
 pub use entries::Formats;
-pub(super) use entries::{Array, Child, ColumnView, Entry, GroupPlace, Listing, METADATA, Place};
+pub(super) use entries::{Array, Child, ColumnView, Elements, Entry, GroupPlace, Listing, METADATA, Place};
 pub(super) use links::{Resolver, Way};
 pub(super) use members::Members;
 pub(super) use tables::{describe_columns, is_of_tables, list, list_columns};

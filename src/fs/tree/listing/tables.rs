@@ -3,11 +3,12 @@
 use bstr::BString;
 
 use super::entries::{
-    COLUMNS, Child, ColumnView, Entry, HEAD, INDEXES, Listing, RESERVED_IN_TABLES, SUFFIXES, TABLE_ARROW, TABLE_CSV,
-    TABLE_NDJSON, TABLE_PARQUET, WHERE, with_suffix,
+    COLUMNS, Child, ColumnView, Elements, Entry, HEAD, INDEXES, Listing, RESERVED_IN_TABLES, SUFFIXES, TABLE_ARROW,
+    TABLE_CSV, TABLE_NDJSON, TABLE_NPY, TABLE_PARQUET, TABLE_RAW, WHERE, with_suffix,
 };
 use crate::catalogue::Datatype;
 use crate::fs::names;
+use crate::store::Rows;
 use crate::table::{Column, Form, Single, SingleFile, Table};
 use crate::views::ipc::{self, IpcColumn};
 use crate::views::metadata::Member;
@@ -30,14 +31,12 @@ pub(in crate::fs::tree) fn list(table: &Table, listing: &mut Listing, members: &
             listing.add(TABLE_CSV.into(), Child::Table(Format::Csv, None));
             listing.add(TABLE_NDJSON.into(), Child::Table(Format::Ndjson, None));
         }
-        for (name, child, shown) in
-            [(TABLE_PARQUET, Child::Parquet, parquet(table)), (TABLE_ARROW, Child::Arrow, arrow(table))]
-        {
-            match shown {
-                Ok(()) => listing.add(name.into(), child),
-                Err(reason) => {
-                    members.push(Member { not_shown: vec![reason], ..Member::new(&BString::from(name), "view") });
-                }
+    }
+    for (name, child, shown) in whole_views(table) {
+        match shown {
+            Ok(()) => listing.add(name.into(), child),
+            Err(reason) => {
+                members.push(Member { not_shown: vec![reason], ..Member::new(&BString::from(name), "view") })
             }
         }
     }
@@ -45,6 +44,21 @@ pub(in crate::fs::tree) fn list(table: &Table, listing: &mut Listing, members: &
     if table.columns.iter().any(|column| column.in_table) {
         listing.add(WHERE.into(), Child::Where);
     }
+}
+
+/// The views of a whole table that not every table can have, each with the reason where it cannot be shown.
+fn whole_views(table: &Table) -> Vec<(&'static str, Child, Result<(), String>)> {
+    let mut views = Vec::new();
+    if table.columns.iter().any(|column| column.in_table) {
+        views.extend([(TABLE_PARQUET, Child::Parquet, parquet(table)), (TABLE_ARROW, Child::Arrow, arrow(table))]);
+    }
+    if let Some(rows) = &table.whole {
+        views.extend([
+            (TABLE_NPY, Child::Whole(Elements::Npy), npy(rows.as_ref())),
+            (TABLE_RAW, Child::Whole(Elements::Raw), elements(rows.as_ref())),
+        ]);
+    }
+    views
 }
 
 /// The directory `columns/`.
@@ -90,11 +104,13 @@ pub(in crate::fs::tree) fn single_view(single: &Single, file: &SingleFile, datat
     let whole = &single.whole;
     match &file.form {
         Form::Csv | Form::Txt | Form::Ndjson | Form::JsonValues | Form::Text => text_fits(whole.rows),
-        Form::Parquet => parquet(single.columns()),
-        Form::Arrow => arrow(single.columns()),
+        Form::Parquet => parquet(whole),
+        Form::Arrow => arrow(whole),
         Form::Raw | Form::Pixmap(_) => whole.columns.iter().try_for_each(stored),
         Form::Npy => {
-            whole.columns.iter().try_for_each(elements)?;
+            for column in &whole.columns {
+                elements(column.rows.as_ref().map_err(Clone::clone)?.as_ref())?;
+            }
             NpyType::of(datatype).map(drop).map_err(|error| error.to_string())
         }
     }
@@ -150,25 +166,27 @@ fn column_view(column: &Column, view: ColumnView) -> Result<(), String> {
         ColumnView::Parquet => ParquetView::check(&[ParquetColumn::new(column)?]),
         ColumnView::Arrow => IpcColumn::new(column).map(drop),
         ColumnView::Raw => stored(column),
-        ColumnView::Npy => {
-            let stored = rows.stored_type().ok_or("a list column has no elements of its own")?;
-            elements(column)?;
-            NpyType::of(stored).map(drop).map_err(|error| error.to_string())
-        }
+        ColumnView::Npy => npy(rows.as_ref()),
     }
+}
+
+/// Whether rows can be a NumPy file.
+fn npy(rows: &dyn Rows) -> Result<(), String> {
+    let stored = rows.stored_type().ok_or("a list column has no elements of its own")?;
+    elements(rows)?;
+    NpyType::of(stored).map(drop).map_err(|error| error.to_string())
 }
 
 /// Whether a column has bytes as stored.
 fn stored(column: &Column) -> Result<(), String> {
     match &column.stored_strings {
         Some(strings) => text_fits(strings.len()),
-        None => elements(column),
+        None => elements(column.rows.as_ref().map_err(Clone::clone)?.as_ref()),
     }
 }
 
-/// Whether the rows of a column have one width.
-fn elements(column: &Column) -> Result<(), String> {
-    let rows = column.rows.as_ref().map_err(Clone::clone)?;
+/// Whether rows have one width.
+fn elements(rows: &dyn Rows) -> Result<(), String> {
     let width = rows.stored_width().ok_or("elements of variable length have no fixed place")?;
     // A header takes its share of what `stat` can state.
     match rows.len().checked_mul(width) {

@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""Writes `tests/data/pandasN.h5` with pandas N, and what `read_hdf` gives of it: `pandasN.expected.json`.
+
+    python3 -m venv FOLDER && FOLDER/bin/pip install pandas==3.1.1 tables==3.11.1     # and again with pandas==2.3.3
+    FOLDER/bin/python3 scripts/pandas_fixtures.py
+
+In environments of their own, since PyTables and h5py bring a libhdf5 each. The form is that of `make_fixtures.py`.
+"""
+
+import argparse
+import datetime
+import json
+import struct
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+MAJOR = int(pd.__version__.split(".")[0])
+DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
+UNIT_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Frames
+
+
+def every(rows):
+    """A column of every type that the format `table` takes."""
+    rng = np.random.default_rng(rows)
+    times = pd.date_range("1969-12-30 23:59:58.25", periods=rows, freq="7h")
+    words = np.array(["x", "", "Grüße", "nan ", "a,b", "long " * 5], object)
+    frame = pd.DataFrame(
+        {
+            "b": rng.standard_normal(rows),
+            "a": np.arange(rows, dtype="i8") - 2,
+            "small": np.arange(rows, dtype="i2"),
+            "unsigned": np.arange(rows, dtype="u4"),
+            "single": rng.standard_normal(rows).astype("f4"),
+            "flag": np.arange(rows) % 3 == 0,
+            "other flag": np.arange(rows) % 2 == 0,
+            "complex": rng.standard_normal(rows) + 1j,
+            "time": times,
+            "zoned": times.tz_localize("UTC").tz_convert("America/New_York"),
+            "fixed offset": times.tz_localize(datetime.timezone(datetime.timedelta(hours=5, minutes=30))),
+            "delta": pd.to_timedelta(np.arange(rows), unit="s"),
+            "text": np.resize(words, rows),
+            "kind": pd.Categorical(np.resize(["u", "v", "w", "v"], rows), ["w", "v", "u"], ordered=True),
+            "number kind": pd.Categorical(np.resize([30, 10], rows)),
+        }
+    )
+    if rows > 3:
+        for name in ("b", "time", "zoned", "delta", "kind", "text"):
+            frame.loc[2, name] = None
+    return frame
+
+
+def table_format(store):
+    """Frames and series in the format `table`."""
+
+    def put(name, value, **options):
+        store.put(name, value, format="table", **options)
+
+    for rows in (1, 7, 1003):
+        put(f"every_{rows}", every(rows), data_columns=["a", "text"] if rows == 7 else None)
+    named = every(5)[["a", "text"]].rename_axis("row label")
+    put("named", named)
+    put("times_index", every(9)[["a"]].set_index(pd.date_range("2020-03-28", periods=9, tz="Europe/Berlin", name="at")))
+    put("text_index", every(4)[["b"]].set_index(pd.Index(["p", "", "q", "r"], name="name")))
+    put("float_index", every(4)[["b"]].set_index(pd.Index([0.5, -1.0, 2.0, 9.25])))
+    put("levels", every(8).set_index(["a", "text"])[["b", "flag"]])
+    duplicated = pd.DataFrame(np.arange(12).reshape(3, 4), columns=["x", "y", "x", "index"])
+    put("duplicates", duplicated)
+    put("numbers", pd.DataFrame(np.arange(6.0).reshape(2, 3), columns=[3, 1, 2]))
+    columns = pd.MultiIndex.from_tuples([("a", "x"), ("a", "y"), ("b", 1)])
+    put("column_levels", pd.DataFrame(np.arange(6).reshape(2, 3), columns=columns))
+    put("series", pd.Series([1.5, np.nan, 2.5], name="values of it"))
+    put("nameless", pd.Series(["a", "b"], index=[10, 20]))
+    put("some", pd.DataFrame({"y": [1.0]}))
+    put("some/place/below", pd.DataFrame({"x": [1, 2]}))
+    put("emptied", pd.DataFrame({"x": [1, 2], "t": ["a", "b"]}))
+    store.remove("emptied", start=0, stop=2)
+    spoiled = pd.DataFrame({"late": [1, 2], "early": [0.5, 1.5]})
+    put("spoiled", spoiled)
+    group = store.get_storer("spoiled").group
+    group._v_attrs.non_index_axes = "no pickle of this"
+    group._v_attrs.info = "nor of this"
+
+
+def fixed_format(store):
+    """Frames and series in the format `fixed`."""
+
+    def put(name, value):
+        # Of pandas 2 each pickle takes a chunk of 1 MiB.
+        if MAJOR > 2 or name in ("every_7", "objects") or "text" not in map(str, getattr(value, "columns", ["text"])):
+            store.put(f"fixed/{name}", value, format="fixed")
+
+    for rows in (1, 7, 1003):
+        put(f"every_{rows}", every(rows).drop(columns=["kind", "number kind"]))
+    put("named", every(5)[["a", "text"]].rename_axis("row label"))
+    put("times_index", every(9)[["a"]].set_index(pd.date_range("2020-03-28", periods=9, tz="Europe/Berlin", name="at")))
+    put("text_index", every(4)[["b"]].set_index(pd.Index(["p", "", "q", "r"], name="name")))
+    put("float_index", every(4)[["b"]].set_index(pd.Index([0.5, -1.0, 2.0, 9.25])))
+    put("levels", every(8)[["a", "text", "b", "flag"]].fillna({"text": "x"}).set_index(["a", "text"]))
+    put("numbers", pd.DataFrame(np.arange(6.0).reshape(2, 3), columns=[3, 1, 2]))
+    columns = pd.MultiIndex.from_tuples([("a", "x"), ("a", "y"), ("b", "z")])
+    put("column_levels", pd.DataFrame(np.arange(6).reshape(2, 3), columns=columns))
+    put("series", pd.Series([1.5, np.nan, 2.5], name="values of it"))
+    put("nameless", pd.Series(["a", "b", None], index=[10, 20, 30]))
+    day = datetime.date(2020, 2, 29)
+    objects = {
+        "texts": ["a", "", None, "a", "\U0001f600"],
+        "dates": [day, None, datetime.date(1969, 12, 31), day, day],
+        "flags": [True, None, False, True, True],
+        "integers": [1, 2**40, None, -5, 0],
+        "floats": [1, 0.5, None, float("inf"), -0.0],
+        "mixed": [1, "a", None, True, 'quo"te'],
+        "nothing": [None] * 5,
+    }
+    put("objects", pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in objects.items()}))
+    put("no_rows", pd.DataFrame({"a": np.array([], "i8"), "b": np.array([], "f4")}))
+    put("no_columns", pd.DataFrame(index=[1, 2, 3]))
+    put("nothing", pd.DataFrame())
+    put("empty_series", pd.Series([], dtype="f8"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is expected
+
+
+def instant(value, unit):
+    """A point in time as text."""
+    seconds, rest = divmod(int(pd.Timestamp(value).as_unit("ns").value), 1_000_000_000)
+    text = (datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)).isoformat()
+    digits = UNIT_DIGITS[unit]
+    return text + (f".{rest:09}"[: digits + 1] if digits else "") + "Z"
+
+
+def number(value, dtype):
+    """A float by its bits."""
+    return {f"f{8 * dtype.itemsize}": struct.pack(f">{'efd'[dtype.itemsize // 4]}", value).hex()}
+
+
+def cell(value, dtype):
+    """A value as the CSV field that shows it."""
+    if isinstance(dtype, pd.CategoricalDtype):
+        return None if pd.isna(value) else str(value)
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return None if pd.isna(value) else instant(value, dtype.unit)
+    if dtype.kind == "M":
+        return None if pd.isna(value) else instant(value, np.datetime_data(dtype)[0])
+    if dtype.kind == "m":
+        unit = np.timedelta64(1, np.datetime_data(dtype)[0])
+        return None if pd.isna(value) else str(int(pd.Timedelta(value) / unit))
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    if dtype.kind in "iu":
+        return str(value)
+    if dtype.kind == "f":
+        return number(value, dtype)
+    if dtype.kind == "c":
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        return {"json": {"re": number(value.real, part), "im": number(value.imag, part)}}
+    return None if pd.isna(value) else str(value)
+
+
+def object_cells(values):
+    """The cells of a column of Python objects."""
+    present = [value for value in values if not pd.isna(value)]
+    kinds = {type(value) for value in present}
+    shown = {
+        frozenset(): str,
+        frozenset([str]): str,
+        frozenset([bool]): lambda value: "true" if value else "false",
+        frozenset([int]): str,
+        frozenset([float]): lambda value: number(value, np.dtype("f8")),
+        frozenset([int, float]): lambda value: number(float(value), np.dtype("f8")),
+        frozenset([datetime.date]): lambda value: instant(value, "s"),
+    }.get(frozenset(kinds), lambda value: json.dumps(value, ensure_ascii=False))
+    return [None if pd.isna(value) else shown(value) for value in values]
+
+
+def distinct(names):
+    """Names, each with a number where it has been met before."""
+    taken, met, shown = set(names), {}, []
+    for name in names:
+        count = met.get(name, 0)
+        free = name
+        while count and free in taken:
+            free, count = f"{name}.{count}", count + 1
+        met[name] = max(count, 1)
+        taken.add(free)
+        shown.append(free)
+    return shown
+
+
+def describe(value):
+    """One entry of `tables`: row labels, then columns."""
+    frame = value.to_frame("values" if value.name is None else value.name) if isinstance(value, pd.Series) else value
+    index = frame.index
+    levels = index.nlevels
+    labels = [index.get_level_values(at) for at in range(levels)]
+    names = [str(name) for name in frame.columns]
+    nameless = "level_0" if "index" in names else "index"
+    of_level = [nameless] if levels == 1 else [f"level_{at}" for at in range(levels)]
+    label_names = [of_level[at] if label.name is None else str(label.name) for at, label in enumerate(labels)]
+    shown = distinct(label_names + names)
+    columns = []
+    for at, name in enumerate(shown):
+        values = labels[at] if at < levels else frame.iloc[:, at - levels]
+        entry = {"name": name, "rows": len(frame), "in_table": True}
+        is_object = values.dtype == object
+        columns.append(entry | {"csv": object_cells(values) if is_object else [cell(one, values.dtype) for one in values]})
+    return {"rows": len(frame), "row_labels": [{"name": name} for name in shown[:levels]], "columns": columns}
+
+
+def main():
+    """The file and what is expected of it."""
+    argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
+    warnings.simplefilter("ignore")
+    path = DATA / f"pandas{MAJOR}.h5"
+    path.unlink(missing_ok=True)
+    with pd.HDFStore(path, "w", complevel=1, complib="zlib") as store:
+        table_format(store)
+        fixed_format(store)
+    with pd.HDFStore(path, "r") as store:
+        frames = [key for key in store.keys() if "/meta/" not in key and key != "/spoiled"]
+        found = {key: describe(store[key]) for key in frames}
+        # What is left of a frame whose columns are told by their blocks alone.
+        group = store.get_node("/spoiled")
+        blocks = [group.table.attrs[f"{field}_kind"] for field in group._v_attrs.values_cols]
+        frame = pd.DataFrame({"late": [1, 2], "early": [0.5, 1.5]})
+        found["/spoiled"] = describe(frame[[name for block in blocks for name in block]])
+    text = json.dumps({"tables": found, "arrays": {}}, separators=(",", ":"), ensure_ascii=True)
+    path.with_suffix(".expected.json").write_text(text + "\n")
+    print(f"{path.stem}: {path.stat().st_size} bytes, {len(found)} tables")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+//! The stack machine that a pickle is a program for.
+
+use super::Error;
+use super::tokens::{Container, Span, Token, Tokens};
+
+/// Entries in a page of the memo.
+const PAGE: usize = 1 << 10;
+
+/// What is made of the values of a pickle. `at` is where the token at hand begins.
+pub(super) trait Values {
+    /// Stands for a value on the stack and in the memo.
+    type Value: Copy;
+
+    /// A value that holds no other.
+    fn leaf(&mut self, token: Token<'_>, at: usize) -> Result<Self::Value, Error>;
+    /// A class or function, by texts.
+    fn symbol(&mut self, module: Self::Value, name: Self::Value, at: usize) -> Result<Self::Value, Error>;
+    /// A container; of a dict, `items` are keys and values in turn.
+    fn make(&mut self, container: Container, items: &[Self::Value], at: usize) -> Result<Self::Value, Error>;
+    /// More items for a container.
+    fn extend(&mut self, into: Self::Value, like: Container, items: &[Self::Value], at: usize) -> Result<(), Error>;
+    /// What a call would return.
+    fn call(&mut self, function: Self::Value, arguments: Self::Value, at: usize) -> Result<Self::Value, Error>;
+    /// An object with a state, in the place of the object.
+    fn build(&mut self, object: Self::Value, state: Self::Value, at: usize) -> Result<Self::Value, Error>;
+}
+
+/// Elements in bytes of memory that are counted before they are taken.
+pub(super) struct Budget {
+    pub used: usize,
+    pub limit: usize,
+}
+
+impl Budget {
+    /// Makes room for `more` elements. While they move, both places are taken.
+    pub fn grow<T>(&mut self, elements: &mut Vec<T>, more: usize) -> Result<(), Error> {
+        let before = elements.capacity() * size_of::<T>();
+        let bytes = elements.len().saturating_add(more).saturating_mul(size_of::<T>());
+        let needed = self.used.saturating_add(bytes);
+        if needed > self.limit || elements.try_reserve_exact(more).is_err() {
+            return Err(Error::Memory { needed, limit: self.limit });
+        }
+        self.used = needed - before;
+        Ok(())
+    }
+
+    #[inline]
+    fn push<T>(&mut self, elements: &mut Vec<T>, element: T) -> Result<(), Error> {
+        if elements.len() == elements.capacity() {
+            let more = (elements.len() / 2).max(64);
+            self.grow(elements, more)?;
+        }
+        elements.push(element);
+        Ok(())
+    }
+}
+
+/// A machine at work.
+pub(super) struct Machine<'a, V: Values> {
+    pub tokens: Tokens<'a>,
+    pub values: V,
+    pub stack: Vec<V::Value>,
+    /// The stack's length at each `MARK`.
+    pub marks: Vec<usize>,
+    /// In pages: it grows without moving.
+    pub memo: Vec<Vec<Option<V::Value>>>,
+    /// Entries of `memo` that are written.
+    written: usize,
+    /// Most entries of `memo`.
+    most: usize,
+    budget: Budget,
+    /// Where the token at hand begins.
+    at: usize,
+}
+
+impl<'a, V: Values> Machine<'a, V> {
+    /// A machine that takes at most `budget` for its stack and for a memo of `most` entries.
+    pub fn new(tokens: Tokens<'a>, values: V, most: usize, budget: Budget) -> Self {
+        let at = tokens.at();
+        Self { tokens, values, stack: Vec::new(), marks: Vec::new(), memo: Vec::new(), written: 0, most, budget, at }
+    }
+
+    pub fn wrong(&self, what: &'static str) -> Error {
+        Error::Token { at: self.at, what }
+    }
+
+    #[inline]
+    pub fn push(&mut self, value: V::Value) -> Result<(), Error> {
+        self.budget.push(&mut self.stack, value)
+    }
+
+    pub fn mark(&mut self) -> Result<(), Error> {
+        self.budget.push(&mut self.marks, self.stack.len())
+    }
+
+    /// Where the `n` topmost values begin, or those above the last mark, which is taken.
+    #[inline]
+    fn begin(&mut self, span: Span) -> Result<usize, Error> {
+        match span {
+            Span::Mark => self.marks.pop().ok_or(self.wrong("there is no mark on the stack")),
+            Span::Values(n) => {
+                let floor = self.marks.last().copied().unwrap_or(0);
+                let begin = self.stack.len().checked_sub(n).filter(|begin| *begin >= floor);
+                begin.ok_or(self.wrong("there are too few values on the stack"))
+            }
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Result<V::Value, Error> {
+        self.begin(Span::Values(1))?;
+        self.stack.pop().ok_or(self.wrong("the stack is empty"))
+    }
+
+    #[inline]
+    fn top(&mut self) -> Result<V::Value, Error> {
+        let begin = self.begin(Span::Values(1))?;
+        Ok(self.stack[begin])
+    }
+
+    fn make(&mut self, container: Container, begin: usize) -> Result<V::Value, Error> {
+        let made = self.values.make(container, &self.stack[begin..], self.at)?;
+        self.stack.truncate(begin);
+        Ok(made)
+    }
+
+    /// Writes an entry of the memo.
+    #[inline]
+    pub fn put(&mut self, index: usize, value: V::Value) -> Result<(), Error> {
+        if index >= self.most {
+            return Err(Error::Limit { what: "memo entries", most: self.most });
+        }
+        while self.memo.len() <= index / PAGE {
+            let mut page = Vec::new();
+            self.budget.grow(&mut page, PAGE)?;
+            page.resize(PAGE, None);
+            self.budget.push(&mut self.memo, page)?;
+        }
+        self.written += usize::from(self.memo[index / PAGE][index % PAGE].replace(value).is_none());
+        Ok(())
+    }
+
+    /// Runs one opcode; `false` after the one that ends the pickle.
+    #[inline]
+    pub fn step(&mut self) -> Result<bool, Error> {
+        let at = self.tokens.at();
+        self.at = at;
+        let value = match self.tokens.next()? {
+            Token::Nothing => return Ok(true),
+            Token::Stop => return Ok(false),
+            Token::Mark => return self.mark().map(|()| true),
+            Token::Memoize => {
+                let top = self.top()?;
+                return self.put(self.written, top).map(|()| true);
+            }
+            Token::Put(index) => {
+                let top = self.top()?;
+                return self.put(usize::try_from(index).unwrap_or(usize::MAX), top).map(|()| true);
+            }
+            Token::Extend(container, span) => {
+                let begin = self.begin(span)?;
+                let into = begin.checked_sub(1).filter(|into| self.marks.last().is_none_or(|floor| into >= floor));
+                let into = into.ok_or(self.wrong("there is no container on the stack"))?;
+                self.values.extend(self.stack[into], container, &self.stack[begin..], at)?;
+                self.stack.truncate(begin);
+                return Ok(true);
+            }
+            // Where there is no value above the last mark, the mark is one.
+            Token::Pop if self.marks.last() == Some(&self.stack.len()) => {
+                self.marks.pop();
+                return Ok(true);
+            }
+            Token::Pop => return self.pop().map(|_| true),
+            Token::PopMark => {
+                let begin = self.begin(Span::Mark)?;
+                self.stack.truncate(begin);
+                return Ok(true);
+            }
+            Token::Duplicate => self.top()?,
+            Token::Get(index) => {
+                let entry = usize::try_from(index).ok().and_then(|index| self.memo.get(index / PAGE)?[index % PAGE]);
+                entry.ok_or(self.wrong("there is no such memo entry"))?
+            }
+            Token::Make(container, span) => {
+                let begin = self.begin(span)?;
+                self.make(container, begin)?
+            }
+            Token::StackGlobal => {
+                let name = self.pop()?;
+                let module = self.pop()?;
+                self.values.symbol(module, name, at)?
+            }
+            Token::Call => {
+                let arguments = self.pop()?;
+                let function = self.pop()?;
+                self.values.call(function, arguments, at)?
+            }
+            // The named arguments are passed over.
+            Token::CallNamed => {
+                self.pop()?;
+                let arguments = self.pop()?;
+                let function = self.pop()?;
+                self.values.call(function, arguments, at)?
+            }
+            Token::Instance(module, name) => {
+                let begin = self.begin(Span::Mark)?;
+                let arguments = self.make(Container::Tuple, begin)?;
+                let class = self.values.leaf(Token::Global(module, name), at)?;
+                self.values.call(class, arguments, at)?
+            }
+            Token::Object => {
+                let begin = self.begin(Span::Mark)?;
+                let class = self.stack.get(begin).copied().ok_or(self.wrong("there is no class on the stack"))?;
+                let arguments = self.make(Container::Tuple, begin + 1)?;
+                self.stack.truncate(begin);
+                self.values.call(class, arguments, at)?
+            }
+            Token::Build => {
+                let state = self.pop()?;
+                let object = self.pop()?;
+                self.values.build(object, state, at)?
+            }
+            leaf => self.values.leaf(leaf, at)?,
+        };
+        self.push(value)?;
+        Ok(true)
+    }
+}

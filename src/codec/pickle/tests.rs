@@ -1,0 +1,395 @@
+use std::path::Path;
+
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+use super::tree::Node;
+use super::*;
+
+/// No limit of memory that a test would meet.
+const PLENTY: usize = 64 << 20;
+
+fn scan(bytes: &[u8]) -> Result<ObjectArray, Error> {
+    object_array(bytes, PLENTY, &|| true)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    text.as_bytes().chunks(2).map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+/// A value as `scripts/make_pickles.py` writes it.
+fn json(value: Value<'_>) -> Json {
+    let all = |value: Value<'_>| -> Vec<_> { value.items().unwrap().map(json).collect() };
+    match value.node() {
+        Node::None => Json::Null,
+        Node::Bool(value) => (*value).into(),
+        Node::Integer(value) => json!({"i": value.to_string()}),
+        Node::Float(value) => json!({"f": hex(&value.to_be_bytes())}),
+        Node::Text(text) => text.to_string().into(),
+        Node::Bytes(bytes) => json!({"b": hex(bytes)}),
+        Node::List(_) => json!({"l": all(value)}),
+        Node::Tuple(_) => json!({"t": all(value)}),
+        Node::Dict(_) => {
+            json!({"d": value.entries().unwrap().map(|(key, value)| [json(key), json(value)]).collect::<Vec<_>>()})
+        }
+        Node::Symbol(module, name) => json!({"s": [**module, **name]}),
+        Node::Call(function, arguments) => json!({"c": [json(value.at(*function)), json(value.at(*arguments))]}),
+        Node::Build(object, state) => json!({"o": [json(value.at(*object)), json(value.at(*state))]}),
+    }
+}
+
+fn cell_json(cell: Cell<'_>) -> Json {
+    match cell {
+        Cell::None => Json::Null,
+        Cell::Bool(value) => value.into(),
+        Cell::Integer(value) => json!({"i": value.to_string()}),
+        Cell::Float(value) => json!({"f": hex(&value.to_be_bytes())}),
+        Cell::Text(text) => text.into(),
+        Cell::Date(days) => json!({"date": days}),
+        Cell::Other(name) => json!({"x": name}),
+    }
+}
+
+/// The cases of a file that `scripts/make_pickles.py` has written: that of the tests, or another.
+fn cases() -> Vec<Json> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/pickles.json");
+    let path = std::env::var_os("HEPFS_PICKLES").map_or(own, Into::into);
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn everything_is_read_as_python_reads_it() {
+    let mut seen = [0; 4];
+    for case in cases() {
+        let bytes = |key: &str| case.get(key).map(|hex| unhex(hex.as_str().unwrap()));
+        if let Some(bytes) = bytes("pickle") {
+            seen[0] += 1;
+            let tree = attribute(&bytes);
+            match case.get("value") {
+                Some(value) => assert_eq!(tree.as_ref().map(|tree| json(tree.root())), Ok(value.clone()), "{case}"),
+                None => assert!(tree.is_err(), "{case}"),
+            }
+        } else if let Some(bytes) = bytes("array") {
+            seen[1] += 1;
+            let array = scan(&bytes).unwrap_or_else(|error| panic!("{error}: {case}"));
+            let shape: Vec<_> = [Some(array.rows()), array.columns()].into_iter().flatten().collect();
+            assert_eq!(case["shape"], json!(shape), "{case}");
+            let columns = array.columns().unwrap_or(1);
+            let places = (0..array.rows()).flat_map(|row| (0..columns).map(move |column| (row, column)));
+            let cells: Vec<_> =
+                places.map(|(row, column)| cell_json(array.cell(row, column, &bytes).unwrap())).collect();
+            assert_eq!(case["cells"], json!(cells), "{case}");
+            assert_eq!(array.bytes(), cells.len() * 8);
+            let texts: usize = (0..columns).map(|column| array.counts(column)[Kind::Text as usize]).sum();
+            assert_eq!(texts, cells.iter().filter(|cell| cell.is_string()).count());
+        } else if let Some(bytes) = bytes("label") {
+            seen[2] += 1;
+            let tree = attribute(&bytes).unwrap();
+            assert_eq!(label(tree.root()).unwrap().to_string(), case["text"].as_str().unwrap());
+        } else {
+            seen[3] += 1;
+            let tree = attribute(&bytes("zone").unwrap()).unwrap();
+            assert_eq!(zone(tree.root()).as_deref(), case["name"].as_str(), "{case}");
+        }
+    }
+    assert!(seen.iter().all(|seen| *seen > 10), "{seen:?}");
+}
+
+/// An array as NumPy pickles it, with this shape and these tokens in its list.
+fn array(shape: &[u8], list: &[u8]) -> Vec<u8> {
+    let before =
+        b"\x80\x05\x8c\x16numpy._core.multiarray\x94\x8c\x0c_reconstruct\x94\x93\x94\x8c\x05numpy\x94\x8c\x07ndarray\
+        \x94\x93\x94K\x00\x85\x94C\x01b\x94\x87\x94R\x94(K\x01";
+    let data_type = b"h\x03\x8c\x05dtype\x94\x93\x94\x8c\x02O8\x94\x89\x88\x87\x94R\x94(K\x03\x8c\x01|\x94NNN\
+        J\xff\xff\xff\xffJ\xff\xff\xff\xffK?t\x94b\x89]\x94";
+    [before, shape, data_type, list, b"t\x94b."].concat()
+}
+
+fn attribute_error(bytes: &[u8]) -> String {
+    attribute(bytes).unwrap_err().to_string()
+}
+
+fn array_error(bytes: &[u8]) -> String {
+    scan(bytes).unwrap_err().to_string()
+}
+
+#[test]
+fn an_attribute_is_tried_if_it_looks_like_a_pickle() {
+    assert!(looks_pickled(b"N.", false));
+    assert!(!looks_pickled(b"N.", true));
+    assert!(!looks_pickled(b"text", false));
+    assert!(!looks_pickled(b"", false));
+    // Text of Python 2 that ends in a dot.
+    for text in ["0.", "The end.", "1.", "."] {
+        assert!(looks_pickled(text.as_bytes(), false) && attribute(text.as_bytes()).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn values_are_found_by_their_keys() {
+    let tree = attribute(b"(dI1\nVone\nsVtz\nVold\nsVtz\n(I00\nF2.5\nls.").unwrap();
+    let root = tree.root();
+    assert_eq!(root.get_integer(1).and_then(Value::text), Some("one"));
+    let zone = root.get("tz").unwrap();
+    assert_eq!(zone.items().unwrap().len(), 2);
+    assert_eq!(zone.item(1).and_then(Value::float), Some(2.5));
+    assert_eq!(zone.item(0).and_then(Value::integer), Some(0));
+    assert!(zone.item(2).is_none() && root.get("1").is_none() && root.item(0).is_none());
+}
+
+#[test]
+fn what_a_pickle_calls_is_a_record() {
+    let tree = attribute(b"cos\nsystem\n(Vrm -rf /\ntR.").unwrap();
+    let (module, name, arguments) = tree.root().call().unwrap();
+    assert_eq!((module, name.as_str(), arguments.item(0).unwrap().text()), ("os", "system", Some("rm -rf /")));
+    assert_eq!(tree.root().describe(), "what os.system returns");
+    assert!(label(tree.root()).is_none() && zone(tree.root()).is_none());
+}
+
+#[test]
+fn values_that_contain_themselves_are_refused() {
+    for bytes in [&b"]2a."[..], b"(lp0\ng0\na.", b"(dp0\nVx\ng0\ns.", b"cm\nC\n(tRp0\ng0\nb.", b"](h\x00e2q\x00a."] {
+        assert!(attribute(bytes).is_err());
+    }
+    assert_eq!(attribute(b"(lp0\ng0\na."), Err(Error::Cycle));
+    assert_eq!(attribute(b"cm\nC\n(tRp0\n(g0\nlb."), Err(Error::Cycle));
+}
+
+#[test]
+fn what_is_shared_is_counted_each_time() {
+    // Each list holds the one before ten times.
+    let laughs = |levels: usize| {
+        let mut bytes = b"]".to_vec();
+        for _ in 0..levels {
+            bytes.extend_from_slice(b"q\x00](h\x00h\x00h\x00h\x00h\x00h\x00h\x00h\x00h\x00h\x00e");
+        }
+        bytes
+    };
+    // All but the last are still on the stack.
+    let alone = |levels| [&[b'('; 1], &laughs(levels)[..], b"q\x011h\x01."].concat();
+    assert!(attribute(&alone(4)).is_ok());
+    assert_eq!(attribute_error(&alone(5)), "the pickle has more than 100000 values");
+    assert_eq!(attribute_error(&alone(30)), "the pickle has more than 100000 values");
+}
+
+#[test]
+fn limits_hold() {
+    let deep = |depth: usize| [vec![b']'; depth], vec![b'a'; depth - 1], b".".to_vec()].concat();
+    assert!(attribute(&deep(64)).is_ok());
+    assert_eq!(attribute_error(&deep(65)), "the pickle has more than 64 levels of nesting");
+    // Neither is there recursion where it is dropped.
+    assert_eq!(attribute_error(&deep(90_000)), "the pickle has more than 64 levels of nesting");
+    let flat = |n: usize| [b"(", &vec![b'N'; n][..], b"t."].concat();
+    assert!(attribute(&flat(99_999)).is_ok());
+    assert_eq!(attribute_error(&flat(100_000)), "the pickle has more than 100000 values");
+    let twice = [b"(N", &vec![b'2'; 200_000][..], b"t."].concat();
+    assert_eq!(attribute_error(&twice), "the pickle has more than 100000 values");
+    assert_eq!(attribute_error(b"Nr\xa0\x86\x01\x00."), "the pickle has more than 100000 memo entries");
+    assert_eq!(attribute_error(&vec![b'('; 1 << 20]), "byte 1048576 of the pickle: the pickle is cut short");
+    assert_eq!(attribute_error(&vec![b'('; (1 << 20) + 1]), "the pickle has more than 1048576 bytes");
+    let mut long = [b"\x8b", &1_000_000u32.to_le_bytes()[..], &vec![1; 1_000_000], b"."].concat();
+    assert_eq!(attribute_error(&long), "byte 0 of the pickle: an integer of more than 128 bits");
+    long.splice(..5, *b"L").for_each(drop);
+    long[1..].fill(b'9');
+    long.extend_from_slice(b"L\n.");
+    assert_eq!(attribute_error(&long), "byte 0 of the pickle: an integer of more than 128 bits");
+    let bomb =
+        [b"\x8d\xf0\x49\x02\0\0\0\0\0", &vec![b'x'; 150_000][..], b"2\x940", &b"h\0h\0\x930".repeat(90_000)].concat();
+    assert!(attribute(&bomb).is_err());
+}
+
+#[test]
+fn lengths_are_not_believed() {
+    for opcode in [0x8e, 0x8d, 0x96, 0x95] {
+        for length in [u64::MAX, 1 << 63, 1 << 40, 9] {
+            let bytes = [&[opcode][..], &length.to_le_bytes(), b"x."].concat();
+            assert!(attribute(&bytes).is_err());
+            assert!(scan(&array(b"K\x01\x85", &bytes)).is_err());
+        }
+    }
+}
+
+#[test]
+fn a_pickle_that_is_cut_anywhere_is_an_error() {
+    for case in cases() {
+        if let Some(Json::String(hex)) = case.get("pickle") {
+            let bytes = unhex(&hex[..hex.len().min(2000)]);
+            let end = bytes.len() - 1;
+            let cut = (0..end).filter(|end| attribute(&bytes[..*end]).is_ok()).count();
+            // Only where another pickle ends in it.
+            assert!(cut == 0 || bytes[..end].contains(&b'.'), "{case}");
+        }
+        if let Some(Json::String(hex)) = case.get("array") {
+            let bytes = unhex(hex);
+            for end in 0..bytes.len() {
+                assert!(scan(&bytes[..end]).is_err(), "{end}: {case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_array_is_read_in_one_pass() {
+    let mut list = Vec::new();
+    for batch in 0..100 {
+        list.push(b'(');
+        for i in 0..1000 {
+            list.extend_from_slice(format!("\u{0}\u{8}{:08}\u{0}", batch * 1000 + i).as_bytes());
+            let at = list.len();
+            (list[at - 11], list[at - 1]) = (0x8c, 0x94);
+        }
+        list.push(b'e');
+    }
+    let bytes = array(b"J\xa0\x86\x01\x00\x85", &list);
+    let scanned = scan(&bytes).unwrap();
+    for row in [0, 1, 999, 1000, 65_535, 99_999] {
+        assert_eq!(scanned.cell(row, 0, &bytes), Some(Cell::Text(format!("{row:08}").into())));
+        assert_eq!(scanned.text_length(row, 0, &bytes), 8);
+    }
+    assert_eq!(scanned.counts(0)[Kind::Text as usize], 100_000);
+    assert!(scanned.place(100_000, 0).is_none() && scanned.place(0, 1).is_none());
+    assert_eq!(scanned.counts(1), [0; 8]);
+    // A value and a memo entry take 8 bytes each.
+    let asked = std::cell::Cell::new(0);
+    let ask = |answer| {
+        asked.set(asked.get() + 1);
+        answer
+    };
+    assert!(object_array(&bytes, 1_700_000, &|| ask(true)).is_ok());
+    assert_eq!(asked.get(), 3);
+    assert!(matches!(object_array(&bytes, 1_500_000, &|| true), Err(Error::Memory { limit: 1_500_000, .. })));
+    assert_eq!(object_array(&bytes, PLENTY, &|| ask(false)), Err(Error::Interrupted));
+    assert_eq!(asked.get(), 4);
+}
+
+#[test]
+fn the_shape_is_held_against_the_values() {
+    let two = b"(NNe";
+    assert_eq!(scan(&array(b"K\x02\x85", two)).unwrap().rows(), 2);
+    assert_eq!(scan(&array(b"K\x01K\x02\x86", two)).unwrap().columns(), Some(2));
+    assert_eq!(scan(&array(b"K\x00K\x02\x86", b"")).unwrap().rows(), 0);
+    assert_eq!(array_error(&array(b"K\x03\x85", two)), "the array's shape says 3 values, the pickle holds 2");
+    assert_eq!(array_error(&array(b"K\x01\x85", two)), "the array's shape says 1 values, the pickle holds 2");
+    let huge = b"\x8a\x06\x00\x00\x00\x00\x00\x01\x85";
+    assert!(matches!(scan(&array(huge, two)), Err(Error::Length { expected: 0x100_0000_0000, .. })));
+    let overflow = b"\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7fK\x04\x86";
+    assert!(matches!(scan(&array(overflow, two)), Err(Error::Length { .. })));
+    let empty = b"\x8a\x06\x00\x00\x00\x00\x00\x01K\x00\x86";
+    assert!(matches!(scan(&array(empty, b"")), Err(Error::Length { .. })));
+    for shape in [&b")"[..], b"K\x01K\x01K\x02\x87", b"J\xff\xff\xff\xff\x85", b"N", b"N\x85"] {
+        assert!(matches!(scan(&array(shape, two)), Err(Error::Structure { .. })), "{shape:?}");
+    }
+}
+
+#[test]
+fn memory_of_a_hostile_array_is_bounded() {
+    let limit = 1 << 20;
+    let error = |list: &[u8]| object_array(&array(b"K\x02\x85", list), limit, &|| true).unwrap_err();
+    assert!(matches!(error(&vec![b'N'; 1 << 20]), Error::Memory { .. }));
+    assert!(matches!(error(&vec![b'('; 1 << 20]), Error::Memory { .. }));
+    assert!(matches!(error(&[b"N", &vec![0x94; 1 << 20][..]].concat()), Error::Memory { .. }));
+    assert!(matches!(error(b"Nr\xff\xff\xff\xff"), Error::Limit { what: "memo entries", .. }));
+    let far = [b"Nr\xff\xff\x0f\x00", &vec![b'N'; 1 << 20][..]].concat();
+    assert!(matches!(error(&far), Error::Memory { .. }));
+    // Values beyond the shape are refused where they come.
+    assert!(matches!(error(&b"Na".repeat(1 << 20)), Error::Length { found: 3, .. }));
+}
+
+#[test]
+fn values_of_other_kinds_are_named_and_passed_over() {
+    let list = b"(](K\x01e}(K\x01]K\x02u\x8f(K\x01\x90(K\x01\x91cdecimal\nDecimal\n\x8c\x012\x85R\
+        cm\nC\n)\x81}bcm\nC\n)}\x92h\x00h\x03h\x0ah\x0e\x8a\x11\x00\x00\x00\
+        \x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\
+        cdatetime\ndate\nC\x04\x07\xe4\x02\x1e\x85Rcdatetime\ndate\nC\x04\x07\xe4\x02\x1d\x85Re";
+    let bytes = array(b"K\x0e\x85", list);
+    let scanned = scan(&bytes).unwrap();
+    let cells: Vec<_> = (0..scanned.rows()).map(|row| cell_json(scanned.cell(row, 0, &bytes).unwrap())).collect();
+    let other = |name: &str| json!({"x": name});
+    let first = [other("list"), other("dict"), other("set"), other("set"), other("Decimal"), other("C"), other("C")];
+    assert_eq!(cells[..7], first);
+    // What stands before the list may be meant again: texts are interned. 2020-02-30 is no day.
+    assert_eq!(cells[7..10], [json!("numpy._core.multiarray"), json!("numpy"), json!("dtype")]);
+    assert_eq!(cells[11..], [other("int"), other("date"), json!({"date": 18_321})]);
+    assert_eq!(scanned.counts(0)[Kind::Other as usize], 10);
+    // The list itself.
+    let bytes = array(b"K\x01\x85", b"h\x11a");
+    assert_eq!(scan(&bytes).unwrap().counts(0)[Kind::Other as usize], 1);
+}
+
+#[test]
+fn another_structure_is_named() {
+    let holds = |bytes: &[u8]| array_error(bytes);
+    assert_eq!(
+        holds(b"\x80\x05]K\x01a."),
+        "the pickle holds a list, not a NumPy array of objects of one or two dimensions"
+    );
+    assert_eq!(
+        holds(b"cos\nsystem\n(Vx\ntR."),
+        "the pickle holds what os.system returns, not a NumPy array of objects of one or two dimensions"
+    );
+    let numbers =
+        array(b"K\x01\x85", b"Na").iter().map(|byte| if *byte == b'O' { b'i' } else { *byte }).collect::<Vec<_>>();
+    assert!(holds(&numbers).contains("what numpy._core.multiarray._reconstruct returns"));
+    let bytes = array(b"K\x01\x85", b"Na");
+    assert_eq!(
+        holds(&[&bytes[..bytes.len() - 1], b"N."].concat()),
+        "the pickle holds more than an array of objects, not a NumPy array of objects of one or two dimensions"
+    );
+    assert!(scan(&[&bytes[..], b"what follows"].concat()).is_ok());
+    assert!(holds(&[b"](", &vec![b'N'; 70_000][..], b"e."].concat()).starts_with("the pickle holds a list"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Whatever is found must be readable, within its limits.
+    #[test]
+    fn no_damage_makes_the_reader_panic(
+        case in any::<prop::sample::Index>(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), token_or_byte()), 0..5),
+    ) {
+        let hexes = HEXES.get_or_init(|| cases().iter().filter_map(|case| {
+            let (key, hex) = case.as_object().unwrap().iter().next()?;
+            Some((key == "array", unhex(hex.as_str()?)))
+        }).collect());
+        let (is_array, mut bytes) = case.get(hexes).clone();
+        for (place, piece) in damage {
+            let at = place.index(bytes.len() + 1);
+            let end = (at + piece.len() % 3).min(bytes.len());
+            bytes.splice(at..end, piece);
+        }
+        if let Ok(tree) = attribute(&bytes) {
+            let _ = (json(tree.root()), label(tree.root()).map(|label| label.to_string()), zone(tree.root()));
+        }
+        if is_array && let Ok(array) = object_array(&bytes, 1 << 20, &|| true) {
+            prop_assert!(array.bytes() <= 1 << 20);
+            let columns = array.columns().unwrap_or(1);
+            for row in 0..array.rows().min(1000) {
+                for column in 0..columns.min(1000) {
+                    prop_assert!(array.cell(row, column, &bytes).is_some());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(token_or_byte(), 0..60)) {
+        let bytes = bytes.concat();
+        let _ = attribute(&bytes);
+        let _ = scan(&array(b"K\x02\x85", &bytes));
+    }
+}
+
+static HEXES: std::sync::OnceLock<Vec<(bool, Vec<u8>)>> = std::sync::OnceLock::new();
+
+/// What makes damage interesting: opcodes with arguments, and any byte.
+fn token_or_byte() -> impl Strategy<Value = Vec<u8>> {
+    let tokens = b"( . 0 1 2 N a e l t d s u b R o ] } ) \x94 \x93 \x81 \x85 \x86 \x92 \
+        \x8f \x90 \x91 h\x00 q\x01 Vx\n K\x02 C\x01x";
+    let tokens: Vec<_> = tokens.split(|byte| *byte == b' ').map(<[u8]>::to_vec).collect();
+    prop_oneof![prop::sample::select(tokens), any::<u8>().prop_map(|byte| vec![byte])]
+}

@@ -1,0 +1,341 @@
+//! The tokens of a pickle: an opcode and its argument.
+
+use std::borrow::Cow;
+
+use super::Error;
+
+/// Digits of the longest integer that is parsed: 128 bits have 39.
+const DIGITS: usize = 64;
+
+/// What is wrong with a token that ends after the pickle.
+pub(super) const CUT: &str = "the pickle is cut short";
+
+/// How text is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Encoding {
+    Utf8,
+    /// Latin-1 with `\u000a` and `\U0001f600`.
+    Escaped,
+    /// A string of Python 2: bytes without an encoding.
+    Python2,
+    /// The same as a literal in quotes.
+    Literal,
+}
+
+/// A type of Python's containers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Container {
+    List,
+    Tuple,
+    Dict,
+    Set,
+}
+
+/// Which values on the stack an opcode takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Span {
+    /// So many.
+    Values(usize),
+    /// Everything above the last mark.
+    Mark,
+}
+
+/// An opcode with its argument.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Token<'a> {
+    Mark,
+    Stop,
+    Pop,
+    PopMark,
+    Duplicate,
+    None,
+    Bool(bool),
+    /// `None` beyond 128 bits.
+    Integer(Option<i128>),
+    Float(f64),
+    Text(Encoding, &'a [u8]),
+    /// `bytes` of Python 3.
+    Bytes(&'a [u8]),
+    /// Module and name of a class or function.
+    Global(&'a [u8], &'a [u8]),
+    /// Module and name are on the stack.
+    StackGlobal,
+    Make(Container, Span),
+    Extend(Container, Span),
+    Put(u64),
+    Memoize,
+    Get(u64),
+    /// A call of the function below its arguments: `REDUCE`, and `NEWOBJ` of a class.
+    Call,
+    /// As `Call`, with named arguments on top.
+    CallNamed,
+    /// A call of this class with everything above the mark, by Python 2.
+    Instance(&'a [u8], &'a [u8]),
+    /// The same; the class is the first above the mark.
+    Object,
+    Build,
+    /// The protocol's number, the length of a frame.
+    Nothing,
+}
+
+/// Reads tokens one after the other.
+pub(super) struct Tokens<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Tokens<'a> {
+    pub fn new(bytes: &'a [u8], at: usize) -> Self {
+        Self { bytes, at }
+    }
+
+    /// Where the next token begins.
+    #[inline]
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    #[inline]
+    fn take(&mut self, n: usize) -> Option<&'a [u8]> {
+        let taken = self.bytes.get(self.at..self.at.checked_add(n)?)?;
+        self.at += n;
+        Some(taken)
+    }
+
+    /// A little-endian number of `width` bytes.
+    #[inline]
+    fn number(&mut self, width: usize) -> Option<u64> {
+        let mut number = [0; 8];
+        number.get_mut(..width)?.copy_from_slice(self.take(width)?);
+        Some(u64::from_le_bytes(number))
+    }
+
+    /// Bytes behind their length in `width` bytes.
+    #[inline]
+    fn counted(&mut self, width: usize) -> Option<&'a [u8]> {
+        let n = self.number(width)?;
+        self.take(usize::try_from(n).ok()?)
+    }
+
+    fn line(&mut self) -> Option<&'a [u8]> {
+        let n = self.bytes.get(self.at..)?.iter().position(|byte| *byte == b'\n')?;
+        let line = self.take(n + 1)?;
+        line.get(..n)
+    }
+
+    /// Reads a token.
+    #[inline]
+    pub fn next(&mut self) -> Result<Token<'a>, Error> {
+        let at = self.at;
+        self.read().unwrap_or(Err(CUT)).map_err(|what| Error::Token { at, what })
+    }
+
+    /// `None`: the pickle is cut short.
+    #[inline]
+    fn read(&mut self) -> Option<Result<Token<'a>, &'static str>> {
+        let opcode = *self.bytes.get(self.at)?;
+        self.at += 1;
+        Some(Ok(match opcode {
+            0x8c => Token::Text(Encoding::Utf8, self.counted(1)?),
+            b'X' => Token::Text(Encoding::Utf8, self.counted(4)?),
+            0x8d => Token::Text(Encoding::Utf8, self.counted(8)?),
+            0x94 => Token::Memoize,
+            b'q' => Token::Put(self.number(1)?),
+            b'r' => Token::Put(self.number(4)?),
+            b'h' => Token::Get(self.number(1)?),
+            b'j' => Token::Get(self.number(4)?),
+            b'N' => Token::None,
+            b'G' => Token::Float(f64::from_be_bytes(*self.take(8)?.first_chunk()?)),
+            b'K' => Token::Integer(Some(self.number(1)?.into())),
+            b'M' => Token::Integer(Some(self.number(2)?.into())),
+            b'J' => Token::Integer(Some((self.number(4)? as u32).cast_signed().into())),
+            0x8a => Token::Integer(little_endian(self.counted(1)?)),
+            0x8b => Token::Integer(little_endian(self.counted(4)?)),
+            0x88 => Token::Bool(true),
+            0x89 => Token::Bool(false),
+            b'(' => Token::Mark,
+            b'V' => Token::Text(Encoding::Escaped, self.line()?),
+            b'S' => Token::Text(Encoding::Literal, self.line()?),
+            b'U' => Token::Text(Encoding::Python2, self.counted(1)?),
+            b'T' => Token::Text(Encoding::Python2, self.counted(4)?),
+            b'C' => Token::Bytes(self.counted(1)?),
+            b'B' => Token::Bytes(self.counted(4)?),
+            // Bytes, and a bytearray.
+            0x8e | 0x96 => Token::Bytes(self.counted(8)?),
+            b'I' => match self.line()? {
+                b"00" => Token::Bool(false),
+                b"01" => Token::Bool(true),
+                line => return Some(decimal(line).map(Token::Integer)),
+            },
+            b'L' => {
+                let line = self.line()?;
+                return Some(decimal(line.strip_suffix(b"L").unwrap_or(line)).map(Token::Integer));
+            }
+            b'F' => {
+                let number = std::str::from_utf8(self.line()?).ok().and_then(|line| line.trim().parse().ok());
+                return Some(number.map(Token::Float).ok_or("no number"));
+            }
+            b'p' => return Some(entry(self.line()?).map(Token::Put)),
+            b'g' => return Some(entry(self.line()?).map(Token::Get)),
+            b'c' => Token::Global(self.line()?, self.line()?),
+            0x93 => Token::StackGlobal,
+            b'R' | 0x81 => Token::Call,
+            0x92 => Token::CallNamed,
+            b'i' => Token::Instance(self.line()?, self.line()?),
+            b'o' => Token::Object,
+            b'b' => Token::Build,
+            b']' => Token::Make(Container::List, Span::Values(0)),
+            b')' => Token::Make(Container::Tuple, Span::Values(0)),
+            b'}' => Token::Make(Container::Dict, Span::Values(0)),
+            0x8f => Token::Make(Container::Set, Span::Values(0)),
+            0x85..=0x87 => Token::Make(Container::Tuple, Span::Values(usize::from(opcode - 0x84))),
+            b'l' => Token::Make(Container::List, Span::Mark),
+            b't' => Token::Make(Container::Tuple, Span::Mark),
+            b'd' => Token::Make(Container::Dict, Span::Mark),
+            // A frozen set.
+            0x91 => Token::Make(Container::Set, Span::Mark),
+            b'a' => Token::Extend(Container::List, Span::Values(1)),
+            b'e' => Token::Extend(Container::List, Span::Mark),
+            b's' => Token::Extend(Container::Dict, Span::Values(2)),
+            b'u' => Token::Extend(Container::Dict, Span::Mark),
+            0x90 => Token::Extend(Container::Set, Span::Mark),
+            b'0' => Token::Pop,
+            b'1' => Token::PopMark,
+            b'2' => Token::Duplicate,
+            0x80 => self.take(1).map(|_| Token::Nothing)?,
+            // Frames only help a reader of streams.
+            0x95 => self.take(8).map(|_| Token::Nothing)?,
+            b'.' => Token::Stop,
+            _ => return Some(Err("an opcode that is not read")),
+        }))
+    }
+}
+
+/// An integer in two's complement; `None` beyond 128 bits.
+fn little_endian(bytes: &[u8]) -> Option<i128> {
+    let sign = if bytes.last().is_some_and(|last| *last >= 0x80) { 0xff } else { 0 };
+    let mut number = [sign; 16];
+    number.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    Some(i128::from_le_bytes(number))
+}
+
+fn decimal(line: &[u8]) -> Result<Option<i128>, &'static str> {
+    let line = line.trim_ascii();
+    let digits = line.strip_prefix(b"-").or(line.strip_prefix(b"+")).unwrap_or(line);
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Err("no integer");
+    }
+    let line = line.get(..DIGITS).unwrap_or(line);
+    Ok(std::str::from_utf8(line).ok().and_then(|line| line.parse().ok()))
+}
+
+/// The number of a memo entry.
+fn entry(line: &[u8]) -> Result<u64, &'static str> {
+    let number = std::str::from_utf8(line).ok().and_then(|line| line.trim().parse().ok());
+    number.ok_or("no number of a memo entry")
+}
+
+/// Decodes text. What is no valid Unicode (halves of surrogate pairs, damage) becomes U+FFFD.
+pub(super) fn text(encoding: Encoding, bytes: &[u8]) -> Option<Cow<'_, str>> {
+    match encoding {
+        Encoding::Utf8 => Some(String::from_utf8_lossy(bytes)),
+        Encoding::Escaped => unescape_unicode(bytes).map(Cow::Owned),
+        Encoding::Python2 => Some(python2(Cow::Borrowed(bytes))),
+        Encoding::Literal => {
+            let line = bytes.trim_ascii_end();
+            let (quote, inner) = line.split_first()?;
+            let inner = inner.strip_suffix(&[*quote]).filter(|_| matches!(quote, b'\'' | b'"'))?;
+            Some(python2(if inner.contains(&b'\\') { unescape_bytes(inner)?.into() } else { inner.into() }))
+        }
+    }
+}
+
+/// UTF-8 if it is such, else Latin-1.
+fn python2(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
+    let latin1 = |bytes: &[u8]| bytes.iter().map(|byte| char::from(*byte)).collect();
+    match bytes {
+        Cow::Borrowed(bytes) => std::str::from_utf8(bytes).map_or_else(|_| Cow::Owned(latin1(bytes)), Cow::Borrowed),
+        Cow::Owned(bytes) => Cow::Owned(String::from_utf8(bytes).unwrap_or_else(|error| latin1(error.as_bytes()))),
+    }
+}
+
+/// Undoes Python's `raw-unicode-escape`. `None`: an escape without its digits, or of no character.
+fn unescape_unicode(bytes: &[u8]) -> Option<String> {
+    let mut text = String::with_capacity(bytes.len());
+    let mut high: Option<u32> = None;
+    let mut rest = bytes;
+    while let Some((byte, after)) = rest.split_first() {
+        let width = match (byte, after.first()) {
+            (b'\\', Some(b'u')) => 4,
+            (b'\\', Some(b'U')) => 8,
+            _ => 0,
+        };
+        let unit = if width > 0 {
+            let digits = after.get(1..=width).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))?;
+            rest = after.get(1 + width..)?;
+            u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok().filter(|unit| *unit <= 0x10_ffff)?
+        } else {
+            rest = after;
+            u32::from(*byte)
+        };
+        // Python 2 stored what lies beyond 16 bits as two halves.
+        match (high.take(), unit) {
+            (Some(high), 0xdc00..=0xdfff) => {
+                text.extend(char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (unit - 0xdc00)));
+                continue;
+            }
+            (Some(_), _) => text.push(char::REPLACEMENT_CHARACTER),
+            (None, _) => {}
+        }
+        match unit {
+            0xd800..=0xdbff => high = Some(unit),
+            _ => text.push(char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)),
+        }
+        // A backslash takes the next character with it: `\\u0041` is no escape.
+        if width == 0
+            && *byte == b'\\'
+            && let Some((next, after)) = rest.split_first()
+        {
+            text.push(char::from(*next));
+            rest = after;
+        }
+    }
+    text.extend(high.map(|_| char::REPLACEMENT_CHARACTER));
+    Some(text)
+}
+
+/// Undoes the escapes of a literal of Python 2. `None`: an escape without its digits.
+fn unescape_bytes(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes.iter().copied().peekable();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            out.push(byte);
+            continue;
+        }
+        match rest.next()? {
+            b'a' => out.push(7),
+            b'b' => out.push(8),
+            b't' => out.push(b'\t'),
+            b'n' => out.push(b'\n'),
+            b'v' => out.push(11),
+            b'f' => out.push(12),
+            b'r' => out.push(b'\r'),
+            b'x' => {
+                let mut digit = || char::from(rest.next()?).to_digit(16);
+                out.push((digit()? * 16 + digit()?) as u8);
+            }
+            first @ b'0'..=b'7' => {
+                let mut octal = u32::from(first - b'0');
+                for _ in 0..2 {
+                    let Some(digit) = rest.next_if(|next| matches!(next, b'0'..=b'7')) else { break };
+                    octal = octal * 8 + u32::from(digit - b'0');
+                }
+                out.push(octal as u8);
+            }
+            same @ (b'\\' | b'\'' | b'"') => out.push(same),
+            other => out.extend([b'\\', other]),
+        }
+    }
+    Some(out)
+}

@@ -1,0 +1,325 @@
+//! The values of a small pickle, in an arena.
+
+use std::sync::Arc;
+
+use super::Error;
+use super::machine::{Budget, Machine, Values};
+use super::tokens::{self, Container, Token, Tokens};
+
+/// Most bytes of a pickle that is read into a tree.
+const BYTES: usize = 1 << 20;
+/// Most memo entries.
+const MEMO: usize = 100_000;
+/// Memory for the stack and the memo of a pickle of [`BYTES`], which can put a mark or a value on the stack in each.
+const MEMORY: usize = 64 << 20;
+/// Most values in a pickle, those that occur more than once counted each time.
+pub(super) const VALUES: usize = 100_000;
+/// Deepest nesting of values.
+const DEPTH: usize = 64;
+
+/// A value; what it holds are places in the arena, so values can be shared, and are freed without recursion.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    None,
+    Bool(bool),
+    Integer(i128),
+    Float(f64),
+    Text(Arc<str>),
+    Bytes(Box<[u8]>),
+    List(Vec<u32>),
+    Tuple(Vec<u32>),
+    /// Keys and values in turn.
+    Dict(Vec<u32>),
+    /// Its names can be texts of the pickle, in any number of symbols.
+    Symbol(Arc<str>, Arc<str>),
+    /// A function and its arguments.
+    Call(u32, u32),
+    /// An object and its state.
+    Build(u32, u32),
+}
+
+impl Node {
+    /// The `i`-th value that it holds.
+    fn child(&self, i: usize) -> Option<usize> {
+        let child = match self {
+            Node::List(items) | Node::Tuple(items) | Node::Dict(items) => items.get(i),
+            Node::Call(first, second) | Node::Build(first, second) => [first, second].get(i).copied(),
+            _ => None,
+        };
+        child.map(|at| *at as usize)
+    }
+}
+
+/// The values of a pickle. They may be walked without care: no value contains itself, they nest at most 64 deep, and a
+/// walk through all of them meets at most 100,000, shared ones counted each time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    root: u32,
+}
+
+impl Tree {
+    /// The value that was pickled.
+    pub fn root(&self) -> Value<'_> {
+        Value { nodes: &self.nodes, at: self.root }
+    }
+
+    /// Visits values, children first, and refuses cycles and what a walk would take too long for.
+    fn check(&self) -> Result<(), Error> {
+        // Of each value met: how deep it nests and how many values it holds; zeros while it is open.
+        let mut known: Vec<Option<(usize, usize)>> = vec![None; self.nodes.len()];
+        // Of each open value: the next child, and what is known of it so far.
+        let mut open = vec![(self.root as usize, 0, 0, 1usize)];
+        while let Some((at, next, depth, count)) = open.last_mut() {
+            let Some(child) = self.nodes[*at].child(*next) else {
+                if *depth >= DEPTH {
+                    return Err(Error::Limit { what: "levels of nesting", most: DEPTH });
+                }
+                if *count > VALUES {
+                    return Err(Error::Limit { what: "values", most: VALUES });
+                }
+                known[*at] = Some((*depth + 1, *count));
+                open.pop();
+                continue;
+            };
+            match known[child] {
+                None => {
+                    known[*at] = Some((0, 0));
+                    open.push((child, 0, 0, 1));
+                }
+                Some((0, _)) => return Err(Error::Cycle),
+                Some((deep, many)) => {
+                    (*next, *depth, *count) = (*next + 1, deep.max(*depth), count.saturating_add(many));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One value of a [`Tree`].
+#[derive(Clone, Copy, Debug)]
+pub struct Value<'a> {
+    nodes: &'a [Node],
+    at: u32,
+}
+
+impl<'a> Value<'a> {
+    pub(super) fn node(self) -> &'a Node {
+        // Places come from the machine, which writes no others.
+        self.nodes.get(self.at as usize).unwrap_or(&Node::None)
+    }
+
+    pub(super) fn at(self, at: u32) -> Self {
+        Self { at, ..self }
+    }
+
+    /// Whether it is `None`.
+    pub fn is_none(self) -> bool {
+        matches!(self.node(), Node::None)
+    }
+
+    /// A text.
+    pub fn text(self) -> Option<&'a str> {
+        if let Node::Text(text) = self.node() { Some(text) } else { None }
+    }
+
+    /// A bool.
+    pub fn bool(self) -> Option<bool> {
+        if let Node::Bool(value) = self.node() { Some(*value) } else { None }
+    }
+
+    /// An integer of 64 bits; a bool is one too, as in Python.
+    pub fn integer(self) -> Option<i64> {
+        match self.node() {
+            Node::Integer(value) => i64::try_from(*value).ok(),
+            Node::Bool(value) => Some((*value).into()),
+            _ => None,
+        }
+    }
+
+    /// A float.
+    pub fn float(self) -> Option<f64> {
+        if let Node::Float(value) = self.node() { Some(*value) } else { None }
+    }
+
+    /// The items of a list or a tuple.
+    pub fn items(self) -> Option<impl ExactSizeIterator<Item = Value<'a>> + Clone> {
+        let (Node::List(items) | Node::Tuple(items)) = self.node() else { return None };
+        Some(items.iter().map(move |at| self.at(*at)))
+    }
+
+    /// Item `i` of a list or a tuple.
+    pub fn item(self, i: usize) -> Option<Value<'a>> {
+        self.items()?.nth(i)
+    }
+
+    /// The keys and values of a dict as they were written. A key may repeat: the last one counts.
+    pub fn entries(self) -> Option<impl ExactSizeIterator<Item = (Value<'a>, Value<'a>)>> {
+        let Node::Dict(entries) = self.node() else { return None };
+        // A dict's entries come in pairs.
+        Some(entries.chunks_exact(2).map(move |pair| (self.at(pair[0]), self.at(pair[1]))))
+    }
+
+    /// What a dict has under a text, by a search through its entries.
+    pub fn get(self, key: &str) -> Option<Value<'a>> {
+        Some(self.entries()?.filter(|(other, _)| other.text() == Some(key)).last()?.1)
+    }
+
+    /// What a dict has under an integer, by a search through its entries.
+    pub fn get_integer(self, key: i64) -> Option<Value<'a>> {
+        Some(self.entries()?.filter(|(other, _)| other.integer() == Some(key)).last()?.1)
+    }
+
+    /// Module and name of a class or function. What `getattr` would give is `Class.method`, as newer protocols say it.
+    pub fn symbol(self) -> Option<(&'a str, String)> {
+        match self.node() {
+            Node::Symbol(module, name) => Some((module, name.to_string())),
+            Node::Call(function, arguments) => {
+                let Node::Symbol(of, get) = self.at(*function).node() else { return None };
+                let [class, method] = [0, 1].map(|i| self.at(*arguments).item(i));
+                let Node::Symbol(module, class) = class?.node() else { return None };
+                let is_method = matches!(&**of, "__builtin__" | "builtins") && &**get == "getattr";
+                is_method.then_some((module, format!("{class}.{}", method?.text()?)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Module and name of the function that would be called, and the arguments. A state given to what the call returns
+    /// is passed over.
+    pub fn call(self) -> Option<(&'a str, String, Value<'a>)> {
+        let called = if let Node::Build(object, _) = self.node() { self.at(*object) } else { self };
+        let Node::Call(function, arguments) = called.node() else { return None };
+        let (module, name) = self.at(*function).symbol()?;
+        Some((module, name, self.at(*arguments)))
+    }
+
+    /// A few words for what the value is, for errors.
+    pub fn describe(self) -> String {
+        match self.node() {
+            Node::None => "None".into(),
+            Node::Bool(_) => "a bool".into(),
+            Node::Integer(_) => "an integer".into(),
+            Node::Float(_) => "a float".into(),
+            Node::Text(_) => "a text".into(),
+            Node::Bytes(_) => "bytes".into(),
+            Node::List(_) => "a list".into(),
+            Node::Tuple(_) => "a tuple".into(),
+            Node::Dict(_) => "a dict".into(),
+            Node::Symbol(module, name) => format!("{module}.{name}"),
+            Node::Call(..) | Node::Build(..) => match self.call() {
+                Some((module, name, _)) => format!("what {module}.{name} returns"),
+                None => "what a call returns".into(),
+            },
+        }
+    }
+}
+
+/// Reads a pickle of up to 1 MiB. Bytes after its end are ignored.
+///
+/// # Errors
+/// What is malformed or not read, and where; limits; a value that contains itself.
+pub fn attribute(bytes: &[u8]) -> Result<Tree, Error> {
+    if bytes.len() > BYTES {
+        return Err(Error::Limit { what: "bytes", most: BYTES });
+    }
+    let mut machine = machine(bytes);
+    while machine.step()? {}
+    let [root] = machine.stack[..] else { return Err(machine.wrong("more or less than one value is left")) };
+    let tree = Tree { nodes: machine.values.nodes, root };
+    tree.check()?;
+    Ok(tree)
+}
+
+/// A machine that makes a tree.
+pub(super) fn machine(bytes: &[u8]) -> Machine<'_, Arena> {
+    Machine::new(Tokens::new(bytes, 0), Arena::default(), MEMO, Budget { used: 0, limit: MEMORY })
+}
+
+/// The values of a machine at work; places in `nodes` stand for them.
+#[derive(Default)]
+pub(super) struct Arena {
+    nodes: Vec<Node>,
+    /// Where the token of each value stands.
+    origins: Vec<usize>,
+}
+
+impl Arena {
+    /// A value, and where its token stands.
+    pub fn value(&self, at: u32) -> (Value<'_>, usize) {
+        (Value { nodes: &self.nodes, at }, self.origins.get(at as usize).copied().unwrap_or(0))
+    }
+
+    fn push(&mut self, node: Node, at: usize) -> Result<u32, Error> {
+        if self.nodes.len() >= VALUES {
+            return Err(Error::Limit { what: "values", most: VALUES });
+        }
+        self.nodes.push(node);
+        self.origins.push(at);
+        Ok(self.nodes.len() as u32 - 1)
+    }
+}
+
+impl Values for Arena {
+    type Value = u32;
+
+    fn leaf(&mut self, token: Token<'_>, at: usize) -> Result<u32, Error> {
+        let wrong = |what| Error::Token { at, what };
+        let name = |bytes| std::str::from_utf8(bytes).map_err(|_| wrong("a name that is no text")).map(Arc::from);
+        let node = match token {
+            Token::Bool(value) => Node::Bool(value),
+            Token::Integer(value) => Node::Integer(value.ok_or(wrong("an integer of more than 128 bits"))?),
+            Token::Float(value) => Node::Float(value),
+            Token::Text(encoding, bytes) => {
+                Node::Text((*tokens::text(encoding, bytes).ok_or(wrong("a malformed text"))?).into())
+            }
+            Token::Bytes(bytes) => Node::Bytes(bytes.into()),
+            Token::Global(module, class) => Node::Symbol(name(module)?, name(class)?),
+            _ => Node::None,
+        };
+        self.push(node, at)
+    }
+
+    fn symbol(&mut self, module: u32, name: u32, at: usize) -> Result<u32, Error> {
+        let [Some(Node::Text(module)), Some(Node::Text(name))] = [module, name].map(|at| self.nodes.get(at as usize))
+        else {
+            return Err(Error::Token { at, what: "the names on the stack are no texts" });
+        };
+        self.push(Node::Symbol(module.clone(), name.clone()), at)
+    }
+
+    fn make(&mut self, container: Container, items: &[u32], at: usize) -> Result<u32, Error> {
+        let node = match container {
+            Container::List => Node::List(items.into()),
+            Container::Tuple => Node::Tuple(items.into()),
+            Container::Dict if items.len().is_multiple_of(2) => Node::Dict(items.into()),
+            Container::Dict => return Err(Error::Token { at, what: "a key without a value" }),
+            // No attribute seen has one.
+            Container::Set => return Err(Error::Token { at, what: "a set, which is not read" }),
+        };
+        self.push(node, at)
+    }
+
+    fn extend(&mut self, into: u32, like: Container, items: &[u32], at: usize) -> Result<(), Error> {
+        match (self.nodes.get_mut(into as usize), like) {
+            (Some(Node::List(list)), Container::List) => list.extend_from_slice(items),
+            (Some(Node::Dict(dict)), Container::Dict) if items.len().is_multiple_of(2) => dict.extend_from_slice(items),
+            _ => return Err(Error::Token { at, what: "the container on the stack does not take these items" }),
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, function: u32, arguments: u32, at: usize) -> Result<u32, Error> {
+        self.push(Node::Call(function, arguments), at)
+    }
+
+    /// The object stays where it is, for others may hold it: what it was moves.
+    fn build(&mut self, object: u32, state: u32, at: usize) -> Result<u32, Error> {
+        let moved = self.push(Node::None, at)?;
+        let (place, last) = (object as usize, moved as usize);
+        self.nodes.swap(place, last);
+        self.nodes[place] = Node::Build(moved, state);
+        Ok(object)
+    }
+}

@@ -1,0 +1,221 @@
+//! Makes a column of each field.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bstr::{BString, ByteSlice};
+
+use super::reading;
+use super::recognition::System;
+use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Elements, Field, Fill};
+use crate::dialects::attributes::text;
+use crate::dialects::{Site, datasets, times};
+use crate::store::decode::FillTest;
+use crate::store::{self, FieldRows, Part, Rows, Tally};
+use crate::table::{Column, Finding};
+
+/// A column for each field, in the order shown; reports what is wrong with fields.
+pub(super) fn columns(
+    site: &Site<'_>,
+    dataset: &Arc<Dataset>,
+    system: System,
+    findings: &mut Vec<Finding>,
+) -> Vec<Column> {
+    let Class::Compound { fields } = &dataset.datatype.class else { return Vec::new() };
+    let numbers: HashMap<*const Field, u32> = fields.iter().map(std::ptr::from_ref).zip(1..).collect();
+    let fields: Vec<&Field> = reading::in_order(fields, system).collect();
+    let stated: Vec<BString> = fields.iter().map(|field| field.name.clone()).collect();
+    let names = distinct(&stated);
+    for (position, (name, shown)) in stated.iter().zip(&names).enumerate().filter(|(_, (name, shown))| name != shown) {
+        let rule = "HDF5: each field of a compound has a name of its own";
+        findings.push(Finding::new(site.path, rule, format!("{name:?} of field {position}, shown as {shown:?}")));
+    }
+    let mut about = About::new(&dataset.attributes);
+    about.check_names(site.path, &fields, findings);
+    // One for all columns, since what reads ahead lives in it.
+    let opened = datasets::open(site.file, site.path, dataset);
+    let whole = Whole { site, dataset, opened: &opened, system };
+    let column = |((position, field), name): ((usize, &&Field), BString)| {
+        let number = numbers.get(&std::ptr::from_ref(*field)).copied().unwrap_or(0);
+        whole.column(field, name, number, about.take(position))
+    };
+    let columns: Vec<Column> = fields.iter().enumerate().zip(names).map(column).collect();
+    let outside = columns.iter().filter(|_| opened.is_ok()).filter_map(|column| {
+        let reason = column.rows.as_ref().err()?;
+        Some(Finding::new(
+            site.path,
+            "HDF5: the fields of a compound lie within it",
+            format!("{}: {reason}", column.name),
+        ))
+    });
+    findings.extend(outside);
+    columns
+}
+
+/// A dataset while its columns are made.
+struct Whole<'a> {
+    site: &'a Site<'a>,
+    dataset: &'a Dataset,
+    opened: &'a Result<Arc<store::Dataset>, String>,
+    system: System,
+}
+
+impl Whole<'_> {
+    fn column(&self, field: &Field, name: BString, number: u32, attributes: Vec<Attribute>) -> Column {
+        let tally = Arc::<Tally>::default();
+        let mut rows = self.rows(field, None, &tally);
+        let mut times = None;
+        let is_shown = self.site.file.store().shows_times();
+        if let Some((read, step)) = reading::time(&field.datatype, self.system).filter(|_| is_shown) {
+            rows = self.rows(field, Some(read), &tally);
+            times = rows.as_ref().ok().and_then(|rows| times::since(self.site.file, step, 0, rows.as_ref()));
+        }
+        let named = |names: [&str; 2]| names.iter().find_map(|name| text(&attributes, name));
+        Column {
+            name,
+            path: self.site.path.to_owned(),
+            id: ColumnId { object: self.dataset.id, field: number },
+            is_label: false,
+            in_table: rows.is_ok(),
+            rows,
+            times,
+            stored_strings: None,
+            learner: None,
+            tally,
+            units: named(["units", "UNITS"]),
+            units_vocabulary: None,
+            description: named(["description", "TITLE"]),
+            categories: None,
+            dataset: Some(part_of(self.dataset, &field.datatype, self.fill(field))),
+            attributes: attributes.into(),
+        }
+    }
+
+    /// The values of a field, read as this type instead of its own.
+    fn rows(&self, field: &Field, read: Option<Datatype>, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
+        let opened = self.opened.as_ref().map_err(Clone::clone)?;
+        check_place(self.dataset, field.offset, field.datatype.size)?;
+        let datatype = read.unwrap_or_else(|| reading::read_as(&field.datatype, self.system));
+        let part = Part { datatype, offset: field.offset };
+        Ok(Arc::new(FieldRows::new(opened.clone(), part, FillTest::none(), tally.clone())))
+    }
+
+    /// The fill value of a field.
+    fn fill(&self, field: &Field) -> Fill {
+        let place = |elements: &Elements| {
+            let start = usize::try_from(field.offset).ok()?;
+            let end = start.checked_add(usize::try_from(field.datatype.size).ok()?)?;
+            let heap = if field.datatype.is_variable() { elements.heap.clone() } else { Vec::new() };
+            Some(Elements { bytes: elements.bytes.get(start..end)?.to_vec(), heap })
+        };
+        match &self.dataset.fill {
+            Fill::Explicit(elements) => match place(elements) {
+                Some(part) => Fill::Explicit(part),
+                None => Fill::Unreadable("the field lies outside its compound".into()),
+            },
+            other => other.clone(),
+        }
+    }
+}
+
+/// A part of the elements of a dataset, as if it were a dataset by itself.
+pub(in crate::dialects) fn part_of(dataset: &Dataset, datatype: &Datatype, fill: Fill) -> Arc<Dataset> {
+    Arc::new(Dataset {
+        id: dataset.id,
+        datatype: datatype.clone(),
+        shape: dataset.shape.clone(),
+        max_shape: dataset.max_shape.clone(),
+        null: dataset.null,
+        fill,
+        layout: dataset.layout.clone(),
+        filters: dataset.filters.clone(),
+        attributes: Arc::default(),
+    })
+}
+
+/// What attributes of a dataset say of its fields, by number in the order shown: `FIELD_0_NAME`, `FIELD_0_ATTR_units`.
+struct About<'a> {
+    names: HashMap<usize, &'a Attribute>,
+    attributes: HashMap<usize, Vec<Attribute>>,
+}
+
+impl<'a> About<'a> {
+    fn new(attributes: &'a [Attribute]) -> Self {
+        let mut about = Self { names: HashMap::new(), attributes: HashMap::new() };
+        for attribute in attributes {
+            let Some((number, what)) = attribute.name.strip_prefix(b"FIELD_").and_then(|rest| rest.split_once_str("_"))
+            else {
+                continue;
+            };
+            let Some(number) = number.to_str().ok().and_then(|number| number.parse().ok()) else { continue };
+            if what == b"NAME" {
+                about.names.insert(number, attribute);
+            } else if let Some(name) = what.strip_prefix(b"ATTR_") {
+                let own = Attribute { name: name.into(), ..attribute.clone() };
+                about.attributes.entry(number).or_default().push(own);
+            }
+        }
+        about
+    }
+
+    /// Reports fields that are called otherwise.
+    fn check_names(&self, path: &str, fields: &[&Field], findings: &mut Vec<Finding>) {
+        for (position, field) in fields.iter().enumerate() {
+            let Some(stated) = self.names.get(&position) else { continue };
+            let stated = text(std::slice::from_ref(*stated), &stated.name.to_str_lossy()).unwrap_or_default();
+            if stated.as_bytes() != field.name.as_bytes() {
+                findings.push(Finding::new(
+                    path,
+                    "H5TB, PyTables: FIELD_n_NAME is the name of a field",
+                    format!("FIELD_{position}_NAME is {stated:?}, the field {:?}", field.name.to_str_lossy()),
+                ));
+            }
+        }
+    }
+
+    /// The attributes of a field, under their own names.
+    fn take(&mut self, position: usize) -> Vec<Attribute> {
+        self.attributes.remove(&position).unwrap_or_default()
+    }
+}
+
+/// Refuses a part that does not lie within the elements of a dataset.
+pub(in crate::dialects) fn check_place(dataset: &Dataset, offset: u64, size: u64) -> Result<(), String> {
+    let element = dataset.datatype.size;
+    match offset.checked_add(size) {
+        Some(end) if end <= element && size > 0 => Ok(()),
+        _ => Err(format!("its {size} bytes from {offset} on do not lie within an element of {element} bytes")),
+    }
+}
+
+/// The names of columns: those stated, each with a number where it has been met before, or is empty.
+pub(in crate::dialects) fn distinct(names: &[BString]) -> Vec<BString> {
+    let mut taken: HashSet<BString> = names.iter().cloned().collect();
+    let mut met = HashMap::<&BString, u64>::new();
+    let name_of = |name| {
+        let count = met.entry(name).or_default();
+        if *count == 0 && !name.is_empty() {
+            *count = 1;
+            return name.clone();
+        }
+        loop {
+            let free = BString::from(format!("{name}.{count}"));
+            *count += 1;
+            if taken.insert(free.clone()) {
+                return free;
+            }
+        }
+    };
+    names.iter().map(name_of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_apart() {
+        let names = ["a", "a", "", "a.1", "a", ""].map(BString::from);
+        assert_eq!(distinct(&names), ["a", "a.2", ".0", "a.1", "a.3", ".1"].map(BString::from));
+    }
+}

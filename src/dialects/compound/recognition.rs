@@ -1,0 +1,90 @@
+//! Tells a table that is a dataset, what wrote it, and the groups that serve it.
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use crate::catalogue::{Class, Dataset, Group, Link, Object, Target, attribute};
+use crate::dialects::Mark;
+use crate::dialects::attributes::text;
+use crate::source::Interrupt;
+use crate::store::File;
+use crate::table::Finding;
+
+/// The attribute of the root group of a file that PyTables wrote.
+const OF_PYTABLES: &str = "PYTABLES_FORMAT_VERSION";
+
+/// How the name of the group begins that holds the search indexes of a table of PyTables.
+const INDEXES_OF: &[u8] = b"_i_";
+
+/// What a dataset is to this dialect.
+pub(super) fn mark(path: &str, dataset: &Dataset) -> Mark {
+    if is_record(dataset) {
+        return Mark::Table;
+    }
+    if !is_declared(dataset) {
+        return Mark::No;
+    }
+    let found = match (dataset.null, &dataset.datatype.class) {
+        (true, _) => "a null dataspace".into(),
+        (false, Class::Compound { .. }) => format!("rank {}", dataset.shape.len()),
+        _ => "elements that are no compounds".into(),
+    };
+    Mark::Refused(Finding::new(path, "H5TB, PyTables: a dataset of CLASS TABLE has rank 1 and compounds", found))
+}
+
+/// Whether a dataset says that it is a table.
+fn is_declared(dataset: &Dataset) -> bool {
+    text(&dataset.attributes, "CLASS").as_deref() == Some("TABLE")
+}
+
+/// Whether a dataset has rank 1, and elements with fields. A complex number has none.
+pub(in crate::dialects) fn is_record(dataset: &Dataset) -> bool {
+    let has_fields = match &dataset.datatype.class {
+        Class::Compound { fields } => !fields.is_empty() && dataset.datatype.complex_part().is_none(),
+        _ => false,
+    };
+    has_fields && dataset.shape.len() == 1 && !dataset.null
+}
+
+/// What wrote a dataset, as far as the meaning of its values depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::dialects) struct System {
+    /// The file is one of PyTables, which takes any dataset like this for a table.
+    pub by_pytables: bool,
+    /// The dataset says that it is a table.
+    pub is_declared: bool,
+}
+
+impl System {
+    /// A table of PyTables.
+    pub const PYTABLES: Self = Self { by_pytables: true, is_declared: true };
+
+    pub fn of(file: &Arc<File>, dataset: &Dataset, interrupt: &Interrupt) -> Self {
+        let root = file.object(file.info().root, interrupt).ok();
+        let by_pytables = matches!(root, Some(Object::Group { attributes, .. })
+            if attribute(&attributes, OF_PYTABLES).is_some());
+        Self { by_pytables, is_declared: is_declared(dataset) }
+    }
+
+    /// What the table is called.
+    pub fn name(self) -> &'static str {
+        match (self.is_declared, self.by_pytables) {
+            (true, true) => "PyTables",
+            (true, false) => "H5TB",
+            (false, _) => "structured array",
+        }
+    }
+}
+
+/// The members of a group that serve a table beside them.
+pub(super) fn servants(group: &Group) -> impl Iterator<Item = &BString> {
+    let serves = |link: &Link| {
+        let Some(table) = link.name.strip_prefix(INDEXES_OF) else { return false };
+        let Target::Hard(Object::Group { attributes, .. }) = &link.target else { return false };
+        let is_table = |object: &Object| matches!(object, Object::Dataset(dataset) if is_record(dataset));
+        text(attributes, "CLASS").as_deref() == Some("TINDEX")
+            && group.link(table).and_then(|link| link.target.object()).is_some_and(is_table)
+    };
+    group.links.iter().filter(move |link| serves(link)).map(|link| &link.name)
+}

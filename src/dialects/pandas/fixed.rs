@@ -1,0 +1,447 @@
+//! Makes the table of a frame or a series in the format `fixed`: axes of labels, and blocks of columns of one type.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_schema::DataType;
+use bstr::BString;
+
+use super::objects::{Block, Objects, Shown, is_pickle};
+use super::stored::Stored;
+use super::values::{self, Content};
+use super::{FIXED_RULE, Pandas};
+use crate::catalogue::{ColumnId, Dataset, Group, Object, attribute, join};
+use crate::codec::pickle::{Label, label};
+use crate::dialects::attributes::{boolean, integer, text};
+use crate::dialects::compound::{System, distinct, part_of, read_as};
+use crate::dialects::{Dialect, Site, datasets, times};
+use crate::source::Interrupt;
+use crate::store::decode::{FillTest, widen};
+use crate::store::{self, DatasetRows, FieldRows, Part, Rows, Tally};
+use crate::table::calendar::{DAY, SECOND};
+use crate::table::{Categories, CategoryRows, Column, Finding, Table, Times};
+
+/// Most labels of an axis of columns.
+const MOST_COLUMNS: u64 = 100_000;
+
+/// The members that hold a frame or a series.
+pub(super) fn servants(group: &Group) -> impl Iterator<Item = &BString> {
+    let serves = |name: &[u8]| {
+        name == b"values" || [&b"axis"[..], b"block", b"index"].iter().any(|prefix| name.starts_with(prefix))
+    };
+    let is_dataset = |object: Option<&Object>| matches!(object, Some(Object::Dataset(_)));
+    let members = group.links.iter().filter(move |link| serves(&link.name) && is_dataset(link.target.object()));
+    members.map(|link| &link.name)
+}
+
+/// The table of a group in the format `fixed`.
+pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
+    let mut frame = Fixed { site, group, interrupt, categories: Vec::new(), findings: Vec::new() };
+    let is_series = text(&group.attributes, super::TYPE).as_deref() == Some("series");
+    let mut columns = frame.labels(if is_series { "index" } else { "axis1" });
+    let rows = columns.first().and_then(|column| column.rows.as_ref().ok()).map(|rows| rows.len());
+    columns.extend(if is_series { frame.series() } else { frame.blocks() });
+    let of_columns = || columns.iter().filter_map(|column| Some(column.rows.as_ref().ok()?.len())).max();
+    let rows = rows.or_else(of_columns).unwrap_or(0);
+    for column in &mut columns {
+        column.in_table = column.rows.as_ref().is_ok_and(|own| own.len() == rows);
+        if let Ok(own) = column.rows.as_ref()
+            && own.len() != rows
+        {
+            let found = format!("{}: {} rows, the row labels have {rows}", column.name, own.len());
+            frame.findings.push(Finding::new(site.path, FIXED_RULE, found));
+        }
+    }
+    let names: Vec<BString> = columns.iter().map(|column| column.name.clone()).collect();
+    for (column, name) in columns.iter_mut().zip(distinct(&names)) {
+        column.name = name;
+    }
+    Table {
+        revision: "fixed format".into(),
+        rows,
+        attributes: group.attributes.clone(),
+        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        categories: frame.categories,
+        servants: servants(group).cloned().collect(),
+        findings: frame.findings,
+        ..Table::empty(site.path, Pandas.name())
+    }
+}
+
+/// A group while its columns are made.
+struct Fixed<'a> {
+    site: &'a Site<'a>,
+    group: &'a Group,
+    interrupt: &'a Interrupt,
+    categories: Vec<Categories>,
+    findings: Vec<Finding>,
+}
+
+/// Where the columns of a dataset come from.
+enum Source {
+    /// Elements of these.
+    Elements(Arc<store::Dataset>),
+    /// Python objects, each column until it was taken.
+    Objects(Vec<Option<Objects>>),
+}
+
+/// The rows of a column, and how integers among them are times.
+struct Made {
+    rows: Result<Arc<dyn Rows>, String>,
+    times: Option<Result<Times, String>>,
+    units: Option<String>,
+    tally: Arc<Tally>,
+}
+
+impl Made {
+    fn failed(reason: impl Into<String>) -> Self {
+        Self { rows: Err(reason.into()), times: None, units: None, tally: Arc::default() }
+    }
+}
+
+impl<'a> Fixed<'a> {
+    fn report(&mut self, found: String) {
+        self.findings.push(Finding::new(self.site.path, FIXED_RULE, found));
+    }
+
+    fn dataset(&self, name: &str) -> Option<&'a Arc<Dataset>> {
+        match self.group.link(name.as_bytes())?.target.object()? {
+            Object::Dataset(dataset) => Some(dataset),
+            _ => None,
+        }
+    }
+
+    fn path(&self, name: &str) -> String {
+        join(self.site.path, name.as_bytes())
+    }
+
+    /// Names of the parts of an axis: itself, or codes and values of each of its levels.
+    fn levels(&self, key: &str) -> Option<Vec<[String; 2]>> {
+        if text(&self.group.attributes, &format!("{key}_variety")).as_deref() != Some("multi") {
+            return None;
+        }
+        let count = integer(&self.group.attributes, &format!("{key}_nlevels"))?;
+        let count = u32::try_from(count).ok().filter(|count| *count <= 1000)?;
+        Some((0..count).map(|at| [format!("{key}_label{at}"), format!("{key}_level{at}")]).collect())
+    }
+
+    /// The columns that label rows.
+    fn labels(&mut self, key: &str) -> Vec<Column> {
+        let Some(levels) = self.levels(key) else {
+            let Some(dataset) = self.dataset(key) else {
+                self.report(format!("there is no {key}: a write that failed leaves such a group behind"));
+                return Vec::new();
+            };
+            let name = Self::name_of(dataset).unwrap_or_else(|| "index".into());
+            let made = self.values(key, dataset, true);
+            let made = self.categorical(key, dataset, made);
+            return vec![self.column(name, key, (dataset, 0), made, true)];
+        };
+        let mut columns = Vec::new();
+        for (at, [codes, values]) in levels.into_iter().enumerate() {
+            let (Some(of_codes), Some(of_values)) = (self.dataset(&codes), self.dataset(&values)) else {
+                self.report(format!("there is no {codes} or {values}"));
+                continue;
+            };
+            let name = Self::name_of(of_values).unwrap_or_else(|| format!("level_{at}"));
+            let made = self.values(&codes, of_codes, true);
+            let labels = self.values(&values, of_values, true);
+            let made = self.labelled(&values, of_values, made, labels, false);
+            columns.push(self.column(name, &codes, (of_codes, 0), made, true));
+        }
+        columns
+    }
+
+    /// The name that an axis has.
+    fn name_of(dataset: &Arc<Dataset>) -> Option<String> {
+        match Stored::of(&dataset.attributes, "name")? {
+            Stored::Text(text) => Some(text),
+            Stored::Tree(tree) => {
+                label(tree.root()).filter(|label| *label != Label::None).map(|label| label.to_string())
+            }
+        }
+    }
+
+    /// Codes of an axis of categories, by their labels.
+    fn categorical(&mut self, key: &str, dataset: &Arc<Dataset>, made: Made) -> Made {
+        let name = format!("{key}_categories");
+        match self.dataset(&name) {
+            Some(labels) if text(&dataset.attributes, "kind").as_deref() == Some("category") => {
+                let of_labels = self.values(&name, labels, true);
+                let ordered = boolean(&dataset.attributes, "ordered").unwrap_or(false);
+                self.labelled(&name, labels, made, of_labels, ordered)
+            }
+            _ => made,
+        }
+    }
+
+    fn labelled(&mut self, name: &str, dataset: &Arc<Dataset>, codes: Made, labels: Made, ordered: bool) -> Made {
+        let path = self.path(name);
+        let rows = match (codes.rows, labels.rows) {
+            (Ok(read), Ok(labels)) if read.data_type().is_integer() => {
+                let datatype = dataset.datatype.clone();
+                let set =
+                    Categories { path: path.clone(), labels: Ok(labels.clone()), datatype, ordered: Some(ordered) };
+                self.categories.push(set);
+                let rows = CategoryRows::new(path, read, labels, codes.tally.clone()).ordered(ordered);
+                Ok(Arc::new(rows) as Arc<dyn Rows>)
+            }
+            (Ok(_), Ok(_)) => Err(format!("codes of {name} are no integers")),
+            (Err(reason), _) | (_, Err(reason)) => Err(reason),
+        };
+        Made { rows, times: None, units: None, tally: codes.tally }
+    }
+
+    /// The one column of a series.
+    fn series(&mut self) -> Vec<Column> {
+        let Some(dataset) = self.dataset("values") else {
+            self.report("there are no values: a write that failed leaves such a group behind".into());
+            return Vec::new();
+        };
+        let named = match Stored::of(&self.group.attributes, "name") {
+            Some(Stored::Text(text)) => Some(text),
+            Some(Stored::Tree(tree)) => {
+                label(tree.root()).filter(|label| *label != Label::None).map(|label| label.to_string())
+            }
+            None => None,
+        };
+        let made = self.values("values", dataset, false);
+        vec![self.column(named.unwrap_or_else(|| "values".into()), "values", (dataset, 0), made, false)]
+    }
+
+    /// The columns of all blocks, in the order of the frame.
+    fn blocks(&mut self) -> Vec<Column> {
+        let count = integer(&self.group.attributes, "nblocks").and_then(|count| u64::try_from(count).ok());
+        let mut columns: HashMap<String, Vec<Column>> = HashMap::new();
+        let mut met = Vec::new();
+        for block in 0..count.unwrap_or(0).min(MOST_COLUMNS) {
+            let (items, values) = (format!("block{block}_items"), format!("block{block}_values"));
+            let Some(dataset) = self.dataset(&values) else {
+                self.report(format!("there is no {values}: a write that failed leaves such a group behind"));
+                continue;
+            };
+            let names = self.names(&items).unwrap_or_else(|reason| {
+                self.report(format!("{items}: {reason}"));
+                Vec::new()
+            });
+            let width = dataset.shape.get(1).copied().unwrap_or(0).max(names.len() as u64);
+            if width > MOST_COLUMNS.saturating_sub(met.len() as u64) {
+                self.report(format!("{values} has {width} columns: {MOST_COLUMNS} of a frame are shown"));
+                continue;
+            }
+            let mut source = self.source(&values, dataset);
+            for at in 0..width {
+                let name = names.get(at as usize).cloned().unwrap_or_else(|| format!("block{block}_{at}"));
+                let made = self.made(&values, dataset, &mut source, at, false);
+                met.push(name.clone());
+                let column = self.column(name.clone(), &values, (dataset, at), made, false);
+                columns.entry(name).or_default().push(column);
+            }
+        }
+        let order = self.names("axis0").unwrap_or_else(|reason| {
+            self.report(format!("axis0: {reason}: columns are in the order of blocks"));
+            Vec::new()
+        });
+        // Nothing is lost that the axis does not name.
+        let mut next = |name: &String| {
+            let columns = columns.get_mut(name)?;
+            (!columns.is_empty()).then(|| columns.remove(0))
+        };
+        order.iter().chain(&met).filter_map(&mut next).collect()
+    }
+
+    /// The labels of an axis of columns, as text.
+    fn names(&mut self, key: &str) -> Result<Vec<String>, String> {
+        let Some(levels) = self.levels(key) else {
+            let labels = self.read(key)?;
+            return Ok(labels.iter().map(|own| own.label().to_string()).collect());
+        };
+        let levels: Vec<(Vec<Own>, Vec<Own>)> = levels
+            .iter()
+            .map(|[codes, values]| Ok((self.read(codes)?, self.read(values)?)))
+            .collect::<Result<_, String>>()?;
+        let rows = levels.first().map_or(0, |(codes, _)| codes.len());
+        let one = |row: usize| {
+            let label = |(codes, values): &(Vec<Own>, Vec<Own>)| match codes.get(row) {
+                Some(Own::Integer(code)) => usize::try_from(*code).ok().and_then(|code| values.get(code).cloned()),
+                _ => None,
+            };
+            let own: Vec<Own> = levels.iter().map(|level| label(level).unwrap_or(Own::Float(f64::NAN))).collect();
+            Label::Tuple(own.iter().map(Own::label).collect()).to_string()
+        };
+        Ok((0..rows).map(one).collect())
+    }
+
+    /// The labels of a dataset.
+    fn read(&mut self, name: &str) -> Result<Vec<Own>, String> {
+        let dataset = self.dataset(name).ok_or("there is none")?;
+        let made = self.values(name, dataset, true);
+        let rows = made.rows?;
+        if rows.len() > MOST_COLUMNS {
+            return Err(format!("{} labels, more than the {MOST_COLUMNS} that are read", rows.len()));
+        }
+        let array = rows.array(0..rows.len(), self.interrupt).map_err(|error| error.to_string())?;
+        let kind = text(&dataset.attributes, "kind").unwrap_or_default();
+        let unit = values::unit(&kind, "datetime64").and_then(|unit| values::per_second(&unit));
+        Own::all(&array, unit, text(&dataset.attributes, "tz").as_deref())
+    }
+
+    /// The labels of an axis, or the only column of values.
+    fn values(&mut self, name: &str, dataset: &Arc<Dataset>, is_axis: bool) -> Made {
+        let mut source = self.source(name, dataset);
+        self.made(name, dataset, &mut source, 0, is_axis)
+    }
+
+    /// Opens a dataset for all of its columns.
+    fn source(&self, name: &str, dataset: &Arc<Dataset>) -> Result<Source, String> {
+        let datatype = read_as(&dataset.datatype, System::PYTABLES);
+        let read = part_of(dataset, &datatype, dataset.fill.clone());
+        let opened = datasets::open(self.site.file, &self.path(name), &read)?;
+        if !is_pickle(dataset) {
+            return Ok(Source::Elements(opened));
+        }
+        let columns = Block::new(opened).columns(self.interrupt);
+        let advice = |error| format!("{error}; frames written with format=\"table\" have no pickles of values");
+        Ok(Source::Objects(columns.map_err(advice)?.into_iter().map(Some).collect()))
+    }
+
+    /// Column `at` of a dataset.
+    fn made(
+        &mut self,
+        name: &str,
+        dataset: &Arc<Dataset>,
+        source: &mut Result<Source, String>,
+        at: u64,
+        is_axis: bool,
+    ) -> Made {
+        let tally = Arc::<Tally>::default();
+        let opened = match source {
+            Ok(Source::Elements(opened)) => opened.clone(),
+            Ok(Source::Objects(columns)) => {
+                let column = usize::try_from(at).ok().and_then(|at| columns.get_mut(at)?.take());
+                let Some(column) = column else { return Made::failed("there is no such column of objects") };
+                let shown = column.shown();
+                if shown == Shown::Mixed {
+                    self.report(format!("{name} holds values of several kinds: each is shown as JSON"));
+                }
+                let times = times::since(self.site.file, i128::from(DAY) * SECOND, 0, &column);
+                let times = times.filter(|_| shown == Shown::Dates).map(|times| times.map(|times| times.in_zone(None)));
+                return Made { rows: Ok(Arc::new(column)), times, units: None, tally };
+            }
+            Err(reason) => return Made::failed(reason.as_str()),
+        };
+        let datatype = read_as(&dataset.datatype, System::PYTABLES);
+        let kind = text(&dataset.attributes, if is_axis { "kind" } else { "value_type" }).unwrap_or_default();
+        let zone = Stored::of(&dataset.attributes, "tz").map(|zone| match zone {
+            Stored::Text(text) => text,
+            Stored::Tree(tree) => values::zone_of(tree.root()),
+        });
+        let nan = || if is_axis { values::index_nan(Stored::text(&dataset.attributes, "nan_rep")) } else { None };
+        let content = Content::of_kind(&kind, &datatype, zone, is_axis, nan);
+        let missing = FillTest::new(&datatype, &content.missing(&datatype));
+        let rows: Arc<dyn Rows> = match dataset.shape.as_slice() {
+            // A placeholder for nothing.
+            _ if attribute(&dataset.attributes, "shape").is_some() => {
+                Arc::new(DatasetRows::new(opened, 0, missing, tally.clone()))
+            }
+            [_] if at == 0 => Arc::new(DatasetRows::new(opened, u64::MAX, missing, tally.clone())),
+            [_, 1] if at == 0 => Arc::new(DatasetRows::new(opened, u64::MAX, missing, tally.clone())),
+            [_, width] if at < *width => {
+                let part = Part { offset: at.saturating_mul(datatype.size), datatype };
+                Arc::new(FieldRows::new(opened, part, missing, tally.clone()))
+            }
+            shape => return Made::failed(format!("column {at} of values of the shape {shape:?}")),
+        };
+        let times = content.times(self.site.file, rows.as_ref());
+        let units = if let Content::Durations(unit) = content { Some(unit) } else { None };
+        Made { rows: Ok(rows), times, units, tally }
+    }
+
+    fn column(
+        &self,
+        name: String,
+        of: &str,
+        (dataset, at): (&Arc<Dataset>, u64),
+        made: Made,
+        is_label: bool,
+    ) -> Column {
+        let rank = dataset.shape.len();
+        let field =
+            if rank > 1 || is_pickle(dataset) { u32::try_from(at).unwrap_or(u32::MAX).saturating_add(1) } else { 0 };
+        Column {
+            name: name.into(),
+            path: self.path(of),
+            id: ColumnId { object: dataset.id, field },
+            is_label,
+            in_table: true,
+            rows: made.rows,
+            times: made.times,
+            stored_strings: None,
+            learner: None,
+            tally: made.tally,
+            units: made.units,
+            units_vocabulary: None,
+            description: None,
+            categories: None,
+            attributes: Arc::default(),
+            dataset: (rank == 1 && !is_pickle(dataset)).then(|| dataset.clone()),
+        }
+    }
+}
+
+/// A label that was read.
+#[derive(Clone, Debug)]
+enum Own {
+    Bool(bool),
+    Integer(i128),
+    Float(f64),
+    Text(String),
+    Instant(i64, i64, Option<String>),
+}
+
+impl Own {
+    fn label(&self) -> Label<'_> {
+        match self {
+            Self::Bool(value) => Label::Bool(*value),
+            Self::Integer(value) => Label::Integer(*value),
+            Self::Float(value) => Label::Float(*value),
+            Self::Text(text) => Label::Text(text),
+            Self::Instant(value, per_second, zone) => {
+                Label::Timestamp { value: *value, per_second: *per_second, zone: zone.clone() }
+            }
+        }
+    }
+
+    /// The labels of an array; a missing one is NaN.
+    fn all(array: &ArrayRef, per_second: Option<i128>, zone: Option<&str>) -> Result<Vec<Self>, String> {
+        let nan = Self::Float(f64::NAN);
+        Ok(match array.data_type() {
+            DataType::LargeUtf8 => {
+                let texts = array.as_string::<i64>().iter();
+                texts.map(|text| text.map_or(nan.clone(), |text| Self::Text(text.into()))).collect()
+            }
+            DataType::Boolean => {
+                let values = array.as_boolean().iter();
+                values.map(|value| value.map_or(nan.clone(), Self::Bool)).collect()
+            }
+            data_type if data_type.is_integer() => {
+                let wide = widen::signed(array.as_ref()).ok_or("labels that are no integers of 64 bits")?;
+                let one = |value: i64| match per_second {
+                    Some(per_second) => Self::Instant(value, per_second as i64, zone.map(str::to_owned)),
+                    None => Self::Integer(value.into()),
+                };
+                wide.iter().map(|value| value.map_or(nan.clone(), one)).collect()
+            }
+            DataType::Float32 => {
+                array.as_primitive::<Float32Type>().values().iter().map(|value| Self::Float((*value).into())).collect()
+            }
+            DataType::Float64 => {
+                array.as_primitive::<Float64Type>().values().iter().map(|value| Self::Float(*value)).collect()
+            }
+            other => return Err(format!("labels of {other}")),
+        })
+    }
+}

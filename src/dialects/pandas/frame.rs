@@ -1,0 +1,158 @@
+//! Makes the table of a frame or a series in the format `table`.
+
+use std::sync::Arc;
+
+use bstr::{BStr, BString};
+
+use super::plan::{Plan, Planned};
+use super::stored::Stored;
+use super::values::Content;
+use super::{Pandas, is_table_format, servants, table_of};
+use crate::catalogue::{Class, ColumnId, Dataset, Datatype, Fill, Group, Object, join};
+use crate::dialects::compound::{self, System};
+use crate::dialects::{Dialect, Of, Site, datasets};
+use crate::source::Interrupt;
+use crate::store::decode::FillTest;
+use crate::store::{self, FieldRows, Part, Rows, Tally};
+use crate::table::{Categories, CategoryRows, Column, Finding, Table};
+
+/// The table of a group in the format `table`.
+pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
+    let empty = Table { attributes: group.attributes.clone(), ..Table::empty(site.path, Pandas.name()) };
+    let Some(dataset) = table_of(group) else {
+        let found = "there is none: a write that failed leaves such a group behind";
+        let rule = "pandas: a group of the format table has a dataset of compounds called table";
+        return Table { findings: vec![Finding::new(site.path, rule, found)], ..empty };
+    };
+    let mut frame = Frame::new(site, group, dataset, interrupt);
+    let columns = frame.columns();
+    Table {
+        revision: "table format".into(),
+        rows: dataset.shape.first().copied().unwrap_or(0),
+        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        categories: frame.categories,
+        servants: servants(group, dataset).cloned().collect(),
+        findings: frame.findings,
+        ..empty
+    }
+}
+
+/// A frame while its columns are made.
+struct Frame<'a> {
+    site: &'a Site<'a>,
+    group: &'a Group,
+    dataset: &'a Arc<Dataset>,
+    /// One for all columns, since what reads ahead lives in it.
+    opened: Result<Arc<store::Dataset>, String>,
+    path: String,
+    interrupt: &'a Interrupt,
+    categories: Vec<Categories>,
+    findings: Vec<Finding>,
+}
+
+impl<'a> Frame<'a> {
+    fn new(site: &'a Site<'a>, group: &'a Group, dataset: &'a Arc<Dataset>, interrupt: &'a Interrupt) -> Self {
+        let path = join(site.path, b"table");
+        let opened = datasets::open(site.file, &path, dataset);
+        Self { site, group, dataset, opened, path, interrupt, categories: Vec::new(), findings: Vec::new() }
+    }
+
+    fn columns(&mut self) -> Vec<Column> {
+        let Class::Compound { fields } = &self.dataset.datatype.class else { return Vec::new() };
+        let fields = compound::in_order(fields, System::PYTABLES).collect();
+        let (dataset, group) = (self.dataset, self.group);
+        let attributes = [&*group.attributes, &*dataset.attributes];
+        let plan = Plan::new(self.site.path, attributes, fields, &mut self.findings);
+        if let Some(encoding) = Stored::text(&group.attributes, "encoding").filter(|encoding| {
+            let is_known = ["utf-8", "utf8", "ascii"].iter().any(|known| encoding.eq_ignore_ascii_case(known));
+            !is_known
+        }) {
+            self.report("pandas: encoding tells how texts are encoded", format!("{encoding}: shown as if in UTF-8"));
+        }
+        let names: Vec<BString> = plan.columns.iter().map(|column| column.name.as_str().into()).collect();
+        let mut columns = Vec::with_capacity(names.len());
+        for (planned, name) in plan.columns.iter().zip(compound::distinct(&names)) {
+            let field = planned.field.name.to_string();
+            let content = Content::of(&field, planned.datatype, &plan, attributes, planned.is_label);
+            columns.push(self.column(planned, name, &content));
+        }
+        columns
+    }
+
+    fn report(&mut self, rule: &str, found: String) {
+        self.findings.push(Finding::new(self.site.path, rule, found));
+    }
+
+    fn column(&mut self, planned: &Planned<'_>, name: BString, content: &Content) -> Column {
+        let tally = Arc::<Tally>::default();
+        let mut rows = self.rows(planned, content, &tally);
+        let mut categories = None;
+        if let (Content::Codes { ordered }, Ok(codes)) = (content, &rows) {
+            let field = planned.field.name.as_slice();
+            match self.labels(field) {
+                Some((path, labels, datatype)) => {
+                    let labelled = CategoryRows::new(path.clone(), codes.clone(), labels.clone(), tally.clone());
+                    rows = Ok(Arc::new(labelled.ordered(*ordered)));
+                    self.categories.push(Categories { path, labels: Ok(labels), datatype, ordered: Some(*ordered) });
+                    categories = Some(self.categories.len() - 1);
+                }
+                None => self.report(
+                    "pandas: the categories of a field are in meta",
+                    format!("{}: there are none, codes are shown", BStr::new(field)),
+                ),
+            }
+        }
+        let times = rows.as_ref().ok().and_then(|rows| content.times(self.site.file, rows.as_ref()));
+        Column {
+            name,
+            path: self.path.clone(),
+            id: ColumnId { object: self.dataset.id, field: planned.part },
+            is_label: planned.is_label,
+            in_table: rows.is_ok(),
+            rows,
+            times,
+            stored_strings: None,
+            learner: None,
+            tally,
+            units: if let Content::Durations(unit) = content { Some(unit.clone()) } else { None },
+            units_vocabulary: None,
+            description: None,
+            categories,
+            attributes: Arc::default(),
+            dataset: Some(compound::part_of(self.dataset, planned.datatype, Fill::Default)),
+        }
+    }
+
+    /// The values of a part as stored, but for those that are missing.
+    fn rows(&self, planned: &Planned<'_>, content: &Content, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
+        let opened = self.opened.as_ref().map_err(Clone::clone)?;
+        compound::check_place(self.dataset, planned.offset, planned.datatype.size)?;
+        let datatype = compound::read_as(planned.datatype, System::PYTABLES);
+        let missing = FillTest::new(&datatype, &content.missing(&datatype));
+        let part = Part { datatype, offset: planned.offset };
+        Ok(Arc::new(FieldRows::new(opened.clone(), part, missing, tally.clone())))
+    }
+
+    /// The categories of a field: the values of a series of their own, `meta/FIELD/meta`.
+    fn labels(&self, field: &[u8]) -> Option<(String, Arc<dyn Rows>, Datatype)> {
+        let below = |group: &Group, name: &[u8]| match group.link(name)?.target.object()? {
+            Object::Group { id, .. } => self.site.file.group(*id, self.interrupt).ok(),
+            _ => None,
+        };
+        let meta = below(self.group, b"meta")?;
+        let series = below(&below(&meta, field)?, b"meta")?;
+        let dataset = table_of(&series).filter(|_| is_table_format(&series.attributes))?;
+        let path =
+            [&b"meta"[..], field, b"meta"].iter().fold(self.site.path.to_owned(), |path, name| join(&path, name));
+        let site = Site { file: self.site.file, path: &path, of: Of::Group(&series) };
+        let mut frame = Frame::new(&site, &series, dataset, self.interrupt);
+        let Class::Compound { fields } = &dataset.datatype.class else { return None };
+        let fields = compound::in_order(fields, System::PYTABLES).collect();
+        let attributes = [&*series.attributes, &*dataset.attributes];
+        let plan = Plan::new(&path, attributes, fields, &mut frame.findings);
+        let values = plan.columns.iter().find(|column| !column.is_label)?;
+        let content = Content::of(&values.field.name.to_string(), values.datatype, &plan, attributes, false);
+        let rows = frame.rows(values, &content, &Arc::default()).ok()?;
+        Some((path, rows, values.datatype.clone()))
+    }
+}

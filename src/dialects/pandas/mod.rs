@@ -1,0 +1,109 @@
+//! Data frames and series of pandas (`to_hdf`, `HDFStore`): a group with the attribute `pandas_type`.
+//!
+//! In the format `table` the frame is one PyTables table, whose fields hold several columns of one type each (blocks);
+//! attributes, most of them pickles, say which. What will not decode costs names and order, never the table. A write that
+//! failed leaves a group without rows behind, which is a table without columns.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `stored` | reads attributes: texts, numbers, pickles |
+//! | `plan` | tells which part of which field each column is, by the attributes |
+//! | `values` | what a part holds: times, texts that stand for missing, categories |
+//! | `frame` | makes the table of the format `table` |
+//! | `objects` | columns of Python objects: values of one pickle |
+//! | `fixed` | makes the table of the format `fixed`: axes of labels, blocks of columns, most texts in pickles |
+
+mod fixed;
+mod frame;
+mod objects;
+mod plan;
+mod stored;
+mod values;
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::attributes::text;
+use super::compound::is_record;
+use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
+use crate::catalogue::{Attribute, Dataset, Group, Object};
+use crate::source::Interrupt;
+use crate::table::Table;
+
+/// The attribute by which a group of pandas is known.
+const TYPE: &str = "pandas_type";
+
+/// What a group in the format `fixed` keeps to.
+const FIXED_RULE: &str = "pandas: axes and blocks of the format fixed are complete and of one length";
+
+/// The dialect.
+#[derive(Debug)]
+pub struct Pandas;
+
+impl Dialect for Pandas {
+    fn name(&self) -> &'static str {
+        "pandas"
+    }
+
+    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+        match object {
+            Subject::Group(attributes) if is_table_format(attributes) || is_fixed(attributes) => Mark::Table,
+            _ => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let servant = |name: &BString| (name.clone(), Role::Servant);
+        let members = if is_fixed(&here.group.attributes) {
+            fixed::servants(here.group).map(servant).collect()
+        } else {
+            table_of(here.group).into_iter().flat_map(|table| servants(here.group, table)).map(servant).collect()
+        };
+        Claims { is_table: true, members, ..Claims::default() }
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        match site.of {
+            Of::Group(group) if is_fixed(&group.attributes) => fixed::table(site, group, interrupt),
+            Of::Group(group) => frame::table(site, group, interrupt),
+            // It marks and makes up nothing else.
+            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+        }
+    }
+}
+
+fn is_table_format(attributes: &[Attribute]) -> bool {
+    matches!(text(attributes, TYPE).as_deref(), Some("frame_table" | "series_table"))
+}
+
+fn is_fixed(attributes: &[Attribute]) -> bool {
+    matches!(text(attributes, TYPE).as_deref(), Some("frame" | "series"))
+}
+
+/// The dataset with the rows.
+fn table_of(group: &Group) -> Option<&Arc<Dataset>> {
+    match group.link(b"table")?.target.object()? {
+        Object::Dataset(dataset) if is_record(dataset) => Some(dataset),
+        _ => None,
+    }
+}
+
+/// The members that serve the frame: the rows, their search indexes, categories.
+fn servants<'a>(group: &'a Group, table: &Dataset) -> impl Iterator<Item = &'a BString> {
+    let has_categories = table.attributes.iter().any(|attribute| {
+        attribute.name.ends_with(b"_meta")
+            && text(std::slice::from_ref(attribute), &attribute.name.to_string()).as_deref() == Some("category")
+    });
+    group.links.iter().map(|link| (&link.name, link.target.object())).filter_map(move |(name, object)| {
+        let serves = match (name.as_slice(), object) {
+            (b"table", _) => true,
+            (b"_i_table", Some(Object::Group { attributes, .. })) => {
+                text(attributes, "CLASS").as_deref() == Some("TINDEX")
+            }
+            (b"meta", Some(Object::Group { .. })) => has_categories,
+            _ => false,
+        };
+        serves.then_some(name)
+    })
+}

@@ -1,0 +1,248 @@
+//! Columns of Python objects: one pickle of a NumPy array, of which values are found by a scan and never built.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_array::builder::{BooleanBuilder, Float64Builder, Int32Builder, Int64Builder, LargeStringBuilder};
+use arrow_schema::DataType;
+
+use crate::catalogue::{Class, DESCRIPTOR_SIZE, Dataset};
+use crate::codec::pickle::{self, Cell, Kind, ObjectArray};
+use crate::dialects::attributes::text;
+use crate::source::Interrupt;
+use crate::store::{self, Cache, Error, Fitter, Fitting, Hints, Reservation, RowRange, Rows};
+use crate::table::calendar;
+
+/// Whether a dataset holds one pickle.
+pub(super) fn is_pickle(dataset: &Dataset) -> bool {
+    let is_bytes = matches!(&dataset.datatype.class, Class::Sequence { base } if base.size == 1);
+    is_bytes && dataset.shape == [1] && text(&dataset.attributes, "PSEUDOATOM").as_deref() == Some("object")
+}
+
+/// A pickled array in memory.
+struct Pickled {
+    bytes: Vec<u8>,
+    array: ObjectArray,
+    _held: [Reservation; 2],
+}
+
+/// A dataset that is one pickle of an array of objects. It lies in memory while it is in use, under the budget.
+#[derive(Debug)]
+pub(super) struct Block {
+    dataset: Arc<store::Dataset>,
+    pickled: Cache<(), Pickled>,
+}
+
+impl Block {
+    pub fn new(dataset: Arc<store::Dataset>) -> Arc<Self> {
+        let pickled = Cache::new(dataset.file().store().budget());
+        Arc::new(Self { dataset, pickled })
+    }
+
+    fn refuse(&self, reason: impl ToString) -> Error {
+        Error::Unsupported { path: self.dataset.path().to_owned(), reason: reason.to_string() }
+    }
+
+    fn load(&self, interrupt: &Interrupt) -> Result<Pickled, Error> {
+        let budget = self.dataset.file().store().budget();
+        let mut descriptor = [0; DESCRIPTOR_SIZE];
+        let width = (self.dataset.element_size() as usize).min(DESCRIPTOR_SIZE);
+        self.dataset.read_bytes(0, &mut descriptor[..width], interrupt)?;
+        let length = u64::from(u32::from_le_bytes([descriptor[0], descriptor[1], descriptor[2], descriptor[3]]));
+        let of_bytes = budget.reserve(length, interrupt);
+        let of_bytes = of_bytes.map_err(|shortage| shortage.at(self.dataset.path(), "a pickle"))?;
+        let batch = self.dataset.read_elements(0..1, interrupt)?;
+        let bytes = batch.heap.cursor().resolve(&batch.bytes, 1).map(<[u8]>::to_vec);
+        let bytes = bytes.map_err(|cause| cause.at(self.dataset.path(), 0))?;
+        let limit = usize::try_from(budget.limit()).unwrap_or(usize::MAX);
+        let array = pickle::object_array(&bytes, limit, &|| !interrupt.is_raised()).map_err(|error| self.refuse(error));
+        interrupt.check()?;
+        let array = array?;
+        let of_array = budget.reserve(array.bytes() as u64, interrupt);
+        let of_array = of_array.map_err(|shortage| shortage.at(self.dataset.path(), "the places in a pickle"))?;
+        Ok(Pickled { bytes, array, _held: [of_bytes, of_array] })
+    }
+
+    fn pickled(&self, interrupt: &Interrupt) -> Result<Arc<Pickled>, Error> {
+        self.pickled.get_or_make(&(), interrupt, || self.load(interrupt))
+    }
+
+    /// The columns of the array.
+    ///
+    /// # Errors
+    /// Why the pickle is not read.
+    pub fn columns(self: &Arc<Self>, interrupt: &Interrupt) -> Result<Vec<Objects>, Error> {
+        let pickled = self.pickled(interrupt)?;
+        let columns = pickled.array.columns().unwrap_or(1);
+        let column = |column| {
+            let shown = Shown::of(pickled.array.counts(column));
+            let rows = pickled.array.rows() as u64;
+            let longest = pickled.bytes.len() as u64;
+            Objects { block: self.clone(), column, rows, shown, data_type: shown.data_type(), longest }
+        };
+        Ok((0..columns).map(column).collect())
+    }
+}
+
+/// What the objects of a column are shown as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    Texts,
+    Booleans,
+    Integers,
+    Floats,
+    /// Days since 1970.
+    Dates,
+    /// JSON of each.
+    Mixed,
+}
+
+impl Shown {
+    /// By how many there are of each kind.
+    fn of(counts: [usize; Kind::ALL.len()]) -> Self {
+        let has = |kind: Kind| counts[kind as usize] > 0;
+        let present: Vec<Kind> = [Kind::Bool, Kind::Integer, Kind::Float, Kind::Text, Kind::Date, Kind::Other]
+            .into_iter()
+            .filter(|kind| has(*kind))
+            .collect();
+        match present.as_slice() {
+            [] | [Kind::Text] => Self::Texts,
+            [Kind::Bool] => Self::Booleans,
+            [Kind::Integer] => Self::Integers,
+            [Kind::Float] | [Kind::Integer, Kind::Float] => Self::Floats,
+            [Kind::Date] => Self::Dates,
+            _ => Self::Mixed,
+        }
+    }
+
+    fn data_type(self) -> DataType {
+        match self {
+            Self::Texts | Self::Mixed => DataType::LargeUtf8,
+            Self::Booleans => DataType::Boolean,
+            Self::Integers => DataType::Int64,
+            Self::Floats => DataType::Float64,
+            Self::Dates => DataType::Int32,
+        }
+    }
+}
+
+/// A column of a pickled array. `None`, NaN and what is neither text, number nor date are missing.
+#[derive(Debug)]
+pub(super) struct Objects {
+    block: Arc<Block>,
+    column: usize,
+    rows: u64,
+    shown: Shown,
+    data_type: DataType,
+    /// Bytes of the pickle, which no text passes.
+    longest: u64,
+}
+
+impl Objects {
+    pub fn shown(&self) -> Shown {
+        self.shown
+    }
+
+    /// The text of a value among others.
+    fn json(cell: &Cell<'_>) -> Option<String> {
+        Some(match cell {
+            Cell::None | Cell::Other(_) => return None,
+            Cell::Float(value) if value.is_nan() => return None,
+            Cell::Bool(value) => value.to_string(),
+            Cell::Integer(value) => value.to_string(),
+            Cell::Float(value) => serde_json::to_string(value).ok()?,
+            Cell::Text(text) => serde_json::to_string(text).ok()?,
+            Cell::Date(days) => {
+                let (year, month, day) = calendar::date(i64::from(*days));
+                format!("\"{year:04}-{month:02}-{day:02}\"")
+            }
+        })
+    }
+}
+
+impl Rows for Objects {
+    fn len(&self) -> u64 {
+        self.rows
+    }
+
+    fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn nullable(&self) -> bool {
+        true
+    }
+
+    fn hints(&self) -> Hints {
+        let hints = Hints { nullable: true, ..Hints::default() };
+        if self.data_type == DataType::LargeUtf8 { hints.within(self.longest) } else { hints }
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let count = store::count_of(&range, self.rows, self.block.dataset.path())?;
+        let pickled = self.block.pickled(interrupt)?;
+        let (bytes, column) = (pickled.bytes.as_slice(), self.column);
+        let rows = range.start as usize..range.end as usize;
+        let lengths = rows.clone().map(|row| pickled.array.text_length(row, column, bytes) as u64 * 3 + 8);
+        let what = || format!("rows {}..{}", range.start, range.end);
+        let taken = lengths.fold(0, u64::saturating_add);
+        self.block.dataset.file().store().admit(self.block.dataset.path(), taken, what)?;
+        let mut cells = rows.map(|row| pickled.array.cell(row, column, bytes).unwrap_or(Cell::None));
+        interrupt.check()?;
+        macro_rules! made {
+            ($builder:expr, $value:expr) => {{
+                let mut builder = $builder;
+                cells.by_ref().for_each(|cell| builder.append_option($value(cell)));
+                Ok(Arc::new(builder.finish()))
+            }};
+        }
+        match self.shown {
+            Shown::Booleans => made!(BooleanBuilder::with_capacity(count), |cell| match cell {
+                Cell::Bool(value) => Some(value),
+                _ => None,
+            }),
+            Shown::Integers => made!(Int64Builder::with_capacity(count), |cell| match cell {
+                Cell::Integer(value) => i64::try_from(value).ok(),
+                _ => None,
+            }),
+            Shown::Dates => made!(Int32Builder::with_capacity(count), |cell| match cell {
+                Cell::Date(days) => Some(days),
+                _ => None,
+            }),
+            Shown::Texts => made!(LargeStringBuilder::new(), |cell| match cell {
+                Cell::Text(text) => Some(text),
+                _ => None,
+            }),
+            Shown::Mixed => made!(LargeStringBuilder::new(), |cell| Self::json(&cell)),
+            Shown::Floats => made!(Float64Builder::with_capacity(count), |cell| match cell {
+                Cell::Float(value) => Some(value).filter(|value| !value.is_nan()),
+                Cell::Integer(value) => Some(value as f64),
+                _ => None,
+            }),
+        }
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        if self.data_type != DataType::LargeUtf8 {
+            return Ok(Fitting::fixed(&range, 8, bytes));
+        }
+        let pickled = self.block.pickled(interrupt)?;
+        let mut fitter = Fitter::new(range.start, bytes);
+        let weight = |row| pickled.array.text_length(row as usize, self.column, &pickled.bytes) as u64 + 16;
+        let mut rows = range;
+        rows.all(|row| fitter.add(1, weight(row)));
+        Ok(fitter.fitting())
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        None
+    }
+
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        Err(self.block.refuse("Python objects have no bytes of one width"))
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        None
+    }
+}

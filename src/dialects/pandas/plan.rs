@@ -1,0 +1,221 @@
+//! Which part of which field each column of a frame is, in the order of the frame.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::stored::Stored;
+use crate::catalogue::{Attribute, Class, Datatype, Field, product};
+use crate::codec::pickle::{Label, Tree, Value, label};
+use crate::table::Finding;
+
+/// Most columns of a field whose labels cannot be read; one of more is a column of arrays.
+const MOST_UNNAMED: u64 = 10_000;
+
+/// A column of a frame: a field, or an element of one.
+#[derive(Clone, Debug)]
+pub(super) struct Planned<'a> {
+    pub name: String,
+    pub field: &'a Field,
+    /// Type of the part, as stored, and bytes of the row before it.
+    pub datatype: &'a Datatype,
+    pub offset: u64,
+    /// Number among all parts of the table's rows, from 1 on.
+    pub part: u32,
+    pub is_label: bool,
+}
+
+/// The columns of a frame, row labels first.
+pub(super) struct Plan<'a> {
+    pub columns: Vec<Planned<'a>>,
+    /// What the frame says of its fields.
+    pub info: Option<Tree>,
+}
+
+/// A label as text, and as what it is told from others by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Name {
+    is_text: bool,
+    shown: String,
+}
+
+impl Name {
+    fn text(text: impl Into<String>) -> Self {
+        Self { is_text: true, shown: text.into() }
+    }
+
+    fn of(value: Value<'_>) -> Option<Self> {
+        let label = label(value)?;
+        Some(Self { is_text: matches!(label, Label::Text(_)), shown: label.to_string() })
+    }
+
+    /// All labels of a list.
+    fn all(list: Value<'_>) -> Option<Vec<Self>> {
+        list.items()?.map(Self::of).collect()
+    }
+}
+
+/// Attributes while a plan is made of them.
+struct Planner<'a, 'b> {
+    path: &'b str,
+    /// Of the group, and of its table.
+    group: &'b [Attribute],
+    table: &'b [Attribute],
+    fields: Vec<&'a Field>,
+    findings: &'b mut Vec<Finding>,
+}
+
+impl<'a> Plan<'a> {
+    /// By the attributes of the group and of its table, which has these fields, in the order in which they lie. What
+    /// will not decode is a finding.
+    pub fn new(
+        path: &str,
+        [group, table]: [&[Attribute]; 2],
+        fields: Vec<&'a Field>,
+        findings: &mut Vec<Finding>,
+    ) -> Self {
+        let info = Stored::tree(group, "info");
+        let mut planner = Planner { path, group, table, fields, findings };
+        if info.as_ref().is_none_or(|info| info.root().entries().is_none()) {
+            planner.undecoded("info", "no zones, no name of row labels");
+        }
+        let values = planner.values();
+        let columns = planner.ordered(values);
+        let columns = planner.labelled(columns, info.as_ref());
+        Self { columns, info }
+    }
+
+    /// What the frame says of a field.
+    pub fn about(&self, field: &str) -> Option<Value<'_>> {
+        self.info.as_ref()?.root().get(field)
+    }
+}
+
+impl<'a> Planner<'a, '_> {
+    fn undecoded(&mut self, attribute: &str, without: &str) {
+        let rule = "pandas: its attributes tell names, order and labels of columns";
+        self.findings.push(Finding::new(self.path, rule, format!("{attribute} cannot be read: {without}")));
+    }
+
+    /// The columns of all value fields, in the order of these, each with its label.
+    fn values(&mut self) -> Vec<(Name, Planned<'a>)> {
+        let names = Stored::tree(self.group, "values_cols");
+        let names = names.as_ref().and_then(|names| {
+            let names = names.root().items()?.map(|name| Some(name.text()?.to_owned()));
+            names.collect::<Option<Vec<String>>>()
+        });
+        let fields: Vec<&'a Field> = match names {
+            Some(names) => {
+                let by_name: HashMap<&[u8], &'a Field> =
+                    self.fields.iter().map(|field| (field.name.as_slice(), *field)).collect();
+                let found: Vec<_> = names.iter().map(|name| (name, by_name.get(name.as_bytes()).copied())).collect();
+                for (name, _) in found.iter().filter(|(_, field)| field.is_none()) {
+                    self.undecoded(&format!("values_cols, which names {name:?},"), "there is no such field");
+                }
+                found.into_iter().filter_map(|(_, field)| field).collect()
+            }
+            None => {
+                self.undecoded("values_cols", "columns are in the order of fields");
+                self.fields.iter().copied().filter(|field| field.name != "index").collect()
+            }
+        };
+        // Scalars have the numbers of fields, elements of arrays those behind.
+        let mut next = self.fields.len() as u32 + 1;
+        let mut columns = Vec::new();
+        for field in fields {
+            let number = self.fields.iter().position(|one| std::ptr::eq(*one, field)).unwrap_or(0) as u32 + 1;
+            self.parts(field, number, &mut next, &mut columns);
+        }
+        columns
+    }
+
+    /// The columns of a field.
+    fn parts(&mut self, field: &'a Field, number: u32, next: &mut u32, columns: &mut Vec<(Name, Planned<'a>)>) {
+        let name = field.name.to_string();
+        let kind = Stored::tree(self.table, &format!("{name}_kind"));
+        let labels = kind.as_ref().and_then(|kind| Name::all(kind.root()));
+        let whole = |shown: Name| {
+            let (datatype, offset) = (&field.datatype, field.offset);
+            let planned = Planned { name: shown.shown.clone(), field, datatype, offset, part: number, is_label: false };
+            (shown, planned)
+        };
+        let count = match &field.datatype.class {
+            Class::Array { dims, base } => product(dims).filter(|_| base.size > 0).map(|count| (count, base.as_ref())),
+            _ => None,
+        };
+        match (count, labels) {
+            (None, Some(labels)) if labels.len() == 1 => columns.extend(labels.into_iter().map(whole)),
+            (None, _) => {
+                self.undecoded(&format!("{name}_kind"), "the column is called as its field");
+                columns.push(whole(Name::text(name)));
+            }
+            (Some((count, base)), labels) => {
+                let labels = labels.filter(|labels| labels.len() as u64 == count);
+                if labels.is_none() {
+                    self.undecoded(&format!("{name}_kind"), "columns are numbered");
+                }
+                if labels.is_none() && count > MOST_UNNAMED {
+                    columns.push(whole(Name::text(name)));
+                    return;
+                }
+                let labels =
+                    labels.unwrap_or_else(|| (0..count).map(|at| Name::text(format!("{name}_{at}"))).collect());
+                for (at, shown) in (0..).zip(labels) {
+                    let offset = field.offset.saturating_add(base.size.saturating_mul(at));
+                    let name = shown.shown.clone();
+                    columns
+                        .push((shown, Planned { name, field, datatype: base, offset, part: *next, is_label: false }));
+                    *next = next.saturating_add(1);
+                }
+            }
+        }
+    }
+
+    /// The columns in the order of the frame. Of several with one label, the first comes first.
+    fn ordered(&mut self, columns: Vec<(Name, Planned<'a>)>) -> Vec<(Name, Planned<'a>)> {
+        let axes = Stored::tree(self.group, "non_index_axes");
+        let axis = axes.as_ref().and_then(|axes| Name::all(axes.root().item(0)?.item(1)?));
+        let Some(axis) = axis else {
+            self.undecoded("non_index_axes", "columns are in the order of blocks");
+            return columns;
+        };
+        let mut by_name: HashMap<Name, VecDeque<usize>> = HashMap::new();
+        for (at, (name, _)) in columns.iter().enumerate() {
+            by_name.entry(name.clone()).or_default().push_back(at);
+        }
+        let mut columns: Vec<Option<_>> = columns.into_iter().map(Some).collect();
+        let places = axis.iter().filter_map(|name| by_name.get_mut(name)?.pop_front());
+        let mut ordered: Vec<_> = places.filter_map(|at| columns[at].take()).collect();
+        // Nothing is lost that the axis does not name.
+        ordered.extend(columns.into_iter().flatten());
+        ordered
+    }
+
+    /// Row labels first: the levels that the frame names, or the field `index`.
+    fn labelled(&mut self, columns: Vec<(Name, Planned<'a>)>, info: Option<&Tree>) -> Vec<Planned<'a>> {
+        let levels = Stored::tree(self.group, "levels");
+        let levels = levels.as_ref().filter(|levels| levels.root().items().is_some());
+        if let Some(levels) = levels {
+            let names = Name::all(levels.root()).unwrap_or_default();
+            let place = |name: &Name| columns.iter().position(|(label, _)| label == name);
+            let places: Option<Vec<usize>> = names.iter().map(place).collect();
+            if let Some(places) = places.filter(|places| !places.is_empty()) {
+                let labels = places.iter().map(|at| Planned { is_label: true, ..columns[*at].1.clone() });
+                let rest = columns.iter().enumerate().filter(|(at, _)| !places.contains(at));
+                return labels.chain(rest.map(|(_, (_, planned))| planned.clone())).collect();
+            }
+            self.undecoded("levels", "the levels of row labels are columns");
+        }
+        let mut planned: Vec<Planned<'a>> = columns.into_iter().map(|(_, planned)| planned).collect();
+        let index = self.fields.iter().zip(1..).find(|(field, _)| field.name == "index");
+        if let Some((field, part)) = index {
+            let named = info.and_then(|info| Name::of(info.root().get("index")?.get("index_name")?));
+            let is_taken = planned.iter().any(|column| column.name == "index");
+            let nameless = if is_taken { "level_0" } else { "index" };
+            // `None` is no name, though it has one as a label.
+            let name = named.filter(|name| name.is_text || name.shown != "None");
+            let name = name.map_or_else(|| nameless.to_owned(), |name| name.shown);
+            let (datatype, offset) = (&field.datatype, field.offset);
+            planned.insert(0, Planned { name, field, datatype, offset, part, is_label: true });
+        }
+        planned
+    }
+}

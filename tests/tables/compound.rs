@@ -1,0 +1,187 @@
+//! Tables that are one dataset of compounds, beyond their values: what serves them, rows as stored, what is decoded,
+//! what contradicts itself.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::data;
+use crate::fixtures::same_text;
+use crate::support::Mounted;
+
+fn json(mounted: &Mounted, path: &str) -> Value {
+    serde_json::from_slice(&mounted.read(path)).unwrap()
+}
+
+fn named<'a>(list: &'a Value, name: &str) -> &'a Value {
+    list.as_array().unwrap().iter().find(|item| item["name"] == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// The bytes of a NumPy file behind its header.
+fn elements(npy: &[u8]) -> &[u8] {
+    &npy[10 + usize::from(u16::from_le_bytes([npy[8], npy[9]]))..]
+}
+
+#[test]
+fn what_serves_a_table_is_named_and_not_shown() {
+    let mounted = Mounted::new(&[&data("pytables.h5")], &[]);
+    assert!(!mounted.names("").iter().any(|name| name.starts_with("_i_")), "{:?}", mounted.names(""));
+    let metadata = json(&mounted, "metadata.json");
+    let servant = named(&metadata["members"], "_i_indexed");
+    assert_eq!(servant["not_shown"][0], "it serves a table beside it");
+    assert_eq!(named(&metadata["members"], "indexed")["kind"], "table");
+    assert_eq!(json(&mounted, "indexed/metadata.json")["dialect"], "PyTables");
+    // Another group of such a name is a group.
+    let mounted = Mounted::new(&[&data("compound_records.h5")], &[]);
+    assert!(mounted.names("_i_chunked").contains(&"x".to_owned()));
+    assert_eq!(json(&mounted, "chunked/metadata.json")["dialect"], "structured array");
+}
+
+#[test]
+fn attributes_of_fields_are_those_of_columns() {
+    let mounted = Mounted::new(&[&data("pytables.h5")], &[]);
+    let metadata = json(&mounted, "every/metadata.json");
+    assert_eq!(metadata["attributes"]["TITLE"], "A title");
+    let column = named(&metadata["columns"], "i32");
+    assert_eq!((&column["units"], &column["description"]), (&"GeV".into(), &"an energy".into()));
+    assert_eq!(column["attributes"].as_object().unwrap().len(), 2);
+    assert_eq!(column["storage"]["datatype"]["size"], 4);
+    // What new rows begin with: no value is missing for it.
+    assert_eq!(named(&metadata["columns"], "i8")["storage"]["fill"]["value"], -1);
+    assert_eq!(column["nullable"], false);
+}
+
+/// Rows of `table.npy` below `where/` are those of the whole file, as stored.
+#[test]
+fn selected_rows_are_there_as_stored() {
+    let mounted = Mounted::new(&[&data("pytables.h5")], &[]);
+    let all = mounted.read("deep/zlib/table.npy");
+    let width = elements(&all).len() / 1003;
+    let flags = mounted.text("deep/zlib/columns/ok.txt");
+    let wanted: Vec<u8> = elements(&all)
+        .chunks(width)
+        .zip(flags.lines())
+        .filter(|(_, flag)| *flag == "true")
+        .flat_map(|(row, _)| row.to_vec())
+        .collect();
+    assert!(wanted.len() > 400 * width && wanted.len() < 600 * width);
+    assert_eq!(elements(&mounted.read("deep/zlib/where/ok:eq:true/table.npy")), wanted);
+    assert_eq!(mounted.read("deep/zlib/where/ok:eq:true/table.raw"), wanted);
+    let texts = mounted.text("deep/zlib/where/ok:eq:true/columns/n.txt");
+    assert_eq!(texts.lines().count(), wanted.len() / width);
+}
+
+/// However many fields are read of a chunk, it is decoded once.
+#[test]
+fn a_chunk_is_decoded_once_for_all_fields() {
+    for file in ["table.parquet", "table.arrow", "table.csv", "table.ndjson", "table.npy"] {
+        let mounted = Mounted::new(&[&data("pytables.h5")], &[]);
+        mounted.read(format!("deep/zlib/{file}"));
+        let stats = mounted.text(".hepfs/stats");
+        let decoded = stats.lines().find_map(|line| line.strip_prefix("chunks_decoded ")).unwrap();
+        // 1,003 rows in chunks of 100.
+        assert_eq!(decoded, "11", "{file}");
+    }
+}
+
+#[test]
+fn what_says_otherwise_of_itself_is_found() {
+    let mounted = Mounted::new(&[&data("compound_h5tb.h5")], &[]);
+    assert_eq!(json(&mounted, "plain/metadata.json")["dialect"], "H5TB");
+    let findings = |path: &str| json(&mounted, path)["findings"].to_string();
+    assert!(findings("metadata.json").contains("elements that are no compounds"));
+    assert!(findings("metadata.json").contains("rank 2"));
+    assert!(mounted.names("").contains(&"no_compound.npy".to_owned()));
+    let renamed = findings("renamed/metadata.json");
+    assert!(renamed.contains("2 rows, NROWS is 1000"), "{renamed}");
+    assert!(renamed.contains(r#"FIELD_1_NAME is \"other\", the field \"b\""#), "{renamed}");
+    assert_eq!(mounted.text("renamed/table.csv"), "a,b\n0,0\n0,0\n");
+}
+
+/// What libhdf5 does not refuse is read as far as it can be, in bounded memory.
+#[test]
+fn compounds_that_hurt_harm_nobody_else() {
+    let mounted = Mounted::new(&[&data("hostile/bad_compounds.h5"), &data("hostile/fields_3000.h5")], &[]);
+    let metadata = json(&mounted, "bad_compounds.h5/metadata.json");
+    for (name, reason) in [("beyond", "outside"), ("far", "outside"), ("overlap", "overlaps"), ("twice", "duplicated")]
+    {
+        let member = named(&metadata["members"], name);
+        assert!(member["not_shown"][0].as_str().unwrap().contains(reason), "{member}");
+    }
+    // Elements of 4 GiB: numbers at both ends, and a text of 2 GiB between them.
+    assert_eq!(elements(&mounted.read("bad_compounds.h5/wide/columns/b.npy")), [0; 4000]);
+    assert_eq!(mounted.text("bad_compounds.h5/wide/columns/a.csv").lines().count(), 1001);
+    fs::read(mounted.join("bad_compounds.h5/wide/columns/text.csv")).unwrap_err();
+    assert!(mounted.text(".hepfs/errors").contains("(--max-chunk)"));
+    let many = mounted.text("fields_3000.h5/many/table.csv");
+    assert_eq!(many.lines().map(|line| line.split(',').count()).collect::<Vec<_>>(), [3000; 3]);
+    assert_eq!(mounted.read("fields_3000.h5/many/table.raw"), [1; 6000]);
+}
+
+/// Bit for bit what PyTables gives, in either byte order.
+#[test]
+fn times_of_pytables_are_numbers_on_request() {
+    let mounted = Mounted::new(&[&data("pytables.h5")], &["--times=numbers"]);
+    let expected: Value = serde_json::from_slice(&fs::read(data("pytables.expected.json")).unwrap()).unwrap();
+    let mut compared = 0;
+    for (path, table) in expected["tables"].as_object().unwrap() {
+        for column in table["columns"].as_array().unwrap().iter().filter(|column| column["numbers"].is_array()) {
+            let text = mounted.text(format!("{}/columns/{}.txt", &path[1..], column["name"].as_str().unwrap()));
+            let numbers = column["numbers"].as_array().unwrap();
+            assert_eq!(text.lines().count(), numbers.len());
+            for (line, number) in text.lines().zip(numbers) {
+                same_text(number, line).unwrap_or_else(|why| panic!("{path}: {why}"));
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 40, "only {compared} times");
+}
+
+#[test]
+fn what_serves_a_frame_is_named_and_not_shown() {
+    for file in ["pandas2.h5", "pandas3.h5"] {
+        let mounted = Mounted::new(&[&data(file)], &[]);
+        let files =
+            ["columns", "head.csv", "indexes.json", "metadata.json", "table.arrow", "table.csv", "table.ndjson"];
+        assert_eq!(mounted.names("every_7"), [&files[..], &["table.parquet", "where"]].concat(), "{file}");
+        let metadata = json(&mounted, "every_7/metadata.json");
+        assert_eq!(metadata["not_shown"], serde_json::json!(["_i_table", "meta", "table"]));
+        assert_eq!((&metadata["dialect"], &metadata["kind"]), (&"pandas".into(), &"table".into()));
+        assert!(named(&metadata["columns"], "zoned")["type"].as_str().unwrap().contains("America/New_York"));
+        assert!(!named(&metadata["columns"], "time")["type"].as_str().unwrap().contains(", "));
+        // A frame in the group of another.
+        assert_eq!(mounted.text("some/place/below/table.csv"), "index,x\n0,1\n1,2\n");
+        assert_eq!(mounted.text("every_7/where/kind:eq:u/columns/small.txt"), "0\n4\n");
+        let findings = json(&mounted, "spoiled/metadata.json")["findings"].to_string();
+        assert!(findings.contains("non_index_axes cannot be read"), "{findings}");
+    }
+}
+
+/// What says that it is of pandas shows what can be read, and why not the rest. Nothing is called.
+#[test]
+fn frames_that_lie_are_found() {
+    let mounted = Mounted::new(&[&data("hostile/bad_frames.h5")], &[]);
+    let findings = |path: &str| json(&mounted, &format!("{path}/metadata.json"))["findings"].to_string();
+    for kind in ["frame_table", "series_table", "frame", "series"] {
+        let found = findings(&format!("nothing_{kind}"));
+        assert!(found.contains("leaves such a group behind") || kind == "frame" && found.contains("axis"), "{found}");
+    }
+    assert_eq!(mounted.text("half/table.csv"), "index,a\n0,0.0\n1,1.0\n2,2.0\n");
+    assert!(findings("half").contains("b: 5 rows, the row labels have 3"));
+    let half = json(&mounted, "half/metadata.json");
+    let error = named(&half["columns"], "c")["error"].as_str().unwrap();
+    assert!(error.contains("os.system") || error.contains("not a NumPy array"), "{error}");
+    assert_eq!(mounted.text("half/columns/b.csv").lines().count(), 6);
+    assert!(findings("wide").contains("1099511627776 columns"));
+    let loops = findings("loops");
+    for attribute in ["non_index_axes", "values_cols", "info", "values_block_0_kind"] {
+        assert!(loops.contains(&format!("{attribute} cannot be read")), "{loops}");
+    }
+    assert!(loops.contains("there are none, codes are shown"), "{loops}");
+    assert_eq!(
+        mounted.text("loops/table.csv"),
+        "index,values_block_0_0,values_block_0_1,x\n0,0.0,0.0,0\n0,0.0,0.0,0\n"
+    );
+    assert!(!std::path::Path::new("/tmp/hepfs-was-here").exists());
+}
