@@ -240,7 +240,10 @@ fn a_query_that_makes_no_sense_is_explained() {
         (vec!["row >> 5"], "expression, character 6 (at \"> 5\"): expected a value, found `>`"),
         (vec!["row = "], "expression, character 7 (at the end): expected a value, found the end"),
         (vec!["energy = 1"], "there is no column \"energy\"; columns: color, f, f%2"),
-        (vec!["row = 1", "--columns", "rows"], "--columns: there is no column \"rows\"; columns: color, f, f%2"),
+        (
+            vec!["row = 1", "--columns", "rows"],
+            "--columns: there is no column \"rows\" (did you mean \"row\"?); columns: color",
+        ),
     ] {
         let output = query("t3", &arguments);
         let said = String::from_utf8_lossy(&output.stderr);
