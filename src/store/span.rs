@@ -77,7 +77,7 @@ impl StoredRun {
         Ok(())
     }
 
-    /// Counts the bytes as passed on by the kernel, under a lease.
+    /// Counts the bytes as handed to the kernel, under a lease.
     pub fn count_passed_on(&self, _: &Lease) {
         let counters = self.store.counters();
         counters.bytes_read.add(self.length as u64);

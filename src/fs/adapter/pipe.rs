@@ -101,14 +101,15 @@ impl Filled<'_> {
     /// # Errors
     /// `ENOENT` where the requester has gone.
     pub fn send(self, device: impl AsFd, pipes: &Pipes) -> io::Result<()> {
-        let sent = splice(&self.pipe.reader, None, device, None, self.length, SpliceFlags::empty())?;
-        if sent != self.length {
-            return Err(io::Error::other(format!("{sent} of {} bytes were taken", self.length)));
-        }
+        // Before the requester has them: it may ask for the statistics next.
         for part in self.parts {
             if let Part::Stored(run) = part {
                 run.count_passed_on(&self.lease);
             }
+        }
+        let sent = splice(&self.pipe.reader, None, device, None, self.length, SpliceFlags::empty())?;
+        if sent != self.length {
+            return Err(io::Error::other(format!("{sent} of {} bytes were taken", self.length)));
         }
         drop(self.lease);
         pipes.give_back(self.pipe);
