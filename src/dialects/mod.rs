@@ -67,7 +67,8 @@ pub trait Dialect: Debug + Send + Sync {
         Table::empty(site.path, self.name())
     }
 
-    /// Makes the files of a dataset that this dialect marked [`Mark::Files`]; `name` is that of its link. `interrupt` is
+    /// Makes the files of a dataset that this dialect marked [`Mark::Files`]; `name` is that of its link. `interrupt`
+    /// is
     /// `None` where only the choice of files is asked for: no request is made then, and names of parts are left out.
     ///
     /// # Errors
@@ -147,7 +148,8 @@ pub struct Claims {
 pub enum Role {
     /// A column of the group's table: shown in `columns/`.
     Column,
-    /// It serves a table, that of the group or one beside it (labels, indexes, …): named in `metadata.json`, shown nowhere.
+    /// It serves a table, that of the group or one beside it (labels, indexes, …): named in `metadata.json`, shown
+    /// nowhere.
     Servant,
 }
 

@@ -34,8 +34,8 @@ pub fn of(file: &File, attributes: &[Attribute], rows: &dyn Rows) -> Option<Resu
     }))
 }
 
-/// How the integers of a column stand for instants of `step` attoseconds from so many days after 1970 on; `None` where
-/// times are shown as numbers.
+/// How the integers of a column stand for instants: steps of `step` attoseconds, from a day counted from 1970 on.
+/// `None` where times are shown as numbers.
 pub fn since(file: &File, step: i128, days: i64, rows: &dyn Rows) -> Option<Result<Times, String>> {
     let epoch = Instant { attoseconds: i128::from(days) * i128::from(DAY) * SECOND, is_exact: true };
     file.store().shows_times().then(|| Times::new(step, epoch, rows.data_type()))

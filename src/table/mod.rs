@@ -119,7 +119,7 @@ impl Column {
         self.times.as_ref()?.as_ref().ok().copied()
     }
 
-    /// The rows as files show them that have types: instants where `rows` are integers that stand for such.
+    /// The rows as files with types show them: instants where `rows` are integers that stand for instants.
     ///
     /// # Errors
     /// Why there are none.

@@ -31,7 +31,7 @@ fn what_serves_a_table_is_named_and_not_shown() {
     assert_eq!(servant["not_shown"][0], "it serves a table beside it");
     assert_eq!(named(&metadata["members"], "indexed")["kind"], "table");
     assert_eq!(json(&mounted, "indexed/metadata.json")["dialect"], "PyTables");
-    // Another group of such a name is a group.
+    // Another group with a name like it is a group.
     let mounted = Mounted::new(&[&data("compound_records.h5")], &[]);
     assert!(mounted.names("_i_chunked").contains(&"x".to_owned()));
     assert_eq!(json(&mounted, "chunked/metadata.json")["dialect"], "structured array");

@@ -19,7 +19,7 @@ pub(super) enum Content {
     Plain,
     /// Text, of which this one stands for a missing value.
     Text(Option<String>),
-    /// Units since 1970 in UTC, so many in a second, in a zone.
+    /// Units since 1970 in UTC: units in a second, and the zone.
     Instants { per_second: i128, zone: Option<String> },
     /// Units, by this name.
     Durations(String),

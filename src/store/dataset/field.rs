@@ -134,7 +134,7 @@ impl FieldRows {
     fn gather(&self, range: &RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         let (size, element) = (self.part.datatype.size, self.dataset.element_size());
         if self.is_far_between() {
-            // Its bytes were counted by whoever asks.
+            // The caller has counted its bytes.
             return self.append_pieces(range.start * size..range.end * size, out, interrupt);
         }
         let mut tile = Vec::new();

@@ -58,8 +58,8 @@ pub(super) trait Cell<S: Style> {
         scratch.len()
     }
 
-    /// Appends the text of the value in `row` as [`Cell::write`] does, and hands out what there is by `flush` wherever it
-    /// got long: lists of JSON may be long.
+    /// Appends the text of the value in `row` as [`Cell::write`] does, and hands out what there is by `flush` wherever
+    /// it got long: lists of JSON may be long.
     fn stream(&self, row: usize, out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
         self.write(row, out);
         flush(out);
