@@ -30,22 +30,27 @@ pub fn text(attributes: &[Attribute], name: &str) -> Option<String> {
     Some(only.to_str_lossy().into_owned())
 }
 
+/// The values of an attribute of integers of up to 64 bits.
+pub fn integers(attribute: &Attribute) -> Option<Vec<i128>> {
+    let Class::Integer { signed, order, .. } = attribute.datatype.class else { return None };
+    let width = usize::try_from(attribute.datatype.size).ok().filter(|width| (1..=8).contains(width))?;
+    let value = |bytes: &[u8]| {
+        let mut wide = [0u8; 16];
+        wide[..width].copy_from_slice(bytes);
+        if order == ByteOrder::Big {
+            wide[..width].reverse();
+        }
+        let unused = 128 - 8 * width as u32;
+        let raw = u128::from_le_bytes(wide);
+        if signed { ((raw << unused) as i128) >> unused } else { raw as i128 }
+    };
+    Some(attribute.value.as_ref().ok()?.bytes.chunks_exact(width).map(value).collect())
+}
+
 /// The one value of an integer attribute.
 pub fn integer(attributes: &[Attribute], name: &str) -> Option<i128> {
-    let attribute = attribute(attributes, name)?;
-    let bytes = &attribute.value.as_ref().ok()?.bytes;
-    let Class::Integer { signed, order, .. } = attribute.datatype.class else { return None };
-    if bytes.is_empty() || bytes.len() > 8 || bytes.len() as u64 != attribute.datatype.size {
-        return None;
-    }
-    let mut wide = [0u8; 16];
-    wide[..bytes.len()].copy_from_slice(bytes);
-    if order == ByteOrder::Big {
-        wide[..bytes.len()].reverse();
-    }
-    let unused = 128 - 8 * bytes.len() as u32;
-    let raw = u128::from_le_bytes(wide);
-    Some(if signed { ((raw << unused) as i128) >> unused } else { raw as i128 })
+    let [only] = integers(attribute(attributes, name)?)?[..] else { return None };
+    Some(only)
 }
 
 /// The one value of an unsigned integer attribute.
