@@ -19,7 +19,7 @@ use crate::store::{Learner, Observed};
 
 pub use finding::Finding;
 pub use index_rules::{BitmapRules, BloomRules, MinMaxRules, SortedRules};
-pub use rows::{CastRows, CategoryRows, ListRows, PartRows, StringRows, TimeRows, common_type};
+pub use rows::{CastRows, CategoryRows, ListRows, MaskedRows, PartRows, RunRows, StringRows, TimeRows, common_type};
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, SearchIndex};
 pub use similar::did_you_mean;
 pub use single::{Form, Single, SingleFile};
