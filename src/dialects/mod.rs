@@ -13,6 +13,7 @@
 //! is a table to be refused. A format that marks its tables stands before one that guesses. Nothing above knows which
 //! dialect a table came from.
 
+mod anndata;
 pub mod arrays;
 mod attributes;
 pub mod compound;
@@ -39,7 +40,8 @@ use crate::store::File;
 use crate::table::{Finding, Single, Table};
 
 /// The dialects that are served, in the order in which they are tried.
-pub const ALL: &[&dyn Dialect] = &[&hep001::Hep001, &pandas::Pandas, &compound::Compound, &arrays::Arrays];
+pub const ALL: &[&dyn Dialect] =
+    &[&hep001::Hep001, &anndata::Anndata, &pandas::Pandas, &compound::Compound, &arrays::Arrays];
 
 /// A way of keeping tables.
 pub trait Dialect: Debug + Send + Sync {
