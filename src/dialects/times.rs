@@ -64,7 +64,13 @@ impl OfNumpy {
         };
         let (kind, unit) = rest.strip_suffix(']')?.split_once('[')?;
         // What NumPy calls `m` is a minute.
-        let length = step(if unit == "m" { "min" } else if unit == "D" { "d" } else { unit })?;
+        let length = step(if unit == "m" {
+            "min"
+        } else if unit == "D" {
+            "d"
+        } else {
+            unit
+        })?;
         let step = match kind {
             "M8" => Ok(length),
             "m8" => Err(unit.to_owned()),
@@ -158,7 +164,8 @@ mod tests {
         assert_eq!(known("NUMPY:>M8[m]"), Some((Ok(60 * SECOND), true)));
         assert_eq!(known("NUMPY:>M8[D]"), Some((Ok(i128::from(DAY) * SECOND), true)));
         assert_eq!(known("NUMPY:<m8[us]"), Some((Err("us".into()), true)));
-        for odd in ["NUMPY:<M8[M]", "NUMPY:<M8[25s]", "NUMPY:<M8", "NUMPY:|V8", "NUMPY:", "NUMPY:\u{e9}M8[s]", "<M8[s]"] {
+        for odd in ["NUMPY:<M8[M]", "NUMPY:<M8[25s]", "NUMPY:<M8", "NUMPY:|V8", "NUMPY:", "NUMPY:\u{e9}M8[s]", "<M8[s]"]
+        {
             assert_eq!(known(odd), None, "{odd}");
         }
         assert_eq!(of("NUMPY:<M8[s]", 4), None);

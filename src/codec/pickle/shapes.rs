@@ -132,7 +132,9 @@ pub fn json(value: Value<'_>) -> Json {
 fn named_in(value: Value<'_>) -> String {
     match value.call() {
         // What `copyreg` makes is of the class that it is given.
-        Some(("copy_reg" | "copyreg", _, arguments)) if arguments.item(0).is_some_and(|class| class.symbol().is_some()) => {
+        Some(("copy_reg" | "copyreg", _, arguments))
+            if arguments.item(0).is_some_and(|class| class.symbol().is_some()) =>
+        {
             arguments.item(0).map_or_else(String::new, named_in)
         }
         Some((module, name, _)) => format!("<{module}.{name}>"),

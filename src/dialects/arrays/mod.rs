@@ -105,6 +105,7 @@ impl Array<'_> {
             labels: None,
             text: self.text(&opened),
             shape: self.dataset.shape.clone(),
+            datatype: self.dataset.datatype.clone(),
             files: forms::forms(self.dataset),
         })
     }
