@@ -2,7 +2,8 @@
 
 use bstr::{BString, ByteSlice};
 
-use crate::catalogue::{Attribute, ByteOrder, Class, Elements, ObjectId, Padding, attribute};
+use crate::catalogue::{Attribute, ByteOrder, Charset, Class, Elements, ObjectId, Padding, attribute};
+use crate::codec::pickle;
 use crate::store::decode::{Memory, Resolve};
 
 /// The strings of a string attribute, padding stripped; `None` where it holds no strings or cannot be read.
@@ -45,6 +46,22 @@ pub fn integers(attribute: &Attribute) -> Option<Vec<i128>> {
         if signed { ((raw << unused) as i128) >> unused } else { raw as i128 }
     };
     Some(attribute.value.as_ref().ok()?.bytes.chunks_exact(width).map(value).collect())
+}
+
+/// The value that PyTables pickled into an attribute; `None` of one that is no pickle.
+pub fn pickled(attribute: &Attribute) -> Option<pickle::Tree> {
+    let Class::FixedString { charset, .. } = attribute.datatype.class else { return None };
+    let bytes = Padding::NullPadded.strip(&attribute.value.as_ref().ok()?.bytes);
+    // What will not decode is text: Python 2 stored text as ASCII.
+    if attribute.len() != Some(1) || !pickle::looks_pickled(bytes, charset == Charset::Utf8) {
+        return None;
+    }
+    pickle::attribute(bytes).ok()
+}
+
+/// Whether an object is one of PyTables by its attributes, which may be pickles then.
+pub fn is_of_pytables(attributes: &[Attribute]) -> bool {
+    ["CLASS", "VERSION", "TITLE"].iter().all(|name| attribute(attributes, name).is_some())
 }
 
 /// The one value of an integer attribute.

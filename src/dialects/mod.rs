@@ -24,6 +24,7 @@ mod pandas;
 mod times;
 mod versioned;
 
+pub use attributes::{is_of_pytables, pickled};
 pub use hep001::sample;
 
 use std::collections::HashMap;

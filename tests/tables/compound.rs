@@ -185,3 +185,36 @@ fn frames_that_lie_are_found() {
     );
     assert!(!std::path::Path::new("/tmp/hepfs-was-here").exists());
 }
+
+/// What is no plain value is named; nothing of it is made.
+#[test]
+fn pickled_attributes_are_decoded() {
+    for file in ["pandas2.h5", "pandas3.h5"] {
+        let mounted = Mounted::new(&[&data(file)], &[]);
+        let attributes = &json(&mounted, "named/metadata.json")["attributes"];
+        assert_eq!(attributes["non_index_axes"], serde_json::json!([[1, ["a", "text"]]]));
+        assert_eq!(attributes["info"]["index"]["index_name"], "row label");
+        let run = serde_json::json!({
+            "energy": 1.5, "names": ["a", null, ["b", "1180591620717411303424"]], "3": "Infinity", "at": "2020-01-02 00:00:00"
+        });
+        assert_eq!(attributes["run"], run);
+        assert_eq!(attributes["unusual"], serde_json::json!(["<decimal.Decimal>", true]));
+        assert_eq!(attributes["sentence"], "ends in a dot.");
+    }
+}
+
+/// Of any rank, what PyTables gives of them.
+#[test]
+fn arrays_of_pytables_have_booleans_and_seconds() {
+    let mounted = Mounted::new(&[&data("pandas3.h5")], &[]);
+    assert_eq!(mounted.text("arrays/line.txt"), "true\nfalse\ntrue\n");
+    assert_eq!(mounted.text("arrays/plane.csv"), "0,1,2\ntrue,false,true\nfalse,false,true\n");
+    assert_eq!(mounted.text("arrays/plane.ndjson"), "[true,false,true]\n[false,false,true]\n");
+    for (name, shape) in [("line", "(3,)"), ("plane", "(2, 3)"), ("space", "(3, 1, 2)")] {
+        let npy = mounted.read(format!("arrays/{name}.npy"));
+        let header = String::from_utf8_lossy(&npy).into_owned();
+        assert!(header.contains("'|b1'") && header.contains(shape), "{header}");
+    }
+    assert_eq!(elements(&mounted.read("arrays/space.npy")), [1, 0, 1, 0, 0, 1]);
+    assert_eq!(mounted.text("arrays/times.txt"), "0.5\n-1.75\n");
+}

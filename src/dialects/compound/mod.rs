@@ -15,7 +15,7 @@ mod recognition;
 
 use std::sync::Arc;
 
-pub(super) use self::fields::{check_place, distinct, part_of};
+pub(super) use self::fields::{distinct, part_of, rows_of_part};
 pub(super) use self::reading::{in_order, read_as};
 pub(super) use self::recognition::{System, is_record};
 use super::attributes::{integer, text, unsigned};

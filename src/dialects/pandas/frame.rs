@@ -12,8 +12,7 @@ use crate::catalogue::{Class, ColumnId, Dataset, Datatype, Fill, Group, Object, 
 use crate::dialects::compound::{self, System};
 use crate::dialects::{Dialect, Of, Site, datasets};
 use crate::source::Interrupt;
-use crate::store::decode::FillTest;
-use crate::store::{self, FieldRows, Part, Rows, Tally};
+use crate::store::{self, Part, Rows, Tally};
 use crate::table::{Categories, CategoryRows, Column, Finding, Table};
 
 /// The table of a group in the format `table`.
@@ -126,11 +125,10 @@ impl<'a> Frame<'a> {
     /// The values of a part as stored, but for those that are missing.
     fn rows(&self, planned: &Planned<'_>, content: &Content, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
         let opened = self.opened.as_ref().map_err(Clone::clone)?;
-        compound::check_place(self.dataset, planned.offset, planned.datatype.size)?;
         let datatype = compound::read_as(planned.datatype, System::PYTABLES);
-        let missing = FillTest::new(&datatype, &content.missing(&datatype));
+        let missing = content.missing(&datatype);
         let part = Part { datatype, offset: planned.offset };
-        Ok(Arc::new(FieldRows::new(opened.clone(), part, missing, tally.clone())))
+        compound::rows_of_part(self.dataset, opened, part, &missing, tally)
     }
 
     /// The categories of a field: the values of a series of their own, `meta/FIELD/meta`.

@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::stored::{Stored, is_set};
-use crate::catalogue::{Attribute, ByteOrder, Class, Datatype, Elements, Fill};
+use crate::catalogue::{Attribute, Class, Datatype, Elements, Fill};
 use crate::codec::pickle;
 use crate::dialects::times;
 use crate::store::{File, Rows};
@@ -100,12 +100,7 @@ impl Content {
                 bytes.resize(datatype.size as usize, 0);
                 Fill::Explicit(Elements { bytes, heap: Vec::new() })
             }
-            // Not a time.
-            (Self::Instants { .. } | Self::Durations(_), Class::Integer { order, .. }) => {
-                let least = i64::MIN;
-                let bytes = if *order == ByteOrder::Big { least.to_be_bytes() } else { least.to_le_bytes() };
-                Fill::Explicit(Elements { bytes: bytes.into(), heap: Vec::new() })
-            }
+            (Self::Instants { .. } | Self::Durations(_), Class::Integer { order, .. }) => times::not_a_time(*order),
             _ => Fill::Default,
         }
     }
