@@ -195,7 +195,8 @@ impl Leaves {
     /// Where labels cannot be read, or a column has no leaves.
     pub fn new(columns: &[ParquetColumn], labels: bool, interrupt: &Interrupt) -> Result<Self, Error> {
         let rows = columns.iter().map(|column| column.rows.len()).min().unwrap_or(0);
-        let groups = Groups::choose(rows, columns.iter().map(ParquetColumn::leaves).sum());
+        let stride = columns.iter().filter_map(|column| column.rows.stride()).max().unwrap_or(0);
+        let groups = Groups::choose(rows, columns.iter().map(ParquetColumn::leaves).sum(), stride);
         let mut leaves = Vec::new();
         let mut fields = Vec::with_capacity(columns.len());
         let names = unique(columns.iter().map(|column| column.name.as_str()));
