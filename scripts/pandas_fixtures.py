@@ -133,6 +133,9 @@ def fixed_format(store):
     }
     put("objects", pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in objects.items()}))
     put("no_rows", pd.DataFrame({"a": np.array([], "i8"), "b": np.array([], "f4")}))
+    if MAJOR > 2:
+        kinds = {"i": "i4", "t": "M8[s]", "d": "m8[ms]", "o": object}
+        put("no_rows_of_kinds", pd.DataFrame({name: pd.Series([], dtype=kind) for name, kind in kinds.items()}))
     put("no_columns", pd.DataFrame(index=[1, 2, 3]))
     put("nothing", pd.DataFrame())
     put("empty_series", pd.Series([], dtype="f8"))
