@@ -9,6 +9,9 @@ name (`/etc/passwd`) are only names.
 """
 
 import argparse
+import os
+import pickle
+import re
 import struct
 import zlib
 from pathlib import Path
@@ -888,6 +891,49 @@ def bad_frames(file):
     loops["table"].attrs["x_meta"] = "category"
 
 
+def bad_pickles(file):
+    """A frame of Python objects whose pickles claim, share, nest, loop and call; the last column is right."""
+
+    class Made:
+        """Pickled as a NumPy array of objects with this shape and these values, whatever they are."""
+
+        def __init__(self, shape, values):
+            self.state = (1, shape, np.dtype("O"), False, values)
+
+        def __reduce__(self):
+            return np.array([], object).__reduce__()[:2] + (self.state,)
+
+    class Caller:
+        """What would run a program, if anything did."""
+
+        def __reduce__(self):
+            return os.system, ("touch /tmp/hepfs-was-here",)
+
+    rows, text = 3000, "long " * 4_000
+    looped = []
+    looped.append(looped)
+    marked = pickle.dumps(Made((3,), ["MARKER"]), 2)
+    marker = re.search(rb"X\x06\x00\x00\x00MARKER(q.)?", marked)[0]
+    blocks = {
+        "many": pickle.dumps(Made((1 << 40,), ["a"]), 2),
+        "terabyte": marked.replace(marker, b"\x8d" + struct.pack("<Q", 1 << 40) + b"text"),
+        "nested": marked.replace(marker, b"]" * 100_000 + b"a" * 99_999),
+        "looped": pickle.dumps(Made((1,), looped), 2),
+        "caller": pickle.dumps(Made((rows,), [Caller(), "b", None] * (rows // 3)), 2),
+        "shared": pickle.dumps(Made((rows,), [text] * rows), 2),
+        "right": pickle.dumps(Made((rows,), ["a", "b", None] * (rows // 3)), 2),
+    }
+    frame = file.create_group("frame")
+    frame.attrs.update({"pandas_type": "frame", "nblocks": len(blocks), "axis0_variety": "regular"})
+    frame["axis0"] = np.array([name.encode() for name in blocks])
+    frame["axis1"] = np.arange(rows)
+    for at, (name, content) in enumerate(blocks.items()):
+        frame[f"block{at}_items"] = np.array([name.encode()])
+        values = frame.create_dataset(f"block{at}_values", (1,), h5py.vlen_dtype("u1"))
+        values[0] = np.frombuffer(content, "u1")
+        values.attrs["PSEUDOATOM"] = "object"
+
+
 def bad_anndata(file):
     """Data frames and sparse matrices that contradict themselves, labels that lead to themselves."""
     text = h5py.string_dtype()
@@ -1076,6 +1122,7 @@ RECIPES = [
     bad_compounds,
     fields_3000,
     bad_frames,
+    bad_pickles,
     bad_anndata,
     amplified,
     gigabyte_elements,

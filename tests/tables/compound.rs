@@ -218,3 +218,32 @@ fn arrays_of_pytables_have_booleans_and_seconds() {
     assert_eq!(elements(&mounted.read("arrays/space.npy")), [1, 0, 1, 0, 0, 1]);
     assert_eq!(mounted.text("arrays/times.txt"), "0.5\n-1.75\n");
 }
+
+/// A pickle may say what it likes: what it claims is refused by name, what it calls is nothing, a text that is the value
+/// of all rows is read in little memory, and the columns beside it are whole.
+#[test]
+fn pickles_that_lie_harm_nobody_else() {
+    let mounted = Mounted::new(&[&data("hostile/bad_pickles.h5")], &["--cache-size", "64M"]);
+    let metadata = json(&mounted, "frame/metadata.json");
+    for (name, reason) in [
+        ("many", "the array's shape says 1099511627776 values"),
+        ("terabyte", "cut short"),
+        ("nested", "the array's shape says 3 values, the pickle holds 1"),
+    ] {
+        let error = named(&metadata["columns"], name)["error"].as_str().unwrap().to_owned();
+        assert!(error.contains(reason) && error.contains("format=\"table\""), "{name}: {error}");
+    }
+    assert_eq!(mounted.text("frame/columns/looped.txt"), "\n");
+    assert_eq!(mounted.text("frame/columns/right.txt"), "a\nb\n\n".repeat(1000));
+    let texts = mounted.text("frame/columns/caller.txt");
+    assert!(texts.starts_with("\n\"b\"\n\n"), "{}", &texts[..20]);
+    assert!(metadata["findings"].to_string().contains("caller"), "{}", metadata["findings"]);
+    let mut file = fs::File::open(mounted.join("frame/columns/shared.txt")).unwrap();
+    let mut begin = vec![0; 60_003];
+    std::io::Read::read_exact(&mut file, &mut begin).unwrap();
+    assert!(begin.starts_with(b"long long ") && begin.iter().filter(|byte| **byte == b'\n').count() == 3);
+    assert_eq!(file.metadata().unwrap().len(), 3000 * 20_001);
+    assert!(!std::path::Path::new("/tmp/hepfs-was-here").exists());
+    let peak = crate::support::status(mounted.daemon(), "VmHWM:").unwrap();
+    assert!(peak < 320 << 10, "{peak} kB");
+}
