@@ -2,6 +2,7 @@
 
 mod cast;
 mod category;
+mod chain;
 mod list;
 mod offsets;
 mod part;
@@ -10,6 +11,7 @@ mod time;
 
 pub use cast::{CastRows, common_type};
 pub use category::CategoryRows;
+pub use chain::ChainRows;
 pub use list::ListRows;
 pub use part::PartRows;
 pub use string::StringRows;
