@@ -120,7 +120,7 @@ impl Array<'_> {
             .then(|| Arc::new(StoredStrings::new(opened.clone(), u64::MAX)) as Arc<dyn Rows>);
         let is_line = self.dataset.shape.len() <= 1;
         let times = if is_line { times::of(self.file, &self.dataset.attributes, rows.as_ref()) } else { None };
-        Column { times, stored_strings, ..self.column(self.name.clone(), rows, tally) }
+        Column { times: times.map(Box::new), stored_strings, ..self.column(self.name.clone(), rows, tally) }
     }
 
     /// The bytes of a scalar string; as it is shown elsewhere where it can be missing.
