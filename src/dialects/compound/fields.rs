@@ -82,7 +82,7 @@ impl Whole<'_> {
             is_label: false,
             in_table: rows.is_ok(),
             rows,
-            times,
+            times: times.map(Box::new),
             stored_strings: None,
             learner: None,
             tally,

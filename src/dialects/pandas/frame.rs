@@ -145,7 +145,7 @@ impl<'a> Frame<'a> {
             is_label: planned.is_label,
             in_table: rows.is_ok(),
             rows,
-            times,
+            times: times.map(Box::new),
             stored_strings: None,
             learner: None,
             tally,

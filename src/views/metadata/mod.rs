@@ -220,7 +220,7 @@ fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
             value.insert("error".into(), reason.into());
         }
     }
-    if let Some(Err(reason)) = &column.times {
+    if let Some(Err(reason)) = column.times.as_deref() {
         value.insert("not_times".into(), reason.clone().into());
     }
     let texts = [
