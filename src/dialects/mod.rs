@@ -140,6 +140,8 @@ pub struct Claims {
     pub is_table: bool,
     /// What becomes of members, by link name; whatever is not named is marked by itself.
     pub members: HashMap<BString, Role>,
+    /// The groups that serve members which are tables, by the names of these.
+    pub serving: HashMap<BString, ObjectId>,
     /// Directories that stand for no link of the group, by name.
     pub made: Vec<(BString, Made)>,
     /// Rules broken.
@@ -181,6 +183,8 @@ pub struct Site<'a> {
     pub path: &'a str,
     /// The object or objects.
     pub of: Of<'a>,
+    /// The group beside a dataset that serves it, as the claims of their group say.
+    pub servant: Option<ObjectId>,
 }
 
 /// The objects that a table is made of.

@@ -51,6 +51,26 @@ fn attributes_of_fields_are_those_of_columns() {
     assert_eq!(column["nullable"], false);
 }
 
+/// What an index cannot be used for, its table tells.
+#[test]
+fn search_indexes_of_pytables_say_why_they_are_not_used() {
+    let mounted = Mounted::new(&[&data("search_indexes_pytables_broken.h5"), &data("pandas3.h5")], &[]);
+    let told = |table: &str| {
+        let indexes = json(&mounted, &format!("{table}/indexes.json"))["search_indexes"].clone();
+        indexes[0].as_object().unwrap_or_else(|| panic!("{table}: {indexes}")).clone()
+    };
+    let folder = "search_indexes_pytables_broken.h5";
+    for (table, reason) in
+        [("stale_append", "DIRTY"), ("h5py_appended", "the table has 2503"), ("slicesize_0", "Some(0)")]
+    {
+        let index = told(&format!("{folder}/{table}"));
+        assert!(index["not_used"].as_str().is_some_and(|said| said.contains(reason)), "{index:?}");
+    }
+    let index = told(&format!("{folder}/twice"));
+    assert!(!index.contains_key("not_used"), "{index:?}");
+    assert_eq!((&index["kind"], &index["columns"]), (&"full".into(), &serde_json::json!(["v"])));
+}
+
 /// Rows of `table.npy` below `where/` are those of the whole file, as stored.
 #[test]
 fn selected_rows_are_there_as_stored() {

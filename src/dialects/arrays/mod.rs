@@ -146,7 +146,7 @@ impl Array<'_> {
             Some(of_numpy) => of_numpy.times(self.file, rows.as_ref()),
             None => times::of(self.file, &self.dataset.attributes, rows.as_ref()),
         };
-        Column { times, stored_strings, ..self.column(self.name.clone(), rows, tally) }
+        Column { times: times.map(Box::new), stored_strings, ..self.column(self.name.clone(), rows, tally) }
     }
 
     /// The bytes of a scalar string; as it is shown elsewhere where it can be missing.

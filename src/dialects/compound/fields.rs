@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 
+use super::indexes::Covered;
 use super::reading::{self, read_as};
 use super::recognition::System;
 use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Elements, Field, Fill};
@@ -81,7 +82,7 @@ impl Whole<'_> {
             is_label: false,
             in_table: rows.is_ok(),
             rows,
-            times,
+            times: times.map(Box::new),
             stored_strings: None,
             learner: None,
             tally,
@@ -117,6 +118,30 @@ impl Whole<'_> {
             other => other.clone(),
         }
     }
+}
+
+/// The field at a path of names, and its column.
+pub(super) fn covered<'a>(
+    site: &Site<'_>,
+    dataset: &Arc<Dataset>,
+    system: System,
+    columns: &'a [Column],
+    names: &[BString],
+) -> Option<Covered<'a>> {
+    let Class::Compound { fields } = &dataset.datatype.class else { return None };
+    let (first, below) = names.split_first()?;
+    let (field, column) = reading::in_order(fields, system).zip(columns).find(|(field, _)| field.name == *first)?;
+    let (mut part, mut offset) = (&field.datatype, field.offset);
+    for name in below {
+        let Class::Compound { fields } = &part.class else { return None };
+        let field = fields.iter().find(|field| field.name == *name)?;
+        (part, offset) = (&field.datatype, offset.checked_add(field.offset)?);
+    }
+    let time = reading::time(part, system).filter(|_| below.is_empty() && column.times.is_some());
+    let datatype = time.map_or_else(|| reading::read_as(part, system), |(read, _)| read);
+    let values = datasets::open(site.file, site.path, dataset)
+        .and_then(|opened| rows_of_part(dataset, &opened, Part { datatype, offset }, &Fill::Default, &Arc::default()));
+    Some(Covered { column, below: below.to_vec(), values, missing: Box::new(|_| Fill::Default) })
 }
 
 /// A part of the elements of a dataset, as if it were a dataset by itself.

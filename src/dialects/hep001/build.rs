@@ -118,6 +118,10 @@ fn logical_order<'c, 'a>(
         parts.report("HEP001 §5.3: column-order holds strings", "another datatype, or unreadable");
     }
     let listed = listed.flatten();
+    // Names of links differ, so nothing is looked up where nothing is listed.
+    if labels.is_empty() && listed.is_none() {
+        return candidates.iter().filter(|candidate| candidate.is_shown()).collect();
+    }
     let by_name: HashMap<&BString, &Candidate<'_>> = candidates
         .iter()
         .filter(|candidate| candidate.is_shown())
@@ -208,7 +212,7 @@ fn column(
         is_label,
         in_table,
         stored_strings,
-        times,
+        times: times.map(Box::new),
         rows: content,
         learner: None,
         tally,

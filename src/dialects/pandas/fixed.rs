@@ -378,7 +378,7 @@ impl<'a> Fixed<'a> {
             is_label,
             in_table: true,
             rows: made.rows,
-            times: made.times,
+            times: made.times.map(Box::new),
             stored_strings: None,
             learner: None,
             tally: made.tally,

@@ -2,6 +2,7 @@
 
 mod cast;
 mod category;
+mod chain;
 mod list;
 mod masked;
 mod offsets;
@@ -12,6 +13,7 @@ mod time;
 
 pub use cast::{CastRows, common_type};
 pub use category::CategoryRows;
+pub use chain::ChainRows;
 pub use list::ListRows;
 pub use masked::MaskedRows;
 pub use part::PartRows;

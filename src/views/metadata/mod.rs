@@ -189,7 +189,7 @@ pub fn indexes(table: &Table) -> Vec<u8> {
 }
 
 fn index_value(index: &SearchIndex) -> Value {
-    json!({
+    let mut value = json!({
         "path": index.path,
         "kind": index.kind,
         "columns": index.columns.iter().map(|name| name.to_string()).collect::<Vec<_>>(),
@@ -197,7 +197,11 @@ fn index_value(index: &SearchIndex) -> Value {
         "source_generation": index.source_generation,
         "source_rows": index.source_rows,
         "attributes": attributes_value(&index.attributes),
-    })
+    });
+    if let (Err(absent), Some(value)) = (&index.form, value.as_object_mut()) {
+        value.insert("not_used".into(), format!("{}: {}", absent.rule, absent.found).into());
+    }
+    value
 }
 
 fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
@@ -216,7 +220,7 @@ fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
             value.insert("error".into(), reason.into());
         }
     }
-    if let Some(Err(reason)) = &column.times {
+    if let Some(Err(reason)) = column.times.as_deref() {
         value.insert("not_times".into(), reason.clone().into());
     }
     let texts = [

@@ -215,7 +215,7 @@ impl Members<'_> {
             member.details = array_details(dataset);
         }
         let (dialect, mark) = self.dialects.shown(&path, dataset, findings)?;
-        let array = Array::new(&member.name, path, dataset, dialect);
+        let array = Array::new(&member.name, path, dataset, dialect, self.claims.serving.get(&member.name).copied());
         if mark == Mark::Table {
             return Some(Child::Directory(Box::new(Place::Dataset(array))));
         }
@@ -270,7 +270,7 @@ pub(in crate::fs::tree) fn suffixes(
     dataset: &Arc<Dataset>,
     dialect: &'static dyn Dialect,
 ) -> Result<Vec<&'static str>, String> {
-    let array = Array::new(name, path.to_owned(), dataset, dialect);
+    let array = Array::new(name, path.to_owned(), dataset, dialect, None);
     let (shown, refused): (Vec<_>, Vec<_>) = files(file, &array)?.into_iter().partition(|(_, view)| view.is_ok());
     match refused.into_iter().find_map(|(_, view)| view.err()) {
         Some(reason) if shown.is_empty() => Err(reason),

@@ -125,12 +125,14 @@ fn too_large(rows: u64) -> String {
     format!("{rows} rows pass 2^63 bytes")
 }
 
-/// Whether the table can be a Parquet file.
+/// Whether the table can be a Parquet file: of those columns of `table.csv` that have a place in one.
 fn parquet(table: &Table) -> Result<(), String> {
-    match parquet_columns(table).as_slice() {
-        [] => Err(nothing(table, |column| ParquetColumn::new(column).map(drop))),
-        columns => ParquetView::check(columns),
+    let columns = table.columns.iter().filter(|column| column.in_table);
+    let columns = columns.filter_map(|column| ParquetColumn::new(column).ok());
+    if columns.clone().next().is_none() {
+        return Err(nothing(table, |column| ParquetColumn::new(column).map(drop)));
     }
+    ParquetView::check(columns)
 }
 
 /// Whether the table can be an Arrow file.
@@ -149,12 +151,6 @@ fn nothing(table: &Table, check: impl Fn(&Column) -> Result<(), String>) -> Stri
         _ => None,
     };
     reason.unwrap_or_else(|| "no column can be shown".into())
-}
-
-/// The columns of `table.parquet`: those of `table.csv` that have a place in a Parquet file.
-fn parquet_columns(table: &Table) -> Vec<ParquetColumn> {
-    let columns = table.columns.iter().filter(|column| column.in_table);
-    columns.filter_map(|column| ParquetColumn::new(column).ok()).collect()
 }
 
 /// Whether a column can have a view.
