@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from pandas_fixtures import DATA, cell, number
+from cells import DATA, cell, number
 
 PATH = DATA / "anndata.h5"
 
