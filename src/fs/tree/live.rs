@@ -267,6 +267,7 @@ fn rule(oddity: Oddity) -> &'static str {
         Oddity::UnnamedCode => "an enumeration code has a name; shown as its number",
         Oddity::CategoryOutOfRange => "a category code is less than the number of categories; shown as missing",
         Oddity::InvalidOffsets => "offsets of a list go forward and stay within its values; shown as missing",
+        Oddity::Undecodable => "encoded waveforms are whole, and as long as is said of them; shown as missing",
         Oddity::TimeOutOfRange => "an instant fits 64 bits of the unit that it is shown in; shown as missing",
     }
 }

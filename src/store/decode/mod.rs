@@ -108,6 +108,8 @@ pub enum Oddity {
     InvalidOffsets,
     /// A count of time units that leads beyond what 64 bits of the unit shown hold: shown as missing.
     TimeOutOfRange,
+    /// An encoded waveform that is damaged, or has another length than it should: shown as missing.
+    Undecodable,
 }
 
 /// The oddities of some rows: what and in which row, counted from the first row decoded.

@@ -1,0 +1,102 @@
+//! Columns beside each other as one column of compounds.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, StructArray};
+use arrow_schema::{DataType, Field, Fields};
+
+use crate::source::Interrupt;
+use crate::store::{Error, Fitting, Hints, RowRange, Rows};
+
+/// Compounds of which each field is a column of its own, as far as all of them have rows.
+#[derive(Debug)]
+pub struct CompoundRows {
+    fields: Vec<Arc<dyn Rows>>,
+    data_type: DataType,
+    path: String,
+    len: u64,
+}
+
+impl CompoundRows {
+    /// # Errors
+    /// Where there is no field.
+    pub fn new(path: String, columns: Vec<(String, Arc<dyn Rows>)>) -> Result<Self, String> {
+        let len = columns.iter().map(|(_, rows)| rows.len()).min().ok_or("no field can be read")?;
+        let field = |(name, rows): &(String, Arc<dyn Rows>)| Field::new(name, rows.data_type().clone(), true);
+        let data_type = DataType::Struct(columns.iter().map(field).collect::<Fields>());
+        Ok(Self { fields: columns.into_iter().map(|(_, rows)| rows).collect(), data_type, path, len })
+    }
+
+    fn failed(&self, reason: String) -> Error {
+        Error::Unsupported { path: self.path.clone(), reason }
+    }
+}
+
+impl Rows for CompoundRows {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.fields.iter().try_for_each(|field| field.examine(interrupt))
+    }
+
+    fn nullable(&self) -> bool {
+        false
+    }
+
+    fn hints(&self) -> Hints {
+        let fields: Vec<Hints> = self.fields.iter().map(|field| field.hints()).collect();
+        Hints { nullable: self.fields.iter().any(|field| field.nullable()), fields, ..Hints::default() }
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let DataType::Struct(fields) = &self.data_type else { return Err(self.failed("no fields".into())) };
+        let arrays = self.fields.iter().map(|field| field.array(range.clone(), interrupt));
+        let compounds = StructArray::try_new(fields.clone(), arrays.collect::<Result<_, _>>()?, None);
+        Ok(Arc::new(compounds.map_err(|error| self.failed(error.to_string()))?))
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        // Fields may be very different: each has as many rows as the one of which the fewest fit into what is left.
+        let share = bytes / (self.fields.len() as u64).max(1);
+        let mut end = range.end;
+        for field in &self.fields {
+            end = end.min(field.fitting(range.start..end, share, interrupt)?.end);
+        }
+        let mut taken = 0_u64;
+        for field in &self.fields {
+            taken = taken.saturating_add(field.fitting(range.start..end, u64::MAX, interrupt)?.bytes);
+        }
+        Ok(Fitting { end, bytes: taken })
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let DataType::Struct(fields) = &self.data_type else { return Ok(None) };
+        let mut outlines = Vec::with_capacity(self.fields.len());
+        for field in &self.fields {
+            let Some(outline) = field.outline(range.clone(), interrupt)? else { return Ok(None) };
+            outlines.push(outline);
+        }
+        let named = fields.iter().zip(&outlines);
+        let fields: Fields =
+            named.map(|(field, outline)| Field::new(field.name(), outline.data_type().clone(), true)).collect();
+        Ok(StructArray::try_new(fields, outlines, None).ok().map(|outline| Arc::new(outline) as ArrayRef))
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        None
+    }
+
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        Err(self.failed("the fields lie in datasets of their own".into()))
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.fields.iter().filter_map(|field| field.natural_rows()).max()
+    }
+}

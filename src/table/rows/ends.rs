@@ -1,0 +1,77 @@
+//! Offsets of lists of which only the ends are stored.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, UInt64Array};
+use arrow_schema::DataType;
+
+use crate::source::Interrupt;
+use crate::store::decode::widen;
+use crate::store::{Error, RowRange, Rows};
+
+/// A zero, and behind it where each list ends.
+#[derive(Debug)]
+pub struct EndRows {
+    ends: Arc<dyn Rows>,
+    path: String,
+}
+
+impl EndRows {
+    /// # Errors
+    /// The type of ends that are no integers.
+    pub fn new(path: String, ends: Arc<dyn Rows>) -> Result<Self, String> {
+        match ends.data_type() {
+            integers if integers.is_integer() => Ok(Self { ends, path }),
+            other => Err(format!("ends of type {other}")),
+        }
+    }
+
+    fn failed(&self, reason: &str) -> Error {
+        Error::Unsupported { path: self.path.clone(), reason: reason.into() }
+    }
+}
+
+impl Rows for EndRows {
+    fn len(&self) -> u64 {
+        self.ends.len().saturating_add(1)
+    }
+
+    fn data_type(&self) -> &DataType {
+        &DataType::UInt64
+    }
+
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.ends.examine(interrupt)
+    }
+
+    fn nullable(&self) -> bool {
+        self.ends.nullable()
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let stored = self.ends.array(range.start.saturating_sub(1)..range.end.saturating_sub(1), interrupt)?;
+        let ends = widen::unsigned(&stored).ok_or_else(|| self.failed("ends that are no integers"))?;
+        if range.start > 0 || range.is_empty() {
+            return Ok(Arc::new(ends));
+        }
+        Ok(Arc::new(std::iter::once(Some(0)).chain(&ends).collect::<UInt64Array>()))
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        // The zero is alike to none.
+        let Some(at) = row.checked_sub(1) else { return Ok(row) };
+        Ok(self.ends.alike_until(at, interrupt)?.saturating_add(1))
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        None
+    }
+
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        Err(self.failed("offsets are not stored"))
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.ends.natural_rows()
+    }
+}
