@@ -1117,6 +1117,54 @@ def bad_anndata(file):
     file.create_group("obsm")
 
 
+def bad_lh5(file):
+    """Tables of LEGEND that contradict themselves: lists whose ends fall, waveforms that are damaged, a table in itself."""
+
+    def group(where, name, datatype, **attributes):
+        made = where.create_group(name)
+        made.attrs.update({"datatype": datatype} | attributes)
+        return made
+
+    def put(where, name, data, datatype="array<1>{real}"):
+        where.create_dataset(name, data=data).attrs["datatype"] = datatype
+
+    names = "good,gone,scalar,short,falls,beyond,itself,strange,wild,packed,huge,sizes"
+    table = group(file, "table", f"table{{{names}}}")
+    put(table, "good", np.array([1, 2, 3]))
+    put(table, "scalar", 5, "real")
+    put(table, "short", np.array([1, 2]))
+    put(table, "unlisted", np.array([1, 2, 3]))
+    for name, ends in (("falls", [2, 1, 3]), ("beyond", [1, 2, 9])):
+        lists = group(table, name, "array<1>{array<1>{real}}")
+        put(lists, "cumulative_length", np.array(ends))
+        put(lists, "flattened_data", np.array([10, 20, 30]))
+    table["itself"] = table
+    put(table, "strange", np.array([1, 2, 3]), "array<1>{quaternion}")
+    group(table, "wild", "array<1>{array<1>{real}}")
+
+    def encoded(name, content, size, codec="radware_sigcompress", ends=None):
+        waves = group(table, name, "array_of_encoded_equalsized_arrays<1,1>{real}", codec=codec, codec_shift=0.0)
+        waves["decoded_size"] = size
+        data = group(waves, "encoded_data", "array<1>{array<1>{real}}")
+        put(data, "cumulative_length", np.cumsum([len(one) for one in content]) if ends is None else np.array(ends))
+        put(data, "flattened_data", np.frombuffer(b"".join(content), "u1"))
+
+    # Ten links on each level: 10^12 columns, if each were opened.
+    laughs = None
+    for level in range(12):
+        links = [f"x{at}" for at in range(10)]
+        above = group(file, f"laughs_{level}", f"table{{{','.join(links)}}}")
+        for link in links:
+            above[link] = np.array([1, 2, 3]) if laughs is None else laughs
+            if laughs is None:
+                above[link].attrs["datatype"] = "array<1>{real}"
+        laughs = above
+    good = bytes.fromhex("0003000300100001000000010002")
+    encoded("packed", [good, b"\xff\xff" * 4, good[:-2]], np.int64(3))
+    encoded("huge", [good] * 3, np.int64(1 << 40))
+    encoded("sizes", [b"\x02\x02", b"\x80" * 9, b"\x02"], np.array([2, 3, 1 << 40]), "uleb128_zigzag_diff")
+
+
 MIB = 1 << 20
 AMPLIFIED = 100_000
 
@@ -1246,6 +1294,7 @@ RECIPES = [
     bad_frames,
     bad_pickles,
     bad_anndata,
+    bad_lh5,
     amplified,
     gigabyte_elements,
 ]

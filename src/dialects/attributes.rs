@@ -70,6 +70,21 @@ pub fn integer(attributes: &[Attribute], name: &str) -> Option<i128> {
     Some(only)
 }
 
+/// The one number of an attribute of integers, or of little-endian floats of 32 or 64 bits.
+pub fn number(attribute: &Attribute) -> Option<f64> {
+    if let Some(integers) = integers(attribute) {
+        let [only] = integers[..] else { return None };
+        return Some(only as f64);
+    }
+    let Class::Float { order: ByteOrder::Little, .. } = attribute.datatype.class else { return None };
+    let bytes = attribute.value.as_ref().ok()?.bytes.as_slice();
+    match attribute.datatype.size {
+        4 => Some(f32::from_le_bytes(bytes.try_into().ok()?).into()),
+        8 => Some(f64::from_le_bytes(bytes.try_into().ok()?)),
+        _ => None,
+    }
+}
+
 /// The one value of an unsigned integer attribute.
 pub fn unsigned(attributes: &[Attribute], name: &str) -> Option<u64> {
     u64::try_from(integer(attributes, name)?).ok()

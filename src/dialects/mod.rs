@@ -20,6 +20,7 @@ pub mod compound;
 mod datasets;
 pub mod hep001;
 pub mod index_writer;
+mod lh5;
 mod pandas;
 mod times;
 mod versioned;
@@ -42,7 +43,7 @@ use crate::table::{Finding, Single, Table};
 
 /// The dialects that are served, in the order in which they are tried.
 pub const ALL: &[&dyn Dialect] =
-    &[&hep001::Hep001, &anndata::Anndata, &pandas::Pandas, &compound::Compound, &arrays::Arrays];
+    &[&hep001::Hep001, &anndata::Anndata, &lh5::Lh5, &pandas::Pandas, &compound::Compound, &arrays::Arrays];
 
 /// A way of keeping tables.
 pub trait Dialect: Debug + Send + Sync {

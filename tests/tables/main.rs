@@ -11,6 +11,7 @@ mod compound;
 mod every_file;
 mod fixtures;
 mod hostile_groups;
+mod lh5;
 mod search_indexes;
 mod selections;
 mod times;

@@ -1,0 +1,98 @@
+//! Makes the table of a group.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::columns::Opener;
+use super::{Lh5, listed};
+use crate::catalogue::{ColumnId, Group, Object, join};
+use crate::dialects::attributes::text;
+use crate::dialects::{Dialect, Site, datasets};
+use crate::source::Interrupt;
+use crate::store::Tally;
+use crate::table::{Column, Finding, Table};
+
+/// The table of a group that says that it is one.
+pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
+    let mut opener = Opener { file: site.file, interrupt, findings: Vec::new(), nested: 0 };
+    let names = listed(&group.attributes).unwrap_or_default();
+    let mut findings = Vec::new();
+    let mut columns = Vec::with_capacity(names.len());
+    let mut seen = HashSet::new();
+    for name in names.iter().filter(|name| seen.insert(*name)) {
+        match group.link(name).and_then(|link| link.target.object()) {
+            Some(object) => columns.extend(column(site, &mut opener, name, object)),
+            None => {
+                let rule = "LH5: the datatype of a table lists members";
+                findings.push(Finding::new(site.path, rule, format!("{name}: there is no such member")));
+            }
+        }
+    }
+    let unlisted: Vec<_> = group.links.iter().map(|link| &link.name).filter(|name| !seen.contains(name)).collect();
+    if let Some(first) = unlisted.first() {
+        let found = format!("{} that are not, such as {first}: shown by themselves", unlisted.len());
+        findings.push(Finding::new(site.path, "LH5: the datatype of a table lists all members", found));
+    }
+    let rows = datasets::commonest(columns.iter().filter_map(|column| Some(column.rows.as_ref().ok()?.len())));
+    let rows = rows.unwrap_or(0);
+    for column in &mut columns {
+        let Ok(length) = column.rows.as_ref().map(|rows| rows.len()) else { continue };
+        if length != rows {
+            column.in_table = false;
+            let found = format!("{length} rows, the table has {rows}");
+            findings.push(Finding::new(&column.path, "LH5: the columns of a table are of one length", found));
+        }
+    }
+    findings.append(&mut opener.findings);
+    Table {
+        revision: "table".into(),
+        rows,
+        attributes: group.attributes.clone(),
+        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        findings,
+        ..Table::empty(site.path, Lh5.name())
+    }
+}
+
+/// A column; `None` of a scalar, which is none.
+fn column(site: &Site<'_>, opener: &mut Opener<'_>, name: &BString, object: &Object) -> Option<Column> {
+    let path = join(site.path, name);
+    let tally = Arc::<Tally>::default();
+    let opened = opener.column(&path, object, &tally, 0);
+    if let Err(reason) = &opened {
+        let rule = "LH5: a column is an array, lists, a table or encoded waveforms";
+        opener.findings.push(Finding::new(&path, rule, reason.clone()));
+        if matches!(object, Object::Dataset(dataset) if dataset.shape.is_empty()) {
+            return None;
+        }
+    }
+    let (dataset, below) = match &opened {
+        Ok(opened) => (opened.dataset.clone(), opened.below.clone()),
+        Err(_) => (None, Arc::default()),
+    };
+    let said = |what| text(object.attributes(), what).or_else(|| text(&below, what));
+    let stored_strings = match object {
+        Object::Dataset(dataset) => datasets::stored_strings(site.file, &path, dataset, u64::MAX),
+        _ => None,
+    };
+    Some(Column {
+        name: name.clone(),
+        id: ColumnId::whole(object.id()),
+        is_label: false,
+        in_table: opened.is_ok(),
+        rows: opened.map(|opened| opened.rows),
+        times: None,
+        stored_strings,
+        learner: None,
+        tally,
+        units: said("units"),
+        units_vocabulary: None,
+        description: said("description"),
+        categories: None,
+        attributes: object.attributes().into(),
+        dataset,
+        path,
+    })
+}

@@ -1,0 +1,225 @@
+//! Opens what is one column.
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::DATATYPE;
+use super::datatype::{Element, Kind};
+use crate::catalogue::{Attribute, Class, Dataset, Datatype, Group, Member, Object, attribute, join};
+use crate::codec::waveform::Coding;
+use crate::dialects::attributes::{number, text};
+use crate::dialects::datasets;
+use crate::source::Interrupt;
+use crate::store::decode::{FillTest, widen};
+use crate::store::{DatasetRows, File, Rows, Tally};
+use crate::table::{CompoundRows, EncodedRows, EndRows, Finding, ListRows, Samples};
+
+/// Deepest nesting of columns; each level costs a request.
+const MOST_LEVELS: usize = 16;
+
+/// Most columns within the columns of a table: links may lead to one group many times, on every level.
+const MOST_NESTED: usize = 10_000;
+
+/// What a column keeps to.
+const RULE: &str = "LH5: a column is what its datatype says";
+
+/// A column opened.
+pub(super) struct Opened {
+    pub rows: Arc<dyn Rows>,
+    /// The dataset that holds it, where one does.
+    pub dataset: Option<Arc<Dataset>>,
+    /// Attributes of what holds its values, which may lie below.
+    pub below: Arc<[Attribute]>,
+}
+
+/// What columns are opened from.
+pub(super) struct Opener<'a> {
+    pub file: &'a Arc<File>,
+    pub interrupt: &'a Interrupt,
+    pub findings: Vec<Finding>,
+    /// Columns within columns opened so far.
+    pub nested: usize,
+}
+
+/// What an object says that it is.
+pub(super) fn kind(object: &Object) -> Option<Kind> {
+    Kind::parse(&text(object.attributes(), DATATYPE)?)
+}
+
+impl Opener<'_> {
+    /// The column that an object at `path` is.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn column(&mut self, path: &str, object: &Object, tally: &Arc<Tally>, depth: usize) -> Result<Opened, String> {
+        if depth > MOST_LEVELS {
+            return Err(format!("nested deeper than {MOST_LEVELS}"));
+        }
+        self.nested += depth.min(1);
+        if self.nested > MOST_NESTED {
+            return Err(format!("the table has more than {MOST_NESTED} columns within columns"));
+        }
+        let kind = kind(object);
+        let said = || text(object.attributes(), DATATYPE).unwrap_or_default();
+        match object {
+            Object::Dataset(dataset) => {
+                let element = match kind {
+                    Some(Kind::Array(element)) => element,
+                    _ => {
+                        self.report(path, format!("datatype {:?} of a dataset: shown as stored", said()));
+                        Element::Stored
+                    }
+                };
+                self.array(path, dataset, &element, tally)
+            }
+            Object::Group { .. } => {
+                let group = self.group(object)?;
+                match kind {
+                    Some(Kind::Table(names)) => self.compound(path, &group, &names, depth),
+                    Some(Kind::Encoded) => self.encoded(path, &group, tally),
+                    // What lies in the group tells, whatever its depth is said to be.
+                    _ if group.link(b"cumulative_length").is_some() => self.lists(path, &group, tally, depth),
+                    _ => Err(format!("a group with datatype {:?}", said())),
+                }
+            }
+            Object::Datatype { .. } => Err("a committed datatype".into()),
+            Object::Unreadable { reason, .. } => Err(reason.clone()),
+        }
+    }
+
+    fn report(&mut self, path: &str, found: String) {
+        self.findings.push(Finding::new(path, RULE, found));
+    }
+
+    fn group(&self, object: &Object) -> Result<Group, String> {
+        match object {
+            Object::Group { id, .. } => self.file.group(*id, self.interrupt).map_err(|error| error.to_string()),
+            _ => Err("not a group".into()),
+        }
+    }
+
+    /// A dataset of any rank, whose first dimension is rows.
+    fn array(
+        &mut self,
+        path: &str,
+        dataset: &Arc<Dataset>,
+        element: &Element,
+        tally: &Arc<Tally>,
+    ) -> Result<Opened, String> {
+        if dataset.shape.is_empty() || dataset.null {
+            return Err("a scalar".into());
+        }
+        if let Element::Unknown(name) = element {
+            self.report(path, format!("elements of {name:?}, which is not known: shown as stored"));
+        }
+        let read = match read_as(&dataset.datatype, element) {
+            Some(datatype) => Arc::new(Dataset { datatype, ..(**dataset).clone() }),
+            None => dataset.clone(),
+        };
+        let opened = datasets::open(self.file, path, &read)?;
+        let rows = Arc::new(DatasetRows::along_first(opened, FillTest::none(), tally.clone()));
+        Ok(Opened { rows, dataset: Some(read), below: Arc::default() })
+    }
+
+    /// A dataset of rank 1 in a group.
+    fn member(&mut self, path: &str, group: &Group, name: &str) -> Result<Arc<dyn Rows>, String> {
+        match member(group, name)? {
+            Object::Dataset(dataset) if dataset.shape.len() == 1 => {
+                let path = join(path, name.as_bytes());
+                Ok(self.array(&path, dataset, &Element::Stored, &Arc::default())?.rows)
+            }
+            _ => Err(format!("{name} is no dataset of rank 1")),
+        }
+    }
+
+    fn offsets(&mut self, path: &str, group: &Group) -> Result<Arc<dyn Rows>, String> {
+        let ends = self.member(path, group, "cumulative_length")?;
+        Ok(Arc::new(EndRows::new(join(path, b"cumulative_length"), ends)?))
+    }
+
+    fn lists(&mut self, path: &str, group: &Group, tally: &Arc<Tally>, depth: usize) -> Result<Opened, String> {
+        let offsets = self.offsets(path, group)?;
+        let values = member(group, "flattened_data")?;
+        let opened = self.column(&join(path, b"flattened_data"), values, &Arc::default(), depth + 1)?;
+        let rows = ListRows::new(path.to_owned(), offsets, opened.rows, None, u64::MAX, tally.clone());
+        Ok(Opened { rows: Arc::new(rows), dataset: None, below: values.attributes().into() })
+    }
+
+    fn compound(&mut self, path: &str, group: &Group, names: &[BString], depth: usize) -> Result<Opened, String> {
+        let mut fields = Vec::with_capacity(names.len());
+        for name in names {
+            let path = join(path, name);
+            let opened = group.link(name).and_then(|link| link.target.object()).ok_or("there is no such member");
+            let opened = opened.map_err(str::to_owned);
+            match opened.and_then(|object| self.column(&path, object, &Arc::default(), depth + 1)) {
+                Ok(opened) => fields.push((name.to_string(), opened.rows)),
+                Err(reason) => self.report(&path, reason),
+            }
+        }
+        let rows = CompoundRows::new(path.to_owned(), fields)?;
+        Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default() })
+    }
+
+    fn encoded(&mut self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Opened, String> {
+        let data = member(group, "encoded_data")?;
+        let below = join(path, b"encoded_data");
+        let encoded = self.group(data)?;
+        let offsets = self.offsets(&below, &encoded)?;
+        let bytes = self.member(&below, &encoded, "flattened_data")?;
+        let codec = text(&group.attributes, "codec").unwrap_or_default().replace('-', "_");
+        let shift = match attribute(&group.attributes, "codec_shift") {
+            None => Some(0),
+            Some(shift) => number(shift).filter(|shift| shift.fract() == 0.0).map(|shift| shift as i32),
+        };
+        let coding = match (codec.as_str(), shift) {
+            ("radware_sigcompress", Some(shift)) => Coding::Sigcompress { shift },
+            ("uleb128_zigzag_diff", _) => Coding::Zigzag,
+            _ => {
+                self.report(path, format!("codec {codec:?} with shift {shift:?} is not known: bytes are shown"));
+                let rows = ListRows::new(path.to_owned(), offsets, bytes, None, u64::MAX, tally.clone());
+                return Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default() });
+            }
+        };
+        let samples = match member(group, "decoded_size")? {
+            // Of all waveforms: an attribute of the column in all but name.
+            Object::Dataset(size) if size.shape.is_empty() => {
+                let opened = datasets::open(self.file, &join(path, b"decoded_size"), size)?;
+                Samples::All(one(&DatasetRows::plain(opened, 1), self.interrupt)?)
+            }
+            Object::Dataset(sizes) if sizes.shape.get(1).is_none_or(|width| *width == 1) => {
+                let sizes = Arc::new(Dataset { shape: sizes.shape[..1].to_vec(), ..(**sizes).clone() });
+                let opened = datasets::open(self.file, &join(path, b"decoded_size"), &sizes)?;
+                Samples::Each(Arc::new(DatasetRows::plain(opened, u64::MAX)))
+            }
+            _ => return Err("decoded_size is no dataset of rank 0 or 1".into()),
+        };
+        let rows = EncodedRows::new(path.to_owned(), coding, (offsets, bytes), samples, tally.clone())?;
+        Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default() })
+    }
+}
+
+/// The only row, which is how many samples all waveforms have.
+fn one(rows: &dyn Rows, interrupt: &Interrupt) -> Result<u32, String> {
+    let array = rows.array(0..1, interrupt).map_err(|error| error.to_string())?;
+    let size = widen::signed(&array).filter(|sizes| sizes.len() == 1).map(|sizes| sizes.value(0));
+    size.and_then(|size| u32::try_from(size).ok()).ok_or_else(|| format!("decoded_size is {size:?}"))
+}
+
+fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Object, String> {
+    group.link(name.as_bytes()).and_then(|link| link.target.object()).ok_or_else(|| format!("it has no {name}"))
+}
+
+/// The type as which elements of a stored type are read; `None` of one that is read as it is.
+fn read_as(stored: &Datatype, element: &Element) -> Option<Datatype> {
+    let Class::Integer { .. } = stored.class else { return None };
+    let class = match element {
+        Element::Boolean if stored.size == 1 => Class::Flag,
+        Element::Enumeration(members) => {
+            let member = |(name, value): &(BString, i64)| Member { name: name.clone(), value: (*value).into() };
+            Class::Enum { base: Box::new(stored.clone()), members: members.iter().map(member).collect() }
+        }
+        _ => return None,
+    };
+    Some(Datatype { size: stored.size, class })
+}

@@ -1,0 +1,153 @@
+//! The attribute `datatype`: what an object is (LEGEND data format specifications, "Data types").
+
+use bstr::BString;
+
+/// What an object is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Columns of one length, in this order.
+    Table(Vec<BString>),
+    /// Members of any length.
+    Struct,
+    /// A scalar, or an array of any rank, of these.
+    Array(Element),
+    /// Lists of different lengths, of what their values say themselves.
+    Lists,
+    /// Encoded waveforms.
+    Encoded,
+}
+
+/// What the elements of an array are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Element {
+    /// By their type in the file.
+    Stored,
+    /// Booleans: any but zero is true.
+    Boolean,
+    /// Numbers with names.
+    Enumeration(Vec<(BString, i64)>),
+    /// Something that is not known, by this name.
+    Unknown(String),
+}
+
+/// Deepest nesting of brackets.
+const MOST_LEVELS: usize = 16;
+
+impl Kind {
+    /// What a text says; `None` of one that is no datatype of LEGEND.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::at_depth(text, 0)
+    }
+
+    fn at_depth(text: &str, depth: usize) -> Option<Self> {
+        let text = text.trim();
+        if depth > MOST_LEVELS {
+            return None;
+        }
+        let Some((head, inner)) = text.split_once('{') else {
+            return is_scalar(text).then(|| Self::Array(scalar(text)));
+        };
+        let inner = inner.strip_suffix('}')?;
+        let (name, dimensions) = match head.split_once('<') {
+            Some((name, dimensions)) => (name.trim(), Some(dimensions.trim().strip_suffix('>')?)),
+            None => (head.trim(), None),
+        };
+        let is_vector = || dimensions.is_some_and(|dimensions| dimensions.trim() == "1");
+        Some(match (name.replace('_', "").as_str(), dimensions) {
+            ("table", None) => Self::Table(names(inner)),
+            ("struct", None) => Self::Struct,
+            ("enum" | "ntuple", None) => Self::Array(scalar(text)),
+            ("arrayofencodedequalsizedarrays" | "arrayofencodedarrays", Some(_)) => Self::Encoded,
+            ("encodedarray", Some(_)) => Self::Encoded,
+            ("array", Some(_)) if is_vector() => match Self::at_depth(inner, depth + 1) {
+                // Each element of the outer one is an array of its own length.
+                Some(Self::Array(_)) if inner.trim_start().starts_with("array<") => Self::Lists,
+                Some(Self::Encoded) => Self::Encoded,
+                Some(Self::Lists | Self::Table(_)) => Self::Lists,
+                Some(Self::Struct) => return None,
+                Some(array) => array,
+                None => Self::Array(Element::Unknown(inner.trim().to_owned())),
+            },
+            ("array" | "fixedsizearray" | "arrayofequalsizedarrays", Some(_)) => {
+                match Self::at_depth(inner, depth + 1) {
+                    Some(Self::Array(element)) => Self::Array(element),
+                    Some(_) => return None,
+                    None => Self::Array(Element::Unknown(inner.trim().to_owned())),
+                }
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn is_scalar(name: &str) -> bool {
+    ["real", "bool", "complex", "string", "symbol", "blob", "detectorid"].contains(&name)
+}
+
+fn scalar(text: &str) -> Element {
+    let members = |inner: &str| {
+        let member = |part: &str| {
+            let (name, number) = part.split_once('=')?;
+            Some((name.trim().into(), number.trim().parse().ok()?))
+        };
+        inner.split(',').map(member).collect::<Option<Vec<_>>>()
+    };
+    match text.split_once('{') {
+        _ if text == "bool" => Element::Boolean,
+        Some((name, inner)) if name.trim() == "enum" => {
+            let members = inner.strip_suffix('}').and_then(members);
+            members.map_or_else(|| Element::Unknown(text.to_owned()), Element::Enumeration)
+        }
+        _ => Element::Stored,
+    }
+}
+
+/// The names in a list, whose brackets belong together.
+fn names(inner: &str) -> Vec<BString> {
+    let mut depth = 0_i32;
+    let parts = inner.split(|c| {
+        depth += match c {
+            '{' | '<' => 1,
+            '}' | '>' => -1,
+            _ => 0,
+        };
+        c == ',' && depth == 0
+    });
+    parts.map(str::trim).filter(|name| !name.is_empty()).map(BString::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datatypes_are_read() {
+        let stored = || Kind::Array(Element::Stored);
+        for (text, kind) in [
+            ("table{a, b}", Kind::Table(vec!["a".into(), "b".into()])),
+            ("table{}", Kind::Table(vec![])),
+            ("struct{binning,weights}", Kind::Struct),
+            ("real", stored()),
+            ("array<1>{real}", stored()),
+            (" array<2>{ bool } ", Kind::Array(Element::Boolean)),
+            ("array<1,1>{real}", stored()),
+            ("array_of_equalsized_arrays<1,1>{real}", stored()),
+            ("fixedsize_array<1>{real}", stored()),
+            ("array<1>{fixedsize_array<1>{real}}", stored()),
+            ("array<1>{ntuple{real}}", stored()),
+            ("array<1>{array<1>{real}}", Kind::Lists),
+            ("array<1>{array<1>{array<1>{bool}}}", Kind::Lists),
+            ("array<1>{encoded_array<1>{real}}", Kind::Encoded),
+            ("array_of_encoded_equalsized_arrays<1,1>{real}", Kind::Encoded),
+            ("array_of_encoded_arrays<1,1>{real}", Kind::Encoded),
+            ("array<1>{foo}", Kind::Array(Element::Unknown("foo".into()))),
+            ("array<1>{enum{A=1,B=-2}}", Kind::Array(Element::Enumeration(vec![("A".into(), 1), ("B".into(), -2)]))),
+        ] {
+            assert_eq!(Kind::parse(text), Some(kind), "{text}");
+        }
+        for text in ["", "int", "table{a", "array<1{real}", "group{a}", "array<1>{struct{a}}"] {
+            assert_eq!(Kind::parse(text), None, "{text}");
+        }
+        assert_eq!(Kind::parse(&format!("{}real{}", "array<1>{".repeat(10_000), "}".repeat(10_000))).is_some(), true);
+    }
+}

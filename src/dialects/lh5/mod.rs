@@ -1,0 +1,80 @@
+//! LEGEND HDF5 (LH5): data of detectors. Every object says what it is by its attribute `datatype`.
+//!
+//! There are no missing values, and fill values mean nothing. A table is a group of columns, of which some are groups:
+//! lists, tables, encoded waveforms.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `datatype` | reads the attribute |
+//! | `columns` | opens what is one column |
+//! | `build` | makes the table |
+
+mod build;
+mod columns;
+mod datatype;
+
+use std::collections::HashSet;
+
+use bstr::BString;
+
+use self::datatype::Kind;
+use super::attributes::text;
+use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
+use crate::catalogue::{Attribute, Object};
+use crate::source::Interrupt;
+use crate::table::Table;
+
+/// The attribute that says what an object is.
+const DATATYPE: &str = "datatype";
+
+/// The dialect.
+#[derive(Debug)]
+pub struct Lh5;
+
+impl Dialect for Lh5 {
+    fn name(&self) -> &'static str {
+        "LH5"
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &[DATATYPE, "codec", "codec_shift", "units", "description"]
+    }
+
+    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+        match object {
+            Subject::Group(attributes) if listed(attributes).is_some() => Mark::Table,
+            _ => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let listed: HashSet<BString> = listed(&here.group.attributes).unwrap_or_default().into_iter().collect();
+        // A table within is a column, and a table by itself.
+        let is_table = |object: &Object| self::listed(object.attributes()).is_some();
+        let is_column = |object: &Object| match object {
+            Object::Dataset(dataset) => !dataset.shape.is_empty(),
+            Object::Group { .. } => !is_table(object) && columns::kind(object).is_some(),
+            _ => false,
+        };
+        let columns = here.group.links.iter().filter(|link| listed.contains(&link.name));
+        let members = columns.filter(|link| link.target.object().is_some_and(is_column));
+        let members = members.map(|link| (link.name.clone(), Role::Column)).collect();
+        Claims { is_table: true, members, ..Claims::default() }
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        match site.of {
+            Of::Group(group) => build::table(site, group, interrupt),
+            // It marks and makes up nothing else.
+            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+        }
+    }
+}
+
+/// The columns of a group that says that it is a table; `None` of any other.
+fn listed(attributes: &[Attribute]) -> Option<Vec<BString>> {
+    match Kind::parse(&text(attributes, DATATYPE)?)? {
+        Kind::Table(names) => Some(names),
+        _ => None,
+    }
+}

@@ -1,0 +1,55 @@
+//! LEGEND HDF5 beyond the values of good files: what contradicts itself is found, and harms nothing beside it.
+
+use serde_json::Value;
+
+use crate::data;
+use crate::support::Mounted;
+
+#[test]
+fn columns_that_contradict_their_table_are_found() {
+    let mounted = Mounted::new(&[&data("hostile/bad_lh5.h5")], &[]);
+    let metadata: Value = serde_json::from_slice(&mounted.read("table/metadata.json")).unwrap();
+    let found = metadata["findings"].to_string();
+    for expected in [
+        "gone: there is no such member",
+        "a scalar",
+        "2 rows, the table has 3",
+        "unlisted",
+        "quaternion",
+        "nested deeper",
+        "decoded_size is Some(1099511627776)",
+        "/table/wild",
+    ] {
+        assert!(found.contains(expected), "{expected}: {found}");
+    }
+    assert_eq!(mounted.text("table/columns/strange.txt"), "1\n2\n3\n");
+    assert_eq!(mounted.text("table/columns/short.txt"), "1\n2\n");
+    assert!(mounted.names("table").contains(&"unlisted.npy".to_owned()), "{:?}", mounted.names("table"));
+}
+
+/// Ten links on each of twelve levels lead to one group below.
+#[test]
+fn links_to_one_table_do_not_multiply() {
+    let mounted = Mounted::new(&[&data("hostile/bad_lh5.h5")], &[]);
+    let found = mounted.text("laughs_11/metadata.json");
+    assert!(found.contains("more than 10000 columns within columns"), "{found}");
+    assert_eq!(mounted.text("laughs_0/columns/x9.txt"), "1\n2\n3\n");
+}
+
+#[test]
+fn lists_and_waveforms_that_are_damaged_are_missing_and_counted() {
+    let mounted = Mounted::new(&[&data("hostile/bad_lh5.h5")], &[]);
+    assert_eq!(mounted.text("table/columns/falls.ndjson"), lines("falls", ["[10,20]", "null", "[20,30]"]));
+    assert_eq!(mounted.text("table/columns/beyond.ndjson"), lines("beyond", ["[10]", "[20]", "null"]));
+    // The samples 1, 2 and 3 in 16 bits each, of which the last row has two.
+    assert_eq!(mounted.text("table/columns/packed.ndjson"), lines("packed", ["[1,2,3]", "null", "null"]));
+    assert_eq!(mounted.text("table/columns/sizes.ndjson"), lines("sizes", ["[1,2]", "null", "null"]));
+    let found = mounted.text(".hepfs/findings");
+    for column in ["falls", "beyond", "packed", "sizes"] {
+        assert!(found.lines().any(|line| line.contains(&format!("/table/{column}"))), "{column}: {found}");
+    }
+}
+
+fn lines(name: &str, values: [&str; 3]) -> String {
+    values.map(|value| format!("{{\"{name}\":{value}}}\n")).concat()
+}
