@@ -18,9 +18,11 @@ use crate::store::{File, Rows, Tally};
 use crate::store::{Learner, Observed};
 
 pub use finding::Finding;
-pub use index_rules::{BitmapRules, BloomRules, MinMaxRules, SortedRules};
-pub use rows::{CastRows, CategoryRows, ListRows, PartRows, StringRows, TimeRows, common_type};
-pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, SearchIndex};
+pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
+pub use rows::{
+    CastRows, CategoryRows, ChainRows, ListRows, MaskedRows, PartRows, RunRows, StringRows, TimeRows, common_type,
+};
+pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, Reason, SearchIndex};
 pub use similar::did_you_mean;
 pub use single::{Form, Single, SingleFile};
 pub use times::Times;
@@ -119,7 +121,7 @@ impl Column {
         self.times.as_deref()?.as_ref().ok().copied()
     }
 
-    /// The rows as files show them that have types: instants where `rows` are integers that stand for such.
+    /// The rows as files with types show them: instants where `rows` are integers that stand for instants.
     ///
     /// # Errors
     /// Why there are none.

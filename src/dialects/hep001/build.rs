@@ -161,13 +161,7 @@ fn row_count(parts: &mut Parts<'_>, ordered: &[&Candidate<'_>]) -> Option<u64> {
         }
         parts.report("HEP001 July: NROWS is a scalar uint64", "another datatype, or unreadable");
     }
-    let lengths: Vec<u64> = ordered.iter().filter_map(|candidate| candidate.extent).collect();
-    let mut counts: HashMap<u64, usize> = HashMap::new();
-    for length in &lengths {
-        *counts.entry(*length).or_default() += 1;
-    }
-    let most = counts.values().copied().max()?;
-    lengths.into_iter().find(|length| counts.get(length) == Some(&most))
+    datasets::commonest(ordered.iter().filter_map(|candidate| candidate.extent))
 }
 
 fn column(

@@ -55,7 +55,7 @@ impl Contents {
         let group = Arc::new(listed(opened, place, interrupt)?);
         file.check()?;
         let (dialect, claims) = dialects.claims(&Here { path, group: &group });
-        let site = Site { file, path, of: Of::Group(&group) };
+        let site = Site { file, path, of: Of::Group(&group), servant: None };
         let table = dialect.filter(|_| claims.is_table).map(|dialect| dialect.open(&site, interrupt));
         let mut contents = Self::with(table, group.attributes.clone(), claims.findings.clone());
         let is_marked = matches!(dialects.mark(path, Subject::Group(&group.attributes)), Some((_, Mark::Table)));
@@ -120,7 +120,8 @@ impl Contents {
                 let (dialect, _) = opened.context().dialects.claims(&Here { path: &place.path, group: &group });
                 let dialect = dialect.ok_or(Error::NotFound)?;
                 let of = Of::Made { group: &group, key };
-                let table = dialect.open(&Site { file: opened.file(), path: &place.path, of }, interrupt);
+                let table =
+                    dialect.open(&Site { file: opened.file(), path: &place.path, of, servant: None }, interrupt);
                 interrupt.check()?;
                 Ok(Self::of_table(table))
             }

@@ -6,7 +6,6 @@ use super::entries::{
     COLUMNS, Child, ColumnView, Elements, Entry, HEAD, INDEXES, Listing, RESERVED_IN_TABLES, SUFFIXES, TABLE_ARROW,
     TABLE_CSV, TABLE_NDJSON, TABLE_NPY, TABLE_PARQUET, TABLE_RAW, WHERE, with_suffix,
 };
-use crate::catalogue::Datatype;
 use crate::fs::names;
 use crate::store::Rows;
 use crate::table::{Column, Form, Single, SingleFile, Table};
@@ -99,8 +98,8 @@ pub(in crate::fs::tree) fn is_of_tables(name: &[u8]) -> bool {
         || SUFFIXES.iter().any(|suffix| name.ends_with(suffix.as_bytes()))
 }
 
-/// Whether a file of a dataset can be shown. `datatype` is that of its elements.
-pub(in crate::fs::tree) fn single_view(single: &Single, file: &SingleFile, datatype: &Datatype) -> Result<(), String> {
+/// Whether a file of a dataset can be shown.
+pub(in crate::fs::tree) fn single_view(single: &Single, file: &SingleFile) -> Result<(), String> {
     let whole = &single.whole;
     match &file.form {
         Form::Csv | Form::Txt | Form::Ndjson | Form::JsonValues | Form::Text => text_fits(whole.rows),
@@ -111,7 +110,7 @@ pub(in crate::fs::tree) fn single_view(single: &Single, file: &SingleFile, datat
             for column in &whole.columns {
                 elements(column.rows.as_ref().map_err(Clone::clone)?.as_ref())?;
             }
-            NpyType::of(datatype).map(drop).map_err(|error| error.to_string())
+            NpyType::of(&single.datatype).map(drop).map_err(|error| error.to_string())
         }
     }
 }

@@ -194,10 +194,13 @@ pub(super) struct Prepared {
 
 /// The row groups of a file of these columns.
 pub(super) fn groups<C: Borrow<ParquetColumn>>(columns: impl IntoIterator<Item = C>) -> Groups {
-    let sizes = columns.into_iter().map(|column| (column.borrow().rows.len(), column.borrow().leaves));
-    let all = sizes.reduce(|all, column| (all.0.min(column.0), all.1 + column.1));
-    let (rows, leaves) = all.unwrap_or_default();
-    Groups::choose(rows, leaves)
+    let sizes = columns.into_iter().map(|column| {
+        let column = column.borrow();
+        (column.rows.len(), column.leaves, column.rows.stride().unwrap_or(0))
+    });
+    let all = sizes.reduce(|all, column| (all.0.min(column.0), all.1 + column.1, all.2.max(column.2)));
+    let (rows, leaves, stride) = all.unwrap_or_default();
+    Groups::choose(rows, leaves, stride)
 }
 
 /// Row groups and leaves: what places and sizes follow from.
