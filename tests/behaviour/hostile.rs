@@ -559,6 +559,15 @@ fn rows_that_lead_to_one_object_are_measured_and_shown_in_little_memory() {
             });
         }
     });
+    // Sizes that lengths make follow from descriptors, however much these lead to: measured by values, each of these
+    // took half a minute and more. No batch of the lists fits into an Arrow file.
+    let began = Instant::now();
+    for (name, magic) in [("table.arrow", "ARROW1"), ("table.parquet", "PAR1")] {
+        let (size, bytes) = size_and_bytes(&mounted.join("t/where/n:eq:3").join(name), 0).unwrap();
+        assert!(size > (rows / 7 + 1) * (2 << 20) && bytes.starts_with(magic.as_bytes()), "{name}: {size}");
+    }
+    assert!(size_and_bytes(&mounted.join("lists/columns/l.arrow"), 0).is_err());
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     let (size, shown) = size_and_bytes(&mounted.join("t/head.csv"), 0).unwrap();
     assert!(size > 1000 << 20 && shown.starts_with(b"n,q,s\n0,\"["), "{size}: {shown:?}");
     // A value that is too much alone is an error, of it alone.
@@ -691,6 +700,10 @@ fn very_many_datasets_are_listed_in_little_memory() {
     write_wide(&source, 20_000).unwrap();
     let mounted = Mounted::new(&[&source], &["--cache-size", "64M"]);
     let before = status(mounted.daemon(), "VmHWM:").unwrap();
+    // The names of a table are those of none of its columns.
+    assert_eq!(fs::read_dir(mounted.join("t")).unwrap().count(), 9);
+    let grown = status(mounted.daemon(), "VmHWM:").unwrap() - before;
+    assert!(grown < 64 << 10, "{grown} KiB");
     // 20,000 columns and 20,000 arrays have seven files each.
     assert_eq!(fs::read_dir(mounted.join("t/columns")).unwrap().count(), 140_000);
     assert_eq!(fs::read_dir(mounted.join("arrays")).unwrap().count(), 140_001);
