@@ -6,23 +6,54 @@ pub mod catalogue;
 pub mod codec;
 #[path = "../../src/store/heap/layout.rs"]
 pub mod heap;
-
 #[path = "../../src/h5/worker/answers/listed.rs"]
 mod listed;
 #[path = "../../src/store/decode/regions.rs"]
 mod regions;
-pub mod store {
-    //! Where the sources above look for each other.
+pub mod store;
 
-    pub use super::heap;
-}
-
-use catalogue::{Chunk, Filter};
+use arrow_array::Array;
+use arrow_buffer::Buffer;
+use catalogue::{Chunk, Datatype, Filter, ReferenceKind};
 use codec::{Pipeline, Scratch};
+use store::decode::{self, Memory, Oddities, Weigher};
 
 /// A selection as text.
 pub fn region(bytes: &[u8]) -> Option<String> {
     regions::text(bytes)
+}
+
+/// Bytes that an array may take.
+const LARGEST: u64 = 1 << 20;
+
+/// Decodes elements with the heap behind them, if they take little: the array must be sound, and as large as was said.
+pub fn elements(datatype: &Datatype, count: usize, bytes: &[u8]) {
+    let length = usize::try_from(datatype.size).ok().and_then(|size| size.checked_mul(count));
+    let Some((elements, heap)) = length.and_then(|length| bytes.split_at_checked(length)) else { return };
+    let heap = Memory(heap);
+    let weigher = Weigher::new(datatype, bytes.len() as u64);
+    let weight = weigher.weight_of_all(elements, datatype.size, LARGEST, &heap);
+    if weight > LARGEST {
+        return;
+    }
+    let mut oddities = Oddities::new();
+    let Ok(array) = decode::decode(datatype, Buffer::from(elements), count, &heap, &mut oddities) else { return };
+    assert_eq!((array.len(), array.data_type()), (count, &decode::arrow_type(datatype)));
+    array.to_data().validate_full().expect("an array that is sound");
+    assert!(oddities.iter().all(|(_, row)| *row < count.max(1) as u64 * LARGEST));
+}
+
+/// References of a width, with the collection that they lead into behind them, as text.
+pub fn references(kind: ReferenceKind, address_size: u8, width: usize, count: usize, bytes: &[u8]) {
+    let Some((stored, collection)) = width.checked_mul(count).and_then(|length| bytes.split_at_checked(length)) else {
+        return;
+    };
+    let file = store::File { address_size, collection: collection.to_vec() };
+    let heap = store::Heap { file, file_number: 0, interrupt: store::Interrupt };
+    if let Ok(texts) = heap.references(kind, stored, width) {
+        assert_eq!(texts.len(), stored.len() / width.max(1));
+        assert!(texts.value_data().len() <= LARGEST as usize);
+    }
 }
 
 /// The chunks that an index of this many positions lists, set right.

@@ -52,13 +52,13 @@ use memory::Block;
 pub use counters::{Counter, Counters};
 pub(crate) use dataset::count_of;
 pub use dataset::{Dataset, DatasetRows, FieldRows, Part, Reach, StoredStrings};
-pub use decode::{Count, Tally};
+pub use decode::{Count, Tally, fixed_width};
 pub use error::Error;
 pub use file::{Damage, File};
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
 pub use learnt::{Content, Kept, Learner, Observed, Opening, pass, rows_at_once};
 pub use memory::{ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, machine_memory, try_memory};
-pub use rows::{Fitter, Fitting, Shared, fixed_width, for_each_array, for_each_counted, numbered};
+pub use rows::{Fitter, Fitting, Shared, for_each_array, for_each_counted, numbered};
 pub use rows::{Hints, Names, RowRange, Rows, Terminated, TextLength, ValueSet};
 pub use span::{Span, StoredRun};
 

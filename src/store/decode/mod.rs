@@ -29,7 +29,7 @@ pub(super) use enumeration::integers as codes;
 pub use missing::FillTest;
 pub use tally::{Count, Tally};
 use text::hexadecimal;
-pub use weight::Weigher;
+pub use weight::{Weigher, fixed_width};
 
 /// Where the variable-length parts of elements lie.
 pub trait Parts {

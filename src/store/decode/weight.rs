@@ -1,8 +1,9 @@
 //! What an array of elements takes, before it is made: by widths and descriptors, nothing copied.
 
+use arrow_schema::DataType;
+
 use super::{Parts, arrow_type};
 use crate::catalogue::{Class, Datatype, product};
-use crate::store::fixed_width;
 
 /// Counts the bytes that elements of one type take in an array.
 #[derive(Debug)]
@@ -129,6 +130,22 @@ impl Weigher {
             }
         }
         sum
+    }
+}
+
+/// Bytes that a value of this type takes in an array, its variable part aside: offsets of 8 bytes, keys, numbers.
+pub fn fixed_width(data_type: &DataType) -> u64 {
+    match data_type {
+        DataType::Struct(fields) => {
+            fields.iter().map(|field| fixed_width(field.data_type())).fold(1, u64::saturating_add)
+        }
+        DataType::FixedSizeList(item, length) => {
+            fixed_width(item.data_type()).saturating_mul(u64::from(length.unsigned_abs()))
+        }
+        DataType::FixedSizeBinary(width) => u64::from(width.unsigned_abs()),
+        DataType::Dictionary(key, _) => fixed_width(key),
+        DataType::Boolean | DataType::Null => 1,
+        other => other.primitive_width().map_or(8, |width| width as u64),
     }
 }
 

@@ -1,7 +1,6 @@
 //! How many rows fit into an array of a given number of bytes.
 
 use arrow_array::ArrayRef;
-use arrow_schema::DataType;
 
 use super::{RowRange, Rows, Shared};
 use crate::source::Interrupt;
@@ -57,22 +56,6 @@ impl Fitter {
     /// What was added.
     pub fn fitting(&self) -> Fitting {
         self.fitting
-    }
-}
-
-/// Bytes that a value of this type takes in an array, its variable part aside: offsets of 8 bytes, keys, numbers.
-pub fn fixed_width(data_type: &DataType) -> u64 {
-    match data_type {
-        DataType::Struct(fields) => {
-            fields.iter().map(|field| fixed_width(field.data_type())).fold(1, u64::saturating_add)
-        }
-        DataType::FixedSizeList(item, length) => {
-            fixed_width(item.data_type()).saturating_mul(u64::from(length.unsigned_abs()))
-        }
-        DataType::FixedSizeBinary(width) => u64::from(width.unsigned_abs()),
-        DataType::Dictionary(key, _) => fixed_width(key),
-        DataType::Boolean | DataType::Null => 1,
-        other => other.primitive_width().map_or(8, |width| width as u64),
     }
 }
 

@@ -9,9 +9,10 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
-use super::{Fitter, Fitting, RowRange, Rows, Terminated, fixed_width};
+use super::{Fitter, Fitting, RowRange, Rows, Terminated};
 use crate::source::Interrupt;
 use crate::store::decode::outline::outline_of;
+use crate::store::fixed_width;
 use crate::store::{Budget, Error, Hints, Lent};
 
 /// What a test does when rows are asked for.

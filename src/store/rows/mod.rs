@@ -18,7 +18,7 @@ mod hints;
 pub(crate) mod in_memory;
 mod shared;
 
-pub use fitting::{Fitter, Fitting, fixed_width, for_each_array, for_each_counted};
+pub use fitting::{Fitter, Fitting, for_each_array, for_each_counted};
 pub use hints::{Hints, Names, TextLength, ValueSet};
 pub use shared::{Shared, numbered};
 
@@ -81,7 +81,7 @@ pub trait Rows: Debug + Send + Sync {
     /// As [`Rows::array`]. What leads nowhere counts nothing: reading it says so.
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let _ = interrupt;
-        Ok(Fitting::fixed(&range, fixed_width(self.data_type()), bytes))
+        Ok(Fitting::fixed(&range, crate::store::fixed_width(self.data_type()), bytes))
     }
 
     /// The same rows as shared values: where many are stored as the same bytes, an array of them takes little though
