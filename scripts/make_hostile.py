@@ -9,6 +9,9 @@ name (`/etc/passwd`) are only names.
 """
 
 import argparse
+import os
+import pickle
+import re
 import struct
 import zlib
 from pathlib import Path
@@ -34,6 +37,7 @@ from fixtures.write import (
     token,
 )
 from h5py import h5d, h5g, h5s, h5t
+from spoiling.checksums import checked, sealed
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
 HOSTILE = DATA / "hostile"
@@ -678,6 +682,126 @@ def chunk_index_damaged(path):
 chunk_index_damaged.takes_path = True
 
 
+class Indexes:
+    """The chunk indexes of HDF5 1.10 in a file: entries are an address, where chunks are filtered a size and a mask, and
+    in trees the place in the grid. Their checksums are made right again."""
+
+    def __init__(self, path, datasets):
+        self.path, self.data = path, bytearray(path.read_bytes())
+        self.spans = checked(bytes(self.data), most=1000, longest=2100)
+        self.entries = {}
+        for name, chunks in datasets.items():
+            places = self.entries[name] = []
+            for address in chunks:
+                # A place in a grid may look like an address: an entry follows on the two before it.
+                before = places[-2:] if len(places) > 1 else [0, 0]
+                places.append(self.place(address, 2 * before[1] - before[0]))
+
+    def place(self, address, expected=0):
+        """The one place in a structure that holds this address, beside those that tell of the structure they are in."""
+        wanted, found = struct.pack("<Q", address), []
+        for start, end in self.spans:
+            at = self.data.find(wanted, start + 6, end)
+            is_header = self.data[start : start + 4] in (b"FADB", b"EAIB", b"EADB", b"EASB") and at == start + 6
+            if at >= 0 and not is_header:
+                found.append(at)
+        if expected and bytes(self.data[expected : expected + 8]) == wanted:
+            return expected
+        if len(found) != 1:
+            raise AssertionError(f"{len(found)} places hold {address}")
+        return found[0]
+
+    def patch(self, place, layout, *values):
+        """Puts numbers into the file."""
+        struct.pack_into(layout, self.data, place, *values)
+
+    def address(self, name, chunk, new):
+        """Gives a chunk another address."""
+        self.patch(self.entries[name][chunk], "<Q", new)
+
+    def copy(self, name, chunk, other):
+        """A chunk's entry is that of another one."""
+        here, there, length = self.entries[name][chunk], self.entries[name][other], self.length(name)
+        self.data[here : here + length] = self.data[there : there + length]
+
+    def length(self, name):
+        """Length of an entry."""
+        return self.entries[name][-1] - self.entries[name][-2]
+
+    def no_size(self, name, chunk):
+        """A filtered chunk that takes no byte: between address and mask."""
+        width = self.length(name) - 12 - (16 if name.startswith("tree") else 0)
+        self.data[self.entries[name][chunk] + 8 : self.entries[name][chunk] + 8 + width] = bytes(width)
+
+    def holder(self, name, chunk):
+        """Where the structure begins that has a chunk's entry."""
+        return max(start for start, _ in self.spans if start < self.entries[name][chunk])
+
+    def write(self):
+        self.path.write_bytes(sealed(self.data, self.spans))
+
+
+def chunk_index_latest(path):
+    """Columns and arrays of 40 numbers in chunks of 4 (those of nodes: 400) whose chunk index is of HDF5 1.10 and lies:
+    fixed arrays, extensible arrays, trees of version 2 with a place twice, a size of 0, an address past the end, nodes
+    past the end, that come twice, that lead to themselves. All checksums are right but that of a page."""
+    common = ("sound", "twice", "twice_plain", "nothing", "beyond", "beyond_plain", "nowhere")
+    damage = {
+        "fixed": (*common, "claims"),
+        "growing": (*common, "same"),
+        "tree": (*common, "astray", "claims", "same", "itself"),
+    }
+    with h5py.File(path, "w", libver=("v110", "v110")) as file:
+        table = april_table(file.create_group("t"))
+        datasets = {}
+        for kind, name in ((kind, f"{kind}_{what}") for kind in damage for what in damage[kind]):
+            data = np.arange(1, 401 if name.endswith(("same", "itself")) else 41, dtype="i4")
+            options = {} if name.endswith("plain") else {"compression": "gzip"}
+            if kind == "tree":
+                data, options = data.reshape(-1, 1), options | {"chunks": (4, 1), "maxshape": (None, None)}
+            else:
+                options |= {"chunks": (4,), "maxshape": (None,) if kind == "growing" else None}
+            group = file if kind == "tree" or len(data) > 40 else table
+            datasets[name] = group.create_dataset(name, data=data, **options)
+        pages = {"data": (np.arange(1100) % 100).astype("i1"), "chunks": (1,)}
+        last = file.create_dataset("fixed_page", **pages).id.get_chunk_info(1099).byte_offset
+        chunks = {name: [info.byte_offset for info in stored_chunks(dataset)] for name, dataset in datasets.items()}
+    indexes = Indexes(path, chunks)
+    for kind in damage:
+        for name in (f"{kind}_twice", f"{kind}_twice_plain"):
+            # A tree lists positions, and has one twice; an array has an address for each.
+            indexes.copy(name, 3, 2)
+        indexes.no_size(f"{kind}_nothing", 3)
+        for name in (f"{kind}_beyond", f"{kind}_beyond_plain"):
+            indexes.address(name, 3, 1 << 40)
+        # What leads to a block or leaf: the header, of the array that grows the index block.
+        indexes.patch(indexes.place(indexes.holder(f"{kind}_nowhere", 9)), "<Q", 1 << 30)
+    # A record of a tree ends with two places in the grid.
+    indexes.patch(indexes.entries["tree_astray"][3] + indexes.length("tree_astray") - 16, "<Q", 1000)
+    # Before the address of its block a fixed array says how many entries there are, a tree behind that of its root.
+    indexes.patch(indexes.place(indexes.holder("fixed_claims", 0)) - 8, "<Q", 1 << 40)
+    indexes.patch(indexes.place(indexes.holder("tree_claims", 0)) + 8, "<H", 60)
+    # The second block of an array is the first one once more, the second leaf of a tree the first, or the root.
+    blocks = sorted({indexes.holder("growing_same", chunk) for chunk in range(4, 100)})
+    indexes.patch(indexes.place(blocks[1]), "<Q", blocks[0])
+    for name in ("tree_same", "tree_itself"):
+        first, second = indexes.holder(name, 0), indexes.holder(name, 99)
+        place = indexes.place(second)
+        root = max(start for start, _ in indexes.spans if start < place)
+        indexes.patch(place, "<Q", first if name == "tree_same" else root)
+    # The second page has a checksum of its own, which is not made right.
+    indexes.patch(indexes.data.index(struct.pack("<QQ", last - 1, last)), "<Q", 0)
+    indexes.write()
+
+
+def stored_chunks(dataset):
+    """Where the chunks of a dataset lie."""
+    return [dataset.id.get_chunk_info(chunk) for chunk in range(dataset.id.get_num_chunks())]
+
+
+chunk_index_latest.takes_path = True
+
+
 def vlen_nowhere(path):
     """Descriptors of variable-length data that lead past the end, into nonsense, to no object, or claim 4 GiB."""
     with h5py.File(path, "w", libver="earliest") as file:
@@ -888,6 +1012,111 @@ def bad_frames(file):
     loops["table"].attrs["x_meta"] = "category"
 
 
+def bad_pickles(file):
+    """A frame of Python objects whose pickles claim, share, nest, loop and call; the last column is right."""
+
+    class Made:
+        """Pickled as a NumPy array of objects with this shape and these values, whatever they are."""
+
+        def __init__(self, shape, values):
+            self.state = (1, shape, np.dtype("O"), False, values)
+
+        def __reduce__(self):
+            return np.array([], object).__reduce__()[:2] + (self.state,)
+
+    class Caller:
+        """What would run a program, if anything did."""
+
+        def __reduce__(self):
+            return os.system, ("touch /tmp/hepfs-was-here",)
+
+    rows, text = 3000, "long " * 4_000
+    looped = []
+    looped.append(looped)
+    marked = pickle.dumps(Made((3,), ["MARKER"]), 2)
+    marker = re.search(rb"X\x06\x00\x00\x00MARKER(q.)?", marked)[0]
+    blocks = {
+        "many": pickle.dumps(Made((1 << 40,), ["a"]), 2),
+        "terabyte": marked.replace(marker, b"\x8d" + struct.pack("<Q", 1 << 40) + b"text"),
+        "nested": marked.replace(marker, b"]" * 100_000 + b"a" * 99_999),
+        "looped": pickle.dumps(Made((1,), looped), 2),
+        "caller": pickle.dumps(Made((rows,), [Caller(), "b", None] * (rows // 3)), 2),
+        "shared": pickle.dumps(Made((rows,), [text] * rows), 2),
+        "right": pickle.dumps(Made((rows,), ["a", "b", None] * (rows // 3)), 2),
+    }
+    frame = file.create_group("frame")
+    frame.attrs.update({"pandas_type": "frame", "nblocks": len(blocks), "axis0_variety": "regular"})
+    frame["axis0"] = np.array([name.encode() for name in blocks])
+    frame["axis1"] = np.arange(rows)
+    for at, (name, content) in enumerate(blocks.items()):
+        frame[f"block{at}_items"] = np.array([name.encode()])
+        values = frame.create_dataset(f"block{at}_values", (1,), h5py.vlen_dtype("u1"))
+        values[0] = np.frombuffer(content, "u1")
+        values.attrs["PSEUDOATOM"] = "object"
+
+
+def bad_anndata(file):
+    """Data frames and sparse matrices that contradict themselves, labels that lead to themselves."""
+    text = h5py.string_dtype()
+
+    def frame(name, order, **attributes):
+        made = file.create_group(name)
+        made.attrs.update({"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "index"} | attributes)
+        if order is not None:
+            made.attrs["column-order"] = np.array(order, object)
+        made.create_dataset("index", data=["r1", "r2", "r3"], dtype=text)
+        return made
+
+    def element(where, name, kind, **members):
+        made = where.create_group(name)
+        made.attrs["encoding-type"] = kind
+        for key, values in members.items():
+            made[key] = values
+
+    odd = frame("odd", ["good", "long", "flat", "gone", "..", "a/b", "strange", "good"])
+    odd["good"] = np.array([1, 2, 3])
+    odd["long"] = np.arange(5)
+    odd["flat"] = np.ones((3, 2))
+    h5d.create(odd.id, b"..", h5t.STD_I32LE, h5s.create_simple((3,)))
+    odd["a/b"] = np.array([0.5, 1.5, 2.5])
+    element(odd, "strange", "awkward-array", data=np.arange(3))
+    odd["unlisted"] = np.array([7, 8, 9])
+    parts = frame("parts", ["short_mask", "integer_mask", "far", "of_codes", "no_codes", "own", "nowhere"])
+    element(parts, "short_mask", "nullable-integer", values=np.array([1, 2, 3]), mask=np.array([True, False]))
+    element(parts, "integer_mask", "nullable-boolean", values=np.array([True, False, True]), mask=np.array([0, 1, 0]))
+    labels = np.array([b"a", b"b"])
+    element(parts, "far", "categorical", codes=np.array([1, 9, -1], "i1"), categories=labels)
+    element(parts, "of_codes", "categorical", codes=np.array([0, 0, 0], "i1"))
+    element(parts["of_codes"], "categories", "categorical", codes=np.array([0], "i1"), categories=labels)
+    element(parts, "no_codes", "categorical", categories=labels)
+    parts["own"] = np.array([0, 1, 2], "i1")
+    parts["own"].attrs["categories"] = parts["own"].ref
+    parts["nowhere"] = np.array([0, 1, 2], "i1")
+    parts["nowhere"].attrs["categories"] = h5py.Reference()
+    bare = frame("bare", None, **{"encoding-version": "9.9"})
+    del bare.attrs["_index"]
+    bare["n"] = np.array([4, 5, 6])
+
+    def sparse(name, pointers, indices, shape=(3, 4)):
+        made = file.create_group(name)
+        made.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": shape})
+        made["data"] = np.arange(1.0, 5.0)
+        made["indices"] = np.array(indices)
+        made["indptr"] = np.array(pointers)
+
+    sparse("falls", [0, 3, 1, 4], [0, 1, 2, 3])
+    sparse("beyond", [0, 1, 2, 9], [0, 1, 2, 3])
+    sparse("negative", [0, -5, 2, 4], [0, 1, 2, 3])
+    sparse("uneven", [0, 1, 2, 4], [0, 1, 2])
+    sparse("many", [0, 1, 2, 4], [0, 1, 2, 3], shape=(2**63 - 1, 4))
+    sparse("outside", [0, 1, 2, 4], [0, 99, -7, 3])
+    # A group of one name without an entry, and pointers of which only the ends are stored.
+    sparse("empty", [0, 0, 0, 0], [])
+    del file["empty/data"]
+    file["empty/data"] = np.zeros(0)
+    file.create_group("obsm")
+
+
 MIB = 1 << 20
 AMPLIFIED = 100_000
 
@@ -1008,12 +1237,15 @@ RECIPES = [
     corrupt_chunks,
     chunk_map_nonsense,
     chunk_index_damaged,
+    chunk_index_latest,
     vlen_nowhere,
     heap_loop,
     broken_references,
     bad_compounds,
     fields_3000,
     bad_frames,
+    bad_pickles,
+    bad_anndata,
     amplified,
     gigabyte_elements,
 ]

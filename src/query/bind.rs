@@ -83,7 +83,7 @@ pub(super) enum Kind {
     Binary,
     /// Integers that stand for instants.
     Time(Times),
-    /// The years of such.
+    /// Their years.
     Year(Times),
 }
 

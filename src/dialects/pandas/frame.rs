@@ -13,8 +13,7 @@ use crate::dialects::attributes::text;
 use crate::dialects::compound::{self, Covered, Indexed, System};
 use crate::dialects::{Dialect, Of, Site, datasets};
 use crate::source::Interrupt;
-use crate::store::decode::FillTest;
-use crate::store::{self, FieldRows, Part, Rows, Tally};
+use crate::store::{self, Part, Rows, Tally};
 use crate::table::{Categories, CategoryRows, Column, Finding, SearchIndex, Table};
 
 /// The table of a group in the format `table`.
@@ -100,10 +99,9 @@ impl<'a> Frame<'a> {
                 .filter_map(|(column, content)| Some((column, content.as_ref()?)))
                 .find(|(_, (field, _))| field.name == *name)?;
             let values = self.opened.clone().and_then(|opened| {
-                compound::check_place(self.dataset, field.offset, field.datatype.size)?;
                 let datatype = compound::read_as(&field.datatype, System::PYTABLES);
                 let part = Part { datatype, offset: field.offset };
-                Ok(Arc::new(FieldRows::new(opened, part, FillTest::none(), Arc::default())) as Arc<dyn Rows>)
+                compound::rows_of_part(self.dataset, &opened, part, &Fill::Default, &Arc::default())
             });
             let missing = Box::new(|datatype: &Datatype| content.missing(datatype));
             Some(Covered { column, below: Vec::new(), values, missing })
@@ -147,7 +145,7 @@ impl<'a> Frame<'a> {
             is_label: planned.is_label,
             in_table: rows.is_ok(),
             rows,
-            times,
+            times: times.map(Box::new),
             stored_strings: None,
             learner: None,
             tally,
@@ -163,11 +161,10 @@ impl<'a> Frame<'a> {
     /// The values of a part as stored, but for those that are missing.
     fn rows(&self, planned: &Planned<'_>, content: &Content, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
         let opened = self.opened.as_ref().map_err(Clone::clone)?;
-        compound::check_place(self.dataset, planned.offset, planned.datatype.size)?;
         let datatype = compound::read_as(planned.datatype, System::PYTABLES);
-        let missing = FillTest::new(&datatype, &content.missing(&datatype));
+        let missing = content.missing(&datatype);
         let part = Part { datatype, offset: planned.offset };
-        Ok(Arc::new(FieldRows::new(opened.clone(), part, missing, tally.clone())))
+        compound::rows_of_part(self.dataset, opened, part, &missing, tally)
     }
 
     /// The categories of a field: the values of a series of their own, `meta/FIELD/meta`.

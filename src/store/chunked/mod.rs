@@ -35,6 +35,9 @@ const SHORT_RUN: u64 = 4096;
 /// more than that decodes it again, which takes no longer than the kernel takes to give as much fresh memory.
 const KEPT_PART: u64 = 16;
 
+/// The same behind a reader of fields: who reads another field comes back to all chunks of a row group.
+const KEPT_PART_OF_FIELDS: u64 = 2;
+
 /// What a decoded chunk is cached under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ChunkKey {
@@ -95,21 +98,40 @@ impl Chunks {
         out: &mut Vec<u8>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
+        self.pieces(offset..offset.saturating_add(length as u64), u64::MAX, out, interrupt, &mut |decoded, out| {
+            out.extend_from_slice(decoded.unwrap_or_default());
+        })
+    }
+
+    /// Calls `take` with `bytes` piece by piece, none across the end of a chunk: with what lies decoded as it lies, and
+    /// otherwise with nothing, once `out` has them behind what it had, at most `most` bytes at a time.
+    pub fn pieces(
+        self: &Arc<Self>,
+        bytes: Range<u64>,
+        most: u64,
+        out: &mut Vec<u8>,
+        interrupt: &Interrupt,
+        take: &mut dyn FnMut(Option<&[u8]>, &mut Vec<u8>),
+    ) -> Result<(), Error> {
         let map = self.map(interrupt)?;
         let map = map.as_deref().map(|held| &held.map);
-        let mut prefetch = self.plan_prefetch(map, offset, length as u64)?;
+        let (mut at, end) = (bytes.start, bytes.end);
+        let mut prefetch = self.plan_prefetch(map, at, end.saturating_sub(at))?;
         let size = self.grid.chunk_bytes().max(1);
-        let (mut at, end) = (offset, offset.saturating_add(length as u64));
         while at < end {
             interrupt.check()?;
             let (index, within) = (at / size, at % size);
-            let count = (size - within).min(end - at);
             let found = self.locate(index, map);
+            let mut count = (size - within).min(end - at);
             if matches!(found, StoredChunk::Filtered(..) | StoredChunk::Worker) {
                 let chunk = self.decoded(index, (found, map), within + count, &mut prefetch, interrupt)?;
                 let bytes = chunk.get(within as usize..(within + count) as usize);
-                out.extend_from_slice(bytes.ok_or_else(|| self.outside())?);
-            } else if let StoredChunk::Plain(chunk) = found
+                take(Some(bytes.ok_or_else(|| self.outside())?), out);
+                at += count;
+                continue;
+            }
+            count = count.min(most);
+            if let StoredChunk::Plain(chunk) = found
                 && within.saturating_add(count) <= chunk.size
             {
                 // One run, however short: bringing the whole chunk in for it would cost more.
@@ -122,6 +144,7 @@ impl Chunks {
                     self.copy(index, map, runs, &mut out[start..], &mut prefetch, interrupt)
                 })?;
             }
+            take(None, out);
             at += count;
         }
         Ok(())
@@ -231,6 +254,11 @@ impl Chunks {
     /// As [`Chunks::release_behind`], for a reader who may come back: it leaves a part of the budget.
     pub fn release_far_behind(&self, end: u64) {
         self.release(end, self.file.store().budget().limit() / KEPT_PART);
+    }
+
+    /// The same of a reader of one field of each element, who may come back for the others.
+    pub fn release_behind_fields(&self, end: u64) {
+        self.release(end, self.file.store().budget().limit() / KEPT_PART_OF_FIELDS);
     }
 
     fn release(&self, end: u64, distance: u64) {

@@ -19,6 +19,10 @@ use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally, fixed_w
 /// Bytes of whole rows that are gathered from at a time: what a processor keeps in its second cache.
 const TILE: u64 = 256 << 10;
 
+/// Bytes of whole rows that are asked for at a time: as many as are decoded together, so that a reader of many is known
+/// as one who goes on.
+const AT_ONCE: u64 = 4 << 20;
+
 /// A part of more bytes than this is read by itself: what lies between two of them is not worth reading.
 const LONG: u64 = 4 << 10;
 
@@ -132,20 +136,25 @@ impl FieldRows {
 
     /// Appends the bytes of the parts of `range`, one behind the other.
     fn gather(&self, range: &RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        let (size, element) = (self.part.datatype.size, self.dataset.element_size());
-        if self.is_far_between() {
-            // Its bytes were counted by whoever asks.
+        let size = self.part.datatype.size;
+        // Elements of one chunk are decoded together, whatever is taken of them.
+        if self.is_far_between() && !(self.per_row == 1 && self.dataset.is_decoded()) {
+            // The caller has counted its bytes.
             return self.append_pieces(range.start * size..range.end * size, out, interrupt);
         }
-        let mut tile = Vec::new();
-        self.tiles(range, |_, elements, offset, stride| {
-            interrupt.check()?;
-            // No longer than a tile.
-            tile.resize(((elements.end - elements.start) * element) as usize, 0);
-            self.dataset.read_bytes(elements.start * element, &mut tile, interrupt)?;
-            gather(&tile, offset, stride, size as usize, out);
-            Ok(())
-        })
+        // The rows of a tile are whole: longer ones are decoded, or far between.
+        let (tile, rows) = (self.tile().0 * self.stride, (AT_ONCE / self.stride.max(1)).max(1));
+        let (offset, stride) = (self.part.offset as usize, self.stride as usize);
+        let mut start = range.start;
+        while start < range.end {
+            let end = range.end.min(start.saturating_add(rows));
+            let bytes = start * self.stride..end * self.stride;
+            self.dataset.for_each_piece(bytes, tile, interrupt, &mut |rows| {
+                gather(rows, offset, stride, size as usize, out);
+            })?;
+            start = end;
+        }
+        Ok(())
     }
 
     /// Whether each part is better read by itself than together with what lies around it.
@@ -164,9 +173,10 @@ impl FieldRows {
         while at < bytes.end {
             interrupt.check()?;
             let (row, within) = (at / size, at % size);
-            let (count, start) = ((size - within).min(bytes.end - at), out.len());
-            out.resize(start + count as usize, 0);
-            self.dataset.read_bytes(row * self.stride + self.part.offset + within, &mut out[start..], interrupt)?;
+            let (count, start) = ((size - within).min(bytes.end - at), row * self.stride + self.part.offset + within);
+            self.dataset.for_each_piece(start..start + count, AT_ONCE, interrupt, &mut |piece| {
+                out.extend_from_slice(piece);
+            })?;
             at += count;
         }
         Ok(())
@@ -214,15 +224,28 @@ impl FieldRows {
 
 /// Appends the part of each row in `bytes`.
 fn gather(bytes: &[u8], offset: usize, stride: usize, size: usize, out: &mut Vec<u8>) {
-    let parts = bytes.chunks_exact(stride.max(1)).filter_map(|row| row.get(offset..)?.get(..size));
     // A copy of known width is one instruction.
     match size {
-        1 => parts.for_each(|part| out.extend_from_slice(&part[..1])),
-        2 => parts.for_each(|part| out.extend_from_slice(&part[..2])),
-        4 => parts.for_each(|part| out.extend_from_slice(&part[..4])),
-        8 => parts.for_each(|part| out.extend_from_slice(&part[..8])),
-        _ => parts.for_each(|part| out.extend_from_slice(part)),
+        1 => gather_known::<1>(bytes, offset, stride, out),
+        2 => gather_known::<2>(bytes, offset, stride, out),
+        4 => gather_known::<4>(bytes, offset, stride, out),
+        8 => gather_known::<8>(bytes, offset, stride, out),
+        16 => gather_known::<16>(bytes, offset, stride, out),
+        _ => parts(bytes, offset, stride, size).for_each(|part| out.extend_from_slice(part)),
     }
+}
+
+fn gather_known<const SIZE: usize>(bytes: &[u8], offset: usize, stride: usize, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + bytes.len() / stride.max(1) * SIZE, 0);
+    for (to, part) in out[start..].as_chunks_mut::<SIZE>().0.iter_mut().zip(parts(bytes, offset, stride, SIZE)) {
+        to.copy_from_slice(part);
+    }
+}
+
+/// The part of each row.
+fn parts(bytes: &[u8], offset: usize, stride: usize, size: usize) -> impl Iterator<Item = &[u8]> {
+    bytes.chunks_exact(stride.max(1)).filter_map(move |row| row.get(offset..)?.get(..size))
 }
 
 impl Rows for FieldRows {
@@ -358,7 +381,17 @@ impl Rows for FieldRows {
         Ok(self.dataset.outline_in(datatype, &part, count))
     }
 
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let per_row = self.per_row.max(1);
+        let end = self.dataset.unwritten_until(row.saturating_mul(per_row).min(self.dataset.len()), interrupt)?;
+        Ok((end / per_row).clamp(row, self.len.max(row)))
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         self.dataset.natural_rows()
+    }
+
+    fn stride(&self) -> Option<u64> {
+        Some(self.stride)
     }
 }

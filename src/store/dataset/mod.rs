@@ -69,7 +69,7 @@ impl Dataset {
         if size == 0 {
             return Err(unsupported("elements of 0 bytes".into()));
         }
-        let fill = Arc::new(Fill::new(&description, file.info().address_size));
+        let fill = Fill::of(&description, file.info().address_size);
         let access = if len == 0 {
             Access::Unwritten
         } else {
@@ -254,6 +254,46 @@ impl Dataset {
             self.file.append_at(at, count, out)?;
             at = at.saturating_add(count as u64);
             left -= count;
+        }
+        Ok(())
+    }
+
+    /// Calls `take` with `bytes` of the elements piece by piece: decoded chunks where they lie, which are not copied, and
+    /// elsewhere at most `most` bytes at a time. Pieces end where elements do, if `bytes` and `most` do.
+    ///
+    /// # Errors
+    /// As [`Dataset::read_bytes`].
+    fn for_each_piece(
+        &self,
+        bytes: Range<u64>,
+        most: u64,
+        interrupt: &Interrupt,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), Error> {
+        let mut read = Vec::new();
+        if let Route::Chunks(chunks) = self.route(interrupt)?
+            && chunks.grid.is_line()
+        {
+            if bytes.end > self.bytes {
+                return Err(self.past_the_end(bytes.start, bytes.end.saturating_sub(bytes.start), "byte", self.bytes));
+            }
+            let end = bytes.end;
+            let result = chunks.pieces(bytes, most, &mut read, interrupt, &mut |decoded, read| {
+                take(decoded.unwrap_or(read));
+                read.clear();
+            });
+            chunks.release_behind_fields(end);
+            return self.file.check().and(result);
+        }
+        let mut at = bytes.start;
+        while at < bytes.end {
+            interrupt.check()?;
+            let count = most.max(1).min(bytes.end - at);
+            // No more than `most`, which is a tile of memory.
+            read.resize(count as usize, 0);
+            self.read_bytes(at, &mut read, interrupt)?;
+            take(&read);
+            at += count;
         }
         Ok(())
     }

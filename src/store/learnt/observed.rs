@@ -182,4 +182,8 @@ impl Rows for Observed {
     fn natural_rows(&self) -> Option<u64> {
         self.rows.natural_rows()
     }
+
+    fn stride(&self) -> Option<u64> {
+        self.rows.stride()
+    }
 }

@@ -117,4 +117,8 @@ impl Rows for CastRows {
     fn natural_rows(&self) -> Option<u64> {
         self.rows.natural_rows()
     }
+
+    fn stride(&self) -> Option<u64> {
+        self.rows.stride()
+    }
 }

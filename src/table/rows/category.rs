@@ -212,4 +212,8 @@ impl Rows for CategoryRows {
     fn natural_rows(&self) -> Option<u64> {
         self.codes.natural_rows()
     }
+
+    fn stride(&self) -> Option<u64> {
+        self.codes.stride()
+    }
 }

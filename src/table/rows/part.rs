@@ -102,4 +102,8 @@ impl Rows for PartRows {
     fn natural_rows(&self) -> Option<u64> {
         self.whole.natural_rows()
     }
+
+    fn stride(&self) -> Option<u64> {
+        self.whole.stride()
+    }
 }

@@ -121,4 +121,8 @@ impl Rows for TimeRows {
     fn natural_rows(&self) -> Option<u64> {
         self.numbers.natural_rows()
     }
+
+    fn stride(&self) -> Option<u64> {
+        self.numbers.stride()
+    }
 }

@@ -12,11 +12,18 @@ use crate::store::RowRange;
 /// Rows of a row group at least: readers fetch whole column chunks, so this is the grain of most reads.
 const LEAST_ROWS: u64 = 131_072;
 
+/// Bytes of whole rows of a row group at most, where columns are fields of one dataset: an engine asks for one column chunk
+/// after the other, and what was decoded for the first must still be there for the last.
+const STRIDDEN_BYTES: u64 = 32 << 20;
+
 /// Rows of a row group at most: a page of 8-byte values has 128 MiB then, far below what a page header can say.
 const MOST_ROWS: u64 = 16 << 20;
 
 /// Column chunks of all row groups at most, unless row groups have [`MOST_ROWS`]: each costs some 200 bytes of footer.
 const MOST_CHUNKS: u64 = 50_000;
+
+/// The same of fields of one dataset: a longer footer is read once, a row group that is not kept once for each field.
+const MOST_STRIDDEN_CHUNKS: u64 = 8 * MOST_CHUNKS;
 
 /// Bytes of a page at most, where it is rendered whole; a single value may be longer.
 pub(super) const PAGE_BYTES: u64 = 1 << 20;
@@ -43,10 +50,12 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Groups for a file of `leaves` leaf columns.
-    pub fn choose(rows: u64, leaves: usize) -> Self {
-        let mut per_group = LEAST_ROWS;
-        while per_group < MOST_ROWS && rows.div_ceil(per_group).saturating_mul(leaves as u64) > MOST_CHUNKS {
+    /// Groups for a file of `leaves` leaf columns, whose longest [stride](crate::store::Rows::stride) is `stride` bytes.
+    pub fn choose(rows: u64, leaves: usize, stride: u64) -> Self {
+        let fitting = (STRIDDEN_BYTES / stride.max(1)).max(1);
+        let mut per_group = LEAST_ROWS.min(1 << fitting.ilog2());
+        let most = if stride > 0 { MOST_STRIDDEN_CHUNKS } else { MOST_CHUNKS };
+        while per_group < MOST_ROWS && rows.div_ceil(per_group).saturating_mul(leaves as u64) > most {
             per_group *= 2;
         }
         Self { rows, per_group }

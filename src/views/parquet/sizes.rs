@@ -18,12 +18,12 @@ use super::layout::{Groups, Measured, PAGE_BYTES, Page};
 use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Measure, Pass, Progress};
 use crate::store::{Error, RowRange, for_each_array};
-use crate::views::stretches::{Stretches, estimate};
+use crate::views::stretches::{Stretches, estimate, is_small};
 
 /// Counts changes of how pages are cut or written: what was kept before one is not used after it.
 const VERSION: u32 = 3;
 
-/// Rows measured at once, and of a page at most: it divides every row group.
+/// Rows measured at once, and of a page at most, unless row groups have fewer: it divides each that has not.
 const UNIT: u64 = 65_536;
 
 /// Rows that are given up together where one of them cannot be read.
@@ -31,9 +31,6 @@ const LEAST_UNREADABLE: u64 = 1024;
 
 /// Units of one step of a pass at most.
 const MOST_UNITS: u64 = 16;
-
-/// Columns of fewer rows are measured by their values: that takes no longer than a sample.
-const FEW: u64 = 1 << 14;
 
 /// Values and lists whose outlines are looked at while `stat` waits, in all columns of a file together.
 const AT_STAT: u64 = 1 << 18;
@@ -75,9 +72,13 @@ struct Lengths {
 struct MeasuredColumn {
     column: ParquetColumn,
     rows: u64,
+    /// Rows of a unit: a power of two.
+    unit: u64,
     /// With the position of each among all leaves.
     leaves: Vec<(usize, Leaf)>,
     stretches: OnceLock<Stretches>,
+    /// It takes no longer than a sample to measure all values.
+    small: OnceLock<bool>,
     by_values: OnceLock<bool>,
 }
 
@@ -103,7 +104,7 @@ struct Typical {
 impl Sizes {
     /// Reads nothing.
     pub fn new(columns: &[ParquetColumn], prepared: &Prepared) -> Self {
-        let rows = prepared.groups.rows;
+        let (rows, unit) = (prepared.groups.rows, UNIT.min(prepared.groups.per_group));
         let mut leaves: BTreeMap<usize, Vec<(usize, Leaf)>> = BTreeMap::new();
         if rows > 0 {
             for (position, leaf) in prepared.leaves.iter().enumerate().filter(|(_, leaf)| leaf.slots.is_none()) {
@@ -111,9 +112,9 @@ impl Sizes {
             }
         }
         let columns = leaves.into_iter().filter_map(|(column, leaves)| {
-            let (stretches, by_values) = (OnceLock::new(), OnceLock::new());
+            let (stretches, small, by_values) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
             let column = columns.get(column)?.clone();
-            let measured = Arc::new(MeasuredColumn { column, rows, leaves, stretches, by_values });
+            let measured = Arc::new(MeasuredColumn { column, rows, unit, leaves, stretches, small, by_values });
             let (sample, pass, distrusted) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
             Some(Lengths { measured, sample, pass, distrusted })
         });
@@ -145,8 +146,10 @@ impl Sizes {
     /// longer than a sample.
     pub fn typical(&self, interrupt: &Interrupt) -> Result<Option<LeafPages>, Error> {
         let mut work = 0_u64;
-        for lengths in self.columns.iter().filter(|lengths| lengths.measured.rows > FEW) {
-            work = work.saturating_add(lengths.sample(interrupt)?.work);
+        for lengths in &self.columns {
+            if !lengths.measured.is_small(interrupt)? {
+                work = work.saturating_add(lengths.sample(interrupt)?.work);
+            }
         }
         if work <= AT_STAT {
             return Ok(None);
@@ -160,7 +163,7 @@ impl Sizes {
                     let typical = if run.alike { &sample.alike } else { &sample.stored };
                     let last = stretches.rows_of_unit(run.first + run.units - 1).end;
                     let rows = last - stretches.rows_of_unit(run.first).start;
-                    typical.get(which).copied().unwrap_or_default().pages(rows)
+                    typical.get(which).copied().unwrap_or_default().pages(rows, column.unit)
                 });
                 pages.insert(*position, Arc::new(self.measured(column, true, all)?));
             }
@@ -214,13 +217,13 @@ impl Sizes {
     pub fn progress(&self) -> Option<Progress> {
         let progress = |lengths: &Lengths| match lengths.pass.get() {
             Some(pass) => pass.progress(),
-            None => Progress { done: 0, all: lengths.measured.rows.div_ceil(UNIT), kept: None },
+            None => Progress { done: 0, all: lengths.measured.rows.div_ceil(lengths.measured.unit), kept: None },
         };
         Progress::sum(self.columns.iter().map(progress))
     }
 }
 
-/// The pages of a unit so many times; pages that are alike as one.
+/// The pages of a unit that is repeated; pages that are alike as one.
 fn repeated(pages: &[Page], times: u64) -> impl Iterator<Item = (Page, u64)> {
     let alike = pages.first().filter(|first| times > 1 && pages.iter().all(|page| page == *first)).copied();
     let one_by_one = if alike.is_some() { 0 } else { times };
@@ -229,12 +232,12 @@ fn repeated(pages: &[Page], times: u64) -> impl Iterator<Item = (Page, u64)> {
 }
 
 impl Typical {
-    /// Pages of so many rows of some units, the last of which may be short.
-    fn pages(self, rows: u64) -> impl Iterator<Item = (Page, u64)> {
-        let count = (self.bytes / (PAGE_BYTES * 3 / 4)).max(1).next_power_of_two().min(UNIT);
-        let per_page = UNIT / count;
-        let part = |rows: u64| {
-            let share = |all: u64| u32::try_from(u128::from(all) * u128::from(rows) / u128::from(UNIT) + 1);
+    /// Pages of a fixed number of rows of some units; the last may be short.
+    fn pages(self, rows: u64, unit: u64) -> impl Iterator<Item = (Page, u64)> {
+        let count = (self.bytes / (PAGE_BYTES * 3 / 4)).max(1).next_power_of_two().min(unit);
+        let per_page = unit / count;
+        let part = move |rows: u64| {
+            let share = |all: u64| u32::try_from(u128::from(all) * u128::from(rows) / u128::from(unit) + 1);
             let (bytes, entries) = (share(self.bytes), share(self.entries));
             // No more rows than a unit.
             Page { rows: rows as u32, bytes: bytes.unwrap_or(u32::MAX), entries: entries.unwrap_or(u32::MAX) }
@@ -250,18 +253,7 @@ impl Lengths {
             return Ok(sample);
         }
         let keeper = self.measured.keeper("sample");
-        let known = keeper.as_ref().and_then(|keeper| keeper.file.recall(&keeper.what));
-        let known = known.and_then(|bytes| postcard::from_bytes::<Sample>(&bytes).ok());
-        let sample = match known {
-            Some(known) => known,
-            None => {
-                let sample = self.measured.sample(interrupt)?;
-                if let (Some(Keeper { file, what }), Ok(bytes)) = (keeper, postcard::to_stdvec(&sample)) {
-                    file.note(&what, &bytes, true);
-                }
-                sample
-            }
-        };
+        let sample = Keeper::recall_or(keeper, |_| true, || self.measured.sample(interrupt))?;
         Ok(self.sample.get_or_init(|| sample))
     }
 
@@ -271,7 +263,7 @@ impl Lengths {
         }
         let column = &self.measured;
         let is_marked = |Keeper { file, what }: Keeper| file.recall(&what).is_some();
-        let by_values = column.rows <= FEW
+        let by_values = column.is_small(interrupt)?
             || column.keeper("by-values").is_some_and(is_marked)
             || self.sample(interrupt)?.by_values;
         let by_values = *column.by_values.get_or_init(|| by_values);
@@ -296,11 +288,19 @@ impl Measure<UnitPages> for MeasuredColumn {
 }
 
 impl MeasuredColumn {
+    fn is_small(&self, interrupt: &Interrupt) -> Result<bool, Error> {
+        if let Some(small) = self.small.get() {
+            return Ok(*small);
+        }
+        let small = is_small(self.column.rows.as_ref(), self.rows, interrupt)?;
+        Ok(*self.small.get_or_init(|| small))
+    }
+
     fn stretches(&self, interrupt: &Interrupt) -> Result<&Stretches, Error> {
         if let Some(stretches) = self.stretches.get() {
             return Ok(stretches);
         }
-        let stretches = Stretches::find(self.rows, UNIT, |row| {
+        let stretches = Stretches::find(self.rows, self.unit, |row| {
             interrupt.check()?;
             self.column.rows.alike_until(row, interrupt)
         })?;
@@ -314,16 +314,16 @@ impl MeasuredColumn {
     /// Units of a step: those of a chunk, so that it is decoded once.
     fn units_of_step(&self) -> usize {
         let natural = self.column.rows.natural_rows().unwrap_or(0);
-        (natural / UNIT).clamp(1, MOST_UNITS) as usize
+        (natural / self.unit).clamp(1, MOST_UNITS) as usize
     }
 
     /// The file of a column and the table's with the same rows have the same pages.
     fn keeper(&self, of: &str) -> Option<Keeper> {
         let Keeper { file, what } = self.column.keeper.clone()?;
-        let (leaves, rows) = (self.leaves.len(), self.rows);
+        let (leaves, rows, unit) = (self.leaves.len(), self.rows, self.unit);
         Some(Keeper {
             file,
-            what: format!("{what} parquet-pages {VERSION} {of} leaves {leaves} rows {rows} by {UNIT}"),
+            what: format!("{what} parquet-pages {VERSION} {of} leaves {leaves} rows {rows} by {unit}"),
         })
     }
 
@@ -348,8 +348,8 @@ impl MeasuredColumn {
                 }
             }
             let typical = |seen: Vec<(f64, f64)>| Typical {
-                bytes: (estimate(seen.iter().map(|(bytes, _)| *bytes), alike) * UNIT as f64) as u64,
-                entries: (estimate(seen.iter().map(|(_, entries)| *entries), alike) * UNIT as f64) as u64,
+                bytes: (estimate(seen.iter().map(|(bytes, _)| *bytes), alike) * self.unit as f64) as u64,
+                entries: (estimate(seen.iter().map(|(_, entries)| *entries), alike) * self.unit as f64) as u64,
             };
             Ok(seen.into_iter().map(typical).collect::<Vec<_>>())
         };
@@ -360,8 +360,8 @@ impl MeasuredColumn {
             stored.iter_mut().for_each(|leaf| leaf.bytes = leaf.bytes.saturating_mul(shown) / u64::max(room, 1));
         }
         let entries = stored.iter().map(|leaf| leaf.entries).max().unwrap_or(0);
-        let of_unit = UNIT.saturating_add(entries).saturating_mul(if by_values { PER_VALUE } else { 1 });
-        let work = (stretches.stored_rows() / UNIT + stretches.runs().len() as u64).saturating_mul(of_unit);
+        let of_unit = self.unit.saturating_add(entries).saturating_mul(if by_values { PER_VALUE } else { 1 });
+        let work = (stretches.stored_rows() / self.unit + stretches.runs().len() as u64).saturating_mul(of_unit);
         Ok(Sample { by_values, work, stored, alike })
     }
 

@@ -259,7 +259,7 @@ fn files(file: &Arc<File>, array: &Array) -> Result<Vec<Checked>, String> {
     }
     // Looked at and dropped: a group may have very many datasets.
     let single = array.dialect.files(&array.site(file), &array.name, None)?;
-    Ok(single.files.iter().map(|one| (one.clone(), tables::single_view(&single, one, &dataset.datatype))).collect())
+    Ok(single.files.iter().map(|one| (one.clone(), tables::single_view(&single, one))).collect())
 }
 
 /// The suffixes of the files that a dataset is shown as; the reason where it is not.
