@@ -51,7 +51,7 @@ use memory::Block;
 
 pub use counters::{Counter, Counters};
 pub(crate) use dataset::count_of;
-pub use dataset::{Dataset, DatasetRows, FieldRows, Part, Reach, StoredStrings};
+pub use dataset::{Dataset, DatasetRows, FieldRows, Part, Place, Reach, StoredStrings};
 pub use decode::{Count, Tally, fixed_width};
 pub use error::Error;
 pub use file::{Damage, File};

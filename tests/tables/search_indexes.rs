@@ -286,6 +286,23 @@ fn commands_say_what_is_wrong_by_their_exit_code() {
     let report: Value = serde_json::from_str(&report).unwrap();
     assert!(code == Some(1) && report["findings"].as_array().is_some_and(|findings| findings.len() > 2), "{report}");
     assert_eq!(run(&["check", "none.h5"], &cache).0, Some(2));
+
+    // An index that says itself that it is out of date is no fault, nor is one of a kind without use.
+    let [right, broken] = ["search_indexes_pytables.h5", "search_indexes_pytables_broken.h5"]
+        .map(|name| data(name).display().to_string());
+    for (file, table, state, code) in [
+        (&right, "csi_int64", "verified", 0),
+        (&right, "medium_6", "unused", 0),
+        (&right, "frame_medium", "unused", 0),
+        (&right, "csi_nul", "unverifiable", 2),
+        (&broken, "stale_append", "stale", 0),
+        (&broken, "h5py_appended", "stale", 1),
+        (&broken, "twice", "broken", 1),
+        (&broken, "slicesize_0", "absent", 1),
+    ] {
+        let (told, said) = run(&["index", "verify", &format!("{file}:{table}")], &cache);
+        assert!(told == Some(code) && said.lines().all(|line| line.starts_with(state)), "{table}, {told:?}: {said}");
+    }
 }
 
 /// `.hepfs/indexes` of a table.

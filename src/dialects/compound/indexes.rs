@@ -82,7 +82,7 @@ impl<'b> Indexed<'b> {
         for link in &group.links {
             let Some(Object::Group { id, attributes, .. }) = link.target.object() else { continue };
             let path = join(path, &link.name);
-            let fields = [fields, &[link.name.clone()]].concat();
+            let fields = [fields, std::slice::from_ref(&link.name)].concat();
             match (text(attributes, "CLASS").as_deref(), (self.find)(&fields)) {
                 (Some("INDEX"), Some(covered)) => match self.site.file.group(*id, self.interrupt) {
                     Ok(group) => found.push(self.one(path, *id, &group, &covered)),
@@ -118,7 +118,7 @@ impl<'b> Indexed<'b> {
             bytes: bytes.fold(0, u64::saturating_add),
             source_generation: None,
             source_rows: None,
-            attributes: group.attributes.clone().into(),
+            attributes: group.attributes.clone(),
             form: parts.form(id, name).map(Arc::new),
             path: path.clone(),
         }

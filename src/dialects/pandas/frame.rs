@@ -40,6 +40,9 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     }
 }
 
+/// The field that a column shows as a whole, and what it holds.
+type Whole<'a> = Option<(&'a Field, Content)>;
+
 /// A frame while its columns are made.
 struct Frame<'a> {
     site: &'a Site<'a>,
@@ -61,7 +64,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The columns, and which field each shows, of those that show a whole one, with what it holds.
-    fn columns(&mut self) -> (Vec<Column>, Vec<Option<(&'a Field, Content)>>) {
+    fn columns(&mut self) -> (Vec<Column>, Vec<Whole<'a>>) {
         let Class::Compound { fields } = &self.dataset.datatype.class else { return Default::default() };
         let fields = compound::in_order(fields, System::PYTABLES).collect();
         let (dataset, group) = (self.dataset, self.group);
@@ -86,7 +89,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The search indexes of fields that are columns.
-    fn indexes(&mut self, columns: &[Column], contents: &[Option<(&Field, Content)>]) -> Vec<SearchIndex> {
+    fn indexes(&mut self, columns: &[Column], contents: &[Whole<'_>]) -> Vec<SearchIndex> {
         let group = self.group.link(b"_i_table").and_then(|link| link.target.object());
         let Some(Object::Group { id, attributes, .. }) = group else { return Vec::new() };
         if text(attributes, "CLASS").as_deref() != Some("TINDEX") {

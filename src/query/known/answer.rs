@@ -20,7 +20,7 @@ use crate::indexes::{self, Facts, Trust, bloom, canonical, minmax, order};
 use crate::query::ranges::{Test, of_labels};
 use crate::source::Interrupt;
 use crate::store::statistics::{GRAIN, Scalar, Summary};
-use crate::store::{Dataset, Error, Rows};
+use crate::store::{ARRAY_BYTES, Dataset, Error, Rows, fixed_width};
 use crate::table::{IndexForm, IndexKind, Labels};
 
 /// Bitmaps brought together for one block, at most: more cost as much as the values.
@@ -383,7 +383,9 @@ fn bounds(form: &IndexForm, entries: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict
 /// What the bounds of runs say of some rows; those of missing values count among them.
 fn of_runs(form: &IndexForm, bounds: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict, Error> {
     let runs = ask.rows.start / form.chunk..(ask.rows.end - 1) / form.chunk + 1;
-    if runs.end > bounds.len() / 2 || runs.end - runs.start > MOST_VALUES || !matches!(ask.test, Test::Compare { .. }) {
+    let width = fixed_width(bounds.data_type()).max(form.values.stored_width().unwrap_or(0));
+    let bytes = (runs.end - runs.start).saturating_mul(2).saturating_mul(width);
+    if runs.end > bounds.len() / 2 || bytes > ARRAY_BYTES || !matches!(ask.test, Test::Compare { .. }) {
         return Ok(Verdict::Unknown);
     }
     let array = order::present(&bounds.array(2 * runs.start..2 * runs.end, ask.interrupt)?);

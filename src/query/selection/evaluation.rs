@@ -94,6 +94,11 @@ impl Evaluation {
         Self { path: path.to_owned(), rows, bound, matches, store: store.clone(), done: Done::default() }
     }
 
+    /// The store whose memory is used.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
     /// See [`Bound::unverified`].
     pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
         self.bound.unverified()

@@ -7,6 +7,7 @@
 
 mod evaluation;
 mod matches;
+mod picked;
 mod prune;
 mod rows;
 mod table;
@@ -24,7 +25,7 @@ use crate::indexes::Trust;
 use crate::source::Interrupt;
 use crate::store::pass::{self, Keeper, Pass, Progress};
 use crate::store::statistics::GRAIN;
-use crate::store::{Error, RowRange, Rows, Store};
+use crate::store::{Cache, Error, RowRange, Rows, Store};
 use crate::table::IndexForm;
 use evaluation::Evaluation;
 use matches::Matches;
@@ -187,7 +188,8 @@ impl Selection {
                 sum += u64::from(*count);
                 sum
             }));
-            Arc::new(Selected { evaluation: self.evaluation.clone(), starts })
+            let whole = Cache::new(self.evaluation.store().budget());
+            Arc::new(Selected { evaluation: self.evaluation.clone(), starts, whole })
         };
         self.selected.get_or_init(place).clone()
     }
@@ -205,6 +207,8 @@ pub struct Selected {
     evaluation: Arc<Evaluation>,
     /// Rows found before each block, and in all.
     starts: Vec<u64>,
+    /// Whole rows that were read for several columns.
+    whole: Cache<picked::Key, Option<picked::Picked>>,
 }
 
 /// Rows of the table that follow each other, some of which were found.

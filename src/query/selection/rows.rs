@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowDictionaryKeyType, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, LargeStringArray, PrimitiveArray};
 use arrow_buffer::ArrowNativeType;
-use arrow_buffer::{BooleanBuffer, Buffer};
+use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer};
 use arrow_schema::ArrowError;
 use arrow_schema::DataType;
 
@@ -231,6 +231,10 @@ impl Rows for SelectedRows {
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let picked = self.selected.picked(self.rows.as_ref(), &range, interrupt)?;
+        if let Some(array) = picked.and_then(|bytes| self.rows.array_of_stored(MutableBuffer::from(bytes).into())) {
+            return Ok(array);
+        }
         let read = |rows| self.rows.array(rows, interrupt).map(Some);
         // Any rows can be read.
         self.gather(&range, false, &read, interrupt)?.ok_or_else(|| self.error("rows that cannot be read"))
@@ -295,8 +299,10 @@ impl Rows for SelectedRows {
         if width > AT_ONCE {
             return self.append_parts(range, width, offset..end, out, interrupt);
         }
-        let mut wanted = Vec::new();
-        for span in self.spans(&range, interrupt)? {
+        let picked = self.selected.picked(self.rows.as_ref(), &range, interrupt)?;
+        let spans = if picked.is_some() { Vec::new() } else { self.spans(&range, interrupt)? };
+        let mut wanted = picked.unwrap_or_default();
+        for span in spans {
             interrupt.check()?;
             let (rows, bits) = match span {
                 Span::Read(rows, bits) => (rows, bits),

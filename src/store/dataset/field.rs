@@ -7,9 +7,9 @@ use arrow_buffer::{Buffer, MutableBuffer};
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
 
-use super::Dataset;
 use super::plain::PlainElements;
 use super::rows::{count_of, hints_of};
+use super::{Dataset, Place};
 use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
 use crate::store::decode::{FillTest, Memory, Oddities, Parts, Weigher, arrow_type, decode};
@@ -338,6 +338,21 @@ impl Rows for FieldRows {
             out.truncate(start + length);
         }
         result
+    }
+
+    fn place(&self) -> Option<Place<'_>> {
+        let is_plain = !self.leads_elsewhere() && self.check_place().is_ok();
+        let Part { datatype, offset } = &self.part;
+        is_plain.then_some(Place { dataset: &self.dataset, stride: self.stride, offset: *offset, width: datatype.size })
+    }
+
+    fn array_of_stored(&self, bytes: Buffer) -> Option<ArrayRef> {
+        self.place()?;
+        let mut oddities = Oddities::new();
+        let count = bytes.len() / usize::try_from(self.part.datatype.size).ok()?;
+        let array = self.decoded(0, bytes, count, &Memory(&[]), &mut oddities).ok()?;
+        // They are counted by the row.
+        oddities.is_empty().then_some(array)
     }
 
     fn is_decoded(&self) -> bool {

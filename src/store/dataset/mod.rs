@@ -3,6 +3,7 @@
 mod access;
 mod field;
 mod mapped;
+mod picked;
 mod plain;
 mod rows;
 mod strings;
@@ -24,6 +25,7 @@ pub use access::Reach;
 pub use field::{FieldRows, Part};
 pub(super) use mapped::HeldMappings;
 use mapped::Mapped;
+pub use picked::Place;
 #[cfg(test)]
 pub(super) use plain::PlainElements;
 pub use rows::DatasetRows;

@@ -11,7 +11,7 @@ use super::Learner;
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::statistics::Summary;
-use crate::store::{Error, Fitting, Hints, Lent, RowRange, Rows, Shared, Span};
+use crate::store::{Error, Fitting, Hints, Lent, Place, RowRange, Rows, Shared, Span};
 
 /// The rows of a column, whose values a [`Learner`] sees as they pass: as arrays, as keys, and as bytes that were
 /// decoded. Bytes copied out of the file as they are teach nothing: looking at them would be most of the work.
@@ -119,6 +119,14 @@ impl Rows for Observed {
             self.observe_stored(offset, length, interrupt, |range| bytes.get(range).unwrap_or_default().into());
         }
         Ok(())
+    }
+
+    fn place(&self) -> Option<Place<'_>> {
+        self.rows.place()
+    }
+
+    fn array_of_stored(&self, bytes: Buffer) -> Option<ArrayRef> {
+        self.rows.array_of_stored(bytes)
     }
 
     fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {

@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
-use crate::store::{Error, Lent, Span};
+use crate::store::{Error, Lent, Place, Span};
 
 mod fitting;
 mod hints;
@@ -111,6 +111,19 @@ pub trait Rows: Debug + Send + Sync {
     /// # Errors
     /// See [`Error`]; `out` is as it was then.
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error>;
+
+    /// Where the bytes as stored lie among the elements of a dataset, of rows that are parts of them, for a reader of
+    /// several parts of the same rows. `None` where bytes alone do not tell what rows hold.
+    fn place(&self) -> Option<Place<'_>> {
+        None
+    }
+
+    /// The array that [`Rows::array`] gives of rows that are stored as these bytes; `None` where they hold something
+    /// odd, or there is no [`Rows::place`].
+    fn array_of_stored(&self, bytes: Buffer) -> Option<ArrayRef> {
+        let _ = bytes;
+        None
+    }
 
     /// Where the same bytes lie, for a reader that need not copy them.
     ///

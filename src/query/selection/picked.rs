@@ -1,0 +1,88 @@
+//! Selected rows of a table whose columns are parts of one dataset: where few lie far apart, whole rows are read, once
+//! for all columns. Column after column would decode each chunk as often as there are columns.
+
+use super::Selected;
+use crate::catalogue::ObjectId;
+use crate::source::Interrupt;
+use crate::store::{Error, Place, Reservation, RowRange, Rows};
+
+/// Bytes of whole rows that are read together, and at most this share of the memory budget.
+const MOST_BYTES: u64 = 16 << 20;
+const SHARE: u64 = 32;
+
+/// Rows of the table for each one that was found, at least: of rows that lie closer, neighbours come with them anyway.
+const APART: u64 = 8;
+
+/// A reader of fewer than one in so many of the rows that are read together does not wait for the others.
+const FEWEST: u64 = 8;
+
+/// Whole rows, one behind the other.
+#[derive(Debug)]
+pub(super) struct Picked {
+    bytes: Vec<u8>,
+    _held: Reservation,
+}
+
+/// The dataset, and which of the stretches of selected rows.
+pub(super) type Key = (ObjectId, u64);
+
+impl Selected {
+    /// The bytes as stored of the rows of `range` in a column, as many as there are; `None` where they are better read
+    /// by themselves.
+    pub(super) fn picked(
+        &self,
+        rows: &dyn Rows,
+        range: &RowRange,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let Some(place) = rows.place() else { return Ok(None) };
+        let budget = self.evaluation.store().budget();
+        let together = MOST_BYTES.min(budget.limit() / SHARE) / place.stride.max(1);
+        if together == 0 || range.is_empty() || range.end > self.len() {
+            return Ok(None);
+        }
+        let mut out = Vec::new();
+        for part in range.start / together..(range.end - 1) / together + 1 {
+            let all = part * together..((part + 1) * together).min(self.len());
+            let wanted = range.start.max(all.start)..range.end.min(all.end);
+            let key = (place.dataset.description().id, part);
+            let is_little = (wanted.end - wanted.start).saturating_mul(FEWEST) < all.end - all.start;
+            if is_little && !self.whole.is_known(&key) {
+                return Ok(None);
+            }
+            let make = || self.pick(&place, &all, interrupt);
+            let picked = self.whole.get_or_make(&key, interrupt, make)?;
+            let Some(picked) = picked.as_ref() else { return Ok(None) };
+            // In memory, so they fit.
+            let at = |row: u64| ((row - all.start) * place.stride) as usize;
+            let (offset, width) = (place.offset as usize, place.width as usize);
+            let whole = picked.bytes.get(at(wanted.start)..at(wanted.end)).unwrap_or_default();
+            let parts = whole.chunks_exact(place.stride as usize).filter_map(|row| row.get(offset..)?.get(..width));
+            parts.for_each(|part| out.extend_from_slice(part));
+        }
+        Ok(Some(out))
+    }
+
+    /// Reads the rows of a range as a whole; `None` where they do not lie far apart, or there is no memory for them.
+    fn pick(&self, place: &Place<'_>, range: &RowRange, interrupt: &Interrupt) -> Result<Option<Picked>, Error> {
+        let count = range.end - range.start;
+        let pieces = self.pieces(range, interrupt)?;
+        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Ok(None) };
+        if (last.first + last.length - first.first) / APART < count {
+            return Ok(None);
+        }
+        let bytes = count.saturating_mul(place.stride);
+        let Some(held) = self.evaluation.store().budget().try_reserve(bytes) else { return Ok(None) };
+        let mut places = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
+        for piece in &pieces {
+            match &piece.bits {
+                None => places.extend(piece.first..piece.first + piece.length),
+                Some(bits) => places.extend(bits.set_indices().map(|at| piece.first + at as u64)),
+            }
+        }
+        // No more than was reserved.
+        let mut bytes = vec![0; bytes as usize];
+        place.dataset.read_rows(&places, place.stride, &mut bytes, interrupt)?;
+        Ok((places.len() as u64 == count).then_some(Picked { bytes, _held: held }))
+    }
+}
