@@ -5,6 +5,7 @@ mod field;
 mod mapped;
 mod plain;
 mod rows;
+mod slabs;
 mod strings;
 
 use std::ops::Range;
@@ -43,6 +44,7 @@ pub struct Dataset {
     bytes: u64,
     fill: Arc<Result<Fill, String>>,
     access: Access,
+    fields: slabs::Fields,
 }
 
 /// An [`Access`], once it is known what a virtual dataset is made of.
@@ -73,7 +75,7 @@ impl Dataset {
         } else {
             Access::new(&file, &path, &description, &fill).map_err(unsupported)?
         };
-        Ok(Self { file, path, description, len, bytes, fill, access })
+        Ok(Self { file, path, description, len, bytes, fill, access, fields: slabs::Fields::default() })
     }
 
     /// The file it is in.
