@@ -9,6 +9,9 @@ name (`/etc/passwd`) are only names.
 """
 
 import argparse
+import os
+import pickle
+import re
 import struct
 import zlib
 from pathlib import Path
@@ -888,6 +891,111 @@ def bad_frames(file):
     loops["table"].attrs["x_meta"] = "category"
 
 
+def bad_pickles(file):
+    """A frame of Python objects whose pickles claim, share, nest, loop and call; the last column is right."""
+
+    class Made:
+        """Pickled as a NumPy array of objects with this shape and these values, whatever they are."""
+
+        def __init__(self, shape, values):
+            self.state = (1, shape, np.dtype("O"), False, values)
+
+        def __reduce__(self):
+            return np.array([], object).__reduce__()[:2] + (self.state,)
+
+    class Caller:
+        """What would run a program, if anything did."""
+
+        def __reduce__(self):
+            return os.system, ("touch /tmp/hepfs-was-here",)
+
+    rows, text = 3000, "long " * 4_000
+    looped = []
+    looped.append(looped)
+    marked = pickle.dumps(Made((3,), ["MARKER"]), 2)
+    marker = re.search(rb"X\x06\x00\x00\x00MARKER(q.)?", marked)[0]
+    blocks = {
+        "many": pickle.dumps(Made((1 << 40,), ["a"]), 2),
+        "terabyte": marked.replace(marker, b"\x8d" + struct.pack("<Q", 1 << 40) + b"text"),
+        "nested": marked.replace(marker, b"]" * 100_000 + b"a" * 99_999),
+        "looped": pickle.dumps(Made((1,), looped), 2),
+        "caller": pickle.dumps(Made((rows,), [Caller(), "b", None] * (rows // 3)), 2),
+        "shared": pickle.dumps(Made((rows,), [text] * rows), 2),
+        "right": pickle.dumps(Made((rows,), ["a", "b", None] * (rows // 3)), 2),
+    }
+    frame = file.create_group("frame")
+    frame.attrs.update({"pandas_type": "frame", "nblocks": len(blocks), "axis0_variety": "regular"})
+    frame["axis0"] = np.array([name.encode() for name in blocks])
+    frame["axis1"] = np.arange(rows)
+    for at, (name, content) in enumerate(blocks.items()):
+        frame[f"block{at}_items"] = np.array([name.encode()])
+        values = frame.create_dataset(f"block{at}_values", (1,), h5py.vlen_dtype("u1"))
+        values[0] = np.frombuffer(content, "u1")
+        values.attrs["PSEUDOATOM"] = "object"
+
+
+def bad_anndata(file):
+    """Data frames and sparse matrices that contradict themselves, labels that lead to themselves."""
+    text = h5py.string_dtype()
+
+    def frame(name, order, **attributes):
+        made = file.create_group(name)
+        made.attrs.update({"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "index"} | attributes)
+        if order is not None:
+            made.attrs["column-order"] = np.array(order, object)
+        made.create_dataset("index", data=["r1", "r2", "r3"], dtype=text)
+        return made
+
+    def element(where, name, kind, **members):
+        made = where.create_group(name)
+        made.attrs["encoding-type"] = kind
+        for key, values in members.items():
+            made[key] = values
+
+    odd = frame("odd", ["good", "long", "flat", "gone", "..", "a/b", "strange", "good"])
+    odd["good"] = np.array([1, 2, 3])
+    odd["long"] = np.arange(5)
+    odd["flat"] = np.ones((3, 2))
+    h5d.create(odd.id, b"..", h5t.STD_I32LE, h5s.create_simple((3,)))
+    odd["a/b"] = np.array([0.5, 1.5, 2.5])
+    element(odd, "strange", "awkward-array", data=np.arange(3))
+    odd["unlisted"] = np.array([7, 8, 9])
+    parts = frame("parts", ["short_mask", "integer_mask", "far", "of_codes", "no_codes", "own", "nowhere"])
+    element(parts, "short_mask", "nullable-integer", values=np.array([1, 2, 3]), mask=np.array([True, False]))
+    element(parts, "integer_mask", "nullable-boolean", values=np.array([True, False, True]), mask=np.array([0, 1, 0]))
+    labels = np.array([b"a", b"b"])
+    element(parts, "far", "categorical", codes=np.array([1, 9, -1], "i1"), categories=labels)
+    element(parts, "of_codes", "categorical", codes=np.array([0, 0, 0], "i1"))
+    element(parts["of_codes"], "categories", "categorical", codes=np.array([0], "i1"), categories=labels)
+    element(parts, "no_codes", "categorical", categories=labels)
+    parts["own"] = np.array([0, 1, 2], "i1")
+    parts["own"].attrs["categories"] = parts["own"].ref
+    parts["nowhere"] = np.array([0, 1, 2], "i1")
+    parts["nowhere"].attrs["categories"] = h5py.Reference()
+    bare = frame("bare", None, **{"encoding-version": "9.9"})
+    del bare.attrs["_index"]
+    bare["n"] = np.array([4, 5, 6])
+
+    def sparse(name, pointers, indices, shape=(3, 4)):
+        made = file.create_group(name)
+        made.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": shape})
+        made["data"] = np.arange(1.0, 5.0)
+        made["indices"] = np.array(indices)
+        made["indptr"] = np.array(pointers)
+
+    sparse("falls", [0, 3, 1, 4], [0, 1, 2, 3])
+    sparse("beyond", [0, 1, 2, 9], [0, 1, 2, 3])
+    sparse("negative", [0, -5, 2, 4], [0, 1, 2, 3])
+    sparse("uneven", [0, 1, 2, 4], [0, 1, 2])
+    sparse("many", [0, 1, 2, 4], [0, 1, 2, 3], shape=(2**63 - 1, 4))
+    sparse("outside", [0, 1, 2, 4], [0, 99, -7, 3])
+    # A group of one name without an entry, and pointers of which only the ends are stored.
+    sparse("empty", [0, 0, 0, 0], [])
+    del file["empty/data"]
+    file["empty/data"] = np.zeros(0)
+    file.create_group("obsm")
+
+
 MIB = 1 << 20
 AMPLIFIED = 100_000
 
@@ -1014,6 +1122,8 @@ RECIPES = [
     bad_compounds,
     fields_3000,
     bad_frames,
+    bad_pickles,
+    bad_anndata,
     amplified,
     gigabyte_elements,
 ]

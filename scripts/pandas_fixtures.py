@@ -9,6 +9,7 @@ In environments of their own, since PyTables and h5py bring a libhdf5 each. The 
 
 import argparse
 import datetime
+import decimal
 import json
 import struct
 import warnings
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import tables as tb
 
 MAJOR = int(pd.__version__.split(".")[0])
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
@@ -86,6 +88,17 @@ def table_format(store):
     group = store.get_storer("spoiled").group
     group._v_attrs.non_index_axes = "no pickle of this"
     group._v_attrs.info = "nor of this"
+    # What other programs put beside frames: attributes of any kind, arrays of PyTables.
+    attributes = store.get_storer("named").group._v_attrs
+    attributes.run = {"energy": 1.5, "names": ["a", None, ("b", 2**70)], 3: float("inf"), "at": pd.Timestamp("2020-01-02")}
+    attributes.unusual = [decimal.Decimal("1.5"), True]
+    attributes.sentence = "ends in a dot."
+    arrays = store._handle
+    flags = np.array([[True, False, True], [False, False, True]])
+    arrays.create_array("/arrays", "line", flags[0], createparents=True)
+    arrays.create_carray("/arrays", "plane", obj=flags)
+    arrays.create_earray("/arrays", "space", tb.BoolAtom(), (0, 1, 2)).append(flags.reshape(3, 1, 2))
+    arrays.create_earray("/arrays", "times", tb.Time64Atom(), (0,)).append([0.5, -1.75])
 
 
 def fixed_format(store):
@@ -120,6 +133,9 @@ def fixed_format(store):
     }
     put("objects", pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in objects.items()}))
     put("no_rows", pd.DataFrame({"a": np.array([], "i8"), "b": np.array([], "f4")}))
+    if MAJOR > 2:
+        kinds = {"i": "i4", "t": "M8[s]", "d": "m8[ms]", "o": object}
+        put("no_rows_of_kinds", pd.DataFrame({name: pd.Series([], dtype=kind) for name, kind in kinds.items()}))
     put("no_columns", pd.DataFrame(index=[1, 2, 3]))
     put("nothing", pd.DataFrame())
     put("empty_series", pd.Series([], dtype="f8"))
@@ -129,12 +145,12 @@ def fixed_format(store):
 # What is expected
 
 
-def instant(value, unit):
-    """A point in time as text."""
+def instant(value, unit, zone=""):
+    """A point in time as text, with a `Z` where it has a zone."""
     seconds, rest = divmod(int(pd.Timestamp(value).as_unit("ns").value), 1_000_000_000)
     text = (datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)).isoformat()
     digits = UNIT_DIGITS[unit]
-    return text + (f".{rest:09}"[: digits + 1] if digits else "") + "Z"
+    return text + (f".{rest:09}"[: digits + 1] if digits else "") + zone
 
 
 def number(value, dtype):
@@ -147,7 +163,7 @@ def cell(value, dtype):
     if isinstance(dtype, pd.CategoricalDtype):
         return None if pd.isna(value) else str(value)
     if isinstance(dtype, pd.DatetimeTZDtype):
-        return None if pd.isna(value) else instant(value, dtype.unit)
+        return None if pd.isna(value) else instant(value, dtype.unit, "Z")
     if dtype.kind == "M":
         return None if pd.isna(value) else instant(value, np.datetime_data(dtype)[0])
     if dtype.kind == "m":

@@ -25,7 +25,7 @@ pub fn region(bytes: &[u8]) -> Option<String> {
     regions::text(bytes)
 }
 
-/// What a chunk index of so many positions lists, set right.
+/// The chunks that an index of this many positions lists, set right.
 pub fn settle(entries: Vec<(Option<u64>, Chunk)>, positions: u64, flags: u8) -> Result<Vec<Chunk>, String> {
     let [in_order, grows, is_endless] = [1, 2, 4].map(|bit| flags & bit != 0);
     listed::Listed { entries, positions, in_order, grows, is_endless }.settle()

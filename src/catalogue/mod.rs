@@ -151,7 +151,7 @@ pub enum Object {
         /// The object.
         id: ObjectId,
         /// The type.
-        datatype: Datatype,
+        datatype: Box<Datatype>,
         /// Its attributes.
         attributes: Arc<[Attribute]>,
     },

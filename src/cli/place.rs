@@ -46,7 +46,7 @@ impl Named {
     /// stops no other; an interrupt does. The exit code is the worst of all.
     ///
     /// # Errors
-    /// Where there is only one place and it fails, and where nobody reads what is written any more.
+    /// Where there is only one place and it fails, and where the output is closed.
     pub fn each(
         &self,
         views: &ViewOptions,

@@ -2,7 +2,8 @@
 
 use bstr::{BString, ByteSlice};
 
-use crate::catalogue::{Attribute, ByteOrder, Class, Elements, ObjectId, Padding, attribute};
+use crate::catalogue::{Attribute, ByteOrder, Charset, Class, Elements, ObjectId, Padding, attribute};
+use crate::codec::pickle;
 use crate::store::decode::{Memory, Resolve};
 
 /// The strings of a string attribute, padding stripped; `None` where it holds no strings or cannot be read.
@@ -30,22 +31,43 @@ pub fn text(attributes: &[Attribute], name: &str) -> Option<String> {
     Some(only.to_str_lossy().into_owned())
 }
 
-/// The one value of an integer attribute.
-pub fn integer(attributes: &[Attribute], name: &str) -> Option<i128> {
-    let attribute = attribute(attributes, name)?;
-    let bytes = &attribute.value.as_ref().ok()?.bytes;
+/// The values of an attribute of integers of up to 64 bits.
+pub fn integers(attribute: &Attribute) -> Option<Vec<i128>> {
     let Class::Integer { signed, order, .. } = attribute.datatype.class else { return None };
-    if bytes.is_empty() || bytes.len() > 8 || bytes.len() as u64 != attribute.datatype.size {
+    let width = usize::try_from(attribute.datatype.size).ok().filter(|width| (1..=8).contains(width))?;
+    let value = |bytes: &[u8]| {
+        let mut wide = [0u8; 16];
+        wide[..width].copy_from_slice(bytes);
+        if order == ByteOrder::Big {
+            wide[..width].reverse();
+        }
+        let unused = 128 - 8 * width as u32;
+        let raw = u128::from_le_bytes(wide);
+        if signed { ((raw << unused) as i128) >> unused } else { raw as i128 }
+    };
+    Some(attribute.value.as_ref().ok()?.bytes.chunks_exact(width).map(value).collect())
+}
+
+/// The value that PyTables pickled into an attribute; `None` of one that is no pickle.
+pub fn pickled(attribute: &Attribute) -> Option<pickle::Tree> {
+    let Class::FixedString { charset, .. } = attribute.datatype.class else { return None };
+    let bytes = Padding::NullPadded.strip(&attribute.value.as_ref().ok()?.bytes);
+    // What will not decode is text: Python 2 stored text as ASCII.
+    if attribute.len() != Some(1) || !pickle::looks_pickled(bytes, charset == Charset::Utf8) {
         return None;
     }
-    let mut wide = [0u8; 16];
-    wide[..bytes.len()].copy_from_slice(bytes);
-    if order == ByteOrder::Big {
-        wide[..bytes.len()].reverse();
-    }
-    let unused = 128 - 8 * bytes.len() as u32;
-    let raw = u128::from_le_bytes(wide);
-    Some(if signed { ((raw << unused) as i128) >> unused } else { raw as i128 })
+    pickle::attribute(bytes).ok()
+}
+
+/// Whether an object is one of PyTables by its attributes, which may be pickles then.
+pub fn is_of_pytables(attributes: &[Attribute]) -> bool {
+    ["CLASS", "VERSION", "TITLE"].iter().all(|name| attribute(attributes, name).is_some())
+}
+
+/// The one value of an integer attribute.
+pub fn integer(attributes: &[Attribute], name: &str) -> Option<i128> {
+    let [only] = integers(attribute(attributes, name)?)?[..] else { return None };
+    Some(only)
 }
 
 /// The one value of an unsigned integer attribute.

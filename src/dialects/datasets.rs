@@ -1,5 +1,6 @@
 //! From a dataset of the catalogue to rows, for every dialect.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::catalogue::{Class, Dataset, Fill};
@@ -32,4 +33,15 @@ pub fn stored_strings(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, len:
     }
     let opened = open(file, path, dataset).ok()?;
     Some(Arc::new(StoredStrings::new(opened, len)))
+}
+
+/// The commonest of some lengths; of several, the one met first.
+pub fn commonest(lengths: impl Iterator<Item = u64>) -> Option<u64> {
+    let lengths: Vec<u64> = lengths.collect();
+    let mut counts: HashMap<u64, usize> = HashMap::new();
+    for length in &lengths {
+        *counts.entry(*length).or_default() += 1;
+    }
+    let most = counts.values().copied().max()?;
+    lengths.into_iter().find(|length| counts.get(length) == Some(&most))
 }

@@ -13,6 +13,7 @@
 //! is a table to be refused. A format that marks its tables stands before one that guesses. Nothing above knows which
 //! dialect a table came from.
 
+mod anndata;
 pub mod arrays;
 mod attributes;
 pub mod compound;
@@ -23,6 +24,7 @@ mod pandas;
 mod times;
 mod versioned;
 
+pub use attributes::{is_of_pytables, pickled};
 pub use hep001::sample;
 
 use std::collections::HashMap;
@@ -39,7 +41,8 @@ use crate::store::File;
 use crate::table::{Finding, Single, Table};
 
 /// The dialects that are served, in the order in which they are tried.
-pub const ALL: &[&dyn Dialect] = &[&hep001::Hep001, &pandas::Pandas, &compound::Compound, &arrays::Arrays];
+pub const ALL: &[&dyn Dialect] =
+    &[&hep001::Hep001, &anndata::Anndata, &pandas::Pandas, &compound::Compound, &arrays::Arrays];
 
 /// A way of keeping tables.
 pub trait Dialect: Debug + Send + Sync {
@@ -67,7 +70,8 @@ pub trait Dialect: Debug + Send + Sync {
         Table::empty(site.path, self.name())
     }
 
-    /// Makes the files of a dataset that this dialect marked [`Mark::Files`]; `name` is that of its link. `interrupt` is
+    /// Makes the files of a dataset that this dialect marked [`Mark::Files`]; `name` is that of its link. `interrupt`
+    /// is
     /// `None` where only the choice of files is asked for: no request is made then, and names of parts are left out.
     ///
     /// # Errors
@@ -136,6 +140,8 @@ pub struct Claims {
     pub is_table: bool,
     /// What becomes of members, by link name; whatever is not named is marked by itself.
     pub members: HashMap<BString, Role>,
+    /// The groups that serve members which are tables, by the names of these.
+    pub serving: HashMap<BString, ObjectId>,
     /// Directories that stand for no link of the group, by name.
     pub made: Vec<(BString, Made)>,
     /// Rules broken.
@@ -147,7 +153,8 @@ pub struct Claims {
 pub enum Role {
     /// A column of the group's table: shown in `columns/`.
     Column,
-    /// It serves a table, that of the group or one beside it (labels, indexes, …): named in `metadata.json`, shown nowhere.
+    /// It serves a table, that of the group or one beside it (labels, indexes, …): named in `metadata.json`, shown
+    /// nowhere.
     Servant,
 }
 
@@ -176,6 +183,8 @@ pub struct Site<'a> {
     pub path: &'a str,
     /// The object or objects.
     pub of: Of<'a>,
+    /// The group beside a dataset that serves it, as the claims of their group say.
+    pub servant: Option<ObjectId>,
 }
 
 /// The objects that a table is made of.

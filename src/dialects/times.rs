@@ -7,7 +7,7 @@
 //! a number.
 
 use super::attributes::text;
-use crate::catalogue::{Attribute, attribute};
+use crate::catalogue::{Attribute, ByteOrder, Class, Datatype, Elements, Fill, attribute};
 use crate::store::{File, Rows};
 use crate::table::Times;
 use crate::table::calendar::{self, DAY, Instant, SECOND};
@@ -34,11 +34,69 @@ pub fn of(file: &File, attributes: &[Attribute], rows: &dyn Rows) -> Option<Resu
     }))
 }
 
-/// How the integers of a column stand for instants of `step` attoseconds from so many days after 1970 on; `None` where
-/// times are shown as numbers.
+/// How the integers of a column stand for instants: steps of `step` attoseconds, from a day counted from 1970 on.
+/// `None` where times are shown as numbers.
 pub fn since(file: &File, step: i128, days: i64, rows: &dyn Rows) -> Option<Result<Times, String>> {
     let epoch = Instant { attoseconds: i128::from(days) * i128::from(DAY) * SECOND, is_exact: true };
     file.store().shows_times().then(|| Times::new(step, epoch, rows.data_type()))
+}
+
+/// A datetime or timedelta of NumPy as h5py stores it: opaque, with the tag `NUMPY:<M8[ns]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfNumpy {
+    /// The integer that it is.
+    pub read: Datatype,
+    /// What is no time.
+    pub missing: Fill,
+    /// Attoseconds of a unit since 1970; of a timedelta the name of the unit.
+    pub step: Result<i128, String>,
+}
+
+impl OfNumpy {
+    /// `None` of any other type.
+    pub fn of(stored: &Datatype) -> Option<Self> {
+        let Class::Opaque { tag } = &stored.class else { return None };
+        let (order, rest) = std::str::from_utf8(tag).ok()?.strip_prefix("NUMPY:")?.split_at_checked(1)?;
+        let order = match order {
+            "<" => ByteOrder::Little,
+            ">" => ByteOrder::Big,
+            _ => return None,
+        };
+        let (kind, unit) = rest.strip_suffix(']')?.split_once('[')?;
+        // What NumPy calls `m` is a minute.
+        let length = step(if unit == "m" {
+            "min"
+        } else if unit == "D" {
+            "d"
+        } else {
+            unit
+        })?;
+        let step = match kind {
+            "M8" => Ok(length),
+            "m8" => Err(unit.to_owned()),
+            _ => return None,
+        };
+        let class = Class::Integer { signed: true, order, precision: 64, offset: 0 };
+        (stored.size == 8).then(|| Self { read: Datatype { size: 8, class }, missing: not_a_time(order), step })
+    }
+
+    /// How the integers stand for instants.
+    pub fn times(&self, file: &File, rows: &dyn Rows) -> Option<Result<Times, String>> {
+        let times = since(file, *self.step.as_ref().ok()?, 0, rows)?;
+        Some(times.map(|times| times.in_zone(None)))
+    }
+
+    /// The unit of a timedelta.
+    pub fn units(&self) -> Option<String> {
+        self.step.as_ref().err().cloned()
+    }
+}
+
+/// What NumPy and pandas store for no time.
+pub fn not_a_time(order: ByteOrder) -> Fill {
+    let least = i64::MIN;
+    let bytes = if order == ByteOrder::Big { least.to_be_bytes() } else { least.to_le_bytes() };
+    Fill::Explicit(Elements { bytes: bytes.into(), heap: Vec::new() })
 }
 
 /// The unit and the date of `UNIT since DATE`.
@@ -96,6 +154,21 @@ mod tests {
         assert_eq!(counted("seconds"), None);
         assert_eq!(counted("m since"), None);
         assert_eq!(counted("keV per 2000-01-01"), None);
+    }
+
+    #[test]
+    fn tags_of_numpy_are_times() {
+        let of = |tag: &str, size| OfNumpy::of(&Datatype { size, class: Class::Opaque { tag: tag.into() } });
+        let known = |tag| of(tag, 8).map(|of| (of.step, matches!(of.read.class, Class::Integer { .. })));
+        assert_eq!(known("NUMPY:<M8[ns]"), Some((Ok(SECOND / 1_000_000_000), true)));
+        assert_eq!(known("NUMPY:>M8[m]"), Some((Ok(60 * SECOND), true)));
+        assert_eq!(known("NUMPY:>M8[D]"), Some((Ok(i128::from(DAY) * SECOND), true)));
+        assert_eq!(known("NUMPY:<m8[us]"), Some((Err("us".into()), true)));
+        for odd in ["NUMPY:<M8[M]", "NUMPY:<M8[25s]", "NUMPY:<M8", "NUMPY:|V8", "NUMPY:", "NUMPY:\u{e9}M8[s]", "<M8[s]"]
+        {
+            assert_eq!(known(odd), None, "{odd}");
+        }
+        assert_eq!(of("NUMPY:<M8[s]", 4), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::verdict::{self, Verdict};
-use crate::table::SearchIndex;
+use crate::table::{Reason, SearchIndex};
 
 /// A search index and what is known of it.
 #[derive(Clone, Debug, Serialize)]
@@ -30,6 +30,9 @@ pub struct Description {
     pub bytes: u64,
     /// Whether it is used, as far as that depends on it.
     pub verdict: State,
+    /// Whether something is wrong with the file.
+    #[serde(skip)]
+    pub is_fault: bool,
     /// The rule that it breaks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
@@ -53,6 +56,8 @@ pub enum State {
     Stale,
     /// It breaks a rule that its metadata show, or is of an unknown kind.
     Absent,
+    /// It is of a kind that has no use here.
+    Unused,
     /// It could not be verified.
     Unverifiable,
     /// It was not verified yet.
@@ -67,23 +72,27 @@ impl State {
             Self::Broken => "broken",
             Self::Stale => "stale",
             Self::Absent => "absent",
+            Self::Unused => "unused",
             Self::Unverifiable => "unverifiable",
             Self::Unknown => "unknown",
         }
-    }
-
-    /// Whether the file is at fault.
-    pub fn is_fault(self) -> bool {
-        matches!(self, Self::Broken | Self::Stale | Self::Absent)
     }
 }
 
 /// What is known of an index now; reads nothing of it.
 pub fn describe(source: &Path, table: &str, index: &SearchIndex) -> Description {
     let verdict = index.form.as_ref().map(|form| verdict::known(form)).map_err(Clone::clone);
+    let is_fault = match &verdict {
+        Err(absent) => matches!(absent.reason, Reason::Broken | Reason::Stale),
+        Ok(verdict) => matches!(verdict, Some(Verdict::Broken { .. })),
+    };
     let (state, rule, place, found) = match verdict {
         Err(absent) => {
-            let state = if absent.is_stale { State::Stale } else { State::Absent };
+            let state = match absent.reason {
+                Reason::Broken => State::Absent,
+                Reason::Stale | Reason::Outdated => State::Stale,
+                Reason::Unused => State::Unused,
+            };
             (state, Some(absent.rule), None, Some(absent.found))
         }
         Ok(None) => (State::Unknown, None, None, None),
@@ -102,6 +111,7 @@ pub fn describe(source: &Path, table: &str, index: &SearchIndex) -> Description 
         source_rows: index.source_rows,
         bytes: index.bytes,
         verdict: state,
+        is_fault,
         rule,
         place,
         found,

@@ -91,6 +91,17 @@ pub fn stored(array: &ArrayRef, row: usize) -> Option<Scalar> {
     })
 }
 
+/// Whether two values are the least and the greatest of a chunk; NaN is the greatest.
+pub fn are_bounds(said: &ArrayRef, chunk: &Entry) -> bool {
+    let is = |row, expected: Option<&Scalar>| match (stored(said, row), expected) {
+        (Some(said), Some(expected)) => {
+            std::mem::discriminant(&said) == std::mem::discriminant(expected) && said.order(expected).is_eq()
+        }
+        (said, expected) => said.is_none() && expected.is_none(),
+    };
+    said.len() == 2 && is(0, chunk.min.as_ref()) && is(1, chunk.max.as_ref().filter(|_| chunk.nan_count == 0))
+}
+
 /// Makes both zeros +0.
 fn one_zero(bound: Option<Scalar>) -> Option<Scalar> {
     bound.map(|bound| match bound {

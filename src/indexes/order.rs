@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::thread;
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
+use arrow_array::{Array, ArrayRef, make_array};
 use arrow_schema::DataType;
 
 /// Values that are sorted by one thread: dividing and starting another takes as long as sorting some thousands.
@@ -30,6 +30,12 @@ pub(super) fn nan_is_missing(array: &dyn Array) -> bool {
         DataType::Float64 => array.as_primitive::<Float64Type>().value(row).is_nan(),
         _ => false,
     }
+}
+
+/// The same values, none of them missing: what is stored of those that are counts.
+pub fn present(array: &ArrayRef) -> ArrayRef {
+    let data = array.to_data().into_builder().nulls(None).build();
+    data.map_or_else(|_| array.clone(), make_array)
 }
 
 /// Sort keys: values of a column as integers or bytes that compare as they do. As many bytes a value as the column has,

@@ -6,7 +6,7 @@ use super::occurring::Occurring;
 use crate::table::{BloomScheme, IndexForm, IndexKind};
 
 /// Rises when verification judges an index differently.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Which search indexes are believed (HEP001 §12).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub struct Facts {
     pub exhaustive: bool,
     /// What filters mean. Where several are possible, what none of them may hold is absent.
     pub schemes: Vec<BloomScheme>,
+    /// Whether values that are in order within runs are so as a whole.
+    pub is_one_run: bool,
     /// Where the values of a bitmap occur; none where it lacks a value of the column.
     pub occurring: Option<Occurring>,
 }
@@ -67,7 +69,8 @@ impl Verdict {
 fn what(form: &IndexForm) -> String {
     let kind = form.kind.name();
     let [index, column] = form.objects;
-    format!("{} {index:?} {column:?} {} rows {kind} verdict {VERSION}", form.path, form.rows())
+    let values = form.values.data_type();
+    format!("{} {index:?} {column:?} {} rows {kind} of {values} verdict {VERSION}", form.path, form.rows())
 }
 
 /// The verdict on an index, if there is one.
@@ -98,7 +101,10 @@ pub fn facts(form: &IndexForm, trust: Trust) -> Option<Facts> {
         Some(Verdict::Unverifiable { .. }) | None => Some(match &form.kind {
             IndexKind::Bitmap { exhaustive, .. } => Facts { exhaustive: *exhaustive, ..Facts::default() },
             IndexKind::Bloom { schemes, .. } => Facts { schemes: schemes.clone(), ..Facts::default() },
-            IndexKind::MinMax { .. } | IndexKind::SortedRows { .. } => Facts::default(),
+            IndexKind::MinMax { .. }
+            | IndexKind::SortedRows { .. }
+            | IndexKind::SortedValues { .. }
+            | IndexKind::Bounds { .. } => Facts::default(),
         }),
     }
 }

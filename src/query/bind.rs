@@ -83,7 +83,7 @@ pub(super) enum Kind {
     Binary,
     /// Integers that stand for instants.
     Time(Times),
-    /// The years of such.
+    /// Their years.
     Year(Times),
 }
 
@@ -219,7 +219,7 @@ impl<'a> Binder<'a> {
     }
 
     fn leaf(&mut self, asked: &Asked<'a>, test: Test) -> Leaf {
-        let indexes = if asked.is_part { Vec::new() } else { self.indexes(asked.column) };
+        let indexes = self.indexes(asked);
         let answers = indexes.iter().map(|form| Answer::new(form.clone(), self.trust)).collect();
         let known = self.names.iter().position(|known| *known == asked.name);
         let column = known.unwrap_or_else(|| {
@@ -235,14 +235,15 @@ impl<'a> Binder<'a> {
     }
 
     /// Search indexes of a column, those that are exact first.
-    fn indexes(&self, column: &Column) -> Vec<Arc<IndexForm>> {
+    fn indexes(&self, asked: &Asked<'_>) -> Vec<Arc<IndexForm>> {
         let forms = self.table.indexes.iter().filter_map(|index| index.form.as_ref().ok());
-        let mut indexes: Vec<_> = forms.filter(|form| form.column == column.name).cloned().collect();
+        let mut indexes: Vec<_> =
+            forms.filter(|form| form.column == asked.name && form.is_part == asked.is_part).cloned().collect();
         indexes.sort_by_key(|form| match form.kind {
             IndexKind::Bitmap { .. } => 0,
-            IndexKind::MinMax { .. } => 1,
+            IndexKind::MinMax { .. } | IndexKind::Bounds { .. } => 1,
             IndexKind::Bloom { .. } => 2,
-            IndexKind::SortedRows { .. } => 3,
+            IndexKind::SortedRows { .. } | IndexKind::SortedValues { .. } => 3,
         });
         indexes
     }

@@ -55,8 +55,8 @@ pub fn first(table: &mut Table, limit: u64) {
     }
 }
 
-/// Where the rows of a table lie in order, the first `limit` of them. Missing values come last, NaN is greater than all numbers;
-/// rows that are equal stay in the order of the file.
+/// Where the rows of a table lie in order, the first `limit` of them. Missing values come last, NaN is greater than all
+/// numbers; rows that are equal stay in the order of the file.
 ///
 /// # Errors
 /// [`SortError`].
@@ -125,7 +125,7 @@ pub fn held(mut table: Table, places: &[u64], store: &Store, interrupt: &Interru
     Ok(table)
 }
 
-/// Fails where so many bytes are more than may be held.
+/// Fails where more bytes would be held than may be.
 fn check_room(store: &Store, path: &str, what: &str, bytes: u64) -> Result<(), Error> {
     let limit = store.budget().limit() / 2;
     if bytes <= limit {

@@ -28,6 +28,26 @@ pub struct SortedRules {
     pub tails: &'static str,
 }
 
+/// Rules of an index of values in order, and their rows.
+#[derive(Debug)]
+pub struct ValueRules {
+    /// Row numbers are rows of the column.
+    pub elements: &'static str,
+    /// No row stands there twice.
+    pub distinct: &'static str,
+    /// Each value is that of its row.
+    pub values: &'static str,
+    /// Values ascend.
+    pub order: &'static str,
+}
+
+/// Rules of an index of bounds of runs of rows.
+#[derive(Debug)]
+pub struct BoundsRules {
+    /// They are the least and the greatest value of the run.
+    pub bounds: &'static str,
+}
+
 /// Rules of an index of bitmaps.
 #[derive(Debug)]
 pub struct BitmapRules {

@@ -18,9 +18,11 @@ use crate::store::{File, Rows, Tally};
 use crate::store::{Learner, Observed};
 
 pub use finding::Finding;
-pub use index_rules::{BitmapRules, BloomRules, MinMaxRules, SortedRules};
-pub use rows::{CastRows, CategoryRows, ListRows, PartRows, StringRows, TimeRows, common_type};
-pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, SearchIndex};
+pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
+pub use rows::{
+    CastRows, CategoryRows, ChainRows, ListRows, MaskedRows, PartRows, RunRows, StringRows, TimeRows, common_type,
+};
+pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, Reason, SearchIndex};
 pub use similar::did_you_mean;
 pub use single::{Form, Single, SingleFile};
 pub use times::Times;
@@ -91,7 +93,7 @@ pub struct Column {
     pub rows: Result<Arc<dyn Rows>, String>,
     /// How `rows`, integers as stored, stand for instants; or why they do not, though the file calls them times. `None`
     /// of anything else.
-    pub times: Option<Result<Times, String>>,
+    pub times: Option<Box<Result<Times, String>>>,
     /// Variable-length strings as stored, for `.raw`; `None` for any other type, whose bytes `rows` gives.
     pub stored_strings: Option<Arc<dyn Rows>>,
     /// What learns the statistics of `rows` from all that is read through them; `None` where there are none. A file
@@ -116,10 +118,10 @@ pub struct Column {
 impl Column {
     /// How its integers stand for instants, where they do.
     pub fn times(&self) -> Option<Times> {
-        self.times.as_ref()?.as_ref().ok().copied()
+        self.times.as_deref()?.as_ref().ok().copied()
     }
 
-    /// The rows as files show them that have types: instants where `rows` are integers that stand for such.
+    /// The rows as files with types show them: instants where `rows` are integers that stand for instants.
     ///
     /// # Errors
     /// Why there are none.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bstr::BString;
 use serde::{Deserialize, Serialize};
 
-use super::index_rules::{BitmapRules, BloomRules, MinMaxRules, SortedRules};
+use super::index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
 use crate::catalogue::{Attribute, ObjectId};
 use crate::store::Learner;
 use crate::store::{Dataset, Opening, Rows};
@@ -15,7 +15,7 @@ use crate::store::{Dataset, Opening, Rows};
 pub struct SearchIndex {
     /// HDF5 path.
     pub path: String,
-    /// `CHUNK_MINMAX`, `SORTED_ROWS`, `BITMAP`, `CHUNK_BLOOM`, or a kind this program does not know.
+    /// Its kind, as its dialect calls it: one this program does not know, too.
     pub kind: Option<String>,
     /// The revision of the dialect that it follows.
     pub revision: &'static str,
@@ -42,14 +42,27 @@ pub struct Absent {
     pub rule: String,
     /// What was met instead.
     pub found: String,
+    /// What that says of the file.
+    pub reason: Reason,
+}
+
+/// What it says of a file that one of its search indexes is treated as absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The index breaks a rule.
+    Broken,
     /// It describes another state of the table.
-    pub is_stale: bool,
+    Stale,
+    /// It says itself that it does: nothing is wrong with the file.
+    Outdated,
+    /// It is of a kind that has no use here: nothing is wrong with the file.
+    Unused,
 }
 
 impl Absent {
     /// An index that breaks `rule`.
     pub fn new(rule: impl Into<String>, found: impl Into<String>) -> Self {
-        Self { rule: rule.into(), found: found.into(), is_stale: false }
+        Self { rule: rule.into(), found: found.into(), reason: Reason::Broken }
     }
 }
 
@@ -62,8 +75,10 @@ pub struct IndexForm {
     pub objects: [ObjectId; 2],
     /// The opened file that both lie in.
     pub file: Arc<Opening>,
-    /// Name of the column.
+    /// Name of the column, or of a field of one: `position.x`.
     pub column: BString,
+    /// Whether it is a field of a column.
+    pub is_part: bool,
     /// The column's rows as they are shown. What is read of them teaches `learner`.
     pub shown: Arc<dyn Rows>,
     /// What learns the column's statistics.
@@ -120,6 +135,25 @@ pub enum IndexKind {
         /// What its rules are called.
         rules: &'static SortedRules,
     },
+    /// Values in order, and the row of each. Neither is missing, and equal values stand in any order; NaN is the greatest.
+    SortedValues {
+        /// The values, missing where those of the column are.
+        values: Arc<dyn Rows>,
+        /// Unsigned integers, as many.
+        order: Arc<dyn Rows>,
+        /// Values ascend in each run of so many, at least 1.
+        run: u64,
+        /// What its rules are called.
+        rules: &'static ValueRules,
+    },
+    /// For each run of [`IndexForm::chunk`] rows its least and its greatest value, one behind the other; NaN is the
+    /// greatest. There may be rows behind the last run.
+    Bounds {
+        /// Two for each run.
+        bounds: Arc<dyn Rows>,
+        /// What its rules are called.
+        rules: &'static BoundsRules,
+    },
     /// `BITMAP`: for each value the rows that have it.
     Bitmap {
         /// A bitmap for each value, one behind the other.
@@ -151,11 +185,13 @@ pub enum IndexKind {
 }
 
 impl IndexKind {
-    /// The value of the attribute `KIND`.
+    /// What it is called where it is said which indexes were used.
     pub fn name(&self) -> &'static str {
         match self {
             Self::MinMax { .. } => "CHUNK_MINMAX",
             Self::SortedRows { .. } => "SORTED_ROWS",
+            Self::SortedValues { .. } => "SORTED_VALUES",
+            Self::Bounds { .. } => "BOUNDS",
             Self::Bitmap { .. } => "BITMAP",
             Self::Bloom { .. } => "CHUNK_BLOOM",
         }

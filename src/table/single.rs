@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::Table;
+use crate::catalogue::Datatype;
 use crate::store::{File, Rows};
 
 /// What the files of a dataset show.
@@ -20,6 +21,8 @@ pub struct Single {
     pub text: Option<Arc<dyn Rows>>,
     /// Extents of the dataset.
     pub shape: Vec<u64>,
+    /// The type as which its elements are read.
+    pub datatype: Datatype,
     /// Its files. What else the closed set of suffixes has, this dataset has no use for.
     pub files: Vec<SingleFile>,
 }

@@ -218,7 +218,7 @@ fn a_name_that_is_nearly_right_is_suggested() {
     let output = hepfs(["index", "build", &place, "--column", "enrgy", "--kind", "minmax"]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(2) && said.contains("(did you mean \"energy\"?)"), "{said}");
-    // In a mount, where nobody but this file can say so.
+    // In a mount only this file can tell.
     let mounted = Mounted::new(&[&data("seed_11_1.h5")], &[]);
     assert!(!mounted.join("my_table/where/enrgy:gt:5").exists());
     assert!(

@@ -61,7 +61,7 @@ fn walk(folder: &Path, depth: usize, started: &Sender<PathBuf>, outcomes: &mut O
     }
 }
 
-/// Whether it is text of which an open measures more than anybody waits for here; `slow.rs` is about those.
+/// Whether it is text whose lengths take longer to measure than this test waits; `slow.rs` is about those.
 fn takes_a_long_pass(path: &Path) -> bool {
     let is_text = path.extension().is_some_and(|suffix| ["csv", "ndjson", "txt"].iter().any(|text| suffix == *text));
     is_text && fs::metadata(path).is_ok_and(|metadata| metadata.len() > 1 << 30)
@@ -587,7 +587,7 @@ fn a_sample_of_spoilt_files_keeps_the_limits() {
     assert!(said.contains("12 files, "), "{said}");
 }
 
-/// A table of so many columns, and a group of as many arrays.
+/// A table of this many columns, and a group of as many arrays.
 fn write_wide(path: &Path, count: usize) -> Result<(), create::Error> {
     create::file(path, |root| {
         let table = root.group("t")?;

@@ -164,7 +164,7 @@ fn a_table_of_many_files_is_a_dataset_that_follows_them() {
     table(&root.join("deep/a=%.h5"), "x");
     put("hostile/truncated.h5", &root.join("bad.h5"));
     let mounted = Mounted::new(&[root], &[]);
-    // Nothing is opened before somebody looks.
+    // Nothing is opened before the first look.
     assert_eq!(mounted.names(""), [".datasets", ".hepfs", "b.h5", "bad.h5", "deep"]);
     let before = asked(&mounted);
     assert!(fs::metadata(mounted.join(".datasets")).unwrap().is_dir());

@@ -15,6 +15,7 @@ mod label_filters;
 mod learnt;
 mod lengths;
 mod push_down;
+mod records;
 mod selections;
 mod times;
 

@@ -31,7 +31,7 @@ fn what_serves_a_table_is_named_and_not_shown() {
     assert_eq!(servant["not_shown"][0], "it serves a table beside it");
     assert_eq!(named(&metadata["members"], "indexed")["kind"], "table");
     assert_eq!(json(&mounted, "indexed/metadata.json")["dialect"], "PyTables");
-    // Another group of such a name is a group.
+    // Another group with a name like it is a group.
     let mounted = Mounted::new(&[&data("compound_records.h5")], &[]);
     assert!(mounted.names("_i_chunked").contains(&"x".to_owned()));
     assert_eq!(json(&mounted, "chunked/metadata.json")["dialect"], "structured array");
@@ -49,6 +49,26 @@ fn attributes_of_fields_are_those_of_columns() {
     // What new rows begin with: no value is missing for it.
     assert_eq!(named(&metadata["columns"], "i8")["storage"]["fill"]["value"], -1);
     assert_eq!(column["nullable"], false);
+}
+
+/// What an index cannot be used for, its table tells.
+#[test]
+fn search_indexes_of_pytables_say_why_they_are_not_used() {
+    let mounted = Mounted::new(&[&data("search_indexes_pytables_broken.h5"), &data("pandas3.h5")], &[]);
+    let told = |table: &str| {
+        let indexes = json(&mounted, &format!("{table}/indexes.json"))["search_indexes"].clone();
+        indexes[0].as_object().unwrap_or_else(|| panic!("{table}: {indexes}")).clone()
+    };
+    let folder = "search_indexes_pytables_broken.h5";
+    for (table, reason) in
+        [("stale_append", "DIRTY"), ("h5py_appended", "the table has 2503"), ("slicesize_0", "Some(0)")]
+    {
+        let index = told(&format!("{folder}/{table}"));
+        assert!(index["not_used"].as_str().is_some_and(|said| said.contains(reason)), "{index:?}");
+    }
+    let index = told(&format!("{folder}/twice"));
+    assert!(!index.contains_key("not_used"), "{index:?}");
+    assert_eq!((&index["kind"], &index["columns"]), (&"full".into(), &serde_json::json!(["v"])));
 }
 
 /// Rows of `table.npy` below `where/` are those of the whole file, as stored.
@@ -223,4 +243,66 @@ fn frames_that_lie_are_found() {
         "index,values_block_0_0,values_block_0_1,x\n0,0.0,0.0,0\n0,0.0,0.0,0\n"
     );
     assert!(!std::path::Path::new("/tmp/hepfs-was-here").exists());
+}
+
+/// What is no plain value is named; nothing of it is made.
+#[test]
+fn pickled_attributes_are_decoded() {
+    for file in ["pandas2.h5", "pandas3.h5"] {
+        let mounted = Mounted::new(&[&data(file)], &[]);
+        let attributes = &json(&mounted, "named/metadata.json")["attributes"];
+        assert_eq!(attributes["non_index_axes"], serde_json::json!([[1, ["a", "text"]]]));
+        assert_eq!(attributes["info"]["index"]["index_name"], "row label");
+        let run = serde_json::json!({
+            "energy": 1.5, "names": ["a", null, ["b", "1180591620717411303424"]], "3": "Infinity", "at": "2020-01-02 00:00:00"
+        });
+        assert_eq!(attributes["run"], run);
+        assert_eq!(attributes["unusual"], serde_json::json!(["<decimal.Decimal>", true]));
+        assert_eq!(attributes["sentence"], "ends in a dot.");
+    }
+}
+
+/// Of any rank, what PyTables gives of them.
+#[test]
+fn arrays_of_pytables_have_booleans_and_seconds() {
+    let mounted = Mounted::new(&[&data("pandas3.h5")], &[]);
+    assert_eq!(mounted.text("arrays/line.txt"), "true\nfalse\ntrue\n");
+    assert_eq!(mounted.text("arrays/plane.csv"), "0,1,2\ntrue,false,true\nfalse,false,true\n");
+    assert_eq!(mounted.text("arrays/plane.ndjson"), "[true,false,true]\n[false,false,true]\n");
+    for (name, shape) in [("line", "(3,)"), ("plane", "(2, 3)"), ("space", "(3, 1, 2)")] {
+        let npy = mounted.read(format!("arrays/{name}.npy"));
+        let header = String::from_utf8_lossy(&npy).into_owned();
+        assert!(header.contains("'|b1'") && header.contains(shape), "{header}");
+    }
+    assert_eq!(elements(&mounted.read("arrays/space.npy")), [1, 0, 1, 0, 0, 1]);
+    assert_eq!(mounted.text("arrays/times.txt"), "0.5\n-1.75\n");
+}
+
+/// A pickle may say what it likes: what it claims is refused by name, what it calls is nothing, a text that is the value
+/// of all rows is read in little memory, and the columns beside it are whole.
+#[test]
+fn pickles_that_lie_harm_nobody_else() {
+    let mounted = Mounted::new(&[&data("hostile/bad_pickles.h5")], &["--cache-size", "64M"]);
+    let metadata = json(&mounted, "frame/metadata.json");
+    for (name, reason) in [
+        ("many", "the array's shape says 1099511627776 values"),
+        ("terabyte", "cut short"),
+        ("nested", "the array's shape says 3 values, the pickle holds 1"),
+    ] {
+        let error = named(&metadata["columns"], name)["error"].as_str().unwrap().to_owned();
+        assert!(error.contains(reason) && error.contains("format=\"table\""), "{name}: {error}");
+    }
+    assert_eq!(mounted.text("frame/columns/looped.txt"), "\n");
+    assert_eq!(mounted.text("frame/columns/right.txt"), "a\nb\n\n".repeat(1000));
+    let texts = mounted.text("frame/columns/caller.txt");
+    assert!(texts.starts_with("\n\"b\"\n\n"), "{}", &texts[..20]);
+    assert!(metadata["findings"].to_string().contains("caller"), "{}", metadata["findings"]);
+    let mut file = fs::File::open(mounted.join("frame/columns/shared.txt")).unwrap();
+    let mut begin = vec![0; 60_003];
+    std::io::Read::read_exact(&mut file, &mut begin).unwrap();
+    assert!(begin.starts_with(b"long long ") && begin.iter().filter(|byte| **byte == b'\n').count() == 3);
+    assert_eq!(file.metadata().unwrap().len(), 3000 * 20_001);
+    assert!(!std::path::Path::new("/tmp/hepfs-was-here").exists());
+    let peak = crate::support::status(mounted.daemon(), "VmHWM:").unwrap();
+    assert!(peak < 320 << 10, "{peak} kB");
 }

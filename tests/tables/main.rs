@@ -5,6 +5,7 @@ mod check;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod anndata;
 mod arrays;
 mod compound;
 mod every_file;

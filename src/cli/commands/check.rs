@@ -58,7 +58,7 @@ fn report(file: &InFile, verified: &[Description], as_json: bool) -> (String, u8
     for one in verified.iter().filter(|one| report::has_failed(one)) {
         failures.push((one.path.clone(), one.found.clone().unwrap_or_default()));
     }
-    let is_wrong = !findings.is_empty() || verified.iter().any(|one| one.verdict.is_fault());
+    let is_wrong = !findings.is_empty() || verified.iter().any(|one| one.is_fault);
     let code = report::exit_code(!failures.is_empty(), is_wrong);
     if as_json {
         let source = file.source.display().to_string();
@@ -76,7 +76,7 @@ fn report(file: &InFile, verified: &[Description], as_json: bool) -> (String, u8
         findings.iter().map(|finding| format!("{}: {}: {}", finding.path, finding.rule, finding.found)).collect();
     lines.extend(verified.iter().map(report::line));
     lines.extend(failures.iter().map(|(path, reason)| tables::about(path, &format!("FAILED: {reason}"))));
-    let right = verified.iter().filter(|one| !one.verdict.is_fault() && !report::has_failed(one)).count();
+    let right = verified.iter().filter(|one| !one.is_fault && !report::has_failed(one)).count();
     lines.push(format!(
         "{} tables, {} rules broken, {right} of {} search indexes verified",
         file.tables.len(),

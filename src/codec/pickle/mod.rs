@@ -14,7 +14,7 @@ mod tokens;
 mod tree;
 
 pub use array::{Cell, Kind, ObjectArray, object_array};
-pub use shapes::{Label, label, zone};
+pub use shapes::{Label, json, label, zone};
 pub use tree::{Tree, Value, attribute};
 
 /// Why a pickle is not read.

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use serde_json::Value as Json;
+
 use super::tree::{Node, Value};
 
 /// Seconds in a day.
@@ -94,6 +96,52 @@ impl Display for Label<'_> {
                 f.write_str(if zone.is_some() { "+00:00" } else { "" })
             }
         }
+    }
+}
+
+/// What was pickled, as JSON: plain values as such, a label or a zone as its text, keys of a dict as texts. Anything else
+/// is named in angle brackets: `<decimal.Decimal>`. Floats that JSON has not are `"NaN"`, `"Infinity"`, `"-Infinity"`.
+pub fn json(value: Value<'_>) -> Json {
+    match value.node() {
+        Node::None => Json::Null,
+        Node::Bool(value) => (*value).into(),
+        Node::Integer(integer) => match (i64::try_from(*integer), u64::try_from(*integer)) {
+            (Ok(small), _) => small.into(),
+            (_, Ok(large)) => large.into(),
+            _ => integer.to_string().into(),
+        },
+        Node::Float(value) if value.is_nan() => "NaN".into(),
+        Node::Float(value) if value.is_infinite() => if *value > 0.0 { "Infinity" } else { "-Infinity" }.into(),
+        Node::Float(value) => (*value).into(),
+        Node::Text(text) => (**text).into(),
+        Node::Bytes(bytes) => String::from_utf8_lossy(bytes).into(),
+        Node::List(_) | Node::Tuple(_) => value.items().into_iter().flatten().map(json).collect(),
+        Node::Dict(_) => {
+            let text = |key: Value<'_>| label(key).map_or_else(|| named_in(key), |label| label.to_string());
+            let entries = value.entries().into_iter().flatten();
+            Json::Object(entries.map(|(key, value)| (text(key), json(value))).collect())
+        }
+        Node::Symbol(..) | Node::Call(..) | Node::Build(..) => {
+            let known = label(value).map(|label| label.to_string()).or_else(|| zone(value));
+            known.unwrap_or_else(|| named_in(value)).into()
+        }
+    }
+}
+
+/// The class or function that a value is made by.
+fn named_in(value: Value<'_>) -> String {
+    match value.call() {
+        // What `copyreg` makes is of the class that it is given.
+        Some(("copy_reg" | "copyreg", _, arguments))
+            if arguments.item(0).is_some_and(|class| class.symbol().is_some()) =>
+        {
+            arguments.item(0).map_or_else(String::new, named_in)
+        }
+        Some((module, name, _)) => format!("<{module}.{name}>"),
+        None => match value.symbol() {
+            Some((module, name)) => format!("<{module}.{name}>"),
+            None => format!("<{}>", value.describe()),
+        },
     }
 }
 

@@ -250,7 +250,7 @@ pub(super) fn text(encoding: Encoding, bytes: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// UTF-8 if it is such, else Latin-1.
+/// Decoded as UTF-8 if it is valid, else as Latin-1.
 fn python2(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
     let latin1 = |bytes: &[u8]| bytes.iter().map(|byte| char::from(*byte)).collect();
     match bytes {

@@ -17,7 +17,9 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::attributes::text;
-use super::{Dialect, Mark, Of, Site, Subject, datasets, times};
+use super::compound::{self, System};
+use super::times::{self, OfNumpy};
+use super::{Dialect, Mark, Of, Site, Subject, datasets};
 use crate::catalogue::{Class, ColumnId, Dataset, Fill, Object, attribute};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
@@ -57,7 +59,9 @@ impl Dialect for Arrays {
     fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, String> {
         match site.of {
             Of::Dataset(dataset) => {
-                let array = Array { file: site.file, path: site.path, name, dataset };
+                let of_numpy = OfNumpy::of(&dataset.datatype);
+                let dataset = &read(dataset, of_numpy.as_ref());
+                let array = Array { file: site.file, path: site.path, name, dataset, of_numpy };
                 let single = array.single()?;
                 Ok(match interrupt {
                     Some(interrupt) => Single { parts: array.parts(), labels: array.labels(interrupt), ..single },
@@ -69,12 +73,26 @@ impl Dialect for Arrays {
     }
 }
 
+/// A dataset as who wrote it reads it: PyTables takes a bitfield for booleans, and a time for seconds.
+fn read(dataset: &Arc<Dataset>, of_numpy: Option<&OfNumpy>) -> Arc<Dataset> {
+    let class = text(&dataset.attributes, "CLASS");
+    let datatype = match (of_numpy, class.as_deref()) {
+        (Some(of_numpy), _) => of_numpy.read.clone(),
+        (None, Some("ARRAY" | "CARRAY" | "EARRAY" | "VLARRAY")) => {
+            compound::read_as(&dataset.datatype, System::PYTABLES)
+        }
+        _ => return dataset.clone(),
+    };
+    if datatype == dataset.datatype { dataset.clone() } else { Arc::new(Dataset { datatype, ..(**dataset).clone() }) }
+}
+
 /// A dataset while its files are made.
 struct Array<'a> {
     file: &'a Arc<File>,
     path: &'a str,
     name: &'a BString,
     dataset: &'a Arc<Dataset>,
+    of_numpy: Option<OfNumpy>,
 }
 
 impl Array<'_> {
@@ -87,6 +105,7 @@ impl Array<'_> {
             labels: None,
             text: self.text(&opened),
             shape: self.dataset.shape.clone(),
+            datatype: self.dataset.datatype.clone(),
             files: forms::forms(self.dataset),
         })
     }
@@ -97,6 +116,9 @@ impl Array<'_> {
 
     /// The element that stands for a missing one.
     fn missing(&self) -> Fill {
+        if let Some(of_numpy) = &self.of_numpy {
+            return of_numpy.missing.clone();
+        }
         match attribute(&self.dataset.attributes, "_FillValue") {
             Some(attribute) if attribute.datatype == self.dataset.datatype && attribute.len() == Some(1) => {
                 attribute.value.clone().map_or(Fill::Default, Fill::Explicit)
@@ -119,8 +141,12 @@ impl Array<'_> {
         let stored_strings = (is_text && self.dataset.shape.len() <= 1)
             .then(|| Arc::new(StoredStrings::new(opened.clone(), u64::MAX)) as Arc<dyn Rows>);
         let is_line = self.dataset.shape.len() <= 1;
-        let times = if is_line { times::of(self.file, &self.dataset.attributes, rows.as_ref()) } else { None };
-        Column { times, stored_strings, ..self.column(self.name.clone(), rows, tally) }
+        let times = match &self.of_numpy {
+            _ if !is_line => None,
+            Some(of_numpy) => of_numpy.times(self.file, rows.as_ref()),
+            None => times::of(self.file, &self.dataset.attributes, rows.as_ref()),
+        };
+        Column { times: times.map(Box::new), stored_strings, ..self.column(self.name.clone(), rows, tally) }
     }
 
     /// The bytes of a scalar string; as it is shown elsewhere where it can be missing.
@@ -164,7 +190,7 @@ impl Array<'_> {
             stored_strings: None,
             learner: None,
             tally,
-            units: text(&self.dataset.attributes, "units"),
+            units: text(&self.dataset.attributes, "units").or_else(|| self.of_numpy.as_ref()?.units()),
             units_vocabulary: None,
             description: text(&self.dataset.attributes, "description"),
             categories: None,

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 
-use super::reading;
+use super::indexes::Covered;
+use super::reading::{self, read_as};
 use super::recognition::System;
 use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Elements, Field, Fill};
 use crate::dialects::attributes::text;
-use crate::dialects::{Site, datasets, times};
+use crate::dialects::times::{self, OfNumpy};
+use crate::dialects::{Site, datasets};
 use crate::store::decode::FillTest;
 use crate::store::{self, FieldRows, Part, Rows, Tally};
 use crate::table::{Column, Finding};
@@ -63,12 +65,14 @@ struct Whole<'a> {
 impl Whole<'_> {
     fn column(&self, field: &Field, name: BString, number: u32, attributes: Vec<Attribute>) -> Column {
         let tally = Arc::<Tally>::default();
-        let mut rows = self.rows(field, None, &tally);
-        let mut times = None;
-        let is_shown = self.site.file.store().shows_times();
-        if let Some((read, step)) = reading::time(&field.datatype, self.system).filter(|_| is_shown) {
-            rows = self.rows(field, Some(read), &tally);
-            times = rows.as_ref().ok().and_then(|rows| times::since(self.site.file, step, 0, rows.as_ref()));
+        let of_numpy = OfNumpy::of(&field.datatype);
+        let read = of_numpy.as_ref().map(|of_numpy| (of_numpy.read.clone(), of_numpy.missing.clone()));
+        let mut rows = self.rows(field, read, &tally);
+        let file = self.site.file;
+        let mut times = rows.as_ref().ok().and_then(|rows| of_numpy.as_ref()?.times(file, rows.as_ref()));
+        if let Some((read, step)) = reading::time(&field.datatype, self.system).filter(|_| file.store().shows_times()) {
+            rows = self.rows(field, Some((read, Fill::Default)), &tally);
+            times = rows.as_ref().ok().and_then(|rows| times::since(file, step, 0, rows.as_ref()));
         }
         let named = |names: [&str; 2]| names.iter().find_map(|name| text(&attributes, name));
         Column {
@@ -78,11 +82,11 @@ impl Whole<'_> {
             is_label: false,
             in_table: rows.is_ok(),
             rows,
-            times,
+            times: times.map(Box::new),
             stored_strings: None,
             learner: None,
             tally,
-            units: named(["units", "UNITS"]),
+            units: named(["units", "UNITS"]).or_else(|| of_numpy.as_ref()?.units()),
             units_vocabulary: None,
             description: named(["description", "TITLE"]),
             categories: None,
@@ -92,12 +96,10 @@ impl Whole<'_> {
     }
 
     /// The values of a field, read as this type instead of its own.
-    fn rows(&self, field: &Field, read: Option<Datatype>, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
+    fn rows(&self, field: &Field, read: Option<(Datatype, Fill)>, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
         let opened = self.opened.as_ref().map_err(Clone::clone)?;
-        check_place(self.dataset, field.offset, field.datatype.size)?;
-        let datatype = read.unwrap_or_else(|| reading::read_as(&field.datatype, self.system));
-        let part = Part { datatype, offset: field.offset };
-        Ok(Arc::new(FieldRows::new(opened.clone(), part, FillTest::none(), tally.clone())))
+        let (datatype, missing) = read.unwrap_or_else(|| (read_as(&field.datatype, self.system), Fill::Default));
+        rows_of_part(self.dataset, opened, Part { datatype, offset: field.offset }, &missing, tally)
     }
 
     /// The fill value of a field.
@@ -116,6 +118,30 @@ impl Whole<'_> {
             other => other.clone(),
         }
     }
+}
+
+/// The field at a path of names, and its column.
+pub(super) fn covered<'a>(
+    site: &Site<'_>,
+    dataset: &Arc<Dataset>,
+    system: System,
+    columns: &'a [Column],
+    names: &[BString],
+) -> Option<Covered<'a>> {
+    let Class::Compound { fields } = &dataset.datatype.class else { return None };
+    let (first, below) = names.split_first()?;
+    let (field, column) = reading::in_order(fields, system).zip(columns).find(|(field, _)| field.name == *first)?;
+    let (mut part, mut offset) = (&field.datatype, field.offset);
+    for name in below {
+        let Class::Compound { fields } = &part.class else { return None };
+        let field = fields.iter().find(|field| field.name == *name)?;
+        (part, offset) = (&field.datatype, offset.checked_add(field.offset)?);
+    }
+    let time = reading::time(part, system).filter(|_| below.is_empty() && column.times.is_some());
+    let datatype = time.map_or_else(|| reading::read_as(part, system), |(read, _)| read);
+    let values = datasets::open(site.file, site.path, dataset)
+        .and_then(|opened| rows_of_part(dataset, &opened, Part { datatype, offset }, &Fill::Default, &Arc::default()));
+    Some(Covered { column, below: below.to_vec(), values, missing: Box::new(|_| Fill::Default) })
 }
 
 /// A part of the elements of a dataset, as if it were a dataset by itself.
@@ -179,13 +205,21 @@ impl<'a> About<'a> {
     }
 }
 
-/// Refuses a part that does not lie within the elements of a dataset.
-pub(in crate::dialects) fn check_place(dataset: &Dataset, offset: u64, size: u64) -> Result<(), String> {
-    let element = dataset.datatype.size;
-    match offset.checked_add(size) {
-        Some(end) if end <= element && size > 0 => Ok(()),
-        _ => Err(format!("its {size} bytes from {offset} on do not lie within an element of {element} bytes")),
+/// The rows of a part of the elements of a dataset, missing where they equal `missing`; the reason where the part does not
+/// lie within an element.
+pub(in crate::dialects) fn rows_of_part(
+    dataset: &Dataset,
+    opened: &Arc<store::Dataset>,
+    part: Part,
+    missing: &Fill,
+    tally: &Arc<Tally>,
+) -> Result<Arc<dyn Rows>, String> {
+    let (offset, size, element) = (part.offset, part.datatype.size, dataset.datatype.size);
+    if size == 0 || offset.checked_add(size).is_none_or(|end| end > element) {
+        return Err(format!("its {size} bytes from {offset} on do not lie within an element of {element} bytes"));
     }
+    let missing = FillTest::new(&part.datatype, missing);
+    Ok(Arc::new(FieldRows::new(opened.clone(), part, missing, tally.clone())))
 }
 
 /// The names of columns: those stated, each with a number where it has been met before, or is empty.

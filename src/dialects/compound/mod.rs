@@ -6,24 +6,30 @@
 //! | `recognition` | tells such a dataset, what wrote it, and the groups that serve it |
 //! | `reading` | what stored bytes mean to who wrote them |
 //! | `fields` | makes the columns |
+//! | `indexes` | the search indexes that serve a table |
 //!
 //! No value is missing: a fill value is what new rows begin with, in all of these.
 
 mod fields;
+mod indexes;
 mod reading;
 mod recognition;
 
 use std::sync::Arc;
 
-pub(super) use self::fields::{check_place, distinct, part_of};
+use bstr::BString;
+
+pub(super) use self::fields::{distinct, part_of, rows_of_part};
+pub(super) use self::indexes::{Covered, Indexed};
 pub(super) use self::reading::{in_order, read_as};
+use self::recognition::INDEXES_OF;
 pub(super) use self::recognition::{System, is_record};
 use super::attributes::{integer, text, unsigned};
 use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject, datasets};
-use crate::catalogue::{Dataset, attribute};
+use crate::catalogue::{Dataset, attribute, join};
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, Rows};
-use crate::table::{Finding, Table};
+use crate::table::{Column, Finding, Table};
 
 /// The dialect.
 #[derive(Debug)]
@@ -43,8 +49,12 @@ impl Dialect for Compound {
     }
 
     fn claims(&self, here: &Here<'_>) -> Claims {
-        let servants = recognition::servants(here.group).map(|name| (name.clone(), Role::Servant)).collect();
-        Claims { members: servants, ..Claims::default() }
+        let mut claims = Claims::default();
+        for (name, id, table) in recognition::servants(here.group) {
+            claims.members.insert(name.clone(), Role::Servant);
+            claims.serving.insert(table.into(), id);
+        }
+        claims
     }
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
@@ -69,11 +79,19 @@ fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Tabl
     // Opened for itself: a reader of whole rows is none of the columns.
     let read = part_of(dataset, &read_as(&dataset.datatype, system), dataset.fill.clone());
     let whole = datasets::open(site.file, site.path, &read).ok();
+    let columns: Vec<Column> = columns.into_iter().map(|column| column.observed(site.file)).collect();
+    let indexes = site.servant.filter(|_| system.by_pytables).map(|group| {
+        let find = |names: &[BString]| fields::covered(site, dataset, system, &columns, names);
+        let (folder, name) = site.path.rsplit_once('/').unwrap_or_default();
+        let path = join(folder, &[INDEXES_OF, name.as_bytes()].concat());
+        Indexed { site, dataset, find: &find, interrupt }.all(&path, group, &mut findings)
+    });
     Table {
         revision: text(&dataset.attributes, "VERSION").filter(|_| system.is_declared).unwrap_or_default(),
         rows,
         attributes: dataset.attributes.clone(),
-        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        columns,
+        indexes: indexes.unwrap_or_default(),
         whole: whole.map(|opened| Arc::new(DatasetRows::plain(opened, rows)) as Arc<dyn Rows>),
         findings,
         ..Table::empty(site.path, system.name())

@@ -39,7 +39,8 @@ pub(in crate::dialects) fn read_as(stored: &Datatype, system: System) -> Datatyp
     Datatype { size: stored.size, class }
 }
 
-/// A field that is a time, as PyTables reads it: the type as an integer, and attoseconds of what it counts from 1970 on.
+/// A field that is a time, as PyTables reads it: the type as an integer, and attoseconds of what it counts from 1970
+/// on.
 pub(super) fn time(stored: &Datatype, system: System) -> Option<(Datatype, i128)> {
     let Class::Time { .. } = stored.class else { return None };
     let mut read = read_as(stored, system);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use crate::catalogue::{Class, Dataset, Group, Link, Object, Target, attribute};
+use crate::catalogue::{Class, Dataset, Group, Link, Object, ObjectId, Target, attribute};
 use crate::dialects::Mark;
 use crate::dialects::attributes::text;
 use crate::source::Interrupt;
@@ -15,7 +15,7 @@ use crate::table::Finding;
 const OF_PYTABLES: &str = "PYTABLES_FORMAT_VERSION";
 
 /// How the name of the group begins that holds the search indexes of a table of PyTables.
-const INDEXES_OF: &[u8] = b"_i_";
+pub(super) const INDEXES_OF: &[u8] = b"_i_";
 
 /// What a dataset is to this dialect.
 pub(super) fn mark(path: &str, dataset: &Dataset) -> Mark {
@@ -77,14 +77,16 @@ impl System {
     }
 }
 
-/// The members of a group that serve a table beside them.
-pub(super) fn servants(group: &Group) -> impl Iterator<Item = &BString> {
+/// The groups that serve a table beside them: their names, themselves, and the name of the table.
+pub(super) fn servants<'a>(group: &'a Group) -> impl Iterator<Item = (&'a BString, ObjectId, &'a [u8])> {
     let serves = |link: &Link| {
-        let Some(table) = link.name.strip_prefix(INDEXES_OF) else { return false };
-        let Target::Hard(Object::Group { attributes, .. }) = &link.target else { return false };
+        let table = link.name.strip_prefix(INDEXES_OF)?;
+        let Target::Hard(Object::Group { id, attributes, .. }) = &link.target else { return None };
         let is_table = |object: &Object| matches!(object, Object::Dataset(dataset) if is_record(dataset));
-        text(attributes, "CLASS").as_deref() == Some("TINDEX")
-            && group.link(table).and_then(|link| link.target.object()).is_some_and(is_table)
+        let serves = text(attributes, "CLASS").as_deref() == Some("TINDEX")
+            && group.link(table).and_then(|link| link.target.object()).is_some_and(is_table);
+        serves.then_some(*id)
     };
-    group.links.iter().filter(move |link| serves(link)).map(|link| &link.name)
+    let named = move |link: &'a Link| Some((&link.name, serves(link)?, link.name.strip_prefix(INDEXES_OF)?));
+    group.links.iter().filter_map(named)
 }

@@ -118,6 +118,10 @@ fn logical_order<'c, 'a>(
         parts.report("HEP001 §5.3: column-order holds strings", "another datatype, or unreadable");
     }
     let listed = listed.flatten();
+    // Names of links differ, so nothing is looked up where nothing is listed.
+    if labels.is_empty() && listed.is_none() {
+        return candidates.iter().filter(|candidate| candidate.is_shown()).collect();
+    }
     let by_name: HashMap<&BString, &Candidate<'_>> = candidates
         .iter()
         .filter(|candidate| candidate.is_shown())
@@ -157,13 +161,7 @@ fn row_count(parts: &mut Parts<'_>, ordered: &[&Candidate<'_>]) -> Option<u64> {
         }
         parts.report("HEP001 July: NROWS is a scalar uint64", "another datatype, or unreadable");
     }
-    let lengths: Vec<u64> = ordered.iter().filter_map(|candidate| candidate.extent).collect();
-    let mut counts: HashMap<u64, usize> = HashMap::new();
-    for length in &lengths {
-        *counts.entry(*length).or_default() += 1;
-    }
-    let most = counts.values().copied().max()?;
-    lengths.into_iter().find(|length| counts.get(length) == Some(&most))
+    datasets::commonest(ordered.iter().filter_map(|candidate| candidate.extent))
 }
 
 fn column(
@@ -214,7 +212,7 @@ fn column(
         is_label,
         in_table,
         stored_strings,
-        times,
+        times: times.map(Box::new),
         rows: content,
         learner: None,
         tally,

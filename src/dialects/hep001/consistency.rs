@@ -37,7 +37,7 @@ fn lengths(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], rows: Option<u64
     let Some(rows) = rows else { return };
     let declared = attribute(&parts.group.attributes, ROWS).is_some();
     for candidate in candidates.iter().filter(|candidate| candidate.is_shown()) {
-        let Some(extent) = candidate.extent else { continue };
+        let Some(extent) = candidate.extent.filter(|extent| *extent != rows) else { continue };
         let path = parts.path_of(candidate.name.as_bstr());
         if declared && extent < rows {
             parts.findings.push(Finding::new(
@@ -45,7 +45,7 @@ fn lengths(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], rows: Option<u64
                 "HEP001 July: every column is at least NROWS long",
                 format!("{extent} rows, NROWS is {rows}; shown alone, not in table.*"),
             ));
-        } else if !declared && extent != rows {
+        } else if !declared {
             parts.findings.push(Finding::new(
                 path,
                 "HEP001 §9: every column has the same length",

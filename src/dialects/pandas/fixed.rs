@@ -343,8 +343,8 @@ impl<'a> Fixed<'a> {
         let content = Content::of_kind(&kind, &datatype, zone, is_axis, nan);
         let missing = FillTest::new(&datatype, &content.missing(&datatype));
         let rows: Arc<dyn Rows> = match dataset.shape.as_slice() {
-            // A placeholder for nothing.
-            _ if attribute(&dataset.attributes, "shape").is_some() => {
+            // A placeholder for nothing, or a block of columns without rows, which lies on its side.
+            shape if shape.contains(&0) || attribute(&dataset.attributes, "shape").is_some() => {
                 Arc::new(DatasetRows::new(opened, 0, missing, tally.clone()))
             }
             [_] if at == 0 => Arc::new(DatasetRows::new(opened, u64::MAX, missing, tally.clone())),
@@ -378,7 +378,7 @@ impl<'a> Fixed<'a> {
             is_label,
             in_table: true,
             rows: made.rows,
-            times: made.times,
+            times: made.times.map(Box::new),
             stored_strings: None,
             learner: None,
             tally: made.tally,

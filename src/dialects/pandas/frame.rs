@@ -8,13 +8,13 @@ use super::plan::{Plan, Planned};
 use super::stored::Stored;
 use super::values::Content;
 use super::{Pandas, is_table_format, servants, table_of};
-use crate::catalogue::{Class, ColumnId, Dataset, Datatype, Fill, Group, Object, join};
-use crate::dialects::compound::{self, System};
+use crate::catalogue::{Class, ColumnId, Dataset, Datatype, Field, Fill, Group, Object, join};
+use crate::dialects::attributes::text;
+use crate::dialects::compound::{self, Covered, Indexed, System};
 use crate::dialects::{Dialect, Of, Site, datasets};
 use crate::source::Interrupt;
-use crate::store::decode::FillTest;
-use crate::store::{self, FieldRows, Part, Rows, Tally};
-use crate::table::{Categories, CategoryRows, Column, Finding, Table};
+use crate::store::{self, Part, Rows, Tally};
+use crate::table::{Categories, CategoryRows, Column, Finding, SearchIndex, Table};
 
 /// The table of a group in the format `table`.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
@@ -25,11 +25,14 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         return Table { findings: vec![Finding::new(site.path, rule, found)], ..empty };
     };
     let mut frame = Frame::new(site, group, dataset, interrupt);
-    let columns = frame.columns();
+    let (columns, contents) = frame.columns();
+    let columns: Vec<Column> = columns.into_iter().map(|column| column.observed(site.file)).collect();
+    let indexes = frame.indexes(&columns, &contents);
     Table {
         revision: "table format".into(),
         rows: dataset.shape.first().copied().unwrap_or(0),
-        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        columns,
+        indexes,
         categories: frame.categories,
         servants: servants(group, dataset).cloned().collect(),
         findings: frame.findings,
@@ -57,8 +60,9 @@ impl<'a> Frame<'a> {
         Self { site, group, dataset, opened, path, interrupt, categories: Vec::new(), findings: Vec::new() }
     }
 
-    fn columns(&mut self) -> Vec<Column> {
-        let Class::Compound { fields } = &self.dataset.datatype.class else { return Vec::new() };
+    /// The columns, and which field each shows, of those that show a whole one, with what it holds.
+    fn columns(&mut self) -> (Vec<Column>, Vec<Option<(&'a Field, Content)>>) {
+        let Class::Compound { fields } = &self.dataset.datatype.class else { return Default::default() };
         let fields = compound::in_order(fields, System::PYTABLES).collect();
         let (dataset, group) = (self.dataset, self.group);
         let attributes = [&*group.attributes, &*dataset.attributes];
@@ -70,13 +74,44 @@ impl<'a> Frame<'a> {
             self.report("pandas: encoding tells how texts are encoded", format!("{encoding}: shown as if in UTF-8"));
         }
         let names: Vec<BString> = plan.columns.iter().map(|column| column.name.as_str().into()).collect();
-        let mut columns = Vec::with_capacity(names.len());
+        let (mut columns, mut contents) = (Vec::with_capacity(names.len()), Vec::with_capacity(names.len()));
         for (planned, name) in plan.columns.iter().zip(compound::distinct(&names)) {
             let field = planned.field.name.to_string();
             let content = Content::of(&field, planned.datatype, &plan, attributes, planned.is_label);
             columns.push(self.column(planned, name, &content));
+            let is_whole = std::ptr::eq(planned.datatype, &planned.field.datatype);
+            contents.push(is_whole.then_some((planned.field, content)));
         }
-        columns
+        (columns, contents)
+    }
+
+    /// The search indexes of fields that are columns.
+    fn indexes(&mut self, columns: &[Column], contents: &[Option<(&Field, Content)>]) -> Vec<SearchIndex> {
+        let group = self.group.link(b"_i_table").and_then(|link| link.target.object());
+        let Some(Object::Group { id, attributes, .. }) = group else { return Vec::new() };
+        if text(attributes, "CLASS").as_deref() != Some("TINDEX") {
+            return Vec::new();
+        }
+        let find = |names: &[BString]| {
+            let [name] = names else { return None };
+            let fields = columns.iter().zip(contents);
+            let (column, (field, content)) = fields
+                .filter_map(|(column, content)| Some((column, content.as_ref()?)))
+                .find(|(_, (field, _))| field.name == *name)?;
+            let values = self.opened.clone().and_then(|opened| {
+                let datatype = compound::read_as(&field.datatype, System::PYTABLES);
+                let part = Part { datatype, offset: field.offset };
+                compound::rows_of_part(self.dataset, &opened, part, &Fill::Default, &Arc::default())
+            });
+            let missing = Box::new(|datatype: &Datatype| content.missing(datatype));
+            Some(Covered { column, below: Vec::new(), values, missing })
+        };
+        let path = join(self.site.path, b"_i_table");
+        let indexed = Indexed { site: self.site, dataset: self.dataset, find: &find, interrupt: self.interrupt };
+        let mut findings = Vec::new();
+        let found = indexed.all(&path, *id, &mut findings);
+        self.findings.append(&mut findings);
+        found
     }
 
     fn report(&mut self, rule: &str, found: String) {
@@ -110,7 +145,7 @@ impl<'a> Frame<'a> {
             is_label: planned.is_label,
             in_table: rows.is_ok(),
             rows,
-            times,
+            times: times.map(Box::new),
             stored_strings: None,
             learner: None,
             tally,
@@ -126,11 +161,10 @@ impl<'a> Frame<'a> {
     /// The values of a part as stored, but for those that are missing.
     fn rows(&self, planned: &Planned<'_>, content: &Content, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
         let opened = self.opened.as_ref().map_err(Clone::clone)?;
-        compound::check_place(self.dataset, planned.offset, planned.datatype.size)?;
         let datatype = compound::read_as(planned.datatype, System::PYTABLES);
-        let missing = FillTest::new(&datatype, &content.missing(&datatype));
+        let missing = content.missing(&datatype);
         let part = Part { datatype, offset: planned.offset };
-        Ok(Arc::new(FieldRows::new(opened.clone(), part, missing, tally.clone())))
+        compound::rows_of_part(self.dataset, opened, part, &missing, tally)
     }
 
     /// The categories of a field: the values of a series of their own, `meta/FIELD/meta`.
@@ -144,7 +178,7 @@ impl<'a> Frame<'a> {
         let dataset = table_of(&series).filter(|_| is_table_format(&series.attributes))?;
         let path =
             [&b"meta"[..], field, b"meta"].iter().fold(self.site.path.to_owned(), |path, name| join(&path, name));
-        let site = Site { file: self.site.file, path: &path, of: Of::Group(&series) };
+        let site = Site { file: self.site.file, path: &path, of: Of::Group(&series), servant: None };
         let mut frame = Frame::new(&site, &series, dataset, self.interrupt);
         let Class::Compound { fields } = &dataset.datatype.class else { return None };
         let fields = compound::in_order(fields, System::PYTABLES).collect();

@@ -1,8 +1,8 @@
 //! Data frames and series of pandas (`to_hdf`, `HDFStore`): a group with the attribute `pandas_type`.
 //!
 //! In the format `table` the frame is one PyTables table, whose fields hold several columns of one type each (blocks);
-//! attributes, most of them pickles, say which. What will not decode costs names and order, never the table. A write that
-//! failed leaves a group without rows behind, which is a table without columns.
+//! attributes, most of them pickles, say which. What will not decode costs names and order, never the table. A write
+//! that failed leaves a group without rows behind, which is a table without columns.
 //!
 //! | module | what it does |
 //! | --- | --- |

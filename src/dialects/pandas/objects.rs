@@ -73,10 +73,14 @@ impl Block {
     /// Why the pickle is not read.
     pub fn columns(self: &Arc<Self>, interrupt: &Interrupt) -> Result<Vec<Objects>, Error> {
         let pickled = self.pickled(interrupt)?;
-        let columns = pickled.array.columns().unwrap_or(1);
+        let (mut rows, mut columns) = (pickled.array.rows(), pickled.array.columns().unwrap_or(1));
+        if columns == 0 {
+            // A block of columns without rows lies on its side.
+            (rows, columns) = (0, rows);
+        }
         let column = |column| {
             let shown = Shown::of(pickled.array.counts(column));
-            let rows = pickled.array.rows() as u64;
+            let rows = rows as u64;
             let longest = pickled.bytes.len() as u64;
             Objects { block: self.clone(), column, rows, shown, data_type: shown.data_type(), longest }
         };

@@ -1,8 +1,8 @@
 //! Attributes as PyTables stores them: text, numbers, and anything else as a pickle.
 
-use crate::catalogue::{Attribute, Charset, Class, attribute};
-use crate::codec::pickle::{self, Tree};
-use crate::dialects::attributes::text;
+use crate::catalogue::{Attribute, attribute};
+use crate::codec::pickle::Tree;
+use crate::dialects::attributes::{pickled, text};
 
 /// An attribute of pandas.
 pub(super) enum Stored {
@@ -14,20 +14,8 @@ pub(super) enum Stored {
 impl Stored {
     /// An attribute that is text or a pickle; `None` where there is none, or it is neither.
     pub fn of(attributes: &[Attribute], name: &str) -> Option<Self> {
-        let stored = attribute(attributes, name)?;
-        if let Class::FixedString { charset, .. } = stored.datatype.class
-            && let Ok(value) = &stored.value
-        {
-            let end = value.bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-            let bytes = &value.bytes[..end];
-            // What will not decode is text: Python 2 stored text as ASCII.
-            if pickle::looks_pickled(bytes, charset == Charset::Utf8)
-                && let Ok(tree) = pickle::attribute(bytes)
-            {
-                return Some(Self::Tree(tree));
-            }
-        }
-        text(attributes, name).map(Self::Text)
+        let tree = pickled(attribute(attributes, name)?);
+        tree.map(Self::Tree).or_else(|| text(attributes, name).map(Self::Text))
     }
 
     /// The pickled value.

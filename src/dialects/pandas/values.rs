@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::stored::{Stored, is_set};
-use crate::catalogue::{Attribute, ByteOrder, Class, Datatype, Elements, Fill};
+use crate::catalogue::{Attribute, Class, Datatype, Elements, Fill};
 use crate::codec::pickle;
 use crate::dialects::times;
 use crate::store::{File, Rows};
@@ -19,7 +19,7 @@ pub(super) enum Content {
     Plain,
     /// Text, of which this one stands for a missing value.
     Text(Option<String>),
-    /// Units since 1970 in UTC, so many in a second, in a zone.
+    /// Units since 1970 in UTC: units in a second, and the zone.
     Instants { per_second: i128, zone: Option<String> },
     /// Units, by this name.
     Durations(String),
@@ -100,12 +100,7 @@ impl Content {
                 bytes.resize(datatype.size as usize, 0);
                 Fill::Explicit(Elements { bytes, heap: Vec::new() })
             }
-            // Not a time.
-            (Self::Instants { .. } | Self::Durations(_), Class::Integer { order, .. }) => {
-                let least = i64::MIN;
-                let bytes = if *order == ByteOrder::Big { least.to_be_bytes() } else { least.to_le_bytes() };
-                Fill::Explicit(Elements { bytes: bytes.into(), heap: Vec::new() })
-            }
+            (Self::Instants { .. } | Self::Durations(_), Class::Integer { order, .. }) => times::not_a_time(*order),
             _ => Fill::Default,
         }
     }

@@ -1,7 +1,7 @@
 //! What a directory holds, once it was listed.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
 use serde_json::Value;
@@ -36,7 +36,8 @@ pub(super) struct Contents {
     /// What `metadata.json` calls it, as its parent does.
     pub(super) called: Called,
     pub(super) listing: Listing,
-    pub(super) columns: Listing,
+    /// `columns/`, listed when somebody looks: the names of a table need none of its columns'.
+    columns: OnceLock<Listing>,
     /// What `metadata.json` says of members, and of views that are not shown.
     members: Vec<Member>,
     /// The group that it lists, and the way to it, where members are described when that is asked for.
@@ -54,7 +55,7 @@ impl Contents {
         let group = Arc::new(listed(opened, place, interrupt)?);
         file.check()?;
         let (dialect, claims) = dialects.claims(&Here { path, group: &group });
-        let site = Site { file, path, of: Of::Group(&group) };
+        let site = Site { file, path, of: Of::Group(&group), servant: None };
         let table = dialect.filter(|_| claims.is_table).map(|dialect| dialect.open(&site, interrupt));
         let mut contents = Self::with(table, group.attributes.clone(), claims.findings.clone());
         let is_marked = matches!(dialects.mark(path, Subject::Group(&group.attributes)), Some((_, Mark::Table)));
@@ -119,7 +120,8 @@ impl Contents {
                 let (dialect, _) = opened.context().dialects.claims(&Here { path: &place.path, group: &group });
                 let dialect = dialect.ok_or(Error::NotFound)?;
                 let of = Of::Made { group: &group, key };
-                let table = dialect.open(&Site { file: opened.file(), path: &place.path, of }, interrupt);
+                let table =
+                    dialect.open(&Site { file: opened.file(), path: &place.path, of, servant: None }, interrupt);
                 interrupt.check()?;
                 Ok(Self::of_table(table))
             }
@@ -135,7 +137,16 @@ impl Contents {
 
     /// Shows files of these formats alone. `metadata.json`, which depends on the HDF5 file alone, names all.
     pub fn show(&mut self, formats: Formats) {
-        (self.listing.formats, self.columns.formats) = (formats, formats);
+        self.listing.formats = formats;
+    }
+
+    /// The directory `columns/`; empty where there is no table.
+    pub fn columns(&self) -> &Listing {
+        self.columns.get_or_init(|| {
+            let mut columns = self.table.as_deref().map(listing::list_columns).unwrap_or_default();
+            columns.formats = self.listing.formats;
+            columns
+        })
     }
 
     /// `metadata.json`; `path` is the HDF5 path.
@@ -182,10 +193,10 @@ impl Contents {
         if let Some(table) = &table {
             listing::list(table, &mut listing, &mut members);
         }
-        let columns = table.as_ref().map(listing::list_columns).unwrap_or_default();
         let findings = findings.into_iter().chain(table.iter().flat_map(|table| table.findings.clone())).collect();
         let called = if table.is_some() { Called::Table } else { Called::Group };
-        Self { attributes, table: table.map(Arc::new), called, listing, columns, members, group: None, findings }
+        let (table, columns, group) = (table.map(Arc::new), OnceLock::new(), None);
+        Self { attributes, table, called, listing, columns, members, group, findings }
     }
 }
 

@@ -257,12 +257,12 @@ impl Node for ColumnsNode {
     }
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-        let (position, child) = self.contents.columns.get(name).ok_or(Error::NotFound)?;
+        let (position, child) = self.contents.columns().get(name).ok_or(Error::NotFound)?;
         self.directory.kept(&self.directory.column_files, &self.contents, position, &child)
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Ok(self.contents.columns.children())
+        Ok(self.contents.columns().children())
     }
 
     fn table(&self) -> Option<Arc<Table>> {

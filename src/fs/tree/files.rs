@@ -11,7 +11,7 @@ use super::datasets::CommonField;
 use super::file::{FileNode, Later, Xattrs};
 use super::listing::{Child, ColumnView, Elements};
 use super::{Error, Interrupt, Opened};
-use crate::catalogue::{Datatype, ObjectId};
+use crate::catalogue::ObjectId;
 use crate::indexes::Trust;
 use crate::store::Rows;
 use crate::store::pass::Keeper;
@@ -77,7 +77,7 @@ impl Files {
                 let files = Self { id: array.dataset.id, path: array.path.clone(), ..self.clone() };
                 let (name, dataset) = (array.name.clone(), &array.dataset);
                 let xattrs = Xattrs::of_member(name, dataset.attributes.clone(), dataset.id);
-                (files.single(&single, file, &array.dataset.datatype)?, xattrs)
+                (files.single(&single, file)?, xattrs)
             }
             Child::Columns | Child::Where | Child::Directory(_) | Child::Link(_) => return Err(Error::NotAFile),
         };
@@ -163,7 +163,7 @@ impl Files {
     }
 
     /// A file of a dataset that is a table by itself.
-    fn single(&self, single: &Single, file: &SingleFile, datatype: &Datatype) -> Result<Arc<dyn View>, Error> {
+    fn single(&self, single: &Single, file: &SingleFile) -> Result<Arc<dyn View>, Error> {
         let columns = &single.whole;
         let whole = single.whole.columns.first().ok_or(Error::NotFound)?;
         let rows = whole.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?;
@@ -192,7 +192,7 @@ impl Files {
                 None => Arc::new(RawView::new(stored()?)),
             },
             Form::Npy => {
-                let dtype = NpyType::of(datatype).map_err(|error| Error::Io(error.to_string()))?;
+                let dtype = NpyType::of(&single.datatype).map_err(|error| Error::Io(error.to_string()))?;
                 Arc::new(HeadedView::npy(&dtype, &single.shape, stored()?).ok_or(Error::TooLarge)?)
             }
             Form::Pixmap(header) => Arc::new(HeadedView::new(header.clone(), stored()?).ok_or(Error::TooLarge)?),

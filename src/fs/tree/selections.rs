@@ -232,12 +232,12 @@ impl Node for SelectionColumns {
     }
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-        let (position, child) = self.0.all.columns.get(name).ok_or(Error::NotFound)?;
+        let (position, child) = self.0.all.columns().get(name).ok_or(Error::NotFound)?;
         Ok(self.0.file(true, position, &child))
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Ok(self.0.all.columns.children())
+        Ok(self.0.all.columns().children())
     }
 
     fn source(&self) -> Option<&Path> {

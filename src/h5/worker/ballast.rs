@@ -1,7 +1,7 @@
 //! Address space that is taken away for a while, so that libhdf5 cannot allocate much.
 //!
-//! libhdf5 reads an attribute as a whole, however much its variable-length parts lead to, and a hundred thousand of them
-//! may lead to one object. It can be told no bound, but it copes with `malloc` that fails.
+//! libhdf5 reads an attribute as a whole, however much its variable-length parts lead to, and a hundred thousand of
+//! them may lead to one object. It can be told no bound, but it copes with `malloc` that fails.
 
 use std::ptr;
 
@@ -23,7 +23,7 @@ struct Stretch(*mut libc::c_void, usize);
 impl Stretch {
     fn new(length: usize) -> Option<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at an address of the kernel's choice, which nobody can read or write.
+        // SAFETY: a new mapping at an address of the kernel's choice, without access.
         let start = unsafe { libc::mmap(ptr::null_mut(), length, libc::PROT_NONE, flags, -1, 0) };
         (start != libc::MAP_FAILED).then_some(Self(start, length))
     }
@@ -31,7 +31,7 @@ impl Stretch {
 
 impl Drop for Stretch {
     fn drop(&mut self) {
-        // SAFETY: the mapping is our own, and nobody has its address.
+        // SAFETY: the mapping is our own, and its address was given to no one.
         unsafe { libc::munmap(self.0, self.1) };
     }
 }

@@ -13,7 +13,6 @@ use super::{Task, Verdict};
 use crate::indexes::order::Keys;
 use crate::store::decode::widen;
 use crate::store::{Error, Reservation, Rows};
-use crate::table::SortedRules;
 
 /// Elements of the index that a thread takes at once.
 pub(super) const STEP: u64 = 1 << 20;
@@ -21,11 +20,11 @@ pub(super) const STEP: u64 = 1 << 20;
 /// Words of bits that are counted together.
 const GROUP: usize = 8;
 
-/// An index, and what its rules are called.
+/// Row numbers of an index, and the rule that they are rows of the column.
 #[derive(Clone, Copy)]
 pub(super) struct Order<'a> {
     pub rows: &'a dyn Rows,
-    pub rules: &'static SortedRules,
+    pub rule: &'static str,
 }
 
 /// Row numbers that an index holds, each of which the column has.
@@ -40,7 +39,7 @@ pub(super) fn elements(task: &Task<'_>, order: &Order<'_>, range: Range<u64>) ->
         Some(at) => {
             let found = format!("row {} of {}", rows.value(at), task.form.rows());
             let place = format!("element {}", range.start + at as u64);
-            Err(Verdict::broken(order.rules.elements, place, found).into())
+            Err(Verdict::broken(order.rule, place, found).into())
         }
     }
 }
@@ -146,6 +145,11 @@ pub(super) struct Value<'a> {
 }
 
 impl Value<'_> {
+    /// Whether this is a value of other keys of the same type; both zeros are one, and so are all NaN.
+    pub fn equals(&self, keys: &Keys, at: usize) -> bool {
+        at < keys.len() && self.keys.order_among(self.at, keys, at).is_eq()
+    }
+
     /// Whether this comes first, where it stands in the index: of equal values, by the row.
     pub fn is_before(&self, other: &Self) -> bool {
         self.keys.order_among(self.at, other.keys, other.at).then(self.row.cmp(&other.row)).is_lt()

@@ -9,7 +9,10 @@ mod bloom;
 mod column;
 mod gather;
 mod minmax;
+mod passes;
+mod runs;
 mod sorted;
+mod values;
 
 use super::verdict::{self, Verdict};
 use crate::source::Interrupt;
@@ -57,9 +60,14 @@ pub fn verify_within(
     let verdict = match &form.kind {
         IndexKind::MinMax { entries, rules } => minmax::verify(&task, entries.as_ref(), rules)?,
         IndexKind::SortedRows { order, tails, rules } => {
-            let order = gather::Order { rows: order.as_ref(), rules };
-            sorted::verify(&task, &order, *tails, memory)?
+            let order = gather::Order { rows: order.as_ref(), rule: rules.elements };
+            sorted::verify(&task, &order, *tails, rules, memory)?
         }
+        IndexKind::SortedValues { values, order, run, rules } => {
+            let order = gather::Order { rows: order.as_ref(), rule: rules.elements };
+            values::verify(&task, &values::Values { rows: values.as_ref(), run: *run, rules }, &order, memory)?
+        }
+        IndexKind::Bounds { bounds, rules } => runs::verify(&task, bounds.as_ref(), rules)?,
         IndexKind::Bitmap { bits, row_bytes, values, exhaustive, rules, .. } => {
             let bits = bitmap::Bits { bits, row_bytes: *row_bytes, rules };
             bitmap::verify(&task, &bits, values.as_ref(), *exhaustive)?

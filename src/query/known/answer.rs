@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::{Ask, Known, Verdict, of_summary, sorted};
 use crate::indexes::bitmap::{self, Values};
-use crate::indexes::{self, Facts, Trust, bloom, canonical, minmax};
+use crate::indexes::{self, Facts, Trust, bloom, canonical, minmax, order};
 use crate::query::ranges::{Test, of_labels};
 use crate::source::Interrupt;
 use crate::store::statistics::{GRAIN, Scalar, Summary};
@@ -179,6 +179,7 @@ impl Known for Answer {
         }
         let verdict = match (self.says(ask), &self.form.kind) {
             (Some(Says::Bounds), IndexKind::MinMax { entries, .. }) => bounds(&self.form, entries.as_ref(), ask),
+            (Some(Says::Bounds), IndexKind::Bounds { bounds, .. }) => of_runs(&self.form, bounds.as_ref(), ask),
             (Some(Says::Hashes(hashes)), IndexKind::Bloom { filters, filter_bytes, k, .. }) => self.lacking(
                 hashes,
                 &|chunk, hashes| may_hold(filters, chunk, *filter_bytes, *k, hashes, ask.interrupt),
@@ -265,7 +266,7 @@ fn within<'a>(found: &'a [u64], rows: &Range<u64>) -> &'a [u64] {
 fn prepare(form: &IndexForm, facts: &Facts, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
     match &form.kind {
         // Bounds are of codes there, conditions of labels.
-        IndexKind::MinMax { .. } => Ok(form.labels.is_none().then_some(Says::Bounds)),
+        IndexKind::MinMax { .. } | IndexKind::Bounds { .. } => Ok(form.labels.is_none().then_some(Says::Bounds)),
         IndexKind::Bitmap { values, shown, .. } => {
             if values.len() > MOST_VALUES {
                 return Ok(None);
@@ -279,6 +280,10 @@ fn prepare(form: &IndexForm, facts: &Facts, ask: &Ask<'_>) -> Result<Option<Says
         }
         IndexKind::SortedRows { order, tails, .. } => {
             Ok(sorted::rows(form, order.as_ref(), *tails, ask)?.map(Says::Rows))
+        }
+        IndexKind::SortedValues { values, order, run, .. } => {
+            let run = if facts.is_one_run { u64::MAX } else { *run };
+            Ok(sorted::rows_of_values(form, order.as_ref(), values.as_ref(), run, ask)?.map(Says::Rows))
         }
     }
 }
@@ -373,6 +378,29 @@ fn bounds(form: &IndexForm, entries: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict
         all = Some(said);
     }
     Ok(all.unwrap_or(Verdict::Unknown))
+}
+
+/// What the bounds of runs say of some rows; those of missing values count among them.
+fn of_runs(form: &IndexForm, bounds: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict, Error> {
+    let runs = ask.rows.start / form.chunk..(ask.rows.end - 1) / form.chunk + 1;
+    if runs.end > bounds.len() / 2 || runs.end - runs.start > MOST_VALUES || !matches!(ask.test, Test::Compare { .. }) {
+        return Ok(Verdict::Unknown);
+    }
+    let array = order::present(&bounds.array(2 * runs.start..2 * runs.end, ask.interrupt)?);
+    let mut all = None;
+    for at in (0..array.len()).step_by(2) {
+        let (min, max) = (minmax::stored(&array, at), minmax::stored(&array, at + 1));
+        // Where the greatest is NaN, any value may be the greatest number.
+        let nans = if max.is_none() { form.chunk.min(1 + u64::from(min.is_none()) * form.chunk) } else { 0 };
+        let max = max.or(Some(Scalar::Float(f64::INFINITY)));
+        let said = of_summary(ask.test, &Summary { rows: form.chunk, nulls: 0, nans, min, max });
+        if said == Verdict::Unknown || all.is_some_and(|all| all != said) {
+            return Ok(Verdict::Unknown);
+        }
+        all = Some(said);
+    }
+    // A missing value satisfies no comparison.
+    Ok(all.filter(|all| *all == Verdict::Nothing || !form.shown.nullable()).unwrap_or(Verdict::Unknown))
 }
 
 fn summary(form: &IndexForm, array: &StructArray, at: usize) -> Option<Summary> {

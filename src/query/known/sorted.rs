@@ -1,8 +1,11 @@
-//! What a `SORTED_ROWS` index says of a condition: the rows of a stretch of it, which is searched for by halves.
+//! What an index in the order of values says of a condition: the rows of a stretch of it, searched for by halves.
 
-use arrow_array::Array;
+use std::ops::Range;
+
+use arrow_array::{Array, ArrayRef};
 
 use super::Ask;
+use crate::indexes::order::present;
 use crate::query::ranges::{Ranges, Test};
 use crate::store::decode::widen;
 use crate::store::{Error, Rows};
@@ -17,6 +20,9 @@ const MOST_RANGES: usize = 8;
 /// Elements of the index taken at once.
 const STEP: u64 = 1 << 16;
 
+/// Runs that are searched, at most.
+const MOST_RUNS: u64 = 1 << 12;
+
 /// The rows that satisfy a condition, in their order; `None` where the index does not tell, or they are many.
 pub(in crate::query) fn rows(
     form: &IndexForm,
@@ -24,42 +30,78 @@ pub(in crate::query) fn rows(
     tails: [u64; 2],
     ask: &Ask<'_>,
 ) -> Result<Option<Vec<u64>>, Error> {
-    // The order of codes is none of labels.
-    let (Test::Compare { ranges, negated: false }, None) = (ask.test, &form.labels) else { return Ok(None) };
     let Some(valued) = form.rows().checked_sub(tails[0]).and_then(|rest| rest.checked_sub(tails[1])) else {
         return Ok(None);
     };
-    let ends = ranges.ends();
-    if ends.len() > MOST_RANGES {
-        return Ok(None);
-    }
-    let search = Search { form, order, valued, ask };
-    let mut found = Vec::new();
-    for [below, up_to] in &ends {
-        let (Some(first), Some(last)) = (search.end_of(below)?, search.end_of(up_to)?) else { return Ok(None) };
-        if last.saturating_sub(first).saturating_add(found.len() as u64) > MOST_ROWS {
-            return Ok(None);
-        }
-        for start in (first..last).step_by(STEP as usize) {
-            let Some(mut rows) = search.rows(start, last.min(start + STEP))? else { return Ok(None) };
-            found.append(&mut rows);
-        }
-    }
-    // One that is only trusted may name a row twice.
-    found.sort_unstable();
-    found.dedup();
-    Ok(Some(found))
+    Search { form, order, values: None, ask }.found(valued, u64::MAX)
+}
+
+/// The same of an index that has its values beside it, which ascend in each run of so many.
+pub(in crate::query) fn rows_of_values(
+    form: &IndexForm,
+    order: &dyn Rows,
+    values: &dyn Rows,
+    run: u64,
+    ask: &Ask<'_>,
+) -> Result<Option<Vec<u64>>, Error> {
+    Search { form, order, values: Some(values), ask }.found(form.rows(), run.max(1))
 }
 
 struct Search<'a> {
     form: &'a IndexForm,
     order: &'a dyn Rows,
-    /// Elements before the tails.
-    valued: u64,
+    /// The value of each element of `order`; without them, that of the row.
+    values: Option<&'a dyn Rows>,
     ask: &'a Ask<'a>,
 }
 
 impl Search<'_> {
+    /// Looks among the first `valued` elements, which are in order in each run of so many.
+    fn found(&self, valued: u64, run: u64) -> Result<Option<Vec<u64>>, Error> {
+        // The order of codes is none of labels.
+        let (Test::Compare { ranges, negated: false }, None) = (self.ask.test, &self.form.labels) else {
+            return Ok(None);
+        };
+        let ends = ranges.ends();
+        if ends.len() > MOST_RANGES || valued.div_ceil(run) > MOST_RUNS {
+            return Ok(None);
+        }
+        let mut found = Vec::new();
+        let (mut from, mut is_told) = (0, true);
+        while from < valued && is_told {
+            let to = from.saturating_add(run).min(valued);
+            for [below, up_to] in &ends {
+                let (Some(first), Some(last)) = (self.end_of(below, from..to)?, self.end_of(up_to, from..to)?) else {
+                    return Ok(None);
+                };
+                is_told = is_told && self.add(first..last, &mut found)?;
+            }
+            from = to;
+        }
+        // One that is only trusted may name a row twice.
+        found.sort_unstable();
+        found.dedup();
+        Ok(is_told.then_some(found))
+    }
+
+    /// Adds the rows of elements whose values are not missing; `false` where they are no rows, or too many.
+    fn add(&self, elements: Range<u64>, found: &mut Vec<u64>) -> Result<bool, Error> {
+        if elements.end.saturating_sub(elements.start).saturating_add(found.len() as u64) > MOST_ROWS {
+            return Ok(false);
+        }
+        for start in elements.clone().step_by(STEP as usize) {
+            let end = elements.end.min(start + STEP);
+            let Some(mut rows) = self.rows(start, end)? else { return Ok(false) };
+            if let Some(values) = self.values.filter(|values| values.nullable()) {
+                let values = values.array(start..end, self.ask.interrupt)?;
+                let mut is_valid = (0..values.len()).map(|at| values.is_valid(at));
+                rows.retain(|_| is_valid.next().unwrap_or(false));
+            }
+            found.append(&mut rows);
+        }
+        Ok(true)
+    }
+
     /// Elements `start..end` of the index; `None` where they are no rows.
     fn rows(&self, start: u64, end: u64) -> Result<Option<Vec<u64>>, Error> {
         self.ask.interrupt.check()?;
@@ -69,16 +111,25 @@ impl Search<'_> {
         Ok(rows.iter().all(|row| *row < self.form.rows()).then_some(rows))
     }
 
-    /// How many of the sorted values lie in `ranges`, which hold all values up to some end; `None` where that cannot be
-    /// told.
-    fn end_of(&self, ranges: &Ranges) -> Result<Option<u64>, Error> {
-        let (mut least, mut greatest) = (0, self.valued);
+    /// The value of an element, of one row; `None` where it is of none.
+    fn value(&self, element: u64) -> Result<Option<ArrayRef>, Error> {
+        if let Some(values) = self.values {
+            self.ask.interrupt.check()?;
+            return Ok(Some(present(&values.array(element..element + 1, self.ask.interrupt)?)));
+        }
+        let Some(row) = self.rows(element, element + 1)?.and_then(|rows| rows.first().copied()) else {
+            return Ok(None);
+        };
+        Ok(Some(self.form.values.array(row..row + 1, self.ask.interrupt)?))
+    }
+
+    /// Where the values of a run end that lie in `ranges`, which hold all values up to some end; `None` where that
+    /// cannot be told.
+    fn end_of(&self, ranges: &Ranges, run: Range<u64>) -> Result<Option<u64>, Error> {
+        let (mut least, mut greatest) = (run.start, run.end);
         while least < greatest {
             let middle = least + (greatest - least) / 2;
-            let Some(row) = self.rows(middle, middle + 1)?.and_then(|rows| rows.first().copied()) else {
-                return Ok(None);
-            };
-            let value = self.form.values.array(row..row + 1, self.ask.interrupt)?;
+            let Some(value) = self.value(middle)? else { return Ok(None) };
             match ranges.matching(value.as_ref()) {
                 Some(holds) if holds.len() == 1 && value.is_valid(0) => {
                     if holds.value(0) {

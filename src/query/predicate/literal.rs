@@ -71,7 +71,7 @@ fn whole_number(value: i128) -> Point<i128> {
     Point { below: Some(value - 1), at: Some(value), above: Some(value + 1) }
 }
 
-/// The place of an instant among the integers that stand for such; `None` where the text is no instant.
+/// The place of an instant among the integers that stand for instants; `None` where the text is no instant.
 pub(in crate::query) fn instant(text: &str, times: Times) -> Option<Point<i128>> {
     let (place, is_there) = times.place(calendar::instant(text)?);
     let between = Point { below: Some(place), at: None, above: Some(place + 1) };

@@ -96,7 +96,7 @@ impl SelectedRows {
         wanted
     }
 
-    /// Appends `bytes` of rows that are stored in so many bytes each that no more is read than is wanted.
+    /// Appends `bytes` of rows that are stored in a fixed number of bytes each, so that only these are read.
     fn append_parts(
         &self,
         range: RowRange,

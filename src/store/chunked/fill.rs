@@ -1,6 +1,6 @@
 //! What elements hold that were never written.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::catalogue;
 use crate::store::heap::{IN_MEMORY, Move, relocate};
@@ -13,12 +13,25 @@ pub(in crate::store) struct Fill {
     pub heap: Arc<[u8]>,
 }
 
+/// Zeros, which nearly all datasets share.
+static ZEROS: LazyLock<Arc<Result<Fill, String>>> = LazyLock::new(|| Arc::new(Ok(Fill::zeros())));
+
 impl Fill {
+    fn zeros() -> Self {
+        Self { element: Vec::new(), heap: Arc::default() }
+    }
+
     /// The fill of a dataset; the reason where it has none that can be read.
-    pub fn new(dataset: &catalogue::Dataset, address_size: u8) -> Result<Self, String> {
-        let zeros = || Self { element: Vec::new(), heap: Arc::default() };
+    pub fn of(dataset: &catalogue::Dataset, address_size: u8) -> Arc<Result<Self, String>> {
+        match dataset.fill {
+            catalogue::Fill::Undefined | catalogue::Fill::Default => ZEROS.clone(),
+            _ => Arc::new(Self::new(dataset, address_size)),
+        }
+    }
+
+    fn new(dataset: &catalogue::Dataset, address_size: u8) -> Result<Self, String> {
         let explicit = match &dataset.fill {
-            catalogue::Fill::Undefined | catalogue::Fill::Default => return Ok(zeros()),
+            catalogue::Fill::Undefined | catalogue::Fill::Default => return Ok(Self::zeros()),
             catalogue::Fill::Unreadable(reason) => return Err(format!("its fill value cannot be read: {reason}")),
             catalogue::Fill::Explicit(explicit) => explicit,
         };
@@ -32,7 +45,7 @@ impl Fill {
             return Err(format!("its fill value has {bytes} bytes, an element {size}"));
         }
         let zero = explicit.bytes.iter().all(|byte| *byte == 0);
-        Ok(if zero { zeros() } else { Self { element: explicit.bytes, heap: explicit.heap.into() } })
+        Ok(if zero { Self::zeros() } else { Self { element: explicit.bytes, heap: explicit.heap.into() } })
     }
 
     /// Fills `out`, which begins `phase` bytes into an element.

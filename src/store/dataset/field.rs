@@ -137,7 +137,7 @@ impl FieldRows {
         let size = self.part.datatype.size;
         // Elements of one chunk are decoded together, whatever is taken of them.
         if self.is_far_between() && !(self.per_row == 1 && self.dataset.is_decoded()) {
-            // Its bytes were counted by whoever asks.
+            // The caller has counted its bytes.
             return self.append_pieces(range.start * size..range.end * size, out, interrupt);
         }
         // What is read at a time is known as a part of what a sequential reader asks for.

@@ -69,7 +69,7 @@ impl Dataset {
         if size == 0 {
             return Err(unsupported("elements of 0 bytes".into()));
         }
-        let fill = Arc::new(Fill::new(&description, file.info().address_size));
+        let fill = Fill::of(&description, file.info().address_size);
         let access = if len == 0 {
             Access::Unwritten
         } else {

@@ -17,7 +17,7 @@ use crate::catalogue::{Class, DESCRIPTOR_SIZE, Datatype, Elements, Fill};
 pub struct FillTest {
     kind: Option<Pattern>,
     /// Where elements are the innermost items of nested arrays: their type, and how many arrays lie around each.
-    items: Option<(Datatype, usize)>,
+    items: Option<Box<(Datatype, usize)>>,
 }
 
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ impl FillTest {
 
     /// The same test for arrays whose innermost items, `depth` arrays deep, are elements of `datatype`.
     pub fn of_items(self, datatype: &Datatype, depth: usize) -> Self {
-        Self { items: Some((datatype.clone(), depth)), ..self }
+        Self { items: Some(Box::new((datatype.clone(), depth))), ..self }
     }
 
     /// Whether any element can be missing.
@@ -64,7 +64,7 @@ impl FillTest {
 
     /// How many arrays lie around each item that can be missing; `None` where no item can.
     pub fn item_depth(&self) -> Option<usize> {
-        let (_, depth) = self.items.as_ref().filter(|_| self.kind.is_some())?;
+        let (_, depth) = self.items.as_deref().filter(|_| self.kind.is_some())?;
         Some(*depth)
     }
 
@@ -89,7 +89,7 @@ impl FillTest {
     /// `array` with a null wherever the element is missing. `bytes` are the elements `array` was decoded from.
     pub fn apply(&self, array: ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> ArrayRef {
         let Some(kind) = &self.kind else { return array };
-        match &self.items {
+        match self.items.as_deref() {
             Some((item, depth)) => Self::apply_inside(&array, *depth, &|items| mark(kind, items, item, bytes, parts)),
             None => mark(kind, array, datatype, bytes, parts),
         }

@@ -19,13 +19,13 @@ pub struct Weigher {
 enum Part {
     Nowhere,
     Text,
-    /// Items of so many bytes, and what each takes in an array.
+    /// Items: the bytes of one as stored, and in an array.
     Sequence {
         size: u64,
         fixed: u64,
         item: Box<Part>,
     },
-    /// So many items of so many bytes.
+    /// A number of items of a number of bytes each.
     Array {
         count: u64,
         size: u64,

@@ -138,8 +138,8 @@ fn parse(descriptor: &[u8], address_size: usize) -> Option<Parsed> {
     })
 }
 
-/// Elements that a descriptor leads to, as it says itself: of a file, or of what a worker read, whose positions begin at
-/// zero.
+/// Elements that a descriptor leads to, as it says itself: of a file, or of what a worker read, whose positions begin
+/// at zero.
 #[inline]
 pub(super) fn length_of(descriptor: &[u8], address_size: usize, through_worker: bool) -> u64 {
     match parse(descriptor, address_size) {

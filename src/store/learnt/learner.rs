@@ -31,11 +31,8 @@ const MOST_BLOCKS: u64 = 1 << 22;
 #[derive(Debug)]
 pub struct Learner {
     path: String,
-    column: ColumnId,
-    /// Type of the values, and whether some may be missing.
-    values: (DataType, bool),
+    reading: Reading,
     kind: Kind,
-    rows: u64,
     /// Where it is kept; an opening lists its learners, so they cannot own it.
     opening: Weak<Opening>,
     complete: OnceLock<Arc<Statistics>>,
@@ -46,7 +43,23 @@ pub struct Learner {
     asked: OnceLock<()>,
     /// Whether the cache folder has them.
     kept: OnceLock<bool>,
-    state: Mutex<State>,
+    /// Made when something is learnt: a table may have very many columns.
+    state: Mutex<Option<Box<State>>>,
+}
+
+/// A column as it is read: two dialects may show one column as different types, or differ in which values are missing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Reading {
+    column: ColumnId,
+    rows: u64,
+    data_type: DataType,
+    nullable: bool,
+}
+
+impl Reading {
+    pub fn new(column: ColumnId, rows: &dyn Rows) -> Self {
+        Self { column, rows: rows.len(), data_type: rows.data_type().clone(), nullable: rows.nullable() }
+    }
 }
 
 #[derive(Debug)]
@@ -62,38 +75,44 @@ impl Learner {
     /// A learner for the rows of a column, displayed as `path`; `None` for types without order and for columns too
     /// long.
     pub fn new(opening: &Weak<Opening>, path: &str, column: ColumnId, rows: &dyn Rows) -> Option<Self> {
-        let kind = Kind::of(rows.data_type())?;
-        let values = (rows.data_type().clone(), rows.nullable());
-        let rows = rows.len();
-        if blocks_of(rows) > MOST_BLOCKS {
+        let reading = Reading::new(column, rows);
+        let kind = Kind::of(&reading.data_type)?;
+        if blocks_of(reading.rows) > MOST_BLOCKS {
             return None;
         }
         let complete = OnceLock::new();
-        if rows == 0 {
+        if reading.rows == 0 {
             complete.set(Arc::new(Statistics::new(Blocks::new(kind, 0)))).ok();
         }
-        let state = State { seen: Ranges::default(), partial: BTreeMap::new(), blocks: Blocks::new(kind, rows) };
         Some(Self {
             path: path.to_owned(),
-            column,
-            values,
+            reading,
             kind,
-            rows,
             opening: opening.clone(),
             complete,
             shown: OnceLock::new(),
             changed: AtomicBool::new(false),
             asked: OnceLock::new(),
             kept: OnceLock::new(),
-            state: Mutex::new(state),
+            state: Mutex::default(),
         })
     }
 
     /// Name of the statistics in the cache folder: the path is no part of it.
     fn what(&self) -> String {
-        let Self { column, values: (data_type, nullable), rows, .. } = self;
+        let Reading { column, rows, data_type, nullable } = &self.reading;
         let nulls = if *nullable { " or missing" } else { "" };
         format!("{column:?} {rows} {data_type}{nulls} statistics {}", format::VERSION)
+    }
+
+    /// What it is the learner of.
+    pub(super) fn reading(&self) -> &Reading {
+        &self.reading
+    }
+
+    fn new_state(&self) -> Box<State> {
+        let blocks = Blocks::new(self.kind, self.reading.rows);
+        Box::new(State { seen: Ranges::default(), partial: BTreeMap::new(), blocks })
     }
 
     /// HDF5 path of the column.
@@ -103,7 +122,7 @@ impl Learner {
 
     /// Rows of the column.
     pub fn rows(&self) -> u64 {
-        self.rows
+        self.reading.rows
     }
 
     /// What the column's values are.
@@ -113,8 +132,9 @@ impl Learner {
 
     /// Blocks of which everything is known, and blocks there are.
     pub fn progress(&self) -> (u64, u64) {
-        let all = blocks_of(self.rows);
-        if self.known().is_some() { (all, all) } else { (self.state.lock().blocks.known(), all) }
+        let all = blocks_of(self.rows());
+        let learnt = || self.state.lock().as_ref().map_or(0, |state| state.blocks.known());
+        if self.known().is_some() { (all, all) } else { (learnt(), all) }
     }
 
     /// The statistics, once every block is known: learnt, or found in the cache folder, which is asked at the first
@@ -129,7 +149,7 @@ impl Learner {
 
     /// Whether the statistics, once they are known, are in the cache folder.
     pub fn is_kept(&self) -> bool {
-        self.rows == 0 || self.kept.get().is_some_and(|kept| *kept)
+        self.reading.rows == 0 || self.kept.get().is_some_and(|kept| *kept)
     }
 
     /// The statistics that files show: what was known at the first call. See the type's documentation.
@@ -166,18 +186,20 @@ impl Learner {
 
     /// Whether nothing is left to learn of these rows.
     pub(super) fn has_seen(&self, rows: &Range<u64>) -> bool {
-        self.complete.get().is_some() || self.state.lock().seen.missing(rows).is_empty()
+        let state = self.state.lock();
+        self.complete.get().is_some() || state.as_ref().is_some_and(|state| state.seen.missing(rows).is_empty())
     }
 
     fn add(&self, start: u64, length: usize, whole: bool, summary: &dyn Fn(Range<usize>) -> Option<Summary>) {
         let rows = start..start.saturating_add(length as u64);
-        if rows.is_empty() || rows.end > self.rows || self.known().is_some() {
+        if rows.is_empty() || rows.end > self.reading.rows || self.known().is_some() {
             return;
         }
         // Values are compared without the lock. What another thread has added meanwhile is looked at again.
         loop {
             let missing = {
-                let state = self.state.lock();
+                let mut state = self.state.lock();
+                let state = state.get_or_insert_with(|| self.new_state());
                 let full = state.seen.count() >= MOST_RANGES;
                 if full && !whole && !state.seen.joins(&rows) { Vec::new() } else { state.seen.missing(&rows) }
             };
@@ -205,7 +227,7 @@ impl Learner {
     fn merge(&self, summaries: Vec<(Range<u64>, Summary)>) -> Option<Blocks> {
         let mut counted = (0, 0);
         let mut state = self.state.lock();
-        let state = &mut *state;
+        let state = state.get_or_insert_with(|| self.new_state());
         let before = state.blocks.known();
         for (piece, summary) in summaries {
             if !state.seen.is_free(&piece) {
@@ -213,7 +235,7 @@ impl Learner {
             }
             counted.0 += piece.end - piece.start;
             let block = piece.start / GRAIN;
-            let of_block = rows_of(block, self.rows);
+            let of_block = rows_of(block, self.reading.rows);
             state.seen.insert(piece);
             let summary = match state.partial.remove(&block) {
                 Some(partial) => partial.merge(summary),
@@ -232,7 +254,7 @@ impl Learner {
             counters.blocks_learnt.add(counted.1);
         }
         let finished = state.blocks.is_complete() && counted.1 > 0;
-        finished.then(|| std::mem::replace(&mut state.blocks, Blocks::new(self.kind, self.rows)))
+        finished.then(|| std::mem::replace(&mut state.blocks, Blocks::new(self.kind, self.reading.rows)))
     }
 
     /// Every block is known: believes it if the file is still the one that was read, and keeps it.
@@ -253,7 +275,7 @@ impl Learner {
 
     fn load(&self) {
         let Some(opening) = self.opening.upgrade() else { return };
-        let blocks = opening.kept(&self.what()).and_then(|bytes| format::decode(&bytes, self.kind, self.rows));
+        let blocks = opening.kept(&self.what()).and_then(|bytes| format::decode(&bytes, self.kind, self.reading.rows));
         if let Some(blocks) = blocks {
             opening.store().counters().statistics_loaded.add(1);
             self.kept.set(true).ok();

@@ -22,11 +22,12 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_schema::DataType;
 use parking_lot::Mutex;
 
 use super::memory::WORTH_A_SPAN;
@@ -38,6 +39,7 @@ pub(super) use decisions::Decisions;
 pub use kept::Kept;
 pub use learn::step as rows_at_once;
 pub use learner::Learner;
+use learner::Reading;
 pub use observed::Observed;
 
 /// Whether the identity of a source stands for what is read of it.
@@ -62,18 +64,33 @@ pub struct Opening {
     source: Arc<Source>,
     content: Content,
     /// They stay as long as the source is open, so that what is shown of a column stays what it was.
-    learners: Mutex<BTreeMap<Reading, Arc<Learner>>>,
+    learners: Mutex<HashSet<ByReading>>,
     /// What was learnt once for as long as the source is open, such as verdicts on search indexes.
     notes: Mutex<BTreeMap<String, Arc<[u8]>>>,
 }
 
-/// A column as it is read: two dialects may show one column as different types, or differ in which values are missing.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Reading {
-    column: ColumnId,
-    rows: u64,
-    data_type: DataType,
-    nullable: bool,
+/// A learner, found by what it is the learner of.
+#[derive(Debug)]
+struct ByReading(Arc<Learner>);
+
+impl Borrow<Reading> for ByReading {
+    fn borrow(&self) -> &Reading {
+        self.0.reading()
+    }
+}
+
+impl PartialEq for ByReading {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.reading() == other.0.reading()
+    }
+}
+
+impl Eq for ByReading {}
+
+impl Hash for ByReading {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.reading().hash(state);
+    }
 }
 
 impl Opening {
@@ -226,20 +243,18 @@ impl Opening {
         if !self.has_one_content() {
             return None;
         }
-        let (data_type, nullable) = (rows.data_type().clone(), rows.nullable());
-        let reading = Reading { column, rows: rows.len(), data_type, nullable };
         let mut learners = self.learners.lock();
-        if let Some(known) = learners.get(&reading) {
-            return Some(known.clone());
+        if let Some(known) = learners.get(&Reading::new(column, rows)) {
+            return Some(known.0.clone());
         }
         let fresh = Arc::new(Learner::new(&Arc::downgrade(self), path, column, rows)?);
-        learners.insert(reading, fresh.clone());
+        learners.insert(ByReading(fresh.clone()));
         Some(fresh)
     }
 
     /// The learners of columns opened so far, by path.
     pub fn learners(&self) -> Vec<Arc<Learner>> {
-        let mut learners: Vec<_> = self.learners.lock().values().cloned().collect();
+        let mut learners: Vec<_> = self.learners.lock().iter().map(|learner| learner.0.clone()).collect();
         learners.sort_by(|a, b| a.path().cmp(b.path()));
         learners
     }

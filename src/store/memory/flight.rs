@@ -20,7 +20,7 @@ pub const ARRAY_BYTES: u64 = 16 << 20;
 /// Bytes in flight at most, …
 const MOST: u64 = 128 << 20;
 
-/// … or so many for each core. What is larger alone goes alone.
+/// … or this many bytes for each core. A single larger piece of work goes alone.
 const OF_A_CORE: u64 = 8 << 20;
 
 /// How long nothing may end before work goes on without room: should threads wait for each other in a circle, this
@@ -46,7 +46,7 @@ thread_local! {
     static FLYING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Work under way that makes so many bytes; ends when dropped.
+/// Work under way, counted in the bytes that it makes; ends when dropped.
 #[derive(Debug)]
 pub struct Flight {
     bytes: u64,
@@ -59,7 +59,7 @@ impl Flight {
     /// Waits until `bytes` more may be made.
     ///
     /// # Errors
-    /// [`Error::Interrupted`]; [`Error::NoMemory`] where the system has no so many.
+    /// [`Error::Interrupted`]; [`Error::NoMemory`] where the system does not have them.
     pub fn begin(bytes: u64, interrupt: &Interrupt) -> Result<Self, Error> {
         if FLYING.get() {
             return Ok(Self { bytes: 0, is_outer: false, _here: std::marker::PhantomData });

@@ -1,4 +1,4 @@
-//! How many rows an array of so many bytes has room for.
+//! How many rows fit into an array of a given number of bytes.
 
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;

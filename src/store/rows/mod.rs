@@ -84,9 +84,9 @@ pub trait Rows: Debug + Send + Sync {
         Ok(Fitting::fixed(&range, fixed_width(self.data_type()), bytes))
     }
 
-    /// The same rows, where so many are stored as the same bytes that an array of them takes little though [`Rows::array`]
-    /// takes much. `None` where that is not so, or takes long to find out. For those to whom [`Rows::fitting`] says that
-    /// not all rows fit.
+    /// The same rows as shared values: where many are stored as the same bytes, an array of them takes little though
+    /// [`Rows::array`] takes much. `None` where that is not so, or takes long to find out. For those to whom
+    /// [`Rows::fitting`] says that not all rows fit.
     ///
     /// # Errors
     /// As [`Rows::array`].
@@ -177,10 +177,10 @@ pub trait Rows: Debug + Send + Sync {
     }
 
     /// The outline of the rows of `range`, as long as it: how long they are, found without reading what texts hold and
-    /// what is in lists. A text of variable length is the bytes stored of it (`UInt64`), or null where it is known to be
-    /// missing; a list is a list of outlines, a missing one an empty list; arrays and compounds hold outlines as well. Anything else is nothing (`Null`). What
-    /// is shown of a text can be shorter (behind a NUL), and longer where it is no UTF-8. `None` where rows of this type
-    /// have no outline.
+    /// what is in lists. A text of variable length is the bytes stored of it (`UInt64`), or null where it is known to
+    /// be missing; a list is a list of outlines, a missing one an empty list; arrays and compounds hold outlines as
+    /// well. Anything else is nothing (`Null`). What is shown of a text can be shorter (behind a NUL), and longer where
+    /// it is no UTF-8. `None` where rows of this type have no outline.
     ///
     /// # Errors
     /// As [`Rows::array`].

@@ -1,16 +1,22 @@
-//! Columns made of other rows: categories, lists, strings behind offsets, instants, fields of compounds, casts.
+//! Columns made of other rows: categories, lists, values with a mask, strings behind offsets, instants, fields of compounds, casts.
 
 mod cast;
 mod category;
+mod chain;
 mod list;
+mod masked;
 mod offsets;
 mod part;
+mod runs;
 mod string;
 mod time;
 
 pub use cast::{CastRows, common_type};
 pub use category::CategoryRows;
+pub use chain::ChainRows;
 pub use list::ListRows;
+pub use masked::MaskedRows;
 pub use part::PartRows;
+pub use runs::RunRows;
 pub use string::StringRows;
 pub use time::TimeRows;

@@ -218,7 +218,7 @@ impl<'a> Texts<'a> {
 }
 
 /// Appends values of a fixed width as they lie in memory, which is little-endian everywhere this runs; says whether the
-/// array has such.
+/// array has some.
 fn append_cells(array: &ArrayRef, width: u64, out: &mut Vec<u8>) -> bool {
     let data_type = array.data_type();
     let own = match data_type {

@@ -11,6 +11,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::{Attribute, Dataset, Fill, Filter, Layout};
+use crate::codec::pickle;
+use crate::dialects;
 use crate::table::{Column, Finding, SearchIndex, Table};
 
 pub use value::{attribute_text, attribute_value, json_values};
@@ -187,7 +189,7 @@ pub fn indexes(table: &Table) -> Vec<u8> {
 }
 
 fn index_value(index: &SearchIndex) -> Value {
-    json!({
+    let mut value = json!({
         "path": index.path,
         "kind": index.kind,
         "columns": index.columns.iter().map(|name| name.to_string()).collect::<Vec<_>>(),
@@ -195,7 +197,11 @@ fn index_value(index: &SearchIndex) -> Value {
         "source_generation": index.source_generation,
         "source_rows": index.source_rows,
         "attributes": attributes_value(&index.attributes),
-    })
+    });
+    if let (Err(absent), Some(value)) = (&index.form, value.as_object_mut()) {
+        value.insert("not_used".into(), format!("{}: {}", absent.rule, absent.found).into());
+    }
+    value
 }
 
 fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
@@ -214,7 +220,7 @@ fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
             value.insert("error".into(), reason.into());
         }
     }
-    if let Some(Err(reason)) = &column.times {
+    if let Some(Err(reason)) = column.times.as_deref() {
         value.insert("not_times".into(), reason.clone().into());
     }
     let texts = [
@@ -233,7 +239,8 @@ fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
     if let Some(dataset) = &column.dataset {
         value.insert("storage".into(), storage_value(dataset));
     }
-    value.insert("attributes".into(), attributes_value(&column.attributes));
+    let is_of_pytables = dialects::is_of_pytables(&table.attributes);
+    value.insert("attributes".into(), attributes_of(&column.attributes, is_of_pytables));
     value.insert("shown_as".into(), names(&views.shown_as));
     if !views.not_shown.is_empty() {
         value.insert("not_shown".into(), views.not_shown.clone().into());
@@ -291,11 +298,17 @@ fn names(names: &[BString]) -> Value {
 }
 
 fn attributes_value(attributes: &[Attribute]) -> Value {
-    let mut value = Map::new();
-    for attribute in attributes {
-        value.insert(BStr::new(&attribute.name).to_string(), attribute_value(attribute));
-    }
-    value.into()
+    attributes_of(attributes, dialects::is_of_pytables(attributes))
+}
+
+/// The values of attributes; of an object of PyTables some are pickles.
+fn attributes_of(attributes: &[Attribute], is_of_pytables: bool) -> Value {
+    let shown = |attribute: &Attribute| match dialects::pickled(attribute).filter(|_| is_of_pytables) {
+        Some(tree) => pickle::json(tree.root()),
+        None => attribute_value(attribute),
+    };
+    let named = |attribute: &Attribute| (BStr::new(&attribute.name).to_string(), shown(attribute));
+    attributes.iter().map(named).collect::<Map<_, _>>().into()
 }
 
 fn fill_value(datatype: &crate::catalogue::Datatype, fill: &Fill) -> Value {

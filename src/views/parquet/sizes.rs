@@ -222,7 +222,7 @@ impl Sizes {
     }
 }
 
-/// The pages of a unit so many times; pages that are alike as one.
+/// The pages of a unit that is repeated; pages that are alike as one.
 fn repeated(pages: &[Page], times: u64) -> impl Iterator<Item = (Page, u64)> {
     let alike = pages.first().filter(|first| times > 1 && pages.iter().all(|page| page == *first)).copied();
     let one_by_one = if alike.is_some() { 0 } else { times };
@@ -231,7 +231,7 @@ fn repeated(pages: &[Page], times: u64) -> impl Iterator<Item = (Page, u64)> {
 }
 
 impl Typical {
-    /// Pages of so many rows of some units, the last of which may be short.
+    /// Pages of a fixed number of rows of some units; the last may be short.
     fn pages(self, rows: u64, unit: u64) -> impl Iterator<Item = (Page, u64)> {
         let count = (self.bytes / (PAGE_BYTES * 3 / 4)).max(1).next_power_of_two().min(unit);
         let per_page = unit / count;

@@ -1,11 +1,12 @@
 //! The file: `energy.parquet`, `table.parquet`.
 
+use std::borrow::Borrow;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use super::body::leaf::Body;
-use super::columns::{Leaves, ParquetColumn, Prepared, PreparedLeaf};
+use super::columns::{ParquetColumn, Prepared, PreparedLeaf, groups};
 use super::footer::column_index::KnownLeaf;
 use super::footer::filters::Filters;
 use super::footer::keys::{CREATED_BY, key_values};
@@ -87,18 +88,23 @@ impl ParquetView {
     ///
     /// # Errors
     /// The reason.
-    pub fn check(columns: &[ParquetColumn]) -> Result<(), String> {
-        let Leaves { groups, leaves, .. } =
-            Leaves::new(columns, false, &Interrupt::new()).map_err(|error| error.to_string())?;
-        let sizes = leaves.iter().filter_map(|leaf| leaf.slots);
-        let sizes = sizes.map(|slots| LeafSize { dictionary: 0, pages: Pages::Slots(slots) });
-        if Layout::new(groups, sizes.collect()).is_none() {
+    pub fn check<C: Borrow<ParquetColumn>>(columns: impl IntoIterator<Item = C> + Clone) -> Result<(), String> {
+        // Twice one by one: a table may have very many, which are made when they are used.
+        let groups = groups(columns.clone());
+        let (mut count, mut entries, mut sizes) = (0_u64, 0_u64, Vec::new());
+        for column in columns {
+            for leaf in column.borrow().leaves_of(&groups).map_err(|error| error.to_string())? {
+                count += 1;
+                entries = entries.saturating_add(Footer::most_entry(&leaf));
+                sizes.extend(leaf.slots.map(|slots| LeafSize { dictionary: 0, pages: Pages::Slots(slots) }));
+            }
+        }
+        if Layout::new(groups, sizes).is_none() {
             return Err(format!("{} rows pass 2^62 bytes", groups.rows));
         }
-        let entries: u64 = leaves.iter().map(Footer::most_entry).sum();
         if groups.count().checked_mul(entries).is_none_or(|bytes| bytes > LONGEST) {
-            let (groups, leaves) = (groups.count(), leaves.len());
-            return Err(format!("{groups} row groups of {leaves} columns need a footer of more than 256 MiB"));
+            let groups = groups.count();
+            return Err(format!("{groups} row groups of {count} columns need a footer of more than 256 MiB"));
         }
         Ok(())
     }

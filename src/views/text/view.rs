@@ -24,7 +24,7 @@ use crate::views::{Effort, Size, UNKNOWN_SIZE, View};
 const VERSION: u32 = 1;
 
 /// A block longer than this is divided before it is rendered: the estimate of its rows' width was wrong, or there are
-/// so many rows that blocks had to be longer.
+/// more rows than blocks of the usual length can count.
 const LONGEST_BLOCK: u64 = 4 << 20;
 
 /// What a buffer is longer than its text, so that stores of fixed width need no second allocation.

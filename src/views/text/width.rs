@@ -81,9 +81,9 @@ fn unquoted(data_type: &DataType, format: Format, longest: Option<u64>, missing:
         // `-0.000012345679` and the like; `-1.2345678901234567e-308`. The shortest are `0.0` and `NaN`.
         DataType::Float16 | DataType::Float32 => Width::between(3, 16),
         DataType::Float64 => Width::between(3, 24),
-        DataType::Timestamp(unit, _) => {
+        DataType::Timestamp(unit, zone) => {
             let around = 2 * u64::from(matches!(format, Format::Ndjson | Format::JsonValues));
-            let [least, most] = time_lengths(*unit);
+            let [least, most] = time_lengths(*unit, zone.is_some());
             Width::between(least + around, most + around)
         }
         DataType::FixedSizeBinary(size) => {
@@ -165,7 +165,7 @@ pub fn estimate(data_type: &DataType, longest: Option<u64>) -> u64 {
         DataType::Int64 | DataType::UInt64 => 11,
         DataType::Float16 | DataType::Float32 => 10,
         DataType::Float64 => 18,
-        DataType::Timestamp(unit, _) => time_lengths(*unit)[0] + 1,
+        DataType::Timestamp(unit, zone) => time_lengths(*unit, zone.is_some())[0] + 1,
         DataType::Dictionary(..) => longest.map_or(10, |longest| longest.clamp(1, 32)),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::LargeBinary => {
             longest.map_or(24, |longest| longest.clamp(2, 64))

@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         report::write(&files, &verified, arguments.json)?;
         let mut said = verified.iter().flatten();
         let failed = failed || said.clone().any(report::has_failed);
-        Ok(report::exit_code(failed, is_unfinished || said.any(|one| one.verdict.is_fault())))
+        Ok(report::exit_code(failed, is_unfinished || said.any(|one| one.is_fault)))
     })
 }
 

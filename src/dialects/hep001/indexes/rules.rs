@@ -13,7 +13,7 @@ use crate::dialects::hep001::names::{ENTRY, GENERATION, ROWS, SOURCE_GENERATION,
 use crate::dialects::hep001::parts::Parts;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, Rows};
-use crate::table::{Absent, BloomScheme, CategoryRows, Column, IndexForm, IndexKind, Labels, Table};
+use crate::table::{Absent, BloomScheme, CategoryRows, Column, IndexForm, IndexKind, Labels, Reason, Table};
 
 /// What a filter of the April draft may mean: its words on seeds can be read in several ways.
 const READINGS_OF_APRIL: [BloomScheme; 3] =
@@ -74,6 +74,7 @@ impl Subject<'_> {
             objects: [self.dataset.id, dataset.id],
             file: parts.file.opening().clone(),
             column: self.column.name.clone(),
+            is_part: false,
             shown: shown.clone(),
             learner: self.column.learner.clone(),
             values,
@@ -100,7 +101,7 @@ impl Subject<'_> {
             check(token_is.is_some() && token_is == state_is, &rule, || {
                 format!("{token} is {}, {state} is {}", say(token_is), say(state_is))
             })
-            .map_err(|absent| Absent { is_stale: true, ..absent })?;
+            .map_err(|absent| Absent { reason: Reason::Stale, ..absent })?;
         }
         Ok(true)
     }

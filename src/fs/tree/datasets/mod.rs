@@ -4,7 +4,7 @@
 //! .datasets/run/events/file=a.h5/part-0.parquet
 //! ```
 //!
-//! Nothing is looked at before somebody looks into a directory here; then all files are, at that path alone.
+//! The first look into a directory here opens all files, at that path alone; nothing is opened before.
 
 mod common;
 mod names;

@@ -1,4 +1,4 @@
-//! Which files have a table at a path, and what they have in common: looked at when somebody looks into its directory.
+//! Which files have a table at a path, and what they have in common: found out at the first look into its directory.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -128,7 +128,7 @@ impl Dataset {
     }
 
     /// Whether parts with these columns are those of the files as they are now. Never slow: after any change of a
-    /// source it says `false` until somebody looks.
+    /// source it says `false` until the first look.
     pub fn is_current(&self, fields: &Arc<[CommonField]>) -> bool {
         let (changes, now) = &*self.now.lock();
         *changes == source::changes() && Arc::ptr_eq(now, fields)

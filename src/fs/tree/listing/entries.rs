@@ -176,19 +176,27 @@ pub(in crate::fs::tree) struct Array {
     pub path: String,
     pub dataset: Arc<Dataset>,
     pub dialect: &'static dyn Dialect,
+    /// The group beside it that serves it.
+    servant: Option<ObjectId>,
     /// Its tables, while one of its files is in use: they share what reads ahead.
     single: Mutex<Weak<Single>>,
 }
 
 impl Array {
-    pub fn new(name: &BString, path: String, dataset: &Arc<Dataset>, dialect: &'static dyn Dialect) -> Arc<Self> {
+    pub fn new(
+        name: &BString,
+        path: String,
+        dataset: &Arc<Dataset>,
+        dialect: &'static dyn Dialect,
+        servant: Option<ObjectId>,
+    ) -> Arc<Self> {
         let (name, dataset) = (name.clone(), dataset.clone());
-        Arc::new(Self { name, path, dataset, dialect, single: Mutex::default() })
+        Arc::new(Self { name, path, dataset, dialect, servant, single: Mutex::default() })
     }
 
     /// Where it is found.
     pub fn site<'a>(&'a self, file: &'a Arc<File>) -> Site<'a> {
-        Site { file, path: &self.path, of: Of::Dataset(&self.dataset) }
+        Site { file, path: &self.path, of: Of::Dataset(&self.dataset), servant: self.servant }
     }
 
     /// The tables that its files show.

@@ -223,7 +223,7 @@ impl<'a> Resolver<'a> {
         let dialect = visited.dialect?;
         let known = visited.table.borrow().clone();
         let table = known.unwrap_or_else(|| {
-            let site = Site { file: self.opened.file(), path, of: Of::Group(&visited.group) };
+            let site = Site { file: self.opened.file(), path, of: Of::Group(&visited.group), servant: None };
             Arc::new(dialect.open(&site, self.interrupt))
         });
         visited.table.replace(Some(table.clone()));

@@ -215,7 +215,7 @@ impl Members<'_> {
             member.details = array_details(dataset);
         }
         let (dialect, mark) = self.dialects.shown(&path, dataset, findings)?;
-        let array = Array::new(&member.name, path, dataset, dialect);
+        let array = Array::new(&member.name, path, dataset, dialect, self.claims.serving.get(&member.name).copied());
         if mark == Mark::Table {
             return Some(Child::Directory(Box::new(Place::Dataset(array))));
         }
@@ -259,7 +259,7 @@ fn files(file: &Arc<File>, array: &Array) -> Result<Vec<Checked>, String> {
     }
     // Looked at and dropped: a group may have very many datasets.
     let single = array.dialect.files(&array.site(file), &array.name, None)?;
-    Ok(single.files.iter().map(|one| (one.clone(), tables::single_view(&single, one, &dataset.datatype))).collect())
+    Ok(single.files.iter().map(|one| (one.clone(), tables::single_view(&single, one))).collect())
 }
 
 /// The suffixes of the files that a dataset is shown as; the reason where it is not.
@@ -270,7 +270,7 @@ pub(in crate::fs::tree) fn suffixes(
     dataset: &Arc<Dataset>,
     dialect: &'static dyn Dialect,
 ) -> Result<Vec<&'static str>, String> {
-    let array = Array::new(name, path.to_owned(), dataset, dialect);
+    let array = Array::new(name, path.to_owned(), dataset, dialect, None);
     let (shown, refused): (Vec<_>, Vec<_>) = files(file, &array)?.into_iter().partition(|(_, view)| view.is_ok());
     match refused.into_iter().find_map(|(_, view)| view.err()) {
         Some(reason) if shown.is_empty() => Err(reason),

@@ -6,7 +6,6 @@ use super::entries::{
     COLUMNS, Child, ColumnView, Elements, Entry, HEAD, INDEXES, Listing, RESERVED_IN_TABLES, SUFFIXES, TABLE_ARROW,
     TABLE_CSV, TABLE_NDJSON, TABLE_NPY, TABLE_PARQUET, TABLE_RAW, WHERE, with_suffix,
 };
-use crate::catalogue::Datatype;
 use crate::fs::names;
 use crate::store::Rows;
 use crate::table::{Column, Form, Single, SingleFile, Table};
@@ -99,8 +98,8 @@ pub(in crate::fs::tree) fn is_of_tables(name: &[u8]) -> bool {
         || SUFFIXES.iter().any(|suffix| name.ends_with(suffix.as_bytes()))
 }
 
-/// Whether a file of a dataset can be shown. `datatype` is that of its elements.
-pub(in crate::fs::tree) fn single_view(single: &Single, file: &SingleFile, datatype: &Datatype) -> Result<(), String> {
+/// Whether a file of a dataset can be shown.
+pub(in crate::fs::tree) fn single_view(single: &Single, file: &SingleFile) -> Result<(), String> {
     let whole = &single.whole;
     match &file.form {
         Form::Csv | Form::Txt | Form::Ndjson | Form::JsonValues | Form::Text => text_fits(whole.rows),
@@ -111,7 +110,7 @@ pub(in crate::fs::tree) fn single_view(single: &Single, file: &SingleFile, datat
             for column in &whole.columns {
                 elements(column.rows.as_ref().map_err(Clone::clone)?.as_ref())?;
             }
-            NpyType::of(datatype).map(drop).map_err(|error| error.to_string())
+            NpyType::of(&single.datatype).map(drop).map_err(|error| error.to_string())
         }
     }
 }
@@ -126,12 +125,14 @@ fn too_large(rows: u64) -> String {
     format!("{rows} rows pass 2^63 bytes")
 }
 
-/// Whether the table can be a Parquet file.
+/// Whether the table can be a Parquet file: of those columns of `table.csv` that have a place in one.
 fn parquet(table: &Table) -> Result<(), String> {
-    match parquet_columns(table).as_slice() {
-        [] => Err(nothing(table, |column| ParquetColumn::new(column).map(drop))),
-        columns => ParquetView::check(columns),
+    let columns = table.columns.iter().filter(|column| column.in_table);
+    let columns = columns.filter_map(|column| ParquetColumn::new(column).ok());
+    if columns.clone().next().is_none() {
+        return Err(nothing(table, |column| ParquetColumn::new(column).map(drop)));
     }
+    ParquetView::check(columns)
 }
 
 /// Whether the table can be an Arrow file.
@@ -150,12 +151,6 @@ fn nothing(table: &Table, check: impl Fn(&Column) -> Result<(), String>) -> Stri
         _ => None,
     };
     reason.unwrap_or_else(|| "no column can be shown".into())
-}
-
-/// The columns of `table.parquet`: those of `table.csv` that have a place in a Parquet file.
-fn parquet_columns(table: &Table) -> Vec<ParquetColumn> {
-    let columns = table.columns.iter().filter(|column| column.in_table);
-    columns.filter_map(|column| ParquetColumn::new(column).ok()).collect()
 }
 
 /// Whether a column can have a view.

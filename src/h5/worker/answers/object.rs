@@ -27,6 +27,7 @@ impl Session {
             ffi::I_DATASET => Ok(Object::Dataset(Arc::new(self.dataset(&object, id, most)?))),
             ffi::I_DATATYPE => {
                 let (datatype, _) = describe(&object, self.file(id.file)?.address_size)?;
+                let datatype = Box::new(datatype);
                 Ok(Object::Datatype { id, datatype, attributes: self.attributes(&object, id.file, most)?.into() })
             }
             other => Err(Reason::new(format!("an object of the unknown kind {other}"))),

@@ -92,7 +92,8 @@ fn group() -> Group {
     let datasets = layouts.into_iter().zip(fills.into_iter().cycle());
     let datasets = datasets.map(|(layout, fill)| Object::Dataset(Arc::new(dataset(fill, layout))));
     let below = || Object::Group { id: id(2000), link_count: 2, attributes: Arc::default() };
-    let committed = Object::Datatype { id: id(3000), datatype: datatypes().remove(2), attributes: Arc::default() };
+    let committed =
+        Object::Datatype { id: id(3000), datatype: Box::new(datatypes().remove(2)), attributes: Arc::default() };
     let hard = datasets.chain([below(), committed]).map(Target::Hard);
     let targets = hard.chain([
         Target::Soft { path: "/t/x".into(), object: Some(below()) },

@@ -1,6 +1,6 @@
 //! Lengths of lists and of text of variable length, learnt by a pass over the rows, for each piece of them.
 //!
-//! Of each piece of rows, each such column has: 0 or 1 where it cannot be read, and its lengths. All are kept as sums
+//! Of each piece of rows, each column has: 0 or 1 where it cannot be read, and its lengths. All are kept as sums
 //! from the first row on; pieces that are alike because nothing of them is stored are one.
 
 use std::ops::Range;

@@ -110,7 +110,7 @@ fn fits(plans: &[Plan], rows: u64) -> Result<(), String> {
     fit(plans.iter().try_fold(0_u64, |sum, plan| sum.checked_add(plan.row_bytes)), rows)
 }
 
-/// Whether rows of so many bytes fit; `None` of more than can be counted.
+/// Whether rows of these bytes fit; `None` where they cannot be counted.
 fn fit(row: Option<u64>, rows: u64) -> Result<(), String> {
     // Padding at most doubles what the columns take.
     let bytes = row.and_then(|row| row.checked_mul(rows)).filter(|bytes| *bytes <= LARGEST / 4);
@@ -231,8 +231,8 @@ fn is_paged(plan: &Plan, rows: u64) -> bool {
     })
 }
 
-/// What is learnt of a piece of rows of a column whose sizes depend on the values: whether it can be read at all, and its
-/// lengths.
+/// What is learnt of a piece of rows of a column whose sizes depend on the values: whether it can be read at all, and
+/// its lengths.
 pub(super) fn lengths_of(plan: &Plan) -> usize {
     if plan.is_variable() { 1 + plan.lengths } else { 0 }
 }

@@ -3,6 +3,7 @@
 mod labels;
 pub(super) mod shape;
 
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -54,6 +55,8 @@ pub struct ParquetColumn {
     pub(super) notes: Vec<(&'static str, String)>,
     /// Readers are told of texts where there are labels or names.
     is_plain: bool,
+    /// Number of leaf columns.
+    pub(super) leaves: usize,
 }
 
 impl ParquetColumn {
@@ -72,7 +75,7 @@ impl ParquetColumn {
         ];
         let notes = texts.into_iter().filter_map(|(key, text)| Some((key, text.clone()?))).collect();
         let name = column.name.to_string();
-        let column = Self {
+        let mut own = Self {
             name,
             path: column.path.clone(),
             labels: labels(&hints),
@@ -85,16 +88,17 @@ impl ParquetColumn {
             keeper: None,
             notes,
             is_plain: false,
+            leaves: 0,
         };
-        column.shape(&column.name, Given::default())?;
-        Ok(column)
+        own.leaves = own.shape(&own.name, Given::default())?.leaves().len();
+        Ok(own)
     }
 
     /// A column of any rows.
     #[cfg(test)]
     pub(super) fn of(name: &str, rows: Arc<dyn Rows>, hints: Hints) -> Self {
         let (name, path) = (name.to_owned(), format!("/{name}"));
-        Self {
+        let mut own = Self {
             name,
             path,
             rows,
@@ -107,7 +111,10 @@ impl ParquetColumn {
             keeper: None,
             notes: Vec::new(),
             is_plain: false,
-        }
+            leaves: 0,
+        };
+        own.leaves = own.shape(&own.name, Given::default()).map_or(0, |shape| shape.leaves().len());
+        own
     }
 
     /// The column, of whose values the file tells what is known when it is made.
@@ -143,9 +150,14 @@ impl ParquetColumn {
         Shape::new(name, self.rows.data_type(), self.rows.nullable(), &self.hints, given)
     }
 
-    /// Number of leaf columns.
-    fn leaves(&self) -> usize {
-        self.shape(&self.name, Given::default()).map_or(0, |shape| shape.leaves().len())
+    /// Its leaves in a file of such row groups, by its own name; its labels are not read.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub(super) fn leaves_of(&self, groups: &Groups) -> Result<impl Iterator<Item = PreparedLeaf>, Error> {
+        let shape = self.shape(&self.name, Given { row_group: Some(groups.per_group), labels: None });
+        let leaves = shape.map_err(|reason| self.unsupported(reason))?.into_leaves();
+        Ok(leaves.into_iter().map(|leaf| PreparedLeaf::new(groups, 0, leaf)))
     }
 
     /// Whether its leaves are known only when its labels are read.
@@ -180,29 +192,38 @@ pub(super) struct Prepared {
     pub fields: Fields,
 }
 
+/// The row groups of a file of these columns.
+pub(super) fn groups<C: Borrow<ParquetColumn>>(columns: impl IntoIterator<Item = C>) -> Groups {
+    let sizes = columns.into_iter().map(|column| {
+        let column = column.borrow();
+        (column.rows.len(), column.leaves, column.rows.stride().unwrap_or(0))
+    });
+    let all = sizes.reduce(|all, column| (all.0.min(column.0), all.1 + column.1, all.2.max(column.2)));
+    let (rows, leaves, stride) = all.unwrap_or_default();
+    Groups::choose(rows, leaves, stride)
+}
+
 /// Row groups and leaves: what places and sizes follow from.
 #[derive(Debug)]
-pub(super) struct Leaves {
-    pub groups: Groups,
-    pub leaves: Vec<PreparedLeaf>,
+struct Leaves {
+    groups: Groups,
+    leaves: Vec<PreparedLeaf>,
     fields: Vec<Field>,
 }
 
 impl Leaves {
-    /// Reads labels, and nothing else. With `labels` off not even those: what comes is good for an estimate then.
+    /// Reads labels, and nothing else.
     ///
     /// # Errors
     /// Where labels cannot be read, or a column has no leaves.
-    pub fn new(columns: &[ParquetColumn], labels: bool, interrupt: &Interrupt) -> Result<Self, Error> {
-        let rows = columns.iter().map(|column| column.rows.len()).min().unwrap_or(0);
-        let stride = columns.iter().filter_map(|column| column.rows.stride()).max().unwrap_or(0);
-        let groups = Groups::choose(rows, columns.iter().map(ParquetColumn::leaves).sum(), stride);
+    fn new(columns: &[ParquetColumn], interrupt: &Interrupt) -> Result<Self, Error> {
+        let groups = groups(columns);
         let mut leaves = Vec::new();
         let mut fields = Vec::with_capacity(columns.len());
         let names = unique(columns.iter().map(|column| column.name.as_str()));
         for (position, (column, name)) in columns.iter().zip(&names).enumerate() {
             let mut given = Given { row_group: Some(groups.per_group), labels: None };
-            if let Some(rows) = column.labels.as_ref().filter(|_| labels) {
+            if let Some(rows) = &column.labels {
                 given.labels = Some(read_labels(rows, interrupt)?);
             }
             let shape = column.shape(name, given).map_err(|reason| column.unsupported(reason))?;
@@ -219,7 +240,7 @@ impl Prepared {
     /// # Errors
     /// Where labels cannot be read, or the columns have no schema.
     pub fn new(columns: &[ParquetColumn], interrupt: &Interrupt) -> Result<Self, Error> {
-        let Leaves { groups, leaves, fields } = Leaves::new(columns, true, interrupt)?;
+        let Leaves { groups, leaves, fields } = Leaves::new(columns, interrupt)?;
         let noted = |(column, field): (&ParquetColumn, Field)| {
             let notes = column.notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone()));
             let field = if column.is_plain { plain(&field) } else { field };

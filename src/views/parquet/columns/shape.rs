@@ -67,6 +67,11 @@ impl Shape {
         &self.leaves
     }
 
+    /// The leaves, in the schema's order.
+    pub fn into_leaves(self) -> Vec<Leaf> {
+        self.leaves
+    }
+
     /// The column as a reader should see it; `ArrowSchemaConverter` makes the leaves' schema of it.
     pub fn field(&self) -> &Field {
         &self.field

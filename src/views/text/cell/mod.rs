@@ -58,8 +58,8 @@ pub(super) trait Cell<S: Style> {
         scratch.len()
     }
 
-    /// Appends the text of the value in `row` as [`Cell::write`] does, and hands out what there is by `flush` wherever it
-    /// got long: lists of JSON may be long.
+    /// Appends the text of the value in `row` as [`Cell::write`] does, and hands out what there is by `flush` wherever
+    /// it got long: lists of JSON may be long.
     fn stream(&self, row: usize, out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
         self.write(row, out);
         flush(out);
@@ -222,7 +222,7 @@ fn cell<'a, S: Style>(array: &'a dyn Array, depth: usize) -> Result<Box<dyn Cell
         DataType::Float16 => floats::<S, types::Float16Type>(array),
         DataType::Float32 => floats::<S, types::Float32Type>(array),
         DataType::Float64 => floats::<S, types::Float64Type>(array),
-        DataType::Timestamp(unit, _) => Box::new(Times::new(*unit, array).ok_or_else(no_text)?),
+        DataType::Timestamp(unit, zone) => Box::new(Times::new(*unit, zone.is_some(), array).ok_or_else(no_text)?),
         DataType::Utf8 => Box::new(Strings::new::<S, _>(array.as_string::<i32>())),
         DataType::LargeUtf8 => Box::new(Strings::new::<S, _>(array.as_string::<i64>())),
         // Strings as stored, whatever their encoding.

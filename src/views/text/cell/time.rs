@@ -1,4 +1,5 @@
-//! Instants in ISO 8601: `2026-01-31T12:00:00.123Z`. A year past 9999 or below 0 has a sign before it.
+//! Instants in ISO 8601: `2026-01-31T12:00:00.123Z`, without the `Z` where they have no zone. A year past 9999 or below
+//! 0 has a sign before it.
 
 use std::ops::Range;
 
@@ -39,10 +40,11 @@ fn usual_length(digits: usize) -> usize {
 }
 
 /// Bytes of a value at least and at most.
-pub(in crate::views::text) fn lengths(unit: TimeUnit) -> [u64; 2] {
+pub(in crate::views::text) fn lengths(unit: TimeUnit, is_zoned: bool) -> [u64; 2] {
     let (digits, per_second) = digits(unit);
     let longest = |value| text(value, digits, per_second).1;
-    [usual_length(digits), longest(i64::MIN).max(longest(i64::MAX))].map(|length| length as u64)
+    let lengths = [usual_length(digits), longest(i64::MIN).max(longest(i64::MAX))];
+    lengths.map(|length| (length - usize::from(!is_zoned)) as u64)
 }
 
 /// The text of an instant, in the first bytes of a buffer, and how many these are.
@@ -95,11 +97,13 @@ pub(super) struct Times<'a> {
     per_second: i64,
     /// Values whose years have four digits.
     usual: Range<i64>,
+    /// Bytes at the end of a text that are not shown: the `Z`, where there is no zone.
+    cut: usize,
 }
 
 impl<'a> Times<'a> {
     /// `None` of an array of anything else.
-    pub fn new(unit: TimeUnit, array: &'a dyn Array) -> Option<Self> {
+    pub fn new(unit: TimeUnit, is_zoned: bool, array: &'a dyn Array) -> Option<Self> {
         let values: &[i64] = match unit {
             TimeUnit::Second => array.as_primitive_opt::<TimestampSecondType>()?.values(),
             TimeUnit::Millisecond => array.as_primitive_opt::<TimestampMillisecondType>()?.values(),
@@ -108,19 +112,24 @@ impl<'a> Times<'a> {
         };
         let (digits, per_second) = digits(unit);
         let [first, end] = USUAL.map(|day| (day * calendar::DAY).saturating_mul(per_second));
-        Some(Self { values, digits, per_second, usual: first..end })
+        Some(Self { values, digits, per_second, usual: first..end, cut: usize::from(!is_zoned) })
+    }
+
+    #[inline]
+    fn text(&self, row: usize) -> ([u8; LONGEST], usize) {
+        let (text, length) = text(self.values[row], self.digits, self.per_second);
+        (text, length - self.cut)
     }
 
     fn bytes(&self, row: usize) -> usize {
-        let value = self.values[row];
-        let is_usual = self.usual.contains(&value);
-        if is_usual { usual_length(self.digits) } else { text(value, self.digits, self.per_second).1 }
+        let is_usual = self.usual.contains(&self.values[row]);
+        if is_usual { usual_length(self.digits) - self.cut } else { self.text(row).1 }
     }
 }
 
 impl<S: Style> Cell<S> for Times<'_> {
     fn write(&self, row: usize, out: &mut Vec<u8>) {
-        let (text, length) = text(self.values[row], self.digits, self.per_second);
+        let (text, length) = self.text(row);
         S::clean_string(&text[..length], out);
     }
 
@@ -134,7 +143,7 @@ impl<S: Style> Cell<S> for Times<'_> {
 
     fn column(&self, rows: Range<usize>, nulls: Option<&NullBuffer>, frame: Frame<'_>, out: &mut Vec<u8>) {
         column_by(rows, nulls, frame, out, LONGEST + 2 * S::AROUND.len(), |row, room| {
-            let (text, length) = text(self.values[row], self.digits, self.per_second);
+            let (text, length) = self.text(row);
             room.extend(S::AROUND);
             room.extend(&text[..length]);
             room.extend(S::AROUND);
@@ -153,7 +162,7 @@ mod tests {
         let (digits, per_second) = digits(unit);
         let (text, length) = text(value, digits, per_second);
         let shown = String::from_utf8(text[..length].to_vec()).unwrap();
-        let [least, most] = lengths(unit);
+        let [least, most] = lengths(unit, true);
         assert!((least..=most).contains(&(length as u64)), "{shown}");
         shown
     }

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Writes `tests/data/anndata.h5` with anndata, and what it reads of it: `anndata.expected.json`.
+
+    python3 -m venv FOLDER && FOLDER/bin/pip install anndata==0.12.19 mudata==0.3.10
+    FOLDER/bin/python3 scripts/anndata_fixtures.py
+
+In an environment of its own, since it needs older libraries than the tests do. The form is that of `make_fixtures.py`.
+"""
+
+import argparse
+import json
+import warnings
+from pathlib import Path
+
+import anndata
+import h5py
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from pandas_fixtures import DATA, cell, number
+
+PATH = DATA / "anndata.h5"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is written
+
+
+def observations(rows, labels):
+    """A data frame with a column of every kind."""
+    rng = np.random.default_rng(rows)
+    at = np.arange(rows)
+    words = np.array(["T cell", "B cell", "Grüße", "", "a,b"], object)
+    frame = pd.DataFrame(
+        {
+            "reads": at.astype("i8") - 3,
+            "batch": at.astype("i1"),
+            "umi": at.astype("u2"),
+            "score": rng.standard_normal(rows),
+            "half": rng.standard_normal(rows).astype("f2"),
+            "single": rng.standard_normal(rows).astype("f4"),
+            "doublet": at % 3 == 0,
+            "note": [f"note {one}" for one in at],
+            "cell_type": pd.Categorical(np.resize(words, rows)),
+            "stage": pd.Categorical(np.resize(["b", "a", "c"], rows), ["c", "b", "a"], ordered=True),
+            "cluster": pd.Categorical(np.resize([30, 10, 20], rows)),
+            "cut": pd.Categorical(np.resize([0.5, 1.5], rows)),
+            "unknown": pd.Categorical([None] * rows),
+            "partly": pd.Categorical([None if one % 2 else "x" for one in at]),
+            "count": pd.array([None if one % 4 == 1 else int(one) for one in at], dtype="Int32"),
+            "passed": pd.array([None if one % 3 == 1 else bool(one % 2) for one in at], dtype="boolean"),
+            "alias": pd.array([None if one % 5 == 2 else f"alias {one}" for one in at], dtype="string"),
+            "a/b": at * 0.5,
+            "many": pd.Categorical([f"group {one % 200}" for one in at]),
+        },
+        index=pd.Index(labels, name="barcode"),
+    )
+    return frame
+
+
+def whole(rows, columns):
+    """A file with everything in it."""
+    rng = np.random.default_rng(5)
+    matrix = sp.random(rows, columns, density=0.2, format="csr", dtype="f4", random_state=rng)
+    adata = anndata.AnnData(
+        X=matrix,
+        obs=observations(rows, [f"cell-{at}" for at in range(rows)]),
+        var=pd.DataFrame({"chromosome": np.resize(["1", "2", "X"], columns)}, index=[f"gene{at}" for at in range(columns)]),
+    )
+    adata.raw = adata.copy()
+    adata = adata[:, : columns - 1].copy()
+    adata.layers["counts"] = (adata.X * 10).astype("i4").tocsc()
+    adata.layers["dense"] = adata.X.toarray()
+    adata.obsp["neighbours"] = sp.random(rows, rows, density=0.05, format="csr", random_state=rng)
+    adata.varp["links"] = sp.eye(columns - 1, format="csc", dtype="i8")
+    adata.obsm["X_pca"] = rng.standard_normal((rows, 3))
+    adata.obsm["X_umap"] = rng.standard_normal((rows, 2)).astype("f4")
+    adata.obsm["frame"] = pd.DataFrame({"p": np.arange(rows), "q": np.arange(rows) * 0.25}, index=adata.obs_names)
+    adata.varm["loadings"] = rng.standard_normal((columns - 1, 2))
+    adata.uns["ranking"] = pd.DataFrame({"gene": ["x", "y", "x"], "p": [0.5, 0.25, np.nan]}, index=[5, 6, 9])
+    adata.uns["nested"] = {"deep": {"empty": pd.DataFrame(index=["only", "labels"])}}
+    return adata
+
+
+def old(group):
+    """Data frames as version 0.7 wrote them, and one of a producer that marks it by its lists alone."""
+    text = h5py.string_dtype()
+    obs = group.create_group("obs")
+    obs.attrs.update({"encoding-type": "dataframe", "encoding-version": "0.1.0", "_index": "index"})
+    obs.attrs["column-order"] = np.array(["louvain", "n"], object)
+    obs.create_dataset("index", data=["c1", "c2", "c3"], dtype=text)
+    obs.create_dataset("n", data=np.array([4, 5, 6]))
+    codes = obs.create_dataset("louvain", data=np.array([1, -1, 0], "i1"))
+    labels = obs.create_dataset("__categories/louvain", data=["zero", "one"], dtype=text)
+    labels.attrs["ordered"] = False
+    codes.attrs["categories"] = labels.ref
+    plain = group.create_group("unmarked")
+    plain.attrs["_index"] = "name"
+    plain.attrs["column-order"] = ["v"]
+    plain.create_dataset("name", data=["r1", "r2"], dtype=text)
+    plain.create_dataset("v", data=[1.5, -0.0])
+    matrix = group.create_group("graph")
+    matrix.attrs.update({"h5sparse_format": b"csr", "h5sparse_shape": np.array([5, 3])})
+    matrix.create_dataset("indptr", data=np.array([0, 1, 1, 3, 3, 4], "i4"))
+    matrix.create_dataset("indices", data=np.array([1, 0, 2, 0], "u8"))
+    matrix.create_dataset("data", data=np.array([1, 2, 3, 4], ">i2"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is expected
+
+
+def cells(values):
+    """The CSV fields of a series."""
+    dtype = values.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        inner = dtype.categories.dtype
+        return [None if pd.isna(one) else cell(one, inner) for one in values]
+    if isinstance(dtype, (pd.Int32Dtype, pd.Int64Dtype)):
+        return [None if pd.isna(one) else str(one) for one in values]
+    if isinstance(dtype, pd.BooleanDtype):
+        return [None if pd.isna(one) else ("true" if one else "false") for one in values]
+    if isinstance(dtype, pd.StringDtype):
+        return [None if pd.isna(one) else str(one) for one in values]
+    return [cell(one, dtype) for one in values]
+
+
+def described(names, columns, labels):
+    """An entry of `tables`."""
+    rows = len(columns[0]) if columns else 0
+    shown = [{"name": name, "rows": rows, "in_table": True, "csv": csv} for name, csv in zip(names, columns)]
+    return {"rows": rows, "row_labels": [{"name": name} for name in labels], "columns": shown}
+
+
+def frame(value):
+    """That of a data frame."""
+    label = value.index.name or "_index"
+    index = cells(pd.Series(value.index))
+    return described([label, *value.columns], [index, *[cells(value[name]) for name in value.columns]], [label])
+
+
+def sparse(matrix, rows=None, columns=None):
+    """That of a sparse matrix, whose axes have these names."""
+    entries = matrix.tocoo()
+    names = ["row", "column", "value"]
+    found = [list(map(str, entries.row)), list(map(str, entries.col)), [cell(one, matrix.dtype) for one in entries.data]]
+    for name, labels, codes in [("row_name", rows, entries.row), ("column_name", columns, entries.col)]:
+        if labels is not None:
+            names.append(name)
+            found.append([str(labels[code]) for code in codes])
+    return described(names, found, [])
+
+
+def matrices(label, index, arrays):
+    """That of `obsm` or `varm`."""
+    rows = [[{"json": [number(one, row.dtype) for one in row]} for row in array] for array in arrays.values()]
+    return described([label, *arrays], [list(index), *rows], [label])
+
+
+def expected(adata):
+    """All tables of the file, by path."""
+    obs, var, raw = adata.obs_names, adata.var_names, adata.raw
+    arrays = {name: np.asarray(adata.obsm[name]) for name in ("X_pca", "X_umap")}
+    return {
+        "/obs": frame(adata.obs),
+        "/var": frame(adata.var),
+        "/raw/var": frame(raw.var),
+        "/X": sparse(adata.X, obs, var),
+        "/raw/X": sparse(raw.X, obs, raw.var_names),
+        "/layers/counts": sparse(adata.layers["counts"], obs, var),
+        "/obsp/neighbours": sparse(adata.obsp["neighbours"], obs, obs),
+        "/varp/links": sparse(adata.varp["links"], var, var),
+        "/obsm": matrices("barcode", obs, arrays),
+        "/obsm/frame": frame(adata.obsm["frame"]),
+        "/varm": matrices("_index", var, {"loadings": np.asarray(adata.varm["loadings"])}),
+        "/uns/ranking": frame(adata.uns["ranking"]),
+        "/uns/nested/deep/empty": frame(adata.uns["nested"]["deep"]["empty"]),
+        "/uns/old/obs": frame(
+            pd.DataFrame(
+                {"louvain": pd.Categorical(["one", None, "zero"]), "n": [4, 5, 6]},
+                index=pd.Index(["c1", "c2", "c3"], name="index"),
+            )
+        ),
+        "/uns/old/unmarked": frame(pd.DataFrame({"v": [1.5, -0.0]}, index=pd.Index(["r1", "r2"], name="name"))),
+        "/uns/old/graph": sparse(sp.csr_matrix(([1, 2, 3, 4], [1, 0, 2, 0], [0, 1, 1, 3, 3, 4]), shape=(5, 3))),
+    }
+
+
+def main():
+    """The file and what is expected of it."""
+    argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
+    warnings.simplefilter("ignore")
+    anndata.settings.allow_write_nullable_strings = True
+    adata = whole(230, 12)
+    adata.write_h5ad(PATH, compression="gzip")
+    with h5py.File(PATH, "r+") as file:
+        old(file["uns"].create_group("old"))
+    # Read by the library, but for what is not of its time.
+    with h5py.File(PATH) as file:
+        parts = {name: anndata.io.read_elem(file[name]) for name in file if name != "uns"}
+        parts["uns"] = {name: anndata.io.read_elem(file["uns"][name]) for name in ("ranking", "nested")}
+    found = expected(anndata.AnnData(**parts))
+    text = json.dumps({"tables": found, "arrays": {}}, separators=(",", ":"), ensure_ascii=True)
+    PATH.with_suffix(".expected.json").write_text(text + "\n")
+    print(f"{PATH.stem}: {PATH.stat().st_size} bytes, {len(found)} tables")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+//! Opens an element that is one column.
+
+use std::sync::Arc;
+
+use super::encoding::Encoding;
+use crate::catalogue::{Attribute, Dataset, Fill, Group, Object, attribute, join};
+use crate::dialects::attributes::{boolean, references};
+use crate::dialects::datasets;
+use crate::source::Interrupt;
+use crate::store::{File, Rows, Tally};
+use crate::table::{Categories, CategoryRows, MaskedRows};
+
+/// An element of which each row is a value.
+pub(super) struct Element {
+    pub rows: Arc<dyn Rows>,
+    /// Where the values lie, or their codes.
+    pub dataset: Arc<Dataset>,
+    /// The labels of codes.
+    pub categories: Option<Categories>,
+    /// A rule that it breaks, with what was found.
+    pub finding: Option<(&'static str, String)>,
+    /// Whether it has the rows that it should have.
+    pub is_whole: bool,
+}
+
+/// What elements are opened from.
+pub(super) struct Opener<'a> {
+    pub file: &'a Arc<File>,
+    pub interrupt: &'a Interrupt,
+}
+
+impl Opener<'_> {
+    /// The column that an object at `path` is.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn element(&self, path: &str, object: &Object, tally: &Arc<Tally>) -> Result<Element, String> {
+        match object {
+            Object::Dataset(dataset) => self.dataset(path, dataset, tally),
+            Object::Group { attributes, .. } => {
+                let encoding = Encoding::of(attributes);
+                if !is_element(&encoding) {
+                    return Err(format!("a group that is no column ({encoding:?})"));
+                }
+                let group = self.group(object)?;
+                match encoding {
+                    Encoding::Categorical => self.categorical(path, &group, tally),
+                    _ => self.masked(path, &group, tally),
+                }
+            }
+            Object::Datatype { .. } => Err("a committed datatype".into()),
+            Object::Unreadable { reason, .. } => Err(reason.clone()),
+        }
+    }
+
+    /// A group with its links.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn group(&self, object: &Object) -> Result<Group, String> {
+        match object {
+            Object::Group { id, .. } => self.file.group(*id, self.interrupt).map_err(|error| error.to_string()),
+            _ => Err("not a group".into()),
+        }
+    }
+
+    /// The object at a path.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn at(&self, path: &str) -> Result<Object, String> {
+        let root = self.file.info().root;
+        let mut object = self.file.object(root, self.interrupt).map_err(|error| error.to_string())?;
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            let group = self.group(&object)?;
+            object = member(&group, part)?.clone();
+        }
+        Ok(object)
+    }
+
+    /// The values of a dataset of rank 1. One that equals the fill value is a value.
+    ///
+    /// # Errors
+    /// Why they cannot be had.
+    pub fn array(&self, path: &str, dataset: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
+        if dataset.shape.len() != 1 || dataset.null {
+            return Err(format!("a dataset of rank {}, not 1", dataset.shape.len()));
+        }
+        datasets::rows(self.file, path, dataset, u64::MAX, &Fill::Default, tally)
+    }
+
+    fn dataset(&self, path: &str, dataset: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<Element, String> {
+        let rows = self.array(path, dataset, tally)?;
+        let plain = Element { rows, dataset: dataset.clone(), categories: None, finding: None, is_whole: true };
+        let Some(target) = attribute(&dataset.attributes, "categories") else { return Ok(plain) };
+        if !plain.rows.data_type().is_integer() {
+            return Ok(plain);
+        }
+        // Version 0.1.0 of data frames.
+        Ok(match self.referred(path, target) {
+            Ok(categories) => labelled(path, plain, categories, tally)?,
+            Err(reason) => {
+                let rule = "AnnData 0.7: the attribute categories refers to the labels of codes";
+                Element { finding: Some((rule, reason)), ..plain }
+            }
+        })
+    }
+
+    /// The labels that the codes at `path` refer to.
+    fn referred(&self, path: &str, target: &Attribute) -> Result<Categories, String> {
+        let Some([Some(id)]) = references(target) else {
+            return Err("it holds no reference, or one that leads nowhere; codes are shown".into());
+        };
+        let object = self.file.object(*id, self.interrupt).map_err(|error| error.to_string())?;
+        let ordered = boolean(object.attributes(), "ordered").unwrap_or(false);
+        self.labels(format!("{path} (categories)"), &object, ordered)
+    }
+
+    /// An element whose values label codes.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn labels(&self, path: String, object: &Object, ordered: bool) -> Result<Categories, String> {
+        let tally = Arc::default();
+        // Labels have no labels: they might be their own.
+        let (rows, dataset) = match object {
+            Object::Dataset(dataset) => (self.array(&path, dataset, &tally)?, dataset.clone()),
+            Object::Group { attributes, .. } if Encoding::of(attributes) == Encoding::Masked => {
+                let labels = self.masked(&path, &self.group(object)?, &tally)?;
+                (labels.rows, labels.dataset)
+            }
+            _ => return Err("labels are neither an array nor values with a mask".into()),
+        };
+        Ok(Categories { path, labels: Ok(rows), datatype: dataset.datatype.clone(), ordered: Some(ordered) })
+    }
+
+    fn categorical(&self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Element, String> {
+        let dataset = member_dataset(group, "codes")?.clone();
+        let rows = self.array(&join(path, b"codes"), &dataset, tally)?;
+        if !rows.data_type().is_integer() {
+            return Err(format!("codes of type {}", rows.data_type()));
+        }
+        let codes = Element { rows, dataset, categories: None, finding: None, is_whole: true };
+        let ordered = boolean(&group.attributes, "ordered").unwrap_or(false);
+        let labels = self.labels(join(path, b"categories"), member(group, "categories")?, ordered)?;
+        labelled(path, codes, labels, tally)
+    }
+
+    fn masked(&self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Element, String> {
+        let part = |name: &str, tally| {
+            let dataset = member_dataset(group, name)?;
+            Ok::<_, String>((self.array(&join(path, name.as_bytes()), dataset, tally)?, dataset.clone()))
+        };
+        let (values, dataset) = part("values", tally)?;
+        let (mask, _) = part("mask", &Arc::default())?;
+        let lengths = [values.len(), mask.len()];
+        let rows = Arc::new(MaskedRows::new(path.to_owned(), values, mask)?);
+        let is_whole = lengths[0] == lengths[1];
+        let finding = (!is_whole).then(|| {
+            let found = format!("{} values, a mask of {}", lengths[0], lengths[1]);
+            ("AnnData: a mask is as long as the values", found)
+        });
+        Ok(Element { rows, dataset, categories: None, finding, is_whole })
+    }
+}
+
+fn labelled(path: &str, codes: Element, categories: Categories, tally: &Arc<Tally>) -> Result<Element, String> {
+    let labels = categories.labels.clone()?;
+    let rows = CategoryRows::new(path.to_owned(), codes.rows, labels, tally.clone());
+    let rows = Arc::new(rows.ordered(categories.ordered == Some(true)));
+    Ok(Element { rows, categories: Some(categories), ..codes })
+}
+
+fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Object, String> {
+    group.link(name.as_bytes()).and_then(|link| link.target.object()).ok_or_else(|| format!("it has no {name}"))
+}
+
+/// The dataset with this name in a group.
+///
+/// # Errors
+/// Why there is none.
+pub(super) fn member_dataset<'a>(group: &'a Group, name: &str) -> Result<&'a Arc<Dataset>, String> {
+    match member(group, name)? {
+        Object::Dataset(dataset) => Ok(dataset),
+        _ => Err(format!("{name} is no dataset")),
+    }
+}
+
+/// Whether a group of this kind is one column.
+pub(super) fn is_element(encoding: &Encoding) -> bool {
+    matches!(encoding, Encoding::Categorical | Encoding::Masked)
+}

@@ -1,0 +1,83 @@
+//! What an element is, by its attributes.
+
+use crate::catalogue::{Attribute, attribute};
+use crate::dialects::attributes::text;
+
+/// The attribute of a data frame that names the child with its row labels.
+pub(super) const INDEX: &str = "_index";
+
+/// The attribute of a data frame that lists its columns in order.
+pub(super) const ORDER: &str = "column-order";
+
+/// The attribute that names the kind of an element.
+const TYPE: &str = "encoding-type";
+
+/// The attribute that names the version of the kind.
+const VERSION: &str = "encoding-version";
+
+/// Every attribute that is looked at.
+pub(super) const ATTRIBUTES: [&str; 9] =
+    [TYPE, VERSION, INDEX, ORDER, "categories", "ordered", OLD_SPARSE, "shape", "h5sparse_shape"];
+
+/// The attribute by which versions before 0.7 name the kind of a sparse matrix.
+const OLD_SPARSE: &str = "h5sparse_format";
+
+/// An axis of a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Axis {
+    Row,
+    Column,
+}
+
+/// What an element is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Encoding {
+    /// A data frame.
+    Frame,
+    /// Codes and categories.
+    Categorical,
+    /// Values, and a mask that is true where one is missing.
+    Masked,
+    /// A sparse matrix.
+    Sparse,
+    /// What does not say, or is a plain array.
+    Plain,
+    /// Something else, by this name.
+    Other(String),
+}
+
+impl Encoding {
+    /// By the attributes of the element.
+    pub fn of(attributes: &[Attribute]) -> Self {
+        match kind(attributes).as_deref() {
+            Some("dataframe") => Self::Frame,
+            Some("categorical") => Self::Categorical,
+            Some("nullable-integer" | "nullable-boolean" | "nullable-string-array") => Self::Masked,
+            _ if sparse(attributes).is_some() => Self::Sparse,
+            Some("array" | "string-array") => Self::Plain,
+            Some(other) => Self::Other(other.to_owned()),
+            // Some producers mark a data frame by these alone.
+            None if attribute(attributes, INDEX).is_some() && attribute(attributes, ORDER).is_some() => Self::Frame,
+            None => Self::Plain,
+        }
+    }
+}
+
+/// The axis along which a sparse matrix is compressed; `None` of anything else. Old files say so by another name.
+pub(super) fn sparse(attributes: &[Attribute]) -> Option<Axis> {
+    match kind(attributes).or_else(|| text(attributes, OLD_SPARSE))?.as_str() {
+        "csr_matrix" | "csr" => Some(Axis::Row),
+        "csc_matrix" | "csc" => Some(Axis::Column),
+        _ => None,
+    }
+}
+
+/// The kind of an element, as it is written.
+pub(super) fn kind(attributes: &[Attribute]) -> Option<String> {
+    text(attributes, TYPE)
+}
+
+/// The version of the kind, where there is one.
+pub(super) fn version(attributes: &[Attribute]) -> Option<String> {
+    text(attributes, VERSION)
+}

@@ -1,0 +1,208 @@
+//! Makes the table of a data frame.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bstr::{BString, ByteSlice};
+
+use super::Anndata;
+use super::elements::{Element, Opener, is_element};
+use super::encoding::{Encoding, INDEX, ORDER, version};
+use crate::catalogue::{Class, ColumnId, Dataset, Group, Object, attribute, join};
+use crate::dialects::attributes::{strings, text};
+use crate::dialects::{Dialect, Role, Site, datasets};
+use crate::source::Interrupt;
+use crate::store::Tally;
+use crate::table::{Categories, Column, Finding, Table};
+
+/// The group of label sets that version 0.1.0 has.
+const CATEGORIES: &[u8] = b"__categories";
+
+/// What becomes of the members of a data frame: those that are columns, listed or not, and those that hold parts of
+/// columns. Anything else is shown by itself.
+pub(super) fn roles(group: &Group) -> HashMap<BString, Role> {
+    let listed = listed(group).unwrap_or_default();
+    // `a/b` is the dataset `b` in the group `a`.
+    let helpers: HashSet<&[u8]> = listed.iter().filter_map(|name| Some(name.split_once_str("/")?.0)).collect();
+    let role = |name: &BString, object: &Object| match object {
+        Object::Dataset(dataset) => (dataset.shape.len() == 1 && !dataset.null).then_some(Role::Column),
+        Object::Group { attributes, .. } if is_element(&Encoding::of(attributes)) => Some(Role::Column),
+        Object::Group { .. } => (*name == CATEGORIES || helpers.contains(name.as_slice())).then_some(Role::Servant),
+        Object::Datatype { .. } | Object::Unreadable { .. } => None,
+    };
+    let links = group.links.iter();
+    links.filter_map(|link| Some((link.name.clone(), role(&link.name, link.target.object()?)?))).collect()
+}
+
+/// The columns in order, as the frame lists them; `None` where it does not. An empty list is one of numbers.
+fn listed(group: &Group) -> Option<Vec<BString>> {
+    let order = attribute(&group.attributes, ORDER)?;
+    strings(order).or_else(|| order.is_empty().then(Vec::new))
+}
+
+/// The table of a data frame.
+pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
+    let opener = Opener { file: site.file, interrupt };
+    let mut frame = Frame { site, group, opener, categories: Vec::new(), findings: Vec::new() };
+    let version = version(&group.attributes);
+    if version.as_deref().is_some_and(|version| !["0.1.0", "0.2.0"].contains(&version)) {
+        let found = format!("{version:?}: read as 0.2.0");
+        frame.report("AnnData: data frames have the encoding-version 0.1.0 or 0.2.0", found);
+    }
+    let mut columns = frame.columns();
+    let label = columns.iter().find(|column| column.is_label).and_then(|column| column.rows.as_ref().ok());
+    let rows = label.map(|rows| rows.len());
+    let lengths = columns.iter().filter_map(|column| Some(column.rows.as_ref().ok()?.len()));
+    let rows = rows.or_else(|| datasets::commonest(lengths)).unwrap_or(0);
+    for column in &mut columns {
+        let Ok(length) = column.rows.as_ref().map(|rows| rows.len()) else { continue };
+        if length != rows {
+            column.in_table = false;
+            let found = format!("{length} rows, the table has {rows}");
+            let rule = "AnnData: the columns of a data frame are as long as its index";
+            frame.findings.push(Finding::new(&column.path, rule, found));
+        }
+    }
+    let roles = roles(group);
+    let servants = group.links.iter().filter(|link| roles.get(&link.name) == Some(&Role::Servant));
+    Table {
+        revision: format!("dataframe {}", version.as_deref().unwrap_or("without version")),
+        rows,
+        attributes: group.attributes.clone(),
+        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        categories: frame.categories,
+        servants: servants.map(|link| link.name.clone()).collect(),
+        findings: frame.findings,
+        ..Table::empty(site.path, Anndata.name())
+    }
+}
+
+/// The row labels of a data frame; `None` where there are none.
+pub(super) fn label(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Option<Column> {
+    let name = text(&group.attributes, INDEX)?;
+    let opener = Opener { file: site.file, interrupt };
+    let mut frame = Frame { site, group, opener, categories: Vec::new(), findings: Vec::new() };
+    // Labels that are codes lead into the categories of their own frame.
+    frame.column(&name.into(), true).filter(|column| column.categories.is_none())
+}
+
+/// A data frame while its columns are made.
+struct Frame<'a> {
+    site: &'a Site<'a>,
+    group: &'a Group,
+    opener: Opener<'a>,
+    categories: Vec<Categories>,
+    findings: Vec<Finding>,
+}
+
+impl Frame<'_> {
+    fn report(&mut self, rule: &str, found: impl Into<String>) {
+        self.findings.push(Finding::new(self.site.path, rule, found));
+    }
+
+    /// Row labels, the listed columns, then those that the list leaves out.
+    fn columns(&mut self) -> Vec<Column> {
+        let label = text(&self.group.attributes, INDEX).map(BString::from);
+        if label.is_none() {
+            self.report("AnnData: _index names the row labels", "there is no such attribute");
+        }
+        let listed = listed(self.group);
+        if listed.is_none() {
+            self.report("AnnData: column-order lists the columns", "there is no list; columns are shown in link order");
+        }
+        let mut names: Vec<BString> = label.iter().cloned().chain(listed.iter().flatten().cloned()).collect();
+        let mut seen = HashSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        let roles = roles(self.group);
+        let links = self.group.links.iter().map(|link| &link.name);
+        let mut others: Vec<BString> = links.filter(|name| roles.get(*name) == Some(&Role::Column)).cloned().collect();
+        others.retain(|name| seen.insert(name.clone()));
+        if listed.is_some() && !others.is_empty() {
+            let first = others.iter().take(8).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let found = format!("{} that are not listed: {first}", others.len());
+            self.report("AnnData: column-order lists every column", found);
+        }
+        names.extend(others);
+        names.into_iter().filter_map(|name| self.column(&name, label.as_ref() == Some(&name))).collect()
+    }
+
+    /// The object of a column; a name with slashes leads through groups.
+    fn object(&self, name: &BString) -> Result<Object, String> {
+        let none = || "there is no such member".to_owned();
+        let mut parts = name.split_str("/");
+        let member = |group: &Group, part: &[u8]| {
+            group.link(part).and_then(|link| link.target.object()).cloned().ok_or_else(none)
+        };
+        let mut object = member(self.group, parts.next().unwrap_or_default())?;
+        for part in parts {
+            object = member(&self.opener.group(&object)?, part)?;
+        }
+        Ok(object)
+    }
+
+    /// The column with this name; `None` of what is listed and not there, or has more than one dimension.
+    fn column(&mut self, name: &BString, is_label: bool) -> Option<Column> {
+        let path = join(self.site.path, name);
+        let tally = Arc::<Tally>::default();
+        let object = match self.object(name) {
+            Ok(object) => object,
+            Err(reason) => {
+                self.report("AnnData: _index and column-order name members", format!("{name}: {reason}"));
+                return None;
+            }
+        };
+        let opened = self.opener.element(&path, &object, &tally);
+        if let Err(reason) = &opened {
+            let rule = "AnnData: a column is an array of rank 1, a categorical, or values with a mask";
+            self.findings.push(Finding::new(&path, rule, reason.clone()));
+            // Shown by itself.
+            if matches!(&object, Object::Dataset(dataset) if dataset.shape.len() != 1 || dataset.null) {
+                return None;
+            }
+        }
+        let (opened, reason) = match opened {
+            Ok(element) => (Some(element), String::new()),
+            Err(reason) => (None, reason),
+        };
+        if let Some((rule, found)) = opened.as_ref().and_then(|element| element.finding.clone()) {
+            self.findings.push(Finding::new(&path, rule, found));
+        }
+        let mut categories = None;
+        let dataset = opened.as_ref().map(|element| element.dataset.clone());
+        let is_whole = opened.as_ref().is_some_and(|element| element.is_whole);
+        let rows = opened.map(|Element { rows, categories: labels, .. }| {
+            if let Some(labels) = labels {
+                self.categories.push(labels);
+                categories = Some(self.categories.len() - 1);
+            }
+            rows
+        });
+        let text = |dataset: &&Arc<_>| matches!(object, Object::Dataset(_)) && has_long_texts(dataset);
+        let stored_strings = dataset
+            .as_ref()
+            .filter(text)
+            .and_then(|dataset| datasets::stored_strings(self.site.file, &path, dataset, u64::MAX));
+        Some(Column {
+            name: name.clone(),
+            path,
+            id: ColumnId::whole(object.id()),
+            is_label,
+            in_table: is_whole,
+            rows: rows.ok_or(reason),
+            times: None,
+            stored_strings,
+            learner: None,
+            tally,
+            units: None,
+            units_vocabulary: None,
+            description: None,
+            categories,
+            attributes: object.attributes().into(),
+            dataset,
+        })
+    }
+}
+
+fn has_long_texts(dataset: &Dataset) -> bool {
+    matches!(dataset.datatype.class, Class::VariableString { .. })
+}

@@ -1,0 +1,75 @@
+//! AnnData (`.h5ad`, `.h5mu`): data frames are groups of columns, and some columns are groups themselves.
+//!
+//! An element says what it is by `encoding-type`; files of versions before 0.8 say it of some elements only. No value
+//! is missing because it equals a fill value: a mask says so, or the code −1 of a category.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `encoding` | tells what an element is, by its attributes |
+//! | `elements` | opens what is one column: a dataset, codes with categories, values with a mask |
+//! | `frame` | makes the table of a data frame |
+//! | `matrices` | makes the table of `obsm` or `varm` |
+//! | `sparse` | makes the table of a sparse matrix: a row for each stored entry |
+
+mod elements;
+mod encoding;
+mod frame;
+mod matrices;
+mod sparse;
+
+use std::collections::HashMap;
+
+use self::encoding::Encoding;
+use super::{Claims, Dialect, Here, Mark, Of, Site, Subject};
+use crate::source::Interrupt;
+use crate::table::Table;
+
+/// The dialect.
+#[derive(Debug)]
+pub struct Anndata;
+
+impl Dialect for Anndata {
+    fn name(&self) -> &'static str {
+        "AnnData"
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &encoding::ATTRIBUTES
+    }
+
+    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+        match object {
+            Subject::Group(attributes) => match Encoding::of(attributes) {
+                Encoding::Frame | Encoding::Sparse => Mark::Table,
+                _ if matrices::frame_of(path, attributes).is_some() => Mark::LookInside,
+                _ => Mark::No,
+            },
+            Subject::Dataset(_) => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let (is_table, members) = match Encoding::of(&here.group.attributes) {
+            Encoding::Sparse => (true, sparse::roles()),
+            Encoding::Frame => (true, frame::roles(here.group)),
+            // Matrices are shown by themselves, too.
+            _ => (matrices::has_any(here.group), HashMap::new()),
+        };
+        Claims { is_table, members, ..Claims::default() }
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        match site.of {
+            Of::Group(group) => match Encoding::of(&group.attributes) {
+                Encoding::Sparse => sparse::table(site, group, interrupt),
+                Encoding::Frame => frame::table(site, group, interrupt),
+                _ => match matrices::frame_of(site.path, &group.attributes) {
+                    Some(frame) => matrices::table(site, group, &frame, interrupt),
+                    None => Table::empty(site.path, self.name()),
+                },
+            },
+            // It marks and makes up nothing else.
+            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+        }
+    }
+}

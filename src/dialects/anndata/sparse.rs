@@ -1,0 +1,184 @@
+//! Makes the table of a sparse matrix: a row for each stored entry, in storage order (the coordinate form).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::Anndata;
+use super::elements::{Opener, member_dataset};
+use super::encoding::{Axis, INDEX, sparse};
+use crate::catalogue::{Attribute, ColumnId, Dataset, Group, attribute, join};
+use crate::dialects::attributes::{integers, text};
+use crate::dialects::{Dialect, Role, Site};
+use crate::source::Interrupt;
+use crate::store::{Rows, Tally};
+use crate::table::{Categories, CategoryRows, Column, Finding, RunRows, Table};
+
+/// What a sparse matrix keeps to.
+const RULE: &str = "AnnData: data and indices of a sparse matrix are of one length, which indptr ends with";
+
+/// The datasets of a sparse matrix.
+const PARTS: [&str; 3] = ["data", "indices", "indptr"];
+
+/// The members that hold the matrix.
+pub(super) fn roles() -> HashMap<BString, Role> {
+    PARTS.iter().map(|part| (BString::from(*part), Role::Servant)).collect()
+}
+
+/// The table of a sparse matrix.
+pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
+    let empty = Table { attributes: group.attributes.clone(), ..Table::empty(site.path, Anndata.name()) };
+    let mut matrix = Matrix { site, opener: Opener { file: site.file, interrupt }, categories: Vec::new() };
+    let mut findings = Vec::new();
+    let columns = matrix.columns(group, &mut findings).unwrap_or_else(|reason| {
+        findings.push(Finding::new(site.path, RULE, reason));
+        Vec::new()
+    });
+    let rows =
+        columns.iter().filter(|column| column.in_table).find_map(|column| Some(column.rows.as_ref().ok()?.len()));
+    Table {
+        revision: "sparse matrix".into(),
+        rows: rows.unwrap_or(0),
+        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        categories: matrix.categories,
+        servants: PARTS.iter().map(|part| BString::from(*part)).collect(),
+        findings,
+        ..empty
+    }
+}
+
+/// A sparse matrix while its columns are made.
+struct Matrix<'a> {
+    site: &'a Site<'a>,
+    opener: Opener<'a>,
+    categories: Vec<Categories>,
+}
+
+impl Matrix<'_> {
+    /// `row`, `column`, `value`, and the names of the first two where the matrix belongs to data frames.
+    fn columns(&mut self, group: &Group, findings: &mut Vec<Finding>) -> Result<Vec<Column>, String> {
+        let major = sparse(&group.attributes).ok_or("it does not say how it is stored")?;
+        let shape = shape(&group.attributes);
+        let part = |name: &str| {
+            let dataset = member_dataset(group, name)?;
+            let rows = self.opener.array(&join(self.site.path, name.as_bytes()), dataset, &Arc::default())?;
+            Ok::<_, String>((rows, dataset))
+        };
+        let (value, minor) = (part("data")?, part("indices")?);
+        let length = value.0.len();
+        if minor.0.len() != length {
+            return Err(format!("{} values and {} indices", length, minor.0.len()));
+        }
+        let runs = part("indptr").and_then(|(pointers, dataset)| {
+            let path = join(self.site.path, b"indptr");
+            let wide = shape.is_none_or(|shape| shape.iter().any(|extent| *extent > i32::MAX as u64));
+            let major = match major {
+                Axis::Row => 0,
+                Axis::Column => 1,
+            };
+            if let Some(shape) = shape.filter(|shape| shape[major].checked_add(1) != Some(pointers.len())) {
+                return Err(format!("{} pointers, the shape is {shape:?}", pointers.len()));
+            }
+            let rows = RunRows::new(path, pointers, length, wide, self.opener.interrupt)?;
+            Ok((Arc::new(rows) as Arc<dyn Rows>, dataset))
+        });
+        if let Err(reason) = &runs {
+            findings.push(Finding::new(self.site.path, RULE, reason.clone()));
+        }
+        let [major_name, minor_name] = match major {
+            Axis::Row => ["row", "column"],
+            Axis::Column => ["column", "row"],
+        };
+        let whole = |dataset: &Arc<Dataset>| ColumnId::whole(dataset.id);
+        let runs_id = |field| ColumnId { object: group.id, field };
+        let mut by_major = match runs {
+            Ok((rows, _)) => self.column(major_name, runs_id(1), Ok(rows), None),
+            Err(reason) => self.column(major_name, runs_id(1), Err(reason), None),
+        };
+        let mut by_minor = self.column(minor_name, whole(minor.1), Ok(minor.0), Some(minor.1));
+        if major == Axis::Column {
+            std::mem::swap(&mut by_major, &mut by_minor);
+        }
+        let values = self.column("value", whole(value.1), Ok(value.0), Some(value.1));
+        let mut columns = vec![by_major, by_minor, values];
+        let frames = frames(self.site.path);
+        for (axis, frame) in frames.iter().flatten().enumerate() {
+            let codes = &columns[axis];
+            let (Ok(rows), true) = (codes.rows.clone(), codes.in_table) else { continue };
+            // A frame that is not there, or has no labels, is no fault of the matrix.
+            let Ok(labels) = self.labels(frame) else { continue };
+            let name = format!("{}_name", columns[axis].name);
+            let id = ColumnId { field: codes.id.field + 2, ..codes.id };
+            let tally = Arc::<Tally>::default();
+            let named = CategoryRows::new(labels.path.clone(), rows, labels.labels.clone()?, tally.clone());
+            let mut column = self.column(&name, id, Ok(Arc::new(named)), None);
+            column.tally = tally;
+            self.categories.push(labels);
+            column.categories = Some(self.categories.len() - 1);
+            columns.push(column);
+        }
+        Ok(columns)
+    }
+
+    fn column(
+        &self,
+        name: &str,
+        id: ColumnId,
+        rows: Result<Arc<dyn Rows>, String>,
+        dataset: Option<&Arc<Dataset>>,
+    ) -> Column {
+        Column {
+            name: name.into(),
+            path: join(self.site.path, name.as_bytes()),
+            id,
+            is_label: false,
+            in_table: rows.is_ok(),
+            rows,
+            times: None,
+            stored_strings: None,
+            learner: None,
+            tally: Arc::default(),
+            units: None,
+            units_vocabulary: None,
+            description: None,
+            categories: None,
+            attributes: dataset.map(|dataset| dataset.attributes.clone()).unwrap_or_default(),
+            dataset: dataset.cloned(),
+        }
+    }
+
+    /// The row labels of the data frame at a path.
+    fn labels(&self, frame: &str) -> Result<Categories, String> {
+        let group = self.opener.group(&self.opener.at(frame)?)?;
+        let name = text(&group.attributes, INDEX).ok_or("no row labels")?;
+        let object = group.link(name.as_bytes()).and_then(|link| link.target.object()).ok_or("no row labels")?;
+        self.opener.labels(join(frame, name.as_bytes()), object, false)
+    }
+}
+
+/// Paths of the data frames of which the rows and the columns of the matrix at `path` are; `None` where its place does
+/// not tell.
+fn frames(path: &str) -> Option<[String; 2]> {
+    let (parent, name) = path.rsplit_once('/')?;
+    let above = |place: &str| Some(parent.strip_suffix(place)?.to_owned());
+    let of = |base: &str, frames: [&str; 2]| Some(frames.map(|frame| format!("{base}/{frame}")));
+    if let Some(base) = above("/layers") {
+        of(&base, ["obs", "var"])
+    } else if let Some(base) = above("/obsp") {
+        of(&base, ["obs", "obs"])
+    } else if let Some(base) = above("/varp") {
+        of(&base, ["var", "var"])
+    } else if let Some(base) = above("/raw").filter(|_| name == "X") {
+        of(&base, ["obs", "raw/var"])
+    } else {
+        (name == "X").then(|| of(parent, ["obs", "var"])).flatten()
+    }
+}
+
+/// The extents of the matrix.
+fn shape(attributes: &[Attribute]) -> Option<[u64; 2]> {
+    let shape = attribute(attributes, "shape").or_else(|| attribute(attributes, "h5sparse_shape"))?;
+    let [rows, columns] = integers(shape)?[..] else { return None };
+    Some([u64::try_from(rows).ok()?, u64::try_from(columns).ok()?])
+}

@@ -1,0 +1,295 @@
+//! Search indexes of PyTables: a group for each indexed column, in a group beside the table. Listed, not believed.
+//!
+//! Values are kept in slices, each in order, with where each comes from. Of a full index those are rows, so it tells
+//! which rows hold a value: by one search where the slices are in order as a whole (completely sorted), else by one a
+//! slice. Of all other kinds they are buckets of rows; where slices are runs of rows, their bounds tell something.
+
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::fields::part_of;
+use super::reading::read_as;
+use super::recognition::System;
+use crate::catalogue::{Class, Dataset, Datatype, Fill, Group, Object, ObjectId, join};
+use crate::dialects::attributes::{integer, text, unsigned};
+use crate::dialects::{Site, datasets};
+use crate::indexes::order::has_order;
+use crate::source::Interrupt;
+use crate::store::decode::FillTest;
+use crate::store::{DatasetRows, Rows};
+use crate::table::{
+    Absent, BoundsRules, ChainRows, Column, Finding, IndexForm, IndexKind, PartRows, Reason, SearchIndex, ValueRules,
+};
+
+static VALUES: ValueRules = ValueRules {
+    elements: "PyTables: indices are rows of the table",
+    distinct: "PyTables: indices has each row once",
+    values: "PyTables: a value of sorted is that of its row",
+    order: "PyTables: the values of a slice of sorted ascend",
+};
+
+static BOUNDS: BoundsRules =
+    BoundsRules { bounds: "PyTables: ranges has the least and the greatest value of each slice" };
+
+/// Microseconds of a second: times are indexed as seconds, and shown in these.
+const PER_SECOND: f64 = 1e6;
+
+/// A field that may be indexed: a column, or a field of one.
+pub(in crate::dialects) struct Covered<'a> {
+    pub column: &'a Column,
+    /// Names of the fields below the column.
+    pub below: Vec<BString>,
+    /// The values as stored, none of them missing; or why there are none.
+    pub values: Result<Arc<dyn Rows>, String>,
+    /// Which elements of a type stand for missing values.
+    pub missing: Box<dyn Fn(&Datatype) -> Fill + 'a>,
+}
+
+/// Finds the field at a path of names.
+pub(in crate::dialects) type Find<'a> = dyn Fn(&[BString]) -> Option<Covered<'a>> + 'a;
+
+/// A table whose search indexes are looked for.
+pub(in crate::dialects) struct Indexed<'a> {
+    pub site: &'a Site<'a>,
+    pub dataset: &'a Dataset,
+    pub find: &'a Find<'a>,
+    pub interrupt: &'a Interrupt,
+}
+
+impl<'b> Indexed<'b> {
+    /// The search indexes in a group of them at `path`.
+    pub fn all(&self, path: &str, group: ObjectId, findings: &mut Vec<Finding>) -> Vec<SearchIndex> {
+        let mut found = Vec::new();
+        self.below(path, group, &[], (&mut found, findings));
+        found
+    }
+
+    fn below(
+        &self,
+        path: &str,
+        group: ObjectId,
+        fields: &[BString],
+        (found, findings): (&mut Vec<SearchIndex>, &mut Vec<Finding>),
+    ) {
+        let group = match self.site.file.group(group, self.interrupt) {
+            Ok(group) => group,
+            Err(error) => {
+                findings.push(Finding::new(path, "PyTables: search indexes can be listed", error.to_string()));
+                return;
+            }
+        };
+        for link in &group.links {
+            let Some(Object::Group { id, attributes, .. }) = link.target.object() else { continue };
+            let path = join(path, &link.name);
+            let fields = [fields, &[link.name.clone()]].concat();
+            match (text(attributes, "CLASS").as_deref(), (self.find)(&fields)) {
+                (Some("INDEX"), Some(covered)) => match self.site.file.group(*id, self.interrupt) {
+                    Ok(group) => found.push(self.one(path, *id, &group, &covered)),
+                    Err(error) => {
+                        findings.push(Finding::new(path, "PyTables: a search index can be listed", error.to_string()));
+                    }
+                },
+                // As deep as columns are.
+                (Some("DINDEX"), Some(_)) => self.below(&path, *id, &fields, (&mut *found, &mut *findings)),
+                (Some("INDEX" | "DINDEX"), None) => {
+                    let rule = "PyTables: a search index is named as its column";
+                    findings.push(Finding::new(path, rule, "the table has no such column"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn one(&self, path: String, id: ObjectId, group: &Group, covered: &Covered<'b>) -> SearchIndex {
+        let parts = Parts { indexed: self, path: &path, group, covered };
+        let indices = parts.dataset("indices");
+        let bytes = ["sorted", "indices", "sortedLR", "indicesLR"].iter().filter_map(|name| {
+            let dataset = parts.dataset(name)?;
+            dataset.len()?.checked_mul(dataset.datatype.size)
+        });
+        let names = [&[covered.column.name.clone()][..], &covered.below].concat();
+        let name = BString::from(names.join(".".as_bytes()));
+        SearchIndex {
+            kind: indices.and_then(|indices| kind(&indices.datatype)).map(str::to_owned),
+            revision: "PyTables",
+            columns: vec![name.clone()],
+            shape: indices.map(|indices| indices.shape.clone()).unwrap_or_default(),
+            bytes: bytes.fold(0, u64::saturating_add),
+            source_generation: None,
+            source_rows: None,
+            attributes: group.attributes.clone().into(),
+            form: parts.form(id, name).map(Arc::new),
+            path: path.clone(),
+        }
+    }
+}
+
+/// What PyTables calls an index whose `indices` are of this type.
+fn kind(indices: &Datatype) -> Option<&'static str> {
+    let Class::Integer { signed: false, .. } = indices.class else { return None };
+    Some(match indices.size {
+        1 => "ultralight",
+        2 => "light",
+        4 => "medium",
+        8 => "full",
+        _ => return None,
+    })
+}
+
+type Checked<T> = Result<T, Absent>;
+
+/// Fails with `rule` unless it holds.
+fn check(holds: bool, rule: &str, found: impl FnOnce() -> String) -> Checked<()> {
+    if holds { Ok(()) } else { Err(Absent::new(rule, found())) }
+}
+
+/// An index while its rules are checked.
+struct Parts<'a, 'b> {
+    indexed: &'a Indexed<'b>,
+    path: &'a str,
+    group: &'a Group,
+    covered: &'a Covered<'b>,
+}
+
+impl<'a> Parts<'a, '_> {
+    fn dataset(&self, name: &str) -> Option<&'a Arc<Dataset>> {
+        match self.group.link(name.as_bytes())?.target.object()? {
+            Object::Dataset(dataset) => Some(dataset),
+            _ => None,
+        }
+    }
+
+    fn part(&self, name: &str) -> Checked<&'a Arc<Dataset>> {
+        let rule = "PyTables: an index has sorted, indices, sortedLR, indicesLR";
+        self.dataset(name).ok_or_else(|| Absent::new(rule, format!("no dataset {name}")))
+    }
+
+    /// Checks the rules in turn; the first one broken is the verdict.
+    fn form(&self, id: ObjectId, column: BString) -> Checked<IndexForm> {
+        let attributes = &self.group.attributes;
+        let unused = |rule: &str, found: String| Absent { reason: Reason::Unused, ..Absent::new(rule, found) };
+        let version = text(attributes, "VERSION").unwrap_or_default();
+        if version != "2.1" {
+            return Err(unused("PyTables: the layout of an index is that of VERSION 2.1", format!("{version:?}")));
+        }
+        let dirty = integer(attributes, "DIRTY").unwrap_or(0);
+        check(dirty == 0, "PyTables: DIRTY is 0 of an index that has all rows as they are", || format!("{dirty}"))
+            .map_err(|absent| Absent { reason: Reason::Outdated, ..absent })?;
+        let [sorted, indices, indices_rest] = [self.part("sorted")?, self.part("indices")?, self.part("indicesLR")?];
+        let kind = kind(&indices.datatype).ok_or_else(|| {
+            let found = format!("elements of {} bytes", indices.datatype.size);
+            Absent::new("PyTables: indices are unsigned integers of 1, 2, 4 or 8 bytes", found)
+        })?;
+        let shown = self.shown()?;
+        if !has_order(shown.data_type()) {
+            let found = format!("shown as {}", shown.data_type());
+            return Err(unused("an index tells values in the order in which they are shown", found));
+        }
+        let values = self.covered.values.clone().map_err(|reason| Absent::new("an index covers a column", reason))?;
+        let rows = values.len();
+        // Slices, and the values of each.
+        let [slices, slice] = indices.shape[..] else {
+            return Err(Absent::new("PyTables: indices has rank 2", format!("a shape of {:?}", indices.shape)));
+        };
+        let stated = unsigned(attributes, "slicesize");
+        check(slice > 0 && stated == Some(slice), "PyTables: slicesize is the number of values of a slice", || {
+            format!("slicesize is {stated:?}, indices of shape {:?}", indices.shape)
+        })?;
+        let rest = unsigned(&indices_rest.attributes, "nelements");
+        let room = indices_rest.len().unwrap_or(0);
+        let rest = rest.filter(|rest| *rest <= room && *rest < slice).ok_or_else(|| {
+            let found = format!("nelements is {rest:?}, {room} elements");
+            Absent::new("PyTables: nelements of indicesLR is the number of values behind the last slice", found)
+        })?;
+        let in_slices = slices.checked_mul(slice);
+        check(
+            in_slices.and_then(|rows| rows.checked_add(rest)) == Some(rows),
+            "PyTables: an index has each row",
+            || format!("{slices} slices of {slice} rows and {rest} more, the table has {rows}"),
+        )
+        .map_err(|absent| Absent { reason: Reason::Stale, ..absent })?;
+        let in_slices = in_slices.unwrap_or(0);
+        let optlevel = integer(attributes, "optlevel");
+        let form = |kind, chunk, shown: Arc<dyn Rows>| IndexForm {
+            path: self.path.to_owned(),
+            objects: [id, self.indexed.dataset.id],
+            file: self.indexed.site.file.opening().clone(),
+            column,
+            is_part: !self.covered.below.is_empty(),
+            shown,
+            learner: self.covered.column.learner.clone().filter(|_| self.covered.below.is_empty()),
+            values: values.clone(),
+            labels: None,
+            nan_is_missing: false,
+            chunk,
+            kind,
+        };
+        if kind == "full" {
+            let reduction = unsigned(attributes, "reduction");
+            check(reduction == Some(1), "PyTables: a full index has every value", || format!("{reduction:?}"))?;
+            let rule = "PyTables: sorted has a value for each of indices";
+            let [sorted_rest, indices_rest] = [self.part("sortedLR")?, indices_rest];
+            check(sorted.shape == indices.shape && sorted_rest.len().is_some_and(|len| len >= rest), rule, || {
+                format!("{:?} and {:?} for {:?} and {rest}", sorted.shape, sorted_rest.shape, indices.shape)
+            })?;
+            let same = indices_rest.datatype == indices.datatype;
+            check(same, "PyTables: indicesLR has the type of indices", || "another one".into())?;
+            let order = [self.rows("indices", indices, in_slices)?, self.rows("indicesLR", indices_rest, rest)?];
+            let parts = [self.rows("sorted", sorted, in_slices)?, self.rows("sortedLR", sorted_rest, rest)?];
+            let order = ChainRows::new(order.into()).ok_or_else(|| Absent::new(rule, "several types"))?;
+            let values = self.like(parts.into(), values.data_type())?;
+            let kind = IndexKind::SortedValues { values, order: Arc::new(order), run: slice, rules: &VALUES };
+            return Ok(form(kind, rows.max(1), shown));
+        }
+        if kind != "ultralight" && optlevel != Some(0) || slices == 0 {
+            let found = match slices {
+                0 => "no slice is whole".into(),
+                _ => format!("a {kind} index of optlevel {}", optlevel.unwrap_or(-1)),
+            };
+            return Err(unused("PyTables: a full index tells rows, one of optlevel 0 bounds of slices of rows", found));
+        }
+        let ranges = self.part("ranges")?;
+        check(ranges.shape == [slices, 2], "PyTables: ranges has two values for each slice", || {
+            format!("a shape of {:?}, {slices} slices", ranges.shape)
+        })?;
+        let bounds = self.rows("ranges", ranges, 2 * slices)?;
+        let kind = IndexKind::Bounds { bounds: self.like(vec![bounds], values.data_type())?, rules: &BOUNDS };
+        Ok(form(kind, slice, shown))
+    }
+
+    /// The column, or the field of it, as it is shown.
+    fn shown(&self) -> Checked<Arc<dyn Rows>> {
+        let Covered { column, below, .. } = self.covered;
+        let rows = column.rows.clone().map_err(|reason| Absent::new("an index covers a column", reason))?;
+        if below.is_empty() {
+            return Ok(rows);
+        }
+        let part = PartRows::of(&rows, &below.join(".".as_bytes()));
+        part.map(|part| Arc::new(part) as Arc<dyn Rows>)
+            .ok_or_else(|| Absent::new("an index covers a column", "a field that conditions cannot name"))
+    }
+
+    /// The first elements of a dataset of any rank.
+    fn rows(&self, name: &str, dataset: &Dataset, len: u64) -> Checked<Arc<dyn Rows>> {
+        let read = part_of(dataset, &read_as(&dataset.datatype, System::PYTABLES), dataset.fill.clone());
+        let path = join(self.path, BStr::new(name).as_bytes());
+        let opened = datasets::open(self.indexed.site.file, &path, &read)
+            .map_err(|reason| Absent::new("the dataset can be opened", format!("{path}: {reason}")))?;
+        let missing = if name.starts_with("indices") { Fill::Default } else { (self.covered.missing)(&read.datatype) };
+        let missing = FillTest::new(&read.datatype, &missing);
+        Ok(Arc::new(DatasetRows::new(opened, len, missing, Arc::default())))
+    }
+
+    /// Values of an index, as the column has them.
+    fn like(&self, parts: Vec<Arc<dyn Rows>>, data_type: &arrow_schema::DataType) -> Checked<Arc<dyn Rows>> {
+        use arrow_schema::DataType::{Float64, Int64};
+        let chain = ChainRows::new(parts).and_then(|chain| match (chain.data_type(), data_type) {
+            (Float64, Int64) => chain.rounded(PER_SECOND),
+            (own, wanted) if own == wanted => Some(chain),
+            _ => None,
+        });
+        let rule = "PyTables: the values of an index have the type of its column";
+        Ok(Arc::new(chain.ok_or_else(|| Absent::new(rule, format!("the column has {data_type}")))?))
+    }
+}

@@ -1,0 +1,90 @@
+//! Passes over a column that gather the values of some elements of an index after the other, as memory allows.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::gather::{Column, Order, Refusal, Wanted, gather};
+use super::{Task, Verdict};
+use crate::indexes::order::Keys;
+use crate::store::Error;
+
+/// Passes over the column at most: each decodes all of it.
+const MOST_PASSES: u64 = 8;
+
+/// What is found of some elements of an index, whose values and that of the element before them are in the column given.
+type Check<'a> = dyn FnMut(&Task<'_>, Range<u64>, &Column) -> Result<Option<Verdict>, Error> + 'a;
+
+/// Shows `check` all elements of an index, a part at a time, with their values in `memory` bytes; the verdict that it
+/// gives ends the passes, and so does that of a column whose values cannot be had.
+pub(super) fn passes(
+    task: &Task<'_>,
+    order: &Order<'_>,
+    empty: &Keys,
+    memory: u64,
+    check: &mut Check<'_>,
+) -> Result<Option<Verdict>, Error> {
+    let rows = task.form.rows();
+    let mut at_once = match at_once(task, empty, memory) {
+        Ok(at_once) => at_once,
+        Err(bytes) => return Ok(Some(needs(bytes, memory))),
+    };
+    let told = AtomicU64::new(0);
+    let mut start = 0;
+    // A column without rows has tails all the same.
+    while start < rows.max(1) {
+        let passes = rows.div_ceil(at_once).max(1);
+        let progress = |rows| {
+            told.fetch_add(rows / passes, Ordering::Relaxed);
+            (task.progress)(rows / passes);
+        };
+        let task = &Task { progress: &progress, ..*task };
+        let range = start..rows.min(start.saturating_add(at_once));
+        // With the one before, so that no pair is left out between two passes.
+        let wanted = match passes {
+            1 => None,
+            _ => match Wanted::new(task, order, start.saturating_sub(1)..range.end)? {
+                Ok(wanted) => Some(wanted),
+                Err(broken) => return Ok(Some(broken)),
+            },
+        };
+        let column = match gather(task, empty, wanted, memory)? {
+            Ok(column) => column,
+            Err(Refusal::Decided(verdict)) => return Ok(Some(verdict)),
+            // Texts are longer than was known, or others hold the memory.
+            Err(Refusal::Short(_)) if rows.div_ceil(at_once.div_ceil(2)) <= MOST_PASSES && at_once > 1 => {
+                at_once = at_once.div_ceil(2);
+                continue;
+            }
+            Err(Refusal::Short(bytes)) => return Ok(Some(needs(bytes, memory))),
+        };
+        if let Some(verdict) = check(task, range.clone(), &column)? {
+            return Ok(Some(verdict));
+        }
+        start = range.end.max(1);
+    }
+    (task.progress)(rows.saturating_sub(told.into_inner()));
+    Ok(None)
+}
+
+/// How many elements of the index are gathered at once; an error with the bytes needed where they take too many passes.
+fn at_once(task: &Task<'_>, empty: &Keys, memory: u64) -> Result<u64, u64> {
+    let rows = task.form.rows();
+    let of_text = if empty.is_text() { task.form.values.stored_width().unwrap_or(0) } else { 0 };
+    let width = empty.width().saturating_add(of_text);
+    // A bit each says which are missing.
+    let of = |rows: u64| rows.saturating_mul(width).saturating_add(rows / 8);
+    if of(rows) <= memory {
+        return Ok(rows.max(1));
+    }
+    let (marks, fewest) = (Wanted::bytes(rows), rows.div_ceil(MOST_PASSES));
+    let least = of(fewest + 1).saturating_add(marks);
+    if least > memory {
+        return Err(least);
+    }
+    Ok(((memory - marks) / width.saturating_add(1)).max(fewest))
+}
+
+fn needs(bytes: u64, memory: u64) -> Verdict {
+    let why = format!("needs {bytes} bytes of memory at once, more than {memory}: a larger --cache-size helps");
+    Verdict::Unverifiable { why }
+}

@@ -1,0 +1,49 @@
+//! Bounds of runs of rows: the least and the greatest value of each, exactly.
+
+use std::collections::HashMap;
+
+use arrow_array::{Array, ArrayRef};
+use parking_lot::Mutex;
+
+use super::column::{End, Part};
+use super::{Task, Verdict};
+use crate::indexes::minmax::{Entry, are_bounds, by_chunk};
+use crate::indexes::order::present;
+use crate::indexes::verdict::Facts;
+use crate::store::{Error, Rows};
+use crate::table::BoundsRules;
+
+/// Runs whose bounds are held at once, at most.
+const MOST_RUNS: u64 = 1 << 16;
+
+pub(super) fn verify(task: &Task<'_>, bounds: &dyn Rows, rules: &BoundsRules) -> Result<Verdict, Error> {
+    let run = task.form.chunk.max(1);
+    // Runs of which some rows were seen.
+    let begun: Mutex<HashMap<u64, Entry>> = Mutex::default();
+    let see = |part: Part<'_>| {
+        let unordered =
+            || End::from(Verdict::Unverifiable { why: format!("values of type {}", part.values.data_type()) });
+        for (number, entry) in by_chunk(part.values, part.first, run).ok_or_else(unordered)? {
+            let entry = {
+                let mut begun = begun.lock();
+                let entry = begun.remove(&number).map_or(entry.clone(), |before| before.merge(entry));
+                if entry.n < run {
+                    begun.insert(number, entry);
+                    continue;
+                }
+                entry
+            };
+            if number < bounds.len() / 2 {
+                let said: ArrayRef = bounds.array(2 * number..2 * number + 2, task.interrupt)?;
+                let is_right = said.data_type() == part.values.data_type() && are_bounds(&present(&said), &entry);
+                if !is_right {
+                    let place = format!("rows {} to {}", number * run, (number + 1) * run - 1);
+                    return Err(Verdict::broken(rules.bounds, place, "other bounds than the values have").into());
+                }
+            }
+        }
+        Ok(())
+    };
+    let broken = task.column(task.step().min(run.saturating_mul(MOST_RUNS)), &see)?;
+    Ok(broken.unwrap_or_else(|| Verdict::Verified(Facts::default())))
+}

@@ -1,0 +1,156 @@
+//! A column of the numbers of runs: compressed pointers, expanded.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array};
+use arrow_schema::DataType;
+
+use crate::source::Interrupt;
+use crate::store::decode::widen;
+use crate::store::{ARRAY_BYTES, Error, RowRange, Rows, for_each_array};
+
+/// Of this many pointers one is kept.
+const KEPT: u64 = 1024;
+
+/// Pointers read at once.
+const AT_ONCE: u64 = 16 << 10;
+
+/// The number of the run that each row lies in. Run `i` has the rows from pointer `i` to before pointer `i + 1`, so
+/// the numbers never fall. Nothing is kept but one pointer of many.
+#[derive(Debug)]
+pub struct RunRows {
+    pointers: Arc<dyn Rows>,
+    len: u64,
+    data_type: DataType,
+    path: String,
+    /// Every [`KEPT`]th pointer, once all were found to be in order.
+    kept: OnceLock<Vec<u64>>,
+}
+
+impl RunRows {
+    /// The runs of `len` rows, as numbers of 64 bits if `wide`, else of 32. `path` is that of the pointers, of which
+    /// the first and the last are read.
+    ///
+    /// # Errors
+    /// What is wrong with the ends.
+    pub fn new(
+        path: String,
+        pointers: Arc<dyn Rows>,
+        len: u64,
+        wide: bool,
+        interrupt: &Interrupt,
+    ) -> Result<Self, String> {
+        let data_type = if wide { DataType::Int64 } else { DataType::Int32 };
+        let runs = Self { pointers, len, data_type, path, kept: OnceLock::new() };
+        let Some(last) = runs.pointers.len().checked_sub(1) else { return Err("no pointers".into()) };
+        let end = |at| runs.read(at..at + 1, interrupt).map_err(|error| error.to_string());
+        let (first, last) = (end(0)?, end(last)?);
+        if (first.as_slice(), last.as_slice()) != (&[0], &[len]) {
+            return Err(format!("pointers from {first:?} to {last:?}, of {len} entries"));
+        }
+        Ok(runs)
+    }
+
+    /// Pointers, of which none is negative.
+    fn read(&self, range: RowRange, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
+        let array = self.pointers.array(range.clone(), interrupt)?;
+        self.numbers(range.start, &array)
+    }
+
+    fn numbers(&self, start: u64, array: &ArrayRef) -> Result<Vec<u64>, Error> {
+        if let Some(numbers) = widen::unsigned(array).filter(|_| array.data_type().is_unsigned_integer()) {
+            return Ok(numbers.values().to_vec());
+        }
+        let numbers = widen::signed(array).ok_or_else(|| self.failed(format!("of type {}", array.data_type())))?;
+        let number = |(at, number): (usize, &i64)| {
+            u64::try_from(*number).map_err(|_| self.failed(format!("pointer {} is {number}", start + at as u64)))
+        };
+        numbers.values().iter().enumerate().map(number).collect()
+    }
+
+    fn failed(&self, reason: String) -> Error {
+        Error::Unsupported { path: self.path.clone(), reason }
+    }
+
+    /// Every [`KEPT`]th pointer.
+    fn kept(&self, interrupt: &Interrupt) -> Result<&[u64], Error> {
+        if let Some(kept) = self.kept.get() {
+            return Ok(kept);
+        }
+        let count = self.pointers.len();
+        let mut kept = Vec::with_capacity(usize::try_from(count / KEPT + 1).unwrap_or(0));
+        let mut last = 0;
+        for_each_array(self.pointers.as_ref(), 0..count, ARRAY_BYTES, interrupt, &mut |range, array| {
+            for (at, pointer) in (range.start..).zip(self.numbers(range.start, &array)?) {
+                if pointer < last || pointer > self.len {
+                    let reason = format!("pointer {at} is {pointer} after {last}, of {} entries", self.len);
+                    return Err(self.failed(reason));
+                }
+                if at % KEPT == 0 {
+                    kept.push(pointer);
+                }
+                last = pointer;
+            }
+            Ok(())
+        })?;
+        Ok(self.kept.get_or_init(|| kept))
+    }
+}
+
+impl Rows for RunRows {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.pointers.examine(interrupt)
+    }
+
+    fn nullable(&self) -> bool {
+        false
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let kept = self.kept(interrupt)?;
+        let mut numbers = Vec::with_capacity(usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0));
+        // The last run that begins at or before the first row lies behind this pointer.
+        let mut run = KEPT * kept.partition_point(|pointer| *pointer <= range.start).saturating_sub(1) as u64;
+        let mut at = range.start;
+        while at < range.end {
+            interrupt.check()?;
+            let end = self.pointers.len().min(run.saturating_add(AT_ONCE + 1));
+            let pointers = self.read(run..end, interrupt)?;
+            if pointers.len() < 2 {
+                return Err(self.failed(format!("row {at} lies in no run")));
+            }
+            for ends in &pointers[1..] {
+                let until = (*ends).min(range.end);
+                if until > at {
+                    numbers.resize(numbers.len() + (until - at) as usize, run as i64);
+                    at = until;
+                }
+                run += 1;
+            }
+        }
+        Ok(match self.data_type {
+            DataType::Int32 => Arc::new(numbers.into_iter().map(|number| number as i32).collect::<Int32Array>()),
+            _ => Arc::new(Int64Array::from(numbers)),
+        })
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        None
+    }
+
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        Err(self.failed("numbers of runs are not stored".into()))
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        None
+    }
+}
