@@ -258,8 +258,8 @@ impl Dataset {
         Ok(())
     }
 
-    /// Calls `take` with `bytes` of the elements piece by piece: decoded chunks where they lie, which are not copied, and
-    /// elsewhere at most `most` bytes at a time. Pieces end where elements do, if `bytes` and `most` do.
+    /// Calls `take` with `bytes` of the elements piece by piece: decoded chunks where they lie, which are not copied,
+    /// and elsewhere at most `most` bytes at a time. Pieces end where elements do, if `bytes` and `most` do.
     ///
     /// # Errors
     /// As [`Dataset::read_bytes`].
@@ -372,8 +372,8 @@ impl Dataset {
         self.lend(offset, length, interrupt)
     }
 
-    /// The end of the run of elements from `element` on that were never written; `element` where there is none, or where
-    /// that is not known.
+    /// The end of the run of elements from `element` on that were never written; `element` where there is none, or
+    /// where that is not known.
     ///
     /// # Errors
     /// See [`Error`].
