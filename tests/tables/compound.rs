@@ -142,6 +142,45 @@ fn a_chunk_is_decoded_once_for_all_fields() {
     }
 }
 
+/// The text of all columns makes every field of some rows be gathered together; a file of one column comes after it, and
+/// before it in a mount of its own. The small cache has many such gatherings, which end within chunks.
+#[test]
+fn fields_are_the_same_whether_they_are_gathered_alone_or_together() {
+    let names = ["none", "zlib", "blosc"].map(|name| format!("deep/{name}"));
+    let columns = |mounted: &Mounted, table: &String| -> Vec<Vec<u8>> {
+        let names = mounted.names(format!("{table}/columns")).into_iter().filter(|name| name.ends_with(".raw"));
+        names.map(|name| mounted.read(format!("{table}/columns/{name}"))).collect()
+    };
+    let alone = Mounted::new(&[&data("pytables.h5")], &[]);
+    for cache in ["64K", "64M"] {
+        let together = Mounted::new(&[&data("pytables.h5")], &["--cache-size", cache]);
+        for table in &names {
+            assert_eq!(
+                together.read(format!("{table}/table.csv")),
+                alone.read(format!("{table}/table.csv")),
+                "{table}"
+            );
+            let fresh = Mounted::new(&[&data("pytables.h5")], &[]);
+            assert_eq!(columns(&together, table), columns(&fresh, table), "{table} {cache}");
+        }
+    }
+}
+
+/// Rows that are stored as they are would otherwise be read once for each field, at each read.
+#[test]
+fn fields_that_were_gathered_together_are_read_no_more() {
+    let mounted = Mounted::new(&[&data("pytables.h5")], &["--direct-io"]);
+    let bytes_read = || {
+        let stats = mounted.text(".hepfs/stats");
+        stats.lines().find_map(|line| line.strip_prefix("bytes_read ")).unwrap().parse::<u64>().unwrap()
+    };
+    mounted.read("deep/none/table.parquet");
+    let before = bytes_read();
+    mounted.read("deep/none/table.parquet");
+    mounted.read("deep/none/table.csv");
+    assert_eq!(bytes_read(), before);
+}
+
 #[test]
 fn what_says_otherwise_of_itself_is_found() {
     let mounted = Mounted::new(&[&data("compound_h5tb.h5")], &[]);

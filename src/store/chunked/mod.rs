@@ -274,8 +274,8 @@ impl Chunks {
         }
     }
 
-    /// The end of the run of bytes from `offset` on that lie in chunks which were never written; `offset` where there is
-    /// none, or where that is not known.
+    /// The end of the run of bytes from `offset` on that lie in chunks which were never written; `offset` where there
+    /// is none, or where that is not known.
     pub fn unwritten_until(&self, offset: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         let map = if self.grid.is_line() { self.map(interrupt)? } else { None };
         let size = self.grid.chunk_bytes().max(1);

@@ -9,6 +9,7 @@ use arrow_select::concat::concat;
 
 use super::plain::PlainElements;
 use super::rows::{count_of, hints_of};
+use super::slabs::SLAB;
 use super::{Dataset, Place};
 use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
@@ -18,10 +19,6 @@ use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally, fixed_w
 
 /// Bytes of whole rows that are gathered from at a time: what a processor keeps in its second cache.
 const TILE: u64 = 256 << 10;
-
-/// Bytes of whole rows that are asked for at a time: as many as are decoded together, so that a reader of many is known
-/// as one who goes on.
-const AT_ONCE: u64 = 4 << 20;
 
 /// A part of more bytes than this is read by itself: what lies between two of them is not worth reading.
 const LONG: u64 = 4 << 10;
@@ -59,6 +56,7 @@ impl FieldRows {
         let per_row = product(shape.get(1..).unwrap_or_default()).unwrap_or(0);
         let stride = per_row.saturating_mul(dataset.element_size());
         let data_type = arrow_type(&part.datatype);
+        dataset.note_field(part.offset, part.datatype.size);
         Self { dataset, part, per_row, stride, len, data_type, missing, tally }
     }
 
@@ -142,19 +140,30 @@ impl FieldRows {
             // The caller has counted its bytes.
             return self.append_pieces(range.start * size..range.end * size, out, interrupt);
         }
-        // The rows of a tile are whole: longer ones are decoded, or far between.
-        let (tile, rows) = (self.tile().0 * self.stride, (AT_ONCE / self.stride.max(1)).max(1));
-        let (offset, stride) = (self.part.offset as usize, self.stride as usize);
+        // What is read at a time is known as a part of what a sequential reader asks for.
+        let slab = self.dataset.slab_rows(self.stride);
+        let rows = slab.unwrap_or_else(|| (SLAB / self.stride.max(1)).max(1));
         let mut start = range.start;
         while start < range.end {
-            let end = range.end.min(start.saturating_add(rows));
-            let bytes = start * self.stride..end * self.stride;
-            self.dataset.for_each_piece(bytes, tile, interrupt, &mut |rows| {
-                gather(rows, offset, stride, size as usize, out);
-            })?;
+            let end = range.end.min((start / rows + 1).saturating_mul(rows));
+            let field = (self.part.offset, size);
+            if slab.is_none() || !self.dataset.append_from_slab(field, &(start..end), self.len, out, interrupt) {
+                self.gather_rows(&(start..end), out, interrupt)?;
+            }
             start = end;
         }
-        Ok(())
+        // What was gathered earlier must be of the same state of the file.
+        self.dataset.file().check()
+    }
+
+    /// The same of a few rows, out of the rows themselves.
+    fn gather_rows(&self, range: &RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        let (offset, stride, size) =
+            (self.part.offset as usize, self.stride as usize, self.part.datatype.size as usize);
+        let bytes = range.start * self.stride..range.end * self.stride;
+        // The rows of a tile are whole: longer ones are decoded, or far between.
+        let tile = self.tile().0 * self.stride;
+        self.dataset.for_each_piece(bytes, tile, interrupt, &mut |rows| append(rows, offset, stride, size, out))
     }
 
     /// Whether each part is better read by itself than together with what lies around it.
@@ -174,7 +183,7 @@ impl FieldRows {
             interrupt.check()?;
             let (row, within) = (at / size, at % size);
             let (count, start) = ((size - within).min(bytes.end - at), row * self.stride + self.part.offset + within);
-            self.dataset.for_each_piece(start..start + count, AT_ONCE, interrupt, &mut |piece| {
+            self.dataset.for_each_piece(start..start + count, SLAB, interrupt, &mut |piece| {
                 out.extend_from_slice(piece);
             })?;
             at += count;
@@ -203,7 +212,7 @@ impl FieldRows {
             interrupt.check()?;
             let batch = self.dataset.read_elements(elements, interrupt)?;
             let mut part = Vec::new();
-            gather(&batch.bytes, offset, stride, self.part.datatype.size as usize, &mut part);
+            append(&batch.bytes, offset, stride, self.part.datatype.size as usize, &mut part);
             taken = taken.saturating_add(weigher.weight_of_all(&part, self.part.datatype.size, u64::MAX, &batch.heap));
             self.admit(range, taken)?;
             let mut odd = Oddities::new();
@@ -223,7 +232,14 @@ impl FieldRows {
 }
 
 /// Appends the part of each row in `bytes`.
-fn gather(bytes: &[u8], offset: usize, stride: usize, size: usize, out: &mut Vec<u8>) {
+fn append(bytes: &[u8], offset: usize, stride: usize, size: usize, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + bytes.len() / stride.max(1) * size, 0);
+    gather(bytes, offset, stride, size, &mut out[start..]);
+}
+
+/// Copies the part of each row in `bytes`, one behind the other.
+pub(super) fn gather(bytes: &[u8], offset: usize, stride: usize, size: usize, out: &mut [u8]) {
     // A copy of known width is one instruction.
     match size {
         1 => gather_known::<1>(bytes, offset, stride, out),
@@ -231,16 +247,16 @@ fn gather(bytes: &[u8], offset: usize, stride: usize, size: usize, out: &mut Vec
         4 => gather_known::<4>(bytes, offset, stride, out),
         8 => gather_known::<8>(bytes, offset, stride, out),
         16 => gather_known::<16>(bytes, offset, stride, out),
-        _ => parts(bytes, offset, stride, size).for_each(|part| out.extend_from_slice(part)),
+        _ => {
+            let parts = parts(bytes, offset, stride, size);
+            out.chunks_exact_mut(size.max(1)).zip(parts).for_each(|(to, part)| to.copy_from_slice(part));
+        }
     }
 }
 
-fn gather_known<const SIZE: usize>(bytes: &[u8], offset: usize, stride: usize, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.resize(start + bytes.len() / stride.max(1) * SIZE, 0);
-    for (to, part) in out[start..].as_chunks_mut::<SIZE>().0.iter_mut().zip(parts(bytes, offset, stride, SIZE)) {
-        to.copy_from_slice(part);
-    }
+fn gather_known<const SIZE: usize>(bytes: &[u8], offset: usize, stride: usize, out: &mut [u8]) {
+    let (out, _) = out.as_chunks_mut::<SIZE>();
+    out.iter_mut().zip(parts(bytes, offset, stride, SIZE)).for_each(|(to, part)| to.copy_from_slice(part));
 }
 
 /// The part of each row.
@@ -307,7 +323,7 @@ impl Rows for FieldRows {
                 let batch = self.dataset.read_elements(elements, interrupt)?;
                 let mut part = Vec::new();
                 let size = self.part.datatype.size as usize;
-                gather(&batch.bytes, offset, stride, size, &mut part);
+                append(&batch.bytes, offset, stride, size, &mut part);
                 let add = |cell| fitter.add(1, weigher.weight(cell, fitter.left(), &batch.heap));
                 full = !part.chunks_exact(size.max(1)).all(add);
                 Ok(())

@@ -6,6 +6,7 @@ mod mapped;
 mod picked;
 mod plain;
 mod rows;
+mod slabs;
 mod strings;
 
 use std::ops::Range;
@@ -45,6 +46,7 @@ pub struct Dataset {
     bytes: u64,
     fill: Arc<Result<Fill, String>>,
     access: Access,
+    fields: slabs::Fields,
 }
 
 /// An [`Access`], once it is known what a virtual dataset is made of.
@@ -75,7 +77,7 @@ impl Dataset {
         } else {
             Access::new(&file, &path, &description, &fill).map_err(unsupported)?
         };
-        Ok(Self { file, path, description, len, bytes, fill, access })
+        Ok(Self { file, path, description, len, bytes, fill, access, fields: slabs::Fields::default() })
     }
 
     /// The file it is in.
@@ -258,8 +260,8 @@ impl Dataset {
         Ok(())
     }
 
-    /// Calls `take` with `bytes` of the elements piece by piece: decoded chunks where they lie, which are not copied, and
-    /// elsewhere at most `most` bytes at a time. Pieces end where elements do, if `bytes` and `most` do.
+    /// Calls `take` with `bytes` of the elements piece by piece: decoded chunks where they lie, which are not copied,
+    /// and elsewhere at most `most` bytes at a time. Pieces end where elements do, if `bytes` and `most` do.
     ///
     /// # Errors
     /// As [`Dataset::read_bytes`].
@@ -372,8 +374,8 @@ impl Dataset {
         self.lend(offset, length, interrupt)
     }
 
-    /// The end of the run of elements from `element` on that were never written; `element` where there is none, or where
-    /// that is not known.
+    /// The end of the run of elements from `element` on that were never written; `element` where there is none, or
+    /// where that is not known.
     ///
     /// # Errors
     /// See [`Error`].

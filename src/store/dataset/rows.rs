@@ -132,9 +132,14 @@ pub(super) fn fitting(
         let end = start.saturating_add(batch).min(range.end);
         let elements = start.saturating_mul(per_row)..end.saturating_mul(per_row);
         let elements = dataset.read_elements(elements, interrupt)?;
-        for row in elements.bytes.chunks_exact(size as usize) {
-            if !fitter.add(1, weigher.weight(row, fitter.left(), &elements.heap)) {
-                return Ok(fitter.fitting());
+        let all = weigher.weight_of_all(&elements.bytes, size, fitter.left(), &elements.heap);
+        if all <= fitter.left() {
+            fitter.add(end - start, all);
+        } else {
+            for row in elements.bytes.chunks_exact(size as usize) {
+                if !fitter.add(1, weigher.weight(row, fitter.left(), &elements.heap)) {
+                    return Ok(fitter.fitting());
+                }
             }
         }
         start = end;

@@ -81,7 +81,7 @@ impl Weigher {
         self.fixed.saturating_add(self.variable(&self.part, element, most, parts))
     }
 
-    /// Bytes of all of `elements`, which have `size` bytes each; counts no further than `most`.
+    /// Bytes of all of `elements`, which have `size` bytes each; need not count further than `most`.
     pub fn weight_of_all(&self, elements: &[u8], size: u64, most: u64, parts: &dyn Parts) -> u64 {
         let count = elements.len() as u64 / size.max(1);
         let fixed = count.saturating_mul(self.fixed);
@@ -92,12 +92,11 @@ impl Weigher {
     }
 
     fn variable(&self, part: &Part, bytes: &[u8], most: u64, parts: &dyn Parts) -> u64 {
-        let length = || bytes.first_chunk().map_or(0, |length| u64::from(u32::from_le_bytes(*length)));
         match part {
             Part::Nowhere => 0,
-            Part::Text => Some(length()).filter(|length| *length <= self.longest).unwrap_or(0),
+            Part::Text => self.text(bytes),
             Part::Sequence { size, fixed, item } => {
-                let count = length();
+                let count = length(bytes);
                 if count.saturating_mul(*size) > self.longest {
                     return 0;
                 }
@@ -121,9 +120,18 @@ impl Weigher {
         }
     }
 
+    fn text(&self, descriptor: &[u8]) -> u64 {
+        Some(length(descriptor)).filter(|length| *length <= self.longest).unwrap_or(0)
+    }
+
     fn items(&self, item: &Part, bytes: &[u8], size: u64, most: u64, parts: &dyn Parts) -> u64 {
+        let items = bytes.chunks_exact((size as usize).max(1));
+        if let Part::Text = item {
+            // Each below 2^32, of which memory holds fewer than 2^32.
+            return items.map(|descriptor| self.text(descriptor)).sum();
+        }
         let mut sum = 0u64;
-        for bytes in bytes.chunks_exact((size as usize).max(1)) {
+        for bytes in items {
             sum = sum.saturating_add(self.variable(item, bytes, most.saturating_sub(sum), parts));
             if sum > most {
                 break;
@@ -147,6 +155,11 @@ pub fn fixed_width(data_type: &DataType) -> u64 {
         DataType::Boolean | DataType::Null => 1,
         other => other.primitive_width().map_or(8, |width| width as u64),
     }
+}
+
+/// What a descriptor says of its length.
+fn length(descriptor: &[u8]) -> u64 {
+    descriptor.first_chunk().map_or(0, |length| u64::from(u32::from_le_bytes(*length)))
 }
 
 #[cfg(test)]

@@ -215,8 +215,8 @@ pub trait Rows: Debug + Send + Sync {
     /// Rows in a chunk: the natural grain of reading. `None` where rows lie in one run.
     fn natural_rows(&self) -> Option<u64>;
 
-    /// Bytes from a row to the next, where those of other columns lie in between: who reads a row makes a chunk with all of
-    /// them be decoded. `None` where rows lie by themselves.
+    /// Bytes from a row to the next, where those of other columns lie in between: who reads a row makes a chunk with
+    /// all of them be decoded. `None` where rows lie by themselves.
     fn stride(&self) -> Option<u64> {
         None
     }

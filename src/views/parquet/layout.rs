@@ -12,8 +12,8 @@ use crate::store::RowRange;
 /// Rows of a row group at least: readers fetch whole column chunks, so this is the grain of most reads.
 const LEAST_ROWS: u64 = 131_072;
 
-/// Bytes of whole rows of a row group at most, where columns are fields of one dataset: an engine asks for one column chunk
-/// after the other, and what was decoded for the first must still be there for the last.
+/// Bytes of whole rows of a row group at most, where columns are fields of one dataset: an engine asks for one column
+/// chunk after the other, and what was decoded for the first must still be there for the last.
 const STRIDDEN_BYTES: u64 = 32 << 20;
 
 /// Rows of a row group at most: a page of 8-byte values has 128 MiB then, far below what a page header can say.
@@ -50,7 +50,8 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Groups for a file of `leaves` leaf columns, whose longest [stride](crate::store::Rows::stride) is `stride` bytes.
+    /// Groups for a file of `leaves` leaf columns, whose longest [stride](crate::store::Rows::stride) is `stride`
+    /// bytes.
     pub fn choose(rows: u64, leaves: usize, stride: u64) -> Self {
         let fitting = (STRIDDEN_BYTES / stride.max(1)).max(1);
         let mut per_group = LEAST_ROWS.min(1 << fitting.ilog2());

@@ -73,7 +73,7 @@ const BATCH_ROWS: u64 = 1 << 18;
 /// The same for columns with large chunks: a chunk is decoded once then.
 const LARGEST_BATCH_ROWS: u64 = 1 << 20;
 
-/// About this much text is behind the arrays of one batch of a column with wide values.
+/// About this much text is behind the arrays of one batch of a column with wide values, or as much is decoded for them.
 const BATCH_BYTES: u64 = 16 << 20;
 
 /// Columns, their number of rows, and what stands around values.
@@ -91,6 +91,14 @@ pub(super) struct Content {
     pub estimate: u64,
     /// Rows of a batch.
     batch: u64,
+}
+
+/// Bytes of some blocks, while they are added up.
+struct Sums<'a> {
+    grid: &'a Grid,
+    /// The first of the blocks.
+    first: usize,
+    bytes: Vec<u64>,
 }
 
 impl Content {
@@ -114,7 +122,9 @@ impl Content {
         };
         let estimates: Vec<u64> = columns.iter().map(of_column).collect();
         let estimate = estimates.iter().copied().fold(layout.overhead(), u64::saturating_add).max(1);
-        let widest = estimates.into_iter().max().unwrap_or(1).max(1);
+        // Columns that are fields of one dataset need whole rows of it.
+        let strides = columns.iter().filter_map(|column| column.rows.stride());
+        let widest = estimates.into_iter().chain(strides).max().unwrap_or(1).max(1);
         let batch = natural.unwrap_or(0).clamp(BATCH_ROWS, LARGEST_BATCH_ROWS).min(BATCH_BYTES / widest).max(1);
         Self { columns, layout, rows, natural, width, estimate, batch }
     }
@@ -248,6 +258,12 @@ impl Content {
         }
     }
 
+    /// The column whose texts stand in the file as they are shown, if there is one alone.
+    fn terminated_column(&self) -> Option<&TextColumn> {
+        let [column] = self.columns.as_slice() else { return None };
+        (self.layout.format() == Format::NulTerminated).then_some(column)
+    }
+
     /// Hands out rows as they stand in the file without an array in between, where [`Rows::for_each_terminated`] can;
     /// returns whether it did.
     fn terminated(
@@ -256,12 +272,8 @@ impl Content {
         interrupt: &Interrupt,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<bool, Error> {
-        match self.columns.as_slice() {
-            [column] if self.layout.format() == Format::NulTerminated => {
-                Ok(column.rows.for_each_terminated(rows, interrupt, take)? == Terminated::Done)
-            }
-            _ => Ok(false),
-        }
+        let Some(column) = self.terminated_column() else { return Ok(false) };
+        Ok(column.rows.for_each_terminated(rows, interrupt, take)? == Terminated::Done)
     }
 
     /// Bytes of rows that are measured by being rendered, each piece shown to `see`; `None` for any others.
@@ -272,7 +284,7 @@ impl Content {
         mut see: impl FnMut(&[u8]),
     ) -> Result<Option<u64>, Error> {
         // Much may be the same value over and over, which is measured once.
-        if self.fitting(rows.clone(), interrupt)?.end < rows.end {
+        if self.terminated_column().is_none() || self.fitting(rows.clone(), interrupt)?.end < rows.end {
             return Ok(None);
         }
         let mut length = 0u64;
@@ -292,13 +304,11 @@ impl Content {
             return Ok(lengths);
         }
         let overhead = self.layout.overhead();
-        let mut lengths: Vec<u64> = blocks
-            .clone()
-            .map(|block| {
-                let rows = grid.rows_of(block);
-                (rows.end - rows.start).saturating_mul(overhead)
-            })
-            .collect();
+        let of_block = |block| {
+            let rows = grid.rows_of(block);
+            (rows.end - rows.start).saturating_mul(overhead)
+        };
+        let mut sums = Sums { grid, first: blocks.start, bytes: blocks.clone().map(of_block).collect() };
         let rows = grid.rows_of(blocks.start).start..grid.rows_of(blocks.end.saturating_sub(1)).end;
         // A batch ends where a block does, so that chunks are met whole.
         let batch = (self.batch / grid.per_block()).max(1).saturating_mul(grid.per_block()).min(self.batch).max(1);
@@ -306,35 +316,30 @@ impl Content {
         while start < rows.end {
             let end = start.saturating_add(batch).min(rows.end);
             for column in &self.columns {
-                self.add_lengths(column, start..end, grid, blocks.start, &mut lengths, interrupt)?;
+                self.add_lengths(column, start..end, &mut sums, interrupt)?;
             }
             start = end;
         }
-        Ok(lengths)
+        Ok(sums.bytes)
     }
 
     fn add_lengths(
         &self,
         column: &TextColumn,
         rows: RowRange,
-        grid: &Grid,
-        first_block: usize,
-        lengths: &mut [u64],
+        sums: &mut Sums<'_>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         let mut start = rows.start;
         while start < rows.end {
             let fitting = column.rows.fitting(start..rows.end, ARRAY_BYTES, interrupt)?;
             let is_first = start == rows.start;
-            if is_first
-                && fitting.end < rows.end
-                && self.add_shared(column, &rows, grid, first_block, lengths, interrupt)?
-            {
+            if is_first && fitting.end < rows.end && self.add_shared(column, &rows, sums, interrupt)? {
                 break;
             }
             let end = fitting.end.max(start + 1);
             let flight = Flight::begin(fitting.bytes, interrupt)?;
-            self.add_piece(column, start..end, grid, first_block, lengths, interrupt)?;
+            self.add_piece(column, start..end, sums, interrupt)?;
             drop(flight);
             start = end;
         }
@@ -346,32 +351,30 @@ impl Content {
         &self,
         column: &TextColumn,
         rows: RowRange,
-        grid: &Grid,
-        first_block: usize,
-        lengths: &mut [u64],
+        sums: &mut Sums<'_>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         let arrays = match self.arrays(column, rows.clone(), interrupt) {
             Ok(arrays) => arrays,
             Err(Error::TooLarge { .. }) if rows.end - rows.start > 1 => {
                 let middle = rows.start + (rows.end - rows.start) / 2;
-                self.add_piece(column, rows.start..middle, grid, first_block, lengths, interrupt)?;
-                return self.add_piece(column, middle..rows.end, grid, first_block, lengths, interrupt);
+                self.add_piece(column, rows.start..middle, sums, interrupt)?;
+                return self.add_piece(column, middle..rows.end, sums, interrupt);
             }
             Err(error) => return Err(error),
         };
-        let first = grid.block_of(rows.start);
+        let first = sums.grid.block_of(rows.start);
         // Within the array, hence within usize.
-        let pieces: Vec<Range<usize>> = (first..=grid.block_of(rows.end - 1))
+        let pieces: Vec<Range<usize>> = (first..=sums.grid.block_of(rows.end - 1))
             .map(|block| {
-                let block = grid.rows_of(block);
+                let block = sums.grid.rows_of(block);
                 let (start, end) = (block.start.max(rows.start), block.end.min(rows.end));
                 (start - rows.start) as usize..(end - rows.start) as usize
             })
             .collect();
         for array in arrays {
             let measured = self.layout.measure(array.as_ref(), &pieces).map_err(|error| self.no_text(error))?;
-            for (sum, bytes) in lengths.iter_mut().skip(first - first_block).zip(measured) {
+            for (sum, bytes) in sums.bytes.iter_mut().skip(first - sums.first).zip(measured) {
                 *sum = sum.saturating_add(bytes);
             }
         }
@@ -384,9 +387,7 @@ impl Content {
         &self,
         column: &TextColumn,
         rows: &RowRange,
-        grid: &Grid,
-        first_block: usize,
-        lengths: &mut [u64],
+        sums: &mut Sums<'_>,
         interrupt: &Interrupt,
     ) -> Result<bool, Error> {
         let _flight = Flight::begin(ARRAY_BYTES, interrupt)?;
@@ -397,7 +398,7 @@ impl Content {
             let measured = self.layout.measure(array.as_ref(), &pieces).map_err(|error| self.no_text(error))?;
             for (row, key) in (rows.start..rows.end).zip(&keys) {
                 let bytes = measured.get(*key as usize).copied().unwrap_or(0);
-                if let Some(sum) = lengths.get_mut(grid.block_of(row) - first_block) {
+                if let Some(sum) = sums.bytes.get_mut(sums.grid.block_of(row) - sums.first) {
                     *sum = sum.saturating_add(bytes);
                 }
             }
