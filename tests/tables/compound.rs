@@ -97,11 +97,11 @@ fn selected_rows_far_apart_are_those_of_the_table() {
     let tables = [("search_indexes_pytables.h5", "large_nan"), ("search_indexes_pytables.h5", "csi_text")];
     for (file, table) in tables.into_iter().chain([("pandas3.h5", "every_1003"), ("pandas3.h5", "fixed/every_1003")]) {
         let mounted = Mounted::new(&[&data(file)], &[]);
-        let all = mounted.text(&format!("{table}/table.csv"));
+        let all = mounted.text(format!("{table}/table.csv"));
         let lines: Vec<&str> = all.lines().collect();
         // By the first column with distinct values, or any with few of a kind.
         let distinct = |column: &str| {
-            let cells = mounted.text(&format!("{table}/columns/{column}.txt"));
+            let cells = mounted.text(format!("{table}/columns/{column}.txt"));
             let cells: Vec<String> = cells.lines().map(str::to_owned).collect();
             let once: Vec<usize> = (0..cells.len()).step_by(cells.len() / 7).collect();
             let names: Vec<&str> = once.iter().map(|at| cells[*at].as_str()).collect();
@@ -114,12 +114,12 @@ fn selected_rows_far_apart_are_those_of_the_table() {
         let expected: Vec<&str> = rows.iter().map(|row| lines[row + 1]).collect();
         // From the narrowest file to the widest, and once more.
         for name in ["head.csv", "table.csv", "table.csv"] {
-            let text = mounted.text(&format!("{found}/{name}"));
+            let text = mounted.text(format!("{found}/{name}"));
             let told: Vec<&str> = text.lines().skip(1).collect();
             assert_eq!(told, expected[..told.len()], "{found}/{name}");
             assert!(told.len() == expected.len() || name == "head.csv", "{found}/{name}");
         }
-        for name in mounted.names(&format!("{found}/columns")).iter().filter(|name| name.ends_with(".npy")) {
+        for name in mounted.names(format!("{found}/columns")).iter().filter(|name| name.ends_with(".npy")) {
             let (all, part) =
                 (mounted.read(format!("{table}/columns/{name}")), mounted.read(format!("{found}/columns/{name}")));
             let width = elements(&all).len() / (lines.len() - 1);
