@@ -66,6 +66,8 @@ def table_format(store):
 
     for rows in (1, 7, 1003):
         put(f"every_{rows}", every(rows), data_columns=["a", "text"] if rows == 7 else None)
+    # polars knows no zone like +05:30.
+    put("for_readers", every(1000).drop(columns="fixed offset"))
     named = every(5)[["a", "text"]].rename_axis("row label")
     put("named", named)
     put("times_index", every(9)[["a"]].set_index(pd.date_range("2020-03-28", periods=9, tz="Europe/Berlin", name="at")))
