@@ -37,6 +37,7 @@ from fixtures.write import (
     token,
 )
 from h5py import h5d, h5g, h5s, h5t
+from spoiling.checksums import checked, sealed
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
 HOSTILE = DATA / "hostile"
@@ -681,6 +682,126 @@ def chunk_index_damaged(path):
 chunk_index_damaged.takes_path = True
 
 
+class Indexes:
+    """The chunk indexes of HDF5 1.10 in a file: entries are an address, where chunks are filtered a size and a mask, and
+    in trees the place in the grid. Their checksums are made right again."""
+
+    def __init__(self, path, datasets):
+        self.path, self.data = path, bytearray(path.read_bytes())
+        self.spans = checked(bytes(self.data), most=1000, longest=2100)
+        self.entries = {}
+        for name, chunks in datasets.items():
+            places = self.entries[name] = []
+            for address in chunks:
+                # A place in a grid may look like an address: an entry follows on the two before it.
+                before = places[-2:] if len(places) > 1 else [0, 0]
+                places.append(self.place(address, 2 * before[1] - before[0]))
+
+    def place(self, address, expected=0):
+        """The one place in a structure that holds this address, beside those that tell of the structure they are in."""
+        wanted, found = struct.pack("<Q", address), []
+        for start, end in self.spans:
+            at = self.data.find(wanted, start + 6, end)
+            is_header = self.data[start : start + 4] in (b"FADB", b"EAIB", b"EADB", b"EASB") and at == start + 6
+            if at >= 0 and not is_header:
+                found.append(at)
+        if expected and bytes(self.data[expected : expected + 8]) == wanted:
+            return expected
+        if len(found) != 1:
+            raise AssertionError(f"{len(found)} places hold {address}")
+        return found[0]
+
+    def patch(self, place, layout, *values):
+        """Puts numbers into the file."""
+        struct.pack_into(layout, self.data, place, *values)
+
+    def address(self, name, chunk, new):
+        """Gives a chunk another address."""
+        self.patch(self.entries[name][chunk], "<Q", new)
+
+    def copy(self, name, chunk, other):
+        """A chunk's entry is that of another one."""
+        here, there, length = self.entries[name][chunk], self.entries[name][other], self.length(name)
+        self.data[here : here + length] = self.data[there : there + length]
+
+    def length(self, name):
+        """Length of an entry."""
+        return self.entries[name][-1] - self.entries[name][-2]
+
+    def no_size(self, name, chunk):
+        """A filtered chunk that takes no byte: between address and mask."""
+        width = self.length(name) - 12 - (16 if name.startswith("tree") else 0)
+        self.data[self.entries[name][chunk] + 8 : self.entries[name][chunk] + 8 + width] = bytes(width)
+
+    def holder(self, name, chunk):
+        """Where the structure begins that has a chunk's entry."""
+        return max(start for start, _ in self.spans if start < self.entries[name][chunk])
+
+    def write(self):
+        self.path.write_bytes(sealed(self.data, self.spans))
+
+
+def chunk_index_latest(path):
+    """Columns and arrays of 40 numbers in chunks of 4 (those of nodes: 400) whose chunk index is of HDF5 1.10 and lies:
+    fixed arrays, extensible arrays, trees of version 2 with a place twice, a size of 0, an address past the end, nodes
+    past the end, that come twice, that lead to themselves. All checksums are right but that of a page."""
+    common = ("sound", "twice", "twice_plain", "nothing", "beyond", "beyond_plain", "nowhere")
+    damage = {
+        "fixed": (*common, "claims"),
+        "growing": (*common, "same"),
+        "tree": (*common, "astray", "claims", "same", "itself"),
+    }
+    with h5py.File(path, "w", libver=("v110", "v110")) as file:
+        table = april_table(file.create_group("t"))
+        datasets = {}
+        for kind, name in ((kind, f"{kind}_{what}") for kind in damage for what in damage[kind]):
+            data = np.arange(1, 401 if name.endswith(("same", "itself")) else 41, dtype="i4")
+            options = {} if name.endswith("plain") else {"compression": "gzip"}
+            if kind == "tree":
+                data, options = data.reshape(-1, 1), options | {"chunks": (4, 1), "maxshape": (None, None)}
+            else:
+                options |= {"chunks": (4,), "maxshape": (None,) if kind == "growing" else None}
+            group = file if kind == "tree" or len(data) > 40 else table
+            datasets[name] = group.create_dataset(name, data=data, **options)
+        pages = {"data": (np.arange(1100) % 100).astype("i1"), "chunks": (1,)}
+        last = file.create_dataset("fixed_page", **pages).id.get_chunk_info(1099).byte_offset
+        chunks = {name: [info.byte_offset for info in stored_chunks(dataset)] for name, dataset in datasets.items()}
+    indexes = Indexes(path, chunks)
+    for kind in damage:
+        for name in (f"{kind}_twice", f"{kind}_twice_plain"):
+            # A tree lists positions, and has one twice; an array has an address for each.
+            indexes.copy(name, 3, 2)
+        indexes.no_size(f"{kind}_nothing", 3)
+        for name in (f"{kind}_beyond", f"{kind}_beyond_plain"):
+            indexes.address(name, 3, 1 << 40)
+        # What leads to a block or leaf: the header, of the array that grows the index block.
+        indexes.patch(indexes.place(indexes.holder(f"{kind}_nowhere", 9)), "<Q", 1 << 30)
+    # A record of a tree ends with two places in the grid.
+    indexes.patch(indexes.entries["tree_astray"][3] + indexes.length("tree_astray") - 16, "<Q", 1000)
+    # Before the address of its block a fixed array says how many entries there are, a tree behind that of its root.
+    indexes.patch(indexes.place(indexes.holder("fixed_claims", 0)) - 8, "<Q", 1 << 40)
+    indexes.patch(indexes.place(indexes.holder("tree_claims", 0)) + 8, "<H", 60)
+    # The second block of an array is the first one once more, the second leaf of a tree the first, or the root.
+    blocks = sorted({indexes.holder("growing_same", chunk) for chunk in range(4, 100)})
+    indexes.patch(indexes.place(blocks[1]), "<Q", blocks[0])
+    for name in ("tree_same", "tree_itself"):
+        first, second = indexes.holder(name, 0), indexes.holder(name, 99)
+        place = indexes.place(second)
+        root = max(start for start, _ in indexes.spans if start < place)
+        indexes.patch(place, "<Q", first if name == "tree_same" else root)
+    # The second page has a checksum of its own, which is not made right.
+    indexes.patch(indexes.data.index(struct.pack("<QQ", last - 1, last)), "<Q", 0)
+    indexes.write()
+
+
+def stored_chunks(dataset):
+    """Where the chunks of a dataset lie."""
+    return [dataset.id.get_chunk_info(chunk) for chunk in range(dataset.id.get_num_chunks())]
+
+
+chunk_index_latest.takes_path = True
+
+
 def vlen_nowhere(path):
     """Descriptors of variable-length data that lead past the end, into nonsense, to no object, or claim 4 GiB."""
     with h5py.File(path, "w", libver="earliest") as file:
@@ -1116,6 +1237,7 @@ RECIPES = [
     corrupt_chunks,
     chunk_map_nonsense,
     chunk_index_damaged,
+    chunk_index_latest,
     vlen_nowhere,
     heap_loop,
     broken_references,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tables of PyTables to measure with: 25 fields, 201 bytes a row, once for each kind of filter.
 
-    python3 -m venv VENV && VENV/bin/pip install tables==3.11.1 pandas==3.0.1
+    python3 -m venv VENV && VENV/bin/pip install tables==3.11.1 pandas==3.1.1
     VENV/bin/python3 scripts/pytables_bench_files.py FOLDER [--rows N] [--filters none zlib blosc] [--index]
 
 `FOLDER/none.h5`, `zlib.h5` (5, shuffle), `blosc.h5` (blosc:lz4 5, shuffle), each with a table `/t`: `x`, float64 at random in

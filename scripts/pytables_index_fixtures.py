@@ -2,7 +2,7 @@
 """Writes `tests/data/search_indexes_pytables*.h5`: tables with search indexes of PyTables, right ones and such that lie, and
 beside each file the verdict on each index and the rows that expressions find, as PyTables and NumPy have them.
 
-    python3 -m venv FOLDER && FOLDER/bin/pip install tables==3.11.1 h5py==3.16.0
+    python3 -m venv FOLDER && FOLDER/bin/pip install tables==3.11.1 h5py==3.16.0 pandas==3.1.1
     FOLDER/bin/python3 scripts/pytables_index_fixtures.py
 
 The form is that of `search_index_fixtures.py`. What PyTables itself would never write is done to the file with h5py, in a
@@ -213,6 +213,44 @@ def right(writer):
     writer.indexed("large_nan", "float64", floats, "valid", {"optlevel": 0, "kind": "light"}, large=True)
 
 
+def frames(path, told, columns):
+    """Frames of pandas, whose columns are fields of one table, and some of whose values are missing."""
+    import pandas as pd
+
+    rng = np.random.default_rng(16)
+    every = {"kind": "full", "optlevel": 9}
+    texts = pd.Series(np.array([*"abcdef", None, "nan?", ""], object)[rng.integers(0, 9, ROWS)])
+    moments = pd.Series(rng.integers(-(10**9), 10**9, ROWS).astype("M8[s]").astype("M8[ns]"))
+    moments[::17] = pd.NaT
+    labels = pd.date_range("2020-01-01", periods=ROWS, freq="h").to_numpy().copy()
+    rng.shuffle(labels)
+    at = pd.Timestamp("1985-01-01")
+    early, late = (pd.Timestamp(f"2020-01-{day}") for day in ("10", "12"))
+    matches = {
+        "frame_text": (texts, [("v = 'c'", texts == "c"), ("v <= 'b'", texts <= "b"), ("v >= 'f'", texts >= "f")]),
+        "frame_time": (moments, [("v < '1985-01-01'", moments < at), ("v >= '1985-01-01'", moments >= at)]),
+        "frame_medium": (moments, [("v < '1985-01-01'", moments < at)]),
+        "frame_category": (texts.astype("category"), [("v = 'c'", texts == "c")]),
+    }
+    with pd.HDFStore(path, "a", complevel=5, complib="zlib") as store:
+        for name, (values, asked) in matches.items():
+            frame = pd.DataFrame({"row": np.arange(ROWS), "v": values.to_numpy() if name != "frame_category" else values})
+            frame.index = labels
+            store.append(name, frame, data_columns=["row", "v"], index=name == "frame_medium")
+            if name != "frame_medium":
+                store.create_table_index(name, **every)
+            inside = (frame.index >= early) & (frame.index < late)
+            asked = [*asked, ("`index` >= '2020-01-10' and `index` < '2020-01-12'", inside)]
+            columns[f"{name}: frame"] = [answer(text, np.asarray(found, bool)) for text, found in asked]
+            verdict = "unused" if name == "frame_medium" else "valid"
+            kind = "medium" if name == "frame_medium" else "full"
+            verdicts = {index: (kind, verdict) for index in ("index", "row", "v")}
+            if name == "frame_category":
+                verdicts["v"] = ("full", "unused")
+            indexes = {index: {"kind": kind, "verdict": [said]} for index, (kind, said) in verdicts.items()}
+            told.append({"table": name, "column": f"{name}: frame", "rule": "a frame", "indexes": indexes})
+
+
 def wrong(writer):
     """Indexes that PyTables itself knows to be stale; and those that h5py makes wrong in `spoil`."""
     rng, file = writer.rng, writer.file
@@ -352,6 +390,8 @@ def write(name, fill):
     with tb.open_file(path, "w") as file:
         writer = Writer(file, tb)
         fill(writer)
+    if fill is right:
+        frames(path, writer.told, writer.columns)
     expected = {"tables": writer.told, "columns": writer.columns}
     path.with_suffix(".json").write_text(json.dumps(expected, separators=(",", ":")) + "\n")
     print(f"{name}: {path.stat().st_size} bytes, {len(writer.told)} tables")

@@ -27,8 +27,8 @@ pub fn region(bytes: &[u8]) -> Option<String> {
 
 /// The chunks that an index of this many positions lists, set right.
 pub fn settle(entries: Vec<(Option<u64>, Chunk)>, positions: u64, flags: u8) -> Result<Vec<Chunk>, String> {
-    let [in_order, grows, is_endless] = [1, 2, 4].map(|bit| flags & bit != 0);
-    listed::Listed { entries, positions, in_order, grows, is_endless }.settle()
+    let [in_order, grows, is_endless, ends_early, beyond_nodes] = [1, 2, 4, 8, 16].map(|bit| flags & bit != 0);
+    listed::Listed { entries, positions, in_order, grows, is_endless, ends_early, beyond_nodes }.settle()
 }
 
 /// Decodes a chunk behind one filter. The first two bytes of `input` are the chunk's size (little-endian), the next

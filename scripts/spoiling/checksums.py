@@ -6,7 +6,6 @@ SIGNATURES = (
     b"OHDR", b"OCHK", b"TREE", b"SNOD", b"HEAP", b"GCOL", b"FRHP", b"FHDB", b"FHIB", b"FSHD", b"FSSE", b"BTHD", b"BTIN",
     b"BTLF", b"FAHD", b"FADB", b"EAHD", b"EAIB", b"EASB", b"EADB", b"SMTB", b"SMLI",
 )  # fmt: skip
-LONGEST = 8192
 MASK = 0xFFFFFFFF
 
 
@@ -15,30 +14,15 @@ def rotate(value, count):
 
 
 def mix(a, b, c):
-    a = (a - c) & MASK ^ rotate(c, 4)
-    c = (c + b) & MASK
-    b = (b - a) & MASK ^ rotate(a, 6)
-    a = (a + c) & MASK
-    c = (c - b) & MASK ^ rotate(b, 8)
-    b = (b + a) & MASK
-    a = (a - c) & MASK ^ rotate(c, 16)
-    c = (c + b) & MASK
-    b = (b - a) & MASK ^ rotate(a, 19)
-    a = (a + c) & MASK
-    c = (c - b) & MASK ^ rotate(b, 4)
-    b = (b + a) & MASK
+    for count in (4, 6, 8, 16, 19, 4):
+        a, b, c = b, (c + b) & MASK, (a - c) & MASK ^ rotate(c, count)
     return a, b, c
 
 
 def final(a, b, c):
-    c = ((c ^ b) - rotate(b, 14)) & MASK
-    a = ((a ^ c) - rotate(c, 11)) & MASK
-    b = ((b ^ a) - rotate(a, 25)) & MASK
-    c = ((c ^ b) - rotate(b, 16)) & MASK
-    a = ((a ^ c) - rotate(c, 4)) & MASK
-    b = ((b ^ a) - rotate(a, 14)) & MASK
-    c = ((c ^ b) - rotate(b, 24)) & MASK
-    return c
+    for count in (14, 11, 25, 16, 4, 14, 24):
+        a, b, c = b, ((c ^ b) - rotate(b, count)) & MASK, a
+    return b
 
 
 def lookup3(data):
@@ -67,16 +51,24 @@ def structures(data):
     return sorted(found)
 
 
-def checked(data, most=40):
+def checked(data, most=40, longest=700):
     """Start and end of structures with a checksum, as far as they are short: the checksum lies at the end."""
     spans = []
     for start in structures(data):
         if data[start : start + 4] in (b"TREE", b"SNOD", b"HEAP", b"GCOL"):
             continue
-        for end in range(start + 8, min(start + 700, len(data) - 4)):
+        for end in range(start + 8, min(start + longest, len(data) - 4)):
             if lookup3(data[start:end]) == int.from_bytes(data[end : end + 4], "little"):
                 spans.append((start, end))
                 break
         if len(spans) >= most:
             break
     return spans
+
+
+def sealed(data, spans):
+    """A spoilt file whose checksums are right again."""
+    for start, end in spans:
+        if end + 4 <= len(data):
+            data[end : end + 4] = lookup3(bytes(data[start:end])).to_bytes(4, "little")
+    return data

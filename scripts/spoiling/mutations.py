@@ -1,10 +1,19 @@
 """Ways to spoil a file. Each takes the bytes, what is known of the file and a source of chance."""
 
+import random
+import re
 import struct
 
-from .checksums import checked, lookup3, structures
+from .checksums import checked, sealed, structures
 
 NEAR = 256
+# What tables are recognised and described by: attributes, with their values behind them.
+WORDS = (
+    b"CLASS", b"VERSION", b"NROWS", b"column-order", b"_categories", b"COLUMN_TABLE", b"SORTED_ROWS", b"BITMAP",
+    b"FIELD_", b"pandas_type", b"pandas_version", b"values_cols", b"_kind", b"axis0", b"block0", b"_i_table",
+    b"encoding", b"units", b"ENUM", b"VALUES", b"OFFSETS", b"DIMENSION_LIST", b"_versioned",
+)  # fmt: skip
+MOST_WORDS = 400
 NUMBERS = (0, 1, 2, 3, 7, 8, 127, 255, 256, 4095, 65535, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 40,
            (1 << 63) - 1, 1 << 63, (1 << 64) - 1)  # fmt: skip
 
@@ -16,6 +25,7 @@ class Seed:
         self.path = path
         self.data = path.read_bytes()
         self.structures = structures(self.data)
+        self.words = words(self.data)
         self._checked = None
 
     @property
@@ -33,6 +43,12 @@ class Seed:
         else:
             place = chance.randrange(len(data))
         return min(place, len(data) - 1)
+
+
+def words(data):
+    """Where words begin that mean something to a dialect."""
+    found = [match.start() for match in re.finditer(b"|".join(map(re.escape, WORDS)), data)]
+    return found[:: len(found) // MOST_WORDS + 1]
 
 
 def flip_bytes(data, seed, chance):
@@ -68,6 +84,18 @@ def pointers(data, seed, chance):
     return None
 
 
+def meanings(data, seed, chance):
+    """What stands about a word that dialects know: its letters, the type, extent and value of the attribute."""
+    if not seed.words:
+        return flip_bytes(data, seed, chance)
+    for _ in range(chance.randint(1, 3)):
+        at = max(chance.choice(seed.words) + chance.randrange(-16, 112), 0)
+        width = chance.choice((1, 1, 2, 4, 8))
+        number = chance.choice((*NUMBERS, chance.randrange(256), chance.randrange(256)))
+        data[at : at + width] = (number & ((1 << 8 * width) - 1)).to_bytes(width, "little")[: max(len(data) - at, 0)]
+    return None
+
+
 def copies(data, seed, chance):
     """A piece of the file stands in another place as well."""
     length = chance.choice((8, 16, 64, 512))
@@ -85,18 +113,16 @@ def cut(data, _, chance):
     del data[chance.randrange(1, len(data) + 1) :]
 
 
-WAYS = (flip_bytes, flip_bits, numbers, numbers, pointers, pointers, copies, zeros, cut)
+WAYS = (flip_bytes, flip_bits, numbers, numbers, pointers, pointers, meanings, meanings, copies, zeros, cut)
 
 
-def spoil(seed, chance):
-    """A spoilt copy, and how it was spoilt."""
-    data, ways = bytearray(seed.data), []
+def spoil(seed, number):
+    """A spoilt copy, and how it was spoilt; the same number of chance spoils alike."""
+    chance, data, ways = random.Random(number), bytearray(seed.data), []
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         way = chance.choice(WAYS)
         way(data, seed, chance)
         ways.append(way.__name__)
     if chance.random() < 0.8:
-        for start, end in seed.checked:
-            if data[start:end] != seed.data[start:end] and end + 4 <= len(data):
-                data[end : end + 4] = lookup3(bytes(data[start:end])).to_bytes(4, "little")
+        sealed(data, [(start, end) for start, end in seed.checked if data[start:end] != seed.data[start:end]])
     return bytes(data), "+".join(ways)

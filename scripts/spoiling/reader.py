@@ -1,6 +1,7 @@
 """Goes through a mount as a curious program does: names, sizes, attributes, the beginning and the end of each file.
 
-Run by itself (`reader.py MOUNT`): it may hang, be killed, or meet a daemon that died.
+Run by itself (`reader.py MOUNT SECONDS`): it may hang, be killed, or meet a daemon that died. After so many seconds it
+begins with no other file, so one that takes much longer took long itself.
 """
 
 import errno
@@ -8,6 +9,7 @@ import os
 import random
 import stat
 import sys
+import time
 
 MOST_NAMES, MOST_DEPTH, MOST_FILES = 120, 12, 600
 HEAD, TAIL = 64 << 10, 4 << 10
@@ -18,8 +20,8 @@ EXPECTED = {errno.EIO, errno.ESTALE, errno.EINTR, errno.ENOENT, errno.ENODATA, e
 
 
 class Reader:
-    def __init__(self):
-        self.left, self.wrong = MOST_FILES, set()
+    def __init__(self, seconds):
+        self.left, self.wrong, self.end = MOST_FILES, set(), time.monotonic() + seconds
 
     def failed(self, what, path, error):
         if error.errno not in EXPECTED:
@@ -66,7 +68,7 @@ class Reader:
             return self.failed("list", path, error)
         self.attributes(path)
         for entry in entries[:MOST_NAMES]:
-            if self.left <= 0:
+            if self.left <= 0 or time.monotonic() > self.end:
                 return None
             self.left -= 1
             try:
@@ -88,7 +90,7 @@ class Reader:
 
 def main():
     random.seed(0)
-    reader = Reader()
+    reader = Reader(float(sys.argv[2]))
     reader.directory(sys.argv[1], 0)
     for wrong in sorted(reader.wrong)[:20]:
         print(wrong)

@@ -1,13 +1,34 @@
 //! Rows of which lengths must be learnt: units of them, and runs of units that are alike because nothing of them is
 //! stored. What is learnt of a run is learnt of its first unit, so that rows which are only claimed cost nothing.
 
-use crate::store::{Error, RowRange};
+use crate::source::Interrupt;
+use crate::store::{Error, RowRange, Rows};
 
 /// Places at which a sample is taken, …
 const PLACES: u64 = 8;
 
 /// … and rows of each.
 const ROWS: u64 = 1 << 10;
+
+/// Rows and bytes of values that take no longer to measure than a sample.
+const FEW: u64 = 1 << 14;
+const FEW_BYTES: u64 = 16 << 20;
+
+/// Whether the first `count` rows take no longer to measure by their values than a sample of them.
+///
+/// # Errors
+/// When the request was interrupted, or there is no memory.
+pub(super) fn is_small(rows: &dyn Rows, count: u64, interrupt: &Interrupt) -> Result<bool, Error> {
+    if count > FEW {
+        return Ok(false);
+    }
+    match rows.fitting(0..count, FEW_BYTES, interrupt) {
+        Ok(fitting) => Ok(fitting.end >= count && fitting.bytes <= FEW_BYTES),
+        Err(error @ (Error::Interrupted(_) | Error::NoMemory { .. })) => Err(error),
+        // Whoever reads them finds that out again.
+        Err(_) => Ok(true),
+    }
+}
 
 /// Units of rows, and runs of those that are alike.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use crate::data;
 use crate::support::{
-    HEPFS, LONG, Mounted, Unmount, clear, end_of, family, hepfs, is_mounted, lives, names, signal, until,
+    HEPFS, LONG, Mounted, Unmount, clear, end_of, family, hepfs, is_mounted, lives, names, run, signal, until,
 };
 use crate::writer::Writer;
 
@@ -215,8 +215,59 @@ fn what_cannot_be_mounted_is_named_with_its_reason() {
     let nowhere = folder.path().join("nowhere");
     refused(&mount(&good, &nowhere), &[&nowhere.display().to_string(), "No such file"]);
     refused(&mount(&good, &good), &["not a directory"]);
-    let output = hepfs(["mount".as_ref(), "--plugins=/no/such".as_ref(), good.as_os_str(), mountpoint.as_os_str()]);
-    refused(&output, &["--plugins", "/no/such"]);
+    let plugins = format!("--plugins={}", nowhere.display());
+    let output = hepfs(["mount".as_ref(), plugins.as_ref(), good.as_os_str(), mountpoint.as_os_str()]);
+    refused(&output, &["--plugins", &nowhere.display().to_string()]);
+}
+
+/// Mounts from a shell with a limit; what the program wrote.
+fn mount_within(limit: &str, source: &Path, mountpoint: &Path) -> Output {
+    let line = format!("ulimit {limit} && exec \"$@\"");
+    let arguments = ["-c", &line, "sh", HEPFS, "mount", "--cache-folder", "none"].map(std::ffi::OsStr::new);
+    run("sh", arguments.into_iter().chain([source.as_os_str(), mountpoint.as_os_str()]))
+}
+
+/// Of more files than descriptors some are read, and of the others it is said why they are not.
+#[test]
+fn few_descriptors_are_enough_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let [mountpoint, files] = ["mnt", "files"].map(|name| folder.path().join(name));
+    let _unmount = Unmount(mountpoint.clone());
+    for path in [&mountpoint, &files] {
+        fs::create_dir(path).unwrap();
+    }
+    let one = mount_within("-n 64", &data("units.h5"), &mountpoint);
+    assert!(one.status.success(), "{}", String::from_utf8_lossy(&one.stderr));
+    let expected = fs::read(mountpoint.join("t/table.csv")).unwrap();
+    assert!(expected.starts_with(b"mass,"));
+    clear(&mountpoint);
+    for at in 0..80 {
+        fs::copy(data("units.h5"), files.join(format!("{at}.h5"))).unwrap();
+    }
+    assert!(mount_within("-n 64", &files, &mountpoint).status.success());
+    let table = |at: usize| fs::read(mountpoint.join(format!("{at}.h5/t/table.csv")));
+    let (read, failed): (Vec<_>, Vec<_>) = (0..80).map(table).partition(Result::is_ok);
+    assert!(read.len() >= 20 && read.into_iter().all(|table| table.unwrap() == expected));
+    let errors = fs::read_to_string(mountpoint.join(".hepfs/errors")).unwrap();
+    assert!(failed.is_empty() || errors.contains("`ulimit -n` is too small"), "{errors}");
+}
+
+/// An address space of 3 GB is enough, and of one that has no room for threads it is said how much there must be.
+#[test]
+fn a_small_address_space_is_enough_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mountpoint = folder.path().join("mnt");
+    let _unmount = Unmount(mountpoint.clone());
+    fs::create_dir(&mountpoint).unwrap();
+    let expected = Mounted::new(&[&data("units.h5")], &[]).read("t/table.csv");
+    let output = mount_within("-v 3000000", &data("units.h5"), &mountpoint);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(fs::read(mountpoint.join("t/table.csv")).unwrap(), expected);
+    clear(&mountpoint);
+    for kib in [300_000, 150_000] {
+        refused(&mount_within(&format!("-v {kib}"), &data("units.h5"), &mountpoint), &["`ulimit -v`", "too small"]);
+        assert!(!is_mounted(&mountpoint));
+    }
 }
 
 #[test]

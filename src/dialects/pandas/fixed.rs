@@ -216,13 +216,16 @@ impl<'a> Fixed<'a> {
     fn blocks(&mut self) -> Vec<Column> {
         let count = integer(&self.group.attributes, "nblocks").and_then(|count| u64::try_from(count).ok());
         let mut columns: HashMap<String, Vec<Column>> = HashMap::new();
-        let mut met = Vec::new();
-        for block in 0..count.unwrap_or(0).min(MOST_COLUMNS) {
+        let (mut met, mut present, mut absent) = (Vec::new(), 0, None);
+        let count = count.unwrap_or(0);
+        // Each block that is there has a link, so a count of more is no work.
+        for block in 0..count.min(MOST_COLUMNS).min(self.group.links.len() as u64) {
             let (items, values) = (format!("block{block}_items"), format!("block{block}_values"));
             let Some(dataset) = self.dataset(&values) else {
-                self.report(format!("there is no {values}: a write that failed leaves such a group behind"));
+                absent.get_or_insert(values);
                 continue;
             };
+            present += 1;
             let names = self.names(&items).unwrap_or_else(|reason| {
                 self.report(format!("{items}: {reason}"));
                 Vec::new()
@@ -240,6 +243,11 @@ impl<'a> Fixed<'a> {
                 let column = self.column(name.clone(), &values, (dataset, at), made, false);
                 columns.entry(name).or_default().push(column);
             }
+        }
+        if present < count {
+            let first = absent.unwrap_or_else(|| format!("block{present}_values"));
+            let found = format!("{} of {count} blocks are not there, the first is {first}", count - present);
+            self.report(format!("{found}: a write that failed leaves such a group behind"));
         }
         let order = self.names("axis0").unwrap_or_else(|reason| {
             self.report(format!("axis0: {reason}: columns are in the order of blocks"));

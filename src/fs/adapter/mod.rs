@@ -29,6 +29,7 @@ use fuser::{
     TimeOrNow, WriteFlags,
 };
 
+pub(super) use session::session_threads;
 pub use session::{Invalidator, Server};
 
 use super::Error;

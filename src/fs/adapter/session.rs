@@ -193,7 +193,7 @@ impl Server {
 }
 
 /// The default number of session threads: one for each core, also while one waits for a disk and another listens.
-fn session_threads() -> usize {
+pub(in crate::fs) fn session_threads() -> usize {
     thread::available_parallelism().map_or(2, usize::from) + 2
 }
 

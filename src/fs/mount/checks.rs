@@ -4,9 +4,16 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::process::geteuid;
+use rustix::process::{Resource, geteuid, getrlimit};
 
 use super::{FS_TYPE, HELPER, MountError, mountinfo};
+use crate::fs::adapter::session_threads;
+
+/// Address space that a mount takes at least, its session threads aside.
+const ADDRESS_SPACE: u64 = 512 << 20;
+
+/// Address space of a session thread: a buffer of 16 MiB, which is not tried before it is taken, and a stack.
+const THREAD: u64 = 32 << 20;
 
 /// Whether an error says that the daemon of a mount is gone, or goes at this moment.
 fn is_dead(error: &io::Error) -> bool {
@@ -97,6 +104,16 @@ pub fn refusal(mountpoint: &Path, error: io::Error) -> MountError {
     MountError::Refused { path: mountpoint.to_owned(), reason }
 }
 
+/// Refuses an address space in which threads or their buffers find no room: an allocation that fails ends the process,
+/// and leaves a mount behind that nobody serves.
+pub fn check_address_space() -> Result<(), MountError> {
+    let least = ADDRESS_SPACE + THREAD * session_threads() as u64;
+    match getrlimit(Resource::As).current {
+        Some(limit) if limit < least => Err(MountError::AddressSpace { limit, least }),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,7 +134,8 @@ mod tests {
     fn a_mount_point_must_be_a_directory() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(matches!(check_mountpoint(file.path()), Err(MountError::NotADirectory(_))));
-        assert!(matches!(check_mountpoint(Path::new("/no/such")), Err(MountError::NoMountpoint(_))));
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(check_mountpoint(&folder.path().join("none")), Err(MountError::NoMountpoint(_))));
     }
 
     #[test]

@@ -43,6 +43,14 @@ pub enum MountError {
         /// The source in it.
         source_path: PathBuf,
     },
+    /// There is no room for the threads of a mount.
+    #[error("an address space of {limit} bytes (`ulimit -v`) is too small: a mount takes {least} here")]
+    AddressSpace {
+        /// The limit of the process.
+        limit: u64,
+        /// What is wanted at least.
+        least: u64,
+    },
     /// This system cannot do FUSE.
     #[error(
         "/dev/fuse does not exist: the kernel module `fuse` is not loaded (`modprobe fuse`), or a container hides it"

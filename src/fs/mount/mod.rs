@@ -16,7 +16,7 @@ use signal_hook::iterator::{Handle, Signals};
 use super::adapter::{Invalidator, Server};
 use super::node::NodeRef;
 pub use super::options::MountOptions;
-use checks::{check_mountpoint, check_sources, check_system, refusal, resolve};
+use checks::{check_address_space, check_mountpoint, check_sources, check_system, refusal, resolve};
 use detach::detach;
 pub use error::MountError;
 use mountinfo::MountEntry;
@@ -58,6 +58,7 @@ impl Mount {
     pub fn new(root: NodeRef, mountpoint: &Path, options: &MountOptions) -> Result<Self, MountError> {
         let mountpoint = check_mountpoint(mountpoint)?;
         check_sources(&mountpoint, &options.sources)?;
+        check_address_space()?;
         check_system()?;
         let server = Server::start(root, &mountpoint, options).map_err(|error| refusal(&mountpoint, error))?;
         // The list of mounts tells the device without a question to ourselves.

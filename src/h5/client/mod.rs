@@ -398,8 +398,10 @@ impl Inner {
                 state.refuse_poisoned(&Request::Open)?;
                 let slot = pool::acquire(self.options.workers, interrupt)?;
                 let source = self.source.as_fd();
-                let worker = Worker::start(source, None, &self.path, &self.options, &state.files, slot)
-                    .map_err(|error| Error::Worker(format!("{}: {error}", self.options.program.display())))?;
+                let worker =
+                    Worker::start(source, None, &self.path, &self.options, &state.files, slot).map_err(|error| {
+                        Error::Worker(format!("{}: {error}{}", self.options.program.display(), limit_met(&error)))
+                    })?;
                 state.worker = Some(Running { worker, opened: false, pending: None });
             }
             if state.worker.as_ref().is_some_and(|running| running.opened) {
@@ -548,5 +550,14 @@ impl State {
         let source = source.path().display();
         tracing::warn!(%source, ?deadline, "the HDF5 worker was ended: no answer while {what}");
         Error::Deadline { what, seconds: deadline.as_secs_f64().ceil() as u64 }
+    }
+}
+/// Which limit of the process an error speaks of.
+fn limit_met(error: &std::io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => ": `ulimit -n` is too small",
+        Some(libc::EAGAIN) => ": `ulimit -u` or `-v` is too small",
+        Some(libc::ENOMEM) => ": `ulimit -v` is too small, or the memory",
+        _ => "",
     }
 }

@@ -149,9 +149,9 @@ impl Chunks {
         let map = store.maps().get_or_make(&key, interrupt, || {
             // Half the budget: the chunks themselves must find room beside their map.
             let limit = store.budget().limit() / 2 / PACKED_CHUNK;
-            let map = self.file.chunks(self.id, limit, interrupt).map_err(|error| self.map_error(error));
+            let map = self.file.chunks(self.id, limit, interrupt);
             self.file.check()?;
-            let map = map?;
+            let map = map.map_err(|error| self.map_error(error))?;
             self.report_faults(&map)?;
             let reserved = store.budget().reserve(map.memory() as u64, interrupt);
             let held = reserved.map_err(|error| error.at(&self.path, "the list of its chunks"))?;
@@ -166,7 +166,13 @@ impl Chunks {
                 let (path, what) = (self.path.clone(), "the list of its chunks".into());
                 Error::TooLarge { path, what, bytes, limit, option: "--cache-size" }
             }
-            error => self.worker_error(error),
+            error => {
+                if let h5::Error::Hdf5(_) | h5::Error::Poisoned(_) = &error {
+                    let reason = format!("the chunk index cannot be read: {error}");
+                    self.file.report_damage(&self.path, Damage { chunks: self.grid.chunks(), first: 0, reason });
+                }
+                self.worker_error(error)
+            }
         }
     }
 

@@ -189,6 +189,10 @@ impl File {
         }
         let map = self.client().chunks(id, limit, interrupt)?;
         self.store().counters().catalogue_asked.add(1);
+        // What could not be read may be readable next time.
+        if map.iter().any(|chunk| chunk.is_unknown()) {
+            return Ok(map);
+        }
         match postcard::to_stdvec(&map) {
             Ok(bytes) if bytes.len() <= LARGE_MAP => self.remember(Asked::Chunks(id), &bytes),
             // At once: it takes a part of the time that asking took, and a process that ends soon would leave it half

@@ -44,6 +44,28 @@ pub struct Keeper {
     pub what: String,
 }
 
+impl Keeper {
+    /// What is known of the file under this name, if it `is_ours`; else what `make` makes of it, known from now on.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn recall_or<T: Serialize + DeserializeOwned>(
+        keeper: Option<Self>,
+        is_ours: impl FnOnce(&T) -> bool,
+        make: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let known = keeper.as_ref().and_then(|keeper| keeper.file.recall(&keeper.what));
+        if let Some(known) = known.and_then(|bytes| postcard::from_bytes(&bytes).ok()).filter(is_ours) {
+            return Ok(known);
+        }
+        let made = make()?;
+        if let (Some(Self { file, what }), Ok(bytes)) = (keeper, postcard::to_stdvec(&made)) {
+            file.note(&what, &bytes, true);
+        }
+        Ok(made)
+    }
+}
+
 /// How far passes are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {

@@ -3,9 +3,9 @@
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 
-use super::{RowRange, Rows};
+use super::{RowRange, Rows, Shared};
 use crate::source::Interrupt;
-use crate::store::{Error, Flight};
+use crate::store::{ARRAY_BYTES, Error, Flight};
 
 /// The longest run of rows whose array takes no more bytes than allowed, and one row at least: [`Rows::fitting`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +74,35 @@ pub fn fixed_width(data_type: &DataType) -> u64 {
         DataType::Boolean | DataType::Null => 1,
         other => other.primitive_width().map_or(8, |width| width as u64),
     }
+}
+
+/// Calls `take` with arrays in which every row of `range` is as often as the number says: rows that are stored as the
+/// same bytes once, where all of them take more than `bytes` bytes. They come in no order.
+///
+/// # Errors
+/// As [`for_each_array`], and those of [`Rows::shared`].
+pub fn for_each_counted(
+    rows: &dyn Rows,
+    range: RowRange,
+    bytes: u64,
+    interrupt: &Interrupt,
+    take: &mut dyn FnMut(ArrayRef, u64) -> Result<(), Error>,
+) -> Result<(), Error> {
+    if rows.fitting(range.clone(), bytes, interrupt)?.end < range.end {
+        let _flight = Flight::begin(ARRAY_BYTES, interrupt)?;
+        if let Some(Shared { values, keys }) = rows.shared(range.clone(), interrupt)?
+            && values.len() <= keys.len() / 2
+        {
+            let mut times = vec![0_u64; values.len()];
+            for key in keys {
+                if let Some(times) = times.get_mut(key as usize) {
+                    *times += 1;
+                }
+            }
+            return times.into_iter().enumerate().try_for_each(|(at, times)| take(values.slice(at, 1), times));
+        }
+    }
+    for_each_array(rows, range, bytes, interrupt, &mut |_, array| take(array, 1))
 }
 
 /// Calls `take` with the arrays of the rows of `range`, one behind the other, as long as `bytes` bytes allow, or of one

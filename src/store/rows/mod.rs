@@ -18,7 +18,7 @@ mod hints;
 pub(crate) mod in_memory;
 mod shared;
 
-pub use fitting::{Fitter, Fitting, fixed_width, for_each_array};
+pub use fitting::{Fitter, Fitting, fixed_width, for_each_array, for_each_counted};
 pub use hints::{Hints, Names, TextLength, ValueSet};
 pub use shared::{Shared, numbered};
 

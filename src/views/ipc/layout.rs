@@ -4,9 +4,13 @@ use super::learnt::lengths::Lengths;
 use super::message::{self, Batch, Count, Extent, up};
 use super::plan::{Domain, Kind, Plan, Role, Stream};
 use super::table::{ALIGNMENT, PAGE, PAGED, Table};
+use crate::store::Error;
 
 /// A data buffer of string views has at most about this many bytes: positions in it have 32 bits.
 const MOST_SLOTS: u64 = 1 << 30;
+
+/// Bytes of several rows that are rendered together at most.
+const LONGEST_PIECE: u64 = 1 << 30;
 
 /// A batch of rows.
 #[derive(Debug)]
@@ -154,6 +158,18 @@ impl Position<'_> {
         let first = piece.saturating_mul(self.piece()).min(count);
         let last = first.saturating_add(self.piece()).min(count);
         start + first..start + last
+    }
+
+    /// Refuses a piece of several rows that are too long to be rendered together.
+    pub fn admit(&self, piece: u64) -> Result<(), Error> {
+        let (rows, shares) = (self.rows_of(piece), self.plan.streams.iter().map(|stream| self.share(stream, piece)));
+        let bytes = shares.fold(0_u64, |sum, share| sum.saturating_add(share.end - share.start));
+        if bytes <= LONGEST_PIECE || rows.end - rows.start <= 1 {
+            return Ok(());
+        }
+        let column = self.table.columns.get(self.column).map(|column| column.name.to_string());
+        let (path, what) = (column.unwrap_or_default(), format!("rows {}..{}", rows.start, rows.end));
+        Err(Error::TooLarge { path, what, bytes, limit: LONGEST_PIECE, option: "bytes at once" })
     }
 
     /// Rows of a node before a piece; of the piece past the last one, all.

@@ -21,9 +21,6 @@ use crate::views::{Effort, Size, UNKNOWN_SIZE, View};
 /// In the keys of rendered blocks, the column of what belongs to none.
 const HEADERS: u64 = u64::MAX;
 
-/// Bytes of several rows that are rendered together at most.
-const LONGEST_PIECE: u64 = 1 << 30;
-
 /// An Arrow IPC file over columns of equal length.
 #[derive(Debug)]
 pub struct IpcView {
@@ -257,13 +254,7 @@ impl IpcView {
         interrupt: &Interrupt,
     ) -> Result<Arc<Vec<u8>>, Error> {
         let rows = position.rows_of(piece);
-        let shares = position.plan.streams.iter().map(|stream| position.share(stream, piece));
-        let bytes = shares.fold(0_u64, |sum, share| sum.saturating_add(share.end - share.start));
-        if bytes > LONGEST_PIECE && rows.end - rows.start > 1 {
-            let column = position.table.columns.get(position.column).map(|column| column.name.to_string());
-            let (path, what) = (column.unwrap_or_default(), format!("rows {}..{}", rows.start, rows.end));
-            return Err(Error::TooLarge { path, what, bytes, limit: LONGEST_PIECE, option: "bytes at once" });
-        }
+        position.admit(piece)?;
         self.rendered.get_or_render((self.id, position.column as u64, rows.start), interrupt, |mut block| {
             let Some(column) = position.table.columns.get(position.column) else { return Ok(block) };
             let refuse = |reason| Error::Unsupported { path: column.name.to_string(), reason };

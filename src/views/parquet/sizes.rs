@@ -18,7 +18,7 @@ use super::layout::{Groups, Measured, PAGE_BYTES, Page};
 use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Measure, Pass, Progress};
 use crate::store::{Error, RowRange, for_each_array};
-use crate::views::stretches::{Stretches, estimate};
+use crate::views::stretches::{Stretches, estimate, is_small};
 
 /// Counts changes of how pages are cut or written: what was kept before one is not used after it.
 const VERSION: u32 = 3;
@@ -31,9 +31,6 @@ const LEAST_UNREADABLE: u64 = 1024;
 
 /// Units of one step of a pass at most.
 const MOST_UNITS: u64 = 16;
-
-/// Columns of fewer rows are measured by their values: that takes no longer than a sample.
-const FEW: u64 = 1 << 14;
 
 /// Values and lists whose outlines are looked at while `stat` waits, in all columns of a file together.
 const AT_STAT: u64 = 1 << 18;
@@ -80,6 +77,8 @@ struct MeasuredColumn {
     /// With the position of each among all leaves.
     leaves: Vec<(usize, Leaf)>,
     stretches: OnceLock<Stretches>,
+    /// It takes no longer than a sample to measure all values.
+    small: OnceLock<bool>,
     by_values: OnceLock<bool>,
 }
 
@@ -113,9 +112,9 @@ impl Sizes {
             }
         }
         let columns = leaves.into_iter().filter_map(|(column, leaves)| {
-            let (stretches, by_values) = (OnceLock::new(), OnceLock::new());
+            let (stretches, small, by_values) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
             let column = columns.get(column)?.clone();
-            let measured = Arc::new(MeasuredColumn { column, rows, unit, leaves, stretches, by_values });
+            let measured = Arc::new(MeasuredColumn { column, rows, unit, leaves, stretches, small, by_values });
             let (sample, pass, distrusted) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
             Some(Lengths { measured, sample, pass, distrusted })
         });
@@ -147,8 +146,10 @@ impl Sizes {
     /// longer than a sample.
     pub fn typical(&self, interrupt: &Interrupt) -> Result<Option<LeafPages>, Error> {
         let mut work = 0_u64;
-        for lengths in self.columns.iter().filter(|lengths| lengths.measured.rows > FEW) {
-            work = work.saturating_add(lengths.sample(interrupt)?.work);
+        for lengths in &self.columns {
+            if !lengths.measured.is_small(interrupt)? {
+                work = work.saturating_add(lengths.sample(interrupt)?.work);
+            }
         }
         if work <= AT_STAT {
             return Ok(None);
@@ -252,18 +253,7 @@ impl Lengths {
             return Ok(sample);
         }
         let keeper = self.measured.keeper("sample");
-        let known = keeper.as_ref().and_then(|keeper| keeper.file.recall(&keeper.what));
-        let known = known.and_then(|bytes| postcard::from_bytes::<Sample>(&bytes).ok());
-        let sample = match known {
-            Some(known) => known,
-            None => {
-                let sample = self.measured.sample(interrupt)?;
-                if let (Some(Keeper { file, what }), Ok(bytes)) = (keeper, postcard::to_stdvec(&sample)) {
-                    file.note(&what, &bytes, true);
-                }
-                sample
-            }
-        };
+        let sample = Keeper::recall_or(keeper, |_| true, || self.measured.sample(interrupt))?;
         Ok(self.sample.get_or_init(|| sample))
     }
 
@@ -273,7 +263,7 @@ impl Lengths {
         }
         let column = &self.measured;
         let is_marked = |Keeper { file, what }: Keeper| file.recall(&what).is_some();
-        let by_values = column.rows <= FEW
+        let by_values = column.is_small(interrupt)?
             || column.keeper("by-values").is_some_and(is_marked)
             || self.sample(interrupt)?.by_values;
         let by_values = *column.by_values.get_or_init(|| by_values);
@@ -298,6 +288,14 @@ impl Measure<UnitPages> for MeasuredColumn {
 }
 
 impl MeasuredColumn {
+    fn is_small(&self, interrupt: &Interrupt) -> Result<bool, Error> {
+        if let Some(small) = self.small.get() {
+            return Ok(*small);
+        }
+        let small = is_small(self.column.rows.as_ref(), self.rows, interrupt)?;
+        Ok(*self.small.get_or_init(|| small))
+    }
+
     fn stretches(&self, interrupt: &Interrupt) -> Result<&Stretches, Error> {
         if let Some(stretches) = self.stretches.get() {
             return Ok(stretches);

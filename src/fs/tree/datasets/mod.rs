@@ -6,9 +6,9 @@
 //!
 //! The first look into a directory here opens all files, at that path alone; nothing is opened before.
 
-mod common;
 mod names;
 mod part;
+mod schema;
 mod survey;
 
 use std::num::NonZeroUsize;
@@ -19,8 +19,8 @@ use bstr::BString;
 use lru::LruCache;
 use parking_lot::Mutex;
 
-pub(super) use self::common::CommonField;
 use self::names::components;
+pub(super) use self::schema::CommonField;
 use self::survey::{Dataset, Listed};
 use super::folder::{FileRoot, Found, Sources};
 use super::{Attributes, Children, Context, Error, Formats, Interrupt, Kind, Node, NodeRef, plain_attributes};

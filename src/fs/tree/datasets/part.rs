@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use bstr::BString;
 
-use super::common::CommonField;
+use super::schema::CommonField;
 use super::survey::Dataset;
 use crate::fs::Error;
 use crate::fs::node::{Attributes, Node};

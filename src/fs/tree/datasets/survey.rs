@@ -3,14 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
-use super::common::{CommonField, FileField, common, fields};
 use super::names::{WITHIN, component, partition};
 use super::part::Part;
+use super::schema::{CommonField, FileField, common_schema, fields};
 use crate::catalogue::{Link, Object, join};
 use crate::fs::node::Node;
 use crate::fs::tree::contents::Contents;
@@ -33,6 +35,9 @@ const MOST_KEPT: usize = 1 << 20;
 
 /// How deep tables lie within tables at most.
 const DEEPEST: usize = 16;
+
+/// Files looked into at the same time at most: half as many as there may be workers.
+const MOST_AT_ONCE: usize = 4;
 
 /// Members of directories kept at most, some hundred bytes each.
 const MOST_MEMBERS: usize = 100_000;
@@ -84,6 +89,14 @@ impl Seen {
     fn nothing(identity: Option<Identity>, source: &Path) -> Self {
         Self { identity, source: source.to_owned(), fields: None, below: Arc::default(), failed: None }
     }
+}
+
+/// A file, and what is known of it already.
+struct Candidate {
+    path: BString,
+    file: Arc<FileRoot>,
+    identity: Option<Identity>,
+    known: Option<Seen>,
 }
 
 /// What a directory below `.datasets` shows.
@@ -149,15 +162,19 @@ impl Dataset {
         let before = surveyed.as_ref();
         let mut seen: BTreeMap<BString, Seen> = BTreeMap::new();
         let (mut kept, mut last): (usize, Option<Seen>) = (0, None);
+        let mut files = Vec::new();
         for (path, file) in folder::files(self.sources.as_ref(), interrupt)? {
             interrupt.check()?;
             let identity = source::stat(file.path()).ok().map(|metadata| Identity::of(&metadata));
             let known = before.and_then(|survey| survey.seen.get(&path)).filter(|seen| seen.identity == identity);
-            let mut one = match known {
-                Some(known) if identity.is_some() => known.clone(),
-                _ if self.is_absent(&path, identity) => Seen::nothing(identity, file.path()),
-                _ => self.look(&file, identity, interrupt)?,
+            let known = match known {
+                Some(known) if identity.is_some() => Some(known.clone()),
+                _ if self.is_absent(&path, identity) => Some(Seen::nothing(identity, file.path())),
+                _ => None,
             };
+            files.push(Candidate { path, file, identity, known });
+        }
+        self.look_at_all(&files, interrupt, |path, mut one| {
             // Most files are alike.
             if let Some(last) = &last {
                 one.fields = one.fields.map(|own| last.fields.clone().filter(|fields| *fields == own).unwrap_or(own));
@@ -177,8 +194,8 @@ impl Dataset {
                 };
             }
             last = Some(one.clone());
-            seen.insert(path, one);
-        }
+            seen.insert(path.clone(), one);
+        })?;
         let outcome = Arc::new(self.conclude(&seen, before.map(|survey| survey.outcome.as_ref())));
         *self.now.lock() = (changes, outcome.fields.clone());
         *surveyed = Some(Survey { changes, at: Instant::now(), seen, outcome: outcome.clone() });
@@ -187,7 +204,7 @@ impl Dataset {
 
     fn conclude(&self, seen: &BTreeMap<BString, Seen>, before: Option<&Outcome>) -> Outcome {
         let tables = || seen.iter().filter_map(|(path, seen)| Some((path, seen, seen.fields.as_ref()?)));
-        let common = common(&tables().map(|(_, _, fields)| fields.clone()).collect::<Vec<_>>());
+        let common = common_schema(&tables().map(|(_, _, fields)| fields.clone()).collect::<Vec<_>>());
         let tables: Vec<_> = tables().collect();
         let path = self.hdf5_path();
         let failed = seen.values().filter_map(|seen| {
@@ -223,6 +240,38 @@ impl Dataset {
         let seen = surveyed.as_ref().and_then(|survey| survey.as_ref()?.seen.get(file));
         let seen = seen.filter(|seen| identity.is_some() && seen.identity == identity);
         seen.is_some_and(|seen| !seen.below.contains(name))
+    }
+
+    /// Looks into the files that are not known, on several threads: most of the time a worker is started for each.
+    /// What was seen is taken in the order of the files, and no thread runs ahead of that by more than two files.
+    fn look_at_all(
+        &self,
+        files: &[Candidate],
+        interrupt: &Interrupt,
+        mut take: impl FnMut(&BString, Seen),
+    ) -> Result<(), Error> {
+        let look = |candidate: &Candidate| match &candidate.known {
+            Some(known) => Ok(known.clone()),
+            None => self.look(&candidate.file, candidate.identity, interrupt),
+        };
+        let unknown = files.iter().filter(|candidate| candidate.known.is_none()).count();
+        let threads = thread::available_parallelism().map_or(1, usize::from).clamp(2, MOST_AT_ONCE).min(unknown);
+        thread::scope(|scope| {
+            let start = |first: usize| {
+                let (tell, told) = sync_channel(1);
+                let own = files.iter().skip(first).step_by(threads);
+                // Whoever waits has left where nothing is told any more.
+                let run = move || own.map(look).try_for_each(|seen| tell.send(seen).ok());
+                thread::Builder::new().spawn_scoped(scope, run).ok().map(|_| told)
+            };
+            let told: Vec<_> = (0..threads).map(start).collect();
+            for (at, candidate) in files.iter().enumerate() {
+                interrupt.check()?;
+                let seen = at.checked_rem(threads).and_then(|thread| told.get(thread)?.as_ref()?.recv().ok());
+                take(&candidate.path, seen.unwrap_or_else(|| look(candidate))?);
+            }
+            Ok(())
+        })
     }
 
     /// Looks into one file.

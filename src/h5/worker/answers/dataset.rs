@@ -97,18 +97,25 @@ impl Session {
             return Err(Refusal::Hdf5("the dataset is not chunked".into()));
         };
         let grid = Grid::of(&dataset, &extent.shape, &extent.max_shape, &chunk)?;
-        let (positions, in_order, grows) = (grid.positions(), grid.in_order, self.file(id.file)?.swmr);
+        let (positions, in_order, beyond_nodes) = (grid.positions(), grid.in_order, grid.beyond_nodes);
+        let grows = self.file(id.file)?.swmr;
         // Room for each position twice: what goes round in circles is left.
         let most = positions.saturating_mul(2).saturating_add(SPARE_ENTRIES).min(limit.saturating_add(1));
         let mut walk = ChunkWalk { grid, entries: Vec::new(), most };
         // SAFETY: an open dataset; the callback gets `walk` back and is not called afterwards.
         let status = unsafe { ffi::H5Dchunk_iter(dataset.raw(), ffi::DEFAULT, collect, (&raw mut walk).cast()) };
-        let is_endless = check(status)? > 0;
+        let (is_endless, failure) = match check(status) {
+            Ok(status) => (status > 0, None),
+            // What was listed until then is good.
+            Err(reason) if !walk.entries.is_empty() => (false, Some(Refusal::from(reason))),
+            Err(reason) => return Err(reason.into()),
+        };
         if walk.entries.len() as u64 > limit {
             return Err(too_many(id, walk.entries.len() as u64, limit));
         }
-        let listed = Listed { entries: walk.entries, positions, in_order, grows, is_endless };
-        listed.settle().map_err(Refusal::Hdf5)
+        let (entries, ends_early) = (walk.entries, failure.is_some());
+        let listed = Listed { entries, positions, in_order, grows, is_endless, ends_early, beyond_nodes };
+        listed.settle().map_err(|reason| failure.unwrap_or(Refusal::Hdf5(reason)))
     }
 }
 

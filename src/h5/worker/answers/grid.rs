@@ -10,6 +10,8 @@ pub(super) struct Grid {
     dimensions: Vec<(u64, u64)>,
     /// The chunks are listed in the order of their positions.
     pub in_order: bool,
+    /// See [`Listed::beyond_nodes`](super::listed::Listed::beyond_nodes).
+    pub beyond_nodes: bool,
     /// Set where libhdf5 lists the chunks under coordinates that are not theirs.
     swizzled: Option<Swizzled>,
 }
@@ -35,7 +37,9 @@ impl Grid {
         // SAFETY: an open dataset; a place for the answer.
         check(unsafe { ffi::H5Dget_chunk_index_type(dataset.raw(), &mut kind) })?;
         let grid = Self::new(shape, max_shape, chunk, kind == ffi::CHUNK_INDEX_EXTENSIBLE_ARRAY)?;
-        Ok(Self { in_order: matches!(kind, ffi::CHUNK_INDEX_TREE | ffi::CHUNK_INDEX_TREE_2), ..grid })
+        let in_order = matches!(kind, ffi::CHUNK_INDEX_TREE | ffi::CHUNK_INDEX_TREE_2);
+        let beyond_nodes = matches!(kind, ffi::CHUNK_INDEX_EXTENSIBLE_ARRAY | ffi::CHUNK_INDEX_TREE_2);
+        Ok(Self { in_order, beyond_nodes, ..grid })
     }
 
     fn new(shape: &[u64], max_shape: &[Option<u64>], chunk: &[u64], extensible: bool) -> Result<Self, Reason> {
@@ -49,7 +53,7 @@ impl Grid {
             let most = limits.map(|(max, chunk)| max.map_or(1, |max| max.div_ceil(*chunk).max(1))).collect();
             Swizzled { unlimited, most }
         });
-        Ok(Self { dimensions, in_order: false, swizzled })
+        Ok(Self { dimensions, in_order: false, beyond_nodes: false, swizzled })
     }
 
     /// Number of dimensions.

@@ -1,8 +1,8 @@
 //! What a chunk index lists, set right: an index that is damaged must not make rows look as if they were never written.
 //!
 //! libhdf5 goes through an index as it lies there and believes it. A position that is listed with two places has
-//! neither; a position that an index in order leaves out, where something else stands instead, is lost and not
-//! unwritten.
+//! neither; a place that is listed for two positions belongs to neither; a position that an index in order leaves out,
+//! where something else stands instead, is lost and not unwritten.
 
 use std::collections::BTreeSet;
 
@@ -24,18 +24,37 @@ pub(super) struct Listed {
     pub grows: bool,
     /// It was left before its end, since it lists more chunks than there can be.
     pub is_endless: bool,
+    /// libhdf5 failed on the way: what lies behind the last one listed was not.
+    pub ends_early: bool,
+    /// How long a node is says what leads to it: of one that two lead to, libhdf5 lists what lies behind it in its
+    /// memory.
+    pub beyond_nodes: bool,
 }
 
 impl Listed {
     /// The chunks by ascending position, those marked of which nothing is known.
-    pub fn settle(self) -> Result<Vec<Chunk>, String> {
+    pub fn settle(mut self) -> Result<Vec<Chunk>, String> {
         let mut unknown = BTreeSet::new();
+        let doubled = self.doubled();
+        let position = |at: usize| self.entries.get(at).and_then(|(index, _)| *index);
+        let pairs = doubled.iter().map(|(earlier, later)| [position(*earlier), position(*later)]);
+        let contested: Vec<Option<u64>> = pairs.filter(|[a, b]| a != b).flatten().collect();
+        if self.beyond_nodes
+            && let Some([(_, at), _]) = doubled.array_windows().find(|[(a, b), (c, d)]| (a + 1, b + 1) == (*c, *d))
+        {
+            self.entries.truncate(*at);
+            self.ends_early = true;
+        }
         let rises = |pair: &[(Option<u64>, Chunk)]| matches!(pair, [(Some(a), _), (Some(b), _)] if a < b);
         let is_sound = self.entries.windows(2).all(rises) && self.entries.first().is_none_or(|(at, _)| at.is_some());
         let mut chunks: Vec<Chunk> =
             self.entries.iter().filter_map(|(index, chunk)| index.map(|index| Chunk { index, ..*chunk })).collect();
-        if is_sound && !self.is_endless {
+        if is_sound && contested.is_empty() && !self.is_endless && !self.ends_early {
             return Ok(chunks);
+        }
+        let last = chunks.last().map_or(0, |chunk| chunk.index.saturating_add(1));
+        for index in contested.into_iter().flatten() {
+            mark(&mut unknown, index)?;
         }
         chunks.sort_by_key(|chunk| chunk.index);
         for pair in chunks.windows(2) {
@@ -61,8 +80,9 @@ impl Listed {
                 mark(&mut unknown, index)?;
             }
         }
-        if self.is_endless {
-            for index in (0..self.positions).filter(|index| !is_listed(*index)) {
+        if self.is_endless || self.ends_early {
+            let from = if is_sound && !self.is_endless { last } else { 0 };
+            for index in (from..self.positions).filter(|index| !is_listed(*index)) {
                 mark(&mut unknown, index)?;
             }
         }
@@ -70,6 +90,27 @@ impl Listed {
         chunks.extend(unknown.into_iter().map(Chunk::unknown));
         chunks.sort_by_key(|chunk| chunk.index);
         Ok(chunks)
+    }
+
+    /// Entries that lie where an earlier one lies, or partly there where both are of one length (filters leave another
+    /// to each chunk, and a length may be the damage): which they are, by ascending later ones.
+    fn doubled(&self) -> Vec<(usize, usize)> {
+        let end = |chunk: &Chunk| chunk.address.saturating_add(chunk.size);
+        let ascend =
+            |pair: &[(Option<u64>, Chunk)]| matches!(pair, [(_, a), (_, b)] if a.size > 0 && end(a) <= b.address);
+        if self.entries.windows(2).all(ascend) {
+            return Vec::new();
+        }
+        let listed = self.entries.iter().enumerate();
+        let mut places: Vec<_> = listed.map(|(at, (_, chunk))| (chunk.address, at, chunk.size)).collect();
+        places.sort_unstable();
+        let meet = |[a, b]: &[(u64, usize, u64); 2]| {
+            let apart = b.0 - a.0;
+            (apart == 0 || a.2 == b.2 && apart < a.2).then_some((a.1.min(b.1), a.1.max(b.1)))
+        };
+        let mut doubled: Vec<_> = places.array_windows().filter_map(meet).collect();
+        doubled.sort_unstable_by_key(|(_, later)| *later);
+        doubled
     }
 
     /// Positions that should be listed where those before them are once more.
@@ -121,11 +162,21 @@ fn mark(unknown: &mut BTreeSet<u64>, index: u64) -> Result<(), String> {
 mod tests {
     use super::*;
 
+    const NOTHING: Listed = Listed {
+        entries: Vec::new(),
+        positions: 0,
+        in_order: false,
+        grows: false,
+        is_endless: false,
+        ends_early: false,
+        beyond_nodes: false,
+    };
+
     /// Positions as a tree of 10 chunks lists them; `None` outside the extent. Each has another address.
     fn settled(positions: &[Option<u64>], in_order: bool, grows: bool, is_endless: bool) -> Vec<(u64, bool)> {
         let chunk = |address| Chunk { index: 0, address, size: 1, mask: 0 };
         let entries = positions.iter().copied().zip((1..).map(chunk)).collect();
-        let listed = Listed { entries, positions: 10, in_order, grows, is_endless };
+        let listed = Listed { entries, positions: 10, in_order, grows, is_endless, ..NOTHING };
         listed.settle().unwrap().iter().map(|chunk| (chunk.index, chunk.is_unknown())).collect()
     }
 
@@ -160,7 +211,7 @@ mod tests {
     fn what_a_second_look_at_the_same_leaf_leaves_out_is_unknown() {
         let chunk = |index: u64| (Some(index), Chunk { index: 0, address: index + 1, size: 1, mask: 0 });
         let entries = [0, 1, 2, 0, 1, 2, 7, 8].map(chunk).to_vec();
-        let listed = Listed { entries, positions: 10, in_order: true, grows: false, is_endless: false };
+        let listed = Listed { entries, positions: 10, in_order: true, grows: false, is_endless: false, ..NOTHING };
         let settled: Vec<_> = listed.settle().unwrap().iter().map(|chunk| (chunk.index, chunk.is_unknown())).collect();
         assert_eq!(settled, with_unknown(&[0, 1, 2, 7, 8], &[3, 4, 5, 6]));
     }
@@ -177,16 +228,41 @@ mod tests {
     fn an_index_without_end_leaves_what_it_lists_alike() {
         let chunk = |index: u64| (Some(index), Chunk { index: 0, address: index + 1, size: 1, mask: 0 });
         let entries = (0..3).cycle().take(21).map(chunk).collect();
-        let listed = Listed { entries, positions: 5, in_order: true, grows: false, is_endless: true };
+        let listed = Listed { entries, positions: 5, in_order: true, grows: false, is_endless: true, ..NOTHING };
         let settled: Vec<_> = listed.settle().unwrap().iter().map(|chunk| (chunk.index, chunk.is_unknown())).collect();
         assert_eq!(settled, with_unknown(&[0, 1, 2], &[3, 4]));
+    }
+
+    /// Addresses of chunks of 10 bytes, at the positions of an array.
+    fn array(addresses: &[u64], ends_early: bool, beyond_nodes: bool) -> Vec<(u64, bool)> {
+        let chunk =
+            |(index, address): (u64, &u64)| (Some(index), Chunk { index: 0, address: *address, size: 10, mask: 0 });
+        let entries = (0..).zip(addresses).map(chunk).collect();
+        let settled = Listed { entries, positions: 8, ends_early, beyond_nodes, ..NOTHING }.settle().unwrap();
+        settled.iter().map(|chunk| (chunk.index, chunk.is_unknown())).collect()
+    }
+
+    #[test]
+    fn a_place_listed_for_two_positions_belongs_to_neither() {
+        assert_eq!(array(&[30, 10, 20, 0], false, true), with_unknown(&[0, 1, 2, 3], &[]));
+        assert_eq!(array(&[30, 10, 20, 10, 50], false, true), with_unknown(&[0, 2, 4], &[1, 3]));
+        assert_eq!(array(&[30, 10, 20, 15], false, true), with_unknown(&[0], &[1, 2, 3]));
+        // A node that two lead to: nothing behind is believed.
+        assert_eq!(array(&[10, 20, 30, 10, 20, 70, 80], false, true), with_unknown(&[2], &[0, 1, 3, 4, 5, 6, 7]));
+    }
+
+    #[test]
+    fn what_lies_behind_a_failure_is_unknown() {
+        assert_eq!(array(&[10, 20, 30], true, false), with_unknown(&[0, 1, 2], &[3, 4, 5, 6, 7]));
+        assert_eq!(array(&[10, 20, 30], false, false), with_unknown(&[0, 1, 2], &[]));
     }
 
     #[test]
     fn an_index_of_nothing_known_is_refused() {
         let chunk = Chunk { index: 0, address: 1, size: 1, mask: 0 };
         let entries = vec![(Some(5), chunk), (Some(2), chunk)];
-        let listed = Listed { entries, positions: u64::MAX, in_order: true, grows: false, is_endless: false };
+        let listed =
+            Listed { entries, positions: u64::MAX, in_order: true, grows: false, is_endless: false, ..NOTHING };
         assert!(listed.settle().is_err());
     }
 }

@@ -15,20 +15,17 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::source::Interrupt;
 use crate::store::pass::{self, Keeper, Measure};
-use crate::store::{Error, RowRange, for_each_array};
+use crate::store::{Error, RowRange, for_each_counted};
 use crate::views::ipc::IpcColumn;
 use crate::views::ipc::plan::{self, Kind, Node, Plan, walk};
 use crate::views::ipc::table::{Table, lengths_of};
-use crate::views::stretches::{Stretches, estimate};
+use crate::views::stretches::{Stretches, estimate, is_small};
 
 /// What a change of what is learnt of a piece must raise, so that nothing kept before is believed.
 const VERSION: u32 = 4;
 
 /// Rows of a step of the pass, about.
 const STEP: u64 = 1 << 17;
-
-/// Tables of fewer rows are measured by their values: that takes no longer than a sample.
-const FEW: u64 = 1 << 14;
 
 /// Values and lists whose outlines are looked at while `stat` waits.
 const AT_STAT: u64 = 1 << 18;
@@ -104,8 +101,9 @@ impl Pass {
         if numbers == 0 {
             return None;
         }
-        let (table, stretches, by_values) = (Arc::clone(table), OnceLock::new(), OnceLock::new());
-        let measured = Arc::new(Measured { table, numbers, stretches, by_values, distrusted: AtomicBool::new(false) });
+        let (stretches, small, by_values) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let (table, distrusted) = (Arc::clone(table), AtomicBool::new(false));
+        let measured = Arc::new(Measured { table, numbers, stretches, small, by_values, distrusted });
         let (sample, pieces, sums) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         Some(Self { measured, keeper, sample, pieces, sums })
     }
@@ -122,7 +120,7 @@ impl Pass {
         }
         let table = &self.measured.table;
         let mut by_values = vec![true; table.plans.len()];
-        if table.rows > FEW {
+        if !self.measured.is_small(interrupt)? {
             let is_marked =
                 |column| self.keeper(&mark(column)).is_some_and(|keeper| keeper.file.recall(&keeper.what).is_some());
             by_values.clone_from(&self.sample(interrupt)?.by_values);
@@ -141,24 +139,14 @@ impl Pass {
             return Ok(sample);
         }
         let keeper = self.keeper("sample");
-        let known = keeper.as_ref().and_then(|keeper| keeper.file.recall(&keeper.what));
-        let known = known.and_then(|bytes| postcard::from_bytes::<Sample>(&bytes).ok());
-        let sample = match known.filter(|known| known.by_values.len() == self.measured.table.plans.len()) {
-            Some(known) => known,
-            None => {
-                let sample = self.measured.sample(interrupt)?;
-                if let (Some(Keeper { file, what }), Ok(bytes)) = (keeper, postcard::to_stdvec(&sample)) {
-                    file.note(&what, &bytes, true);
-                }
-                sample
-            }
-        };
+        let is_ours = |known: &Sample| known.by_values.len() == self.measured.table.plans.len();
+        let sample = Keeper::recall_or(keeper, is_ours, || self.measured.sample(interrupt))?;
         Ok(self.sample.get_or_init(|| sample))
     }
 
     /// Lengths as they are as a rule, and a quarter more; `None` where [`Pass::lengths`] takes no longer than a sample.
     pub fn typical(&self, interrupt: &Interrupt) -> Result<Option<Lengths>, Error> {
-        if self.measured.table.rows <= FEW {
+        if self.measured.is_small(interrupt)? {
             return Ok(None);
         }
         let sample = self.sample(interrupt)?;
@@ -284,6 +272,8 @@ struct Measured {
     /// Numbers of a piece.
     numbers: usize,
     stretches: OnceLock<Arc<Stretches>>,
+    /// It takes no longer than a sample to measure all values.
+    small: OnceLock<bool>,
     /// Of each column, whether its values are read.
     by_values: OnceLock<Vec<bool>>,
     distrusted: AtomicBool,
@@ -306,6 +296,18 @@ impl Measure<Learnt> for Measured {
 }
 
 impl Measured {
+    fn is_small(&self, interrupt: &Interrupt) -> Result<bool, Error> {
+        if let Some(small) = self.small.get() {
+            return Ok(*small);
+        }
+        let mut variable = self.table.plans.iter().zip(&self.table.columns).filter(|(plan, _)| plan.is_variable());
+        let is_small = |all: bool, (_, column): (_, &IpcColumn)| {
+            Ok::<_, Error>(all && is_small(column.rows.as_ref(), self.table.rows, interrupt)?)
+        };
+        let small = variable.try_fold(true, is_small)?;
+        Ok(*self.small.get_or_init(|| small))
+    }
+
     fn stretches(&self, interrupt: &Interrupt) -> Result<&Arc<Stretches>, Error> {
         if let Some(stretches) = self.stretches.get() {
             return Ok(stretches);
@@ -464,10 +466,11 @@ fn add(
     numbers: &mut [u64],
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
-    for_each_array(column.rows.as_ref(), rows, MOST_BYTES, interrupt, &mut |_, array| {
+    for_each_counted(column.rows.as_ref(), rows, MOST_BYTES, interrupt, &mut |array, times| {
         walk(&plan.nodes, &array, &mut |node, _, array| {
             if let Some(number) = node.length.and_then(|length| numbers.get_mut(1 + length)) {
-                *number = number.saturating_add(plan::length(array).ok_or("values of another type")?);
+                let length = plan::length(array).ok_or("values of another type")?;
+                *number = number.saturating_add(length.saturating_mul(times));
             }
             Ok(())
         })

@@ -10,7 +10,7 @@ use super::lengths::Lengths;
 use super::work::{Part, in_parallel};
 use crate::source::Interrupt;
 use crate::store::pass::{self, Keeper, Measure};
-use crate::store::{Error, RowRange, for_each_array};
+use crate::store::{Error, RowRange, for_each_counted};
 use crate::views::ipc::IpcColumn;
 use crate::views::ipc::plan::{self, Kind, Plan, walk};
 use crate::views::ipc::table::Table;
@@ -212,10 +212,10 @@ impl Counter {
             number.fetch_add(nulls, Ordering::Relaxed);
             return Ok(());
         }
-        for_each_array(shown.rows.as_ref(), rows, BYTES, interrupt, &mut |_, array| {
+        for_each_counted(shown.rows.as_ref(), rows, BYTES, interrupt, &mut |array, times| {
             walk(&plan.nodes, &array, &mut |node, _, array| {
                 if let Some(number) = node.nulls.and_then(|bitmap| numbers.get(bitmap)) {
-                    number.fetch_add(plan::nulls(node, array), Ordering::Relaxed);
+                    number.fetch_add(plan::nulls(node, array).saturating_mul(times), Ordering::Relaxed);
                 }
                 Ok(())
             })

@@ -53,7 +53,7 @@ pub(super) fn fields(table: &Table) -> Arc<[FileField]> {
 
 /// What becomes of the files: the columns, which files have them, and what is to be said of files, by their places.
 #[derive(Debug, Default)]
-pub(super) struct Common {
+pub(super) struct CommonSchema {
     pub fields: Vec<CommonField>,
     pub joined: Vec<usize>,
     pub said: Vec<(usize, String)>,
@@ -69,16 +69,16 @@ fn signature(fields: &[FileField]) -> Signature<'_> {
 }
 
 /// Finds the schema of files, which come in the order of their names.
-pub(super) fn common(files: &[Arc<[FileField]>]) -> Common {
+pub(super) fn common_schema(files: &[Arc<[FileField]>]) -> CommonSchema {
     // How many files have a signature, and which has it first.
     let mut counts: HashMap<Signature<'_>, (usize, usize)> = HashMap::new();
     for (at, file) in files.iter().enumerate() {
         counts.entry(signature(file)).or_insert((0, at)).0 += 1;
     }
     let most = counts.values().max_by_key(|(count, first)| (*count, usize::MAX - first));
-    let Some(base) = most.and_then(|(_, first)| files.get(*first)) else { return Common::default() };
+    let Some(base) = most.and_then(|(_, first)| files.get(*first)) else { return CommonSchema::default() };
     let places: HashMap<&BString, usize> = base.iter().enumerate().map(|(at, field)| (&field.name, at)).collect();
-    let (mut wide, mut common) = (base.to_vec(), Common::default());
+    let (mut wide, mut common) = (base.to_vec(), CommonSchema::default());
     wide.iter_mut().for_each(|field| field.nullable = false);
     for (at, file) in files.iter().enumerate() {
         match joined(&wide, file, &places) {
@@ -157,8 +157,8 @@ mod tests {
         fields.iter().map(field).collect()
     }
 
-    fn of_one(types: &[DataType]) -> Common {
-        common(&types.iter().map(|data_type| file(&[("x", data_type.clone(), false)])).collect::<Vec<_>>())
+    fn of_one(types: &[DataType]) -> CommonSchema {
+        common_schema(&types.iter().map(|data_type| file(&[("x", data_type.clone(), false)])).collect::<Vec<_>>())
     }
 
     #[test]
@@ -191,7 +191,8 @@ mod tests {
             let fields = file(&[("x", data_type.clone(), false)]);
             fields.iter().map(|field| FileField { units: Some(units.into()), ..field.clone() }).collect()
         };
-        let said = |types: [&DataType; 2]| common(&[of(types[0], "s since 2020-01-01"), of(types[1], "s")]).said.len();
+        let said =
+            |types: [&DataType; 2]| common_schema(&[of(types[0], "s since 2020-01-01"), of(types[1], "s")]).said.len();
         let [coarse, fine] = [Millisecond, Microsecond].map(|unit| DataType::Timestamp(unit, Some("UTC".into())));
         assert_eq!(said([&DataType::Int32; 2]), 1);
         assert_eq!(said([&coarse; 2]), 0);
@@ -204,13 +205,14 @@ mod tests {
         use DataType::{Int32, Utf8};
         let (a, b) = (file(&[("x", Int32, false), ("y", Utf8, false)]), file(&[("x", Utf8, true)]));
         let turned = file(&[("y", Utf8, true), ("x", Int32, false)]);
-        let names = |common: &Common| common.fields.iter().map(|field| field.name.to_string()).collect::<Vec<_>>();
-        let tie = common(&[b.clone(), a.clone()]);
+        let names =
+            |common: &CommonSchema| common.fields.iter().map(|field| field.name.to_string()).collect::<Vec<_>>();
+        let tie = common_schema(&[b.clone(), a.clone()]);
         assert_eq!((tie.joined.clone(), names(&tie)), (vec![0], vec!["x".to_owned()]));
-        let most = common(&[b, a, turned]);
+        let most = common_schema(&[b, a, turned]);
         assert_eq!((most.joined.clone(), names(&most)), (vec![1, 2], vec!["x".to_owned(), "y".to_owned()]));
         assert_eq!(most.fields.iter().map(|field| field.nullable).collect::<Vec<_>>(), [false, true]);
         assert_eq!(most.said.len(), 1);
-        assert!(common(&[]).fields.is_empty());
+        assert!(common_schema(&[]).fields.is_empty());
     }
 }
