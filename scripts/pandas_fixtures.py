@@ -92,7 +92,7 @@ def table_format(store):
     group._v_attrs.info = "nor of this"
     # What other programs put beside frames: attributes of any kind, arrays of PyTables.
     attributes = store.get_storer("named").group._v_attrs
-    attributes.run = {"energy": 1.5, "names": ["a", None, ("b", 2**70)], 3: float("inf"), "at": pd.Timestamp("2020-01-02")}
+    attributes.run = {"energy": 1.5, "names": ["a", None, ("b", 2**70)], 3: np.inf, "at": pd.Timestamp("2020-01-02")}
     attributes.unusual = [decimal.Decimal("1.5"), True]
     attributes.sentence = "ends in a dot."
     arrays = store._handle

@@ -3,7 +3,8 @@
     python3 scripts/reading/fixture.py FOLDER
 
 `rows_N.h5` has the tables `flat` and `nested` of N rows, with a column of every type; `big.h5` has values and
-dictionaries larger than a page; `pandas3.h5` and `pytables.h5` are those of `tests/data`; `clustered.h5` has a column that rises over 64 row groups. Beside each file lies
+dictionaries larger than a page; `pandas3.h5` and `pytables.h5` are those of `tests/data`; `clustered.h5` has a column
+that rises over 64 row groups. Beside each file lies
 `NAME.TABLE.arrow` with the expected values, computed by NumPy from what was given to h5py; the group of types of a
 column is in its field's metadata. The same bytes at each run. A folder that is complete is left alone.
 """

@@ -219,7 +219,8 @@ fn pickled_attributes_are_decoded() {
         assert_eq!(attributes["non_index_axes"], serde_json::json!([[1, ["a", "text"]]]));
         assert_eq!(attributes["info"]["index"]["index_name"], "row label");
         let run = serde_json::json!({
-            "energy": 1.5, "names": ["a", null, ["b", "1180591620717411303424"]], "3": "Infinity", "at": "2020-01-02 00:00:00"
+            "energy": 1.5, "names": ["a", null, ["b", "1180591620717411303424"]], "3": "Infinity",
+            "at": "2020-01-02 00:00:00"
         });
         assert_eq!(attributes["run"], run);
         assert_eq!(attributes["unusual"], serde_json::json!(["<decimal.Decimal>", true]));
@@ -243,8 +244,8 @@ fn arrays_of_pytables_have_booleans_and_seconds() {
     assert_eq!(mounted.text("arrays/times.txt"), "0.5\n-1.75\n");
 }
 
-/// A pickle may say what it likes: what it claims is refused by name, what it calls is nothing, a text that is the value
-/// of all rows is read in little memory, and the columns beside it are whole.
+/// A pickle may say what it likes: what it claims is refused by name, what it calls is nothing, a text that is the
+/// value of all rows is read in little memory, and the columns beside it are whole.
 #[test]
 fn pickles_that_lie_harm_nobody_else() {
     let mounted = Mounted::new(&[&data("hostile/bad_pickles.h5")], &["--cache-size", "64M"]);
