@@ -64,6 +64,8 @@ def table_format(store):
 
     for rows in (1, 7, 1003):
         put(f"every_{rows}", every(rows), data_columns=["a", "text"] if rows == 7 else None)
+    # polars knows no zone like +05:30.
+    put("for_readers", every(1000).drop(columns="fixed offset"))
     named = every(5)[["a", "text"]].rename_axis("row label")
     put("named", named)
     put("times_index", every(9)[["a"]].set_index(pd.date_range("2020-03-28", periods=9, tz="Europe/Berlin", name="at")))
@@ -88,7 +90,7 @@ def table_format(store):
     group._v_attrs.info = "nor of this"
     # What other programs put beside frames: attributes of any kind, arrays of PyTables.
     attributes = store.get_storer("named").group._v_attrs
-    attributes.run = {"energy": 1.5, "names": ["a", None, ("b", 2**70)], 3: float("inf"), "at": pd.Timestamp("2020-01-02")}
+    attributes.run = {"energy": 1.5, "names": ["a", None, ("b", 2**70)], 3: np.inf, "at": pd.Timestamp("2020-01-02")}
     attributes.unusual = [decimal.Decimal("1.5"), True]
     attributes.sentence = "ends in a dot."
     arrays = store._handle

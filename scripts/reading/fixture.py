@@ -3,11 +3,14 @@
     python3 scripts/reading/fixture.py FOLDER
 
 `rows_N.h5` has the tables `flat` and `nested` of N rows, with a column of every type; `big.h5` has values and
-dictionaries larger than a page; `clustered.h5` has a column that rises over 64 row groups. Beside each file lies
+dictionaries larger than a page; `pandas3.h5` and `pytables.h5` are those of `tests/data`; `clustered.h5` has a column
+that rises over 64 row groups. Beside each file lies
 `NAME.TABLE.arrow` with the expected values, computed by NumPy from what was given to h5py; the group of types of a
 column is in its field's metadata. The same bytes at each run. A folder that is complete is left alone.
 """
 
+import json
+import shutil
 import sys
 import zlib
 from pathlib import Path
@@ -170,6 +173,51 @@ def write_real(folder, texts):
     (folder / "head.csv").write_text(header + "".join(lines[:1000]))
 
 
+DATA = Path(__file__).resolve().parent.parent.parent / "tests" / "data"
+# Columns of tables that pandas and PyTables wrote, with their groups of types.
+FOREIGN = {
+    ("pandas3", "for_readers"): {
+        "integers": {"a": "i8", "small": "i2", "unsigned": "u4"},
+        "floats": {"b": "f8", "single": "f4"},
+        "booleans": {"flag": "?", "other flag": "?"},
+        "strings": {"text": "U"},
+        "categories": {"kind": "U"},
+    },
+    ("pytables", "every"): {
+        "integers": {f"{sign}{bits}": f"{sign}{bits // 8}" for sign in "iu" for bits in (8, 16, 32, 64)},
+        "floats": {"f32": "f4", "f64": "f8"},
+        "booleans": {"flag": "?"},
+        "enumerations": {"color": "U", "wide": "U"},
+    },
+}
+
+
+def foreign_values(cells, kind):
+    """What is expected of a column, by the cells of `NAME.expected.json`."""
+    if kind == "U":
+        return pa.array(cells, pa.large_string())
+    if kind == "?":
+        return pa.array([cell == "true" for cell in cells])
+    if kind[0] == "f":
+        cells = bytes.fromhex("".join(cell[f"f{8 * int(kind[1:])}"] for cell in cells))
+        return pa.array(np.frombuffer(cells, f">{kind}").astype(kind), from_pandas=False)
+    return pa.array(np.array([int(cell) for cell in cells], kind))
+
+
+def write_foreign(folder):
+    """Tables that pandas and PyTables wrote; expected is what they read."""
+    for (file, table), groups in FOREIGN.items():
+        shutil.copyfile(DATA / f"{file}.h5", folder / f"{file}.h5")
+        expected = json.loads((DATA / f"{file}.expected.json").read_text())["tables"][f"/{table}"]["columns"]
+        cells = {column["name"]: column["csv"] for column in expected}
+        fields, arrays = [], []
+        for group, kinds in groups.items():
+            for name, kind in kinds.items():
+                arrays.append(foreign_values(cells[name], kind))
+                fields.append(pa.field(name, arrays[-1].type, metadata={"group": group}))
+        save(folder / f"{file}.{table}.arrow", pa.table(arrays, schema=pa.schema(fields)))
+
+
 def write_all(folder):
     """Everything, unless it is there."""
     done = folder / "complete"
@@ -181,6 +229,7 @@ def write_all(folder):
     write_big(folder)
     write_clustered(folder)
     write_plain(folder)
+    write_foreign(folder)
     done.touch()
 
 

@@ -67,7 +67,7 @@ const OTHER_WAYS: [&str; 6] = [
     "pyarrow dataset of Arrow",
     "pyarrow filter of Arrow",
 ];
-const FEWER_ROWS: [&str; 7] = ["0", "1", "1000", "65536", "131072", "300001", "big"];
+const FEWER_ROWS: [&str; 9] = ["0", "1", "1000", "65536", "131072", "300001", "big", "pandas3", "pytables"];
 
 /// A path in this checkout.
 fn checkout(path: &str) -> PathBuf {
@@ -96,6 +96,9 @@ pub fn fixtures() -> &'static Path {
         let mut digest = Sha256::new();
         for name in ["reading/fixture.py", "reading/columns.py", "reading/nested.py", "fixtures/write.py"] {
             digest.update(std::fs::read(checkout("scripts").join(name)).unwrap());
+        }
+        for name in ["pandas3", "pytables"] {
+            digest.update(std::fs::read(checkout("tests/data").join(name).with_extension("h5")).unwrap());
         }
         let hash: String = digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
         let parent = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readers");

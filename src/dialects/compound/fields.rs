@@ -205,8 +205,8 @@ impl<'a> About<'a> {
     }
 }
 
-/// The rows of a part of the elements of a dataset, missing where they equal `missing`; the reason where the part does not
-/// lie within an element.
+/// The rows of a part of the elements of a dataset, missing where they equal `missing`; the reason where the part does
+/// not lie within an element.
 pub(in crate::dialects) fn rows_of_part(
     dataset: &Dataset,
     opened: &Arc<store::Dataset>,

@@ -335,6 +335,10 @@ impl<'a> Fixed<'a> {
                 if shown == Shown::Mixed {
                     self.report(format!("{name} holds values of several kinds: each is shown as JSON"));
                 }
+                if column.others() > 0 {
+                    let count = column.others();
+                    self.report(format!("{name}: {count} values are no texts, numbers or dates, and missing"));
+                }
                 let times = times::since(self.site.file, i128::from(DAY) * SECOND, 0, &column);
                 let times = times.filter(|_| shown == Shown::Dates).map(|times| times.map(|times| times.in_zone(None)));
                 return Made { rows: Ok(Arc::new(column)), times, units: None, tally };

@@ -79,10 +79,11 @@ impl Block {
             (rows, columns) = (0, rows);
         }
         let column = |column| {
-            let shown = Shown::of(pickled.array.counts(column));
+            let counts = pickled.array.counts(column);
+            let (shown, others) = (Shown::of(counts), counts[Kind::Other as usize]);
             let rows = rows as u64;
             let longest = pickled.bytes.len() as u64;
-            Objects { block: self.clone(), column, rows, shown, data_type: shown.data_type(), longest }
+            Objects { block: self.clone(), column, rows, shown, others, data_type: shown.data_type(), longest }
         };
         Ok((0..columns).map(column).collect())
     }
@@ -105,7 +106,7 @@ impl Shown {
     /// By how many there are of each kind.
     fn of(counts: [usize; Kind::ALL.len()]) -> Self {
         let has = |kind: Kind| counts[kind as usize] > 0;
-        let present: Vec<Kind> = [Kind::Bool, Kind::Integer, Kind::Float, Kind::Text, Kind::Date, Kind::Other]
+        let present: Vec<Kind> = [Kind::Bool, Kind::Integer, Kind::Float, Kind::Text, Kind::Date]
             .into_iter()
             .filter(|kind| has(*kind))
             .collect();
@@ -137,6 +138,7 @@ pub(super) struct Objects {
     column: usize,
     rows: u64,
     shown: Shown,
+    others: usize,
     data_type: DataType,
     /// Bytes of the pickle, which no text passes.
     longest: u64,
@@ -145,6 +147,11 @@ pub(super) struct Objects {
 impl Objects {
     pub fn shown(&self) -> Shown {
         self.shown
+    }
+
+    /// How many values are objects of other kinds, and so missing.
+    pub fn others(&self) -> usize {
+        self.others
     }
 
     /// The text of a value among others.
