@@ -48,6 +48,9 @@ pub(super) struct ChunkKey {
     pub chunk: u64,
 }
 
+/// What [`Chunks::pieces`] calls: with decoded bytes or nothing, and with the buffer of what was read.
+type TakePiece<'a> = dyn FnMut(Option<&[u8]>, &mut Vec<u8>) + 'a;
+
 /// A dataset in chunks.
 #[derive(Debug)]
 pub(super) struct Chunks {
@@ -111,7 +114,7 @@ impl Chunks {
         most: u64,
         out: &mut Vec<u8>,
         interrupt: &Interrupt,
-        take: &mut dyn FnMut(Option<&[u8]>, &mut Vec<u8>),
+        take: &mut TakePiece<'_>,
     ) -> Result<(), Error> {
         let map = self.map(interrupt)?;
         let map = map.as_deref().map(|held| &held.map);
