@@ -19,7 +19,7 @@ use crate::table::{CompoundRows, EncodedRows, EndRows, Finding, ListRows, Sample
 const MOST_LEVELS: usize = 16;
 
 /// Most columns within the columns of a table: links may lead to one group many times, on every level.
-const MOST_NESTED: usize = 10_000;
+const MOST_NESTED: usize = 1_000;
 
 /// What a column keeps to.
 const RULE: &str = "LH5: a column is what its datatype says";

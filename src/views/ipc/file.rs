@@ -117,12 +117,6 @@ impl File {
     /// The header of a batch: counts its nulls.
     pub fn header_of(&self, batch: u64, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
         let lengths = self.lengths(interrupt)?;
-        // Nulls are not counted in what cannot be shown: lists of a small file may lead to terabytes of values.
-        for position in (0..self.table.plans.len()).filter_map(|column| self.position(batch, column)) {
-            if position.plan.is_variable() {
-                (0..position.pieces()).try_for_each(|piece| position.admit(piece))?;
-            }
-        }
         let nulls = self.nulls.of_batch(batch, lengths, interrupt)?;
         let layout = self.layout(batch, interrupt)?;
         // Of batches that share a layout, only the rows of the last may differ, and that has its own.
