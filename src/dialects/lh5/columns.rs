@@ -119,7 +119,7 @@ impl Opener<'_> {
         };
         let opened = datasets::open(self.file, path, &read)?;
         let rows = Arc::new(DatasetRows::along_first(opened, FillTest::none(), tally.clone()));
-        Ok(Opened { rows, dataset: Some(read), below: Arc::default() })
+        Ok(Opened { rows, dataset: Some(dataset.clone()), below: Arc::default() })
     }
 
     /// A dataset of rank 1 in a group.
