@@ -71,9 +71,9 @@ pub trait Dialect: Debug + Send + Sync {
         Table::empty(site.path, self.name())
     }
 
-    /// Makes the files of a dataset that this dialect marked [`Mark::Files`]; `name` is that of its link. `interrupt`
-    /// is
-    /// `None` where only the choice of files is asked for: no request is made then, and names of parts are left out.
+    /// Makes the files of a dataset that this dialect marked [`Mark::Files`]; `name` is that of its link.
+    /// `interrupt` is `None` where only the choice of files is asked for: no request is made then, and names of parts
+    /// are left out.
     ///
     /// # Errors
     /// Why the dataset cannot be opened.
