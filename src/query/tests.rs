@@ -41,22 +41,15 @@ fn column(name: &str, array: ArrayRef, chunk: Option<u64>, known: bool) -> (Colu
         learner.observe(0, all.as_ref());
     }
     let column = Column {
-        name: name.into(),
-        path: format!("/t/{name}"),
-        id: ColumnId::whole(ObjectId { file: 0, address: 0 }),
-        is_label: false,
-        in_table: true,
-        rows: Ok(rows.clone()),
-        times: None,
-        stored_strings: None,
         learner: learner.map(Arc::new),
-        tally: Arc::default(),
-        units: None,
-        units_vocabulary: None,
-        description: None,
-        categories: None,
         attributes: [].into(),
-        dataset: None,
+        ..Column::new(
+            name.into(),
+            format!("/t/{name}"),
+            ColumnId::whole(ObjectId { file: 0, address: 0 }),
+            Ok(rows.clone()),
+            Arc::default(),
+        )
     };
     (column, rows)
 }

@@ -117,6 +117,34 @@ pub struct Column {
 }
 
 impl Column {
+    /// A column of these rows, in the table where it has some; nothing else is told of it.
+    pub fn new(
+        name: BString,
+        path: String,
+        id: ColumnId,
+        rows: Result<Arc<dyn Rows>, String>,
+        tally: Arc<Tally>,
+    ) -> Self {
+        Self {
+            name,
+            path,
+            id,
+            is_label: false,
+            in_table: rows.is_ok(),
+            rows,
+            times: None,
+            stored_strings: None,
+            learner: None,
+            tally,
+            units: None,
+            units_vocabulary: None,
+            description: None,
+            categories: None,
+            attributes: Arc::default(),
+            dataset: None,
+        }
+    }
+
     /// How its integers stand for instants, where they do.
     pub fn times(&self) -> Option<Times> {
         self.times.as_deref()?.as_ref().ok().copied()

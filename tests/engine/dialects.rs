@@ -25,22 +25,13 @@ impl Toy {
         let opened = Dataset::new(site.file.clone(), site.path.to_owned(), Arc::new(dataset.clone())).unwrap();
         let rows = DatasetRows::plain(Arc::new(opened), u64::MAX);
         let column = Column {
-            name: "value".into(),
-            path: site.path.to_owned(),
-            id: ColumnId::whole(dataset.id),
-            is_label: false,
-            in_table: true,
-            rows: Ok(Arc::new(rows)),
-            times: None,
-            stored_strings: None,
-            learner: None,
-            tally: Arc::default(),
-            units: None,
-            units_vocabulary: None,
-            description: None,
-            categories: None,
-            attributes: Arc::default(),
-            dataset: None,
+            ..Column::new(
+                "value".into(),
+                site.path.to_owned(),
+                ColumnId::whole(dataset.id),
+                Ok(Arc::new(rows)),
+                Arc::default(),
+            )
         };
         Table { rows: 6, columns: vec![column], ..Table::empty(site.path, self.name()) }
     }

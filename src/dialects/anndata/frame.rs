@@ -183,22 +183,13 @@ impl Frame<'_> {
             .filter(text)
             .and_then(|dataset| datasets::stored_strings(self.site.file, &path, dataset, u64::MAX));
         Some(Column {
-            name: name.clone(),
-            path,
-            id: ColumnId::whole(object.id()),
             is_label,
             in_table: is_whole,
-            rows: rows.ok_or(reason),
-            times: None,
             stored_strings,
-            learner: None,
-            tally,
-            units: None,
-            units_vocabulary: None,
-            description: None,
             categories,
             attributes: object.attributes().into(),
             dataset,
+            ..Column::new(name.clone(), path, ColumnId::whole(object.id()), rows.ok_or(reason), tally)
         })
     }
 }

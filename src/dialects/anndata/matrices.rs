@@ -66,22 +66,10 @@ pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Int
             findings.push(Finding::new(&path, RULE, format!("{length} rows, not {rows}")));
         }
         columns.push(Column {
-            name: name.clone(),
-            path,
-            id: ColumnId::whole(dataset.id),
-            is_label: false,
             in_table: length == Some(rows),
-            rows: opened,
-            times: None,
-            stored_strings: None,
-            learner: None,
-            tally,
-            units: None,
-            units_vocabulary: None,
-            description: None,
-            categories: None,
             attributes: dataset.attributes.clone(),
             dataset: Some(dataset.clone()),
+            ..Column::new(name.clone(), path, ColumnId::whole(dataset.id), opened, tally)
         });
     }
     Table {

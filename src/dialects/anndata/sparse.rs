@@ -129,22 +129,9 @@ impl Matrix<'_> {
         dataset: Option<&Arc<Dataset>>,
     ) -> Column {
         Column {
-            name: name.into(),
-            path: join(self.site.path, name.as_bytes()),
-            id,
-            is_label: false,
-            in_table: rows.is_ok(),
-            rows,
-            times: None,
-            stored_strings: None,
-            learner: None,
-            tally: Arc::default(),
-            units: None,
-            units_vocabulary: None,
-            description: None,
-            categories: None,
             attributes: dataset.map(|dataset| dataset.attributes.clone()).unwrap_or_default(),
             dataset: dataset.cloned(),
+            ..Column::new(name.into(), join(self.site.path, name.as_bytes()), id, rows, Arc::default())
         }
     }
 

@@ -180,22 +180,10 @@ impl Array<'_> {
 
     fn column(&self, name: BString, rows: Arc<dyn Rows>, tally: Arc<Tally>) -> Column {
         Column {
-            name,
-            path: self.path.to_owned(),
-            id: ColumnId::whole(self.dataset.id),
-            is_label: false,
-            in_table: true,
-            rows: Ok(rows),
-            times: None,
-            stored_strings: None,
-            learner: None,
-            tally,
             units: text(&self.dataset.attributes, "units").or_else(|| self.of_numpy.as_ref()?.units()),
-            units_vocabulary: None,
             description: text(&self.dataset.attributes, "description"),
-            categories: None,
             attributes: self.dataset.attributes.clone(),
-            dataset: None,
+            ..Column::new(name, self.path.to_owned(), ColumnId::whole(self.dataset.id), Ok(rows), tally)
         }
     }
 }

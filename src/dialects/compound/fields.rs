@@ -76,22 +76,18 @@ impl Whole<'_> {
         }
         let named = |names: [&str; 2]| names.iter().find_map(|name| text(&attributes, name));
         Column {
-            name,
-            path: self.site.path.to_owned(),
-            id: ColumnId { object: self.dataset.id, field: number },
-            is_label: false,
-            in_table: rows.is_ok(),
-            rows,
             times: times.map(Box::new),
-            stored_strings: None,
-            learner: None,
-            tally,
             units: named(["units", "UNITS"]).or_else(|| of_numpy.as_ref()?.units()),
-            units_vocabulary: None,
             description: named(["description", "TITLE"]),
-            categories: None,
             dataset: Some(part_of(self.dataset, &field.datatype, self.fill(field))),
             attributes: attributes.into(),
+            ..Column::new(
+                name,
+                self.site.path.to_owned(),
+                ColumnId { object: self.dataset.id, field: number },
+                rows,
+                tally,
+            )
         }
     }
 

@@ -206,22 +206,17 @@ fn column(
         .and_then(|dataset| datasets::stored_strings(parts.file, &path, dataset, declared.unwrap_or(u64::MAX)));
     let times = content.as_ref().ok().and_then(|rows| times::of(parts.file, &attributes, rows.as_ref()));
     Column {
-        name: candidate.name.clone(),
-        path,
-        id: ColumnId::whole(candidate.id),
         is_label,
         in_table,
         stored_strings,
         times: times.map(Box::new),
-        rows: content,
-        learner: None,
-        tally,
         units: text(&attributes, "units"),
         units_vocabulary: vocabulary,
         description: text(&attributes, "description"),
         categories: label_set,
         attributes,
         dataset: candidate.dataset.cloned(),
+        ..Column::new(candidate.name.clone(), path, ColumnId::whole(candidate.id), content, tally)
     }
     .observed(parts.file)
 }

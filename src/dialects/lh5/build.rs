@@ -78,21 +78,12 @@ fn column(site: &Site<'_>, opener: &mut Opener<'_>, name: &BString, object: &Obj
         _ => None,
     };
     Some(Column {
-        name: name.clone(),
-        id: ColumnId::whole(object.id()),
-        is_label: false,
         in_table: opened.is_ok(),
-        rows: opened.map(|opened| opened.rows),
-        times: None,
         stored_strings,
-        learner: None,
-        tally,
         units: said("units"),
-        units_vocabulary: None,
         description: said("description"),
-        categories: None,
         attributes: object.attributes().into(),
         dataset,
-        path,
+        ..Column::new(name.clone(), path, ColumnId::whole(object.id()), opened.map(|opened| opened.rows), tally)
     })
 }

@@ -384,22 +384,12 @@ impl<'a> Fixed<'a> {
         let field =
             if rank > 1 || is_pickle(dataset) { u32::try_from(at).unwrap_or(u32::MAX).saturating_add(1) } else { 0 };
         Column {
-            name: name.into(),
-            path: self.path(of),
-            id: ColumnId { object: dataset.id, field },
             is_label,
             in_table: true,
-            rows: made.rows,
             times: made.times.map(Box::new),
-            stored_strings: None,
-            learner: None,
-            tally: made.tally,
             units: made.units,
-            units_vocabulary: None,
-            description: None,
-            categories: None,
-            attributes: Arc::default(),
             dataset: (rank == 1 && !is_pickle(dataset)).then(|| dataset.clone()),
+            ..Column::new(name.into(), self.path(of), ColumnId { object: dataset.id, field }, made.rows, made.tally)
         }
     }
 }

@@ -142,22 +142,18 @@ impl<'a> Frame<'a> {
         }
         let times = rows.as_ref().ok().and_then(|rows| content.times(self.site.file, rows.as_ref()));
         Column {
-            name,
-            path: self.path.clone(),
-            id: ColumnId { object: self.dataset.id, field: planned.part },
             is_label: planned.is_label,
-            in_table: rows.is_ok(),
-            rows,
             times: times.map(Box::new),
-            stored_strings: None,
-            learner: None,
-            tally,
             units: if let Content::Durations(unit) = content { Some(unit.clone()) } else { None },
-            units_vocabulary: None,
-            description: None,
             categories,
-            attributes: Arc::default(),
             dataset: Some(compound::part_of(self.dataset, planned.datatype, Fill::Default)),
+            ..Column::new(
+                name,
+                self.path.clone(),
+                ColumnId { object: self.dataset.id, field: planned.part },
+                rows,
+                tally,
+            )
         }
     }
 
