@@ -10,7 +10,7 @@ mod scalar;
 
 use scalar::Kind;
 
-/// Statistics of so many rows, and how they are kept.
+/// Statistics of rows, and how they are kept.
 pub fn read(bytes: &[u8], kind: u8, rows: u64) -> Option<Vec<u8>> {
     let kinds = [Kind::Bool, Kind::Int, Kind::UInt, Kind::Float, Kind::Text];
     format::decode(bytes, kinds[usize::from(kind) % kinds.len()], rows).map(|blocks| format::encode(&blocks))

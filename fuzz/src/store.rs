@@ -74,7 +74,7 @@ impl File {
     }
 }
 
-/// Nobody stops a target.
+/// A target is never interrupted.
 pub struct Interrupt;
 
 impl Interrupt {

@@ -107,8 +107,8 @@ pub enum Class {
     Unknown(i32),
     /// One byte that is true where it is not zero. No class of HDF5: a dialect reads bitfields and integers so.
     Flag,
-    /// Eight bytes that are one integer: seconds in its upper half, microseconds in its lower one, both signed. No class
-    /// of HDF5: a dialect reads times so.
+    /// Eight bytes that are one integer: seconds in its upper half, microseconds in its lower one, both signed. No
+    /// class of HDF5: a dialect reads times so.
     SplitSeconds {
         /// Byte order.
         order: ByteOrder,

@@ -135,13 +135,14 @@ pub enum IndexKind {
         /// What its rules are called.
         rules: &'static SortedRules,
     },
-    /// Values in order, and the row of each. Neither is missing, and equal values stand in any order; NaN is the greatest.
+    /// Values in order, and the row of each. Neither is missing, and equal values stand in any order; NaN is the
+    /// greatest.
     SortedValues {
         /// The values, missing where those of the column are.
         values: Arc<dyn Rows>,
         /// Unsigned integers, as many.
         order: Arc<dyn Rows>,
-        /// Values ascend in each run of so many, at least 1.
+        /// Values ascend in each run of this length, at least 1.
         run: u64,
         /// What its rules are called.
         rules: &'static ValueRules,

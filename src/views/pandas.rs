@@ -69,7 +69,8 @@ fn pandas_type(data_type: &DataType) -> (&'static str, &'static str) {
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => ("unicode", "object"),
         DataType::FixedSizeBinary(_) => ("bytes", "object"),
-        // What is said to be categorical must have a number of categories for fastparquet; pyarrow knows it by its type.
+        // What is said to be categorical must have a number of categories for fastparquet; pyarrow knows it by its
+        // type.
         DataType::Dictionary(_, labels) => pandas_type(labels),
         _ => ("object", "object"),
     }

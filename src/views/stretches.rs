@@ -25,7 +25,7 @@ pub(super) fn is_small(rows: &dyn Rows, count: u64, interrupt: &Interrupt) -> Re
     match rows.fitting(0..count, FEW_BYTES, interrupt) {
         Ok(fitting) => Ok(fitting.end >= count && fitting.bytes <= FEW_BYTES),
         Err(error @ (Error::Interrupted(_) | Error::NoMemory { .. })) => Err(error),
-        // Whoever reads them finds that out again.
+        // Reading them finds that out again.
         Err(_) => Ok(true),
     }
 }

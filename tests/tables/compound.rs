@@ -142,8 +142,8 @@ fn a_chunk_is_decoded_once_for_all_fields() {
     }
 }
 
-/// The text of all columns makes every field of some rows be gathered together; a file of one column comes after it, and
-/// before it in a mount of its own. The small cache has many such gatherings, which end within chunks.
+/// The text of all columns makes every field of some rows be gathered together; a file of one column comes after it,
+/// and before it in a mount of its own. The small cache has many such gatherings, which end within chunks.
 #[test]
 fn fields_are_the_same_whether_they_are_gathered_alone_or_together() {
     let names = ["none", "zlib", "blosc"].map(|name| format!("deep/{name}"));

@@ -100,7 +100,8 @@ impl Display for Label<'_> {
 }
 
 /// What was pickled, as JSON: plain values as such, a label or a zone as its text, keys of a dict as texts. Anything
-/// else is named in angle brackets: `<decimal.Decimal>`. Floats that JSON has not are `"NaN"`, `"Infinity"`, `"-Infinity"`.
+/// else is named in angle brackets: `<decimal.Decimal>`. Floats that JSON has not are `"NaN"`, `"Infinity"`,
+/// `"-Infinity"`.
 pub fn json(value: Value<'_>) -> Json {
     match value.node() {
         Node::None => Json::Null,

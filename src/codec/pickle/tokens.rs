@@ -34,7 +34,7 @@ pub(super) enum Container {
 /// Which values on the stack an opcode takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Span {
-    /// So many.
+    /// This number of values.
     Values(usize),
     /// Everything above the last mark.
     Mark,

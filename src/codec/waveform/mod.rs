@@ -18,8 +18,8 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// Appends the samples of one waveform to `out`, at most `most` of them; `None`, with any number appended, where the
-    /// bytes end early, say what cannot be, or hold more.
+    /// Appends the samples of one waveform to `out`, at most `most` of them; `None`, with any number appended, where
+    /// the bytes end early, say what cannot be, or hold more.
     pub fn decode(self, bytes: &[u8], most: usize, out: &mut Vec<i32>) -> Option<()> {
         match self {
             Self::Sigcompress { shift } => sigcompress::decode(bytes, shift, most, out),

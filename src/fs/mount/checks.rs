@@ -105,7 +105,7 @@ pub fn refusal(mountpoint: &Path, error: io::Error) -> MountError {
 }
 
 /// Refuses an address space in which threads or their buffers find no room: an allocation that fails ends the process,
-/// and leaves a mount behind that nobody serves.
+/// and leaves a dead mount behind.
 pub fn check_address_space() -> Result<(), MountError> {
     let least = ADDRESS_SPACE + THREAD * session_threads() as u64;
     match getrlimit(Resource::As).current {

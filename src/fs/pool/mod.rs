@@ -171,7 +171,8 @@ impl Pool {
             Lane::Slow => &self.slow,
         };
         if let Err(work) = threads.push(Box::new(|| answer(ticket, job))) {
-            // There is no thread and none can be started (`ulimit -v`, `-u`): the calling thread does it, and others wait.
+            // There is no thread and none can be started (`ulimit -v`, `-u`): the calling thread does it, and others
+            // wait.
             work();
         }
     }

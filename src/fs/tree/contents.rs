@@ -36,7 +36,7 @@ pub(super) struct Contents {
     /// What `metadata.json` calls it, as its parent does.
     pub(super) called: Called,
     pub(super) listing: Listing,
-    /// `columns/`, listed when somebody looks: the names of a table need none of its columns'.
+    /// `columns/`, listed at the first look: the names of a table need none of its columns'.
     columns: OnceLock<Listing>,
     /// What `metadata.json` says of members, and of views that are not shown.
     members: Vec<Member>,

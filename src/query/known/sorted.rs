@@ -36,7 +36,7 @@ pub(in crate::query) fn rows(
     Search { form, order, values: None, ask }.found(valued, u64::MAX)
 }
 
-/// The same of an index that has its values beside it, which ascend in each run of so many.
+/// The same of an index that has its values beside it, which ascend in each run of this length.
 pub(in crate::query) fn rows_of_values(
     form: &IndexForm,
     order: &dyn Rows,
@@ -56,7 +56,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Looks among the first `valued` elements, which are in order in each run of so many.
+    /// Looks among the first `valued` elements, which are in order in each run.
     fn found(&self, valued: u64, run: u64) -> Result<Option<Vec<u64>>, Error> {
         // The order of codes is none of labels.
         let (Test::Compare { ranges, negated: false }, None) = (self.ask.test, &self.form.labels) else {

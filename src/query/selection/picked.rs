@@ -13,7 +13,7 @@ const SHARE: u64 = 32;
 /// Rows of the table for each one that was found, at least: of rows that lie closer, neighbours come with them anyway.
 const APART: u64 = 8;
 
-/// A reader of fewer than one in so many of the rows that are read together does not wait for the others.
+/// A reader that picks fewer than one in this many of the rows read together does not wait for the others.
 const FEWEST: u64 = 8;
 
 /// Whole rows, one behind the other.

@@ -1,7 +1,7 @@
 //! The fields of some rows, each by itself: made once where many fields of the same rows are asked for.
 //!
 //! To take a field out of rows that lie in memory costs nearly as much as to read all of the rows, since a processor
-//! fetches memory in lines that are longer than most fields. So whoever reads column after column, as readers of
+//! fetches memory in lines that are longer than most fields. So reading column after column, as readers of
 //! Parquet and renderers of text do, gets all fields of a few thousand rows gathered together from the fourth field
 //! on.
 

@@ -1,4 +1,5 @@
-//! Columns made of other rows: categories, lists, values with a mask, strings behind offsets, instants, fields of compounds, casts.
+//! Columns made of other rows: categories, lists, values with a mask, strings behind offsets, instants, fields of
+//! compounds, casts.
 
 mod cast;
 mod category;

@@ -260,7 +260,7 @@ impl Dataset {
             let start = |first: usize| {
                 let (tell, told) = sync_channel(1);
                 let own = files.iter().skip(first).step_by(threads);
-                // Whoever waits has left where nothing is told any more.
+                // The receiver is gone where the request has ended.
                 let run = move || own.map(look).try_for_each(|seen| tell.send(seen).ok());
                 thread::Builder::new().spawn_scoped(scope, run).ok().map(|_| told)
             };

@@ -215,8 +215,8 @@ impl Leaf {
         body(bytes, &shredded)
     }
 
-    /// The room that [`Leaf::append`] takes at most of rows with this outline, where all texts are shown as long as they
-    /// are stored; its entries are exact. `None` where an outline does not tell.
+    /// The room that [`Leaf::append`] takes at most of rows with this outline, where all texts are shown as long as
+    /// they are stored; its entries are exact. `None` where an outline does not tell.
     ///
     /// # Errors
     /// More than a page can hold, or an outline of another column.
