@@ -6,7 +6,7 @@
 //! ```text
 //! mark    by the parent's listing: attributes, type, shape            no request
 //! claims  by a group's own links: columns, servants, what is made up  no request
-//! open    the table or the files, when they are asked for             requests, but no element is read
+//! open    the table or the files, when they are asked for             requests; elements only where they tell types
 //! ```
 //!
 //! The first dialect of the list that marks an object has it, and ends the search: also one that says that the object
