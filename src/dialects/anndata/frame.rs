@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 use super::Anndata;
 use super::elements::{Element, Opener, is_element};
 use super::encoding::{Encoding, INDEX, ORDER, version};
-use crate::catalogue::{Class, ColumnId, Dataset, Group, Object, attribute, join};
+use crate::catalogue::{ColumnId, Group, Object, attribute, join};
 use crate::dialects::attributes::{strings, text};
 use crate::dialects::{Dialect, Role, Site, datasets};
 use crate::source::Interrupt;
@@ -160,40 +160,35 @@ impl Frame<'_> {
                 return None;
             }
         }
-        let (opened, reason) = match opened {
-            Ok(element) => (Some(element), String::new()),
-            Err(reason) => (None, reason),
-        };
-        if let Some((rule, found)) = opened.as_ref().and_then(|element| element.finding.clone()) {
-            self.findings.push(Finding::new(&path, rule, found));
-        }
-        let mut categories = None;
-        let dataset = opened.as_ref().map(|element| element.dataset.clone());
-        let is_whole = opened.as_ref().is_some_and(|element| element.is_whole);
-        let rows = opened.map(|Element { rows, categories: labels, .. }| {
-            if let Some(labels) = labels {
-                self.categories.push(labels);
-                categories = Some(self.categories.len() - 1);
+        let attributes = object.attributes().into();
+        let id = ColumnId::whole(object.id());
+        let Element { rows, dataset, categories, finding, is_whole } = match opened {
+            Ok(element) => element,
+            Err(reason) => {
+                return Some(Column {
+                    is_label,
+                    attributes,
+                    ..Column::new(name.clone(), path, id, Err(reason), tally)
+                });
             }
-            rows
+        };
+        self.findings.extend(finding.map(|(rule, found)| Finding::new(&path, rule, found)));
+        let stored_strings = match &object {
+            Object::Dataset(dataset) => datasets::stored_strings(self.site.file, &path, dataset, u64::MAX),
+            _ => None,
+        };
+        let categories = categories.map(|labels| {
+            self.categories.push(labels);
+            self.categories.len() - 1
         });
-        let text = |dataset: &&Arc<_>| matches!(object, Object::Dataset(_)) && has_long_texts(dataset);
-        let stored_strings = dataset
-            .as_ref()
-            .filter(text)
-            .and_then(|dataset| datasets::stored_strings(self.site.file, &path, dataset, u64::MAX));
         Some(Column {
             is_label,
             in_table: is_whole,
             stored_strings,
             categories,
-            attributes: object.attributes().into(),
-            dataset,
-            ..Column::new(name.clone(), path, ColumnId::whole(object.id()), rows.ok_or(reason), tally)
+            attributes,
+            dataset: Some(dataset),
+            ..Column::new(name.clone(), path, id, Ok(rows), tally)
         })
     }
-}
-
-fn has_long_texts(dataset: &Dataset) -> bool {
-    matches!(dataset.datatype.class, Class::VariableString { .. })
 }

@@ -70,18 +70,14 @@ impl Matrix<'_> {
         if minor.0.len() != length {
             return Err(format!("{} values and {} indices", length, minor.0.len()));
         }
-        let runs = part("indptr").and_then(|(pointers, dataset)| {
+        let runs = part("indptr").and_then(|(pointers, _)| {
             let path = join(self.site.path, b"indptr");
             let wide = shape.is_none_or(|shape| shape.iter().any(|extent| *extent > i32::MAX as u64));
-            let major = match major {
-                Axis::Row => 0,
-                Axis::Column => 1,
-            };
-            if let Some(shape) = shape.filter(|shape| shape[major].checked_add(1) != Some(pointers.len())) {
+            if let Some(shape) = shape.filter(|shape| shape[major as usize].checked_add(1) != Some(pointers.len())) {
                 return Err(format!("{} pointers, the shape is {shape:?}", pointers.len()));
             }
             let rows = RunRows::new(path, pointers, length, wide, self.opener.interrupt)?;
-            Ok((Arc::new(rows) as Arc<dyn Rows>, dataset))
+            Ok(Arc::new(rows) as Arc<dyn Rows>)
         });
         if let Err(reason) = &runs {
             findings.push(Finding::new(self.site.path, RULE, reason.clone()));
@@ -91,11 +87,7 @@ impl Matrix<'_> {
             Axis::Column => ["column", "row"],
         };
         let whole = |dataset: &Arc<Dataset>| ColumnId::whole(dataset.id);
-        let runs_id = |field| ColumnId { object: group.id, field };
-        let mut by_major = match runs {
-            Ok((rows, _)) => self.column(major_name, runs_id(1), Ok(rows), None),
-            Err(reason) => self.column(major_name, runs_id(1), Err(reason), None),
-        };
+        let mut by_major = self.column(major_name, ColumnId { object: group.id, field: 1 }, runs, None);
         let mut by_minor = self.column(minor_name, whole(minor.1), Ok(minor.0), Some(minor.1));
         if major == Axis::Column {
             std::mem::swap(&mut by_major, &mut by_minor);
