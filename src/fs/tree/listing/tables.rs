@@ -167,7 +167,7 @@ fn column_view(column: &Column, view: ColumnView) -> Result<(), String> {
 
 /// Whether rows can be a NumPy file.
 fn npy(rows: &dyn Rows) -> Result<(), String> {
-    let stored = rows.stored_type().ok_or("a list column has no elements of its own")?;
+    let stored = rows.stored_type().ok_or("its values are not the elements of one dataset")?;
     elements(rows)?;
     NpyType::of(stored).map(drop).map_err(|error| error.to_string())
 }
