@@ -567,6 +567,10 @@ fn rows_that_lead_to_one_object_are_measured_and_shown_in_little_memory() {
         assert!(size > (rows / 7 + 1) * (2 << 20) && bytes.starts_with(magic.as_bytes()), "{name}: {size}");
     }
     assert!(size_and_bytes(&mounted.join("lists/columns/l.arrow"), 0).is_err());
+    // Four of them in a field of each row.
+    let row = format!("{{\"a\":[{json},{json},{json},{json}]}}\n");
+    let (size, bytes) = size_and_bytes(&mounted.join("pair/columns/a.ndjson"), (rows - 1) * row.len() as u64).unwrap();
+    assert_eq!((size, bytes.as_slice()), (rows * row.len() as u64, &row.as_bytes()[..100]));
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     let (size, shown) = size_and_bytes(&mounted.join("t/head.csv"), 0).unwrap();
     assert!(size > 1000 << 20 && shown.starts_with(b"n,q,s\n0,\"["), "{size}: {shown:?}");
