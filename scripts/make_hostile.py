@@ -1030,7 +1030,7 @@ def bad_pickles(file):
         def __reduce__(self):
             return os.system, ("touch /tmp/hepfs-was-here",)
 
-    rows, text = 3000, "long " * 4_000
+    rows, text = 3000, "long " * 200_000
     looped = []
     looped.append(looped)
     marked = pickle.dumps(Made((3,), ["MARKER"]), 2)
