@@ -9,6 +9,7 @@ In an environment of its own, since it needs older libraries than the tests do. 
 """
 
 import argparse
+import hashlib
 import json
 import warnings
 from pathlib import Path
@@ -21,6 +22,9 @@ import pandas as pd
 import scipy.sparse as sp
 
 from cells import DATA, cell, number
+
+# Labels of a category in a file of version 0.6.
+STAGES = ["early", "Grüße", "late"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -126,6 +130,15 @@ def cells(values):
     return [cell(one, dtype) for one in values]
 
 
+def stored(values):
+    """`whole`: rows as they are stored."""
+    return {
+        "npy_dtype": repr(np.lib.format.dtype_to_descr(values.dtype)),
+        "npy_shape": list(values.shape),
+        "raw_sha256": hashlib.sha256(values.tobytes()).hexdigest(),
+    }
+
+
 def described(names, columns, labels):
     """An entry of `tables`."""
     rows = len(columns[0]) if columns else 0
@@ -200,6 +213,74 @@ def everything(path):
     return expected(anndata.AnnData(**parts))
 
 
+def records(rows, columns):
+    """Rows of a compound, as version 0.6 makes them of a data frame: labels first, strings of one length."""
+    made = np.empty(rows, [(name, values.dtype) for name, values in columns.items()])
+    for name, values in columns.items():
+        made[name] = values
+    return made
+
+
+def compounds(path):
+    """A file as version 0.6 wrote it: compounds, whose labels are in `uns`."""
+    rows, genes = 40, 7
+    at = np.arange(rows)
+    encoded = lambda texts: np.array([text.encode() for text in texts])  # noqa: E731
+    matrix = sp.random(rows, genes, density=0.3, format="csr", dtype="f4", random_state=np.random.default_rng(1))
+    obs = records(
+        rows,
+        {
+            "index": encoded(f"cell {one}" for one in at),
+            "n_counts": at.astype("f4") * 1.5,
+            "stage": (at % 4 - 1).astype("i1"),
+            "only": np.zeros(rows, "i1"),
+            "kind": (at % 5).astype("i1"),
+            "cluster": (at % 3).astype("i2"),
+            "note": encoded("note" if one % 2 else "longer note" for one in at),
+        },
+    )
+    gene = np.arange(genes)
+    names = encoded(f"gene{one}" for one in gene)
+    var = records(genes, {"index": names, "n_cells": gene * 2, "kind": (gene % 2).astype("i1")})
+    with h5py.File(path, "w") as file:
+        group = file.create_group("X")
+        group.attrs.update({"h5sparse_format": b"csr", "h5sparse_shape": np.array(matrix.shape)})
+        for name in ("data", "indices", "indptr"):
+            group.create_dataset(name, data=getattr(matrix, name), maxshape=(None,))
+        file.create_dataset("obs", data=obs)
+        file.create_dataset("var", data=var)
+        file.create_dataset("raw.X", data=matrix.toarray())
+        file.create_dataset("raw.var", data=records(genes, {"index": names, "more": gene * 0.5}))
+        pca = np.random.default_rng(2).standard_normal((rows, 3)).astype("f4")
+        embedded = np.empty(rows, [("X_pca", "f4", (3,))])
+        embedded["X_pca"] = pca
+        file.create_dataset("obsm", data=embedded)
+        uns = file.create_group("uns")
+        uns.create_dataset("stage_categories", data=STAGES, dtype=h5py.string_dtype())
+        # A single category is no array.
+        uns.create_dataset("only_categories", data="alone", dtype=h5py.string_dtype())
+        # Of `var` alone: `obs` has codes beyond them.
+        uns.create_dataset("kind_categories", data=np.array([b"coding", b"other"]))
+        # Of nothing: there is no such column.
+        uns.create_dataset("gone_categories", data=np.array([b"x"]))
+    read = anndata.read_h5ad(path)
+    raw = anndata.AnnData(X=read.raw.X, var=read.raw.var)
+    assert list(read.obs["stage"].cat.categories) == STAGES and read.var["kind"].dtype == "category"
+    assert read.obs["kind"].dtype == "int8"
+    arrays = [[{"json": [number(one, row.dtype) for one in row]} for row in read.obsm["X_pca"]]]
+    found = {
+        "/obs": frame(read.obs.rename_axis("index")),
+        "/var": frame(read.var.rename_axis("index")),
+        "/raw.var": frame(raw.var.rename_axis("index")),
+        "/X": sparse(read.X, read.obs_names, read.var_names),
+        "/obsm": described(["X_pca"], arrays, []),
+    }
+    with h5py.File(path) as file:
+        for name in ("obs", "var", "raw.var", "obsm"):
+            found[f"/{name}"]["whole"] = stored(file[name][:])
+    return found
+
+
 def modalities(path):
     """A file of two modalities."""
     rng = np.random.default_rng(9)
@@ -244,7 +325,7 @@ def runs(path):
     adata.write_h5ad(path, compression="gzip")
 
 
-FILES = {"anndata": everything, "mudata": modalities, "anndata_runs": runs}
+FILES = {"anndata": everything, "anndata_06": compounds, "mudata": modalities, "anndata_runs": runs}
 
 
 def main():

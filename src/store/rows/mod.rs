@@ -189,7 +189,7 @@ pub trait Rows: Debug + Send + Sync {
         statistics::summary(values)
     }
 
-    /// What the rows of `range` hold, exactly, found without making a value of each. `None` where it takes their values.
+    /// What the rows of `range` hold, exactly, found without their values. `None` where it takes these.
     ///
     /// # Errors
     /// As [`Rows::array`].

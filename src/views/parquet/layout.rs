@@ -17,10 +17,10 @@ const LEAST_ROWS: u64 = 131_072;
 const STRIDDEN_BYTES: u64 = 32 << 20;
 
 /// Rows of a row group for each label of a dictionary, at least: each row group has its own.
-const ROWS_PER_LABEL: u64 = 16;
+const ROWS_PER_LABEL: u64 = 8;
 
 /// Rows of a row group at most, for the sake of its dictionaries.
-const MOST_LABELLED: u64 = 1 << 20;
+const MOST_LABELLED: u64 = 1 << 19;
 
 /// Rows of a row group at most: a page of 8-byte values has 128 MiB then, far below what a page header can say.
 const MOST_ROWS: u64 = 16 << 20;

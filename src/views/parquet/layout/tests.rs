@@ -56,8 +56,8 @@ fn row_groups_grow_with_the_number_of_chunks() {
 #[test]
 fn row_groups_grow_with_the_labels_of_their_dictionaries() {
     let rows = |labels: u64| Groups::choose(100_000_000, 5, 0, labels).per_group;
-    assert_eq!([10, 8192, 8193, 30_000].map(rows), [131_072, 131_072, 262_144, 524_288]);
-    assert_eq!([65_536, 65_537, u64::MAX].map(rows), [1 << 20, 131_072, 131_072]);
+    assert_eq!([10, 16_384, 16_385, 30_000].map(rows), [131_072, 131_072, 262_144, 262_144]);
+    assert_eq!([65_536, 65_537, u64::MAX].map(rows), [524_288, 131_072, 131_072]);
     // Fields are decoded together all the same.
     assert_eq!(Groups::choose(10_000_000, 25, 40_000, 30_000).per_group, 1024);
 }
