@@ -50,6 +50,11 @@ pub struct Mount {
     over: bool,
 }
 
+/// Bytes that the kernel reads ahead. With its own 128 KiB a sequential reader waits for most requests. Longer ones
+/// hurt: a reader that announces hundreds of ranges at once (`POSIX_FADV_WILLNEED`, as Arrow does before it reads
+/// Parquet) has as much of each read at once, and all chunks that lie under it decoded long before they are used.
+const READ_AHEAD: u32 = 256 << 10;
+
 impl Mount {
     /// Mounts the tree under `root` and answers from now on.
     ///
@@ -64,9 +69,8 @@ impl Mount {
         // The list of mounts tells the device without a question to ourselves.
         let device = mountinfo::mount_at(&mountpoint).ok().flatten().map(|mount| mount.device);
         if let Some((major, minor)) = device.filter(|_| geteuid().is_root()) {
-            // As much as one request takes: with the kernel's 128 KiB a sequential reader waits for most of them.
             let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
-            if let Err(error) = fs::write(&setting, (server.max_read() >> 10).to_string()) {
+            if let Err(error) = fs::write(&setting, (server.max_read().min(READ_AHEAD) >> 10).to_string()) {
                 tracing::debug!("{setting}: {error}; read-ahead stays at the kernel's default");
             }
         }

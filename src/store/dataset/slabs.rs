@@ -2,10 +2,9 @@
 //!
 //! To take a field out of rows that lie in memory costs nearly as much as to read all of the rows, since a processor
 //! fetches memory in lines that are longer than most fields. So reading column after column, as readers of
-//! Parquet and renderers of text do, gets all fields of a few thousand rows gathered together from the fourth field
-//! on.
+//! Parquet and renderers of text do, gets all fields of a few thousand rows gathered together.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::OnceLock;
 
 use parking_lot::Mutex;
@@ -25,11 +24,13 @@ const TILE: u64 = 64 << 10;
 /// A longer field is copied as fast by itself.
 const LONGEST: u64 = 256;
 
-/// Times that another field of the same rows was asked for before they are gathered together.
-const CHANGES: u32 = 3;
+/// Fields that are asked for at about the same time before all are gathered together.
+const MANY: usize = 4;
 
-/// Slabs of which it is remembered what was asked for.
-const REMEMBERED: usize = 4096;
+/// Requests, for a field of a slab each, that are about the same time. All that they ask for fits in the cache. Readers
+/// of Parquet ask for a field of the rows of some row groups and then for the next, and announce what they read later:
+/// so these are requests for any rows.
+const RECENT: usize = 64;
 
 /// Marks slabs among chunks in the cache: no grid has as many.
 const MARK: u64 = 1 << 63;
@@ -40,8 +41,8 @@ pub(super) struct Fields {
     /// Offset and bytes of each.
     known: Mutex<BTreeSet<(u64, u64)>>,
     layout: OnceLock<Option<Layout>>,
-    /// Of a slab, the field that was last asked for, and how often that was another than before.
-    asked: Mutex<HashMap<u64, (u64, u32)>>,
+    /// What was asked for last: slabs and offsets of fields.
+    asked: Mutex<VecDeque<(u64, u64)>>,
 }
 
 /// How a slab is laid out: field behind field.
@@ -73,17 +74,20 @@ impl Fields {
         }
     }
 
-    /// Counts who asks for a field of a slab; returns whether the slab is worth while.
+    /// Notes that a field of a slab is asked for; returns whether many fields are.
     fn note(&self, slab: u64, field: u64) -> bool {
         let mut asked = self.asked.lock();
-        if asked.len() >= REMEMBERED {
-            asked.clear();
+        if !asked.contains(&(slab, field)) {
+            if asked.len() == RECENT {
+                asked.pop_front();
+            }
+            asked.push_back((slab, field));
         }
-        let (last, changes) = asked.entry(slab).or_insert((field, 0));
-        if *last != field {
-            (*last, *changes) = (field, changes.saturating_add(1));
-        }
-        *changes >= CHANGES
+        let mut seen = [None; MANY - 1];
+        asked.iter().any(|(_, field)| {
+            let known = seen.iter_mut().find(|seen| seen.is_none_or(|seen| seen == *field));
+            known.map(|seen| *seen = Some(*field)).is_none()
+        })
     }
 }
 
@@ -97,7 +101,7 @@ impl Layout {
         }
         let rows = (SLAB.min(most) / stride.max(1)).checked_ilog2().map(|power| 1 << power)?;
         // Fields that overlap could take more than rows do.
-        (fields.len() > CHANGES as usize && width <= stride).then_some(Self { fields, width, rows, stride })
+        (fields.len() >= MANY && width <= stride).then_some(Self { fields, width, rows, stride })
     }
 
     /// Where a field lies in a slab of `rows` rows.
@@ -136,14 +140,15 @@ impl Dataset {
     ) -> bool {
         let Some(layout) = self.fields.layout.get().and_then(Option::as_ref) else { return false };
         let number = rows.start / layout.rows;
-        if !self.fields.note(number, field.0) {
-            return false;
-        }
         let whole = number * layout.rows..len.min((number + 1).saturating_mul(layout.rows));
         let Some(place) = layout.place(field, whole.end - whole.start) else { return false };
         let key = ChunkKey { file: self.file.serial(), object: self.description.id, chunk: number | MARK };
-        let make = || self.slab(layout, &whole, interrupt);
-        let Ok(block) = self.file.store().chunks().get_or_make(&key, interrupt, make) else { return false };
+        let (chunks, make) = (self.file.store().chunks(), || self.slab(layout, &whole, interrupt));
+        let block = match self.fields.note(number, field.0) {
+            true => chunks.get_or_make(&key, interrupt, make).ok(),
+            false => chunks.get(&key),
+        };
+        let Some(block) = block else { return false };
         let start = (place + (rows.start - whole.start) * field.1) as usize;
         let part = block.bytes.get(start..start + ((rows.end - rows.start) * field.1) as usize);
         part.map(|part| out.extend_from_slice(part)).is_some()
@@ -170,5 +175,36 @@ impl Dataset {
         });
         gathered.map_err(|_| Skipped)?;
         if row == count { Ok(Block { bytes: made, heap: None }) } else { Err(Skipped) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_fields_at_about_the_same_time_are_gathered_together() {
+        let asks = |asked: &[(u64, u64)]| {
+            let fields = Fields::default();
+            let of = |&(slab, field): &(u64, u64)| fields.note(slab, field);
+            asked.iter().map(of).collect::<Vec<bool>>()
+        };
+        // One after the other, and twice each; those of a reader of Parquet that announces what it reads later.
+        assert_eq!(
+            asks(&[(0, 0), (0, 0), (0, 8), (0, 8), (0, 16), (0, 24), (0, 0)]),
+            [false, false, false, false, false, true, true]
+        );
+        assert_eq!(asks(&[(0, 0), (70, 8), (140, 16), (210, 24), (280, 0)]), [false, false, false, true, true]);
+        // Three fields of many rows; one field after the other, where each takes longer than what is remembered.
+        let three: Vec<_> = (0..500).map(|slab| (slab / 3, slab % 3 * 8)).collect();
+        assert!(asks(&three).iter().all(|many| !many));
+        let columns: Vec<_> = (0..10).flat_map(|field| (0..100).map(move |slab| (slab, field * 8))).collect();
+        assert!(asks(&columns).iter().all(|many| !many));
+        // A reader of all fields, and then one of one field.
+        let all = (0..20).flat_map(|slab| (0..10).map(move |field| (slab, field * 8)));
+        let then: Vec<_> = all.chain((20..200).map(|slab| (slab, 0))).collect();
+        let asked = asks(&then);
+        assert!(asked[3..200].iter().all(|many| *many));
+        assert!(asked[264..].iter().all(|many| !many));
     }
 }
