@@ -47,6 +47,7 @@ pub const ALL: &[&dyn Dialect] = &[
     &anndata::Anndata,
     &lh5::Lh5,
     &pandas::Pandas,
+    &versioned::Versioned,
     &compound::Compound,
     &arrays::Arrays,
 ];
