@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ObjectId;
 
 /// Elements of a virtual dataset that are elements of another dataset in its file, both counted in row-major order.
+/// Where the mappings are asked for by chunk, each counts for a chunk of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mapping {
     /// First element in the virtual dataset.

@@ -89,6 +89,13 @@ pub trait Dialect: Debug + Send + Sync {
         Err(format!("{} shows no file of {name:?} at {}", self.name(), site.path))
     }
 
+    /// The rule that a virtual dataset at `path` breaks that is not made of chunks of one source; `None` where there is
+    /// none.
+    fn rule_of_mappings(&self, path: &str) -> Option<&'static str> {
+        let _ = path;
+        None
+    }
+
     /// What writes the search indexes of this dialect's tables; `None` where they take none.
     fn index_writer(&self, options: &IndexOptions) -> Option<Box<dyn IndexWriter>> {
         let _ = options;

@@ -9,6 +9,9 @@ pub enum Error {
     /// libhdf5 refused, with its own words (innermost message of its error stack first).
     #[error("{0}")]
     Hdf5(String),
+    /// A mapping of a virtual dataset leads to where its source has nothing: libhdf5 would give bytes of anything.
+    #[error("{0}")]
+    Beyond(String),
     /// The file is no HDF5 file, or a kind that is not supported.
     #[error("{0}")]
     NotHdf5(String),
@@ -48,6 +51,7 @@ impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Hdf5(reason) => Error::Hdf5(reason),
+            Refusal::Beyond(reason) => Error::Beyond(reason),
             Refusal::NotHdf5(reason) => Error::NotHdf5(reason),
             Refusal::TooLarge { what, bytes, limit } => Error::TooLarge { what, bytes, limit },
         }

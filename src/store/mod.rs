@@ -42,8 +42,7 @@ pub mod statistics;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chunked::{ChunkKey, HeldMap, Threads};
-use dataset::HeldMappings;
+use chunked::{ChunkKey, HeldMap, HeldMappings, Threads};
 use file::Saver;
 use heap::Collections;
 use learnt::Decisions;

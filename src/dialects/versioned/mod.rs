@@ -63,6 +63,10 @@ impl Dialect for Versioned {
         }
     }
 
+    fn rule_of_mappings(&self, path: &str) -> Option<&'static str> {
+        path.starts_with(BELOW).then_some("Versioned HDF5: each mapping of a dataset takes a chunk of its raw_data")
+    }
+
     fn claims(&self, here: &Here<'_>) -> Claims {
         if here.path == "/" { of_root(here) } else { group::claims(here) }
     }

@@ -216,10 +216,29 @@ impl Client {
     /// # Errors
     /// See [`Error`]; [`Error::Hdf5`] where the mappings are of another kind, [`Error::TooLarge`] past `limit` runs.
     pub fn mappings(&self, id: ObjectId, len: u64, limit: u64, interrupt: &Interrupt) -> Result<Mappings, Error> {
+        self.mappings_by((id, false), len, limit, interrupt)
+    }
+
+    /// The same in chunks of the source, where each mapping takes a whole one, or what of it lies within the extent.
+    /// How many the virtual dataset has of these is the caller's to find out.
+    ///
+    /// # Errors
+    /// As [`Client::mappings`].
+    pub fn mappings_by_chunk(&self, id: ObjectId, limit: u64, interrupt: &Interrupt) -> Result<Mappings, Error> {
+        self.mappings_by((id, true), u64::MAX, limit, interrupt)
+    }
+
+    fn mappings_by(
+        &self,
+        (id, by_chunk): (ObjectId, bool),
+        len: u64,
+        limit: u64,
+        interrupt: &Interrupt,
+    ) -> Result<Mappings, Error> {
         let (mut all_sources, mut all) = (Vec::<MappedSource>::new(), Vec::new());
         let (mut start, mut path_bytes) = (0, 0);
         loop {
-            let answer = self.inner.call(Request::Mappings { id, start }, interrupt)?.0;
+            let answer = self.inner.call(Request::Mappings { id, start, by_chunk }, interrupt)?.0;
             let Answer::Mappings { mut sources, mut runs, next } = answer else { return Err(nonsense()) };
             path_bytes += sources.iter().map(|source| source.path.len()).sum::<usize>();
             all_sources.append(&mut sources);

@@ -72,8 +72,8 @@ pub(super) enum Request {
     Object { id: ObjectId },
     /// Chunks `start..` of a dataset with at most `limit`, as many as fit.
     Chunks { id: ObjectId, limit: u64, start: u64 },
-    /// Mappings `start..` of a virtual dataset, as many as fit.
-    Mappings { id: ObjectId, start: u64 },
+    /// Mappings `start..` of a virtual dataset, as many as fit, of elements or of chunks of the source.
+    Mappings { id: ObjectId, start: u64, by_chunk: bool },
     /// Elements, into the shared memory.
     Read { id: ObjectId, start: Vec<u64>, count: Vec<u64> },
     /// Paths of the objects at these addresses of a file, as many as fit.
@@ -179,6 +179,7 @@ pub(super) struct Sandbox {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Refusal {
     Hdf5(String),
+    Beyond(String),
     NotHdf5(String),
     TooLarge { what: String, bytes: u64, limit: u64 },
 }

@@ -33,6 +33,8 @@ pub(super) struct Found {
 #[derive(Debug)]
 pub(super) struct MappingWalk {
     pub id: ObjectId,
+    /// Whether mappings are told in chunks of their source.
+    pub by_chunk: bool,
     /// Its creation list, a copy that holds all mappings.
     pub dcpl: Id,
     pub shape: Vec<u64>,
@@ -44,10 +46,18 @@ pub(super) struct MappingWalk {
 /// The datasets that its mappings met so far.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
-    /// With their extents.
-    pub met: Vec<(MappedSource, Vec<u64>)>,
+    pub met: Vec<Source>,
     pub by_path: HashMap<BString, u32>,
     pub path_bytes: usize,
+}
+
+/// A dataset that is mapped.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub mapped: MappedSource,
+    pub shape: Vec<u64>,
+    /// Extent of a chunk; empty where it has none.
+    pub chunk: Vec<u64>,
 }
 
 /// A dataset that stays open between reads, so that libhdf5's chunk cache does.

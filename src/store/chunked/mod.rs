@@ -23,7 +23,7 @@ pub(super) use fill::Fill;
 pub(super) use grid::Grid;
 use grid::{Run, Within};
 use prefetch::Prefetch;
-pub(super) use stored::{ChunkReader, HeldMap, StoredChunk};
+pub(super) use stored::{ChunkReader, HeldMap, HeldMappings, StoredChunk};
 use streams::Streams;
 pub(super) use threads::Threads;
 
@@ -66,6 +66,16 @@ pub(super) struct Chunks {
     pub begun: AtomicU64,
     /// The chunk map of a file that a writer has open: what was seen first stays.
     snapshot: OnceLock<Arc<HeldMap>>,
+    /// Where these are chunks of another dataset, under whose numbers they are cached: others may take them, too.
+    taken: Option<Taken>,
+}
+
+/// Whose chunks the chunks of a virtual dataset are.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub source: Arc<Chunks>,
+    /// In chunks.
+    pub places: Arc<HeldMappings>,
 }
 
 impl Chunks {
@@ -78,7 +88,12 @@ impl Chunks {
         fill: Arc<Result<Fill, String>>,
     ) -> Self {
         let (streams, begun, snapshot) = (Streams::default(), AtomicU64::new(0), OnceLock::new());
-        Self { file, path, id, datatype, grid, reader, fill, streams, begun, snapshot }
+        Self { file, path, id, datatype, grid, reader, fill, streams, begun, snapshot, taken: None }
+    }
+
+    /// The same, of chunks that are those of another dataset.
+    pub fn taking(self, taken: Taken) -> Self {
+        Self { taken: Some(taken), ..self }
     }
 
     /// Fills `out` from byte `offset` of all elements on.
@@ -242,7 +257,7 @@ impl Chunks {
             return Ok(Lent::new(block, before + range.start..before + range.end));
         }
         let block = self.block(index, found, &mut Prefetch::default(), interrupt)?;
-        if ends {
+        if ends && self.taken.is_none() {
             store.chunks().remove(&self.key(index));
         }
         Ok(Lent::new(block, range))
@@ -265,6 +280,10 @@ impl Chunks {
     }
 
     fn release(&self, end: u64, distance: u64) {
+        // Who reads one version next reads another.
+        if self.taken.is_some() {
+            return;
+        }
         let store = self.file.store();
         // A chunk whose reader came before its stretch was decoded lies by itself.
         let chunks = self.stretch().unwrap_or(1);
@@ -403,6 +422,11 @@ impl Chunks {
     }
 
     pub fn key(&self, chunk: u64) -> ChunkKey {
+        if let Some(Taken { source, places }) = &self.taken
+            && let Some(run) = places.mappings.find(chunk).0
+        {
+            return source.key(run.first.saturating_add(chunk.saturating_sub(run.at)));
+        }
         ChunkKey { file: self.file.serial(), object: self.id, chunk }
     }
 

@@ -34,7 +34,8 @@ impl Chunks {
     pub fn stretch(&self) -> Option<u64> {
         let (store, size) = (self.file.store(), self.grid.chunk_bytes());
         let chunks = STRETCH.min(store.budget().limit() / 16) / size.max(1);
-        (self.grid.is_line() && chunks >= 2 && size <= store.max_chunk()).then_some(chunks)
+        // A stretch of one version is none of another.
+        (self.grid.is_line() && chunks >= 2 && size <= store.max_chunk() && self.taken.is_none()).then_some(chunks)
     }
 
     /// The stretch that all of the bytes `offset..offset + length` lie in, and where they begin in it.

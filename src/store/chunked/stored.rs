@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Chunks;
-use crate::catalogue::{Chunk, ChunkMap, PACKED_CHUNK};
+use super::{Chunks, Taken};
+use crate::catalogue::{Chunk, ChunkMap, ChunkMapBuilder, Mappings, PACKED_CHUNK};
 use crate::codec::{Missing, Pipeline, Scratch};
 use crate::h5;
 use crate::source::Interrupt;
@@ -14,6 +14,13 @@ use crate::store::{Damage, Error, Reservation};
 #[derive(Debug)]
 pub(in crate::store) struct HeldMap {
     pub map: ChunkMap,
+    pub _held: Reservation,
+}
+
+/// The mappings of a virtual dataset and their part of the budget.
+#[derive(Debug)]
+pub(in crate::store) struct HeldMappings {
+    pub mappings: Mappings,
     pub _held: Reservation,
 }
 
@@ -147,6 +154,9 @@ impl Chunks {
         let store = self.file.store();
         let key = (self.file.serial(), self.id);
         let map = store.maps().get_or_make(&key, interrupt, || {
+            if let Some(taken) = &self.taken {
+                return self.taken_map(taken, interrupt);
+            }
             // Half the budget: the chunks themselves must find room beside their map.
             let limit = store.budget().limit() / 2 / PACKED_CHUNK;
             let map = self.file.chunks(self.id, limit, interrupt);
@@ -158,6 +168,25 @@ impl Chunks {
             Ok::<_, Error>(HeldMap { map, _held: held })
         })?;
         Ok(Some(if self.file.info().swmr { self.snapshot.get_or_init(|| map).clone() } else { map }))
+    }
+
+    /// The map of chunks of another dataset.
+    fn taken_map(&self, taken: &Taken, interrupt: &Interrupt) -> Result<HeldMap, Error> {
+        let source = taken.source.map(interrupt)?.ok_or_else(|| self.outside())?;
+        let mut map = ChunkMapBuilder::default();
+        for run in taken.places.mappings.runs() {
+            interrupt.check()?;
+            for at in 0..run.len {
+                // Neither passes its dataset's chunks.
+                if let Some(chunk) = source.map.get(run.first.saturating_add(at)) {
+                    let index = run.at.saturating_add(at);
+                    map.push(Chunk { index, ..chunk }).map_err(|_| self.outside())?;
+                }
+            }
+        }
+        let map = map.finish();
+        let reserved = self.file.store().budget().reserve(map.memory() as u64, interrupt);
+        Ok(HeldMap { map, _held: reserved.map_err(|error| error.at(&self.path, "the list of its chunks"))? })
     }
 
     fn map_error(&self, error: h5::Error) -> Error {

@@ -1,32 +1,48 @@
 //! Virtual datasets whose sources lie in the same file: ranges of them are ranges of their sources.
 //!
 //! The sources have chunk maps, codecs, read-ahead and cached chunks already, which virtual datasets over one source
-//! (the versions of a column) then share. Where the mappings say more than that, libhdf5 reads the elements.
+//! (the versions of a column) then share. Where each mapping takes a chunk of one source, whatever its rank, the
+//! dataset is read as chunks of its own that are those of the source. Where the mappings say more than that, libhdf5
+//! reads the elements.
 
 use std::sync::{Arc, OnceLock};
 
 use super::Dataset;
+use super::access::Access;
 use crate::catalogue::{self, Layout, MappedSource, Mapping, Mappings, Object};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
-use crate::store::chunked::{Chunks, Fill};
+use crate::store::chunked::{ChunkReader, Chunks, Fill, Grid, HeldMappings, Taken};
 use crate::store::memory::WORTH_A_SPAN;
-use crate::store::{Error, File, Lent, Reservation, Span};
-
-/// Mappings and their part of the budget.
-#[derive(Debug)]
-pub(in crate::store) struct HeldMappings {
-    mappings: Mappings,
-    _held: Reservation,
-}
+use crate::store::{Error, File, Lent, Span};
 
 /// How a virtual dataset is read.
 #[derive(Debug)]
 pub(super) struct Virtual {
     /// Through the worker, where its mappings cannot be followed here.
     pub worker: Arc<Chunks>,
-    /// Its sources, once they are known; `None` where the worker reads.
-    sources: OnceLock<Option<Vec<Dataset>>>,
+    known: OnceLock<Known>,
+}
+
+/// What a virtual dataset was found to be made of.
+#[derive(Debug)]
+enum Known {
+    /// Of what the worker reads.
+    Worker,
+    /// Of what is not there.
+    Nowhere(h5::Error),
+    /// Of runs of these.
+    Sources(Vec<Dataset>),
+    /// Of chunks.
+    Chunks(Arc<Chunks>),
+}
+
+/// What reads a virtual dataset.
+pub(super) enum Followed<'a> {
+    /// Chunks: its own, which are those of a source, or pieces that the worker reads.
+    Chunks(&'a Arc<Chunks>),
+    /// Runs of sources.
+    Mapped(Mapped<'a>),
 }
 
 /// A virtual dataset made of runs of its sources.
@@ -39,8 +55,12 @@ pub(super) struct Mapped<'a> {
 
 /// Why mappings are not followed here.
 enum Unmapped {
-    /// libhdf5 has to read them.
+    /// They are of another kind.
     Reason(String),
+    /// There are none.
+    Nothing,
+    /// They lead to where nothing is.
+    Nowhere(h5::Error),
     /// They are not known.
     Error(Error),
 }
@@ -59,81 +79,155 @@ impl From<Interrupted> for Unmapped {
 
 impl Virtual {
     pub fn new(worker: Arc<Chunks>) -> Self {
-        Self { worker, sources: OnceLock::new() }
+        Self { worker, known: OnceLock::new() }
     }
 
     /// Whether the worker reads it. That is known when it was read once.
     pub fn is_through_worker(&self) -> bool {
-        matches!(self.sources.get(), Some(None))
+        matches!(self.known.get(), Some(Known::Worker))
     }
 
     /// Whether elements are decoded, as far as is known.
     pub fn is_decoded(&self) -> bool {
-        match self.sources.get() {
-            Some(Some(sources)) => sources.iter().any(Dataset::is_decoded),
-            Some(None) => true,
-            None => false,
+        match self.known.get() {
+            Some(Known::Sources(sources)) => sources.iter().any(Dataset::is_decoded),
+            Some(Known::Chunks(chunks)) => chunks.is_decoded(),
+            Some(Known::Worker) => true,
+            Some(Known::Nowhere(_)) | None => false,
         }
     }
 
-    /// The mappings of the dataset, whose fill is `fill`; `None` where the worker reads.
-    pub fn mapped(
+    /// What reads the dataset, whose fill is `fill`.
+    pub fn follow(
         &self,
         description: &catalogue::Dataset,
-        fill: &Result<Fill, String>,
+        fill: &Arc<Result<Fill, String>>,
         interrupt: &Interrupt,
-    ) -> Result<Option<Mapped<'_>>, Error> {
-        if self.is_through_worker() {
-            return Ok(None);
-        }
+    ) -> Result<Followed<'_>, Error> {
         let (path, size) = (&self.worker.path, description.datatype.size);
-        match self.try_mapped(description, fill, interrupt) {
-            Ok((held, sources)) => Ok(Some(Mapped { held, sources, size })),
-            Err(Unmapped::Error(error)) => Err(error),
+        match self.try_follow(description, fill, interrupt) {
+            Ok(Some((held, sources))) => return Ok(Followed::Mapped(Mapped { held, sources, size })),
+            Ok(None) | Err(Unmapped::Nothing) => {}
+            Err(Unmapped::Error(error)) => return Err(error),
+            Err(Unmapped::Nowhere(error)) => {
+                self.worker.file.report_unfollowed(path, error.to_string());
+                self.known.get_or_init(|| Known::Nowhere(error));
+            }
             Err(Unmapped::Reason(reason)) => {
                 tracing::debug!(path, reason, "a virtual dataset is read through libhdf5");
-                self.sources.get_or_init(|| None);
-                Ok(None)
+                self.worker.file.report_unfollowed(path, reason);
+                self.known.get_or_init(|| Known::Worker);
             }
         }
+        Ok(Followed::Chunks(match self.known.get() {
+            Some(Known::Chunks(chunks)) => chunks,
+            Some(Known::Nowhere(error)) => return Err(self.worker.worker_error(error.clone())),
+            _ => &self.worker,
+        }))
     }
 
-    fn try_mapped(
+    /// Its mappings and their sources, where it is made of runs; `None` where it is made of chunks, or known to be read
+    /// by the worker.
+    #[allow(clippy::type_complexity)]
+    fn try_follow(
         &self,
         description: &catalogue::Dataset,
-        fill: &Result<Fill, String>,
+        fill: &Arc<Result<Fill, String>>,
         interrupt: &Interrupt,
-    ) -> Result<(Arc<HeldMappings>, &[Dataset]), Unmapped> {
+    ) -> Result<Option<(Arc<HeldMappings>, &[Dataset])>, Unmapped> {
         let file = &self.worker.file;
+        if let Some(Known::Chunks(_) | Known::Worker | Known::Nowhere(_)) = self.known.get() {
+            return Ok(None);
+        }
         if file.info().swmr {
             return Err(Unmapped::Reason("a writer has the file open".into()));
         }
-        if let Err(reason) = fill {
+        if let Err(reason) = fill.as_ref() {
             return Err(Unmapped::Reason(reason.clone()));
         }
+        if self.known.get().is_none() {
+            match self.open_chunks(description, fill, interrupt) {
+                Ok(chunks) => {
+                    self.known.get_or_init(|| Known::Chunks(Arc::new(chunks)));
+                    return Ok(None);
+                }
+                Err(error @ (Unmapped::Error(_) | Unmapped::Nowhere(_))) => return Err(error),
+                Err(Unmapped::Nothing) => {}
+                Err(Unmapped::Reason(reason)) => self.worker.file.report_unfollowed(&self.worker.path, reason),
+            }
+        }
         let key = (file.serial(), description.id);
-        let held = file.store().mappings().get_or_make(&key, interrupt, || self.load(description, interrupt))?;
-        let sources = match self.sources.get() {
+        let len = description.len().unwrap_or(0);
+        let ask = |limit| file.client().mappings(description.id, len, limit, interrupt);
+        let held = file.store().mappings().get_or_make(&key, interrupt, || self.load(&ask, interrupt))?;
+        let known = match self.known.get() {
             Some(known) => known,
             None => {
                 let sources = self.open_sources(&held.mappings, description, fill, interrupt)?;
-                self.sources.get_or_init(|| Some(sources))
+                self.known.get_or_init(|| Known::Sources(sources))
             }
         };
-        let sources = sources.as_deref().ok_or_else(|| Unmapped::Reason("it was found to need libhdf5".into()))?;
-        Ok((held, sources))
+        match known {
+            Known::Sources(sources) => Ok(Some((held, sources))),
+            Known::Chunks(_) | Known::Worker | Known::Nowhere(_) => Ok(None),
+        }
     }
 
-    fn load(&self, description: &catalogue::Dataset, interrupt: &Interrupt) -> Result<HeldMappings, Unmapped> {
+    /// The chunks of the dataset, where each is one of its one source.
+    fn open_chunks(
+        &self,
+        description: &catalogue::Dataset,
+        fill: &Arc<Result<Fill, String>>,
+        interrupt: &Interrupt,
+    ) -> Result<Chunks, Unmapped> {
+        let refuse = |reason: &str| Unmapped::Reason(reason.to_owned());
+        let file = &self.worker.file;
+        let ask = |limit| file.client().mappings_by_chunk(description.id, limit, interrupt);
+        let held = Arc::new(self.load(&ask, interrupt)?);
+        let [source] = held.mappings.sources() else {
+            return Err(match held.mappings.sources() {
+                [] => Unmapped::Nothing,
+                sources => Unmapped::Reason(format!("it has {} sources", sources.len())),
+            });
+        };
+        let opened = self.open_source(source, description, fill, interrupt)?;
+        let Access::Chunks(chunks) = &opened.access else { return Err(refuse("the source has no chunks")) };
+        let (ChunkReader::Own { pipeline, partial_unfiltered: false }, Layout::Chunked { chunk, .. }) =
+            (&chunks.reader, &opened.description.layout)
+        else {
+            return Err(refuse("chunks of the source are not read here"));
+        };
+        let grid = Grid::new(&description.shape, chunk, description.datatype.size).map_err(Unmapped::Reason)?;
+        let map = chunks.map(interrupt)?.ok_or_else(|| refuse("chunks of the source are not read here"))?;
+        for run in held.mappings.runs() {
+            interrupt.check()?;
+            let fits = |first: u64, all: u64| first.checked_add(run.len).is_some_and(|end| end <= all);
+            // What was never written would be the fill value of the source.
+            let is_written = |at| map.map.get(run.first.saturating_add(at)).is_some();
+            if !fits(run.at, grid.chunks()) || !fits(run.first, chunks.grid.chunks()) || !(0..run.len).all(is_written) {
+                return Err(Unmapped::Reason(format!("{} chunks from {} on pass a source", run.len, run.first)));
+            }
+        }
+        let reader = ChunkReader::Own { pipeline: pipeline.clone(), partial_unfiltered: false };
+        let object = (description.id, description.datatype.clone());
+        let own = Chunks::new(file.clone(), self.worker.path.clone(), object, grid, reader, fill.clone());
+        Ok(own.taking(Taken { source: chunks.clone(), places: held }))
+    }
+
+    /// Mappings that are asked for, at most so many of them.
+    fn load(
+        &self,
+        ask: &dyn Fn(u64) -> Result<Mappings, h5::Error>,
+        interrupt: &Interrupt,
+    ) -> Result<HeldMappings, Unmapped> {
         let (file, path) = (&self.worker.file, &self.worker.path);
         let budget = file.store().budget();
         // Half the budget, as for a chunk map.
-        let limit = budget.limit() / 2 / size_of::<Mapping>() as u64;
-        let len = description.len().unwrap_or(0);
-        let mappings = file.client().mappings(description.id, len, limit, interrupt);
+        let mappings = ask(budget.limit() / 2 / size_of::<Mapping>() as u64);
         file.check()?;
         let mappings = mappings.map_err(|error| match error {
             h5::Error::Hdf5(_) | h5::Error::TooLarge { .. } => Unmapped::Reason(error.to_string()),
+            error @ h5::Error::Beyond(_) => Unmapped::Nowhere(error),
             error => self.worker.worker_error(error).into(),
         })?;
         let held = budget.reserve(mappings.memory() as u64, interrupt);
@@ -148,14 +242,8 @@ impl Virtual {
         fill: &Result<Fill, String>,
         interrupt: &Interrupt,
     ) -> Result<Vec<Dataset>, Unmapped> {
-        let file = &self.worker.file;
-        let sources = mappings.sources().iter().map(|source| {
-            let object = file.client().object(source.id, interrupt);
-            match object.map_err(|error| self.worker.worker_error(error))? {
-                Object::Dataset(found) => open_source(file, source, found, description, fill),
-                _ => Err(Unmapped::Reason(format!("{:?} is no dataset", source.path))),
-            }
-        });
+        let open = |source| self.open_source(source, description, fill, interrupt);
+        let sources = mappings.sources().iter().map(open);
         let sources: Vec<Dataset> = sources.collect::<Result<_, _>>()?;
         for run in mappings.runs() {
             let source = sources.get(run.source as usize);
@@ -165,6 +253,22 @@ impl Virtual {
             }
         }
         Ok(sources)
+    }
+}
+
+impl Virtual {
+    fn open_source(
+        &self,
+        source: &MappedSource,
+        description: &catalogue::Dataset,
+        fill: &Result<Fill, String>,
+        interrupt: &Interrupt,
+    ) -> Result<Dataset, Unmapped> {
+        let file = &self.worker.file;
+        match file.object(source.id, interrupt).map_err(|error| self.worker.worker_error(error))? {
+            Object::Dataset(found) => open_source(file, source, found, description, fill),
+            _ => Err(Unmapped::Reason(format!("{:?} is no dataset", source.path))),
+        }
     }
 }
 

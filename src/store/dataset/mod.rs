@@ -24,8 +24,7 @@ use crate::store::{Error, File, Lent, Span};
 use access::Access;
 pub use access::Reach;
 pub use field::{FieldRows, Part};
-pub(super) use mapped::HeldMappings;
-use mapped::Mapped;
+use mapped::{Followed, Mapped};
 pub use picked::Place;
 #[cfg(test)]
 pub(super) use plain::PlainElements;
@@ -141,7 +140,11 @@ impl Dataset {
     pub fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         match &self.access {
             Access::Chunks(chunks) => chunks.map(interrupt).map(drop),
-            Access::Unwritten | Access::Run(_) | Access::Virtual(_) => Ok(()),
+            Access::Virtual(_) => match self.route(interrupt)? {
+                Route::Chunks(chunks) => chunks.map(interrupt).map(drop),
+                _ => Ok(()),
+            },
+            Access::Unwritten | Access::Run(_) => Ok(()),
         }
     }
 
@@ -169,9 +172,9 @@ impl Dataset {
             Access::Unwritten => Route::Unwritten,
             Access::Run(address) => Route::Run(*address),
             Access::Chunks(chunks) => Route::Chunks(chunks),
-            Access::Virtual(access) => match access.mapped(&self.description, &self.fill, interrupt)? {
-                Some(mapped) => Route::Mapped(mapped),
-                None => Route::Chunks(&access.worker),
+            Access::Virtual(access) => match access.follow(&self.description, &self.fill, interrupt)? {
+                Followed::Mapped(mapped) => Route::Mapped(mapped),
+                Followed::Chunks(chunks) => Route::Chunks(chunks),
             },
         })
     }

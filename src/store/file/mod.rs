@@ -25,6 +25,8 @@ pub struct File {
     answers: Answers,
     /// Damaged chunk indexes met so far, by HDF5 path of the dataset.
     damage: Mutex<BTreeMap<String, Damage>>,
+    /// Virtual datasets that are not made of chunks, and why, likewise.
+    unfollowed: Mutex<BTreeMap<String, String>>,
 }
 
 /// What is wrong with a chunk index.
@@ -76,7 +78,14 @@ impl File {
             (false, true) => Content::Scattered,
             (false, false) => Content::Fixed,
         };
-        Self { opening: Opening::new(store, source, content), client, info, answers, damage: Mutex::default() }
+        Self {
+            opening: Opening::new(store, source, content),
+            client,
+            info,
+            answers,
+            damage: Mutex::default(),
+            unfollowed: Mutex::default(),
+        }
     }
 
     /// Damaged chunk indexes met so far, by HDF5 path of the dataset.
@@ -90,6 +99,19 @@ impl File {
         let mut known = self.damage.lock();
         if known.len() < MOST_DAMAGED || known.contains_key(path) {
             known.insert(path.to_owned(), damage);
+        }
+    }
+
+    /// Virtual datasets met so far that are not made of chunks of one source, by HDF5 path, and why.
+    pub fn unfollowed(&self) -> BTreeMap<String, String> {
+        self.unfollowed.lock().clone()
+    }
+
+    /// Records that a virtual dataset is not made of chunks of one source.
+    pub(super) fn report_unfollowed(&self, path: &str, reason: String) {
+        let mut known = self.unfollowed.lock();
+        if known.len() < MOST_DAMAGED {
+            known.insert(path.to_owned(), reason);
         }
     }
 

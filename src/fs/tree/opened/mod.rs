@@ -301,8 +301,13 @@ impl Opened {
             let found = format!("{chunks} chunks cannot be read; the first is chunk {first}: {reason}");
             Finding::new(path, "a chunk index lists each chunk once, where it lies in the file", found)
         });
+        let dialects = self.context.dialects.0;
+        let unfollowed = self.file.unfollowed().into_iter().filter_map(|(path, reason)| {
+            let rule = dialects.iter().find_map(|dialect| dialect.rule_of_mappings(&path))?;
+            Some(Finding::new(path, rule, reason))
+        });
         let known: Vec<Finding> = self.findings.lock().values().flatten().cloned().collect();
-        let found = unfinished(self.path()).into_iter().chain(known).chain(damaged).collect();
+        let found = unfinished(self.path()).into_iter().chain(known).chain(damaged).chain(unfollowed).collect();
         let tables: Vec<_> = self.tables.lock().iter().map(|(_, table)| table).collect();
         let columns = tables.iter().flat_map(|table| &table.columns);
         let met = columns.filter(|column| !column.tally.counts().is_empty());

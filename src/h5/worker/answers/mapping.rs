@@ -1,4 +1,4 @@
-//! The mappings of a virtual dataset, where they are runs of elements of datasets in the same file.
+//! The mappings of a virtual dataset, where they are runs of elements, or chunks, of datasets in the same file.
 //!
 //! All other kinds (strides, points, selections without limit, numbered names, other files) are refused here: the
 //! daemon then has libhdf5 read the elements.
@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use bstr::BString;
 
-use crate::catalogue::{MappedSource, Mapping, ObjectId, product};
+use super::dataset::layout;
+use crate::catalogue::{Layout, MappedSource, Mapping, ObjectId, product};
 use crate::h5::library::{Id, Reason, check, ffi, text};
 use crate::h5::protocol::{Answer, MAX_SOURCE_PATHS, MAX_SOURCES, PAGE, Refusal};
 use crate::h5::worker::address::address_of;
-use crate::h5::worker::kept::{MappingWalk, Sources};
+use crate::h5::worker::kept::{MappingWalk, Source, Sources};
 use crate::h5::worker::session::Session;
 use crate::h5::worker::values::Extent;
 
@@ -27,12 +28,12 @@ const PAGE_TIME: Duration = Duration::from_secs(2);
 
 impl Session {
     /// A page of the mappings of a virtual dataset.
-    pub fn mappings(&mut self, id: ObjectId, start: u64) -> Result<Answer, Refusal> {
+    pub fn mappings(&mut self, id: ObjectId, start: u64, by_chunk: bool) -> Result<Answer, Refusal> {
         let start = usize::try_from(start).unwrap_or(usize::MAX);
         let began = Instant::now();
         let mut walk = match self.mapping_walk.take() {
-            Some(walk) if walk.id == id && walk.next == start => walk,
-            _ => self.begin_walk(id)?,
+            Some(walk) if (walk.id, walk.by_chunk, walk.next) == (id, by_chunk, start) => walk,
+            _ => self.begin_walk(id, by_chunk)?,
         };
         // A worker that was started in between goes over earlier pages again.
         while walk.next < start.min(walk.count) {
@@ -46,7 +47,7 @@ impl Session {
                 runs.push(run);
             }
         }
-        let sources = walk.sources.met.iter().skip(known).map(|(source, _)| source.clone()).collect();
+        let sources = walk.sources.met.iter().skip(known).map(|source| source.mapped.clone()).collect();
         let next = (walk.next < walk.count).then_some(walk.next as u64);
         if next.is_some() {
             self.mapping_walk = Some(walk);
@@ -54,7 +55,7 @@ impl Session {
         Ok(Answer::Mappings { sources, runs, next })
     }
 
-    fn begin_walk(&mut self, id: ObjectId) -> Result<MappingWalk, Reason> {
+    fn begin_walk(&mut self, id: ObjectId, by_chunk: bool) -> Result<MappingWalk, Reason> {
         let dataset = self.open_dataset(id)?;
         // SAFETY: an open dataset.
         let (space, dcpl) =
@@ -66,10 +67,10 @@ impl Session {
             return Err(Reason::new(format!("{count} mappings, more than {MAX_MAPPINGS}")));
         }
         let shape = Extent::of(&space)?.shape;
-        Ok(MappingWalk { id, dcpl, shape, count, next: 0, sources: Sources::default() })
+        Ok(MappingWalk { id, by_chunk, dcpl, shape, count, next: 0, sources: Sources::default() })
     }
 
-    fn next_mapping(&mut self, walk: &mut MappingWalk) -> Result<Mapping, Reason> {
+    fn next_mapping(&mut self, walk: &mut MappingWalk) -> Result<Mapping, Refusal> {
         let (index, dcpl) = (walk.next, walk.dcpl.raw());
         walk.next += 1;
         // SAFETY: an open property list (so below); `text` gives a buffer with its size.
@@ -77,17 +78,29 @@ impl Session {
         // SAFETY: as above.
         let path = text(|buffer, size| unsafe { ffi::H5Pget_virtual_dsetname(dcpl, index, buffer, size) })?;
         if !self.is_own(walk.id.file, &file) {
-            return Err(Reason::new(format!("mapping {index} leads to another file")));
+            return Err(Reason::new(format!("mapping {index} leads to another file")).into());
         }
         let source = self.mapped_source(walk, path)?;
-        let extent = walk.sources.met.get(source as usize).map(|(_, extent)| extent.as_slice()).unwrap_or_default();
         // SAFETY: as above.
         let (to, from) = unsafe {
             (Id::own(ffi::H5Pget_virtual_vspace(dcpl, index))?, Id::own(ffi::H5Pget_virtual_srcspace(dcpl, index))?)
         };
-        match (run(&to, &walk.shape)?, run(&from, extent)?) {
+        let known = walk.sources.met.get(source as usize).ok_or_else(|| Reason::new("a source is not known"))?;
+        let refused = |what: &str| Reason::new(format!("mapping {index} is not of {what}"));
+        let boxes = selected(&to, &walk.shape)?.zip(selected(&from, &known.shape)?);
+        let (to, from) = boxes.ok_or_else(|| refused("one box of elements to another"))?;
+        if let Some((start, extent)) = from.start.iter().zip(&known.shape).find(|(start, extent)| start >= extent) {
+            let what = format!("mapping {index} leads to element {start} of a source with {extent}");
+            return Err(Refusal::Beyond(what));
+        }
+        if walk.by_chunk {
+            let (at, len, first) =
+                chunks(&walk.shape, known, &to, &from).ok_or_else(|| refused("whole chunks to places of chunks"))?;
+            return Ok(Mapping { at, len, source, first });
+        }
+        match (line(&walk.shape, &to.start, &to.count), line(&known.shape, &from.start, &from.count)) {
             (Some((at, len)), Some((first, of))) if len == of => Ok(Mapping { at, len, source, first }),
-            _ => Err(Reason::new(format!("mapping {index} is not of one run of elements to another"))),
+            _ => Err(refused("one run of elements to another").into()),
         }
     }
 
@@ -111,19 +124,25 @@ impl Session {
         let id = self.resolve(root, &path, &mut 0)?;
         let dataset = self.open_dataset(id)?;
         // SAFETY: an open dataset.
-        let extent = Extent::of(&Id::own(unsafe { ffi::H5Dget_space(dataset.raw()) })?)?;
+        let (space, dcpl) =
+            unsafe { (Id::own(ffi::H5Dget_space(dataset.raw()))?, Id::own(ffi::H5Dget_create_plist(dataset.raw()))?) };
+        let extent = Extent::of(&space)?;
+        let chunk = match layout(&dataset, &dcpl, &extent, 0)? {
+            Layout::Chunked { chunk, .. } => chunk,
+            _ => Vec::new(),
+        };
         let number = walk.sources.met.len() as u32;
-        walk.sources.met.push((MappedSource { path: path.clone(), id }, extent.shape));
+        walk.sources.met.push(Source { mapped: MappedSource { path: path.clone(), id }, shape: extent.shape, chunk });
         walk.sources.by_path.insert(path, number);
         Ok(number)
     }
 }
 
-/// First element and number of elements of what is selected in a dataset of `shape`; `None` where that is not one run.
-fn run(space: &Id, shape: &[u64]) -> Result<Option<(u64, u64)>, Reason> {
+/// What is selected in a dataset of `shape`, where that is one box.
+fn selected(space: &Id, shape: &[u64]) -> Result<Option<Area>, Reason> {
     // SAFETY: an open dataspace (so below).
     match unsafe { ffi::H5Sget_select_type(space.raw()) } {
-        ffi::SELECTION_ALL => Ok(line(shape, &vec![0; shape.len()], shape)),
+        ffi::SELECTION_ALL => Ok(Some(Area { start: vec![0; shape.len()], count: shape.to_vec() })),
         ffi::SELECTION_HYPERSLABS => {
             // SAFETY: as above.
             let (rank, regular) = unsafe {
@@ -155,10 +174,44 @@ fn run(space: &Id, shape: &[u64]) -> Result<Option<(u64, u64)>, Reason> {
                     _ => None,
                 })
                 .collect();
-            Ok(extent.and_then(|extent| line(shape, &start, &extent)))
+            Ok(extent.map(|count| Area { start, count }))
         }
         _ => Ok(None),
     }
+}
+
+/// The chunk of a virtual dataset of `shape` that `to` is, how many follow it, and the chunk of `source` that `from`
+/// begins with, where these are chunks but for what lies beyond the extent, and the source has one chunk a row.
+fn chunks(shape: &[u64], source: &Source, to: &Area, from: &Area) -> Option<(u64, u64, u64)> {
+    let chunk = source.chunk.as_slice();
+    let ([height, widths @ ..], [first, before @ ..]) = (chunk, from.start.as_slice()) else { return None };
+    let has_one_a_row = source.shape.get(1..)? == widths && before.iter().all(|start| *start == 0);
+    let is_there = first.checked_add(*from.count.first()?)? <= *source.shape.first()?;
+    if to.count != from.count || shape.len() != chunk.len() || !has_one_a_row || !is_there || first % height != 0 {
+        return None;
+    }
+    let (mut at, mut are_rows) = (0u64, true);
+    for (dim, (extent, chunk)) in shape.iter().zip(chunk).enumerate() {
+        let (start, count) = (*to.start.get(dim)?, *to.count.get(dim)?);
+        let left = extent.checked_sub(start)?;
+        // Along the first dimension there may be several, the last of which may be cut off.
+        let is_cut = count == left.min(*chunk);
+        let is_whole = is_cut || dim == 0 && (count == left || count < left && count % chunk == 0);
+        if count == 0 || start % chunk != 0 || !is_whole {
+            return None;
+        }
+        are_rows &= dim == 0 || extent.div_ceil(*chunk) == 1;
+        at = at.checked_mul(extent.div_ceil(*chunk))?.checked_add(start / chunk)?;
+    }
+    let len = to.count.first()?.div_ceil(*height);
+    (len == 1 || are_rows).then_some((at, len, first / height))
+}
+
+/// A box of elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Area {
+    start: Vec<u64>,
+    count: Vec<u64>,
 }
 
 /// First element and number of elements of a box in an array of `shape`, where they follow each other in row-major
@@ -195,6 +248,37 @@ mod tests {
         assert_eq!(line(&[10], &[5], &[6]), None);
         assert_eq!(line(&[10], &[5], &[u64::MAX]), None);
         assert_eq!(line(&[u64::MAX, 2, 2], &[u64::MAX - 1, 0, 0], &[1, 2, 2]), None);
+    }
+
+    fn source(shape: &[u64], chunk: &[u64]) -> Source {
+        let mapped = MappedSource { path: "/raw".into(), id: ObjectId { file: 0, address: 96 } };
+        Source { mapped, shape: shape.to_vec(), chunk: chunk.to_vec() }
+    }
+
+    #[test]
+    fn boxes_of_chunks_are_chunks() {
+        let area = |start: &[u64], count: &[u64]| Area { start: start.to_vec(), count: count.to_vec() };
+        let line = source(&[40], &[4]);
+        let at = |start, count, first| chunks(&[14], &line, &area(&[start], &[count]), &area(&[first], &[count]));
+        assert_eq!(at(4, 4, 12), Some((1, 1, 3)));
+        assert_eq!(at(12, 2, 0), Some((3, 1, 0)));
+        assert_eq!(at(4, 10, 8), Some((1, 3, 2)));
+        for broken in [at(4, 3, 12), at(3, 4, 12), at(4, 4, 13), at(12, 4, 0), at(16, 4, 0), at(4, 0, 4), at(4, 10, 32)]
+        {
+            assert_eq!(broken, None);
+        }
+        let plane = source(&[8, 2], &[2, 2]);
+        let at = |start: &[u64; 2], count: &[u64; 2], first: &[u64; 2]| {
+            chunks(&[4, 3], &plane, &area(start, count), &area(first, count))
+        };
+        assert_eq!(at(&[2, 2], &[2, 1], &[6, 0]), Some((3, 1, 3)));
+        assert_eq!(at(&[0, 0], &[2, 2], &[4, 0]), Some((0, 1, 2)));
+        for broken in [at(&[2, 2], &[2, 1], &[6, 1]), at(&[2, 1], &[2, 2], &[6, 0]), at(&[0, 0], &[4, 2], &[4, 0])] {
+            assert_eq!(broken, None);
+        }
+        // Chunks beside each other do not follow each other in the source.
+        assert_eq!(chunks(&[4], &source(&[4], &[]), &area(&[0], &[4]), &area(&[0], &[4])), None);
+        assert_eq!(chunks(&[4, 3], &source(&[8, 4], &[2, 2]), &area(&[0, 0], &[2, 2]), &area(&[0, 0], &[2, 2])), None);
     }
 
     proptest! {
