@@ -1117,6 +1117,63 @@ def bad_anndata(file):
     file.create_group("obsm")
 
 
+def bad_versions(file):
+    """Versions that lead to each other, to nothing and to themselves; mappings beyond raw data, beside it, across it."""
+    versions = file.create_group("_version_data/versions")
+    versions.attrs.update({"current_version": "nowhere", "data_version": 2})
+    raw = file.create_dataset("_version_data/t/x/raw_data", data=np.arange(12), chunks=(4,))
+    file.create_dataset("_version_data/t/y/raw_data", data=np.arange(8), chunks=(4,))
+    file["elsewhere"] = np.arange(100, 108)
+
+    def version(name, before, time="2026-01-01 00:00:00.000000+0000"):
+        made = versions.create_group(name)
+        made.attrs.update({"prev_version": before, "committed": True, "timestamp": time})
+        return made
+
+    def mapped(group, name, *mappings, extent=8, source=raw.name):
+        layout = h5py.VirtualLayout((extent,), "<i8")
+        for at, first, count in mappings:
+            shape = (1000,) if first > 12 else file[source].shape
+            layout[at : at + count] = h5py.VirtualSource(".", source, shape)[first : first + count]
+        group.create_virtual_dataset(name, layout, fillvalue=-7)
+
+    version("__first_version__", "")
+    good = version("good", "__first_version__")
+    mapped(good, "t/x", (0, 8, 4), (4, 0, 4))
+    mapped(good, "t/y", (0, 0, 8), source="/_version_data/t/y/raw_data")
+    bad = version("bad", "good", "2026-01-02 00:00:00.000000+0000")
+    mapped(bad, "t/x", (0, 4, 4))
+    mapped(bad, "t/outside", (0, 0, 4), (4, 400, 4))
+    mapped(bad, "t/across", (0, 2, 4), (4, 6, 4))
+    mapped(bad, "t/beside", (0, 0, 8), source="/elsewhere")
+    file["gone"] = np.arange(8)
+    mapped(bad, "t/nothing", (0, 0, 8), source="/gone")
+    del file["gone"]
+    bad["t/plain"] = np.arange(8)
+    # From here to everything above, and a way for each subset.
+    bad["root"] = file["/"]
+    bad["versions"] = versions
+    bad["good"] = good
+    for at in range(30):
+        bad.create_group(f"many/{at}")
+    for at in range(29):
+        bad[f"many/{at}/a"] = bad[f"many/{at + 1}"]
+        bad[f"many/{at}/b"] = bad[f"many/{at + 1}"]
+    for name, before in [("a", "b"), ("b", "a"), ("behind", "a"), ("self", "self"), ("orphan", "nobody")]:
+        version(name, before)
+    for name in ("..", "current", "metadata.json", "\x1b[2J", "table.csv"):
+        version(name, "good")
+    version("timeless", "good", "yesterday")
+    versions.create_group("half")
+    versions.create_group("slash/ed")
+    versions["data"] = np.arange(3)
+    versions["soft"] = h5py.SoftLink("/_version_data/versions/good")
+    versions["twin"] = good
+
+
+bad_versions.libver = "latest"
+
+
 def bad_lh5(file):
     """Tables of LEGEND that contradict themselves: lists whose ends fall, waveforms that are damaged, a table in itself."""
 
@@ -1296,6 +1353,7 @@ RECIPES = [
     bad_pickles,
     bad_anndata,
     bad_lh5,
+    bad_versions,
     amplified,
     gigabyte_elements,
 ]

@@ -48,7 +48,8 @@ def features(path):
             put = lambda name, data, **more: group.create_dataset(name, data=data, **more)  # noqa: E731
             for name in ("i1", "i4", "u8", "f2", "f8", ">i2", "?"):
                 put(f"numbers/{name}", (at - (0 if name[0] == "u" else 3)).astype(name), chunks=(8,))
-            put("text/variable", np.array([f"Grüße {one}" if one % 4 else "" for one in at], object), dtype=TEXT, chunks=(8,))
+            texts = np.array([f"Grüße {one}" if one % 4 else "" for one in at], object)
+            put("text/variable", texts, dtype=TEXT, chunks=(8,))
             put("text/numpy", np.array([f"n{one}" for one in at], np.dtypes.StringDType()), chunks=(8,))
             put("text/fixed", np.array([f"f{one}" for one in at], "S5"), chunks=(8,))
             put("filled/minus", at.astype("i4"), chunks=(8,), fillvalue=-1)
@@ -202,12 +203,11 @@ def plain(value, dtype):
     return number(value, dtype) if dtype.kind == "f" else value.item()
 
 
-def stored(dataset, values):
+def stored(values):
     """The entries about bytes as stored."""
     if is_text(values.dtype):
         return {"npy_dtype": None, "npy_shape": None}
     return {
-        # A boolean is a byte either way.
         "npy_dtype": repr(values.dtype.str),
         "npy_shape": list(values.shape),
         "raw_sha256": hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest(),
@@ -236,9 +236,7 @@ def visit(group, path, found, groups):
         below = f"{path}/{name}"
         groups[path].append(below)
         if hasattr(group[name], "shape"):
-            values = group[name][()]
-            # It gives bytes of strings that h5py would.
-            found[below] = np.asarray(values)
+            found[below] = np.asarray(group[name][()])
         else:
             groups[below] = []
             visit(group[name], below, found, groups)
@@ -252,11 +250,7 @@ def expected(path):
     for group, members in groups.items():
         lengths = {found[below].shape if is_column(below) else None for below in members}
         if len(lengths) == 1 and lengths != {None}:
-            columns = [
-                {"name": below.rsplit("/", 1)[1], "rows": len(found[below]), "in_table": True, "csv": cells(found[below])}
-                | stored(below, found[below])
-                for below in sorted(members)
-            ]
+            columns = [column(below.rsplit("/", 1)[1], found[below]) for below in sorted(members)]
             tables[group] = {"rows": len(found[members[0]]), "row_labels": [], "columns": columns}
             continue
         for below in members:
@@ -267,13 +261,15 @@ def expected(path):
     return {"tables": tables, "arrays": arrays}
 
 
+def column(name, values):
+    """A column of a table."""
+    return {"name": name, "rows": len(values), "in_table": True, "csv": cells(values)} | stored(values)
+
+
 def records(values):
     """An array of records is a table by itself."""
-    columns = [
-        {"name": name, "rows": len(values), "in_table": True, "csv": cells(values[name])} | stored(name, values[name])
-        for name in values.dtype.names
-    ]
-    whole = stored("", values) | {"npy_dtype": str(values.dtype.descr)}
+    columns = [column(name, values[name]) for name in values.dtype.names]
+    whole = stored(values) | {"npy_dtype": str(values.dtype.descr)}
     return {"rows": len(values), "row_labels": [], "columns": columns, "whole": whole}
 
 
@@ -294,7 +290,7 @@ def array(path, values):
         more = {"files": files, "columns": columns, "rows": listed}
     else:
         more = {"files": [".arrow", ".npy", ".parquet", ".raw"]}
-    return {"shape": list(values.shape)} | stored(path, values) | more
+    return {"shape": list(values.shape)} | stored(values) | more
 
 
 def write(path):

@@ -114,3 +114,79 @@ fn commands_look_into_other_versions_where_these_are_named() {
     let all = count(&format!("{file}:.versions"));
     assert!(all.starts_with("5 tables"), "{all}");
 }
+
+#[test]
+fn versions_that_lie_are_found_and_the_rest_is_served() {
+    let mounted = Mounted::new(&[&data("hostile/bad_versions.h5")], &[]);
+    let good = "x,y\n8,0\n9,1\n10,2\n11,3\n0,4\n1,5\n2,6\n3,7\n";
+    assert_eq!(mounted.text(".versions/good/t/table.csv"), good);
+    assert_eq!(mounted.text(".versions/bad/t/columns/x.txt"), "4\n5\n6\n7\n-7\n-7\n-7\n-7\n");
+    assert_eq!(mounted.text(".versions/bad/t/columns/across.txt"), "2\n3\n4\n5\n6\n7\n8\n9\n");
+    assert_eq!(mounted.text(".versions/bad/t/columns/beside.txt"), "100\n101\n102\n103\n104\n105\n106\n107\n");
+    // libhdf5 gives bytes of anything for what lies behind the end of a source.
+    assert!(fs::read(mounted.join(".versions/bad/t/columns/outside.npy")).is_err());
+    let errors = mounted.text(".hepfs/errors");
+    assert!(errors.contains("mapping 1 leads to element 400 of a source with 12"), "{errors}");
+    assert_eq!(mounted.text(".versions/table.csv").lines().count(), 15);
+    assert_eq!(mounted.names("").iter().filter(|name| !name.starts_with("elsewhere")).count(), 3);
+    // Each group is one directory, however many ways lead to it.
+    let many: Vec<String> = (0..30).map(|at| at.to_string()).collect();
+    let mut shown = mounted.names(".versions/bad/many");
+    shown.retain(|name| many.contains(name));
+    assert_eq!(shown.len(), 30);
+    let link = |path: &str| fs::read_link(mounted.join(path)).unwrap().into_os_string().into_string().unwrap();
+    assert_eq!(link(".versions/bad/many/3/a"), "../../../../.versions/bad/many/4");
+    assert_eq!(
+        (link(".versions/bad/good"), link(".versions/bad/root")),
+        ("../../.versions/good".into(), "../..".into())
+    );
+    assert_eq!(mounted.text(".versions/bad/good/t/table.csv"), good);
+    let findings = mounted.text(".hepfs/findings");
+    for (path, found) in [
+        ("", "nowhere"),
+        ("", "data_version"),
+        ("/a", "circle"),
+        ("/b", "circle"),
+        ("/behind", "circle"),
+        ("/self", "circle"),
+        ("/orphan", "nobody"),
+        ("/timeless", "yesterday"),
+        ("/half", "not finished"),
+        ("/slash", "not finished"),
+        ("/data", "something else"),
+        ("/soft", "something else"),
+        ("/bad/t/x", "chunks of another version"),
+        ("/bad/t/plain", "not virtual"),
+        ("/bad/t/beside", "/elsewhere"),
+        ("/bad/t/nothing", "/gone"),
+        ("/bad/t/across", "mapping 0 is not of whole chunks"),
+        ("/bad/t/outside", "mapping 1 leads to element 400"),
+    ] {
+        let path = format!("\"path\":\"/_version_data/versions{path}\"");
+        let is_found = findings.lines().any(|line| line.contains(&path) && line.contains(found));
+        assert!(is_found, "{path} {found}: {findings}");
+    }
+    assert!(!findings.contains("versions/good"), "{findings}");
+}
+
+/// What a number in `.hepfs/stats` is.
+fn counted(mounted: &Mounted, name: &str) -> u64 {
+    let stats = mounted.text(".hepfs/stats");
+    let line = stats.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().parse().unwrap()
+}
+
+/// `packed/deflated` has 30 rows in chunks of 8, of which the second version changes all, and no other any.
+#[test]
+fn versions_cost_the_chunks_that_differ() {
+    let mounted = Mounted::new(&[&data("versioned.h5")], &[]);
+    let read = |version: &str| mounted.read(format!(".versions/{version}/packed/columns/deflated.npy"));
+    let (first, second) = (read("first"), read("second"));
+    assert_ne!(first, second);
+    assert_eq!(counted(&mounted, "chunks_decoded"), 8);
+    for version in ["branch", "shrunk", "current", "%2E.", "last"] {
+        assert_eq!(read(version), if version == "branch" { first.clone() } else { second.clone() }, "{version}");
+    }
+    assert_eq!(counted(&mounted, "chunks_decoded"), 8);
+    assert_eq!(counted(&mounted, "worker_reads"), 0);
+}

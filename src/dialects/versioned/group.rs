@@ -5,19 +5,19 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::history::{self, Kept};
-use super::{Versioned, dataset, finding};
-use crate::catalogue::{Class, Dataset, Group, join};
+use super::{BELOW, STORE, Versioned, dataset, finding};
+use crate::catalogue::{Class, ColumnId, Dataset, Group, Layout, Link, VirtualSource, join};
 use crate::dialects::arrays::Arrays;
 use crate::dialects::compound::is_record;
 use crate::dialects::{Claims, Dialect, Here, Of, Role, Site};
 use crate::store::{File, Tally};
-use crate::table::{Column, Table};
+use crate::table::{Column, Finding, Table};
 
 /// The columns of a group, where it is a table.
 fn columns(group: &Group) -> Option<Vec<(&BString, &Arc<Dataset>)>> {
     let column = |dataset: &Arc<Dataset>| dataset.shape.len() == 1 && !dataset.null && !is_record(dataset);
     let member = |link| -> Option<(&BString, &Arc<Dataset>)> {
-        let link: &crate::catalogue::Link = link;
+        let link: &Link = link;
         Some((&link.name, dataset(link.target.object()).filter(|dataset| column(dataset))?))
     };
     let columns: Vec<_> = group.links.iter().map(member).collect::<Option<_>>()?;
@@ -33,14 +33,32 @@ pub(super) fn claims(here: &Here<'_>) -> Claims {
         claims.is_table = true;
         claims.members = columns.into_iter().map(|(name, _)| (name.clone(), Role::Column)).collect();
     }
+    claims.findings = here.group.links.iter().filter_map(|link| misplaced(here.path, link)).collect();
     let data_version = kept.data_version();
     let mut doubtful = doubtful(here.group, data_version).peekable();
     if doubtful.peek().is_some() && history::has_others(here.file, &kept, here.path, here.interrupt) {
         let found = format!("it is {data_version}: may hold chunks of another version");
-        claims.findings =
-            doubtful.map(|name| finding(join(here.path, name), "data_version is 4", found.clone())).collect();
+        let finding = |name: &BString| finding(join(here.path, name), "data_version is 4", found.clone());
+        claims.findings.extend(doubtful.map(finding));
     }
     claims
+}
+
+/// What a dataset is made of, where that is not its `raw_data`. One without elements need not be.
+fn misplaced(above: &str, link: &Link) -> Option<Finding> {
+    let (path, dataset) = (join(above, &link.name), dataset(link.target.object())?);
+    let (_, below) = path.strip_prefix(BELOW)?.split_once('/')?;
+    let (raw_data, rule) = (format!("/{STORE}/{below}/raw_data"), "a dataset in a version maps its raw_data");
+    let found = match &dataset.layout {
+        Layout::Virtual { sources } => {
+            let is_other = |source: &&VirtualSource| source.file != "." || source.dataset != raw_data.as_str();
+            let other = sources.iter().find(is_other)?;
+            format!("it maps {:?} of {:?}", other.dataset.to_string(), other.file.to_string())
+        }
+        _ if dataset.is_empty() => return None,
+        _ => "it is not virtual".to_owned(),
+    };
+    Some(finding(path, rule, found))
 }
 
 /// The datasets that files of a `data_version` may have confused with those of other versions.
@@ -83,6 +101,6 @@ fn column(file: &Arc<File>, above: &str, name: &BString, dataset: &Arc<Dataset>)
 }
 
 fn column_without(reason: &str, name: &BString, path: &str, dataset: &Arc<Dataset>) -> Column {
-    let id = crate::catalogue::ColumnId::whole(dataset.id);
+    let id = ColumnId::whole(dataset.id);
     Column::new(name.clone(), path.to_owned(), id, Err(reason.to_owned()), Arc::<Tally>::default())
 }

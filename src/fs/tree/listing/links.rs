@@ -12,10 +12,10 @@ use std::sync::Arc;
 use bstr::{BStr, BString, ByteSlice};
 
 use super::entries::{COLUMNS, Shown};
-use super::members::{Namespace, suffixes};
+use super::members::{Namespace, names_of_made, suffixes};
 use super::tables;
 use crate::catalogue::{Dataset, Group, Object, ObjectId, Target, join};
-use crate::dialects::{Claims, Dialect, Elsewhere, Here, Mark, Of, Role, Site};
+use crate::dialects::{Claims, Dialect, Elsewhere, Here, Made, Mark, Of, Role, Site};
 use crate::fs::names;
 use crate::fs::tree::opened::Opened;
 use crate::source::Interrupt;
@@ -160,7 +160,16 @@ impl<'a> Resolver<'a> {
         let (mut at, mut visited) = ("/".to_owned(), self.visit("/", root)?);
         // Link names, and names shown, from the root to `visited`.
         let (mut from_root, mut shown) = (VecDeque::<BString>::new(), Vec::<BString>::new());
-        while let Some(part) = way.pop_front() {
+        loop {
+            // What a dialect shows elsewhere is found there, not at its link.
+            if from_root.is_empty()
+                && let Some((names, group)) = made_for(&visited.claims.made, &way)
+            {
+                (shown, at) = (names.into(), group.path());
+                visited = self.visit(&at, group.id)?;
+                from_root = way.drain(..group.links.len()).collect();
+            }
+            let Some(part) = way.pop_front() else { break };
             let again = match visited.target(&part)? {
                 Target::Soft { path, .. } => {
                     let mut again = if path.starts_with(b"/") { VecDeque::new() } else { from_root.clone() };
@@ -280,6 +289,34 @@ impl<'a> Resolver<'a> {
         way.extend(shown.iter().cloned());
         if way.is_empty() { ".".into() } else { bstr::join("/", way).into() }
     }
+}
+
+/// The group made up that a way from the root leads through, and the names under which it is shown.
+fn made_for(made: &[(BString, Made)], way: &VecDeque<BString>) -> Option<(VecDeque<BString>, Elsewhere)> {
+    let names = || made.iter().map(|(name, _)| names::encode_directory(name)).collect();
+    made_on(made, &names, way).map(|(shown, group)| (shown, group.clone()))
+}
+
+/// The same of a directory made up, with the `names` of what is in it.
+fn made_on<'a>(
+    made: &'a [(BString, Made)],
+    names: &dyn Fn() -> Vec<BString>,
+    way: &VecDeque<BString>,
+) -> Option<(VecDeque<BString>, &'a Elsewhere)> {
+    made.iter().enumerate().find_map(|(at, (_, one))| {
+        let (mut shown, group) = match one {
+            Made::Group(group) => {
+                let is_on = way.iter().take(group.links.len()).eq(&group.links);
+                is_on.then(|| (VecDeque::new(), group))?
+            }
+            Made::Directory { table, children } => {
+                made_on(children, &|| names_of_made(children, table.is_some()), way)?
+            }
+            Made::Link(_) => return None,
+        };
+        shown.push_front(names().into_iter().nth(at)?);
+        Some((shown, group))
+    })
 }
 
 /// The names of a path's links.

@@ -65,8 +65,8 @@ fn walk(file: &Arc<File>, dialects: Dialects, interrupt: &Interrupt) -> Result<A
                 found.push((*below, (id, vec![link.name.clone()]), join(&path, &link.name)));
             }
         }
-        let mut made: Vec<&Made> = claims.made.iter().map(|(_, made)| made).collect();
-        while let Some(one) = made.pop() {
+        let mut made: VecDeque<&Made> = claims.made.iter().map(|(_, made)| made).collect();
+        while let Some(one) = made.pop_front() {
             match one {
                 Made::Directory { children, .. } => made.extend(children.iter().map(|(_, made)| made)),
                 Made::Group(group @ Elsewhere { id, links }) => found.push((*id, (root, links.clone()), group.path())),
