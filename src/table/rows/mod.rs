@@ -1,10 +1,11 @@
 //! Columns made of other rows: categories, lists, values with a mask, strings behind offsets, instants, fields of
-//! compounds, casts.
+//! compounds, casts, edges of bins.
 
 mod cast;
 mod category;
 mod chain;
 mod compound;
+mod edges;
 mod encoded;
 mod ends;
 mod list;
@@ -19,6 +20,7 @@ pub use cast::{CastRows, common_type};
 pub use category::CategoryRows;
 pub use chain::ChainRows;
 pub use compound::CompoundRows;
+pub use edges::{EdgeRows, Edges};
 pub use encoded::{EncodedRows, Samples};
 pub use ends::EndRows;
 pub use list::ListRows;
