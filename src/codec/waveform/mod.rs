@@ -114,7 +114,10 @@ mod tests {
         /// Numbers of all widths, packed bit by bit.
         #[test]
         fn sections_come_back(
-            sections in prop::collection::vec((1..=16_u32, any::<bool>(), prop::collection::vec(any::<u16>(), 1..40)), 0..5),
+            sections in prop::collection::vec(
+                (1..=16_u32, any::<bool>(), prop::collection::vec(any::<u16>(), 1..40)),
+                0..5,
+            ),
             least in any::<i16>(),
         ) {
             let (mut content, mut expected) = (vec![0], Vec::new());
