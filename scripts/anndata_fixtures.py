@@ -1,26 +1,30 @@
 #!/usr/bin/env python3
-"""Writes `tests/data/anndata.h5` with anndata, and what it reads of it: `anndata.expected.json`.
+"""Writes `tests/data/anndata*.h5` and `mudata.h5` with anndata and mudata, and what these read of them.
 
     python3 -m venv FOLDER && FOLDER/bin/pip install anndata==0.12.19 mudata==0.3.10
-    FOLDER/bin/python3 scripts/anndata_fixtures.py
+    FOLDER/bin/python3 scripts/anndata_fixtures.py [--only NAME …]
 
 In an environment of its own, since it needs older libraries than the tests do. The form is that of `make_fixtures.py`.
+`anndata_runs.h5` is long, and nothing is expected of it here: `tests/tables/anndata.rs` knows its matrix by heart.
 """
 
 import argparse
+import hashlib
 import json
 import warnings
 from pathlib import Path
 
 import anndata
 import h5py
+import mudata
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
 from cells import DATA, cell, number
 
-PATH = DATA / "anndata.h5"
+# Labels of a category in a file of version 0.6.
+STAGES = ["early", "Grüße", "late"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -126,6 +130,15 @@ def cells(values):
     return [cell(one, dtype) for one in values]
 
 
+def stored(values):
+    """`whole`: rows as they are stored."""
+    return {
+        "npy_dtype": repr(np.lib.format.dtype_to_descr(values.dtype)),
+        "npy_shape": list(values.shape),
+        "raw_sha256": hashlib.sha256(values.tobytes()).hexdigest(),
+    }
+
+
 def described(names, columns, labels):
     """An entry of `tables`."""
     rows = len(columns[0]) if columns else 0
@@ -187,23 +200,147 @@ def expected(adata):
     }
 
 
-def main():
-    """The file and what is expected of it."""
-    argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
-    warnings.simplefilter("ignore")
-    anndata.settings.allow_write_nullable_strings = True
+def everything(path):
+    """A file of version 0.12 with all there is, and elements of versions before it."""
     adata = whole(230, 12)
-    adata.write_h5ad(PATH, compression="gzip")
-    with h5py.File(PATH, "r+") as file:
+    adata.write_h5ad(path, compression="gzip")
+    with h5py.File(path, "r+") as file:
         old(file["uns"].create_group("old"))
     # Read by the library, but for what is not of its time.
-    with h5py.File(PATH) as file:
+    with h5py.File(path) as file:
         parts = {name: anndata.io.read_elem(file[name]) for name in file if name != "uns"}
         parts["uns"] = {name: anndata.io.read_elem(file["uns"][name]) for name in ("ranking", "nested")}
-    found = expected(anndata.AnnData(**parts))
-    text = json.dumps({"tables": found, "arrays": {}}, separators=(",", ":"), ensure_ascii=True)
-    PATH.with_suffix(".expected.json").write_text(text + "\n")
-    print(f"{PATH.stem}: {PATH.stat().st_size} bytes, {len(found)} tables")
+    return expected(anndata.AnnData(**parts))
+
+
+def records(rows, columns):
+    """Rows of a compound, as version 0.6 makes them of a data frame: labels first, strings of one length."""
+    made = np.empty(rows, [(name, values.dtype) for name, values in columns.items()])
+    for name, values in columns.items():
+        made[name] = values
+    return made
+
+
+def compounds(path):
+    """A file as version 0.6 wrote it: compounds, whose labels are in `uns`."""
+    rows, genes = 40, 7
+    at = np.arange(rows)
+    encoded = lambda texts: np.array([text.encode() for text in texts])  # noqa: E731
+    matrix = sp.random(rows, genes, density=0.3, format="csr", dtype="f4", random_state=np.random.default_rng(1))
+    obs = records(
+        rows,
+        {
+            "index": encoded(f"cell {one}" for one in at),
+            "n_counts": at.astype("f4") * 1.5,
+            "stage": (at % 4 - 1).astype("i1"),
+            "only": np.zeros(rows, "i1"),
+            "kind": (at % 5).astype("i1"),
+            "cluster": (at % 3).astype("i2"),
+            "note": encoded("note" if one % 2 else "longer note" for one in at),
+        },
+    )
+    gene = np.arange(genes)
+    names = encoded(f"gene{one}" for one in gene)
+    var = records(genes, {"index": names, "n_cells": gene * 2, "kind": (gene % 2).astype("i1")})
+    with h5py.File(path, "w") as file:
+        group = file.create_group("X")
+        group.attrs.update({"h5sparse_format": b"csr", "h5sparse_shape": np.array(matrix.shape)})
+        for name in ("data", "indices", "indptr"):
+            group.create_dataset(name, data=getattr(matrix, name), maxshape=(None,))
+        file.create_dataset("obs", data=obs)
+        file.create_dataset("var", data=var)
+        file.create_dataset("raw.X", data=matrix.toarray())
+        file.create_dataset("raw.var", data=records(genes, {"index": names, "more": gene * 0.5}))
+        pca = np.random.default_rng(2).standard_normal((rows, 3)).astype("f4")
+        embedded = np.empty(rows, [("X_pca", "f4", (3,))])
+        embedded["X_pca"] = pca
+        file.create_dataset("obsm", data=embedded)
+        uns = file.create_group("uns")
+        uns.create_dataset("stage_categories", data=STAGES, dtype=h5py.string_dtype())
+        # A single category is no array.
+        uns.create_dataset("only_categories", data="alone", dtype=h5py.string_dtype())
+        # Of `var` alone: `obs` has codes beyond them.
+        uns.create_dataset("kind_categories", data=np.array([b"coding", b"other"]))
+        # Of nothing: there is no such column.
+        uns.create_dataset("gone_categories", data=np.array([b"x"]))
+    read = anndata.read_h5ad(path)
+    raw = anndata.AnnData(X=read.raw.X, var=read.raw.var)
+    assert list(read.obs["stage"].cat.categories) == STAGES and read.var["kind"].dtype == "category"
+    assert read.obs["kind"].dtype == "int8"
+    arrays = [[{"json": [number(one, row.dtype) for one in row]} for row in read.obsm["X_pca"]]]
+    found = {
+        "/obs": frame(read.obs.rename_axis("index")),
+        "/var": frame(read.var.rename_axis("index")),
+        "/raw.var": frame(raw.var.rename_axis("index")),
+        "/X": sparse(read.X, read.obs_names, read.var_names),
+        "/obsm": described(["X_pca"], arrays, []),
+    }
+    with h5py.File(path) as file:
+        for name in ("obs", "var", "raw.var", "obsm"):
+            found[f"/{name}"]["whole"] = stored(file[name][:])
+    return found
+
+
+def modalities(path):
+    """A file of two modalities."""
+    rng = np.random.default_rng(9)
+
+    def modality(rows, columns, prefix):
+        matrix = sp.random(rows, columns, density=0.3, format="csr", dtype="f4", random_state=rng)
+        obs = pd.DataFrame(
+            {"batch": pd.Categorical(np.resize(["a", "b"], rows)), "depth": np.arange(rows)},
+            index=[f"cell{at}" for at in range(rows)],
+        )
+        adata = anndata.AnnData(matrix, obs, pd.DataFrame(index=[f"{prefix}{at}" for at in range(columns)]))
+        adata.obsm["X_pca"] = rng.standard_normal((rows, 2))
+        return adata
+
+    mdata = mudata.MuData({"rna": modality(20, 6, "gene"), "prot": modality(15, 4, "protein")})
+    mdata.obs["quality"] = pd.array([None if at % 4 == 1 else at for at in range(mdata.n_obs)], dtype="Int64")
+    mdata.write_h5mu(path)
+    read = mudata.read_h5mu(path)
+    with h5py.File(path) as file:
+        # As they are: mudata adds columns of the modalities when it reads.
+        found = {f"/{name}": frame(anndata.io.read_elem(file[name])) for name in ("obs", "var")}
+    for name, adata in read.mod.items():
+        obs, var = adata.obs_names, adata.var_names
+        found[f"/mod/{name}/obs"] = frame(adata.obs)
+        found[f"/mod/{name}/var"] = frame(adata.var)
+        found[f"/mod/{name}/X"] = sparse(adata.X, obs, var)
+        found[f"/mod/{name}/obsm"] = matrices("_index", obs, {"X_pca": adata.obsm["X_pca"]})
+    return found
+
+
+def runs(path):
+    """A matrix of 299,500 entries, compressed along either axis: row n has 37 n mod 600, in its first columns."""
+    rows, columns = 1000, 600
+    lengths = np.arange(rows) * 37 % columns
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indices = np.concatenate([np.arange(length) for length in lengths])
+    data = (np.repeat(np.arange(rows), lengths) + indices) % 7 + 1
+    matrix = sp.csr_matrix((data.astype("i2"), indices.astype("i4"), indptr), shape=(rows, columns))
+    names = lambda kind, count: pd.DataFrame(index=[f"{kind}{at}" for at in range(count)])  # noqa: E731
+    adata = anndata.AnnData(matrix, names("cell", rows), names("gene", columns))
+    adata.layers["by_gene"] = matrix.tocsc()
+    adata.write_h5ad(path, compression="gzip")
+
+
+FILES = {"anndata": everything, "anndata_06": compounds, "mudata": modalities, "anndata_runs": runs}
+
+
+def main():
+    """The files, and what is expected of them."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", nargs="+", choices=FILES, default=list(FILES))
+    warnings.simplefilter("ignore")
+    anndata.settings.allow_write_nullable_strings = True
+    for name in parser.parse_args().only:
+        path = DATA / f"{name}.h5"
+        found = FILES[name](path)
+        if found is not None:
+            text = json.dumps({"tables": found, "arrays": {}}, separators=(",", ":"), ensure_ascii=True)
+            path.with_suffix(".expected.json").write_text(text + "\n")
+        print(f"{name}: {path.stat().st_size} bytes, {len(found or ())} tables")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,10 @@
 //! AnnData beyond the values of good files: what contradicts itself is found, and harms nothing beside it.
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
 use serde_json::Value;
 
 use crate::data;
@@ -72,4 +77,69 @@ fn pointers_that_lie_cost_the_numbers_of_rows_alone() {
     // Kept as they are.
     assert_eq!(mounted.text("outside/columns/column.txt"), "0\n99\n-7\n3\n");
     assert_eq!(mounted.text("outside/columns/row.txt"), "0\n1\n2\n2\n");
+}
+
+/// Entries of each row of `anndata_runs.h5`, in its first columns.
+fn lengths() -> impl Iterator<Item = i32> {
+    (0..1000).map(|row| row * 37 % 600)
+}
+
+/// Rows and columns of all entries, as `X` has them, and as `layers/by_gene` has them.
+fn entries() -> [Vec<(i32, i32)>; 2] {
+    let by_row: Vec<_> = lengths().zip(0..).flat_map(|(length, row)| (0..length).map(move |at| (row, at))).collect();
+    let mut by_column = by_row.clone();
+    by_column.sort_by_key(|(row, column)| (*column, *row));
+    [by_row, by_column]
+}
+
+#[test]
+fn numbers_along_the_compressed_axis_are_known_without_reading_them() {
+    let mounted = Mounted::new(&[&data("anndata_runs.h5")], &[]);
+    for ((matrix, sorted), entries) in [("X", "row"), ("layers/by_gene", "column")].into_iter().zip(entries()) {
+        let open = || std::fs::File::open(mounted.join(format!("{matrix}/table.parquet"))).unwrap();
+        let footer = SerializedFileReader::new(open()).unwrap();
+        let of_entry = |entry: &(i32, i32)| if sorted == "row" { entry.0 } else { entry.1 };
+        let mut start = 0;
+        for group in footer.metadata().row_groups() {
+            let end = start + group.num_rows() as usize;
+            for (at, (of, pick)) in [("row", 0), ("column", 1)].into_iter().enumerate() {
+                assert_eq!(group.column(at).column_path().string(), of);
+                let bounds = group.column(at).statistics().map(|told| match told {
+                    Statistics::Int32(told) => (*told.min_opt().unwrap(), *told.max_opt().unwrap()),
+                    other => panic!("{other:?}"),
+                });
+                let values = entries[start..end].iter().map(|entry| if pick == 0 { entry.0 } else { entry.1 });
+                let expected = (values.clone().min().unwrap(), values.max().unwrap());
+                assert_eq!(bounds, (of == sorted).then_some(expected), "{matrix} {of} {start}");
+            }
+            start = end;
+        }
+        assert_eq!(start, entries.len());
+        let rows = ParquetRecordBatchReaderBuilder::try_new(open()).unwrap().build().unwrap();
+        let mut read = Vec::new();
+        for batch in rows {
+            let batch = batch.unwrap();
+            read.extend_from_slice(batch.column_by_name(sorted).unwrap().as_primitive::<Int32Type>().values());
+        }
+        assert!(read.iter().eq(entries.iter().map(of_entry).collect::<Vec<_>>().iter()), "{matrix}");
+    }
+}
+
+#[test]
+fn what_is_asked_of_the_compressed_axis_decodes_little_more_than_is_shown() {
+    let all = entries();
+    for (matrix, asked, entries) in [("X", "row", &all[0]), ("layers/by_gene", "column", &all[1])] {
+        let mounted = Mounted::new(&[&data("anndata_runs.h5")], &[]);
+        let is_asked = |entry: &&(i32, i32)| (if asked == "row" { entry.0 } else { entry.1 }) == 587;
+        let shown = mounted.text(format!("{matrix}/where/{asked}:eq:587/table.csv"));
+        let line =
+            |(row, column): &(i32, i32)| format!("{row},{column},{},cell{row},gene{column}", (row + column) % 7 + 1);
+        let expected: Vec<String> = entries.iter().filter(is_asked).map(line).collect();
+        assert!(!expected.is_empty());
+        assert_eq!(shown.lines().skip(1).collect::<Vec<_>>(), expected, "{matrix}");
+        let explained: Value = serde_json::from_str(mounted.text(".hepfs/explain").lines().next().unwrap()).unwrap();
+        let blocks = entries.len().div_ceil(65_536);
+        assert_eq!(explained["blocks_skipped"], blocks - 1, "{explained}");
+        assert_eq!(explained["blocks_decoded"], 1, "{explained}");
+    }
 }

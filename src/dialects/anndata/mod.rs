@@ -9,12 +9,14 @@
 //! | `elements` | opens what is one column: a dataset, codes with categories, values with a mask |
 //! | `frame` | makes the table of a data frame |
 //! | `matrices` | makes the table of `obsm` or `varm` |
+//! | `records` | makes the table of a data frame that is a compound, as before version 0.7 |
 //! | `sparse` | makes the table of a sparse matrix: a row for each stored entry |
 
 mod elements;
 mod encoding;
 mod frame;
 mod matrices;
+mod records;
 mod sparse;
 
 use std::collections::HashMap;
@@ -44,6 +46,7 @@ impl Dialect for Anndata {
                 _ if matrices::frame_of(path, attributes).is_some() => Mark::LookInside,
                 _ => Mark::No,
             },
+            Subject::Dataset(dataset) if records::is_frame(path, dataset) => Mark::Table,
             Subject::Dataset(_) => Mark::No,
         }
     }
@@ -68,8 +71,9 @@ impl Dialect for Anndata {
                     None => Table::empty(site.path, self.name()),
                 },
             },
-            // It marks and makes up nothing else.
-            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+            Of::Dataset(_) => records::table(site, interrupt),
+            // It makes up nothing.
+            Of::Made { .. } => Table::empty(site.path, self.name()),
         }
     }
 }

@@ -8,7 +8,8 @@ use bstr::BString;
 use super::Anndata;
 use super::elements::{Opener, member_dataset};
 use super::encoding::{Axis, INDEX, sparse};
-use crate::catalogue::{Attribute, ColumnId, Dataset, Group, attribute, join};
+use super::records;
+use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, attribute, join};
 use crate::dialects::attributes::{integers, text};
 use crate::dialects::{Dialect, Role, Site};
 use crate::source::Interrupt;
@@ -129,7 +130,11 @@ impl Matrix<'_> {
 
     /// The row labels of the data frame at a path.
     fn labels(&self, frame: &str) -> Result<Categories, String> {
-        let group = self.opener.group(&self.opener.at(frame)?)?;
+        let object = self.opener.at(frame)?;
+        if let Object::Dataset(dataset) = &object {
+            return records::row_labels(&Site { path: frame, ..*self.site }, dataset, self.opener.interrupt);
+        }
+        let group = self.opener.group(&object)?;
         let name = text(&group.attributes, INDEX).ok_or("no row labels")?;
         let object = group.link(name.as_bytes()).and_then(|link| link.target.object()).ok_or("no row labels")?;
         self.opener.labels(join(frame, name.as_bytes()), object, false)
@@ -148,6 +153,11 @@ fn frames(path: &str) -> Option<[String; 2]> {
         of(&base, ["obs", "obs"])
     } else if let Some(base) = above("/varp") {
         of(&base, ["var", "var"])
+    } else if let Some(base) = above("/uns/neighbors") {
+        // Graphs of cells, before version 0.7.
+        of(&base, ["obs", "obs"])
+    } else if name == "raw.X" {
+        of(parent, ["obs", "raw.var"])
     } else if let Some(base) = above("/raw").filter(|_| name == "X") {
         of(&base, ["obs", "raw/var"])
     } else {

@@ -18,7 +18,11 @@ pub(in crate::query) struct Pruner {
 
 impl Pruner {
     pub fn new(bound: &Bound, interrupt: &Interrupt) -> Self {
-        let of_column = |source: &Source| source.learner.as_ref().and_then(|learner| learner.known());
+        let of_column = |source: &Source| {
+            let learner = source.learner.as_ref()?;
+            learner.ask(source.rows.as_ref(), interrupt).ok()?;
+            learner.known()
+        };
         Self { by_column: bound.columns.iter().map(of_column).collect(), interrupt: interrupt.clone() }
     }
 

@@ -31,6 +31,7 @@ impl Learner {
         interrupt: &Interrupt,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Arc<Statistics>, Error> {
+        self.ask(rows, interrupt)?;
         if let Some(known) = self.known() {
             progress(self.rows());
             return Ok(known);

@@ -12,14 +12,18 @@ use parking_lot::Mutex;
 use super::Opening;
 use super::ranges::Ranges;
 use crate::catalogue::ColumnId;
-use crate::store::Rows;
+use crate::source::Interrupt;
 use crate::store::statistics::{self, Blocks, GRAIN, Kind, Statistics, Summary, blocks_of, format, rows_of};
+use crate::store::{Error, Rows};
 
 /// Stretches of rows remembered apart. Random reads of single rows teach little and would fill memory.
 const MOST_RANGES: usize = 4096;
 
 /// Blocks of the longest column that statistics are made of: their bytes take 64 MiB and more.
 const MOST_BLOCKS: u64 = 1 << 22;
+
+/// Rows whose summaries are asked for before they are added.
+const ASKED_AT_ONCE: u64 = 1024 * GRAIN;
 
 /// Learns the statistics of one column, block by block, from every array that is decoded of it. Each row counts once,
 /// however often and in whatever order rows are read.
@@ -188,6 +192,24 @@ impl Learner {
     pub(super) fn has_seen(&self, rows: &Range<u64>) -> bool {
         let state = self.state.lock();
         self.complete.get().is_some() || state.as_ref().is_some_and(|state| state.seen.missing(rows).is_empty())
+    }
+
+    /// Learns what `rows`, for which it was made, [tell](Rows::summary) without values.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`]; rows that fail tell nothing.
+    pub fn ask(&self, rows: &dyn Rows, interrupt: &Interrupt) -> Result<(), Error> {
+        let told = |rows_of: Range<u64>| rows.summary(rows_of, interrupt).ok().flatten();
+        if self.known().is_some() || rows.len() != self.rows() || told(0..1).is_none() {
+            return Ok(interrupt.check()?);
+        }
+        for start in (0..self.rows()).step_by(ASKED_AT_ONCE as usize) {
+            interrupt.check()?;
+            let end = self.rows().min(start.saturating_add(ASKED_AT_ONCE));
+            let part = |part: Range<usize>| told(start + part.start as u64..start + part.end as u64);
+            self.add(start, (end - start) as usize, true, &part);
+        }
+        Ok(())
     }
 
     fn add(&self, start: u64, length: usize, whole: bool, summary: &dyn Fn(Range<usize>) -> Option<Summary>) {

@@ -171,6 +171,10 @@ impl Rows for Observed {
         self.rows.summary_of(values, interrupt)
     }
 
+    fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        self.rows.summary(range, interrupt)
+    }
+
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         self.rows.outline(range, interrupt)
     }

@@ -189,6 +189,15 @@ pub trait Rows: Debug + Send + Sync {
         statistics::summary(values)
     }
 
+    /// What the rows of `range` hold, exactly, found without their values. `None` where it takes these.
+    ///
+    /// # Errors
+    /// As [`Rows::array`].
+    fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        let _ = (range, interrupt);
+        Ok(None)
+    }
+
     /// The outline of the rows of `range`, as long as it: how long they are, found without reading what texts hold and
     /// what is in lists. A text of variable length is the bytes stored of it (`UInt64`), or null where it is known to
     /// be missing; a list is a list of outlines, a missing one an empty list; arrays and compounds hold outlines as

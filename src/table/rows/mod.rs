@@ -1,5 +1,5 @@
 //! Columns made of other rows: categories, lists, values with a mask, strings behind offsets, instants, fields of
-//! compounds, casts, edges of bins.
+//! compounds, casts, edges of bins, arrays in memory.
 
 mod cast;
 mod category;
@@ -8,6 +8,7 @@ mod compound;
 mod edges;
 mod encoded;
 mod ends;
+mod held;
 mod list;
 mod masked;
 mod offsets;
@@ -23,6 +24,7 @@ pub use compound::CompoundRows;
 pub use edges::{EdgeRows, Edges};
 pub use encoded::{EncodedRows, Samples};
 pub use ends::EndRows;
+pub use held::HeldRows;
 pub use list::ListRows;
 pub use masked::MaskedRows;
 pub use part::PartRows;

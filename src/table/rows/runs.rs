@@ -7,6 +7,7 @@ use arrow_schema::DataType;
 
 use crate::source::Interrupt;
 use crate::store::decode::widen;
+use crate::store::statistics::{Scalar, Summary};
 use crate::store::{ARRAY_BYTES, Error, RowRange, Rows, for_each_array};
 
 /// Of this many pointers one is kept.
@@ -97,6 +98,22 @@ impl RunRows {
     }
 }
 
+impl RunRows {
+    /// The run of the last kept pointer at or before a row: no run before it has the row.
+    fn kept_before(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let behind = self.kept(interrupt)?.partition_point(|pointer| *pointer <= row);
+        Ok(KEPT * behind.saturating_sub(1) as u64)
+    }
+
+    /// The run that a row lies in: that of the last pointer at or before it.
+    fn run_of(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let first = self.kept_before(row, interrupt)?;
+        let pointers = self.read(first..self.pointers.len().min(first.saturating_add(KEPT)), interrupt)?;
+        let behind = pointers.partition_point(|pointer| *pointer <= row) as u64;
+        Ok(first.saturating_add(behind).saturating_sub(1))
+    }
+}
+
 impl Rows for RunRows {
     fn len(&self) -> u64 {
         self.len
@@ -115,10 +132,8 @@ impl Rows for RunRows {
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let kept = self.kept(interrupt)?;
         let mut numbers = Vec::with_capacity(usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0));
-        // The last run that begins at or before the first row lies behind this pointer.
-        let mut run = KEPT * kept.partition_point(|pointer| *pointer <= range.start).saturating_sub(1) as u64;
+        let mut run = self.kept_before(range.start, interrupt)?;
         let mut at = range.start;
         while at < range.end {
             interrupt.check()?;
@@ -140,6 +155,14 @@ impl Rows for RunRows {
             DataType::Int32 => Arc::new(numbers.into_iter().map(|number| number as i32).collect::<Int32Array>()),
             _ => Arc::new(Int64Array::from(numbers)),
         })
+    }
+
+    fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) else { return Ok(None) };
+        // In order, so the first is the least.
+        let [min, max] = [range.start, last].map(|row| self.run_of(row, interrupt));
+        let [min, max] = [min?, max?].map(|run| Some(Scalar::Int(run as i64)));
+        Ok(Some(Summary { rows: range.end - range.start, nulls: 0, nans: 0, min, max }))
     }
 
     fn stored_width(&self) -> Option<u64> {

@@ -16,6 +16,12 @@ const LEAST_ROWS: u64 = 131_072;
 /// chunk after the other, and what was decoded for the first must still be there for the last.
 const STRIDDEN_BYTES: u64 = 32 << 20;
 
+/// Rows of a row group for each label of a dictionary, at least: each row group has its own.
+const ROWS_PER_LABEL: u64 = 8;
+
+/// Rows of a row group at most, for the sake of its dictionaries.
+const MOST_LABELLED: u64 = 1 << 19;
+
 /// Rows of a row group at most: a page of 8-byte values has 128 MiB then, far below what a page header can say.
 const MOST_ROWS: u64 = 16 << 20;
 
@@ -51,10 +57,12 @@ pub(super) struct Groups {
 
 impl Groups {
     /// Groups for a file of `leaves` leaf columns, whose longest [stride](crate::store::Rows::stride) is `stride`
-    /// bytes.
-    pub fn choose(rows: u64, leaves: usize, stride: u64) -> Self {
+    /// bytes, and whose longest dictionary has `labels` labels.
+    pub fn choose(rows: u64, leaves: usize, stride: u64, labels: u64) -> Self {
         let fitting = (STRIDDEN_BYTES / stride.max(1)).max(1);
-        let mut per_group = LEAST_ROWS.min(1 << fitting.ilog2());
+        // More labels are texts, as a rule: a dictionary would be longer than they are.
+        let for_labels = if labels > MOST_LABELLED / ROWS_PER_LABEL { 0 } else { labels * ROWS_PER_LABEL };
+        let mut per_group = for_labels.next_power_of_two().max(LEAST_ROWS).min(1 << fitting.ilog2());
         let most = if stride > 0 { MOST_STRIDDEN_CHUNKS } else { MOST_CHUNKS };
         while per_group < MOST_ROWS && rows.div_ceil(per_group).saturating_mul(leaves as u64) > most {
             per_group *= 2;

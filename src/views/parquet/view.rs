@@ -294,13 +294,15 @@ impl Shared {
         let layout = Layout::new(started.prepared.groups, leaves.collect()).and_then(|layout| layout.with_gap(gap));
         let layout = Arc::new(layout.ok_or_else(|| broken("the file would pass 2^62 bytes".into()))?);
         let prepared = &started.prepared;
-        let known = |leaf: &PreparedLeaf| KnownLeaf {
-            physical: leaf.leaf.physical,
-            bound: bound(&leaf.leaf),
-            statistics: self.statistics(leaf),
-            times: self.columns.get(leaf.column).and_then(|column| column.times),
+        let known = |leaf: &PreparedLeaf| {
+            Ok(KnownLeaf {
+                physical: leaf.leaf.physical,
+                bound: bound(&leaf.leaf),
+                statistics: self.statistics(leaf, interrupt)?,
+                times: self.columns.get(leaf.column).and_then(|column| column.times),
+            })
         };
-        let known: Vec<KnownLeaf> = prepared.leaves.iter().map(known).collect();
+        let known: Vec<KnownLeaf> = prepared.leaves.iter().map(known).collect::<Result<_, Error>>()?;
         let entries = prepared.leaves.iter().zip(&known).map(|(leaf, known)| {
             let summaries = summaries(known, &prepared.groups);
             LeafEntry { encoding: leaf.leaf.encoding, bound: known.bound, summaries }
@@ -329,10 +331,14 @@ impl Shared {
     }
 
     /// What is known of the values of a leaf now.
-    fn statistics(&self, leaf: &PreparedLeaf) -> Option<Arc<Statistics>> {
+    fn statistics(&self, leaf: &PreparedLeaf, interrupt: &Interrupt) -> Result<Option<Arc<Statistics>>, Error> {
         // Statistics are of rows: those of a compound or a list say nothing of its parts.
-        let of_rows = leaf.leaf.path.len() == 1;
-        self.columns.get(leaf.column)?.learner.as_ref().filter(|_| of_rows)?.shown()
+        let column = self.columns.get(leaf.column).filter(|_| leaf.leaf.path.len() == 1);
+        let Some((column, learner)) = column.and_then(|column| Some((column, column.learner.as_ref()?))) else {
+            return Ok(None);
+        };
+        learner.ask(column.rows.as_ref(), interrupt)?;
+        Ok(learner.shown())
     }
 
     fn leaf<'a>(&'a self, frame: &'a Frame, leaf: usize) -> Option<(&'a PreparedLeaf, &'a ParquetColumn)> {

@@ -196,11 +196,12 @@ pub(super) struct Prepared {
 pub(super) fn groups<C: Borrow<ParquetColumn>>(columns: impl IntoIterator<Item = C>) -> Groups {
     let sizes = columns.into_iter().map(|column| {
         let column = column.borrow();
-        (column.rows.len(), column.leaves, column.rows.stride().unwrap_or(0))
+        let labels = column.labels.as_ref().map_or(0, |labels| labels.len());
+        (column.rows.len(), column.leaves, column.rows.stride().unwrap_or(0), labels)
     });
-    let all = sizes.reduce(|all, column| (all.0.min(column.0), all.1 + column.1, all.2.max(column.2)));
-    let (rows, leaves, stride) = all.unwrap_or_default();
-    Groups::choose(rows, leaves, stride)
+    let all = sizes.reduce(|all, one| (all.0.min(one.0), all.1 + one.1, all.2.max(one.2), all.3.max(one.3)));
+    let (rows, leaves, stride, labels) = all.unwrap_or_default();
+    Groups::choose(rows, leaves, stride, labels)
 }
 
 /// Row groups and leaves: what places and sizes follow from.

@@ -280,9 +280,10 @@ fn names(hints: &Hints) -> Option<Dictionary> {
 /// The dictionary of categories, unless plain texts take less.
 fn categories(given: &Given) -> Option<Dictionary> {
     let labels = given.labels.as_ref()?;
-    let dictionary = Dictionary::categories(labels)?;
     let texts = given.row_group.and_then(|rows| rows.checked_mul(longest(labels)?.checked_add(4)?));
-    texts.is_none_or(|texts| dictionary.body().len() as u64 <= texts).then_some(dictionary)
+    // Found without making one: that of very many labels takes long.
+    let body = labels.as_string_opt::<i64>()?.iter().flatten().map(|label| 4 + label.len() as u64).sum::<u64>();
+    if texts.is_none_or(|texts| body <= texts) { Dictionary::categories(labels) } else { None }
 }
 
 /// Bytes of the longest label.

@@ -43,28 +43,37 @@ fn exact(groups: &Groups, most: impl Fn(u64) -> Option<u64>) -> Option<Slots> {
 
 #[test]
 fn row_groups_grow_with_the_number_of_chunks() {
-    assert_eq!(Groups::choose(0, 3, 0), Groups { rows: 0, per_group: 131_072 });
-    assert_eq!(Groups::choose(100_000_000, 5, 0).per_group, 131_072);
+    assert_eq!(Groups::choose(0, 3, 0, 0), Groups { rows: 0, per_group: 131_072 });
+    assert_eq!(Groups::choose(100_000_000, 5, 0, 0).per_group, 131_072);
     // 763 groups × 100 columns are 76,300 chunks.
-    assert_eq!(Groups::choose(100_000_000, 100, 0).per_group, 262_144);
+    assert_eq!(Groups::choose(100_000_000, 100, 0, 0).per_group, 262_144);
     // 1,000 columns of 10^9 rows: 60 groups at the most rows there may be.
-    let wide = Groups::choose(1_000_000_000, 1000, 0);
+    let wide = Groups::choose(1_000_000_000, 1000, 0, 0);
     assert_eq!((wide.per_group, wide.count()), (16 << 20, 60));
     assert_eq!(wide.rows_of(59), 59 * (16 << 20)..1_000_000_000);
 }
 
 #[test]
+fn row_groups_grow_with_the_labels_of_their_dictionaries() {
+    let rows = |labels: u64| Groups::choose(100_000_000, 5, 0, labels).per_group;
+    assert_eq!([10, 16_384, 16_385, 30_000].map(rows), [131_072, 131_072, 262_144, 262_144]);
+    assert_eq!([65_536, 65_537, u64::MAX].map(rows), [524_288, 131_072, 131_072]);
+    // Fields are decoded together all the same.
+    assert_eq!(Groups::choose(10_000_000, 25, 40_000, 30_000).per_group, 1024);
+}
+
+#[test]
 fn row_groups_of_fields_follow_the_bytes_of_whole_rows() {
-    let rows = |stride: u64| Groups::choose(10_000_000, 25, stride).per_group;
+    let rows = |stride: u64| Groups::choose(10_000_000, 25, stride, 0).per_group;
     assert_eq!([0, 1, 201, 256].map(rows), [131_072; 4]);
     assert_eq!(
-        [257, 512, 40_000, 32 << 20].map(|stride| Groups::choose(1000, 25, stride).per_group),
+        [257, 512, 40_000, 32 << 20].map(|stride| Groups::choose(1000, 25, stride, 0).per_group),
         [65_536, 65_536, 512, 1]
     );
     // Rows of 40 kB, and rows that only claim to be so long.
-    assert_eq!(Groups::choose(1000, 25, u64::MAX).per_group, 1);
+    assert_eq!(Groups::choose(1000, 25, u64::MAX, 0).per_group, 1);
     // A million rows of 8 kB, and ten million of 40 kB, whose footer would be too long.
-    assert_eq!(Groups::choose(1_000_000, 1000, 8000).per_group, 4096);
+    assert_eq!(Groups::choose(1_000_000, 1000, 8000, 0).per_group, 4096);
     assert_eq!(rows(40_000), 1024);
 }
 
@@ -132,7 +141,7 @@ fn measured_pages_must_cover_the_rows() {
 /// 2^40 rows that are alike take as much memory as a few.
 #[test]
 fn pages_that_are_alike_are_a_run() {
-    let groups = Groups::choose((1 << 40) + 5, 1, 0);
+    let groups = Groups::choose((1 << 40) + 5, 1, 0, 0);
     let page = Page { rows: 65_536, bytes: 100, entries: 65_536 };
     let rest = Page { rows: 5, bytes: 1, entries: 5 };
     let measured = Measured::new(&groups, true, [(page, 1 << 24), (rest, 1)]).unwrap();
@@ -153,7 +162,7 @@ fn pages_that_are_alike_are_a_run() {
 
 #[test]
 fn a_file_that_is_too_large_has_no_layout() {
-    let groups = Groups::choose(u64::MAX / 8, 1, 0);
+    let groups = Groups::choose(u64::MAX / 8, 1, 0, 0);
     assert!(Layout::new(groups, vec![cells(&groups, 8)]).is_none());
 }
 

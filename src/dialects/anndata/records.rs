@@ -1,0 +1,115 @@
+//! Makes the table of a data frame of a version before 0.7: a compound, whose first field labels rows.
+//!
+//! A category is a field of codes; its labels lie in `uns/FIELD_categories`, for `obs` and `var` alike.
+
+use std::sync::Arc;
+
+use super::Anndata;
+use super::elements::Opener;
+use crate::catalogue::{Class, Dataset, Fill, Object, attribute, join};
+use crate::dialects::compound::{Compound, is_record};
+use crate::dialects::{Dialect, Of, Site, datasets};
+use crate::source::Interrupt;
+use crate::store::decode::widen;
+use crate::store::{ARRAY_BYTES, Error, Rows, Tally, for_each_array};
+use crate::table::{Categories, CategoryRows, Column, Finding, Table};
+
+/// Paths of the data frames, each with the other one that may have fields of the same names.
+const FRAMES: [(&str, Option<&str>); 3] = [("/obs", Some("/var")), ("/var", Some("/obs")), ("/raw.var", None)];
+
+/// Names of the first field.
+const LABELS: [&[u8]; 2] = [b"index", b"_index"];
+
+/// Whether a dataset is a data frame: by its place and its first field. Tables of PyTables say that they are such.
+pub(super) fn is_frame(path: &str, dataset: &Dataset) -> bool {
+    let Class::Compound { fields } = &dataset.datatype.class else { return false };
+    FRAMES.iter().any(|(frame, _)| *frame == path)
+        && is_record(dataset)
+        && attribute(&dataset.attributes, "CLASS").is_none()
+        && fields.first().is_some_and(|first| LABELS.contains(&first.name.as_slice()))
+}
+
+/// The table of a data frame.
+pub(super) fn table(site: &Site<'_>, interrupt: &Interrupt) -> Table {
+    let opener = Opener { file: site.file, interrupt };
+    let mut table = Table { dialect: Anndata.name(), revision: "compound".into(), ..Compound.open(site, interrupt) };
+    if let Some(first) = table.columns.first_mut() {
+        first.is_label = true;
+    }
+    let other = FRAMES.iter().find(|(frame, _)| *frame == site.path).and_then(|(_, other)| *other);
+    for column in table.columns.iter_mut().skip(1) {
+        let Some(labels) = labels_of(&opener, column) else { continue };
+        match labelled(site, &opener, column, &labels, other) {
+            Ok(Some(shown)) => {
+                *column = Column { categories: Some(table.categories.len()), ..shown };
+                table.categories.push(labels);
+            }
+            Ok(None) => {}
+            Err(reason) => {
+                let rule = "AnnData before 0.7: uns has the labels of codes";
+                table.findings.push(Finding::new(&labels.path, rule, reason));
+            }
+        }
+    }
+    table
+}
+
+/// The row labels of a data frame.
+///
+/// # Errors
+/// Why there are none.
+pub(super) fn row_labels(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<Categories, String> {
+    let Class::Compound { fields } = &dataset.datatype.class else { return Err("no compound".into()) };
+    let first = fields.first().filter(|_| is_frame(site.path, dataset)).ok_or("no row labels")?;
+    let site = Site { of: Of::Dataset(dataset), servant: None, ..*site };
+    let column = Compound.open(&site, interrupt).columns.into_iter().next().ok_or("no row labels")?;
+    let path = join(site.path, &first.name);
+    Ok(Categories { path, labels: Ok(column.rows?), datatype: first.datatype.clone(), ordered: None })
+}
+
+/// The labels in `uns` by the name of a field of integers.
+fn labels_of(opener: &Opener<'_>, column: &Column) -> Option<Categories> {
+    column.rows.as_ref().ok().filter(|rows| rows.data_type().is_integer())?;
+    let path = format!("/uns/{}_categories", column.name);
+    let Object::Dataset(dataset) = opener.at(&path).ok()? else { return None };
+    // A single label is a scalar.
+    if dataset.shape.len() > 1 || dataset.null {
+        return None;
+    }
+    let labels = datasets::rows(opener.file, &path, &dataset, u64::MAX, &Fill::Default, &Arc::default());
+    Some(Categories { path, labels, datatype: dataset.datatype.clone(), ordered: Some(false) })
+}
+
+/// The column by its labels; `None` where these are those of the field of the same name in the other frame.
+fn labelled(
+    site: &Site<'_>,
+    opener: &Opener<'_>,
+    column: &Column,
+    labels: &Categories,
+    other: Option<&str>,
+) -> Result<Option<Column>, String> {
+    let (codes, labels) = (column.rows.clone()?, labels.labels.clone()?);
+    let has_field = |object: Object| {
+        matches!(&object, Object::Dataset(dataset) if matches!(&dataset.datatype.class,
+            Class::Compound { fields } if fields.iter().any(|field| field.name == column.name)))
+    };
+    let is_shared = other.and_then(|other| opener.at(other).ok()).is_some_and(has_field);
+    if is_shared && !are_within(codes.as_ref(), labels.len(), opener.interrupt).map_err(|error| error.to_string())? {
+        return Ok(None);
+    }
+    let tally = Arc::<Tally>::default();
+    let rows = Arc::new(CategoryRows::new(column.path.clone(), codes, labels, tally.clone()));
+    let shown = Column { rows: Ok(rows), tally, learner: None, ..column.clone() };
+    Ok(Some(shown.observed(site.file)))
+}
+
+/// Whether all codes are below the number of labels.
+fn are_within(codes: &dyn Rows, labels: u64, interrupt: &Interrupt) -> Result<bool, Error> {
+    let mut are_within = true;
+    for_each_array(codes, 0..codes.len(), ARRAY_BYTES, interrupt, &mut |_, array| {
+        let codes = widen::signed(&array);
+        are_within &= codes.is_some_and(|codes| codes.values().iter().all(|code| *code < 0 || (*code as u64) < labels));
+        Ok(())
+    })?;
+    Ok(are_within)
+}
