@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, StructArray};
+use arrow_array::{Array, ArrayRef, NullArray, StructArray};
 use arrow_schema::{DataType, Field, Fields};
 
 use crate::source::Interrupt;
@@ -59,6 +59,23 @@ impl Rows for CompoundRows {
         let arrays = self.fields.iter().map(|field| field.array(range.clone(), interrupt));
         let compounds = StructArray::try_new(fields.clone(), arrays.collect::<Result<_, _>>()?, None);
         Ok(Arc::new(compounds.map_err(|error| self.failed(error.to_string()))?))
+    }
+
+    fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let Some((at, within)) = fields.split_first() else { return self.array(range, interrupt) };
+        let field = self.fields.get(*at).ok_or_else(|| self.failed(format!("there is no field {at}")))?;
+        let array = field.array_for_field(within, range, interrupt)?;
+        let nothing = || Arc::new(NullArray::new(array.len())) as ArrayRef;
+        let columns: Vec<ArrayRef> = (0..*at).map(|_| nothing()).chain([array.clone()]).collect();
+        let fields = columns.iter().map(|column| Field::new("", column.data_type().clone(), true));
+        let compounds = StructArray::try_new(fields.collect(), columns.clone(), None);
+        Ok(Arc::new(compounds.map_err(|error| self.failed(error.to_string()))?))
+    }
+
+    fn outline_tells_nulls(&self) -> bool {
+        let tells =
+            |field: &Arc<dyn Rows>| field.outline_tells_nulls() || !field.nullable() && field.data_type().is_numeric();
+        self.fields.iter().all(tells)
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
