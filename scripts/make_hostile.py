@@ -1030,7 +1030,7 @@ def bad_pickles(file):
         def __reduce__(self):
             return os.system, ("touch /tmp/hepfs-was-here",)
 
-    rows, text = 3000, "long " * 4_000
+    rows, text = 3000, "long " * 200_000
     looped = []
     looped.append(looped)
     marked = pickle.dumps(Made((3,), ["MARKER"]), 2)
@@ -1204,6 +1204,7 @@ def amplified(path):
             level.create_dataset(values, data=np.full(MIB, 97, "u1"), compression="gzip")
         amplify(file, "s", text, one)
         amplify(file, "matrix", text, one, (AMPLIFIED // 100, 100))
+        amplify(file, "row", text, one, (1, 100))
         amplify(file, "pair", pair, struct.pack("<i", 7) + one * 5)
         amplify(file, "nested", h5py.vlen_dtype(text), outer)
         # Without a chunk: all fill.
@@ -1227,7 +1228,7 @@ amplified.takes_path = True
 
 def amplify(group, name, kind, element, shape=(AMPLIFIED,)):
     """A dataset of one element over and over, in chunks that compress to nothing."""
-    chunk = (shape[0] // 10, *shape[1:])
+    chunk = (-(-shape[0] // 10), *shape[1:])
     dataset = group.create_dataset(name, shape, kind, chunks=chunk, compression="gzip")
     stored = zlib.compress(element * int(np.prod(chunk)), 9)
     for row in range(0, shape[0], chunk[0]):

@@ -24,8 +24,8 @@ pub(super) struct Reading {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub cache_size: Option<u64>,
 
-    /// Largest chunk that is decoded; a larger one is an input/output error, told in .hepfs/errors [default: half of
-    /// the memory, at most 1G]
+    /// Largest chunk that is decoded, and largest value; a larger one is an input/output error, told in .hepfs/errors
+    /// [default: half of the memory, at most 1G; of values, no more than --cache-size or 64M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_chunk: Option<u64>,
 
@@ -180,9 +180,13 @@ impl Reading {
             return Err(Error::Usage(format!("--plugins {}: not a folder", folder.display())));
         }
         let defaults = store::Options::default();
+        let cache_size = self.cache_size.unwrap_or(defaults.cache_size);
+        // What a user says of memory holds for values, too, unless they say more.
+        let max_value = defaults.max_chunk.min(cache_size.max(store::Options::LARGEST_VALUE));
         let store = Store::new(store::Options {
-            cache_size: self.cache_size.unwrap_or(defaults.cache_size),
+            cache_size,
             max_chunk: self.max_chunk.unwrap_or(defaults.max_chunk),
+            max_value: self.max_chunk.unwrap_or(max_value),
             decoder: match self.decode {
                 Decode::Own => Decoder::Own,
                 Decode::Libhdf5 => Decoder::Library,

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! mark    by the parent's listing: attributes, type, shape            no request
-//! claims  by a group's own links: columns, servants, what is made up  no request
+//! claims  by a group's own links: columns, servants, what is made up  other groups, which are remembered
 //! open    the table or the files, when they are asked for             requests; elements only where they tell types
 //! ```
 //!
@@ -36,14 +36,21 @@ use bstr::BString;
 use clap::Args;
 
 use self::index_writer::IndexWriter;
-use crate::catalogue::{Attribute, Dataset, Group, Object, ObjectId};
+use crate::catalogue::{Attribute, Dataset, Group, Object, ObjectId, join};
 use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Finding, Single, Table};
 
 /// The dialects that are served, in the order in which they are tried.
-pub const ALL: &[&dyn Dialect] =
-    &[&hep001::Hep001, &anndata::Anndata, &lh5::Lh5, &pandas::Pandas, &compound::Compound, &arrays::Arrays];
+pub const ALL: &[&dyn Dialect] = &[
+    &hep001::Hep001,
+    &anndata::Anndata,
+    &lh5::Lh5,
+    &pandas::Pandas,
+    &versioned::Versioned,
+    &compound::Compound,
+    &arrays::Arrays,
+];
 
 /// A way of keeping tables.
 pub trait Dialect: Debug + Send + Sync {
@@ -132,6 +139,10 @@ pub struct Here<'a> {
     pub path: &'a str,
     /// The group.
     pub group: &'a Group,
+    /// The file, for who must look into other groups to tell what this one is. It remembers what its worker said.
+    pub file: &'a Arc<File>,
+    /// Ends such a look: a caller that raised it must drop the claims.
+    pub interrupt: &'a Interrupt,
 }
 
 /// What a dialect says of a group and its members.
@@ -145,6 +156,8 @@ pub struct Claims {
     pub serving: HashMap<BString, ObjectId>,
     /// Directories that stand for no link of the group, by name.
     pub made: Vec<(BString, Made)>,
+    /// A group whose members are shown here as well, but those that have the name of a link of this one.
+    pub beside: Option<Elsewhere>,
     /// Rules broken.
     pub findings: Vec<Finding>,
 }
@@ -159,20 +172,36 @@ pub enum Role {
     Servant,
 }
 
-/// A directory made up by a dialect.
+/// A directory made up by a dialect, or what is in one.
 #[derive(Clone, Debug)]
 pub enum Made {
-    /// A directory of made directories.
-    Folder(Vec<(BString, Made)>),
-    /// A table that is no object of the file: [`Site::Made`], told by this key.
-    Table(BString),
-    /// A group that is shown at another place than its link.
-    Group {
-        /// The group.
-        id: ObjectId,
-        /// Names of the links that lead to it from the root.
-        links: Vec<BString>,
+    /// A directory that is no object of the file.
+    Directory {
+        /// The table that it is: [`Of::Made`], told by this key.
+        table: Option<BString>,
+        /// What is in it, by name. Of two that would be shown under one name the first has it.
+        children: Arc<[(BString, Made)]>,
     },
+    /// A group that is shown at another place than its link.
+    Group(Elsewhere),
+    /// A symbolic link to what stands beside it under this name.
+    Link(BString),
+}
+
+/// A group that is shown at another place than its link.
+#[derive(Clone, Debug)]
+pub struct Elsewhere {
+    /// The group.
+    pub id: ObjectId,
+    /// Names of the links that lead to it from the root.
+    pub links: Vec<BString>,
+}
+
+impl Elsewhere {
+    /// Its HDF5 path.
+    pub fn path(&self) -> String {
+        self.links.iter().fold("/".to_owned(), |path, link| join(&path, link))
+    }
 }
 
 /// What a table is made of.
@@ -199,7 +228,7 @@ pub enum Of<'a> {
     Made {
         /// The group.
         group: &'a Group,
-        /// The key of [`Made::Table`].
+        /// The key of the [`Made::Directory`].
         key: &'a BString,
     },
 }
@@ -258,22 +287,27 @@ impl Dialects {
 
     /// What becomes of a group and its members, and the dialect that says so.
     pub fn claims(self, here: &Here<'_>) -> (Option<&'static dyn Dialect>, Claims) {
-        for dialect in self.0 {
-            match dialect.mark(here.path, Subject::Group(&here.group.attributes)) {
-                Mark::No | Mark::Files => {}
+        let mut findings = Vec::new();
+        let (mut dialect, mut claims) = (None, Claims::default());
+        for asked in self.0 {
+            match asked.mark(here.path, Subject::Group(&here.group.attributes)) {
+                Mark::No | Mark::Files => continue,
                 Mark::Refused(finding) => {
-                    return (None, Claims { findings: vec![finding], ..Claims::default() });
+                    findings.push(finding);
+                    break;
                 }
-                Mark::Table => return (Some(*dialect), dialect.claims(here)),
-                Mark::LookInside => {
-                    let claims = dialect.claims(here);
-                    if claims.is_table || !claims.members.is_empty() || !claims.made.is_empty() {
-                        return (Some(*dialect), claims);
+                mark @ (Mark::Table | Mark::LookInside) => {
+                    let mut found = asked.claims(here);
+                    findings.append(&mut found.findings);
+                    let is_empty = !found.is_table && found.members.is_empty() && found.made.is_empty();
+                    if mark == Mark::Table || !is_empty {
+                        (dialect, claims) = (Some(*asked), found);
+                        break;
                     }
                 }
             }
         }
-        (None, Claims::default())
+        (dialect, Claims { findings, ..claims })
     }
 }
 

@@ -17,7 +17,7 @@ use super::predicate::{Error as QueryError, Order};
 use super::selection::joined;
 use crate::source::Interrupt;
 use crate::store::{Error, Fitting, Hints, RowRange, Rows, Store};
-use crate::table::{Column, Table};
+use crate::table::{Column, HeldRows, Table};
 
 /// Rows whose keys are made at once.
 const AT_ONCE: u64 = 1 << 16;
@@ -179,7 +179,7 @@ fn gathered(
         }
     };
     let hints = Hints { stored: false, ..rows.hints() };
-    Ok(Arc::new(HeldRows { array: all, data_type: rows.data_type().clone(), nullable: rows.nullable(), hints }))
+    Ok(Arc::new(HeldRows::new(all, rows.nullable(), hints)))
 }
 
 /// Both zeros are one number, and so are all NaN.
@@ -288,52 +288,6 @@ impl Rows for FirstRows {
 
     fn natural_rows(&self) -> Option<u64> {
         self.rows.natural_rows()
-    }
-}
-
-/// A column in memory.
-#[derive(Debug)]
-struct HeldRows {
-    array: ArrayRef,
-    data_type: DataType,
-    nullable: bool,
-    hints: Hints,
-}
-
-impl Rows for HeldRows {
-    fn len(&self) -> u64 {
-        self.array.len() as u64
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
-    }
-
-    fn nullable(&self) -> bool {
-        self.nullable
-    }
-
-    fn hints(&self) -> Hints {
-        self.hints.clone()
-    }
-
-    fn array(&self, range: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
-        let past = || Error::Unsupported { path: String::new(), reason: format!("rows {range:?} of {}", self.len()) };
-        let length = range.end.checked_sub(range.start).filter(|_| range.end <= self.len()).ok_or_else(past)?;
-        // Within the array.
-        Ok(self.array.slice(range.start as usize, length as usize))
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        None
-    }
-
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(not_stored())
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        None
     }
 }
 

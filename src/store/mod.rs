@@ -64,9 +64,6 @@ pub use span::{Span, StoredRun};
 
 use crate::catalogue::ObjectId;
 
-/// An array may be as large as this, however small the budget is.
-const SMALLEST_LARGEST_ARRAY: u64 = 64 << 20;
-
 /// Settings of a [`Store`].
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -75,6 +72,9 @@ pub struct Options {
     pub cache_size: u64,
     /// Bytes of the largest chunk that is decoded (`--max-chunk`): half of that memory, at most 1 GiB.
     pub max_chunk: u64,
+    /// Bytes of the largest array that is made of one value: those of `--max-chunk`. Unless that was given, no more than
+    /// are kept, or [`Options::LARGEST_VALUE`].
+    pub max_value: u64,
     /// Threads that decode ahead of sequential readers: one for each core.
     pub threads: usize,
     /// What undoes filters and follows descriptors (`--decode`).
@@ -87,11 +87,18 @@ pub struct Options {
     pub kept_size: u64,
 }
 
+impl Options {
+    /// A value may always be as large as this, however small the budget is.
+    pub const LARGEST_VALUE: u64 = 64 << 20;
+}
+
 impl Default for Options {
     fn default() -> Self {
+        let (cache_size, max_chunk) = ((machine_memory() / 4).min(1 << 30), (machine_memory() / 2).min(1 << 30));
         Self {
-            cache_size: (machine_memory() / 4).min(1 << 30),
-            max_chunk: (machine_memory() / 2).min(1 << 30),
+            cache_size,
+            max_chunk,
+            max_value: max_chunk.min(cache_size.max(Self::LARGEST_VALUE)),
             threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
             decoder: Decoder::Own,
             times: true,
@@ -163,21 +170,19 @@ impl Store {
         self.options.max_chunk
     }
 
-    /// Bytes of the largest array that is made of rows, and the option that allows more: what one value takes at most
-    /// beside the budget.
-    pub fn largest_array(&self) -> (u64, &'static str) {
-        let kept = self.options.cache_size.max(SMALLEST_LARGEST_ARRAY);
-        if kept < self.options.max_chunk { (kept, "--cache-size") } else { (self.options.max_chunk, "--max-chunk") }
+    /// Bytes of the largest array that is made of rows: what one value takes at most beside the budget.
+    pub fn max_value(&self) -> u64 {
+        self.options.max_value
     }
 
     /// Admits an array of `bytes` bytes, of `what` at `path`.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] past [`Store::largest_array`], [`Error::NoMemory`].
+    /// [`Error::TooLarge`] past [`Store::max_value`], [`Error::NoMemory`].
     pub(crate) fn admit(&self, path: &str, bytes: u64, what: impl FnOnce() -> String) -> Result<(), Error> {
-        let (limit, option) = self.largest_array();
+        let limit = self.max_value();
         if bytes > limit {
-            return Err(Error::TooLarge { path: path.to_owned(), what: what(), bytes, limit, option });
+            return Err(Error::TooLarge { path: path.to_owned(), what: what(), bytes, limit, option: "--max-chunk" });
         }
         try_memory(bytes)
     }

@@ -567,6 +567,10 @@ fn rows_that_lead_to_one_object_are_measured_and_shown_in_little_memory() {
         assert!(size > (rows / 7 + 1) * (2 << 20) && bytes.starts_with(magic.as_bytes()), "{name}: {size}");
     }
     assert!(size_and_bytes(&mounted.join("lists/columns/l.arrow"), 0).is_err());
+    // Four of them in a field of each row.
+    let row = format!("{{\"a\":[{json},{json},{json},{json}]}}\n");
+    let (size, bytes) = size_and_bytes(&mounted.join("pair/columns/a.ndjson"), (rows - 1) * row.len() as u64).unwrap();
+    assert_eq!((size, bytes.as_slice()), (rows * row.len() as u64, &row.as_bytes()[..100]));
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     let (size, shown) = size_and_bytes(&mounted.join("t/head.csv"), 0).unwrap();
     assert!(size > 1000 << 20 && shown.starts_with(b"n,q,s\n0,\"["), "{size}: {shown:?}");
@@ -574,11 +578,29 @@ fn rows_that_lead_to_one_object_are_measured_and_shown_in_little_memory() {
     for name in ["nested.csv", "scalar.txt"] {
         assert_eq!(size_and_bytes(&mounted.join(name), 0).unwrap_err().raw_os_error(), Some(libc::EIO), "{name}");
     }
-    assert!(mounted.text(".hepfs/errors").contains("--cache-size"));
+    assert!(mounted.text(".hepfs/errors").contains("--max-chunk"));
     let attributes: serde_json::Value = serde_json::from_str(&mounted.text("metadata.json")).unwrap();
     assert!(attributes.to_string().contains("what its values lead to"), "{attributes}");
     let peak = status(daemon, "VmHWM:").unwrap();
     assert!(peak < MOST_BESIDE, "{peak} KiB");
+}
+
+#[test]
+fn a_value_is_as_large_as_the_option_allows() {
+    let row = |options| {
+        let mounted = Mounted::new(&[&data("hostile/amplified.h5")], options);
+        let read = size_and_bytes(&mounted.join("row.ndjson"), 0);
+        (read.map_err(|error| error.raw_os_error()), mounted.text(".hepfs/errors"))
+    };
+    let (refused, errors) = row(&["--cache-size", "64M"]);
+    assert_eq!(refused, Err(Some(libc::EIO)));
+    assert!(errors.contains("(--max-chunk)"), "{errors}");
+    // A hundred texts in a row.
+    let text = serde_json::to_string(&amplified_text()).unwrap();
+    let expected = 100 * (text.len() as u64 + 1) + "[]".len() as u64;
+    let (shown, errors) = row(&["--cache-size", "64M", "--max-chunk", "256M"]);
+    let (size, bytes) = shown.unwrap_or_else(|code| panic!("{code:?}: {errors}"));
+    assert_eq!((size, bytes), (expected, format!("[{}", &text[..99]).into_bytes()));
 }
 
 #[test]

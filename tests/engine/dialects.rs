@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hepfs::catalogue::{ColumnId, ObjectId};
-use hepfs::dialects::{Claims, Dialect, Dialects, Here, Made, Mark, Of, Site, Subject, arrays};
+use hepfs::dialects::{Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Site, Subject, arrays};
 use hepfs::fs::NodeRef;
 use hepfs::fs::tree::{self, Context, ViewOptions};
 use hepfs::h5;
@@ -52,10 +52,16 @@ impl Dialect for Toy {
 
     fn claims(&self, here: &Here<'_>) -> Claims {
         let id: ObjectId = here.group.link(b"group").unwrap().target.object().unwrap().id();
-        let made = Made::Folder(vec![
-            ("twice".into(), Made::Table("contiguous".into())),
-            ("again".into(), Made::Group { id, links: vec!["group".into()] }),
-        ]);
+        let again = Elsewhere { id, links: vec!["group".into()] };
+        let twice = Made::Directory { table: Some("contiguous".into()), children: Arc::default() };
+        let children = [
+            ("last".into(), Made::Link("again".into())),
+            ("twice".into(), twice),
+            ("again".into(), Made::Group(again)),
+            ("last".into(), Made::Link("twice".into())),
+            ("nowhere".into(), Made::Link("last".into())),
+        ];
+        let made = Made::Directory { table: None, children: Arc::new(children) };
         // As a member of the group is called, which gives way.
         Claims { made: vec![("group".into(), made)], ..Claims::default() }
     }
@@ -118,9 +124,11 @@ fn a_dataset_can_be_a_table_with_a_directory() {
 fn a_dialect_makes_up_directories_and_tables() {
     let root = root();
     // The member of that name gives way.
-    assert_eq!(names(&at(&root, "group")), ["metadata.json", "twice", "again"]);
+    assert_eq!(names(&at(&root, "group")), ["metadata.json", "last", "twice", "again", "%6Cast"]);
     assert_eq!(text(&root, "group/twice/table.csv"), VALUES);
     assert_eq!(names(&at(&root, "group/again")), names(&at(&root, "%67roup")));
+    assert_eq!(at(&root, "group/last").readlink().unwrap(), "again");
+    assert_eq!(at(&root, "group/%6Cast").readlink().unwrap(), "twice");
 }
 
 #[test]

@@ -484,6 +484,16 @@ fn a_request_that_hangs_twice_is_refused() {
 }
 
 #[test]
+fn an_index_that_hangs_is_refused_at_once() {
+    let (client, root) = stopped(Duration::from_secs(1));
+    let chunked = dataset(&root, "chunked");
+    let chunks = || client.chunks(chunked.id, 9, &Interrupt::new());
+    assert!(matches!(chunks(), Err(Error::Deadline { seconds: 1, .. })));
+    assert!(matches!(chunks(), Err(Error::Poisoned(_))));
+    assert!(read(&client, chunked).is_ok());
+}
+
+#[test]
 fn who_stops_waiting_gets_away_and_the_late_answer_goes_to_nobody() {
     let (client, root) = stopped(Duration::from_secs(60));
     let worker = client.worker_id();

@@ -1,21 +1,22 @@
-//! A HEP001 table in the versions of a file that `versioned-hdf5` wrote, whose library sets fill values by itself.
+//! Files of `versioned-hdf5` beyond their values (`tables/fixtures.rs`): where versions are shown, and what is found.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::data;
-use crate::support::Mounted;
+use crate::support::{Mounted, hepfs};
 
 /// What h5py reads: `x` 0, 1, 2 and 0, 1, 2.5, 0; `n` 0, −1, 7 and 0, −1, 7, 0; `marked` has the user's own fill, −9.
 #[test]
 fn zeros_of_a_version_are_values() {
     let mounted = Mounted::new(&[&data("versioned_table.h5")], &[]);
-    let read =
-        |version: &str| fs::read_to_string(mounted.join(format!("_version_data/versions/{version}/t/table.csv")));
+    let read = |version: &str| fs::read_to_string(mounted.join(format!(".versions/{version}/t/table.csv")));
     assert_eq!(read("r0").unwrap(), "x,n,marked\n0.0,0,0\n1.0,-1,\n2.0,7,3\n");
     assert_eq!(read("r1").unwrap(), "x,n,marked\n0.0,0,0\n1.0,-1,\n2.5,7,3\n0.0,0,4\n");
-    let metadata = fs::read(mounted.join("_version_data/versions/r1/t/metadata.json")).unwrap();
+    let metadata = fs::read(mounted.join(".versions/r1/t/metadata.json")).unwrap();
     let metadata: Value = serde_json::from_slice(&metadata).unwrap();
     let findings = metadata["findings"].as_array().unwrap();
     let found: Vec<&str> = findings.iter().filter_map(|finding| finding["path"].as_str()).collect();
@@ -27,4 +28,89 @@ fn zeros_of_a_version_are_values() {
         columns.iter().find(|column| column["name"] == name).unwrap()["nullable"] == true
     };
     assert_eq!(["x", "n", "marked"].map(nullable), [false, false, true]);
+}
+
+fn json(mounted: &Mounted, path: impl AsRef<Path>) -> Value {
+    serde_json::from_slice(&mounted.read(path)).unwrap()
+}
+
+#[test]
+fn the_current_version_is_at_the_root_beside_what_is_not_versioned() {
+    let mounted = Mounted::new(&[&data("versioned.h5")], &[]);
+    let names = mounted.names("");
+    for expected in [".versions", "outside.npy", "notes", "numbers", "image.csv", "uneven", "records"] {
+        assert!(names.contains(&expected.to_owned()), "{expected}: {names:?}");
+    }
+    assert!(!names.iter().any(|name| name.contains("version_data") || name == "gone"), "{names:?}");
+    assert_eq!(fs::read_link(mounted.join(".versions/current")).unwrap().as_os_str().as_bytes(), b"last");
+    for file in ["numbers/table.csv", "image.npy", "nested/deep/er/table.parquet", "text/where/fixed:eq:f3/table.csv"] {
+        let (here, there) = (mounted.read(file), mounted.read(Path::new(".versions/current").join(file)));
+        assert!(here == there && !here.is_empty(), "{file}");
+        assert!(here == mounted.read(Path::new(".versions/last").join(file)), "{file}");
+    }
+    // Of two of one name the file's own has it.
+    assert_eq!(mounted.text("both.txt"), "0\n1\n");
+    assert_eq!(mounted.text(".versions/last/both.txt").lines().count(), 30);
+    let metadata = json(&mounted, "metadata.json");
+    let findings = metadata["findings"].to_string();
+    assert!(findings.contains("/_version_data/versions/last/both"), "{findings}");
+    let hidden = metadata["members"].as_array().unwrap().iter().find(|member| member["name"] == "_version_data");
+    assert_eq!(hidden.unwrap()["shown_as"], json!([]));
+}
+
+#[test]
+fn versions_are_a_table_and_a_directory_each() {
+    let mounted = Mounted::new(&[&data("versioned.h5")], &[]);
+    // What VersionedHDF5File says of them: by time, the version that was deleted bridged.
+    let expected = "name,prev_version,timestamp,current,message,note,run\n\
+        first,,2026-01-01T12:30:15.123456Z,false,begun,,7\n\
+        second,first,2026-01-02T12:30:15.123456Z,false,grown,,\n\
+        shrunk,second,2026-01-03T12:30:15.123456Z,false,,,\n\
+        branch,first,2026-01-04T12:30:15.123456Z,false,,aside,\n\
+        current,shrunk,2026-01-06T12:30:15.123456Z,false,,,\n\
+        table.csv,current,2026-01-07T12:30:15.123456Z,false,,,\n\
+        ..,table.csv,2026-01-08T12:30:15.123456Z,false,,,\n\
+        a%b,..,2026-01-09T12:30:15.123456Z,false,,,\n\
+        last,a%b,2026-01-10T12:30:15.123456Z,true,,,\n";
+    assert_eq!(mounted.text(".versions/table.csv"), expected);
+    let names = mounted.names(".versions");
+    for shown in ["first", "branch", "%63urrent", "%74able.csv", "%2E.", "a%25b", "last", "current"] {
+        assert!(names.contains(&shown.to_owned()), "{shown}: {names:?}");
+    }
+    let chosen = mounted.text(".versions/where/message:eq:grown/table.csv");
+    assert_eq!(chosen.lines().nth(1).unwrap(), expected.lines().nth(2).unwrap());
+    assert_eq!(json(&mounted, ".versions/metadata.json")["kind"], "table");
+    assert_eq!(mounted.text(".versions/table.csv"), mounted.text(".versions/head.csv"));
+    // What is deleted is gone, and what was deleted later is still there.
+    assert!(mounted.join(".versions/first/gone").is_dir() && !mounted.join(".versions/second/gone").exists());
+    assert_eq!(json(&mounted, ".versions/first/metadata.json")["attributes"]["message"], "begun");
+    assert_eq!(json(&mounted, ".versions/first/numbers/metadata.json")["columns"][3]["units"], "keV");
+}
+
+/// The root is a table where the current version is one, with whatever else is in the file.
+#[test]
+fn a_version_of_columns_alone_is_a_table() {
+    let mounted = Mounted::new(&[&data("versioned_flat.h5")], &[]);
+    assert_eq!(mounted.read("table.csv"), mounted.read(".versions/v4/table.csv"));
+    assert!(mounted.text("table.csv").starts_with("x,y,z\n0.0,0,0\n"));
+    assert_eq!(mounted.text(".versions/v3/columns/x.txt"), "0.0\n1.0\n-1.5\n-1.5\n4.0\n5.0\n6.0\n7.0\n8.0\n9.0\n");
+    let metadata = json(&mounted, "metadata.json");
+    assert_eq!((&metadata["path"], &metadata["not_shown"]), (&json!("/"), &json!(["_version_data"])));
+    assert_eq!(metadata["dialect"], "Versioned HDF5");
+    // Commands that take the only table of a file take that of the current version.
+    let found = hepfs(["query".as_ref(), data("versioned_flat.h5").as_os_str(), "x < 1".as_ref()]);
+    assert_eq!(String::from_utf8(found.stdout).unwrap().lines().count(), 6);
+}
+
+/// Commands take what is named: the current version, or any other.
+#[test]
+fn commands_look_into_other_versions_where_these_are_named() {
+    let file = data("versioned_flat.h5").into_os_string().into_string().unwrap();
+    let count = |place: &str| {
+        let output = hepfs(["check", place]);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(count(&file).starts_with("1 tables"), "{}", count(&file));
+    let all = count(&format!("{file}:.versions"));
+    assert!(all.starts_with("5 tables"), "{all}");
 }

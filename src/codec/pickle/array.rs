@@ -21,7 +21,7 @@ const BEFORE: usize = 64 << 10;
 const PATIENCE: usize = 1 << 16;
 
 /// What a value of the array is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
     /// `None`, or `NA` and `NaT` of pandas.

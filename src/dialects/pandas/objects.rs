@@ -10,7 +10,9 @@ use crate::catalogue::{Class, DESCRIPTOR_SIZE, Dataset};
 use crate::codec::pickle::{self, Cell, Kind, ObjectArray};
 use crate::dialects::attributes::text;
 use crate::source::Interrupt;
-use crate::store::{self, Cache, Error, Fitter, Fitting, Hints, Reservation, RowRange, Rows};
+use crate::store::{
+    self, ARRAY_BYTES, Cache, Error, Fitter, Fitting, Hints, Reservation, RowRange, Rows, Shared, numbered,
+};
 use crate::table::calendar;
 
 /// Whether a dataset holds one pickle.
@@ -154,6 +156,49 @@ impl Objects {
         self.others
     }
 
+    /// Bytes that an array of these rows takes at most.
+    fn taken(&self, pickled: &Pickled, rows: impl Iterator<Item = usize>) -> u64 {
+        let length = |row| pickled.array.text_length(row, self.column, &pickled.bytes) as u64;
+        rows.map(|row| length(row) * 3 + 8).fold(0, u64::saturating_add)
+    }
+
+    /// The array of these rows.
+    fn values(&self, pickled: &Pickled, rows: impl ExactSizeIterator<Item = usize>) -> ArrayRef {
+        let count = rows.len();
+        let mut cells = rows.map(|row| pickled.array.cell(row, self.column, &pickled.bytes).unwrap_or(Cell::None));
+        macro_rules! made {
+            ($builder:expr, $value:expr) => {{
+                let mut builder = $builder;
+                cells.by_ref().for_each(|cell| builder.append_option($value(cell)));
+                Arc::new(builder.finish())
+            }};
+        }
+        match self.shown {
+            Shown::Booleans => made!(BooleanBuilder::with_capacity(count), |cell| match cell {
+                Cell::Bool(value) => Some(value),
+                _ => None,
+            }),
+            Shown::Integers => made!(Int64Builder::with_capacity(count), |cell| match cell {
+                Cell::Integer(value) => i64::try_from(value).ok(),
+                _ => None,
+            }),
+            Shown::Dates => made!(Int32Builder::with_capacity(count), |cell| match cell {
+                Cell::Date(days) => Some(days),
+                _ => None,
+            }),
+            Shown::Texts => made!(LargeStringBuilder::new(), |cell| match cell {
+                Cell::Text(text) => Some(text),
+                _ => None,
+            }),
+            Shown::Mixed => made!(LargeStringBuilder::new(), |cell| Self::json(&cell)),
+            Shown::Floats => made!(Float64Builder::with_capacity(count), |cell| match cell {
+                Cell::Float(value) => Some(value).filter(|value| !value.is_nan()),
+                Cell::Integer(value) => Some(value as f64),
+                _ => None,
+            }),
+        }
+    }
+
     /// The text of a value among others.
     fn json(cell: &Cell<'_>) -> Option<String> {
         Some(match cell {
@@ -190,47 +235,13 @@ impl Rows for Objects {
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let count = store::count_of(&range, self.rows, self.block.dataset.path())?;
+        store::count_of(&range, self.rows, self.block.dataset.path())?;
         let pickled = self.block.pickled(interrupt)?;
-        let (bytes, column) = (pickled.bytes.as_slice(), self.column);
-        let rows = range.start as usize..range.end as usize;
-        let lengths = rows.clone().map(|row| pickled.array.text_length(row, column, bytes) as u64 * 3 + 8);
         let what = || format!("rows {}..{}", range.start, range.end);
-        let taken = lengths.fold(0, u64::saturating_add);
+        let taken = self.taken(&pickled, range.start as usize..range.end as usize);
         self.block.dataset.file().store().admit(self.block.dataset.path(), taken, what)?;
-        let mut cells = rows.map(|row| pickled.array.cell(row, column, bytes).unwrap_or(Cell::None));
         interrupt.check()?;
-        macro_rules! made {
-            ($builder:expr, $value:expr) => {{
-                let mut builder = $builder;
-                cells.by_ref().for_each(|cell| builder.append_option($value(cell)));
-                Ok(Arc::new(builder.finish()))
-            }};
-        }
-        match self.shown {
-            Shown::Booleans => made!(BooleanBuilder::with_capacity(count), |cell| match cell {
-                Cell::Bool(value) => Some(value),
-                _ => None,
-            }),
-            Shown::Integers => made!(Int64Builder::with_capacity(count), |cell| match cell {
-                Cell::Integer(value) => i64::try_from(value).ok(),
-                _ => None,
-            }),
-            Shown::Dates => made!(Int32Builder::with_capacity(count), |cell| match cell {
-                Cell::Date(days) => Some(days),
-                _ => None,
-            }),
-            Shown::Texts => made!(LargeStringBuilder::new(), |cell| match cell {
-                Cell::Text(text) => Some(text),
-                _ => None,
-            }),
-            Shown::Mixed => made!(LargeStringBuilder::new(), |cell| Self::json(&cell)),
-            Shown::Floats => made!(Float64Builder::with_capacity(count), |cell| match cell {
-                Cell::Float(value) => Some(value).filter(|value| !value.is_nan()),
-                Cell::Integer(value) => Some(value as f64),
-                _ => None,
-            }),
-        }
+        Ok(self.values(&pickled, range.start as usize..range.end as usize))
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
@@ -243,6 +254,18 @@ impl Rows for Objects {
         let mut rows = range;
         rows.all(|row| fitter.add(1, weight(row)));
         Ok(fitter.fitting())
+    }
+
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+        store::count_of(&range, self.rows, self.block.dataset.path())?;
+        let pickled = self.block.pickled(interrupt)?;
+        let rows = range.start as usize..range.end as usize;
+        // A text that is the value of several rows stands in the pickle once.
+        let (places, keys) = numbered(rows.clone().map(|row| pickled.array.place(row, self.column)));
+        let mut first = vec![0; places.len()];
+        rows.zip(&keys).rev().for_each(|(row, key)| first[*key as usize] = row);
+        let fits = self.taken(&pickled, first.iter().copied()) <= ARRAY_BYTES;
+        Ok(fits.then(|| Shared { values: self.values(&pickled, first.into_iter()), keys }))
     }
 
     fn stored_width(&self) -> Option<u64> {

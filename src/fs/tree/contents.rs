@@ -1,18 +1,18 @@
 //! What a directory holds, once it was listed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
 use serde_json::Value;
 
 use super::listing::{
-    self, Array, Child, Entry, Formats, GroupPlace, Listing, METADATA, Members, Place, Resolver, Way,
+    self, Array, Child, Entry, Formats, GroupPlace, Listing, METADATA, Members, Namespace, Place, Resolver, Way,
 };
 use super::opened::Opened;
-use crate::catalogue::{Attribute, Group};
+use crate::catalogue::{Attribute, Group, join};
 use crate::dialects::{Claims, Here, Made, Mark, Of, Site, Subject};
-use crate::fs::{Error, names};
+use crate::fs::Error;
 use crate::source::Interrupt;
 use crate::store;
 use crate::table::{Finding, Table};
@@ -54,17 +54,19 @@ impl Contents {
         let (file, path, dialects) = (opened.file(), place.path.as_str(), opened.context().dialects);
         let group = Arc::new(listed(opened, place, interrupt)?);
         file.check()?;
-        let (dialect, claims) = dialects.claims(&Here { path, group: &group });
+        let (dialect, claims) = dialects.claims(&Here { path, group: &group, file, interrupt });
         let site = Site { file, path, of: Of::Group(&group), servant: None };
         let table = dialect.filter(|_| claims.is_table).map(|dialect| dialect.open(&site, interrupt));
         let mut contents = Self::with(table, group.attributes.clone(), claims.findings.clone());
         let is_marked = matches!(dialects.mark(path, Subject::Group(&group.attributes)), Some((_, Mark::Table)));
         contents.called = if is_marked { Called::Table } else { Called::Group };
-        let is_small = group.links.len() <= MOST_DESCRIBED;
+        let seen = Seen { opened, place, way, group: &group, claims: &claims, interrupt };
+        let beside = seen.beside(&mut contents.findings);
+        let links = group.links.len() + beside.as_ref().map_or(0, |beside| beside.group.links.len());
+        let is_small = links <= MOST_DESCRIBED;
         contents.group = (!is_small).then(|| (place.clone(), way.clone()));
-        let (listing, findings) = (&mut contents.listing, &mut contents.findings);
-        let mut members = list_members(opened, (place, way), &group, &claims, (listing, findings), is_small, interrupt);
-        contents.members.append(&mut members);
+        let shown = (&mut contents.listing, &mut contents.findings);
+        contents.members.append(&mut seen.list(beside.as_ref(), shown, is_small));
         // What it cut short looks broken, and a listing stays for as long as its group is known.
         interrupt.check()?;
         Ok(contents)
@@ -78,9 +80,11 @@ impl Contents {
             let group = opened.file().group(place.id, interrupt);
             let group = group.map_err(|error| store::Error::Hdf5 { path: place.path.clone(), error })?;
             let group = Arc::new(group);
-            let (_, claims) = opened.context().dialects.claims(&Here { path: &place.path, group: &group });
-            let shown = (&mut Listing::default(), &mut Vec::new());
-            members.append(&mut list_members(opened, (place, way), &group, &claims, shown, true, interrupt));
+            let here = Here { path: &place.path, group: &group, file: opened.file(), interrupt };
+            let (_, claims) = opened.context().dialects.claims(&here);
+            let seen = Seen { opened, place, way, group: &group, claims: &claims, interrupt };
+            let beside = seen.beside(&mut Vec::new());
+            members.append(&mut seen.list(beside.as_ref(), (&mut Listing::default(), &mut Vec::new()), true));
         }
         Ok(members)
     }
@@ -105,28 +109,32 @@ impl Contents {
         made: &Made,
         interrupt: &Interrupt,
     ) -> Result<Self, Error> {
-        match made {
-            Made::Folder(children) => {
-                let mut contents = Self::with(None, Arc::default(), Vec::new());
-                contents.called = Called::Made;
-                for (name, child) in children {
-                    let below = Place::Made(place.clone(), name.clone(), child.clone());
-                    contents.listing.add(names::encode_directory(name), Child::Directory(Box::new(below)));
-                }
-                Ok(contents)
-            }
-            Made::Table(key) => {
-                let group = listed(opened, place, interrupt)?;
-                let (dialect, _) = opened.context().dialects.claims(&Here { path: &place.path, group: &group });
-                let dialect = dialect.ok_or(Error::NotFound)?;
-                let of = Of::Made { group: &group, key };
-                let table =
-                    dialect.open(&Site { file: opened.file(), path: &place.path, of, servant: None }, interrupt);
-                interrupt.check()?;
-                Ok(Self::of_table(table))
-            }
-            Made::Group { .. } => Err(Error::NotADirectory),
+        let Made::Directory { table, children } = made else { return Err(Error::NotADirectory) };
+        let mut contents = Self::with(None, Arc::default(), Vec::new());
+        if let Some(key) = table {
+            let (file, path, group) = (opened.file(), place.path.as_str(), listed(opened, place, interrupt)?);
+            let (dialect, _) = opened.context().dialects.claims(&Here { path, group: &group, file, interrupt });
+            let of = Of::Made { group: &group, key };
+            let dialect = dialect.ok_or(Error::NotFound)?;
+            contents = Self::of_table(dialect.open(&Site { file, path, of, servant: None }, interrupt));
+            interrupt.check()?;
+        } else {
+            contents.called = Called::Made;
         }
+        let names = listing::names_of_made(children, table.is_some());
+        for (shown, (name, child)) in names.iter().zip(children.iter()) {
+            let child = match child {
+                Made::Link(target) => {
+                    match children.iter().position(|(name, child)| name == target && !matches!(child, Made::Link(_))) {
+                        Some(at) => Child::Link(names[at].clone()),
+                        None => continue,
+                    }
+                }
+                made => Child::Directory(Box::new(Place::Made(place.clone(), name.clone(), made.clone()))),
+            };
+            contents.listing.add(shown.clone(), child);
+        }
+        Ok(contents)
     }
 
     /// What the directory of a table shows that has nothing else in it.
@@ -200,28 +208,85 @@ impl Contents {
     }
 }
 
-/// Adds the members of a group to its listing and findings; gives what `metadata.json` says of each where that is
-/// `wanted`.
-fn list_members(
-    opened: &Opened,
-    (place, way): (&GroupPlace, &Way),
-    group: &Arc<Group>,
-    claims: &Claims,
-    (listing, findings): (&mut Listing, &mut Vec<Finding>),
-    wanted: bool,
-    interrupt: &Interrupt,
-) -> Vec<Member> {
-    let leads = Resolver::new(opened, group, &place.path, way, interrupt);
-    let members = Members {
-        file: opened.file(),
-        path: &place.path,
-        group,
-        dialects: opened.context().dialects,
-        claims,
-        link_target: &|target, name| leads.shown(target, name),
-        wanted,
-    };
-    members.list(listing, findings)
+/// A group while its members are listed.
+struct Seen<'a> {
+    opened: &'a Opened,
+    place: &'a GroupPlace,
+    way: &'a Way,
+    group: &'a Arc<Group>,
+    claims: &'a Claims,
+    interrupt: &'a Interrupt,
+}
+
+/// A group whose members are shown in the directory of another one.
+struct Beside {
+    group: Arc<Group>,
+    place: GroupPlace,
+    way: Way,
+    claims: Claims,
+}
+
+impl Seen<'_> {
+    /// The group whose members are shown here as well, without links whose names this one has.
+    fn beside(&self, findings: &mut Vec<Finding>) -> Option<Beside> {
+        let elsewhere = self.claims.beside.as_ref()?;
+        let link = elsewhere.links.last().cloned().unwrap_or_default();
+        let place = GroupPlace { id: elsewhere.id, path: elsewhere.path(), link };
+        let mut group = match listed(self.opened, &place, self.interrupt) {
+            Ok(group) => group,
+            Err(error) => {
+                findings.push(Finding::new(&place.path, "its members are shown at the root", error.to_string()));
+                return None;
+            }
+        };
+        let (path, file) = (place.path.as_str(), self.opened.file());
+        let here = Here { path, group: &group, file, interrupt: self.interrupt };
+        let (_, claims) = self.opened.context().dialects.claims(&here);
+        let own: HashSet<&BString> = self.group.links.iter().map(|link| &link.name).collect();
+        group.links.retain(|link| {
+            let is_free = !own.contains(&link.name);
+            if !is_free && !claims.members.contains_key(&link.name) {
+                let found = format!("{} has a member of that name, too, which is shown there", self.place.path);
+                let rule = "members of two groups that are shown in one directory have different names";
+                findings.push(Finding::new(join(path, &link.name), rule, found));
+            }
+            is_free
+        });
+        Some(Beside { group: Arc::new(group), way: self.way.beside(elsewhere), place, claims })
+    }
+
+    /// Adds the members of the group, and of what is shown beside it, to its listing and findings; gives what
+    /// `metadata.json` says of each where that is `wanted`.
+    fn list(
+        &self,
+        beside: Option<&Beside>,
+        (listing, findings): (&mut Listing, &mut Vec<Finding>),
+        wanted: bool,
+    ) -> Vec<Member> {
+        let own = Namespace::new(self.group, self.claims);
+        let of = |place: &GroupPlace, way, group: &Arc<Group>, claims, names, elsewhere, shown: (&mut _, &mut _)| {
+            let leads = Resolver::new(self.opened, group, &place.path, way, self.interrupt);
+            let members = Members {
+                file: self.opened.file(),
+                path: &place.path,
+                group,
+                dialects: self.opened.context().dialects,
+                claims,
+                names,
+                elsewhere,
+                link_target: &|target, name| leads.shown(target, name),
+                wanted,
+            };
+            members.list(shown.0, shown.1)
+        };
+        let mut members =
+            of(self.place, self.way, self.group, self.claims, &own, None, (&mut *listing, &mut *findings));
+        if let Some(Beside { group, place, way, claims }) = beside {
+            let names = own.beside((self.group, self.claims), (group, claims));
+            members.append(&mut of(place, way, group, claims, &names, Some(&way.links), (listing, findings)));
+        }
+        members
+    }
 }
 
 fn listed(opened: &Opened, place: &GroupPlace, interrupt: &Interrupt) -> Result<Group, Error> {

@@ -54,7 +54,7 @@ impl Directory {
     /// The root group.
     pub fn root(opened: Arc<Opened>) -> Self {
         let id = opened.file().info().root;
-        let way = Way { groups: vec![id], ..Way::default() };
+        let way = Way { groups: vec![(id, 0)], ..Way::default() };
         Self::new(opened, Place::Group(GroupPlace { id, path: "/".into(), link: "/".into() }), way)
     }
 
@@ -63,11 +63,10 @@ impl Directory {
         let (place, way) = match place {
             Place::Group(group) => (place.clone(), self.way.to_group(group.id, &group.link)),
             // A group that is shown at another place is a group like any other.
-            Place::Made(_, _, Made::Group { id, links }) => {
-                let path = links.iter().fold("/".to_owned(), |path, link| join(&path, link));
-                let link = links.last().cloned().unwrap_or_default();
-                let way = self.way.to_group(*id, &link);
-                (Place::Group(GroupPlace { id: *id, path, link }), Way { links: links.clone(), ..way })
+            Place::Made(_, _, Made::Group(group)) => {
+                let link = group.links.last().cloned().unwrap_or_default();
+                let place = GroupPlace { id: group.id, path: group.path(), link };
+                (Place::Group(place), self.way.to_elsewhere(group))
             }
             other => (other.clone(), self.way.to_directory()),
         };
@@ -78,7 +77,7 @@ impl Directory {
         let (id, path, name) = match &place {
             Place::Group(group) => (group.id, group.path.clone(), group.link.clone()),
             Place::Dataset(array) => (array.dataset.id, array.path.clone(), array.name.clone()),
-            Place::Made(group, name, _) => (group.id, group.path.clone(), name.clone()),
+            Place::Made(group, name, _) => (group.id, join(&group.path, name), name.clone()),
         };
         Self {
             files_of: Files { opened, id, path, name, selection: None },
@@ -188,6 +187,10 @@ impl Node for DirectoryNode {
 
     fn is_current(&self) -> bool {
         self.0.opened().is_current()
+    }
+
+    fn repeats(&self) -> bool {
+        matches!(self.0.place, Place::Made(_, _, Made::Directory { .. }))
     }
 
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {

@@ -527,11 +527,11 @@ impl State {
     }
 
     /// The worker and the request under way end together; the request is remembered.
-    fn strike(&mut self) -> String {
+    fn strike(&mut self, count: impl FnOnce(&Request) -> u32) -> String {
         let pending = self.worker.take().and_then(|running| running.pending);
         let Some(pending) = pending else { return "nothing".into() };
-        let what = pending.request.what();
-        *self.strikes.entry(pending.request).or_insert(0) += 1;
+        let (what, count) = (pending.request.what(), count(&pending.request));
+        *self.strikes.entry(pending.request).or_insert(0) += count;
         what
     }
 
@@ -540,13 +540,14 @@ impl State {
             self.worker = None;
             return Failure::NotBegun(how.clone());
         }
-        let what = self.strike();
+        let what = self.strike(|_| 1);
         tracing::warn!(source = %source.path().display(), how, "the HDF5 worker died while {what}");
         Error::Died(what).into()
     }
 
     fn hung(&mut self, deadline: Duration, source: &Source) -> Error {
-        let what = self.strike();
+        // A page of a chunk map is short: libhdf5 goes through entries that are only claimed, and would again.
+        let what = self.strike(|request| if let Request::Chunks { .. } = request { STRIKES } else { 1 });
         let source = source.path().display();
         tracing::warn!(%source, ?deadline, "the HDF5 worker was ended: no answer while {what}");
         Error::Deadline { what, seconds: deadline.as_secs_f64().ceil() as u64 }

@@ -8,14 +8,14 @@ use arrow_schema::DataType;
 use arrow_select::concat::concat;
 
 use super::plain::PlainElements;
-use super::rows::{count_of, hints_of};
+use super::rows::{count_of, distinct, hints_of};
 use super::slabs::SLAB;
 use super::{Dataset, Place};
 use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
 use crate::store::decode::{FillTest, Memory, Oddities, Parts, Weigher, arrow_type, decode};
 use crate::store::statistics::Summary;
-use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally, fixed_width};
+use crate::store::{ARRAY_BYTES, Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally, fixed_width};
 
 /// Bytes of whole rows that are gathered from at a time: what a processor keeps in its second cache.
 const TILE: u64 = 256 << 10;
@@ -330,6 +330,24 @@ impl Rows for FieldRows {
             })?;
         }
         Ok(fitter.fitting())
+    }
+
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+        let count = count_of(&range, self.len, self.dataset.path())? as u64;
+        self.check_place()?;
+        let Part { datatype, .. } = &self.part;
+        // What a worker reads leads into the heap of its own chunk.
+        let is_long = count.saturating_mul(datatype.size) > ARRAY_BYTES;
+        if !datatype.is_variable() || is_long || self.dataset.through_worker() {
+            return Ok(None);
+        }
+        let mut stored = Vec::new();
+        self.gather(&range, &mut stored, interrupt)?;
+        let heap = self.dataset.heap_as_stored(interrupt);
+        let Some((distinct, keys)) = distinct(&self.dataset, datatype, &stored, &heap) else { return Ok(None) };
+        let count = distinct.len() / datatype.size as usize;
+        let values = self.decoded(range.start, distinct, count, &heap, &mut Oddities::new())?;
+        Ok(Some(Shared { values, keys }))
     }
 
     fn stored_width(&self) -> Option<u64> {

@@ -461,22 +461,27 @@ impl Dataset {
         let (offset, length) = (range.start * self.element_size(), count * self.element_size());
         self.file.store().admit(&self.path, length, || format!("{count} elements"))?;
         let mut bytes = vec![0; length as usize];
-        let memory = match self.route(interrupt)? {
+        let heap = match self.route(interrupt)? {
             Route::Chunks(chunks) if self.through_worker() && self.description.datatype.has_descriptors() => {
-                self.gather_variable(chunks, offset, &mut bytes, interrupt)?.into()
+                let memory = self.gather_variable(chunks, offset, &mut bytes, interrupt)?;
+                self.heap(memory.into(), interrupt)
             }
             _ => {
                 self.read_bytes(offset, &mut bytes, interrupt)?;
-                match &*self.fill {
-                    Ok(fill) => fill.heap.clone(),
-                    Err(_) => Arc::default(),
-                }
+                self.heap_as_stored(interrupt)
             }
         };
-        Ok(ElementBatch {
-            bytes,
-            heap: Heap::new(self.file.clone(), self.description.id.file, memory, interrupt.clone()),
-        })
+        Ok(ElementBatch { bytes, heap })
+    }
+
+    /// What descriptors lead to as they are stored, and those of the fill value: wherever no worker reads elements.
+    fn heap_as_stored(&self, interrupt: &Interrupt) -> Heap {
+        let memory = self.fill.as_ref().as_ref().map(|fill| fill.heap.clone());
+        self.heap(memory.unwrap_or_default(), interrupt)
+    }
+
+    fn heap(&self, memory: Arc<[u8]>, interrupt: &Interrupt) -> Heap {
+        Heap::new(self.file.clone(), self.description.id.file, memory, interrupt.clone())
     }
 
     /// Elements of variable length that a worker reads: those of each chunk lead into that chunk's own heap.

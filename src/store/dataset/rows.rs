@@ -11,7 +11,7 @@ use super::plain::PlainElements;
 use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
 use crate::store::decode::outline::without_empty;
-use crate::store::decode::{DecodeError, FillTest, Oddities, Weigher, arrow_type, decode};
+use crate::store::decode::{DecodeError, FillTest, Oddities, Parts, Weigher, arrow_type, decode};
 use crate::store::statistics::Summary;
 use crate::store::{
     ARRAY_BYTES, ElementBatch, Error, Fitter, Fitting, Hints, Lent, RowRange, Rows, Shared, Span, Tally, fixed_width,
@@ -161,11 +161,23 @@ pub(super) fn shared_elements(
         return Ok(None);
     }
     let batch = dataset.read_elements(range, interrupt)?;
-    let (distinct, keys) = numbered(batch.bytes.chunks_exact(datatype.size.max(1) as usize));
+    let distinct = distinct(dataset, datatype, &batch.bytes, &batch.heap);
+    Ok(distinct.map(|(distinct, keys)| (batch, distinct, keys)))
+}
+
+/// The different ones among rows of `datatype` as stored, and which of them each is. `None` where what they lead to takes
+/// much.
+pub(super) fn distinct(
+    dataset: &Dataset,
+    datatype: &Datatype,
+    stored: &[u8],
+    heap: &dyn Parts,
+) -> Option<(Buffer, Vec<u32>)> {
+    let (distinct, keys) = numbered(stored.chunks_exact(datatype.size.max(1) as usize));
     let distinct = distinct.concat();
     let weigher = Weigher::new(datatype, dataset.file().source().identity().size);
-    let weight = weigher.weight_of_all(&distinct, datatype.size, ARRAY_BYTES, &batch.heap);
-    Ok((weight <= ARRAY_BYTES).then(|| (batch, Buffer::from_vec(distinct), keys)))
+    let weight = weigher.weight_of_all(&distinct, datatype.size, ARRAY_BYTES, heap);
+    (weight <= ARRAY_BYTES).then(|| (Buffer::from_vec(distinct), keys))
 }
 
 /// The range as a count, refused where it passes the end.

@@ -59,13 +59,13 @@ impl Heap {
         if kind == ReferenceKind::Region && self.file_number != 0 {
             return Ok(hexadecimal(stored, width));
         }
-        let (limit, option) = self.file.store().largest_array();
+        let limit = self.file.store().max_value();
         let too_large = |bytes: u64| Error::TooLarge {
             path: self.file.source().path().display().to_string(),
             what: "the text of references".into(),
             bytes,
             limit,
-            option,
+            option: "--max-chunk",
         };
         let end = self.end()?;
         let mut length = 0u64;

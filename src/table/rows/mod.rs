@@ -1,5 +1,5 @@
 //! Columns made of other rows: categories, lists, values with a mask, strings behind offsets, instants, fields of
-//! compounds, casts.
+//! compounds, casts, arrays in memory.
 
 mod cast;
 mod category;
@@ -7,6 +7,7 @@ mod chain;
 mod compound;
 mod encoded;
 mod ends;
+mod held;
 mod list;
 mod masked;
 mod offsets;
@@ -21,6 +22,7 @@ pub use chain::ChainRows;
 pub use compound::CompoundRows;
 pub use encoded::{EncodedRows, Samples};
 pub use ends::EndRows;
+pub use held::HeldRows;
 pub use list::ListRows;
 pub use masked::MaskedRows;
 pub use part::PartRows;

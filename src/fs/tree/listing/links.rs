@@ -15,7 +15,7 @@ use super::entries::{COLUMNS, Shown};
 use super::members::{Namespace, suffixes};
 use super::tables;
 use crate::catalogue::{Dataset, Group, Object, ObjectId, Target, join};
-use crate::dialects::{Claims, Dialect, Here, Mark, Of, Role, Site};
+use crate::dialects::{Claims, Dialect, Elsewhere, Here, Mark, Of, Role, Site};
 use crate::fs::names;
 use crate::fs::tree::opened::Opened;
 use crate::source::Interrupt;
@@ -31,8 +31,8 @@ const SERVANT: &str = "it leads to what serves a table, which is not shown by it
 /// How a directory is reached from the root group.
 #[derive(Clone, Debug, Default)]
 pub(in crate::fs::tree) struct Way {
-    /// The groups, from the root down to the directory's own.
-    pub groups: Vec<ObjectId>,
+    /// The groups, from the root down to the directory's own, each with its `depth`.
+    pub groups: Vec<(ObjectId, usize)>,
     /// Names of the links between them.
     pub links: Vec<BString>,
     /// Directories between the root's and this one in the mount.
@@ -43,9 +43,30 @@ impl Way {
     /// The way to a group below.
     pub fn to_group(&self, id: ObjectId, link: &BString) -> Self {
         let mut way = self.to_directory();
-        way.groups.push(id);
+        way.groups.push((id, way.depth));
         way.links.push(link.clone());
         way
+    }
+
+    /// The way to a group below that is shown elsewhere than at its link.
+    pub fn to_elsewhere(&self, group: &Elsewhere) -> Self {
+        let mut way = self.to_directory();
+        way.groups.push((group.id, way.depth));
+        Self { links: group.links.clone(), ..way }
+    }
+
+    /// The way to a group that is shown in this directory.
+    pub fn beside(&self, group: &Elsewhere) -> Self {
+        let mut way = self.clone();
+        way.groups.push((group.id, way.depth));
+        Self { links: group.links.clone(), ..way }
+    }
+
+    /// From the directory up to a group on the way to it.
+    fn up_to(&self, id: ObjectId) -> Option<BString> {
+        let (_, depth) = self.groups.iter().rev().find(|(above, _)| *above == id)?;
+        let up = self.depth.saturating_sub(*depth);
+        Some(if up == 0 { ".".into() } else { bstr::join("/", vec![".."; up]).into() })
     }
 
     /// The way to a directory below that is no group.
@@ -106,11 +127,9 @@ impl<'a> Resolver<'a> {
             // to each other as well.
             Target::Hard(Object::Group { id, .. })
             | Target::External { object: Some(Object::Group { id, .. }), .. }
-                if self.way.groups.contains(id) =>
+                if let Some(up) = self.way.up_to(*id) =>
             {
-                let up = self.way.groups.iter().rev().position(|above| above == id).unwrap_or(0);
-                let way = if up == 0 { ".".into() } else { bstr::join("/", vec![".."; up]).into() };
-                Some(Ok(Shown::Directory(way)))
+                Some(Ok(Shown::Directory(up)))
             }
             Target::Hard(Object::Group { id, link_count, .. }) if *link_count > 1 => {
                 let first = self.opened.first_path(*id, self.interrupt).ok().flatten()?;
@@ -241,7 +260,12 @@ impl<'a> Resolver<'a> {
             self.opened.file().group(id, self.interrupt).ok().map(Arc::new)
         };
         let visited = group.map(|group| {
-            let (dialect, claims) = self.opened.context().dialects.claims(&Here { path, group: &group });
+            let (dialect, claims) = self.opened.context().dialects.claims(&Here {
+                path,
+                group: &group,
+                file: self.opened.file(),
+                interrupt: self.interrupt,
+            });
             let places = group.links.iter().enumerate().map(|(at, link)| (link.name.clone(), at)).collect();
             let names = Namespace::new(&group, &claims);
             Rc::new(Visited { group, places, dialect, claims, names, table: RefCell::default() })

@@ -10,8 +10,8 @@ use super::entries::{
     Array, Child, Entry, GroupPlace, Listing, METADATA, Place, RESERVED_IN_TABLES, SUFFIXES, Shown, with_suffix,
 };
 use super::tables;
-use crate::catalogue::{Dataset, Group, Layout, Object, Target, join};
-use crate::dialects::{Claims, Dialect, Dialects, Mark, Role};
+use crate::catalogue::{Dataset, Group, Layout, Object, ObjectId, Target, join};
+use crate::dialects::{Claims, Dialect, Dialects, Elsewhere, Made, Mark, Role};
 use crate::fs::names;
 use crate::store::{File, Reach};
 use crate::table::{Finding, SingleFile};
@@ -48,6 +48,17 @@ impl Namespace {
         namespace
     }
 
+    /// The names of the members of a second group in the same directory, which give way to those of the first.
+    pub fn beside(&self, own: (&Group, &Claims), other: (&Group, &Claims)) -> Self {
+        let mut names = Self::new(other.0, other.1);
+        names.reserved.extend(self.reserved.iter().cloned());
+        names.stems.extend(self.stems.iter().cloned());
+        for link in own.0.links.iter().filter(|link| !own.1.members.contains_key(&link.name)) {
+            names.reserved.insert(self.directory(&link.name));
+        }
+        names
+    }
+
     /// The stem of the names of a member that is files; escaped where one of them would be reserved.
     pub fn stem(&self, name: &[u8]) -> BString {
         let plain = names::encode(name);
@@ -68,6 +79,19 @@ impl Namespace {
     }
 }
 
+/// The names of what is in a directory that is made up, of a table or not.
+pub(in crate::fs::tree) fn names_of_made(children: &[(BString, Made)], is_table: bool) -> Vec<BString> {
+    let reserved: &[&str] = if is_table { &RESERVED_IN_TABLES } else { &RESERVED_IN_GROUPS };
+    let mut taken: HashSet<BString> = reserved.iter().map(|name| BString::from(*name)).collect();
+    let shown = |(name, _): &(BString, Made)| {
+        let plain = names::encode_directory(name);
+        let shown = if taken.contains(&plain) { names::encode_reserved(name) } else { plain };
+        taken.insert(shown.clone());
+        shown
+    };
+    children.iter().map(shown).collect()
+}
+
 /// Where a link leads; the reason where that is nothing that is shown. `None` for what is shown under the link's own
 /// name.
 pub(in crate::fs::tree) type LinkTarget<'a> = dyn Fn(&Target, &BString) -> Option<Result<Shown, String>> + 'a;
@@ -79,6 +103,9 @@ pub(in crate::fs::tree) struct Members<'a> {
     pub group: &'a Group,
     pub dialects: Dialects,
     pub claims: &'a Claims,
+    pub names: &'a Namespace,
+    /// Names of the links from the root to the group, where its members are shown elsewhere than in its directory.
+    pub elsewhere: Option<&'a Vec<BString>>,
     pub link_target: &'a LinkTarget<'a>,
     /// Whether members are described.
     pub wanted: bool,
@@ -89,7 +116,7 @@ impl Members<'_> {
     pub fn list(&self, listing: &mut Listing, findings: &mut Vec<Finding>) -> Vec<Member> {
         let mut described = Vec::new();
         let mut last = Arc::default();
-        let names = Namespace::new(self.group, self.claims);
+        let names = self.names;
         for (name, made) in &self.claims.made {
             let here = GroupPlace { id: self.group.id, path: self.path.to_owned(), link: name.clone() };
             listing.add(
@@ -119,18 +146,14 @@ impl Members<'_> {
                                 Some(Ok(Shown::Directory(elsewhere))) => Ok(Child::Link(elsewhere)),
                                 Some(Ok(Shown::Files { .. })) => Err("it is a column elsewhere".to_owned()),
                                 Some(Err(reason)) => Err(reason),
-                                None => Ok(Child::Directory(Box::new(Place::Group(GroupPlace {
-                                    id: *id,
-                                    path,
-                                    link: link.name.clone(),
-                                })))),
+                                None => Ok(Child::Directory(Box::new(self.place(*id, path, &link.name)))),
                             };
                             directories.push((member, child));
                             continue;
                         }
                         Object::Dataset(dataset) => {
                             if let Some(child) =
-                                self.dataset(&names, path, dataset, (listing, findings), &mut member, &mut last)
+                                self.dataset(names, path, dataset, (listing, findings), &mut member, &mut last)
                             {
                                 directories.push((member, Ok(child)));
                                 continue;
@@ -192,6 +215,18 @@ impl Members<'_> {
             }
         }
         described
+    }
+
+    /// Where the group behind a link is found.
+    fn place(&self, id: ObjectId, path: String, link: &BString) -> Place {
+        let place = GroupPlace { id, path, link: link.clone() };
+        match self.elsewhere {
+            None => Place::Group(place),
+            Some(above) => {
+                let links = above.iter().chain([link]).cloned().collect();
+                Place::Made(place, link.clone(), Made::Group(Elsewhere { id, links }))
+            }
+        }
     }
 
     /// Says under which names a member is shown.

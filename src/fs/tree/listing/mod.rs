@@ -15,5 +15,5 @@ mod tables;
 pub use entries::Formats;
 pub(super) use entries::{Array, Child, ColumnView, Elements, Entry, GroupPlace, Listing, METADATA, Place};
 pub(super) use links::{Resolver, Way};
-pub(super) use members::Members;
+pub(super) use members::{Members, Namespace, names_of_made};
 pub(super) use tables::{describe_columns, is_of_tables, list, list_columns};

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use bstr::BString;
 
 use crate::catalogue::{Object, ObjectId, Target, join};
-use crate::dialects::{Dialects, Here};
+use crate::dialects::{Dialects, Elsewhere, Here, Made};
 use crate::fs::Error;
 use crate::source::Interrupt;
 use crate::store::File;
@@ -14,9 +14,12 @@ use crate::store::File;
 /// Groups visited at most when the file has groups with several names.
 const MOST_GROUPS: usize = 1 << 20;
 
-/// For each group that is shown, the group above it and the name of the link between: a tree of first names.
+/// For each group that is shown, the group above it and the names of the links between: a tree of first names.
 #[derive(Debug, Default)]
-pub(super) struct FirstPaths(OnceLock<HashMap<ObjectId, (ObjectId, BString)>>);
+pub(super) struct FirstPaths(OnceLock<Above>);
+
+/// Of a group that is shown elsewhere than at its link, the group above is the root.
+type Above = HashMap<ObjectId, (ObjectId, Vec<BString>)>;
 
 impl FirstPaths {
     /// Names of the links from the root to a group; `None` where it is not shown. The first call walks the file.
@@ -40,34 +43,40 @@ impl FirstPaths {
         };
         let (mut at, mut names) = (id, VecDeque::new());
         while at != root {
-            let Some((group, name)) = above.get(&at) else { return Ok(None) };
-            names.push_front(name.clone());
+            let Some((group, links)) = above.get(&at) else { return Ok(None) };
+            links.iter().rev().for_each(|link| names.push_front(link.clone()));
             at = *group;
         }
         Ok(Some(names))
     }
 }
 
-fn walk(
-    file: &Arc<File>,
-    dialects: Dialects,
-    interrupt: &Interrupt,
-) -> Result<HashMap<ObjectId, (ObjectId, BString)>, Error> {
+fn walk(file: &Arc<File>, dialects: Dialects, interrupt: &Interrupt) -> Result<Above, Error> {
     let root = file.info().root;
     let mut above = HashMap::new();
     let mut queue = VecDeque::from([(root, "/".to_owned())]);
     while let Some((id, path)) = queue.pop_front() {
         interrupt.check()?;
         let Ok(group) = file.group(id, interrupt) else { continue };
-        let (_, claims) = dialects.claims(&Here { path: &path, group: &group });
+        let (_, claims) = dialects.claims(&Here { path: &path, group: &group, file, interrupt });
+        let mut found: Vec<(ObjectId, (ObjectId, Vec<BString>), String)> = Vec::new();
         for link in group.links.iter().filter(|link| !claims.members.contains_key(&link.name)) {
-            if let Target::Hard(Object::Group { id: below, .. }) = &link.target
-                && *below != root
-                && !above.contains_key(below)
-                && above.len() < MOST_GROUPS
-            {
-                above.insert(*below, (id, link.name.clone()));
-                queue.push_back((*below, join(&path, &link.name)));
+            if let Target::Hard(Object::Group { id: below, .. }) = &link.target {
+                found.push((*below, (id, vec![link.name.clone()]), join(&path, &link.name)));
+            }
+        }
+        let mut made: Vec<&Made> = claims.made.iter().map(|(_, made)| made).collect();
+        while let Some(one) = made.pop() {
+            match one {
+                Made::Directory { children, .. } => made.extend(children.iter().map(|(_, made)| made)),
+                Made::Group(group @ Elsewhere { id, links }) => found.push((*id, (root, links.clone()), group.path())),
+                Made::Link(_) => {}
+            }
+        }
+        for (below, from, path) in found {
+            if below != root && !above.contains_key(&below) && above.len() < MOST_GROUPS {
+                above.insert(below, from);
+                queue.push_back((below, path));
             }
         }
     }

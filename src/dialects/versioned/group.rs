@@ -1,0 +1,88 @@
+//! Groups in a version: those that hold nothing but arrays of rank 1 and of one length are tables.
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::history::{self, Kept};
+use super::{Versioned, dataset, finding};
+use crate::catalogue::{Class, Dataset, Group, join};
+use crate::dialects::arrays::Arrays;
+use crate::dialects::compound::is_record;
+use crate::dialects::{Claims, Dialect, Here, Of, Role, Site};
+use crate::store::{File, Tally};
+use crate::table::{Column, Table};
+
+/// The columns of a group, where it is a table.
+fn columns(group: &Group) -> Option<Vec<(&BString, &Arc<Dataset>)>> {
+    let column = |dataset: &Arc<Dataset>| dataset.shape.len() == 1 && !dataset.null && !is_record(dataset);
+    let member = |link| -> Option<(&BString, &Arc<Dataset>)> {
+        let link: &crate::catalogue::Link = link;
+        Some((&link.name, dataset(link.target.object()).filter(|dataset| column(dataset))?))
+    };
+    let columns: Vec<_> = group.links.iter().map(member).collect::<Option<_>>()?;
+    let (_, first) = columns.first()?;
+    columns.iter().all(|(_, dataset)| dataset.shape == first.shape).then_some(columns)
+}
+
+/// What is a table in a version, and what of it may be of another version.
+pub(super) fn claims(here: &Here<'_>) -> Claims {
+    let Some(kept) = Kept::in_file(here.file, here.interrupt) else { return Claims::default() };
+    let mut claims = Claims::default();
+    if let Some(columns) = columns(here.group) {
+        claims.is_table = true;
+        claims.members = columns.into_iter().map(|(name, _)| (name.clone(), Role::Column)).collect();
+    }
+    let data_version = kept.data_version();
+    let mut doubtful = doubtful(here.group, data_version).peekable();
+    if doubtful.peek().is_some() && history::has_others(here.file, &kept, here.path, here.interrupt) {
+        let found = format!("it is {data_version}: may hold chunks of another version");
+        claims.findings =
+            doubtful.map(|name| finding(join(here.path, name), "data_version is 4", found.clone())).collect();
+    }
+    claims
+}
+
+/// The datasets that files of a `data_version` may have confused with those of other versions.
+fn doubtful(group: &Group, data_version: i128) -> impl Iterator<Item = &BString> {
+    group.links.iter().filter_map(move |link| {
+        let dataset = dataset(link.target.object())?;
+        let is_doubtful = match data_version {
+            1 | 3 => matches!(dataset.datatype.class, Class::VariableString { .. }),
+            2 => true,
+            _ => false,
+        };
+        is_doubtful.then_some(&link.name)
+    })
+}
+
+/// The table that a group is.
+pub(super) fn table(site: &Site<'_>, group: &Group) -> Table {
+    let found = columns(group).unwrap_or_default();
+    let rows = found.first().and_then(|(_, dataset)| dataset.shape.first()).copied().unwrap_or(0);
+    let columns = found.into_iter().map(|(name, dataset)| column(site.file, site.path, name, dataset));
+    Table {
+        rows,
+        attributes: group.attributes.clone(),
+        columns: columns.collect(),
+        ..Table::empty(site.path, Versioned.name())
+    }
+}
+
+/// A column: what the array is that is shown of the same dataset elsewhere.
+fn column(file: &Arc<File>, above: &str, name: &BString, dataset: &Arc<Dataset>) -> Column {
+    let path = join(above, name);
+    let site = Site { file, path: &path, of: Of::Dataset(dataset), servant: None };
+    let opened = Arrays.files(&site, name, None).map(|single| single.whole.columns.into_iter().next());
+    let column = match opened {
+        Ok(Some(column)) => column,
+        Ok(None) => column_without("it has no rows", name, &path, dataset),
+        Err(reason) => column_without(&reason, name, &path, dataset),
+    };
+    Column { dataset: Some(dataset.clone()), ..column.observed(file) }
+}
+
+fn column_without(reason: &str, name: &BString, path: &str, dataset: &Arc<Dataset>) -> Column {
+    let id = crate::catalogue::ColumnId::whole(dataset.id);
+    Column::new(name.clone(), path.to_owned(), id, Err(reason.to_owned()), Arc::<Tally>::default())
+}

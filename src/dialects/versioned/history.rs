@@ -1,0 +1,291 @@
+//! The versions of a file: a tree, since each names the one before it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bstr::{BString, ByteSlice};
+
+use super::{BELOW, STORE, finding};
+use crate::catalogue::{Attribute, Group, Object, ObjectId, Target, join};
+use crate::dialects::Elsewhere;
+use crate::dialects::attributes::{boolean, integer, text};
+use crate::source::Interrupt;
+use crate::store::File;
+use crate::table::{Finding, calendar};
+
+/// The group in [`STORE`] with a group for each version.
+const VERSIONS: &str = "versions";
+
+const CURRENT_VERSION: &str = "current_version";
+const DATA_VERSION: &str = "data_version";
+const PREVIOUS: &str = "prev_version";
+const COMMITTED: &str = "committed";
+const TIMESTAMP: &str = "timestamp";
+
+/// What the library looks at.
+pub(super) const ATTRIBUTES: [&str; 7] =
+    [CURRENT_VERSION, DATA_VERSION, PREVIOUS, COMMITTED, TIMESTAMP, "raw_data", "chunks"];
+
+/// What the first versions are made from. It holds nothing.
+const FIRST: &str = "__first_version__";
+
+/// The newest `data_version` there is: hashes of chunks before it could be equal though the chunks were not.
+const NEWEST_DATA: i128 = 4;
+
+/// Attoseconds in a microsecond.
+const MICROSECOND: i128 = calendar::SECOND / 1_000_000;
+
+/// The group of all versions.
+pub(super) struct Kept {
+    pub id: ObjectId,
+    pub attributes: Arc<[Attribute]>,
+}
+
+/// A committed version.
+#[derive(Debug)]
+pub(super) struct Version {
+    pub id: ObjectId,
+    pub name: BString,
+    /// The version before it, as stored; `None` of a first one.
+    pub previous: Option<BString>,
+    /// Microseconds since 1970, UTC.
+    pub time: Option<i64>,
+    /// The user's own.
+    pub attributes: Vec<Attribute>,
+    /// How many are before it; `None` where that has no end.
+    depth: Option<usize>,
+}
+
+/// The versions of a file.
+#[derive(Debug)]
+pub(super) struct History {
+    /// By time, then by how many are before one, then by name.
+    pub versions: Vec<Version>,
+    /// Name of the current one, where it is one.
+    current: Option<BString>,
+    pub findings: Vec<Finding>,
+}
+
+impl Kept {
+    /// That of a file with this root group; `None` where it is not versioned.
+    pub fn of(file: &Arc<File>, root: &Group, interrupt: &Interrupt) -> Option<Self> {
+        let store = file.group(member(root, STORE)?.0, interrupt).ok()?;
+        let (id, attributes) = member(&store, VERSIONS)?;
+        let is_marked = attributes.iter().any(|attribute| attribute.name == CURRENT_VERSION);
+        is_marked.then(|| Self { id, attributes: attributes.clone() })
+    }
+
+    /// That of a file.
+    pub fn in_file(file: &Arc<File>, interrupt: &Interrupt) -> Option<Self> {
+        Self::of(file, &file.group(file.info().root, interrupt).ok()?, interrupt)
+    }
+
+    /// How chunks were told apart when they were written.
+    pub fn data_version(&self) -> i128 {
+        integer(&self.attributes, DATA_VERSION).unwrap_or(1)
+    }
+}
+
+/// The group behind a hard link.
+fn member<'a>(group: &'a Group, name: &str) -> Option<(ObjectId, &'a Arc<[Attribute]>)> {
+    match &group.link(name.as_bytes())?.target {
+        Target::Hard(Object::Group { id, attributes, .. }) => Some((*id, attributes)),
+        _ => None,
+    }
+}
+
+impl Version {
+    /// Where it is found.
+    pub fn place(&self) -> Elsewhere {
+        Elsewhere { id: self.id, links: vec![STORE.into(), VERSIONS.into(), self.name.clone()] }
+    }
+
+    fn path(&self) -> String {
+        path(&self.name)
+    }
+}
+
+/// The path of a version.
+fn path(name: &BString) -> String {
+    join(BELOW.trim_end_matches('/'), name)
+}
+
+impl History {
+    /// The versions below a group.
+    pub fn of(file: &Arc<File>, kept: &Kept, interrupt: &Interrupt) -> Self {
+        let mut history = Self { versions: Vec::new(), current: None, findings: Vec::new() };
+        match file.group(kept.id, interrupt) {
+            Ok(group) => group.links.iter().for_each(|link| history.add(&link.name, &link.target)),
+            Err(error) => {
+                let rule = "a file lists its versions";
+                history.findings.push(finding(BELOW.trim_end_matches('/'), rule, error.to_string()));
+            }
+        }
+        history.follow();
+        history.versions.sort_by(|a, b| a.order().cmp(&b.order()));
+        history.look_at(kept);
+        history
+    }
+
+    /// The current version.
+    pub fn current(&self) -> Option<&Version> {
+        let name = self.current.as_ref()?;
+        self.versions.iter().find(|version| version.name == *name)
+    }
+
+    fn add(&mut self, name: &BString, target: &Target) {
+        let Target::Hard(Object::Group { id, attributes, .. }) = target else {
+            self.findings.push(finding(path(name), "a version is a group", "something else: not shown"));
+            return;
+        };
+        if name == FIRST {
+            return;
+        }
+        if boolean(attributes, COMMITTED) != Some(true) {
+            let found = "it was not finished: not shown";
+            self.findings.push(finding(path(name), "a version is committed", found));
+            return;
+        }
+        let stated = text(attributes, TIMESTAMP);
+        let instant = stated.as_deref().and_then(calendar::instant);
+        let time = instant.and_then(|instant| i64::try_from(instant.attoseconds.div_euclid(MICROSECOND)).ok());
+        if time.is_none() {
+            let found = stated.map_or("there is none".to_owned(), |stated| format!("{stated:?}"));
+            self.findings.push(finding(path(name), "timestamp is a date and a time", found));
+        }
+        let own = [PREVIOUS, COMMITTED, TIMESTAMP];
+        let is_users = |attribute: &&Attribute| !own.iter().any(|name| attribute.name == *name);
+        self.versions.push(Version {
+            id: *id,
+            name: name.clone(),
+            previous: text(attributes, PREVIOUS).filter(|name| name != FIRST).map(BString::from),
+            time,
+            attributes: attributes.iter().filter(is_users).cloned().collect(),
+            depth: None,
+        });
+        if text(attributes, PREVIOUS).is_none() {
+            self.findings.push(finding(path(name), "prev_version names a version", "there is none"));
+        }
+    }
+
+    /// Follows each version back to a first one. A circle has none.
+    fn follow(&mut self) {
+        let places: HashMap<&BString, usize> =
+            self.versions.iter().enumerate().map(|(at, version)| (&version.name, at)).collect();
+        let before: Vec<Option<usize>> =
+            self.versions.iter().map(|version| places.get(version.previous.as_ref()?).copied()).collect();
+        let depths = depths(&before);
+        for ((version, before), depth) in self.versions.iter_mut().zip(before).zip(depths) {
+            version.depth = depth;
+            let found = match (&version.previous, before, depth) {
+                (Some(previous), None, _) => format!("{previous:?}, which is no version of the file"),
+                (_, _, None) => "it leads in a circle".to_owned(),
+                _ => continue,
+            };
+            self.findings.push(finding(path(&version.name), "prev_version leads to a first version", found));
+        }
+    }
+
+    /// What the group of all versions says.
+    fn look_at(&mut self, kept: &Kept) {
+        let all = BELOW.trim_end_matches('/');
+        match text(&kept.attributes, CURRENT_VERSION) {
+            Some(name) if name == FIRST => {}
+            Some(name) if self.versions.iter().any(|version| version.name == name.as_bytes().as_bstr()) => {
+                self.current = Some(name.into());
+            }
+            name => {
+                let found = name.map_or("no name".to_owned(), |name| format!("{name:?}: no version is at the root"));
+                self.findings.push(finding(all, "current_version names a committed version", found));
+            }
+        }
+        let found = match kept.data_version() {
+            NEWEST_DATA => return,
+            1 => "1, or none: strings of variable length in versions after the first may be those of another version",
+            2 => "2: values of all types in versions after the first may be those of another version",
+            3 => "3: strings of variable length in versions after the first may be those of another version",
+            _ => "another: read as those of 4",
+        };
+        self.findings.push(finding(all, "data_version is 4", found));
+    }
+}
+
+impl Version {
+    fn order(&self) -> (bool, Option<i64>, bool, Option<usize>, &BString) {
+        (self.time.is_none(), self.time, self.depth.is_none(), self.depth, &self.name)
+    }
+
+    /// Whether chunks of other versions were there when it was written.
+    pub fn has_others(&self) -> bool {
+        self.depth != Some(0)
+    }
+}
+
+/// How many steps each place of a forest is from a root, by the place before it; `None` in a circle, or behind one.
+fn depths(before: &[Option<usize>]) -> Vec<Option<usize>> {
+    #[derive(Clone, Copy)]
+    enum Known {
+        Nothing,
+        UnderWay,
+        Depth(Option<usize>),
+    }
+    let mut known = vec![Known::Nothing; before.len()];
+    for start in 0..before.len() {
+        let (mut way, mut at) = (Vec::new(), Some(start));
+        let mut depth = loop {
+            let Some(place) = at else { break Some(None) };
+            match known[place] {
+                Known::Depth(depth) => break depth.map(Some),
+                Known::UnderWay => break None,
+                Known::Nothing => {
+                    known[place] = Known::UnderWay;
+                    way.push(place);
+                    at = before[place];
+                }
+            }
+        };
+        for place in way.into_iter().rev() {
+            depth = depth.map(|depth| Some(depth.map_or(0, |depth: usize| depth + 1)));
+            known[place] = Known::Depth(depth.flatten());
+        }
+    }
+    let depth = |known: Known| if let Known::Depth(depth) = known { depth } else { None };
+    known.into_iter().map(depth).collect()
+}
+
+/// Whether a version was written when others were there, by the path of something in it.
+pub(super) fn has_others(file: &Arc<File>, kept: &Kept, below: &str, interrupt: &Interrupt) -> bool {
+    let history = History::of(file, kept, interrupt);
+    let of = |version: &&Version| {
+        below.strip_prefix(&version.path()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    history.versions.iter().find(of).is_none_or(Version::has_others)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn circles_have_no_depth() {
+        assert_eq!(depths(&[]), []);
+        assert_eq!(depths(&[None, Some(0), Some(1), Some(0)]), [Some(0), Some(1), Some(2), Some(1)]);
+        assert_eq!(depths(&[Some(1), Some(2), None]), [Some(2), Some(1), Some(0)]);
+        assert_eq!(
+            depths(&[Some(0), Some(0), Some(3), Some(4), Some(2), None]),
+            [None, None, None, None, None, Some(0)]
+        );
+    }
+
+    #[test]
+    fn a_long_line_of_versions_is_followed_in_one_go() {
+        let before: Vec<_> = (0..100_000usize).map(|at| at.checked_sub(1)).collect();
+        assert_eq!(depths(&before).last(), Some(&Some(99_999)));
+    }
+
+    #[test]
+    fn timestamps_of_the_library_are_instants() {
+        let instant = calendar::instant("2026-11-23 00:03:31.000123+0000").unwrap();
+        assert_eq!(instant.attoseconds / MICROSECOND % 1_000_000, 123);
+    }
+}

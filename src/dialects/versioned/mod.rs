@@ -1,0 +1,151 @@
+//! Versioned HDF5 (`versioned-hdf5`): a file that keeps every committed state of its datasets.
+//!
+//! ```text
+//! /_version_data/PATH/raw_data       the chunks of a dataset, of all versions, one behind the other
+//! /_version_data/versions/NAME/PATH  the dataset in a version: virtual, each of its cells a chunk of raw_data or fill
+//! /anything else                     not versioned
+//! ```
+//!
+//! The current version is shown at the root, every version below `.versions`. Nothing in a version says that it is a
+//! table, so a group of arrays of rank 1 and of one length is one. No value is missing: the library sets fill values by
+//! itself.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `history` | finds the versions of a file, and their order |
+//! | `list` | makes the table of the versions |
+//! | `group` | makes the table of a group in a version |
+
+mod group;
+mod history;
+mod list;
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use self::history::{History, Kept};
+use super::{Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Role, Site, Subject};
+use crate::catalogue::{Fill, Object};
+use crate::source::Interrupt;
+use crate::store::File;
+use crate::table::{Finding, Table};
+
+/// The group at the root of a file that holds all versions.
+const STORE: &str = "_version_data";
+
+/// What every path in a version begins with.
+const BELOW: &str = "/_version_data/versions/";
+
+/// The directory of the versions.
+const SHOWN: &str = ".versions";
+
+/// What leads to the current version in it.
+const CURRENT: &str = "current";
+
+/// The dialect.
+#[derive(Debug)]
+pub struct Versioned;
+
+impl Dialect for Versioned {
+    fn name(&self) -> &'static str {
+        "Versioned HDF5"
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &history::ATTRIBUTES
+    }
+
+    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+        match object {
+            Subject::Group(_) if path == "/" || path.starts_with(BELOW) => Mark::LookInside,
+            _ => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        if here.path == "/" { of_root(here) } else { group::claims(here) }
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        match site.of {
+            Of::Made { group, .. } => match Kept::of(site.file, group, interrupt) {
+                Some(kept) => list::table(site, &kept, &History::of(site.file, &kept, interrupt)),
+                None => Table::empty(site.path, self.name()),
+            },
+            Of::Group(root) if site.path == "/" => {
+                let current = Kept::of(site.file, root, interrupt).and_then(|kept| {
+                    let history = History::of(site.file, &kept, interrupt);
+                    Some(history.current()?.place())
+                });
+                match current.and_then(|place| of_group(site.file, &place, interrupt)) {
+                    Some(table) => Table { path: site.path.to_owned(), servants: vec![STORE.into()], ..table },
+                    None => Table::empty(site.path, self.name()),
+                }
+            }
+            Of::Group(group) => group::table(site, group),
+            // It marks nothing else.
+            Of::Dataset(_) => Table::empty(site.path, self.name()),
+        }
+    }
+}
+
+/// The root group: the members of the current version, and the directory of all versions.
+fn of_root(here: &Here<'_>) -> Claims {
+    let Some(kept) = Kept::of(here.file, here.group, here.interrupt) else { return Claims::default() };
+    let mut history = History::of(here.file, &kept, here.interrupt);
+    let mut children: Vec<(BString, Made)> = Vec::with_capacity(history.versions.len() + 1);
+    let current = history.current().map(|version| (version.name.clone(), version.place()));
+    if let Some((name, _)) = &current {
+        children.push((CURRENT.into(), Made::Link(name.clone())));
+    }
+    children.extend(history.versions.iter().map(|version| (version.name.clone(), Made::Group(version.place()))));
+    let beside = current.map(|(_, place)| place);
+    let is_table = beside.as_ref().is_some_and(|place| {
+        let group = here.file.group(place.id, here.interrupt);
+        group.is_ok_and(|group| {
+            let here = Here { path: &place.path(), group: &group, ..*here };
+            Dialects::default().claims(&here).1.is_table
+        })
+    });
+    let versions = Made::Directory { table: Some(SHOWN.into()), children: children.into() };
+    Claims {
+        is_table,
+        members: [(STORE.into(), Role::Servant)].into(),
+        made: vec![(SHOWN.into(), versions)],
+        beside,
+        findings: std::mem::take(&mut history.findings),
+        ..Claims::default()
+    }
+}
+
+/// The table that a group of a version is, by whatever dialect.
+fn of_group(file: &Arc<File>, place: &Elsewhere, interrupt: &Interrupt) -> Option<Table> {
+    let (path, group) = (place.path(), file.group(place.id, interrupt).ok()?);
+    let (dialect, claims) = Dialects::default().claims(&Here { path: &path, group: &group, file, interrupt });
+    let site = Site { file, path: &path, of: Of::Group(&group), servant: None };
+    dialect.filter(|_| claims.is_table).map(|dialect| dialect.open(&site, interrupt))
+}
+
+/// Whether the group at `path` belongs to a version of a versioned file.
+pub fn is_in_version(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> bool {
+    path.starts_with(BELOW) && Kept::in_file(file, interrupt).is_some()
+}
+
+/// Whether a fill value is one that the library sets by itself: explicit, and zeros throughout.
+pub fn is_own_fill(fill: &Fill) -> bool {
+    matches!(fill, Fill::Explicit(element) if element.bytes.iter().all(|byte| *byte == 0))
+}
+
+/// A finding by a rule of the system.
+fn finding(path: impl Into<String>, rule: &str, found: impl Into<String>) -> Finding {
+    Finding::new(path, format!("Versioned HDF5: {rule}"), found)
+}
+
+/// The dataset behind a link that is one.
+fn dataset(object: Option<&Object>) -> Option<&Arc<crate::catalogue::Dataset>> {
+    match object? {
+        Object::Dataset(dataset) => Some(dataset),
+        _ => None,
+    }
+}
