@@ -175,6 +175,10 @@ impl Rows for Observed {
         self.rows.summary(range, interrupt)
     }
 
+    fn summary_of_codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        self.rows.summary_of_codes(range, interrupt)
+    }
+
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         self.rows.outline(range, interrupt)
     }

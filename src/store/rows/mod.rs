@@ -198,6 +198,16 @@ pub trait Rows: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// As [`Rows::summary`], of the codes of the labels that [`Rows::array`] gives; a code without a label may be among
+    /// them.
+    ///
+    /// # Errors
+    /// As [`Rows::array`].
+    fn summary_of_codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        let _ = (range, interrupt);
+        Ok(None)
+    }
+
     /// The outline of the rows of `range`, as long as it: how long they are, found without reading what texts hold and
     /// what is in lists. A text of variable length is the bytes stored of it (`UInt64`), or null where it is known to
     /// be missing; a list is a list of outlines, a missing one an empty list; arrays and compounds hold outlines as
