@@ -63,6 +63,59 @@ def observations(rows, labels):
     return frame
 
 
+NAMES = ["x", "a/b", "Größe", "with space", "index", "table.csv", "%41", "a,b", "-", 'q"', "n_counts", "é", "row"]
+WORDS = np.array(["T cell", "B cell", "Grüße", "", "a,b", "nan", "NA", "line\nfeed", 'q"uo,te'], object)
+
+
+def random_column(rng, rows):
+    """A column of a kind at random, some of its values missing where it can have such."""
+    holes = rng.random(rows) < 0.2
+
+    def category():
+        labels = rng.permutation(WORDS)[: rng.integers(1, len(WORDS) + 1)]
+        if rng.random() < 0.3:
+            labels = rng.permutation(([3, 1, 2], [0.5, -1.5, 9.0], [True, False])[rng.integers(3)])
+        if rng.random() < 0.2:
+            labels = np.array([f"label {at}" for at in range(300)], object)
+        codes = rng.integers(0, len(labels), rows)
+        codes[holes if rng.random() < 0.5 else slice(0)] = -1
+        return pd.Categorical.from_codes(codes, labels, ordered=bool(rng.random() < 0.3))
+
+    kinds = [
+        lambda: rng.integers(-100, 100, rows).astype(rng.choice(["i1", "i2", "i4", "i8"])),
+        lambda: rng.integers(0, 200, rows).astype(rng.choice(["u1", "u2", "u4", "u8"])),
+        lambda: rng.standard_normal(rows).astype(rng.choice(["f2", "f4", "f8"])),
+        lambda: np.where(holes, np.nan, rng.standard_normal(rows)),
+        lambda: rng.random(rows) < 0.5,
+        lambda: np.array([f"{WORDS[at % len(WORDS)]} {at}" for at in range(rows)], object),
+        lambda: rng.choice(WORDS, rows),
+        category,
+        lambda: pd.Categorical([None] * rows),
+        lambda: pd.arrays.IntegerArray(rng.integers(0, 100, rows).astype(rng.choice(["i1", "u4", "i8"])), holes),
+        lambda: pd.arrays.BooleanArray(rng.random(rows) < 0.5, holes),
+        lambda: pd.array(np.where(holes, None, rng.choice(WORDS, rows)), dtype="string"),
+    ]
+    return kinds[rng.integers(len(kinds))]()
+
+
+def random_frame(rng, rows, by_text):
+    """A data frame of columns at random, with row labels of text or, as `uns` may have, of integers."""
+    names = [NAMES[at] for at in rng.permutation(len(NAMES))[: rng.integers(0, 9)]]
+    labels = np.array([f"{'GATTACA'[at % 7 :]}-{at}" for at in range(rows)], object)
+    index = pd.Index(labels if by_text else rng.permutation(rows), name=(None, "barcode", "cell id")[rng.integers(3)])
+    return pd.DataFrame({name: random_column(rng, rows) for name in names}, index=index)
+
+
+def random_matrix(rng, rows, columns):
+    """A sparse matrix along either axis: entries in any order, some twice, some of them zeros."""
+    major, minor, kind = (rows, columns, sp.csr_matrix) if rng.random() < 0.5 else (columns, rows, sp.csc_matrix)
+    lengths = rng.integers(0, rng.choice([1, 2, 9]) + 1, major) if minor else np.zeros(major, "i8")
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(rng.choice(["i4", "i8"]))
+    indices = rng.integers(0, max(minor, 1), indptr[-1]).astype(indptr.dtype)
+    data = rng.integers(0, 5, indptr[-1]).astype(rng.choice(["f4", "f8", "i4", "i8", "u2", "?"]))
+    return kind((data, indices, indptr), shape=(rows, columns))
+
+
 def whole(rows, columns):
     """A file with everything in it."""
     rng = np.random.default_rng(5)
@@ -325,7 +378,19 @@ def runs(path):
     adata.write_h5ad(path, compression="gzip")
 
 
-FILES = {"anndata": everything, "anndata_06": compounds, "mudata": modalities, "anndata_runs": runs}
+def at_random(path):
+    """Data frames and sparse matrices at random: a sample of what `check-anndata` makes."""
+    rng = np.random.default_rng(16)
+    frames = {f"frame {at}": random_frame(rng, rows, at % 2 == 0) for at, rows in enumerate((0, 1, 33) * 2)}
+    sparse_ones = {f"matrix {at}": random_matrix(rng, at, 7) for at in (0, 3, 20, 21)}
+    anndata.AnnData(uns=frames | sparse_ones).write_h5ad(path, compression="gzip")
+    with h5py.File(path) as file:
+        read = {name: anndata.io.read_elem(file["uns"][name]) for name in file["uns"]}
+    shown = {f"/uns/{name}": (frame if name in frames else sparse)(one) for name, one in read.items()}
+    return shown
+
+
+FILES = {"anndata": everything, "anndata_06": compounds, "mudata": modalities, "anndata_random": at_random, "anndata_runs": runs}
 
 
 def main():

@@ -58,6 +58,21 @@ pub(super) struct Leaf {
     pub answers: Vec<Answer>,
 }
 
+impl Leaf {
+    /// Which labels lie in the ranges. One that is missing is no value.
+    pub fn matching(&self, ranges: &Ranges, labels: &ArrayRef) -> Option<BooleanBuffer> {
+        if let Some((_, matching)) = self.labels.lock().as_ref().filter(|(known, _)| Arc::ptr_eq(known, labels)) {
+            return Some(matching.clone());
+        }
+        let mut matching = ranges.matching(labels.as_ref())?;
+        if let Some(nulls) = labels.nulls() {
+            matching = &matching & nulls.inner();
+        }
+        *self.labels.lock() = Some((labels.clone(), matching.clone()));
+        Some(matching)
+    }
+}
+
 impl Tree {
     /// Shows `see` all conditions.
     pub fn leaves<'a>(&'a self, see: &mut impl FnMut(&'a Leaf)) {

@@ -141,5 +141,16 @@ fn what_is_asked_of_the_compressed_axis_decodes_little_more_than_is_shown() {
         let blocks = entries.len().div_ceil(65_536);
         assert_eq!(explained["blocks_skipped"], blocks - 1, "{explained}");
         assert_eq!(explained["blocks_decoded"], 1, "{explained}");
+        // The same by name.
+        let name = if asked == "row" { "row_name:eq:cell587" } else { "column_name:eq:gene587" };
+        assert_eq!(mounted.text(format!("{matrix}/where/{name}/table.csv")), shown);
+        let explained: Value = serde_json::from_str(mounted.text(".hepfs/explain").lines().next().unwrap()).unwrap();
+        assert_eq!(explained["blocks_skipped"], blocks - 1, "{explained}");
+        // All of them.
+        let many = mounted
+            .text(format!("{matrix}/where/{asked}_name:prefix:{}/columns/{asked}.txt", &name[name.len() - 7..][..4]));
+        assert_eq!(many.lines().count(), entries.len(), "{matrix}");
+        let explained: Value = serde_json::from_str(mounted.text(".hepfs/explain").lines().next().unwrap()).unwrap();
+        assert_eq!((&explained["blocks_taken_whole"], &explained["bytes_decoded"]), (&blocks.into(), &0.into()));
     }
 }

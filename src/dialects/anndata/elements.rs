@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use arrow_schema::DataType;
+
 use super::encoding::Encoding;
 use crate::catalogue::{Attribute, Dataset, Fill, Group, Object, attribute, join};
 use crate::dialects::attributes::{boolean, references};
 use crate::dialects::datasets;
 use crate::source::Interrupt;
 use crate::store::{File, Rows, Tally};
-use crate::table::{Categories, CategoryRows, MaskedRows};
+use crate::table::{CastRows, Categories, CategoryRows, MaskedRows};
 
 /// An element of which each row is a value.
 pub(super) struct Element {
@@ -130,6 +132,11 @@ impl Opener<'_> {
                 (labels.rows, labels.dataset)
             }
             _ => return Err("labels are neither an array nor values with a mask".into()),
+        };
+        // Where every row is missing, anndata writes no labels, which are of no type.
+        let rows = match rows.len() {
+            0 => Arc::new(CastRows::new(rows, Some(DataType::LargeUtf8), false)),
+            _ => rows,
         };
         Ok(Categories { path, labels: Ok(rows), datatype: dataset.datatype.clone(), ordered: Some(ordered) })
     }

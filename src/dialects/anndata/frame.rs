@@ -173,10 +173,7 @@ impl Frame<'_> {
             }
         };
         self.findings.extend(finding.map(|(rule, found)| Finding::new(&path, rule, found)));
-        let stored_strings = match &object {
-            Object::Dataset(dataset) => datasets::stored_strings(self.site.file, &path, dataset, u64::MAX),
-            _ => None,
-        };
+        let stored_strings = datasets::stored_strings(self.site.file, &path, &dataset, u64::MAX);
         let categories = categories.map(|labels| {
             self.categories.push(labels);
             self.categories.len() - 1

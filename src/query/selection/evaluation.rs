@@ -16,7 +16,7 @@ use super::prune::Pruner;
 use crate::query::bind::{Bound, Leaf, Source, Tree};
 use crate::query::known::Verdict;
 use crate::query::known::answer::{Answer, UsedIndex};
-use crate::query::ranges::{Ranges, Test, of_codes, of_labels};
+use crate::query::ranges::{Test, of_codes, of_labels};
 use crate::source::Interrupt;
 use crate::store::pass::Measure;
 use crate::store::statistics::GRAIN;
@@ -267,7 +267,7 @@ impl Look<'_> {
         };
         let matching = match array.as_any_dictionary_opt() {
             Some(dictionary) => {
-                labels(leaf, ranges, dictionary.values()).and_then(|matching| of_labels(array.as_ref(), &matching))
+                leaf.matching(ranges, dictionary.values()).and_then(|matching| of_labels(array.as_ref(), &matching))
             }
             None => ranges.matching(array.as_ref()),
         };
@@ -305,7 +305,7 @@ impl Look<'_> {
         let matching_labels = if is_labelled {
             let none = values.array(rows.start..rows.start, self.interrupt)?;
             let all = none.as_any_dictionary_opt().map(|none| none.values()).filter(|all| all.null_count() == 0);
-            match all.and_then(|all| labels(leaf, ranges, all)) {
+            match all.and_then(|all| leaf.matching(ranges, all)) {
                 Some(matching) => Some(matching),
                 None => return Ok(None),
             }
@@ -387,17 +387,4 @@ impl Look<'_> {
         self.arrays.borrow_mut().insert(column, array.clone());
         Ok(array)
     }
-}
-
-/// Which labels lie in the ranges. One that is missing is no value.
-fn labels(leaf: &Leaf, ranges: &Ranges, labels: &ArrayRef) -> Option<BooleanBuffer> {
-    if let Some((_, matching)) = leaf.labels.lock().as_ref().filter(|(known, _)| Arc::ptr_eq(known, labels)) {
-        return Some(matching.clone());
-    }
-    let mut matching = ranges.matching(labels.as_ref())?;
-    if let Some(nulls) = labels.nulls() {
-        matching = &matching & nulls.inner();
-    }
-    *leaf.labels.lock() = Some((labels.clone(), matching.clone()));
-    Some(matching)
 }

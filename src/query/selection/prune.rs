@@ -3,16 +3,20 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_buffer::BooleanBuffer;
 
 use crate::query::bind::{Bound, Leaf, Source, Tree};
 use crate::query::known::{Ask, Known, Verdict};
+use crate::query::ranges::Test;
 use crate::source::Interrupt;
-use crate::store::statistics::Statistics;
+use crate::store::Rows;
+use crate::store::statistics::{Scalar, Statistics};
 
 /// What is known of the columns of a predicate, as of one moment.
 pub(in crate::query) struct Pruner {
     by_column: Vec<Option<Arc<Statistics>>>,
+    rows: Vec<Arc<dyn Rows>>,
     interrupt: Interrupt,
 }
 
@@ -23,7 +27,9 @@ impl Pruner {
             learner.ask(source.rows.as_ref(), interrupt).ok()?;
             learner.known()
         };
-        Self { by_column: bound.columns.iter().map(of_column).collect(), interrupt: interrupt.clone() }
+        let rows = bound.columns.iter().map(|source| source.rows.clone());
+        let by_column = bound.columns.iter().map(of_column).collect();
+        Self { by_column, rows: rows.collect(), interrupt: interrupt.clone() }
     }
 
     /// What knows of a condition, what costs least first.
@@ -77,6 +83,26 @@ impl Pruner {
     fn of_leaf(&self, leaf: &Leaf, rows: &Range<u64>) -> Verdict {
         let ask = Ask { test: &leaf.test, rows, interrupt: &self.interrupt };
         let said = self.known(leaf).map(|known| known.verdict(&ask)).find(|said| *said != Verdict::Unknown);
-        said.unwrap_or(Verdict::Unknown)
+        said.or_else(|| self.of_codes(leaf, rows)).unwrap_or(Verdict::Unknown)
+    }
+
+    /// What the least and the greatest code of the rows say of a condition on labels, where they are known.
+    fn of_codes(&self, leaf: &Leaf, rows: &Range<u64>) -> Option<Verdict> {
+        let Test::Compare { ranges, negated: false } = &leaf.test else { return None };
+        let values = self.rows.get(leaf.column)?;
+        let known = values.summary_of_codes(rows.clone(), &self.interrupt).ok()??;
+        let (Some(Scalar::Int(least)), Some(Scalar::Int(greatest))) = (known.min, known.max) else { return None };
+        let (least, greatest) = (usize::try_from(least).ok()?, usize::try_from(greatest).ok()?);
+        let none = values.array(rows.start..rows.start, &self.interrupt).ok()?;
+        let matching = leaf.matching(ranges, none.as_any_dictionary_opt()?.values())?;
+        let end = matching.len().min(greatest.saturating_add(1));
+        let count = matching.slice(least.min(end), end.saturating_sub(least)).count_set_bits();
+        // A code without a label is missing, and satisfies nothing.
+        let has_all = known.nulls == 0 && count as u64 == (greatest as u64 + 1).saturating_sub(least as u64);
+        Some(match count {
+            0 => Verdict::Nothing,
+            _ if has_all => Verdict::Everything,
+            _ => Verdict::Unknown,
+        })
     }
 }

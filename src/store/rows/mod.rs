@@ -198,6 +198,16 @@ pub trait Rows: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// As [`Rows::summary`], of the codes of the labels that [`Rows::array`] gives; a code without a label may be among
+    /// them.
+    ///
+    /// # Errors
+    /// As [`Rows::array`].
+    fn summary_of_codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        let _ = (range, interrupt);
+        Ok(None)
+    }
+
     /// The outline of the rows of `range`, as long as it: how long they are, found without reading what texts hold and
     /// what is in lists. A text of variable length is the bytes stored of it (`UInt64`), or null where it is known to
     /// be missing; a list is a list of outlines, a missing one an empty list; arrays and compounds hold outlines as
@@ -209,6 +219,21 @@ pub trait Rows: Debug + Send + Sync {
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let _ = (range, interrupt);
         Ok(None)
+    }
+
+    /// Whether [`Rows::outline`] is there and tells as well which rows, and which of their parts, are missing.
+    fn outline_tells_nulls(&self) -> bool {
+        false
+    }
+
+    /// As [`Rows::array`], for a reader of one field of compounds alone, which these positions lead to, outermost
+    /// first: beside it may stand anything.
+    ///
+    /// # Errors
+    /// As [`Rows::array`].
+    fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let _ = fields;
+        self.array(range, interrupt)
     }
 
     /// The end of the run of rows from `row` on which are alike, because nothing of them was ever stored; `row` where

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float16Type, Float32Type};
-use arrow_array::{ArrayRef, Float64Array};
+use arrow_array::{ArrayRef, Float64Array, new_empty_array};
 use arrow_schema::DataType;
 
 use crate::source::Interrupt;
@@ -35,13 +35,13 @@ pub fn common_type(a: &DataType, b: &DataType) -> Option<DataType> {
 #[derive(Debug)]
 pub struct CastRows {
     rows: Arc<dyn Rows>,
-    /// `Int64`, `UInt64` or `Float64`; `None` of any rows as they are.
+    /// `Int64`, `UInt64` or `Float64`, of no rows any; `None` of any rows as they are.
     cast: Option<DataType>,
     nullable: bool,
 }
 
 impl CastRows {
-    /// `cast` must be what [`common_type`] gives; without it only `nullable` changes.
+    /// `cast` must be what [`common_type`] gives, or there must be no rows; without it only `nullable` changes.
     pub fn new(rows: Arc<dyn Rows>, cast: Option<DataType>, nullable: bool) -> Self {
         Self { rows, cast, nullable }
     }
@@ -69,6 +69,9 @@ impl Rows for CastRows {
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        if let Some(cast) = self.cast.as_ref().filter(|_| self.is_empty()) {
+            return Ok(new_empty_array(cast));
+        }
         let array = self.rows.array(range, interrupt)?;
         let float = |array: &ArrayRef| match array.data_type() {
             DataType::Float16 => Some(array.as_primitive::<Float16Type>().unary(f64::from)),

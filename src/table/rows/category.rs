@@ -201,6 +201,10 @@ impl Rows for CategoryRows {
         labels.as_ref()?.summary(codes)
     }
 
+    fn summary_of_codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        self.codes.summary(range, interrupt)
+    }
+
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         self.codes.outline(range, interrupt)
     }
