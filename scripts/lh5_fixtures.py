@@ -13,7 +13,7 @@ import json
 import h5py
 import lh5
 import numpy as np
-from lgdo import Array, ArrayOfEqualSizedArrays, Table, VectorOfVectors, WaveformTable
+from lgdo import Array, ArrayOfEqualSizedArrays, Histogram, Table, VectorOfVectors, WaveformTable
 from lh5.compression import RadwareSigcompress, ULEB128ZigZagDiff
 
 from cells import DATA, cell, number
@@ -67,6 +67,17 @@ def columns():
     }
 
 
+def histograms():
+    """Of one axis and of two, of even bins and of others."""
+    rng = np.random.default_rng(5)
+    even = [Histogram.Axis(None, -1.0, 2.0, 0.3, True, {"units": "keV"}), Histogram.Axis(None, 0.0, 0.7, 0.1, False)]
+    uneven = [Histogram.Axis(np.array([0.0, 1.0, 10.0, 100.5]), None, None, None, True)]
+    return {
+        "spectrum": Histogram(rng.integers(0, 99, (10, 7)).astype("f4"), even),
+        "uneven": Histogram(rng.normal(5, 1, 3), uneven, isdensity=True),
+    }
+
+
 def others(file):
     """What the library does not write, and others do."""
     text = h5py.string_dtype("ascii")
@@ -94,6 +105,16 @@ def others(file):
     data.attrs["datatype"] = "array<1>{array<1>{real}}"
     put(data, "cumulative_length", "array<1>{real}", np.cumsum([len(one) for one in content]).astype("u4"))
     put(data, "flattened_data", "array<1>{real}", np.frombuffer(b"".join(content), "u1"))
+    # As Julia writes them: from 1 on, dimensions in reverse, edges without a step.
+    julia = file.create_group("julia")
+    julia.attrs["datatype"] = "struct{binning,weights,isdensity}"
+    put(julia, "weights", "array<2>{real}", np.arange(6, dtype="i4").reshape(2, 3))
+    put(julia, "isdensity", "bool", False)
+    for axis, edges in ((1, {"first": 0, "last": 3}), (2, {"first": 0.0, "last": 1.0, "length": 3})):
+        where = julia.create_group(f"binning/axis_{axis}")
+        put(where, "closedleft", "bool", True)
+        for name, value in edges.items():
+            put(where, f"binedges/{name}", "real", value)
     scalars = file.create_group("scalars")
     scalars.attrs["datatype"] = "struct{version}"
     put(scalars, "version", "real", 7)
@@ -138,11 +159,24 @@ def described(table):
     return {"rows": len(table), "row_labels": [], "columns": columns}
 
 
+def bins(histogram):
+    """A histogram as a table: a row for each bin."""
+    edges = [axis.edges for axis in histogram.binning]
+    at = np.indices(histogram.weights.nda.shape).reshape(len(edges), -1)
+    columns = {}
+    for number, (edge, places) in enumerate(zip(edges, at)):
+        columns |= {f"axis_{number}_low": edge[places], f"axis_{number}_high": edge[places + 1]}
+    columns["weight"] = histogram.weights.nda.ravel()
+    return described(Table({name: Array(values) for name, values in columns.items()}))
+
+
 def main():
     """The file and what is expected of it."""
     argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
     PATH.unlink(missing_ok=True)
     lh5.write(Table(columns()), "raw", str(PATH), group="ch1", wo_mode="overwrite_file")
+    for name, histogram in histograms().items():
+        lh5.write(histogram, name, str(PATH), group="hist", wo_mode="append")
     with h5py.File(PATH, "r+") as file:
         others(file)
     paths = ["", "/waveform", "/waveform_packed", "/waveform_differences", "/position", "/position/more"]
@@ -155,6 +189,16 @@ def main():
         for part in path.split("/")[1:]:
             table = table[part]
         found[f"/ch1/raw{path}"] = described(Table({name: table[name] for name in listed[path]}))
+    for name in histograms():
+        found[f"/hist/{name}"] = bins(lh5.read(f"hist/{name}", str(PATH)))
+    julia = Table({
+        "axis_1_low": Array(np.array([0.0, 1, 2, 0, 1, 2])),
+        "axis_1_high": Array(np.array([1.0, 2, 3, 1, 2, 3])),
+        "axis_2_low": Array(np.array([0, 0, 0, 0.5, 0.5, 0.5])),
+        "axis_2_high": Array(np.array([0.5, 0.5, 0.5, 1, 1, 1])),
+        "weight": Array(np.arange(6, dtype="i4")),
+    })
+    found["/julia"] = described(julia)
     text = lambda *values: {"rows": 3, "in_table": True, "csv": list(values)}  # noqa: E731
     pairs = [{"json": [number(one, np.dtype("f8")) for one in row]} for row in np.arange(6.0).reshape(3, 2)]
     found["/odd"] = {

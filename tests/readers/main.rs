@@ -14,6 +14,7 @@ mod index_build;
 mod label_filters;
 mod learnt;
 mod lengths;
+mod lh5;
 mod push_down;
 mod records;
 mod selections;

@@ -50,6 +50,17 @@ fn lists_and_waveforms_that_are_damaged_are_missing_and_counted() {
     }
 }
 
+/// Of a waveform of 60 rows of 64 samples nothing is read for another field of its table.
+#[test]
+fn a_field_of_a_waveform_costs_nothing_of_its_samples() {
+    let mounted = Mounted::new(&[&data("lh5.h5")], &["--cache-folder", "none"]);
+    let channels = mounted.text("ch1/raw/where/waveform.dt:eq:16/columns/channel.txt");
+    assert_eq!(channels.lines().count(), 60);
+    let stats = mounted.text(".hepfs/stats");
+    let decoded = stats.lines().find_map(|line| line.strip_prefix("bytes_decoded ")).unwrap();
+    assert!(decoded.trim().parse::<u64>().unwrap() < 60 * 64 * 2, "{stats}");
+}
+
 fn lines(name: &str, values: [&str; 3]) -> String {
     values.map(|value| format!("{{\"{name}\":{value}}}\n")).concat()
 }

@@ -18,12 +18,21 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// Appends the samples of one waveform to `out`, at most `most` of them; `None`, with any number appended, where
-    /// the bytes end early, say what cannot be, or hold more.
-    pub fn decode(self, bytes: &[u8], most: usize, out: &mut Vec<i32>) -> Option<()> {
+    /// How many samples one waveform has, told without decoding it; `None` where its bytes end early or say what cannot
+    /// be.
+    pub fn samples(self, bytes: &[u8]) -> Option<usize> {
         match self {
-            Self::Sigcompress { shift } => sigcompress::decode(bytes, shift, most, out),
-            Self::Zigzag => zigzag::decode(bytes, most, out),
+            Self::Sigcompress { .. } => sigcompress::samples(bytes),
+            Self::Zigzag => zigzag::samples(bytes),
+        }
+    }
+
+    /// Decodes one waveform into `out`. `None`, with any samples there, where it has another number of samples or is
+    /// damaged: where [`Coding::samples`] says otherwise.
+    pub fn decode(self, bytes: &[u8], out: &mut [i32]) -> Option<()> {
+        match self {
+            Self::Sigcompress { shift } => sigcompress::decode(bytes, shift, out),
+            Self::Zigzag => zigzag::decode(bytes, out),
         }
     }
 }
@@ -35,8 +44,9 @@ mod tests {
     use super::*;
 
     fn decoded(coding: Coding, bytes: &[u8]) -> Option<Vec<i32>> {
-        let mut out = Vec::new();
-        coding.decode(bytes, 1000, &mut out).map(|()| out)
+        let mut out = vec![0; coding.samples(bytes)?];
+        coding.decode(bytes, &mut out).unwrap();
+        Some(out)
     }
 
     fn words(words: &[u16]) -> Vec<u8> {
@@ -73,7 +83,14 @@ mod tests {
             assert_eq!(packed(damaged), None, "{damaged:?}");
         }
         assert_eq!(packed(&[]), None);
-        assert_eq!(packed(&[1001, 1, 16, 0, 0]), None);
+        // Any other number of samples than there are.
+        for (coding, bytes) in
+            [(Coding::Zigzag, vec![2; 20]), (Coding::Sigcompress { shift: 0 }, words(&[1, 1, 16, 0, 0]))]
+        {
+            let samples = coding.samples(&bytes).unwrap();
+            assert_eq!(coding.decode(&bytes, &mut vec![0; samples + 1]), None);
+            assert_eq!(coding.decode(&bytes, &mut vec![0; samples - 1]), None);
+        }
     }
 
     proptest! {
@@ -94,10 +111,53 @@ mod tests {
             prop_assert_eq!(decoded(Coding::Zigzag, &bytes), Some(samples));
         }
 
+        /// Numbers of all widths, packed bit by bit.
         #[test]
-        fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..300), shift in any::<i32>()) {
-            let _ = decoded(Coding::Zigzag, &bytes);
-            let _ = decoded(Coding::Sigcompress { shift }, &bytes);
+        fn sections_come_back(
+            sections in prop::collection::vec(
+                (1..=16_u32, any::<bool>(), prop::collection::vec(any::<u16>(), 1..40)),
+                0..5,
+            ),
+            least in any::<i16>(),
+        ) {
+            let (mut content, mut expected) = (vec![0], Vec::new());
+            for (width, differences, values) in &sections {
+                let values: Vec<u16> = values.iter().map(|value| value & (u16::MAX >> (16 - width))).collect();
+                let mut last = 7_i16;
+                content.push((values.len() + usize::from(*differences)) as u16);
+                content.push(*width as u16 + if *differences { 32 } else { 0 });
+                if *differences {
+                    content.push(last as u16);
+                    expected.push(i32::from(last));
+                }
+                content.push(least as u16);
+                let bits: Vec<bool> =
+                    values.iter().flat_map(|value| (0..*width).rev().map(move |bit| value >> bit & 1 == 1)).collect();
+                content.extend(bits.chunks(16).map(|bits| {
+                    bits.iter().enumerate().fold(0, |word, (at, bit)| word | u16::from(*bit) << (15 - at))
+                }));
+                expected.extend(values.iter().map(|value| {
+                    let sample = (*value as i16).wrapping_add(least);
+                    last = if *differences { last.wrapping_add(sample) } else { sample };
+                    i32::from(last)
+                }));
+            }
+            content[0] = expected.len() as u16;
+            prop_assert_eq!(decoded(Coding::Sigcompress { shift: 0 }, &words(&content)), Some(expected));
+        }
+
+        /// What is decoded is what was counted, of any bytes.
+        #[test]
+        fn any_bytes_are_survived(
+            bytes in prop::collection::vec(prop_oneof![any::<u8>(), 0..3_u8, Just(255)], 0..300),
+            shift in any::<i32>(),
+            size in 0..40_usize,
+        ) {
+            for coding in [Coding::Zigzag, Coding::Sigcompress { shift }] {
+                let _ = decoded(coding, &bytes);
+                let whole = coding.decode(&bytes, &mut vec![0; size]).is_some();
+                prop_assert_eq!(whole, coding.samples(&bytes) == Some(size));
+            }
         }
     }
 }

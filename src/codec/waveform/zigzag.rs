@@ -1,28 +1,50 @@
 //! `uleb128_zigzag_diff`.
 
+/// Flag of a byte that another one of the same number follows.
+const MORE: u8 = 128;
+
+/// See [`Coding::samples`](super::Coding::samples).
+pub(super) fn samples(bytes: &[u8]) -> Option<usize> {
+    if bytes.last().is_some_and(|last| last & MORE != 0) {
+        return None;
+    }
+    // A number has five bytes at most.
+    let from = |at: usize| bytes.get(at..).unwrap_or_default();
+    let runs = bytes.iter().zip(from(1)).zip(from(2)).zip(from(3)).zip(from(4));
+    let longest = runs.fold(0, |longest, ((((a, b), c), d), e)| longest | (a & b & c & d & e));
+    (longest & MORE == 0).then(|| bytes.iter().map(|byte| usize::from(byte & MORE == 0)).sum())
+}
+
 /// See [`Coding::decode`](super::Coding::decode).
-pub(super) fn decode(bytes: &[u8], most: usize, out: &mut Vec<i32>) -> Option<()> {
-    let end = out.len().checked_add(most)?;
+pub(super) fn decode(bytes: &[u8], out: &mut [i32]) -> Option<()> {
     let mut last = 0_i32;
-    let mut bytes = bytes.iter();
-    while let Some(&first) = bytes.next() {
-        let mut number = u32::from(first & 127);
-        let mut byte = first;
-        let mut bits = 7;
-        while byte & 128 != 0 {
+    let mut add = |number: u32| {
+        last = last.wrapping_add((number >> 1) as i32 ^ -((number & 1) as i32));
+        last
+    };
+    let (mut bytes, mut out) = (bytes, out);
+    while let Some((first, _)) = bytes.split_first() {
+        // Nearly all differences are small: eight of one byte each.
+        if let (Some((eight, rest)), true) = (bytes.split_first_chunk::<8>(), out.len() >= 8)
+            && u64::from_le_bytes(*eight) & u64::from_le_bytes([MORE; 8]) == 0
+        {
+            let (samples, behind) = out.split_at_mut(8);
+            samples.iter_mut().zip(eight).for_each(|(sample, byte)| *sample = add((*byte).into()));
+            (bytes, out) = (rest, behind);
+            continue;
+        }
+        let (mut number, mut length) = (u32::from(first & !MORE), 1);
+        while bytes.get(length - 1)? & MORE != 0 {
             // A fifth byte has the last four bits.
-            if bits > 28 {
+            if length > 4 {
                 return None;
             }
-            byte = *bytes.next()?;
-            number |= u32::from(byte & 127) << bits;
-            bits += 7;
+            number |= u32::from(bytes.get(length)? & !MORE) << (7 * length);
+            length += 1;
         }
-        if out.len() == end {
-            return None;
-        }
-        last = last.wrapping_add((number >> 1) as i32 ^ -((number & 1) as i32));
-        out.push(last);
+        let (sample, behind) = out.split_first_mut()?;
+        *sample = add(number);
+        (bytes, out) = (bytes.get(length..)?, behind);
     }
-    Some(())
+    out.is_empty().then_some(())
 }

@@ -8,7 +8,7 @@ pub(super) enum Kind {
     /// Columns of one length, in this order.
     Table(Vec<BString>),
     /// Members of any length.
-    Struct,
+    Struct(Vec<BString>),
     /// A scalar, or an array of any rank, of these.
     Array(Element),
     /// Lists of different lengths, of what their values say themselves.
@@ -55,7 +55,7 @@ impl Kind {
         let is_vector = || dimensions.is_some_and(|dimensions| dimensions.trim() == "1");
         Some(match (name.replace('_', "").as_str(), dimensions) {
             ("table", None) => Self::Table(names(inner)),
-            ("struct", None) => Self::Struct,
+            ("struct", None) => Self::Struct(names(inner)),
             ("enum" | "ntuple", None) => Self::Array(scalar(text)),
             ("arrayofencodedequalsizedarrays" | "arrayofencodedarrays", Some(_)) => Self::Encoded,
             ("encodedarray", Some(_)) => Self::Encoded,
@@ -64,7 +64,7 @@ impl Kind {
                 Some(Self::Array(_)) if inner.trim_start().starts_with("array<") => Self::Lists,
                 Some(Self::Encoded) => Self::Encoded,
                 Some(Self::Lists | Self::Table(_)) => Self::Lists,
-                Some(Self::Struct) => return None,
+                Some(Self::Struct(_)) => return None,
                 Some(array) => array,
                 None => Self::Array(Element::Unknown(inner.trim().to_owned())),
             },
@@ -126,7 +126,7 @@ mod tests {
         for (text, kind) in [
             ("table{a, b}", Kind::Table(vec!["a".into(), "b".into()])),
             ("table{}", Kind::Table(vec![])),
-            ("struct{binning,weights}", Kind::Struct),
+            ("struct{binning,weights}", Kind::Struct(vec!["binning".into(), "weights".into()])),
             ("real", stored()),
             ("array<1>{real}", stored()),
             (" array<2>{ bool } ", Kind::Array(Element::Boolean)),

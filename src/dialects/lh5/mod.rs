@@ -8,10 +8,12 @@
 //! | `datatype` | reads the attribute |
 //! | `columns` | opens what is one column |
 //! | `build` | makes the table |
+//! | `histogram` | makes the table of a histogram: a row for each bin |
 
 mod build;
 mod columns;
 mod datatype;
+mod histogram;
 
 use std::collections::HashSet;
 
@@ -42,7 +44,7 @@ impl Dialect for Lh5 {
 
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
         match object {
-            Subject::Group(attributes) if listed(attributes).is_some() => Mark::Table,
+            Subject::Group(attributes) if listed(attributes).is_some() || is_histogram(attributes) => Mark::Table,
             _ => Mark::No,
         }
     }
@@ -64,11 +66,17 @@ impl Dialect for Lh5 {
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         match site.of {
+            Of::Group(group) if is_histogram(&group.attributes) => histogram::table(site, group, interrupt),
             Of::Group(group) => build::table(site, group, interrupt),
             // It marks and makes up nothing else.
             Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
         }
     }
+}
+
+fn is_histogram(attributes: &[Attribute]) -> bool {
+    let kind = text(attributes, DATATYPE).and_then(|text| Kind::parse(&text));
+    matches!(kind, Some(Kind::Struct(names)) if histogram::is_histogram(&names))
 }
 
 /// The columns of a group that says that it is a table; `None` of any other.

@@ -165,8 +165,8 @@ pub(super) fn shared_elements(
     Ok(distinct.map(|(distinct, keys)| (batch, distinct, keys)))
 }
 
-/// The different ones among rows of `datatype` as stored, and which of them each is. `None` where what they lead to takes
-/// much.
+/// The different ones among rows of `datatype` as stored, and which of them each is. `None` where what they lead to
+/// takes much.
 pub(super) fn distinct(
     dataset: &Dataset,
     datatype: &Datatype,

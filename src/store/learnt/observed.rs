@@ -183,6 +183,18 @@ impl Rows for Observed {
         self.rows.outline(range, interrupt)
     }
 
+    fn outline_tells_nulls(&self) -> bool {
+        self.rows.outline_tells_nulls()
+    }
+
+    fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        match fields {
+            [] => self.array(range, interrupt),
+            // Nothing is learnt of compounds.
+            fields => self.rows.array_for_field(fields, range, interrupt),
+        }
+    }
+
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.rows.alike_until(row, interrupt)
     }

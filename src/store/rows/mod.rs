@@ -221,6 +221,21 @@ pub trait Rows: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// Whether [`Rows::outline`] is there and tells as well which rows, and which of their parts, are missing.
+    fn outline_tells_nulls(&self) -> bool {
+        false
+    }
+
+    /// As [`Rows::array`], for a reader of one field of compounds alone, which these positions lead to, outermost
+    /// first: beside it may stand anything.
+    ///
+    /// # Errors
+    /// As [`Rows::array`].
+    fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let _ = fields;
+        self.array(range, interrupt)
+    }
+
     /// The end of the run of rows from `row` on which are alike, because nothing of them was ever stored; `row` where
     /// something was, or where that is not known. Reads no values.
     ///

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, StructArray};
+use arrow_array::{Array, ArrayRef, NullArray, StructArray};
 use arrow_schema::{DataType, Field, Fields};
 
 use crate::source::Interrupt;
@@ -61,16 +61,40 @@ impl Rows for CompoundRows {
         Ok(Arc::new(compounds.map_err(|error| self.failed(error.to_string()))?))
     }
 
+    fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let Some((at, within)) = fields.split_first() else { return self.array(range, interrupt) };
+        let field = self.fields.get(*at).ok_or_else(|| self.failed(format!("there is no field {at}")))?;
+        let array = field.array_for_field(within, range, interrupt)?;
+        let nothing = || Arc::new(NullArray::new(array.len())) as ArrayRef;
+        let columns: Vec<ArrayRef> = (0..*at).map(|_| nothing()).chain([array.clone()]).collect();
+        let fields = columns.iter().map(|column| Field::new("", column.data_type().clone(), true));
+        let compounds = StructArray::try_new(fields.collect(), columns.clone(), None);
+        Ok(Arc::new(compounds.map_err(|error| self.failed(error.to_string()))?))
+    }
+
+    fn outline_tells_nulls(&self) -> bool {
+        let tells =
+            |field: &Arc<dyn Rows>| field.outline_tells_nulls() || !field.nullable() && field.data_type().is_numeric();
+        self.fields.iter().all(tells)
+    }
+
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         // Fields may be very different: each has as many rows as the one of which the fewest fit into what is left.
         let share = bytes / (self.fields.len() as u64).max(1);
-        let mut end = range.end;
+        let (mut end, mut each) = (range.end, Vec::with_capacity(self.fields.len()));
         for field in &self.fields {
-            end = end.min(field.fitting(range.start..end, share, interrupt)?.end);
+            let fitting = field.fitting(range.start..end, share, interrupt)?;
+            end = end.min(fitting.end);
+            each.push(fitting);
         }
         let mut taken = 0_u64;
-        for field in &self.fields {
-            taken = taken.saturating_add(field.fitting(range.start..end, u64::MAX, interrupt)?.bytes);
+        for (field, fitting) in self.fields.iter().zip(each) {
+            // Asking all of them again would be two questions to each field of a field, four to each of theirs.
+            let fitting = match fitting.end == end {
+                true => fitting,
+                false => field.fitting(range.start..end, u64::MAX, interrupt)?,
+            };
+            taken = taken.saturating_add(fitting.bytes);
         }
         Ok(Fitting { end, bytes: taken })
     }
@@ -98,5 +122,67 @@ impl Rows for CompoundRows {
 
     fn natural_rows(&self) -> Option<u64> {
         self.fields.iter().filter_map(|field| field.natural_rows()).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use arrow_array::new_null_array;
+
+    use super::*;
+
+    /// Eight bytes a row, of which it is counted how often they are asked for.
+    #[derive(Debug)]
+    struct Counted(Arc<AtomicU64>);
+
+    impl Rows for Counted {
+        fn len(&self) -> u64 {
+            100
+        }
+
+        fn data_type(&self) -> &DataType {
+            &DataType::Int64
+        }
+
+        fn nullable(&self) -> bool {
+            true
+        }
+
+        fn natural_rows(&self) -> Option<u64> {
+            None
+        }
+
+        fn array(&self, range: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
+            Ok(new_null_array(&DataType::Int64, (range.end - range.start) as usize))
+        }
+
+        fn fitting(&self, range: RowRange, bytes: u64, _: &Interrupt) -> Result<Fitting, Error> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(Fitting::fixed(&range, 8, bytes))
+        }
+
+        fn stored_width(&self) -> Option<u64> {
+            None
+        }
+
+        fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_field_of_many_compounds_is_asked_a_few_times_what_fits() {
+        let asked = Arc::new(AtomicU64::new(0));
+        let mut rows: Arc<dyn Rows> = Arc::new(Counted(Arc::clone(&asked)));
+        for _ in 0..20 {
+            rows = Arc::new(CompoundRows::new("/t".into(), vec![("field".into(), rows)]).unwrap());
+        }
+        let fitting =
+            |bytes| rows.fitting(0..100, bytes, &Interrupt::new()).map(|fitting| (fitting.end, fitting.bytes));
+        assert_eq!(fitting(1 << 20).unwrap(), (100, 800));
+        assert_eq!(fitting(100).unwrap(), (12, 96));
+        assert!(asked.load(Ordering::Relaxed) < 100, "{asked:?}");
     }
 }

@@ -4,20 +4,21 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt8Type, UInt64Type};
-use arrow_array::{ArrayRef, FixedSizeListArray, Int32Array, LargeListArray};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, Int32Array, LargeListArray, NullArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field};
+use arrow_select::concat::concat;
 
 use crate::codec::waveform::Coding;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
-use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Tally};
+use crate::store::{ARRAY_BYTES, Error, Fitter, Fitting, Hints, RowRange, Rows, Tally, try_memory};
 
 /// Most samples of a waveform.
 const MOST_SAMPLES: u64 = 1 << 26;
 
 /// Samples for which another core is worth its start.
-const WORTH_A_CORE: u64 = 64 << 10;
+const WORTH_A_CORE: usize = 64 << 10;
 
 /// Rows whose sizes are read at once.
 const AT_ONCE: u64 = 16 << 10;
@@ -101,37 +102,102 @@ impl EncodedRows {
         Ok(offsets.values().windows(2).map(span).collect())
     }
 
-    /// Decodes some waveforms, whose bytes begin at `start` of the column's, one behind the other.
-    fn decode(&self, start: u64, bytes: &[u8], waveforms: &[(Option<RowRange>, Option<usize>)]) -> Decoded {
-        let mut decoded = Decoded::default();
-        for (span, size) in waveforms {
-            let before = decoded.samples.len();
-            let content = span.as_ref().and_then(|span| {
-                bytes.get(span.start.checked_sub(start)? as usize..span.end.checked_sub(start)? as usize)
-            });
-            let whole = content.zip(*size).and_then(|(content, size)| {
-                self.coding.decode(content, size, &mut decoded.samples)?;
-                (decoded.samples.len() - before == size).then_some(())
-            });
-            if whole.is_none() {
-                decoded.samples.truncate(before);
-                if let Samples::All(samples) = self.samples {
-                    decoded.samples.resize(before + samples as usize, 0);
+    /// The waveforms of some rows, and their bytes.
+    fn waveforms(&self, range: &RowRange, interrupt: &Interrupt) -> Result<Waveforms, Error> {
+        let spans = self.spans(range, interrupt)?;
+        let sizes = self.sizes(range, interrupt)?;
+        let start = spans.iter().flatten().map(|span| span.start).min().unwrap_or(0);
+        let end = spans.iter().flatten().map(|span| span.end).max().unwrap_or(0);
+        let used = spans.iter().flatten().map(|span| span.end - span.start).fold(0, u64::saturating_add);
+        if end - start > used {
+            // Offsets that fall leave gaps, which may be of any length.
+            return Err(self.failed(format!("rows {range:?}: offsets of encoded waveforms fall")));
+        }
+        let bytes = self.bytes.array(start..end, interrupt)?.as_primitive::<UInt8Type>().values().clone();
+        let whole = |(span, size): (Option<RowRange>, Option<usize>)| {
+            let span = span?;
+            // Within the bytes, whose range was made of all spans.
+            let span = (span.start - start) as usize..(span.end - start) as usize;
+            (self.coding.samples(bytes.get(span.clone())?) == Some(size?)).then_some((span, size?))
+        };
+        let waveforms = spans.into_iter().zip(sizes).map(whole).collect();
+        Ok(Waveforms { bytes, waveforms })
+    }
+
+    /// The rows that fit into `bytes` bytes, where `weight` tells what bytes and samples of a waveform take.
+    fn encoded(
+        &self,
+        range: RowRange,
+        bytes: u64,
+        interrupt: &Interrupt,
+        weight: &dyn Fn(u64, u64) -> u64,
+    ) -> Result<Fitting, Error> {
+        let mut fitter = Fitter::new(range.start, bytes);
+        while fitter.fitting().end < range.end {
+            interrupt.check()?;
+            let start = fitter.fitting().end;
+            let part = start..start.saturating_add(AT_ONCE).min(range.end);
+            for (span, size) in self.spans(&part, interrupt)?.into_iter().zip(self.sizes(&part, interrupt)?) {
+                let encoded = span.map_or(0, |span| span.end - span.start);
+                if !fitter.add(1, weight(encoded, size.unwrap_or(0) as u64)) {
+                    return Ok(fitter.fitting());
                 }
             }
-            decoded.valid.push(whole.is_some());
-            decoded.lengths.push(decoded.samples.len() - before);
         }
-        decoded
+        Ok(fitter.fitting())
+    }
+
+    /// The lists of some rows, those of waveforms that are damaged being missing.
+    fn lists(&self, waveforms: &Waveforms, items: ArrayRef) -> Result<ArrayRef, Error> {
+        let valid = || waveforms.waveforms.iter().map(Option::is_some);
+        let nulls = (!valid().all(|valid| valid)).then(|| valid().collect::<NullBuffer>());
+        let item = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+        let lists: Result<ArrayRef, _> = match &self.samples {
+            Samples::All(samples) => {
+                let count = waveforms.waveforms.len();
+                FixedSizeListArray::try_new_with_length(item, *samples as i32, items, nulls, count)
+                    .map(|lists| Arc::new(lists) as ArrayRef)
+            }
+            Samples::Each(_) => {
+                let lengths = waveforms.waveforms.iter().map(|waveform| waveform.as_ref().map_or(0, |(_, size)| *size));
+                LargeListArray::try_new(item, OffsetBuffer::from_lengths(lengths), items, nulls)
+                    .map(|lists| Arc::new(lists) as ArrayRef)
+            }
+        };
+        lists.map_err(|error| self.failed(error))
+    }
+
+    /// Samples of an array of these waveforms, those under missing ones included.
+    fn room(&self, waveform: &Option<Waveform>) -> usize {
+        match (waveform, &self.samples) {
+            (Some((_, size)), _) => *size,
+            (None, Samples::All(samples)) => *samples as usize,
+            (None, Samples::Each(_)) => 0,
+        }
+    }
+
+    /// Decodes waveforms one behind the other.
+    fn decode(&self, bytes: &[u8], waveforms: &[Option<Waveform>], out: &mut [i32]) {
+        let mut rest = out;
+        for waveform in waveforms {
+            let Some((samples, behind)) = rest.split_at_mut_checked(self.room(waveform)) else { return };
+            if let Some(content) = waveform.as_ref().and_then(|(span, _)| bytes.get(span.clone())) {
+                // It has as many samples as were counted.
+                let _ = self.coding.decode(content, samples);
+            }
+            rest = behind;
+        }
     }
 }
 
-/// Waveforms decoded.
-#[derive(Default)]
-struct Decoded {
-    samples: Vec<i32>,
-    lengths: Vec<usize>,
-    valid: Vec<bool>,
+/// Where the bytes of a waveform lie, and its samples.
+type Waveform = (std::ops::Range<usize>, usize);
+
+/// Waveforms as stored.
+struct Waveforms {
+    bytes: ScalarBuffer<u8>,
+    /// `None` of one that is damaged.
+    waveforms: Vec<Option<Waveform>>,
 }
 
 fn count(range: &RowRange) -> usize {
@@ -161,71 +227,58 @@ impl Rows for EncodedRows {
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let spans = self.spans(&range, interrupt)?;
-        let sizes = self.sizes(&range, interrupt)?;
-        let start = spans.iter().flatten().map(|span| span.start).min().unwrap_or(0);
-        let end = spans.iter().flatten().map(|span| span.end).max().unwrap_or(0);
-        let used = spans.iter().flatten().map(|span| span.end - span.start).fold(0, u64::saturating_add);
-        if end - start > used {
-            // Offsets that fall leave gaps, which may be of any length.
-            return Err(self.failed(format!("rows {range:?}: offsets of encoded waveforms fall")));
-        }
-        let bytes = self.bytes.array(start..end, interrupt)?;
-        let bytes = bytes.as_primitive::<UInt8Type>().values();
-        let waveforms: Vec<_> = spans.into_iter().zip(sizes).collect();
-        let total: u64 = waveforms.iter().filter_map(|(_, size)| *size).map(|size| size as u64).sum();
-        let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-        let parts = (total / WORTH_A_CORE).clamp(1, cores) as usize;
-        let decoded: Vec<Decoded> = std::thread::scope(|scope| {
-            let work = waveforms.chunks(waveforms.len().div_ceil(parts).max(1));
-            let threads: Vec<_> = work.map(|part| scope.spawn(move || self.decode(start, bytes, part))).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
+        let waveforms = self.waveforms(&range, interrupt)?;
+        let room = |waveform: &Option<Waveform>| self.room(waveform);
+        // What fits into memory, as callers have asked.
+        let total: usize = waveforms.waveforms.iter().map(room).sum();
+        try_memory(4 * total as u64)?;
+        let mut samples = vec![0; total];
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let parts = (total / WORTH_A_CORE).clamp(1, cores);
+        let per_part = waveforms.waveforms.len().div_ceil(parts).max(1);
+        std::thread::scope(|scope| {
+            let mut rest = samples.as_mut_slice();
+            let mut work = waveforms.waveforms.chunks(per_part).peekable();
+            while let Some(part) = work.next() {
+                let (out, behind) = rest.split_at_mut(part.iter().map(room).sum());
+                rest = behind;
+                let mut decode = || self.decode(&waveforms.bytes, part, out);
+                if work.peek().is_some() {
+                    scope.spawn(decode);
+                } else {
+                    decode();
+                }
+            }
         });
-        let mut all = Decoded::default();
-        for part in decoded {
-            all.samples.extend(part.samples);
-            all.lengths.extend(part.lengths);
-            all.valid.extend(part.valid);
-        }
-        if all.valid.len() != waveforms.len() {
-            return Err(self.failed("a decoder failed"));
-        }
-        let is_odd = |(row, valid): (usize, &bool)| (!valid).then_some((Oddity::Undecodable, row as u64));
-        let odd: Oddities = all.valid.iter().enumerate().filter_map(is_odd).collect();
-        self.tally.add(range, &odd);
-        let nulls = (!odd.is_empty()).then(|| NullBuffer::from(all.valid));
-        let samples: ArrayRef = Arc::new(Int32Array::from(all.samples));
-        let lists: Result<ArrayRef, _> = match &self.data_type {
-            DataType::FixedSizeList(item, size) => {
-                let count = waveforms.len();
-                FixedSizeListArray::try_new_with_length(item.clone(), *size, samples, nulls, count)
-                    .map(|lists| Arc::new(lists) as ArrayRef)
-            }
-            DataType::LargeList(item) => {
-                let offsets = OffsetBuffer::from_lengths(all.lengths);
-                LargeListArray::try_new(item.clone(), offsets, samples, nulls).map(|lists| Arc::new(lists) as ArrayRef)
-            }
-            other => return Err(self.failed(other)),
+        let is_odd = |(row, waveform): (usize, &Option<Waveform>)| {
+            waveform.is_none().then_some((Oddity::Undecodable, row as u64))
         };
-        lists.map_err(|error| self.failed(error))
+        let odd: Oddities = waveforms.waveforms.iter().enumerate().filter_map(is_odd).collect();
+        self.tally.add(range, &odd);
+        self.lists(&waveforms, Arc::new(Int32Array::from(samples)))
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let mut outlines = Vec::new();
+        let mut start = range.start;
+        while start < range.end || outlines.is_empty() {
+            interrupt.check()?;
+            let end = self.encoded(start..range.end, ARRAY_BYTES, interrupt, &|span, _| span)?.end;
+            let waveforms = self.waveforms(&(start..end.max(start)), interrupt)?;
+            let room = waveforms.waveforms.iter().map(|waveform| self.room(waveform)).sum();
+            outlines.push(self.lists(&waveforms, Arc::new(NullArray::new(room)))?);
+            start = end.max(start + 1);
+        }
+        let outlines: Vec<&dyn Array> = outlines.iter().map(AsRef::as_ref).collect();
+        concat(&outlines).map(Some).map_err(|error| self.failed(error))
+    }
+
+    fn outline_tells_nulls(&self) -> bool {
+        true
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
-        let mut fitter = Fitter::new(range.start, bytes);
-        while fitter.fitting().end < range.end {
-            interrupt.check()?;
-            let start = fitter.fitting().end;
-            let part = start..start.saturating_add(AT_ONCE).min(range.end);
-            for (span, size) in self.spans(&part, interrupt)?.into_iter().zip(self.sizes(&part, interrupt)?) {
-                let encoded = span.map_or(0, |span| span.end - span.start);
-                // Decoded twice: in the parts, and together.
-                let taken = encoded.saturating_add(8 * size.unwrap_or(0) as u64).saturating_add(24);
-                if !fitter.add(1, taken) {
-                    return Ok(fitter.fitting());
-                }
-            }
-        }
-        Ok(fitter.fitting())
+        self.encoded(range, bytes, interrupt, &|span, size| span.saturating_add(4 * size).saturating_add(24))
     }
 
     fn stored_width(&self) -> Option<u64> {

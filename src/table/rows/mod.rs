@@ -1,10 +1,11 @@
 //! Columns made of other rows: categories, lists, values with a mask, strings behind offsets, instants, fields of
-//! compounds, casts, arrays in memory.
+//! compounds, casts, edges of bins, arrays in memory.
 
 mod cast;
 mod category;
 mod chain;
 mod compound;
+mod edges;
 mod encoded;
 mod ends;
 mod held;
@@ -20,6 +21,7 @@ pub use cast::{CastRows, common_type};
 pub use category::CategoryRows;
 pub use chain::ChainRows;
 pub use compound::CompoundRows;
+pub use edges::{EdgeRows, Edges};
 pub use encoded::{EncodedRows, Samples};
 pub use ends::EndRows;
 pub use held::HeldRows;

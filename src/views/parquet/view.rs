@@ -481,7 +481,7 @@ fn append_body(
             return leaf.leaf.append_byte_keys(&keys, out).map_err(failed);
         }
     }
-    let array = column.rows.array(rows, interrupt)?;
+    let array = column.rows.array_for_field(&leaf.leaf.fields(), rows, interrupt)?;
     leaf.leaf.append(&array, out).map_err(failed)
 }
 
@@ -494,7 +494,7 @@ fn cells_of(
 ) -> Result<Vec<u8>, Error> {
     let failed = |reason: String| column.unsupported(reason);
     let place = leaf.leaf.cells(rows.end - rows.start).ok_or_else(|| failed("rows have no places".into()))?;
-    let array = column.rows.array(rows, interrupt)?;
+    let array = column.rows.array_for_field(&leaf.leaf.fields(), rows, interrupt)?;
     let mut page = Vec::new();
     leaf.leaf.append(&array, &mut page).map_err(failed)?;
     page.drain(..usize::try_from(place.before).map_or(page.len(), |before| before.min(page.len())));

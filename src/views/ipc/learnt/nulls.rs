@@ -212,7 +212,7 @@ impl Counter {
             number.fetch_add(nulls, Ordering::Relaxed);
             return Ok(());
         }
-        for_each_counted(shown.rows.as_ref(), rows, BYTES, interrupt, &mut |array, times| {
+        let count = &mut |array, times| {
             walk(&plan.nodes, &array, &mut |node, _, array| {
                 if let Some(number) = node.nulls.and_then(|bitmap| numbers.get(bitmap)) {
                     number.fetch_add(plan::nulls(node, array).saturating_mul(times), Ordering::Relaxed);
@@ -220,7 +220,13 @@ impl Counter {
                 Ok(())
             })
             .map_err(|reason| Error::Unsupported { path: shown.name.to_string(), reason })
-        })
+        };
+        if shown.rows.outline_tells_nulls()
+            && let Some(outline) = shown.rows.outline(rows.clone(), interrupt)?
+        {
+            return count(outline, 1);
+        }
+        for_each_counted(shown.rows.as_ref(), rows, BYTES, interrupt, count)
     }
 }
 

@@ -97,6 +97,12 @@ impl Leaf {
         })
     }
 
+    /// Positions of the fields of compounds that lead here.
+    pub fn fields(&self) -> Vec<usize> {
+        let field = |node: &Node| if let Step::Field(at) = node.step { Some(at) } else { None };
+        self.nodes.iter().map_while(field).collect()
+    }
+
     /// Whether something can be null here.
     fn is_nullable(&self) -> bool {
         self.nodes.iter().any(|node| node.nullable)

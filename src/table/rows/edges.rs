@@ -1,0 +1,109 @@
+//! A column of the edges of bins.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{ArrayRef, Float64Array};
+use arrow_schema::DataType;
+
+use crate::source::Interrupt;
+use crate::store::{Error, RowRange, Rows};
+
+/// Where the bins of an axis of a histogram begin and end.
+#[derive(Debug)]
+pub enum Edges {
+    /// Bins of one width.
+    Even {
+        /// The lower edge of the first one.
+        first: f64,
+        /// The upper edge of the last one.
+        last: f64,
+        /// How many there are.
+        bins: u64,
+    },
+    /// One edge more than there are bins, as numbers of 64 bits.
+    Stored {
+        /// The edges.
+        rows: Arc<dyn Rows>,
+        /// All of them, once they were read.
+        read: OnceLock<Float64Array>,
+    },
+}
+
+impl Edges {
+    /// Number of bins.
+    pub fn bins(&self) -> u64 {
+        match self {
+            Self::Even { bins, .. } => *bins,
+            Self::Stored { rows, .. } => rows.len().saturating_sub(1),
+        }
+    }
+
+    /// An edge, by its number; as `numpy.linspace` computes those of even bins.
+    fn at(&self, edge: u64, interrupt: &Interrupt) -> Result<f64, Error> {
+        match self {
+            Self::Even { last, bins, .. } if edge >= *bins => Ok(*last),
+            Self::Even { first, last, bins } => Ok(edge as f64 * ((last - first) / *bins as f64) + first),
+            Self::Stored { rows, read } => {
+                let edges = match read.get() {
+                    Some(edges) => edges,
+                    None => {
+                        let edges = rows.array(0..rows.len(), interrupt)?.as_primitive::<Float64Type>().clone();
+                        read.get_or_init(|| edges)
+                    }
+                };
+                Ok(edges.values().get(edge as usize).copied().unwrap_or(f64::NAN))
+            }
+        }
+    }
+}
+
+/// An edge of the bin of each weight of a histogram, the weights of any number of axes lying in one line.
+#[derive(Debug)]
+pub struct EdgeRows {
+    edges: Arc<Edges>,
+    /// Weights before the next bin of the axis.
+    inner: u64,
+    len: u64,
+    /// 1 of the upper edge.
+    side: u64,
+}
+
+impl EdgeRows {
+    /// The lower edges, or the upper ones, of `len` weights of which `inner` each are in one bin of this axis.
+    pub fn new(edges: Arc<Edges>, inner: u64, len: u64, is_upper: bool) -> Self {
+        Self { edges, inner, len, side: is_upper.into() }
+    }
+}
+
+impl Rows for EdgeRows {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn data_type(&self) -> &DataType {
+        &DataType::Float64
+    }
+
+    fn nullable(&self) -> bool {
+        false
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let edge = |row: u64| self.edges.at(row / self.inner.max(1) % self.edges.bins().max(1) + self.side, interrupt);
+        Ok(Arc::new(range.map(edge).collect::<Result<Vec<f64>, Error>>().map(Float64Array::from)?))
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        None
+    }
+
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        Err(Error::Unsupported { path: "edges".into(), reason: "edges of weights are not stored".into() })
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        None
+    }
+}
