@@ -71,6 +71,13 @@ fn pointers_that_lie_cost_the_numbers_of_rows_alone() {
         let errors = mounted.text(".hepfs/errors");
         assert!(errors.contains(reason), "{errors}");
         assert_eq!(mounted.text(format!("{matrix}/columns/value.txt")), "1.0\n2.0\n3.0\n4.0\n");
+        // A footer says nothing of what cannot be read, and conditions on other columns are served.
+        let file = std::fs::File::open(mounted.join(matrix).join("table.parquet")).unwrap();
+        let footer = SerializedFileReader::new(file).unwrap();
+        let told = footer.metadata().row_group(0).column(0).statistics();
+        assert!(told.is_none_or(|told| told.min_bytes_opt().is_none()), "{matrix}");
+        assert_eq!(mounted.text(format!("{matrix}/where/value:gt:2/columns/value.txt")), "3.0\n4.0\n");
+        assert!(std::fs::read(mounted.join(matrix).join("where/row:eq:1/columns/value.txt")).is_err());
     }
     assert!(findings(&mounted, "uneven").contains("4 values and 3 indices"));
     assert_eq!(mounted.text("empty/table.csv"), "row,column,value\n");
