@@ -214,7 +214,7 @@ impl Virtual {
         Ok(own.taking(Taken { source: chunks.clone(), places: held }))
     }
 
-    /// Mappings that are asked for, at most so many of them.
+    /// Loads the mappings that `ask` gives from a number on, within half of the budget.
     fn load(
         &self,
         ask: &dyn Fn(u64) -> Result<Mappings, h5::Error>,
