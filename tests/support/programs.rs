@@ -40,8 +40,10 @@ pub fn must<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = 
 
 /// Starts a program and discards its output.
 pub fn start<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> Child {
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // What a shell starts in the background is deaf to SIGINT, and so is all that it starts.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", program]).args(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().unwrap_or_else(|error| panic!("{program}: {error}"))
 }
 
