@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::data;
-use crate::place::{Place, settle};
+use crate::place::{Place, end, settle};
 use crate::support::{Mounted, family, hepfs, until};
 use crate::writer::{self, INVERTING, Writer};
 
@@ -37,8 +37,9 @@ impl Place {
     /// Mounts, looks at everything, and unmounts.
     fn look(&self, arguments: &[&str]) -> (Seen, Asked) {
         let mounted = self.mount(arguments);
-        let seen = look_at(&mounted);
-        (seen, Asked::by(&mounted))
+        let looked = (look_at(&mounted), Asked::by(&mounted));
+        end(mounted);
+        looked
     }
 
     /// What a mount shows that keeps nothing.
@@ -179,7 +180,7 @@ fn a_file_that_changes_while_it_is_mounted_leaves_nothing_stale() {
     fs::write(place.source(), fs::read(&other).unwrap()).unwrap();
     settle();
     let seen = look_at(&mounted);
-    drop(mounted);
+    end(mounted);
     assert_eq!(seen, place.cold());
     assert_eq!(place.look(&[]).0, seen);
     assert_eq!(place.look(&[]).1.asked, 0);
@@ -202,7 +203,7 @@ fn a_damaged_entry_costs_time_and_no_byte() {
             let mounted = place.mount(&[]);
             assert_eq!(look_at(&mounted), expected, "bit {part} of byte {at} of {}", entry.display());
             assert_eq!(mounted.text(".hepfs/errors"), "");
-            drop(mounted);
+            end(mounted);
             // It is made again.
             assert_eq!(place.look(&[]).1.asked, 0, "after bit {part} of byte {at}");
         }

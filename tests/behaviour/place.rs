@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::support::Mounted;
+use crate::support::{Mounted, lives, until};
 
 pub struct Place(tempfile::TempDir);
 
@@ -37,6 +37,13 @@ impl Place {
         let cache = self.cache();
         Mounted::new(&[&self.source()], &[&["--cache-folder", cache.as_str()], arguments].concat())
     }
+}
+
+/// Unmounts, and waits until the daemon has written what it keeps.
+pub fn end(mounted: Mounted) {
+    let daemon = mounted.daemon();
+    drop(mounted);
+    until("the daemon ends", || !lives(daemon));
 }
 
 /// Values are kept of files only whose times would show a change.
