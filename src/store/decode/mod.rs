@@ -223,6 +223,10 @@ pub fn decode(
     if count == 0 {
         return Ok(new_empty_array(&arrow_type(datatype)));
     }
+    // Only an array may be of no bytes: without, nothing tells how many elements there are.
+    if width == 0 && !matches!(datatype.class, Class::Array { .. }) {
+        return Err(DecodeError::new(0, "elements of 0 bytes"));
+    }
     if let Some(part) = datatype.complex_part() {
         return nested::complex(&bytes, width, count, part, parts, oddities);
     }
@@ -359,6 +363,14 @@ mod tests {
         bytes.extend((-5i64).to_be_bytes());
         let (array, _) = run(&datatype, &bytes, 1, &[]);
         assert_eq!(array.as_struct().column(1).as_primitive::<Int64Type>().value(0), -5);
+    }
+
+    /// HDF5 has no such type; a damaged file may say so.
+    #[test]
+    fn strings_of_no_bytes_are_an_error() {
+        let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 };
+        let none = Datatype { size: 0, class };
+        assert!(decode(&none, Buffer::default(), 190, &Memory(&[]), &mut Vec::new()).is_err());
     }
 
     #[test]
