@@ -18,7 +18,7 @@ fn dimension_lists_that_lead_anywhere_are_found() {
         assert!(found.contains(expected), "{expected}: {found}");
     }
     for name in ["to_group", "to_root", "to_null", "to_no_scale", "to_gone", "itself", "no_list", "numbers"] {
-        assert_eq!(mounted.text(&format!("lost/{name}.txt")), "0\n1\n2\n", "{name}");
+        assert_eq!(mounted.text(format!("lost/{name}.txt")), "0\n1\n2\n", "{name}");
     }
     // A scale of two axes is a dimension all the same.
     assert_eq!(
@@ -44,7 +44,7 @@ fn attributes_that_make_no_numbers_are_found() {
     ] {
         assert!(found.contains(expected), "{expected}: {found}");
     }
-    let column = |name: &str| mounted.text(&format!("good/columns/{name}.txt"));
+    let column = |name: &str| mounted.text(format!("good/columns/{name}.txt"));
     assert_eq!(column("value"), "1\n2\n3\n");
     assert_eq!(column("zero"), "1.0\n1.0\n1.0\n");
     assert_eq!(column("nan"), "NaN\nNaN\nNaN\n");
@@ -92,7 +92,7 @@ fn what_keeps_scales_in_order_is_told_to_nobody() {
 #[test]
 fn conditions_and_statistics_speak_of_what_is_shown() {
     let mounted = Mounted::new(&[&data("netcdf.h5")], &[]);
-    let where_ = |condition: &str| mounted.text(&format!("station/where/{condition}/columns/obs.txt"));
+    let where_ = |condition: &str| mounted.text(format!("station/where/{condition}/columns/obs.txt"));
     assert_eq!(where_("temperature:gt:276"), "30\n60\n70\n");
     assert_eq!(where_("temperature:null"), "20\n50\n");
     assert_eq!(where_("time:lt:2001-01-01"), "40\n");
