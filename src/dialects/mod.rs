@@ -21,12 +21,15 @@ mod datasets;
 pub mod hep001;
 pub mod index_writer;
 mod lh5;
+mod netcdf;
 mod pandas;
+mod scales;
 mod times;
 mod versioned;
 
 pub use attributes::{is_of_pytables, pickled};
 pub use hep001::sample;
+pub use scales::is_plumbing;
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -48,6 +51,7 @@ pub const ALL: &[&dyn Dialect] = &[
     &lh5::Lh5,
     &pandas::Pandas,
     &versioned::Versioned,
+    &netcdf::Netcdf,
     &compound::Compound,
     &arrays::Arrays,
 ];

@@ -12,6 +12,7 @@ mod every_file;
 mod fixtures;
 mod hostile_groups;
 mod lh5;
+mod netcdf;
 mod search_indexes;
 mod selections;
 mod times;

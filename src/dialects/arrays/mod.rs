@@ -10,7 +10,6 @@
 //! Nothing is missing but what equals the attribute `_FillValue`, where that has the dataset's own type.
 
 mod forms;
-mod scales;
 
 use std::sync::Arc;
 
@@ -19,8 +18,8 @@ use bstr::BString;
 use super::attributes::text;
 use super::compound::{self, System};
 use super::times::{self, OfNumpy};
-use super::{Dialect, Mark, Of, Site, Subject, datasets};
-use crate::catalogue::{Class, ColumnId, Dataset, Fill, Object, attribute};
+use super::{Dialect, Mark, Of, Site, Subject, datasets, scales};
+use crate::catalogue::{Class, ColumnId, Dataset, Fill, Object};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
@@ -64,11 +63,33 @@ impl Dialect for Arrays {
                 let array = Array { file: site.file, path: site.path, name, dataset, of_numpy };
                 let single = array.single()?;
                 Ok(match interrupt {
-                    Some(interrupt) => Single { parts: array.parts(), labels: array.labels(interrupt), ..single },
+                    Some(interrupt) => {
+                        Single { parts: parts(&dataset.shape), labels: array.labels(interrupt), ..single }
+                    }
                     None => single,
                 })
             }
             Of::Group(_) | Of::Made { .. } => Err("no dataset".into()),
+        }
+    }
+}
+
+impl Arrays {
+    /// The files of characters that are shown as the texts of `whole`, joined along their last axis.
+    pub(super) fn of_texts(path: &str, stored: &Arc<Dataset>, whole: Column) -> Single {
+        let shape = stored.shape.split_last().map_or_else(Vec::new, |(_, shape)| shape.to_vec());
+        let rows = shape.first().copied().unwrap_or(1);
+        let parts = parts(&shape);
+        let files = forms::forms(&Dataset { shape, ..stored.as_ref().clone() });
+        let attributes = stored.attributes.clone();
+        Single {
+            whole: Table { rows, columns: vec![whole], attributes, ..Table::empty(path, Arrays.name()) },
+            parts,
+            labels: None,
+            text: None,
+            shape: stored.shape.clone(),
+            datatype: stored.datatype.clone(),
+            files,
         }
     }
 }
@@ -119,12 +140,7 @@ impl Array<'_> {
         if let Some(of_numpy) = &self.of_numpy {
             return of_numpy.missing.clone();
         }
-        match attribute(&self.dataset.attributes, "_FillValue") {
-            Some(attribute) if attribute.datatype == self.dataset.datatype && attribute.len() == Some(1) => {
-                attribute.value.clone().map_or(Fill::Default, Fill::Explicit)
-            }
-            _ => Fill::Default,
-        }
+        datasets::stated_fill(self.dataset)
     }
 
     /// What lies along the first axis, as it is.
@@ -158,14 +174,6 @@ impl Array<'_> {
         }
     }
 
-    /// Names of the parts of a row, as many as a CSV file has columns.
-    fn parts(&self) -> Vec<BString> {
-        match self.dataset.shape.as_slice() {
-            [_, places @ 0..=forms::MOST_PLACES] => (0..*places).map(|at| at.to_string().into()).collect(),
-            _ => Vec::new(),
-        }
-    }
-
     /// The scale of the second axis of an array of rank 2, where it has a label for each place.
     fn labels(&self, interrupt: &Interrupt) -> Option<Arc<dyn Rows>> {
         let [_, places @ 0..=forms::MOST_PLACES] = *self.dataset.shape.as_slice() else { return None };
@@ -185,5 +193,13 @@ impl Array<'_> {
             attributes: self.dataset.attributes.clone(),
             ..Column::new(name, self.path.to_owned(), ColumnId::whole(self.dataset.id), Ok(rows), tally)
         }
+    }
+}
+
+/// Names of the parts of a row of an array, as many as its CSV file has columns.
+fn parts(shape: &[u64]) -> Vec<BString> {
+    match shape {
+        [_, places @ 0..=forms::MOST_PLACES] => (0..*places).map(|at| at.to_string().into()).collect(),
+        _ => Vec::new(),
     }
 }

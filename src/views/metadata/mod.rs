@@ -308,7 +308,8 @@ fn attributes_of(attributes: &[Attribute], is_of_pytables: bool) -> Value {
         None => attribute_value(attribute),
     };
     let named = |attribute: &Attribute| (BStr::new(&attribute.name).to_string(), shown(attribute));
-    attributes.iter().map(named).collect::<Map<_, _>>().into()
+    let told = attributes.iter().filter(|attribute| !dialects::is_plumbing(&attribute.name, attributes));
+    told.map(named).collect::<Map<_, _>>().into()
 }
 
 fn fill_value(datatype: &crate::catalogue::Datatype, fill: &Fill) -> Value {
