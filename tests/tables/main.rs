@@ -14,6 +14,7 @@ mod hostile_groups;
 mod lh5;
 mod search_indexes;
 mod selections;
+mod shape;
 mod times;
 mod versions;
 
