@@ -50,6 +50,11 @@ pub fn stored_strings(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, len:
     Some(Arc::new(StoredStrings::new(opened, len)))
 }
 
+/// Whether a fill value is explicit, and zeros throughout.
+pub fn is_zero(fill: &Fill) -> bool {
+    matches!(fill, Fill::Explicit(element) if element.bytes.iter().all(|byte| *byte == 0))
+}
+
 /// The commonest of some lengths; of several, the one met first.
 pub fn commonest(lengths: impl Iterator<Item = u64>) -> Option<u64> {
     let lengths: Vec<u64> = lengths.collect();

@@ -19,6 +19,7 @@ mod lh5;
 mod push_down;
 mod records;
 mod selections;
+mod shape;
 mod times;
 
 use std::ffi::OsStr;

@@ -15,6 +15,7 @@ mod lh5;
 mod netcdf;
 mod search_indexes;
 mod selections;
+mod shape;
 mod times;
 mod versions;
 
