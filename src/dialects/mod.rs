@@ -23,6 +23,7 @@ pub mod index_writer;
 mod lh5;
 mod pandas;
 mod times;
+mod triples;
 mod versioned;
 
 pub use attributes::{is_of_pytables, pickled};

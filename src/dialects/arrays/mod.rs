@@ -73,6 +73,18 @@ impl Dialect for Arrays {
     }
 }
 
+/// The column that a dataset at `path` is in a table of columns: what lies along its first axis, read as the dataset is
+/// by itself.
+pub(super) fn column(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset>) -> Column {
+    let site = Site { file, path, of: Of::Dataset(dataset), servant: None };
+    let opened = Arrays.files(&site, name, None).map(|single| single.whole.columns.into_iter().next());
+    let column = opened.and_then(|column| column.ok_or_else(|| "it has no rows".to_owned()));
+    let column = column.unwrap_or_else(|reason| {
+        Column::new(name.clone(), path.to_owned(), ColumnId::whole(dataset.id), Err(reason), Arc::default())
+    });
+    Column { dataset: Some(dataset.clone()), ..column }
+}
+
 /// A dataset as who wrote it reads it: PyTables takes a bitfield for booleans, and a time for seconds.
 fn read(dataset: &Arc<Dataset>, of_numpy: Option<&OfNumpy>) -> Arc<Dataset> {
     let class = text(&dataset.attributes, "CLASS");
