@@ -21,9 +21,14 @@ mod datasets;
 pub mod hep001;
 pub mod index_writer;
 mod lh5;
+mod loom;
+mod nexus;
+mod nwb;
 mod pandas;
+mod tenx;
 mod times;
 mod triples;
+mod vaex;
 mod versioned;
 
 pub use attributes::{is_of_pytables, pickled};
@@ -48,7 +53,12 @@ pub const ALL: &[&dyn Dialect] = &[
     &anndata::Anndata,
     &lh5::Lh5,
     &pandas::Pandas,
+    &nwb::Nwb,
+    &nexus::Nexus,
+    &vaex::Vaex,
     &versioned::Versioned,
+    &loom::Loom,
+    &tenx::TenX,
     &compound::Compound,
     &arrays::Arrays,
 ];

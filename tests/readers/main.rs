@@ -10,6 +10,7 @@ mod support;
 
 mod arrays;
 mod datasets;
+mod families;
 mod index_build;
 mod label_filters;
 mod learnt;
