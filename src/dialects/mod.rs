@@ -21,11 +21,17 @@ mod datasets;
 pub mod hep001;
 pub mod index_writer;
 mod lh5;
+mod loom;
 mod netcdf;
+mod nexus;
+mod nwb;
 mod pandas;
 mod scales;
 mod shape;
+mod tenx;
 mod times;
+mod triples;
+mod vaex;
 mod versioned;
 
 pub use attributes::{is_of_pytables, pickled};
@@ -54,7 +60,12 @@ macro_rules! dialects {
             &anndata::Anndata,
             &lh5::Lh5,
             &pandas::Pandas,
+            &nwb::Nwb,
+            &nexus::Nexus,
+            &vaex::Vaex,
             &versioned::Versioned,
+            &loom::Loom,
+            &tenx::TenX,
             &netcdf::Netcdf,
             &compound::Compound,
             &arrays::Arrays,

@@ -21,9 +21,9 @@ use crate::store::{Learner, Observed};
 pub use finding::Finding;
 pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
 pub use rows::{
-    CastRows, CategoryRows, ChainRows, CompoundRows, EdgeRows, Edges, EncodedRows, EndRows, HeldRows, Linear, ListRows,
-    MaskedRows, PackedRows, Packing, PaddedRows, PartRows, RunRows, Samples, StringRows, TimeRows, UnitCount,
-    common_type,
+    BitRows, CastRows, CategoryRows, ChainRows, CompoundRows, EdgeRows, Edges, EncodedRows, EndRows, EvenRows,
+    HeldRows, Linear, ListRows, MaskedRows, PackedRows, Packing, PaddedRows, PartRows, RunRows, Samples, ScaledRows,
+    StringRows, TimeRows, UnitCount, common_type,
 };
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, Reason, SearchIndex};
 pub use similar::did_you_mean;

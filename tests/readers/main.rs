@@ -11,6 +11,7 @@ mod support;
 mod arrays;
 mod datasets;
 mod export;
+mod families;
 mod index_build;
 mod label_filters;
 mod learnt;

@@ -9,6 +9,7 @@ mod anndata;
 mod arrays;
 mod compound;
 mod every_file;
+mod families;
 mod fixtures;
 mod hostile_groups;
 mod lh5;

@@ -94,12 +94,22 @@ impl Arrays {
     }
 }
 
-/// The column that a dataset is in a table of members of its group: what its own files show, but that a fill value that
-/// was set is missing as well. Zero is no such value: software sets it where its users set none.
+/// The column that a dataset at `path` is in a table of columns: what lies along its first axis, read as the dataset is
+/// by itself.
 pub(super) fn column(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset>) -> Column {
+    column_of(file, path, name, dataset, false)
+}
+
+/// The same, where a fill value that was set is missing as well. Zero is no such value: software sets it where its
+/// users set none.
+pub(super) fn column_by_fill(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset>) -> Column {
+    column_of(file, path, name, dataset, true)
+}
+
+fn column_of(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset>, by_fill: bool) -> Column {
     let of_numpy = OfNumpy::of(&dataset.datatype);
     let read = read(dataset, of_numpy.as_ref());
-    let array = Array { file, path, name, dataset: &read, of_numpy, by_fill: true };
+    let array = Array { file, path, name, dataset: &read, of_numpy, by_fill };
     let column = match datasets::open(file, path, &read) {
         Ok(opened) => array.whole(&opened),
         Err(reason) => array.column(name.clone(), Err(reason), Arc::default()),

@@ -25,5 +25,5 @@ pub(super) fn table(site: &Site<'_>, group: &Group, shapes: &Shapes<'_>, rows: u
 }
 
 fn column(site: &Site<'_>, name: &BString, dataset: &Arc<Dataset>) -> Column {
-    arrays::column(site.file, &join(site.path, name), name, dataset)
+    arrays::column_by_fill(site.file, &join(site.path, name), name, dataset)
 }

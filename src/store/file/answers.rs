@@ -51,6 +51,7 @@ enum Asked {
     Group(ObjectId),
     Object(ObjectId),
     Chunks(ObjectId),
+    Path(ObjectId),
 }
 
 /// Answers in memory.
@@ -178,6 +179,16 @@ impl File {
         let plugins = self.client().has_plugins();
         let lasts = |object: &Object| object.is_whole() && (!plugins || object.has_all_filters());
         self.answer(Asked::Object(id), lasts, || self.client().object(id, interrupt))
+    }
+
+    /// The path of an object, the shortest one; `None` where no hard links lead to it from the root.
+    ///
+    /// # Errors
+    /// See [`h5::Client::paths`].
+    pub fn path_of(self: &Arc<Self>, id: ObjectId, interrupt: &Interrupt) -> Result<Option<String>, h5::Error> {
+        self.answer(Asked::Path(id), Option::is_some, || {
+            Ok(self.client().paths(id.file, &[id.address], interrupt)?.pop().flatten())
+        })
     }
 
     /// The chunks of a chunked dataset.
