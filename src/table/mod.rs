@@ -12,10 +12,10 @@ mod times;
 use std::sync::Arc;
 
 use bstr::BString;
+use serde_json::Value;
 
 use crate::catalogue::{Attribute, ColumnId, Dataset, Datatype};
-use crate::store::{File, Rows, Tally};
-use crate::store::{Learner, Observed};
+use crate::store::{File, Learner, Observed, Opening, Rows, Tally};
 
 pub use finding::Finding;
 pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
@@ -55,6 +55,8 @@ pub struct Table {
     pub servants: Vec<BString>,
     /// Rules the table breaks.
     pub findings: Vec<Finding>,
+    /// How it is stored, for `metadata.json`, where no catalogue tells.
+    pub storage: Option<Value>,
 }
 
 impl Table {
@@ -73,6 +75,7 @@ impl Table {
             indexes: Vec::new(),
             servants: Vec::new(),
             findings: Vec::new(),
+            storage: None,
         }
     }
 }
@@ -114,6 +117,8 @@ pub struct Column {
     pub attributes: Arc<[Attribute]>,
     /// The dataset as the catalogue has it; `None` for a list column.
     pub dataset: Option<Arc<Dataset>>,
+    /// How it is stored, for `metadata.json`, where there is no dataset.
+    pub storage: Option<Value>,
 }
 
 impl Column {
@@ -142,6 +147,7 @@ impl Column {
             categories: None,
             attributes: Arc::default(),
             dataset: None,
+            storage: None,
         }
     }
 
@@ -172,7 +178,12 @@ impl Column {
 
     /// The column, whose statistics are learnt from all that is read of it; as it is where it can have none.
     pub fn observed(self, file: &Arc<File>) -> Self {
-        let learner = self.rows.as_ref().ok().and_then(|rows| file.learner(&self.path, self.id, rows.as_ref()));
+        self.observed_by(file.opening())
+    }
+
+    /// The same of a file of any format.
+    pub fn observed_by(self, opening: &Arc<Opening>) -> Self {
+        let learner = self.rows.as_ref().ok().and_then(|rows| opening.learner(&self.path, self.id, rows.as_ref()));
         let rows = self.rows.map(|rows| match &learner {
             Some(learner) => Arc::new(Observed::new(rows, learner.clone())),
             None => rows,

@@ -15,7 +15,7 @@ use crate::cli::place::Place;
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::table_of;
-use crate::fs::tree::{is_hdf5, printable};
+use crate::fs::tree::{is_known, printable};
 use crate::query::{self, Bound, Explained, Selection, SortError, expression};
 use crate::source::Interrupt;
 use crate::table::{Column, Table, did_you_mean};
@@ -215,7 +215,7 @@ struct Output {
 }
 
 impl Output {
-    /// What is an HDF5 file is never written to: it may be the source.
+    /// What is of a format that is known is never written to: it may be the source.
     fn new(path: &Path) -> Result<Self, Error> {
         let refuse = |reason: &str| Error::Usage(format!("-o {}: {reason}", path.display()));
         // A link stays, and what it leads to is replaced.
@@ -224,8 +224,8 @@ impl Output {
         if known.as_ref().is_some_and(|known| known.is_dir()) {
             return Err(refuse("that is a folder"));
         }
-        if is_hdf5(&path) {
-            return Err(refuse("that is an HDF5 file"));
+        if is_known(&path) {
+            return Err(refuse("that is an HDF5 file, or of another format that is known"));
         }
         let name = path.file_name().ok_or_else(|| refuse("that is no file"))?;
         let partial = format!(".{}.hepfs-{}", name.to_string_lossy(), std::process::id());

@@ -52,6 +52,7 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
         indexes: Vec::new(),
         servants: sets.into_iter().chain(groups).map(|member| member.name.clone()).collect(),
         findings: Vec::new(),
+        storage: None,
     };
     table.indexes = indexes::find(&mut parts, &candidates, &table, interrupt);
     table.findings = parts.findings;

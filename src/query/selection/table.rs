@@ -23,6 +23,7 @@ pub fn selectable(table: &Table, what: &str) -> Table {
         indexes: Vec::new(),
         servants: Vec::new(),
         findings: table.findings.clone(),
+        storage: table.storage.clone(),
     }
 }
 
