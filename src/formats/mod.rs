@@ -4,6 +4,7 @@
 //! beside it at [`Rows`](crate::store::Rows): it is one table, and there is nothing in it that HDF5 has a name for.
 
 mod signature;
+mod trevni;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ use crate::table::{Finding, Table};
 pub enum Format {
     /// HDF5.
     Hdf5,
+    /// Trevni, a format of column files.
+    Trevni,
 }
 
 /// An opened file that is one table.
@@ -41,6 +44,8 @@ pub fn open(
     source: &Arc<Source>,
     interrupt: &Interrupt,
 ) -> Result<Arc<dyn TableFile>, Error> {
-    let _ = (store, source, interrupt);
-    Err(Error::Unsupported { path: "/".into(), reason: format!("a file of {format:?} is no single table") })
+    match format {
+        Format::Trevni => Ok(trevni::File::open(store, source, interrupt)?),
+        Format::Hdf5 => Err(Error::Unsupported { path: "/".into(), reason: "an HDF5 file is no single table".into() }),
+    }
 }

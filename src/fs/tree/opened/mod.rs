@@ -45,7 +45,7 @@ pub enum OpenError {
     #[error("{path}: the file is empty", path = .0.display())]
     Empty(PathBuf),
     /// The signature of no format is where it may be.
-    #[error("{path}: not an HDF5 file, nor of another format that is known", path = .0.display())]
+    #[error("{path}: not an HDF5 file, nor of another format that is known (Trevni)", path = .0.display())]
     UnknownFormat(PathBuf),
     /// A file that is one table must be refused.
     #[error("{path}: {error}", path = .path.display())]
@@ -215,7 +215,6 @@ impl Opened {
                 }
                 Content::Hdf5(Arc::new(file))
             }
-            #[expect(unreachable_patterns)]
             other => {
                 let file = formats::open(other, &context.store, &source, interrupt);
                 Content::Table(file.map_err(|error| match error {
