@@ -19,6 +19,7 @@ mod push_down;
 mod records;
 mod selections;
 mod times;
+mod trevni;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

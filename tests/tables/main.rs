@@ -15,6 +15,7 @@ mod lh5;
 mod search_indexes;
 mod selections;
 mod times;
+mod trevni;
 mod versions;
 
 use std::path::{Path, PathBuf};

@@ -78,6 +78,7 @@ fn without_statistics(table: &Table) -> Table {
         indexes: table.indexes.clone(),
         servants: table.servants.clone(),
         findings: Vec::new(),
+        storage: None,
     }
 }
 

@@ -130,7 +130,7 @@ fn runs_of_lengths_are_those_of_the_digest() {
     assert_eq!(found, Decoded { starts: Some(vec![0, 1, 2, 3, 5, 5]), values: Values::Long(vec![7, 8, 9, 10, 11]) });
     // Behind each length of a run, booleans begin a new byte.
     let found = decode(b"\x03\x01\x00\x04\x03\x06\x05", Kind::Boolean, true, true, 4).unwrap();
-    let bits = 0b101_11_0_1;
+    let bits = 0b0101_1101;
     assert_eq!(found, Decoded { starts: Some(vec![0, 1, 2, 4, 7]), values: Values::Boolean(vec![bits], 7) });
 }
 

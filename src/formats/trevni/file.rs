@@ -22,8 +22,8 @@ const FIRST_LOOK: u64 = 64 << 10;
 /// What a header takes in memory for each of its bytes, about: a pair of metadata has two bytes at least.
 const HEADER_WEIGHT: u64 = 16;
 
-/// Deepest column: parents above it.
-const DEEPEST: usize = 32;
+/// Deepest column: parents above it. Each is a list of records, and views nest no deeper than 64.
+const DEEPEST: usize = 24;
 
 /// An opened Trevni file.
 #[derive(Debug)]

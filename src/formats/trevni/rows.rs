@@ -9,7 +9,7 @@ use arrow_buffer::{Buffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields};
 use arrow_select::concat::concat;
 
-use super::blocks::{Block, Places};
+use super::blocks::Block;
 use super::file::{File, path_of};
 use crate::catalogue::{ByteOrder, Class, Datatype, FloatFormat};
 use crate::codec::trevni::Kind;
@@ -120,6 +120,15 @@ fn list_of(item: DataType) -> DataType {
     DataType::LargeList(Arc::new(Field::new_list_field(item, nullable)))
 }
 
+/// Rows of one block.
+struct Piece<'a> {
+    /// The first row of the block.
+    first: u64,
+    block: &'a Block,
+    /// Counted from there.
+    rows: Range<usize>,
+}
+
 /// Rows of a column of the table, or of one column alone.
 #[derive(Debug)]
 pub(super) struct ColumnRows {
@@ -151,20 +160,20 @@ impl ColumnRows {
         Error::Unsupported { path: self.path.clone(), reason }
     }
 
-    /// Calls `take` with each block that rows of `range` of a column lie in, and with these rows of it.
+    /// Calls `take` with a piece for each block that rows of `range` of a column lie in.
     fn for_each(
         &self,
         column: usize,
         range: &RowRange,
         interrupt: &Interrupt,
-        take: &mut dyn FnMut(&Places, usize, &Block, Range<usize>) -> Result<(), Error>,
+        take: &mut dyn FnMut(Piece<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let places = self.file.places(column, interrupt)?;
         self.file.ahead(column, &places, range);
         for at in places.blocks(range) {
             interrupt.check()?;
-            let rows = places.part(at, range);
-            take(&places, at, &*self.file.block(column, at, interrupt)?, rows)?;
+            let (first, rows) = (places.rows(at).start, places.part(at, range));
+            take(Piece { first, block: &*self.file.block(column, at, interrupt)?, rows })?;
         }
         Ok(())
     }
@@ -181,7 +190,7 @@ impl ColumnRows {
         let (mut pieces, mut bytes): (Vec<ArrayRef>, u64) = (Vec::new(), 0);
         let store = self.file.opening.store();
         let what = || format!("rows {}..{}", range.start, range.end);
-        self.for_each(column, range, interrupt, &mut |_, _, block, rows| {
+        self.for_each(column, range, interrupt, &mut |Piece { block, rows, .. }| {
             let entries = block.entries(&rows);
             let values = block.values_of(&entries);
             let piece = block.values.slice(values.start, values.end - values.start);
@@ -250,7 +259,7 @@ impl ColumnRows {
     fn weigh(&self, range: &RowRange, weights: &mut [u64], interrupt: &Interrupt) -> Result<(), Error> {
         for column in self.part.columns() {
             let mut at = 0;
-            self.for_each(column, range, interrupt, &mut |_, _, block, rows| {
+            self.for_each(column, range, interrupt, &mut |Piece { block, rows, .. }| {
                 let texts = block.values.as_string_opt::<i64>().map(|texts| texts.value_offsets());
                 let width = fixed_width(block.values.data_type());
                 for row in rows {
@@ -363,8 +372,7 @@ impl Rows for ColumnRows {
         let end = offset.checked_add(length as u64).filter(|end| *end <= self.len.saturating_mul(width));
         let end = end.ok_or_else(|| self.failed(format!("{length} bytes from byte {offset} on")))?;
         let (range, before) = (offset / width..end.div_ceil(width), out.len());
-        let appended = self.for_each(self.part.column, &range, interrupt, &mut |places, at, block, rows| {
-            let first = places.rows(at).start;
+        let appended = self.for_each(self.part.column, &range, interrupt, &mut |Piece { first, block, rows }| {
             // The bytes of these rows that were asked for.
             let byte = |row: usize| (first + row as u64) * width;
             let wanted = byte(rows.start).max(offset)..byte(rows.end).min(end);

@@ -36,11 +36,8 @@ pub(super) fn table(file: &Arc<File>) -> Table {
     }
     for (at, described) in header.columns.iter().enumerate() {
         let has_values = !matches!(described.form, Ok((Kind::Null, _)));
-        let is_of_record = described.parent.is_some() || children.get(at).is_some_and(|children| !children.is_empty());
         if described.parent.is_some() && (has_values || described.form.is_err()) {
             columns.push(column(file, at, described, alone(file, at), false));
-        } else if is_of_record && has_values {
-            // Its record has its name.
         }
     }
     for column in &columns {
