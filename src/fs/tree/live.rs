@@ -277,7 +277,7 @@ fn statistics(context: &Context) -> String {
     let mut lines = String::new();
     for opened in context.opened() {
         let source = opened.path().display().to_string();
-        for learner in opened.file().learners() {
+        for learner in opened.opening().learners() {
             let (known, blocks) = learner.progress();
             let line = json!({
                 "source": source,
