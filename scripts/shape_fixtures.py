@@ -10,7 +10,8 @@ DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
 
 
 def write(file):
-    """One group for each case."""
+    """One group for each case, and a table that is declared."""
+    file["record"] = np.array([(1, 2.5), (3, 4.5)], [("n", "<i4"), ("f", "<f8")])
     events = file.create_group("events")
     events["energy"] = np.arange(5, dtype="f4")
     events["energy"].attrs.create("_FillValue", 2, dtype="f4")

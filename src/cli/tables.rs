@@ -154,7 +154,7 @@ pub(super) fn find(place: &Place, examine: bool, interrupt: &Interrupt) -> Resul
     Ok(files)
 }
 
-/// The table that a place is; with `only`, also the only one below it.
+/// The table that a place is; with `only`, also the only one below it, or the only one that is declared.
 ///
 /// # Errors
 /// Where it is none: [`Error::Tables`] names those below it.
@@ -170,6 +170,11 @@ pub(super) fn table_of(place: &Place, only: bool, interrupt: &Interrupt) -> Resu
     let files = find(place, false, interrupt)?;
     let tables = || files.iter().flat_map(|file| file.tables.iter().map(move |(path, table)| (file, path, table)));
     let (what, count) = (&place.name, tables().count());
+    // What a file declares comes before what was guessed.
+    let mut declared = tables().filter(|(_, _, table)| table.recognised_by == "declaration");
+    if let (true, Some((_, _, table)), None) = (only, declared.next(), declared.next()) {
+        return Ok(table.clone());
+    }
     let mut tables_of = tables();
     match (tables_of.next(), count) {
         (None, _) => {

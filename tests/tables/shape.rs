@@ -126,6 +126,13 @@ fn a_listing_asks_for_nothing_more() {
     }
 }
 
+/// A guess takes nothing away from who asks for the only table.
+#[test]
+fn a_query_takes_the_only_table_that_is_declared() {
+    let output = hepfs(["query".into(), data("shapes.h5").display().to_string(), "n > 1".into()]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "n,f\n3,4.5\n", "{output:?}");
+}
+
 #[test]
 fn info_says_which_groups_nearly_were_tables() {
     let info = |arguments: &[&str]| {
