@@ -47,6 +47,8 @@ pub struct Table {
     pub rows: u64,
     /// Its columns are datasets that are shown by themselves, and not in `columns/`.
     pub only_adds: bool,
+    /// Its rows are those of other tables, which are shown as well.
+    pub repeats: bool,
     /// Attributes of the table group.
     pub attributes: Arc<[Attribute]>,
     /// Row labels, then columns.
@@ -78,6 +80,7 @@ impl Table {
             revision: String::new(),
             rows: 0,
             only_adds: false,
+            repeats: false,
             attributes: Arc::default(),
             columns: Vec::new(),
             whole: None,

@@ -193,6 +193,7 @@ pub(super) fn table(
     let table = Table {
         revision: "groups beside each other".into(),
         recognised_by: "shape",
+        repeats: true,
         left_out,
         ..Table::empty(&path, super::NAME)
     };

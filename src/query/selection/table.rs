@@ -19,6 +19,7 @@ pub fn selectable(table: &Table, what: &str) -> Table {
         rows: table.rows,
         // Selected rows of a column are shown nowhere else.
         only_adds: false,
+        repeats: table.repeats,
         attributes: table.attributes.clone(),
         columns: table.columns.iter().filter(|column| column.in_table).cloned().collect(),
         whole: table.whole.clone(),

@@ -52,7 +52,8 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         let mut verified = files.iter().map(|_| Vec::new()).collect();
         if !arguments.quick {
             for file in &files {
-                let tables: Vec<&Table> = file.tables.iter().map(|(_, table)| table.as_ref()).collect();
+                let tables = file.tables.iter().map(|(_, table)| table.as_ref());
+                let tables: Vec<&Table> = tables.filter(|table| !table.repeats).collect();
                 let Some(found) = values::read(&tables, &interrupt)? else {
                     interrupted();
                     return Ok(INTERRUPTED);
