@@ -1224,6 +1224,20 @@ def bad_families(file):
     nexus("events", "NXevent_data", {"event_id": np.arange(3), "event_time_offset": np.arange(2.0),
                                      "event_time_zero": np.arange(2), "event_index": np.array([5, 1, 9])})
     nexus("number", np.int64(5), {"x": np.arange(3)})
+    file.create_group("h5md")
+    for name, step, time in (("short", np.arange(2), np.arange(3.0)), ("far", np.int64(2**52), b"now"), ("good", 5, 0.5)):
+        element = file.create_group(f"particles/all/{name}")
+        element["step"], element["time"], element["value"] = step, time, np.arange(3)
+    file["particles/all/far"].create_dataset("offset", data=0)
+    file["particles/all/far/step"].attrs["offset"] = np.nan
+    file.attrs["openPMD"] = "1.1.0"
+    species = file.create_group("data/1/particles/e")
+    species["id"], species["weighting"], species["cube"] = np.arange(3), np.arange(4), np.zeros((3, 2))
+    for name, attributes in {"charge": {"value": 2.0, "shape": [3], "unitSI": 0.5}, "mass": {"value": "heavy", "shape": [3]},
+                             "spin": {"value": 1, "shape": [2**62]}, "position/x": {}}.items():
+        species.create_group(name).attrs.update(attributes)
+    species["position/y"] = np.arange(3) * 0.5
+    species["position/y"].attrs["unitSI"] = "one"
 
 
 def bad_versions(file):

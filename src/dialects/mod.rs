@@ -18,12 +18,14 @@ pub mod arrays;
 mod attributes;
 pub mod compound;
 mod datasets;
+mod h5md;
 pub mod hep001;
 pub mod index_writer;
 mod lh5;
 mod loom;
 mod nexus;
 mod nwb;
+mod openpmd;
 mod pandas;
 mod tenx;
 mod times;
@@ -57,6 +59,8 @@ pub const ALL: &[&dyn Dialect] = &[
     &nexus::Nexus,
     &vaex::Vaex,
     &versioned::Versioned,
+    &h5md::H5md,
+    &openpmd::OpenPmd,
     &loom::Loom,
     &tenx::TenX,
     &compound::Compound,
