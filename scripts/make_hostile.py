@@ -1297,6 +1297,73 @@ def bad_versions(file):
 bad_versions.libver = "latest"
 
 
+def bad_netcdf(file):
+    """Dimensions that lead anywhere, and attributes that make no numbers of what is stored."""
+    references = h5py.vlen_dtype(h5py.ref_dtype)
+
+    def put(where, name, data, *dimensions, **attributes):
+        made = where.create_dataset(name, data=data)
+        made.attrs.update(attributes)
+        if dimensions:
+            lists = np.empty(len(dimensions), object)
+            lists[:] = [np.array(one, h5py.ref_dtype) for one in dimensions]
+            made.attrs.create("DIMENSION_LIST", lists, dtype=references)
+        return made
+
+    def scale(where, name, data, pure=False):
+        made = where.create_dataset(name, data=data)
+        made.make_scale(f"This is a netCDF dimension but not a netCDF variable{len(data):10}" if pure else name)
+        return made
+
+    good = file.create_group("good")
+    x = [scale(good, "x", np.arange(3, dtype="i4")).ref]
+    put(good, "value", np.array([1, 2, 3], "i2"), x)
+    put(good, "zero", np.array([1, 2, 3], "i2"), x, scale_factor=0.0, add_offset=1.0)
+    put(good, "nan", np.array([1, 2, 3], "i2"), x, scale_factor=np.nan)
+    put(good, "endless", np.array([1, 2, 3], "i2"), x, scale_factor=np.inf)
+    put(good, "texts", np.array([1, 2, 3], "i2"), x, scale_factor="ten", add_offset=np.array([1.0, 2.0]))
+    put(good, "fill", np.array([1, 2, 3], "u1"), x, _FillValue="none", missing_value=np.array([1000, -1]))
+    put(good, "flags", np.array([1, 2, 3], "u1"), x, flag_values=np.array([1, 2]), flag_meanings="one")
+    since = "days since 2000-01-01"
+    put(good, "late", np.array([0, 5e6, 1e300]), x, units=since)
+    put(good, "last", np.array([0, 5_000_000, 2**62], "i8"), x, units=since)
+    put(good, "julian", np.array([0, 1, 2], "i4"), x, units=since, calendar="julian")
+    put(good, "months", np.array([0, 1, 2], "i4"), x, units="months since 2000-01-01")
+    put(good, "odd_bool", np.array([0, 1, 7], "i1"), x, dtype="bool")
+    lost = file.create_group("lost")
+    flat = lost.create_dataset("flat", data=np.zeros((2, 2)))
+    flat.make_scale("flat")
+    leads = {"group": lost.ref, "root": file.ref, "scale_of_2": flat.ref, "null": h5py.Reference()}
+    leads["no_scale"] = put(lost, "plain", np.arange(3)).ref
+    gone = lost.create_dataset("gone", data=np.arange(3))
+    leads["gone"] = gone.ref
+    for name, reference in leads.items():
+        put(lost, f"to_{name}", np.arange(3), [reference])
+    itself = put(lost, "itself", np.arange(3))
+    lists = np.empty(1, object)
+    lists[:] = [np.array([itself.ref], h5py.ref_dtype)]
+    itself.attrs.create("DIMENSION_LIST", lists, dtype=references)
+    put(lost, "fewer", np.zeros((3, 2, 2)), x)
+    put(lost, "more", np.arange(3), x, x, x)
+    lost.create_dataset("no_list", data=np.arange(3)).attrs["DIMENSION_LIST"] = "x"
+    lost.create_dataset("numbers", data=np.arange(3)).attrs["DIMENSION_LIST"] = np.array([800, 1 << 60])
+    del lost["gone"]
+    short = file.create_group("short")
+    y = [scale(short, "y", np.arange(5.0), pure=True).ref]
+    for length in (4, 2):
+        put(short, f"of_{length}", np.arange(length), y)
+    short["table.csv"] = np.arange(2)
+    stated = file.create_group("stated")
+    stated.attrs["CLASS"] = "COLUMN_TABLE"
+    stated.create_dataset("a", data=np.arange(3, dtype="i4")).attrs["_FillValue"] = np.int32(1)
+    stated.create_dataset("other", data=np.arange(3, dtype="i4")).attrs["_FillValue"] = np.int64(1)
+    both = file.create_group("both")
+    z = [scale(both, "z", np.arange(2)).ref]
+    put(both, "on_z", np.arange(2), z)
+    put(both, "tables", np.arange(3), x)
+    put(both, "elsewhere", np.arange(3), x)
+
+
 def bad_lh5(file):
     """Tables of LEGEND that contradict themselves: lists whose ends fall, waveforms that are damaged, a table in itself."""
 
@@ -1477,6 +1544,7 @@ RECIPES = [
     bad_anndata,
     bad_families,
     bad_lh5,
+    bad_netcdf,
     bad_versions,
     amplified,
     gigabyte_elements,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 
-use crate::catalogue::{Class, Dataset, Fill, Group, Object};
+use crate::catalogue::{Class, Dataset, Fill, Group, Object, attribute};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
@@ -17,7 +17,19 @@ pub fn open(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<
     store::Dataset::new(file.clone(), path.to_owned(), dataset.clone()).map(Arc::new).map_err(|error| error.to_string())
 }
 
-/// The rows of a dataset of any type, at most `len` of them, missing where they equal `missing`.
+/// What the attribute `_FillValue` says stands for a missing element: in files of any kind, where it is one element of
+/// the dataset's own type.
+pub fn stated_fill(dataset: &Dataset) -> Fill {
+    match attribute(&dataset.attributes, "_FillValue") {
+        Some(attribute) if attribute.datatype == dataset.datatype && attribute.len() == Some(1) => {
+            attribute.value.clone().map_or(Fill::Default, Fill::Explicit)
+        }
+        _ => Fill::Default,
+    }
+}
+
+/// The rows of a dataset of any type, at most `len` of them, missing where they equal `missing`, or else what its
+/// attributes state.
 pub fn rows(
     file: &Arc<File>,
     path: &str,
@@ -27,7 +39,10 @@ pub fn rows(
     tally: &Arc<Tally>,
 ) -> Result<Arc<dyn Rows>, String> {
     let opened = open(file, path, dataset)?;
-    let missing = FillTest::new(&dataset.datatype, missing);
+    let missing = match missing {
+        Fill::Explicit(_) => FillTest::new(&dataset.datatype, missing),
+        _ => FillTest::new(&dataset.datatype, &stated_fill(dataset)),
+    };
     Ok(Arc::new(DatasetRows::new(opened, len, missing, tally.clone())))
 }
 
@@ -86,6 +101,11 @@ pub fn stored_strings(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, len:
     }
     let opened = open(file, path, dataset).ok()?;
     Some(Arc::new(StoredStrings::new(opened, len)))
+}
+
+/// Whether a fill value is explicit, and zeros throughout.
+pub fn is_zero(fill: &Fill) -> bool {
+    matches!(fill, Fill::Explicit(element) if element.bytes.iter().all(|byte| *byte == 0))
 }
 
 /// The commonest of some lengths; of several, the one met first.

@@ -21,16 +21,24 @@ pub fn of(file: &File, attributes: &[Attribute], rows: &dyn Rows) -> Option<Resu
     if !file.store().shows_times() {
         return None;
     }
-    let (unit, epoch) = counted(&text(attributes, "units")?)?;
-    let calendar = text(attributes, "calendar");
-    Some(epoch_of(&epoch, calendar.as_deref()).and_then(|epoch| {
-        let step = step(&unit).ok_or_else(|| format!("{unit:?} is no unit of one length"))?;
+    Some(counted_by(attributes)?.and_then(|(step, epoch)| {
         // What is stored is not what is counted.
         let packed = ["scale_factor", "add_offset"].into_iter().find(|name| attribute(attributes, name).is_some());
         match packed {
             Some(name) => Err(format!("values are packed by {name}")),
             None => Times::new(step, epoch, rows.data_type()),
         }
+    }))
+}
+
+/// What numbers with these attributes count: attoseconds of a unit, and from when on; the reason where their units
+/// count from a date and they are numbers all the same. `None` of anything else.
+pub fn counted_by(attributes: &[Attribute]) -> Option<Result<(i128, Instant), String>> {
+    let (unit, epoch) = counted(&text(attributes, "units")?)?;
+    let calendar = text(attributes, "calendar");
+    Some(epoch_of(&epoch, calendar.as_deref()).and_then(|epoch| {
+        let step = step(&unit).ok_or_else(|| format!("{unit:?} is no unit of one length"))?;
+        Ok((step, epoch))
     }))
 }
 

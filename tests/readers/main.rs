@@ -10,6 +10,7 @@ mod support;
 
 mod arrays;
 mod datasets;
+mod export;
 mod families;
 mod index_build;
 mod label_filters;
@@ -19,6 +20,7 @@ mod lh5;
 mod push_down;
 mod records;
 mod selections;
+mod shape;
 mod times;
 
 use std::ffi::OsStr;

@@ -13,8 +13,10 @@ mod families;
 mod fixtures;
 mod hostile_groups;
 mod lh5;
+mod netcdf;
 mod search_indexes;
 mod selections;
+mod shape;
 mod times;
 mod versions;
 

@@ -27,7 +27,7 @@ fn columns(group: &Group) -> Option<Vec<(&BString, &Arc<Dataset>)>> {
 /// What is a table in a version, and what of it may be of another version.
 pub(super) fn claims(here: &Here<'_>) -> Claims {
     let Some(kept) = Kept::in_file(here.file, here.interrupt) else { return Claims::default() };
-    let mut claims = Claims::default();
+    let mut claims = Claims { is_final: true, ..Claims::default() };
     if let Some(columns) = columns(here.group) {
         claims.is_table = true;
         claims.members = columns.into_iter().map(|(name, _)| (name.clone(), Role::Column)).collect();

@@ -1,5 +1,5 @@
 //! Columns made of other rows: categories, lists, values with a mask, strings behind offsets, instants, fields of
-//! compounds, casts, edges of bins, arrays in memory.
+//! compounds, casts, edges of bins, numbers stored as others, rows that end early, arrays in memory.
 
 mod bits;
 mod cast;
@@ -14,6 +14,8 @@ mod held;
 mod list;
 mod masked;
 mod offsets;
+mod packed;
+mod padded;
 mod part;
 mod runs;
 mod scaled;
@@ -32,6 +34,8 @@ pub use even::EvenRows;
 pub use held::HeldRows;
 pub use list::ListRows;
 pub use masked::MaskedRows;
+pub use packed::{Linear, PackedRows, Packing, UnitCount};
+pub use padded::PaddedRows;
 pub use part::PartRows;
 pub use runs::RunRows;
 pub use scaled::ScaledRows;
