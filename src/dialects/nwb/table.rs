@@ -78,7 +78,7 @@ impl Builder<'_> {
             let found = "it cannot be read; columns are those as long as id, in the order of links";
             self.report(self.site.path, "HDMF: colnames lists the columns", found);
         }
-        let listed = listed.unwrap_or_default();
+        let (is_listed, listed) = (listed.is_some(), listed.unwrap_or_default());
         let (mut seen, mut twice, mut gone) = (HashSet::from([super::ID.as_bytes()]), Vec::new(), Vec::new());
         for name in &listed {
             match self.members.get(name).filter(|(_, dataset)| is_column(dataset)) {
@@ -96,7 +96,7 @@ impl Builder<'_> {
             self.report(self.site.path, rule, named("not there, or without rows", &gone));
         }
         let others = self.members.unlisted(&seen);
-        if !others.is_empty() {
+        if is_listed && !others.is_empty() {
             let names: Vec<&BString> = others.iter().map(|(name, _)| *name).collect();
             self.report(self.site.path, "HDMF: colnames lists every column", named("not listed", &names));
         }
