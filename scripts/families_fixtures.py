@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes `tests/data/{nwb,tenx*,loom,nexus,h5md,openpmd}.h5`, and what other software reads of them: `NAME.expected.json`.
+"""Writes `tests/data/{nwb,tenx*,loom,nexus,h5md,openpmd,matlab}.h5`, and what other software reads of them: `NAME.expected.json`.
 
-    python3 -m venv FOLDER && FOLDER/bin/pip install pynwb==4.2.0 scanpy loompy pyh5md openpmd-api h5py numpy pandas
+    python3 -m venv FOLDER && FOLDER/bin/pip install pynwb==4.2.0 scanpy loompy pyh5md openpmd-api hdf5storage mat73 h5py numpy pandas
     FOLDER/bin/python3 scripts/families_fixtures.py [--only NAME …]
 
 In an environment of its own, since its libraries are many. The form is that of `make_fixtures.py`. NWB is written by
@@ -495,7 +495,30 @@ def openpmd():
     write("openpmd", tables)
 
 
-ALL = {"h5md": h5md, "openpmd": openpmd, "nwb": nwb, "tenx": tenx, "tenx_v2": tenx_v2, "tenx_molecules": tenx_molecules, "loom": loom, "nexus": nexus}
+def matlab():
+    """Structs as MATLAB 7.3 keeps them, written by hdf5storage; expected as mat73 reads them."""
+    import hdf5storage
+    import mat73
+
+    path, rng, count = DATA / "matlab.h5", np.random.default_rng(10), 7
+    path.unlink(missing_ok=True)
+    cells = np.array(["a", "", "µm", "long text", "a", "b", "\U0001f600"], object)
+    run = {"time": np.arange(count) * 0.5, "count": rng.integers(-9, 9, count).astype("i2"), "good": np.arange(count) % 2 == 0,
+           "label": cells, "title": "a run"}
+    other = {"x": np.arange(3.0), "y": np.arange(4.0)}
+    hdf5storage.savemat(str(path), {"run": run, "other": other}, oned_as="column", store_python_metadata=False, appendmat=False)
+    read = mat73.loadmat(str(path))["run"]
+    with h5py.File(path) as file:
+        order = ["".join(part.astype(str)) for part in file["run"].attrs.get("MATLAB_fields", [])] or list(file["run"])
+        dtypes = {name: file[f"run/{name}"].dtype for name in ("time", "count")}
+    columns = {name: read[name] for name in order if name != "title"}
+    columns = {name: np.asarray(one, dtypes[name]) if name in dtypes else one for name, one in columns.items()}
+    columns["label"] = [one[0] if isinstance(one, list) and len(one) == 1 else one if isinstance(one, str) else ""
+                        for one in columns["label"]]
+    write("matlab", {"/run": table(columns)})
+
+
+ALL = {"matlab": matlab, "h5md": h5md, "openpmd": openpmd, "nwb": nwb, "tenx": tenx, "tenx_v2": tenx_v2, "tenx_molecules": tenx_molecules, "loom": loom, "nexus": nexus}
 
 
 def main():

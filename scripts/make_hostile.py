@@ -1230,6 +1230,23 @@ def bad_families(file):
         element["step"], element["time"], element["value"] = step, time, np.arange(3)
     file["particles/all/far"].create_dataset("offset", data=0)
     file["particles/all/far/step"].attrs["offset"] = np.nan
+    chars = file.create_group("#refs#")
+    for name, values in {"a": np.array([[97], [0xD800]], "u2"), "b": np.array([5.0]), "c": np.zeros((2, 2), "u2")}.items():
+        chars[name] = values
+        chars[name].attrs["MATLAB_class"] = "double" if name == "b" else "char"
+    for struct, cells in (("good", "aa"), ("bad", "ab"), ("square", "ac"), ("gone", "a-")):
+        made = file.create_group(f"matlab/{struct}")
+        made.attrs["MATLAB_class"] = "struct"
+        made["x"] = np.arange(2.0).reshape(1, 2)
+        made["x"].attrs["MATLAB_class"] = "double"
+        made.create_dataset("y", data=[[chars[one].ref if one != "-" else h5py.Reference() for one in cells]],
+                            dtype=h5py.ref_dtype).attrs["MATLAB_class"] = "cell"
+    for struct, shapes in (("lengths", [(1, 2), (1, 3)]), ("scalars", [(1, 1), (1, 1)]), ("squares", [(2, 2), (2, 2)])):
+        made = file.create_group(f"matlab/{struct}")
+        made.attrs["MATLAB_class"] = "struct"
+        for name, shape in zip("xy", shapes):
+            made[name] = np.ones(shape)
+            made[name].attrs["MATLAB_class"] = "double"
     file.attrs["openPMD"] = "1.1.0"
     species = file.create_group("data/1/particles/e")
     species["id"], species["weighting"], species["cube"] = np.arange(3), np.arange(4), np.zeros((3, 2))

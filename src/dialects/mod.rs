@@ -23,6 +23,7 @@ pub mod hep001;
 pub mod index_writer;
 mod lh5;
 mod loom;
+mod matlab;
 mod netcdf;
 mod nexus;
 mod nwb;
@@ -68,6 +69,7 @@ macro_rules! dialects {
             &versioned::Versioned,
             &h5md::H5md,
             &openpmd::OpenPmd,
+            &matlab::Matlab,
             &loom::Loom,
             &tenx::TenX,
             &netcdf::Netcdf,

@@ -153,6 +153,20 @@ fn simulations_that_do_not_fit_keep_what_does() {
 }
 
 #[test]
+fn structs_that_are_no_tables_are_groups() {
+    let mounted = hostile();
+    assert_eq!(mounted.text("matlab/good/table.csv"), "x,y\n0.0,a\u{fffd}\n1.0,a\u{fffd}\n");
+    for (name, reason) in [("bad", "cell 1 is no text"), ("square", "has extents [2, 2]"), ("gone", "cell 1 leads to")]
+    {
+        assert_eq!(mounted.text(format!("matlab/{name}/table.csv")), "x\n0.0\n1.0\n", "{name}");
+        found(&mounted, &format!("matlab/{name}"), &[reason]);
+    }
+    for name in ["lengths", "scalars", "squares"] {
+        assert!(!mounted.names(format!("matlab/{name}")).contains(&"head.csv".to_owned()), "{name}");
+    }
+}
+
+#[test]
 fn data_in_units_keep_what_is_stored() {
     let mounted = Mounted::new(&[&data("nwb.h5")], &[]);
     for name in ["lux", "raw"] {
