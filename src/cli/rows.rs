@@ -10,7 +10,7 @@ use parquet::basic::{Compression, ZstdLevel};
 
 use super::Error;
 use super::place::Place;
-use crate::fs::tree::is_hdf5;
+use crate::fs::tree::is_known;
 use crate::source::Interrupt;
 use crate::table::{Column, Table, did_you_mean};
 use crate::views::ipc::{IpcColumn, IpcView};
@@ -143,7 +143,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// A file to be. What is an HDF5 file is never written to: it may be the source.
+    /// A file to be. What is of a format that is known is never written to: it may be the source.
     ///
     /// # Errors
     /// Where there can be no such file.
@@ -155,8 +155,8 @@ impl Output {
         if known.as_ref().is_some_and(|known| known.is_dir()) {
             return Err(refuse("that is a folder"));
         }
-        if is_hdf5(&path) {
-            return Err(refuse("that is an HDF5 file"));
+        if is_known(&path) {
+            return Err(refuse("that is an HDF5 file, or of another format that is known"));
         }
         let name = path.file_name().ok_or_else(|| refuse("that is no file"))?;
         let partial = format!(".{}.hepfs-{}", name.to_string_lossy(), std::process::id());

@@ -13,10 +13,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bstr::BString;
+use serde_json::Value;
 
 use crate::catalogue::{Attribute, ColumnId, Dataset, Datatype};
-use crate::store::{File, Rows, Tally};
-use crate::store::{Learner, Observed};
+use crate::store::{File, Learner, Observed, Opening, Rows, Tally};
 
 pub use finding::Finding;
 pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
@@ -63,6 +63,8 @@ pub struct Table {
     pub left_out: Vec<(BString, Cow<'static, str>)>,
     /// Rules the table breaks.
     pub findings: Vec<Finding>,
+    /// How it is stored, for `metadata.json`, where no catalogue tells.
+    pub storage: Option<Value>,
 }
 
 impl Table {
@@ -84,6 +86,7 @@ impl Table {
             servants: Vec::new(),
             left_out: Vec::new(),
             findings: Vec::new(),
+            storage: None,
         }
     }
 }
@@ -125,6 +128,8 @@ pub struct Column {
     pub attributes: Arc<[Attribute]>,
     /// The dataset as the catalogue has it; `None` for a list column.
     pub dataset: Option<Arc<Dataset>>,
+    /// How it is stored, for `metadata.json`, where there is no dataset.
+    pub storage: Option<Value>,
 }
 
 impl Column {
@@ -153,6 +158,7 @@ impl Column {
             categories: None,
             attributes: Arc::default(),
             dataset: None,
+            storage: None,
         }
     }
 
@@ -183,7 +189,12 @@ impl Column {
 
     /// The column, whose statistics are learnt from all that is read of it; as it is where it can have none.
     pub fn observed(self, file: &Arc<File>) -> Self {
-        let learner = self.rows.as_ref().ok().and_then(|rows| file.learner(&self.path, self.id, rows.as_ref()));
+        self.observed_by(file.opening())
+    }
+
+    /// The same of a file of any format.
+    pub fn observed_by(self, opening: &Arc<Opening>) -> Self {
+        let learner = self.rows.as_ref().ok().and_then(|rows| opening.learner(&self.path, self.id, rows.as_ref()));
         let rows = self.rows.map(|rows| match &learner {
             Some(learner) => Arc::new(Observed::new(rows, learner.clone())),
             None => rows,

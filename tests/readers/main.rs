@@ -22,6 +22,7 @@ mod records;
 mod selections;
 mod shape;
 mod times;
+mod trevni;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

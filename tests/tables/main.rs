@@ -18,6 +18,7 @@ mod search_indexes;
 mod selections;
 mod shape;
 mod times;
+mod trevni;
 mod versions;
 
 use std::path::{Path, PathBuf};

@@ -27,6 +27,7 @@ pub fn selectable(table: &Table, what: &str) -> Table {
         servants: Vec::new(),
         left_out: Vec::new(),
         findings: table.findings.clone(),
+        storage: table.storage.clone(),
     }
 }
 

@@ -126,6 +126,8 @@ struct TableDocument<'a, C, M, L> {
     recognised_by: &'static str,
     rows: u64,
     attributes: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    storage: Option<&'a Value>,
     columns: C,
     categories: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,6 +180,7 @@ where
         recognised_by: table.recognised_by,
         rows: table.rows,
         attributes: attributes_value(&table.attributes),
+        storage: table.storage.as_ref(),
         columns: Each(|| {
             table.columns.iter().zip(views.clone()).map(|(column, views)| column_value(table, column, &views))
         }),
@@ -254,8 +257,8 @@ fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
     if let Some(set) = column.categories.and_then(|at| table.categories.get(at)) {
         value.insert("categories".into(), set.path.clone().into());
     }
-    if let Some(dataset) = &column.dataset {
-        value.insert("storage".into(), storage_value(dataset));
+    if let Some(storage) = column.dataset.as_deref().map(storage_value).or_else(|| column.storage.clone()) {
+        value.insert("storage".into(), storage);
     }
     let is_of_pytables = dialects::is_of_pytables(&table.attributes);
     value.insert("attributes".into(), attributes_of(&column.attributes, is_of_pytables));

@@ -369,6 +369,7 @@ fn table_of(contents: &Contents) -> Option<&Table> {
 fn name_of(entry: &Entry) -> Option<BString> {
     let link = match entry {
         Entry::One(_, Child::Directory(place)) => match place.as_ref() {
+            Place::File => return None,
             Place::Group(group) => &group.link,
             Place::Dataset(array) => &array.name,
             Place::Made(_, name, _) => name,
@@ -417,7 +418,7 @@ impl Listed {
                 }
                 Some((_, Entry::Single(_, array, _))) if depth + 1 == parts.len() => {
                     self.keep(&directory, &contents);
-                    let single = array.single(directory.opened().file(), interrupt).map_err(Error::Io)?;
+                    let single = array.single(directory.opened().file()?, interrupt).map_err(Error::Io)?;
                     return Ok(Some(At::Dataset(array.clone(), single)));
                 }
                 _ => return Ok(None),
@@ -432,7 +433,7 @@ impl Listed {
 fn tables_in(directory: &Directory, interrupt: &Interrupt) -> Result<BTreeSet<BString>, Error> {
     let (files, opened) = (directory.files(), directory.opened());
     let failed = |error| Error::from(store::Error::Hdf5 { path: files.path.clone(), error });
-    let group = opened.file().group(files.id, interrupt).map_err(failed)?;
+    let group = opened.file()?.group(files.id, interrupt).map_err(failed)?;
     let is_table = |link: &&Link| {
         let kind = |object| opened.context().dialects.kind(&join(&files.path, &link.name), object);
         link.target.object().is_some_and(|object| matches!(object, Object::Group { .. }) && kind(object) == "table")

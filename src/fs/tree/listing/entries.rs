@@ -155,6 +155,8 @@ impl ColumnView {
 /// What a directory shows.
 #[derive(Clone, Debug)]
 pub(in crate::fs::tree) enum Place {
+    /// The one table of a file that is no HDF5 file.
+    File,
     /// A group.
     Group(GroupPlace),
     /// A dataset that is a table.
