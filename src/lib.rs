@@ -11,6 +11,7 @@
 //! | [`h5`] | the client of the HDF5 worker process, and the worker: all of libhdf5 |
 //! | [`store`] | rows of a column: chunk cache, Arrow |
 //! | [`table`] | the model: table, column, missing values, categories |
+//! | [`formats`] | what format a file is of; files that are one table, and no HDF5 |
 //! | [`dialects`] | ways of keeping a table: recognises one in a catalogue and builds a [`table::Table`] |
 //! | [`indexes`] | what search indexes say of a column, held against it |
 //! | [`query`] | which rows satisfy a predicate, and the table of those rows |
@@ -23,6 +24,7 @@ pub mod catalogue;
 pub mod cli;
 pub mod codec;
 pub mod dialects;
+pub mod formats;
 pub mod fs;
 pub mod h5;
 pub mod indexes;

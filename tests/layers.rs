@@ -4,8 +4,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lowest first.
-const LAYERS: [&str; 12] =
-    ["source", "catalogue", "codec", "h5", "store", "table", "indexes", "dialects", "query", "views", "fs", "cli"];
+const LAYERS: [&str; 13] = [
+    "source",
+    "catalogue",
+    "codec",
+    "h5",
+    "store",
+    "table",
+    "formats",
+    "indexes",
+    "dialects",
+    "query",
+    "views",
+    "fs",
+    "cli",
+];
 
 /// Where `unsafe` may be: around libhdf5, in measured loops, for memory that several buffers share, and
 /// for a system call that no library has.

@@ -4,7 +4,8 @@
 //! before it runs: the chunk's size is known, shuffle keeps it and fletcher32 adds four bytes. Only below a second
 //! compressor is a size unknown, and there it is bounded. So a bomb meets the end of a buffer, never an allocation.
 //!
-//! Beside the filters, [`pickle`] reads what Python has pickled, and [`waveform`] decodes encoded rows of samples.
+//! Beside the filters, [`pickle`] reads what Python has pickled, [`waveform`] decodes encoded rows of samples, and
+//! [`trevni`] reads the headers and blocks of a format of column files.
 
 mod bits;
 mod bitshuffle;
@@ -17,6 +18,7 @@ pub mod pickle;
 mod prefix;
 mod shuffle;
 mod space;
+pub mod trevni;
 pub mod waveform;
 
 use compressors::{bzip2, deflate, lz4, lzf, zstd};

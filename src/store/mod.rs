@@ -48,6 +48,7 @@ use heap::Collections;
 use learnt::Decisions;
 use memory::Block;
 
+pub(crate) use chunked::Streams;
 pub use counters::{Counter, Counters};
 pub(crate) use dataset::count_of;
 pub use dataset::{Dataset, DatasetRows, FieldRows, Part, Place, Reach, StoredStrings};
@@ -232,6 +233,17 @@ impl Store {
 
     fn threads(&self) -> &Threads {
         &self.threads
+    }
+
+    /// Threads that decode ahead of readers.
+    pub(crate) fn threads_ahead(&self) -> usize {
+        self.threads.count()
+    }
+
+    /// Does `job` soon on one of these threads; `false` where too many wait already. What it meets is met again by the
+    /// reader it works for.
+    pub(crate) fn decode_soon(&self, job: impl FnOnce() + Send + 'static) -> bool {
+        self.threads.submit(job)
     }
 
     /// Drops what is cached of an opening that has ended.

@@ -9,20 +9,21 @@ mod similar;
 mod single;
 mod times;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bstr::BString;
+use serde_json::Value;
 
 use crate::catalogue::{Attribute, ColumnId, Dataset, Datatype};
-use crate::store::{File, Rows, Tally};
-use crate::store::{Learner, Observed};
+use crate::store::{File, Learner, Observed, Opening, Rows, Tally};
 
 pub use finding::Finding;
 pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
 pub use rows::{
-    CastRows, CategoryRows, ChainRows, CompoundRows, EdgeRows, Edges, EncodedRows, EndRows, HeldRows, Linear, ListRows,
-    MaskedRows, PackedRows, Packing, PaddedRows, PartRows, RunRows, Samples, StringRows, TimeRows, UnitCount,
-    common_type,
+    BitRows, CastRows, CategoryRows, ChainRows, CompoundRows, EdgeRows, Edges, EncodedRows, EndRows, EvenRows,
+    HeldRows, Linear, ListRows, MaskedRows, PackedRows, Packing, PaddedRows, PartRows, RunRows, Samples, ScaledRows,
+    StringRows, TimeRows, UnitCount, common_type,
 };
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, Reason, SearchIndex};
 pub use similar::did_you_mean;
@@ -38,10 +39,14 @@ pub struct Table {
     pub selection: Option<String>,
     /// What kind of table: `HEP001`.
     pub dialect: &'static str,
+    /// By what it was recognised: `declaration`, or `shape`, which is a guess.
+    pub recognised_by: &'static str,
     /// The revision's features met, such as `April 2026` or `July 2026`.
     pub revision: String,
     /// Rows of `table.*`.
     pub rows: u64,
+    /// Its columns are datasets that are shown by themselves, and not in `columns/`.
+    pub only_adds: bool,
     /// Attributes of the table group.
     pub attributes: Arc<[Attribute]>,
     /// Row labels, then columns.
@@ -54,8 +59,12 @@ pub struct Table {
     pub indexes: Vec<SearchIndex>,
     /// Names under the group that are servants of the table (categories, search indexes, …), not shown by themselves.
     pub servants: Vec<BString>,
+    /// Of a table of several groups: those that are none of them, and why.
+    pub left_out: Vec<(BString, Cow<'static, str>)>,
     /// Rules the table breaks.
     pub findings: Vec<Finding>,
+    /// How it is stored, for `metadata.json`, where no catalogue tells.
+    pub storage: Option<Value>,
 }
 
 impl Table {
@@ -65,15 +74,19 @@ impl Table {
             path: path.to_owned(),
             selection: None,
             dialect,
+            recognised_by: "declaration",
             revision: String::new(),
             rows: 0,
+            only_adds: false,
             attributes: Arc::default(),
             columns: Vec::new(),
             whole: None,
             categories: Vec::new(),
             indexes: Vec::new(),
             servants: Vec::new(),
+            left_out: Vec::new(),
             findings: Vec::new(),
+            storage: None,
         }
     }
 }
@@ -115,6 +128,8 @@ pub struct Column {
     pub attributes: Arc<[Attribute]>,
     /// The dataset as the catalogue has it; `None` for a list column.
     pub dataset: Option<Arc<Dataset>>,
+    /// How it is stored, for `metadata.json`, where there is no dataset.
+    pub storage: Option<Value>,
 }
 
 impl Column {
@@ -143,6 +158,7 @@ impl Column {
             categories: None,
             attributes: Arc::default(),
             dataset: None,
+            storage: None,
         }
     }
 
@@ -173,7 +189,12 @@ impl Column {
 
     /// The column, whose statistics are learnt from all that is read of it; as it is where it can have none.
     pub fn observed(self, file: &Arc<File>) -> Self {
-        let learner = self.rows.as_ref().ok().and_then(|rows| file.learner(&self.path, self.id, rows.as_ref()));
+        self.observed_by(file.opening())
+    }
+
+    /// The same of a file of any format.
+    pub fn observed_by(self, opening: &Arc<Opening>) -> Self {
+        let learner = self.rows.as_ref().ok().and_then(|rows| opening.learner(&self.path, self.id, rows.as_ref()));
         let rows = self.rows.map(|rows| match &learner {
             Some(learner) => Arc::new(Observed::new(rows, learner.clone())),
             None => rows,

@@ -9,13 +9,16 @@ mod anndata;
 mod arrays;
 mod compound;
 mod every_file;
+mod families;
 mod fixtures;
 mod hostile_groups;
 mod lh5;
 mod netcdf;
 mod search_indexes;
 mod selections;
+mod shape;
 mod times;
+mod trevni;
 mod versions;
 
 use std::path::{Path, PathBuf};

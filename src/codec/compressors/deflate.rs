@@ -1,4 +1,4 @@
-//! Filter 1: a zlib stream.
+//! Filter 1: a zlib stream; and what is in one.
 
 use std::cell::RefCell;
 
@@ -11,9 +11,17 @@ thread_local! {
 
 /// Inflates `data` into `out`; returns the bytes written.
 pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
-    DECOMPRESSOR.with_borrow_mut(|decompressor| match decompressor.zlib_decompress(data, out) {
-        Ok(n) => Ok(n),
-        Err(DecompressionError::BadData) => Err("the stream is damaged".into()),
-        Err(DecompressionError::InsufficientSpace) => Err(format!("the stream gives more than {} bytes", out.len())),
+    DECOMPRESSOR.with_borrow_mut(|decompressor| said(decompressor.zlib_decompress(data, out), out.len()))
+}
+
+/// The same of a stream without the header and the checksum of zlib.
+pub(in crate::codec) fn decode_raw(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
+    DECOMPRESSOR.with_borrow_mut(|decompressor| said(decompressor.deflate_decompress(data, out), out.len()))
+}
+
+fn said(outcome: Result<usize, DecompressionError>, size: usize) -> Result<usize, String> {
+    outcome.map_err(|error| match error {
+        DecompressionError::BadData => "the stream is damaged".into(),
+        DecompressionError::InsufficientSpace => format!("the stream gives more than {size} bytes"),
     })
 }

@@ -60,7 +60,7 @@ impl Dialect for Arrays {
             Of::Dataset(dataset) => {
                 let of_numpy = OfNumpy::of(&dataset.datatype);
                 let dataset = &read(dataset, of_numpy.as_ref());
-                let array = Array { file: site.file, path: site.path, name, dataset, of_numpy };
+                let array = Array { file: site.file, path: site.path, name, dataset, of_numpy, by_fill: false };
                 let single = array.single()?;
                 Ok(match interrupt {
                     Some(interrupt) => {
@@ -94,6 +94,29 @@ impl Arrays {
     }
 }
 
+/// The column that a dataset at `path` is in a table of columns: what lies along its first axis, read as the dataset is
+/// by itself.
+pub(super) fn column(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset>) -> Column {
+    column_of(file, path, name, dataset, false)
+}
+
+/// The same, where a fill value that was set is missing as well. Zero is no such value: software sets it where its
+/// users set none.
+pub(super) fn column_by_fill(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset>) -> Column {
+    column_of(file, path, name, dataset, true)
+}
+
+fn column_of(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset>, by_fill: bool) -> Column {
+    let of_numpy = OfNumpy::of(&dataset.datatype);
+    let read = read(dataset, of_numpy.as_ref());
+    let array = Array { file, path, name, dataset: &read, of_numpy, by_fill };
+    let column = match datasets::open(file, path, &read) {
+        Ok(opened) => array.whole(&opened),
+        Err(reason) => array.column(name.clone(), Err(reason), Arc::default()),
+    };
+    Column { dataset: Some(dataset.clone()), ..column }
+}
+
 /// A dataset as who wrote it reads it: PyTables takes a bitfield for booleans, and a time for seconds.
 fn read(dataset: &Arc<Dataset>, of_numpy: Option<&OfNumpy>) -> Arc<Dataset> {
     let class = text(&dataset.attributes, "CLASS");
@@ -114,6 +137,8 @@ struct Array<'a> {
     name: &'a BString,
     dataset: &'a Arc<Dataset>,
     of_numpy: Option<OfNumpy>,
+    /// A fill value that was set is missing.
+    by_fill: bool,
 }
 
 impl Array<'_> {
@@ -140,7 +165,10 @@ impl Array<'_> {
         if let Some(of_numpy) = &self.of_numpy {
             return of_numpy.missing.clone();
         }
-        datasets::stated_fill(self.dataset)
+        match datasets::stated_fill(self.dataset) {
+            Fill::Default if self.by_fill && !datasets::is_zero(&self.dataset.fill) => self.dataset.fill.clone(),
+            stated => stated,
+        }
     }
 
     /// What lies along the first axis, as it is.
@@ -152,7 +180,7 @@ impl Array<'_> {
         } else {
             FillTest::new(&self.dataset.datatype, &self.missing())
         };
-        let rows = Arc::new(DatasetRows::along_first(opened.clone(), missing, tally.clone()));
+        let rows: Arc<dyn Rows> = Arc::new(DatasetRows::along_first(opened.clone(), missing, tally.clone()));
         let is_text = matches!(self.dataset.datatype.class, Class::VariableString { .. });
         let stored_strings = (is_text && self.dataset.shape.len() <= 1)
             .then(|| Arc::new(StoredStrings::new(opened.clone(), u64::MAX)) as Arc<dyn Rows>);
@@ -162,7 +190,7 @@ impl Array<'_> {
             Some(of_numpy) => of_numpy.times(self.file, rows.as_ref()),
             None => times::of(self.file, &self.dataset.attributes, rows.as_ref()),
         };
-        Column { times: times.map(Box::new), stored_strings, ..self.column(self.name.clone(), rows, tally) }
+        Column { times: times.map(Box::new), stored_strings, ..self.column(self.name.clone(), Ok(rows), tally) }
     }
 
     /// The bytes of a scalar string; as it is shown elsewhere where it can be missing.
@@ -186,12 +214,12 @@ impl Array<'_> {
         Some(Arc::new(DatasetRows::plain(opened, u64::MAX)))
     }
 
-    fn column(&self, name: BString, rows: Arc<dyn Rows>, tally: Arc<Tally>) -> Column {
+    fn column(&self, name: BString, rows: Result<Arc<dyn Rows>, String>, tally: Arc<Tally>) -> Column {
         Column {
             units: text(&self.dataset.attributes, "units").or_else(|| self.of_numpy.as_ref()?.units()),
             description: text(&self.dataset.attributes, "description"),
             attributes: self.dataset.attributes.clone(),
-            ..Column::new(name, self.path.to_owned(), ColumnId::whole(self.dataset.id), Ok(rows), tally)
+            ..Column::new(name, self.path.to_owned(), ColumnId::whole(self.dataset.id), rows, tally)
         }
     }
 }

@@ -11,10 +11,10 @@ use super::listing::{
 };
 use super::opened::Opened;
 use crate::catalogue::{Attribute, Group, join};
-use crate::dialects::{Claims, Here, Made, Mark, Of, Site, Subject};
+use crate::dialects::{Claims, Dialect, Here, Made, Mark, Of, Site, Subject};
 use crate::fs::Error;
 use crate::source::Interrupt;
-use crate::store;
+use crate::store::{self, File};
 use crate::table::{Finding, Table};
 use crate::views::metadata::{self, Called, Member};
 
@@ -42,6 +42,8 @@ pub(super) struct Contents {
     members: Vec<Member>,
     /// The group that it lists, and the way to it, where members are described when that is asked for.
     group: Option<(GroupPlace, Way)>,
+    /// Why it has no table, though some members are of one length.
+    nearly: Option<String>,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -51,16 +53,17 @@ impl Contents {
     /// # Errors
     /// Where the worker cannot list it.
     pub fn of_group(opened: &Arc<Opened>, place: &GroupPlace, way: &Way, interrupt: &Interrupt) -> Result<Self, Error> {
-        let (file, path, dialects) = (opened.file(), place.path.as_str(), opened.context().dialects);
+        let (file, path, dialects) = (opened.file()?, place.path.as_str(), opened.context().dialects);
         let group = Arc::new(listed(opened, place, interrupt)?);
         file.check()?;
-        let (dialect, claims) = dialects.claims(&Here { path, group: &group, file, interrupt });
+        let (dialect, mut claims) = dialects.claims(&Here { path, group: &group, file, interrupt });
         let site = Site { file, path, of: Of::Group(&group), servant: None };
         let table = dialect.filter(|_| claims.is_table).map(|dialect| dialect.open(&site, interrupt));
         let mut contents = Self::with(table, group.attributes.clone(), claims.findings.clone());
         let is_marked = matches!(dialects.mark(path, Subject::Group(&group.attributes)), Some((_, Mark::Table)));
         contents.called = if is_marked { Called::Table } else { Called::Group };
-        let seen = Seen { opened, place, way, group: &group, claims: &claims, interrupt };
+        contents.nearly = claims.nearly.take();
+        let seen = Seen { opened, file, place, way, group: &group, dialect, claims: &claims, interrupt };
         let beside = seen.beside(&mut contents.findings);
         let links = group.links.len() + beside.as_ref().map_or(0, |beside| beside.group.links.len());
         let is_small = links <= MOST_DESCRIBED;
@@ -76,13 +79,13 @@ impl Contents {
     /// take more memory than all else that is known of them, and are seldom asked for.
     pub fn members(&self, opened: &Opened, interrupt: &Interrupt) -> Result<Vec<Member>, store::Error> {
         let mut members = self.members.clone();
-        if let Some((place, way)) = &self.group {
-            let group = opened.file().group(place.id, interrupt);
+        if let (Some((place, way)), Some(file)) = (&self.group, opened.hdf5()) {
+            let group = file.group(place.id, interrupt);
             let group = group.map_err(|error| store::Error::Hdf5 { path: place.path.clone(), error })?;
             let group = Arc::new(group);
-            let here = Here { path: &place.path, group: &group, file: opened.file(), interrupt };
-            let (_, claims) = opened.context().dialects.claims(&here);
-            let seen = Seen { opened, place, way, group: &group, claims: &claims, interrupt };
+            let here = Here { path: &place.path, group: &group, file, interrupt };
+            let (dialect, claims) = opened.context().dialects.claims(&here);
+            let seen = Seen { opened, file, place, way, group: &group, dialect, claims: &claims, interrupt };
             let beside = seen.beside(&mut Vec::new());
             members.append(&mut seen.list(beside.as_ref(), (&mut Listing::default(), &mut Vec::new()), true));
         }
@@ -94,7 +97,7 @@ impl Contents {
     /// # Errors
     /// When the request was interrupted.
     pub fn of_dataset(opened: &Arc<Opened>, array: &Array, interrupt: &Interrupt) -> Result<Self, Error> {
-        let table = array.dialect.open(&array.site(opened.file()), interrupt);
+        let table = array.dialect.open(&array.site(opened.file()?), interrupt);
         interrupt.check()?;
         Ok(Self::of_table(table))
     }
@@ -112,7 +115,7 @@ impl Contents {
         let Made::Directory { table, children } = made else { return Err(Error::NotADirectory) };
         let mut contents = Self::with(None, Arc::default(), Vec::new());
         if let Some(key) = table {
-            let (file, path, group) = (opened.file(), place.path.as_str(), listed(opened, place, interrupt)?);
+            let (file, path, group) = (opened.file()?, place.path.as_str(), listed(opened, place, interrupt)?);
             let (dialect, _) = opened.context().dialects.claims(&Here { path, group: &group, file, interrupt });
             let of = Of::Made { group: &group, key };
             let dialect = dialect.ok_or(Error::NotFound)?;
@@ -168,6 +171,7 @@ impl Contents {
             attributes: &self.attributes,
             members: &self.members(opened, interrupt)?,
             values: &self.values(opened, interrupt),
+            nearly: self.nearly.as_deref(),
             findings: &self.findings,
         };
         Ok(match &self.table {
@@ -185,7 +189,7 @@ impl Contents {
             _ => None,
         });
         let value = |array: &Arc<Array>| {
-            let single = array.single(opened.file(), interrupt).ok()?;
+            let single = array.single(opened.hdf5()?, interrupt).ok()?;
             let rows = single.whole.columns.first()?.shown().ok()?;
             let mut values = metadata::json_values(rows.array(0..1, interrupt).ok()?).ok()?;
             let value = values.pop()?;
@@ -203,17 +207,19 @@ impl Contents {
         }
         let findings = findings.into_iter().chain(table.iter().flat_map(|table| table.findings.clone())).collect();
         let called = if table.is_some() { Called::Table } else { Called::Group };
-        let (table, columns, group) = (table.map(Arc::new), OnceLock::new(), None);
-        Self { attributes, table, called, listing, columns, members, group, findings }
+        let (table, columns, group, nearly) = (table.map(Arc::new), OnceLock::new(), None, None);
+        Self { attributes, table, called, listing, columns, members, group, nearly, findings }
     }
 }
 
 /// A group while its members are listed.
 struct Seen<'a> {
     opened: &'a Opened,
+    file: &'a Arc<File>,
     place: &'a GroupPlace,
     way: &'a Way,
     group: &'a Arc<Group>,
+    dialect: Option<&'static dyn Dialect>,
     claims: &'a Claims,
     interrupt: &'a Interrupt,
 }
@@ -239,8 +245,8 @@ impl Seen<'_> {
                 return None;
             }
         };
-        let (path, file) = (place.path.as_str(), self.opened.file());
-        let here = Here { path, group: &group, file, interrupt: self.interrupt };
+        let path = place.path.as_str();
+        let here = Here { path, group: &group, file: self.file, interrupt: self.interrupt };
         let (_, claims) = self.opened.context().dialects.claims(&here);
         let own: HashSet<&BString> = self.group.links.iter().map(|link| &link.name).collect();
         group.links.retain(|link| {
@@ -264,10 +270,13 @@ impl Seen<'_> {
         wanted: bool,
     ) -> Vec<Member> {
         let own = Namespace::new(self.group, self.claims);
+        let here = Here { path: &self.place.path, group: self.group, file: self.file, interrupt: self.interrupt };
+        let left_out = self.dialect.filter(|_| wanted && self.claims.is_table).map(|dialect| dialect.left_out(&here));
+        let left_out = left_out.unwrap_or_default();
         let of = |place: &GroupPlace, way, group: &Arc<Group>, claims, names, elsewhere, shown: (&mut _, &mut _)| {
-            let leads = Resolver::new(self.opened, group, &place.path, way, self.interrupt);
+            let leads = Resolver::new(self.opened, self.file, group, &place.path, way, self.interrupt);
             let members = Members {
-                file: self.opened.file(),
+                file: self.file,
                 path: &place.path,
                 group,
                 dialects: self.opened.context().dialects,
@@ -276,6 +285,7 @@ impl Seen<'_> {
                 elsewhere,
                 link_target: &|target, name| leads.shown(target, name),
                 wanted,
+                left_out: &left_out,
             };
             members.list(shown.0, shown.1)
         };
@@ -291,5 +301,5 @@ impl Seen<'_> {
 
 fn listed(opened: &Opened, place: &GroupPlace, interrupt: &Interrupt) -> Result<Group, Error> {
     let failed = |error| Error::from(store::Error::Hdf5 { path: place.path.clone(), error });
-    opened.file().group(place.id, interrupt).map_err(failed)
+    opened.file()?.group(place.id, interrupt).map_err(failed)
 }

@@ -1,4 +1,4 @@
-//! A directory of an HDF5 file: a group, a table, or what a dialect made up.
+//! A directory of a file: a group, a table, or what a dialect made up.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::in_use::InUse;
 use super::listing::{Child, Entry, GroupPlace, Place, Way};
 use super::selections::{Subject, WhereDirectory};
 use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, lock};
-use crate::catalogue::join;
+use crate::catalogue::{ObjectId, join};
 use crate::dialects::Made;
 use crate::store::Rows;
 use crate::table::Table;
@@ -36,7 +36,7 @@ impl Default for FileNodes {
     }
 }
 
-/// A directory of an HDF5 file, listed at first use.
+/// A directory of a file, listed at first use.
 pub(super) struct Directory {
     files_of: Files,
     place: Place,
@@ -51,9 +51,11 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// The root group.
+    /// The root group, or the one table of a file that has no groups.
     pub fn root(opened: Arc<Opened>) -> Self {
-        let id = opened.file().info().root;
+        let Some(id) = opened.hdf5().map(|file| file.info().root) else {
+            return Self::new(opened, Place::File, Way::default());
+        };
         let way = Way { groups: vec![(id, 0)], ..Way::default() };
         Self::new(opened, Place::Group(GroupPlace { id, path: "/".into(), link: "/".into() }), way)
     }
@@ -75,6 +77,7 @@ impl Directory {
 
     fn new(opened: Arc<Opened>, place: Place, way: Way) -> Self {
         let (id, path, name) = match &place {
+            Place::File => (ObjectId { file: 0, address: 0 }, "/".to_owned(), "/".into()),
             Place::Group(group) => (group.id, group.path.clone(), group.link.clone()),
             Place::Dataset(array) => (array.dataset.id, array.path.clone(), array.name.clone()),
             Place::Made(group, name, _) => (group.id, join(&group.path, name), name.clone()),
@@ -115,6 +118,7 @@ impl Directory {
     fn list(&self, interrupt: &Interrupt) -> Result<Contents, Error> {
         let opened = self.opened();
         let mut contents = match &self.place {
+            Place::File => Contents::of_table(opened.table_file().ok_or(Error::NotFound)?.table()),
             Place::Group(group) => Contents::of_group(opened, group, &self.way, interrupt)?,
             Place::Dataset(array) => Contents::of_dataset(opened, array, interrupt)?,
             Place::Made(group, _, made) => Contents::of_made(opened, group, made, interrupt)?,
@@ -190,7 +194,8 @@ impl Node for DirectoryNode {
     }
 
     fn repeats(&self) -> bool {
-        matches!(self.0.place, Place::Made(_, _, Made::Directory { .. }))
+        // What is hidden, such as versions.
+        matches!(&self.0.place, Place::Made(_, name, Made::Directory { .. }) if name.starts_with(b"."))
     }
 
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
@@ -222,11 +227,12 @@ impl Node for DirectoryNode {
                 failed(path, error.to_string());
             }
         };
-        let columns = contents.table.iter().flat_map(|table| &table.columns);
+        let columns = contents.table.iter().filter(|table| !table.only_adds).flat_map(|table| &table.columns);
         columns.for_each(|column| look(&column.path, &column.rows));
         for entry in contents.listing.entries() {
             if let Entry::Single(_, array, _) = entry
-                && let Ok(single) = array.single(self.0.opened().file(), interrupt)
+                && let Ok(file) = self.0.opened().file()
+                && let Ok(single) = array.single(file, interrupt)
             {
                 single.whole.columns.iter().for_each(|column| look(&array.path, &column.rows));
             }
@@ -234,7 +240,7 @@ impl Node for DirectoryNode {
     }
 
     fn why_not_kept(&self) -> Option<&'static str> {
-        self.0.opened().file().why_not_kept()
+        self.0.opened().opening().why_not_kept()
     }
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
@@ -277,6 +283,6 @@ impl Node for ColumnsNode {
     }
 
     fn why_not_kept(&self) -> Option<&'static str> {
-        self.directory.opened().file().why_not_kept()
+        self.directory.opened().opening().why_not_kept()
     }
 }

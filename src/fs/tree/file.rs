@@ -45,7 +45,7 @@ impl Xattrs {
         let Some(id) = self.member.filter(|_| is_cut) else { return &self.attributes };
         if self.all.get().is_none() {
             // What the listing has is better than nothing.
-            let object = opened.file().object(id, interrupt).ok();
+            let object = opened.file().ok().and_then(|file| file.object(id, interrupt).ok());
             if let Some(all) = object.filter(|object| object.attributes().len() >= self.attributes.len()) {
                 self.all.set(all.attributes().into()).ok();
             }
@@ -158,7 +158,7 @@ impl Node for FileNode {
     }
 
     fn why_not_kept(&self) -> Option<&'static str> {
-        self.opened.file().why_not_kept()
+        self.opened.opening().why_not_kept()
     }
 
     fn access(&self) -> Access {

@@ -73,7 +73,7 @@ impl Files {
             }
             Child::Single(array, file) => {
                 let interrupt = Interrupt::new();
-                let single = array.single(self.opened.file(), &interrupt).map_err(Error::Io)?;
+                let single = array.single(self.opened.file()?, &interrupt).map_err(Error::Io)?;
                 let files = Self { id: array.dataset.id, path: array.path.clone(), ..self.clone() };
                 let (name, dataset) = (array.name.clone(), &array.dataset);
                 let xattrs = Xattrs::of_member(name, dataset.attributes.clone(), dataset.id);
@@ -157,9 +157,9 @@ impl Files {
         let trusting = if self.opened.context().trust == Trust::Trust { " trusting" } else { "" };
         let rows = self.selection.as_ref().map(|selection| format!("{trusting} where/{selection}")).unwrap_or_default();
         // Instants have other texts and sizes than the numbers that are stored.
-        let times = if self.opened.file().store().shows_times() { " times" } else { "" };
+        let times = if self.opened.store().shows_times() { " times" } else { "" };
         let what = format!("{} {:?}{times}{rows} {what}", self.path, self.id);
-        Keeper { file: self.opened.file().opening().clone(), what }
+        Keeper { file: self.opened.opening().clone(), what }
     }
 
     /// A file of a dataset that is a table by itself.

@@ -1,4 +1,4 @@
-//! Roots and folders: which HDF5 files a mount shows, and under which names.
+//! Roots and folders: which files a mount shows, and under which names.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsStr;
@@ -13,16 +13,16 @@ use parking_lot::Mutex;
 
 use super::directory::{Directory, DirectoryNode};
 use super::in_use::InUse;
-use super::opened::signature;
 use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, OpenError};
 use super::{SourceFile, plain_attributes};
 use super::{datasets, live};
+use crate::formats::Format;
 use crate::fs::node::DirEntry;
 use crate::fs::{mount, names};
 use crate::source::{self, Source};
 use crate::table::Table;
 
-/// Names looked at before a mount to find out whether a folder holds an HDF5 file: some tenths of a second.
+/// Names looked at before a mount to find out whether a folder holds a file to show: some tenths of a second.
 const MOST_LOOKED_AT: usize = 10_000;
 
 /// The name under which a folder or a file is shown: one of them may lie beside `.hepfs` in the root.
@@ -32,9 +32,9 @@ fn shown_name(name: &OsStr) -> BString {
     if is_reserved { names::encode_reserved(name.as_bytes()) } else { plain }
 }
 
-/// Whether a path leads to a regular file with the HDF5 signature.
-pub fn is_hdf5(path: &Path) -> bool {
-    Source::open(path).and_then(|source| signature::is_in(&source)).unwrap_or(false)
+/// Whether a path leads to a regular file of a format that is known.
+pub fn is_known(path: &Path) -> bool {
+    Source::open(path).and_then(|source| Format::of(&source)).is_ok_and(|format| format.is_some())
 }
 
 /// Lists a folder: each path, and whether it is a folder. Links to folders are none: they may lead in circles. Mount
@@ -47,8 +47,9 @@ fn contents(folder: &Path) -> io::Result<impl Iterator<Item = (PathBuf, bool)>> 
     Ok(shown.map(|entry| (entry.path(), entry.file_type().is_ok_and(|kind| kind.is_dir()))))
 }
 
-/// Whether a folder holds an HDF5 file, at any depth. A folder with very many other files is taken to hold one.
-fn holds_hdf5(folder: &Path) -> bool {
+/// Whether a folder holds a file of a format that is known, at any depth. A folder with very many other files is taken
+/// to hold one.
+fn holds_known(folder: &Path) -> bool {
     let mut folders = VecDeque::from([folder.to_owned()]);
     let mut seen = 0;
     while let Some(folder) = folders.pop_front() {
@@ -56,7 +57,7 @@ fn holds_hdf5(folder: &Path) -> bool {
             seen += 1;
             if is_folder {
                 folders.push_back(path);
-            } else if is_hdf5(&path) {
+            } else if is_known(&path) {
                 return true;
             }
             if seen >= MOST_LOOKED_AT {
@@ -214,7 +215,7 @@ impl Node for FileRoot {
     }
 }
 
-/// A folder on disk: folders and HDF5 files in it, as they are when it is listed.
+/// A folder on disk: folders in it, and files of formats that are known, as they are when it is listed.
 pub(super) struct FolderNode {
     context: Arc<Context>,
     path: PathBuf,
@@ -227,27 +228,27 @@ impl FolderNode {
         Self { context, path, files: Mutex::default(), folders: Mutex::default() }
     }
 
-    /// A folder named by the user, which should hold an HDF5 file somewhere.
+    /// A folder named by the user, which should hold a file of a format that is known somewhere.
     ///
     /// # Errors
     /// [`OpenError::NoFiles`] where there is none, [`OpenError::Source`] where the folder cannot be read.
     pub fn open(context: &Arc<Context>, path: &Path) -> Result<Self, OpenError> {
         std::fs::read_dir(path)
             .map_err(|error| OpenError::Source(source::Error::Io { path: path.to_owned(), error }))?;
-        if !holds_hdf5(path) {
+        if !holds_known(path) {
             return Err(OpenError::NoFiles(path.to_owned()));
         }
         Ok(Self::new(context.clone(), path.to_owned()))
     }
 
-    /// Lists the folders and HDF5 files that `choose` picks by their shown names, with their paths. Only files that it
+    /// Lists the folders and files that `choose` picks by their shown names, with their paths. Only files that it
     /// picks are opened.
     fn scan(&self, choose: impl Fn(&BString) -> bool) -> Result<BTreeMap<BString, PathBuf>, Error> {
         // Before it is read, so that no change comes in between.
         self.context.watch_folder(&self.path);
         let listed = contents(&self.path).map_err(|error| Error::Io(format!("{}: {error}", self.path.display())))?;
         let named = listed.filter_map(|(path, is_folder)| Some((shown_name(path.file_name()?), path, is_folder)));
-        let chosen = named.filter(|(name, path, is_folder)| choose(name) && (*is_folder || is_hdf5(path)));
+        let chosen = named.filter(|(name, path, is_folder)| choose(name) && (*is_folder || is_known(path)));
         Ok(chosen.map(|(name, path, _)| (name, path)).collect())
     }
 

@@ -36,7 +36,7 @@ use crate::table::Finding;
 use crate::views::text::{BlockCache, CsvOptions};
 use crate::views::{Effort, Size};
 
-pub use folder::is_hdf5;
+pub use folder::is_known;
 pub use listing::Formats;
 pub use live::printable;
 pub use opened::{OpenError, Opened, SourceFile};
@@ -148,12 +148,12 @@ impl Context {
     /// Writes the answers of the HDF5 workers for all open sources to the cache folder, as far as they are not there
     /// yet.
     pub fn save(&self) {
-        self.opened().iter().for_each(|opened| opened.file().save_answers());
+        self.files().iter().for_each(|file| file.save_answers());
     }
 
     /// The HDF5 files that are open.
     pub fn files(&self) -> Vec<Arc<File>> {
-        self.opened().iter().map(|opened| opened.file().clone()).collect()
+        self.opened().iter().filter_map(|opened| opened.hdf5().cloned()).collect()
     }
 
     /// Rules that the groups listed so far break, with the source of each.
@@ -201,7 +201,7 @@ impl Context {
 /// The root of a mount of these sources: one file shows its root group, anything else one directory each.
 ///
 /// # Errors
-/// Where a source given by name cannot be opened as an HDF5 file, or holds none.
+/// Where a source given by name cannot be opened, or is a folder without a file of a format that is known.
 pub fn root(context: &Arc<Context>, sources: &[PathBuf], interrupt: &Interrupt) -> Result<NodeRef, OpenError> {
     let (shown, files): (NodeRef, Option<Arc<dyn folder::Sources>>) = match sources {
         [only] if !only.is_dir() => (Arc::new(folder::FileRoot::open(context, only, interrupt)?), None),

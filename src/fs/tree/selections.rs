@@ -134,7 +134,7 @@ impl Chosen {
         let Subject { files, table, .. } = &subject;
         let keeper = files.keeper("rows");
         let make = || {
-            let store = files.opened.file().store();
+            let store = files.opened.store();
             let selection = Selection::new(&table.path, table.rows, bound, store, Some(keeper.clone()))?;
             Ok(Asked { table: table.path.clone(), path: subject.path(), selection: Arc::new(selection) })
         };
@@ -210,7 +210,7 @@ impl Node for SelectionDirectory {
     }
 
     fn why_not_kept(&self) -> Option<&'static str> {
-        self.0.subject.files.opened.file().why_not_kept()
+        self.0.subject.files.opened.opening().why_not_kept()
     }
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
@@ -323,7 +323,7 @@ impl Node for SelectionFile {
     }
 
     fn why_not_kept(&self) -> Option<&'static str> {
-        self.chosen.subject.files.opened.file().why_not_kept()
+        self.chosen.subject.files.opened.opening().why_not_kept()
     }
 
     fn access(&self) -> Access {

@@ -24,7 +24,7 @@ pub(super) use grid::Grid;
 use grid::{Run, Within};
 use prefetch::Prefetch;
 pub(super) use stored::{ChunkReader, HeldMap, HeldMappings, StoredChunk};
-use streams::Streams;
+pub(crate) use streams::Streams;
 pub(super) use threads::Threads;
 
 /// A run shorter than this in a chunk stored as it is comes through the cache: a system call for each would cost more

@@ -25,7 +25,7 @@ const MOST_RELEASED: u64 = 64;
 
 /// The readers of a dataset.
 #[derive(Debug, Default)]
-pub(in crate::store) struct Streams(Mutex<Vec<Stream>>);
+pub(crate) struct Streams(Mutex<Vec<Stream>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Stream {

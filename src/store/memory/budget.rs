@@ -197,9 +197,9 @@ impl Budget {
         }
     }
 
-    /// Counts `bytes` that a lease turned out to need beside its buffers. It may not wait (see the module's
-    /// description), so it goes beyond the budget, and the next request evens it out.
-    pub(in crate::store) fn charge(&self, bytes: u64) -> Reservation {
+    /// Counts `bytes` that a lease turned out to need beside its buffers, or that are more than the budget. It may not
+    /// wait (see the module's description), so it goes beyond the budget, and the next request evens it out.
+    pub(crate) fn charge(&self, bytes: u64) -> Reservation {
         let mut state = self.0.state.lock();
         state.held = state.held.saturating_add(bytes);
         Reservation { budget: self.clone(), bytes }
@@ -369,6 +369,12 @@ impl Reservation {
     /// Bytes reserved.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Gives back all but `bytes` of it; counts those that are more.
+    pub fn keep(&mut self, bytes: u64) {
+        let before = std::mem::replace(&mut self.bytes, bytes);
+        self.budget.release(|state| state.held = (state.held - before).saturating_add(bytes));
     }
 }
 

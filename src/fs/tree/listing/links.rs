@@ -19,6 +19,7 @@ use crate::dialects::{Claims, Dialect, Elsewhere, Here, Made, Mark, Of, Role, Si
 use crate::fs::names;
 use crate::fs::tree::opened::Opened;
 use crate::source::Interrupt;
+use crate::store::File;
 use crate::table::Table;
 
 /// Links followed on the way to one target; more lead in a circle.
@@ -78,6 +79,7 @@ impl Way {
 /// Finds the targets of the links of one group.
 pub(in crate::fs::tree) struct Resolver<'a> {
     opened: &'a Opened,
+    file: &'a Arc<File>,
     group: &'a Arc<Group>,
     path: &'a str,
     /// The way to it.
@@ -108,12 +110,13 @@ impl Visited {
 impl<'a> Resolver<'a> {
     pub fn new(
         opened: &'a Opened,
+        file: &'a Arc<File>,
         group: &'a Arc<Group>,
         path: &'a str,
         way: &'a Way,
         interrupt: &'a Interrupt,
     ) -> Self {
-        Self { opened, group, path, way, interrupt, visited: RefCell::default() }
+        Self { opened, file, group, path, way, interrupt, visited: RefCell::default() }
     }
 
     /// How the target of a link is shown, relative to the directory of the group, or why it is not; `None` where it is
@@ -155,7 +158,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn follow(&self, mut way: VecDeque<BString>) -> Option<Result<Shown, String>> {
-        let root = self.opened.file().info().root;
+        let root = self.file.info().root;
         let mut links = 0;
         let (mut at, mut visited) = ("/".to_owned(), self.visit("/", root)?);
         // Link names, and names shown, from the root to `visited`.
@@ -238,7 +241,7 @@ impl<'a> Resolver<'a> {
             shown.push(visited.names.directory(name));
             return Ok(Shown::Directory(self.relative(&shown)));
         }
-        let suffixes = suffixes(self.opened.file(), &path, name, dataset, dialect)?;
+        let suffixes = suffixes(self.file, &path, name, dataset, dialect)?;
         if suffixes.is_empty() {
             return Err(NOWHERE.into());
         }
@@ -251,7 +254,7 @@ impl<'a> Resolver<'a> {
         let dialect = visited.dialect?;
         let known = visited.table.borrow().clone();
         let table = known.unwrap_or_else(|| {
-            let site = Site { file: self.opened.file(), path, of: Of::Group(&visited.group), servant: None };
+            let site = Site { file: self.file, path, of: Of::Group(&visited.group), servant: None };
             Arc::new(dialect.open(&site, self.interrupt))
         });
         visited.table.replace(Some(table.clone()));
@@ -266,13 +269,13 @@ impl<'a> Resolver<'a> {
         let group = if path == self.path {
             Some(self.group.clone())
         } else {
-            self.opened.file().group(id, self.interrupt).ok().map(Arc::new)
+            self.file.group(id, self.interrupt).ok().map(Arc::new)
         };
         let visited = group.map(|group| {
             let (dialect, claims) = self.opened.context().dialects.claims(&Here {
                 path,
                 group: &group,
-                file: self.opened.file(),
+                file: self.file,
                 interrupt: self.interrupt,
             });
             let places = group.links.iter().enumerate().map(|(at, link)| (link.name.clone(), at)).collect();

@@ -1,7 +1,6 @@
 //! Openings of a source: one for each state of the file.
 
 mod first_paths;
-pub(super) mod signature;
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -19,12 +18,13 @@ use first_paths::FirstPaths;
 use super::in_use::InUse;
 use super::{Context, lock};
 use crate::catalogue::ObjectId;
+use crate::formats::{self, Format, TableFile};
 use crate::fs::Error;
 use crate::fs::node::{Attributes, Kind};
 use crate::h5::{self, Client};
 use crate::query::Selection;
 use crate::source::{self, Interrupt, Source};
-use crate::store::{Damage, File, Tally};
+use crate::store::{self, Damage, File, Opening, Store, Tally};
 use crate::table::{Finding, SearchIndex, Table};
 
 /// Selections kept of a source. Each holds four bytes for 65,536 rows of its table, and its bits as long as there is
@@ -44,9 +44,17 @@ pub enum OpenError {
     /// The file has no bytes.
     #[error("{path}: the file is empty", path = .0.display())]
     Empty(PathBuf),
-    /// The HDF5 signature is nowhere where it may be.
-    #[error("{path}: not an HDF5 file", path = .0.display())]
-    NotHdf5(PathBuf),
+    /// The signature of no format is where it may be.
+    #[error("{path}: not an HDF5 file, nor of another format that is known (Trevni)", path = .0.display())]
+    UnknownFormat(PathBuf),
+    /// A file that is one table must be refused.
+    #[error("{path}: {error}", path = .path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: store::Error,
+    },
     /// The root group cannot be listed.
     #[error("{path}: cannot be read as HDF5: {reason}", path = .path.display())]
     Root {
@@ -55,8 +63,8 @@ pub enum OpenError {
         /// Why.
         reason: String,
     },
-    /// No file in a folder is an HDF5 file.
-    #[error("{path}: there is no HDF5 file in this folder", path = .0.display())]
+    /// No file in a folder is of a format that is known.
+    #[error("{path}: there is no HDF5 file in this folder, nor one of another format that is known", path = .0.display())]
     NoFiles(PathBuf),
     /// libhdf5 cannot open the file.
     #[error("{path}: cannot be read as HDF5: {error}", path = .path.display())]
@@ -81,7 +89,11 @@ pub enum OpenError {
 impl OpenError {
     /// Whether it failed because its requester no longer waits.
     pub fn is_interrupted(&self) -> bool {
-        matches!(self, OpenError::Hdf5 { error: h5::Error::Interrupted, .. })
+        matches!(
+            self,
+            OpenError::Hdf5 { error: h5::Error::Interrupted, .. }
+                | OpenError::Table { error: store::Error::Interrupted(_), .. }
+        )
     }
 }
 
@@ -92,7 +104,7 @@ impl From<OpenError> for Error {
                 Error::NotFound
             }
             OpenError::Source(source::Error::Changed(_)) => Error::Stale,
-            OpenError::Hdf5 { error: h5::Error::Interrupted, .. } => Error::Interrupted,
+            interrupted if interrupted.is_interrupted() => Error::Interrupted,
             other => Error::Io(other.to_string()),
         }
     }
@@ -134,11 +146,20 @@ impl Shown {
     }
 }
 
+/// What an opened source is.
+#[derive(Debug)]
+enum Content {
+    /// A tree of objects.
+    Hdf5(Arc<File>),
+    /// One table.
+    Table(Arc<dyn TableFile>),
+}
+
 /// One opening of a source.
 #[derive(Debug)]
 pub struct Opened {
     context: Arc<Context>,
-    file: Arc<File>,
+    content: Content,
     shown: Shown,
     /// Where groups with several names are shown.
     first_paths: FirstPaths,
@@ -182,20 +203,30 @@ impl Opened {
         if source.identity().size == 0 {
             return Err(OpenError::Empty(path.to_owned()));
         }
-        if !signature::is_in(&source)? {
-            return Err(OpenError::NotHdf5(path.to_owned()));
-        }
-        let client = Arc::new(Client::new(source.clone(), context.workers.clone()));
-        let file = File::open(context.store.clone(), source.clone(), client, interrupt);
-        let file = file.map_err(|error| OpenError::Hdf5 { path: path.to_owned(), error })?;
-        // The answers of libhdf5 belong to the identity only if the file has not changed since.
-        if !file.info().swmr {
-            source.check()?;
-        }
+        let format = Format::of(&source)?.ok_or_else(|| OpenError::UnknownFormat(path.to_owned()))?;
+        let content = match format {
+            Format::Hdf5 => {
+                let client = Arc::new(Client::new(source.clone(), context.workers.clone()));
+                let file = File::open(context.store.clone(), source.clone(), client, interrupt);
+                let file = file.map_err(|error| OpenError::Hdf5 { path: path.to_owned(), error })?;
+                // The answers of libhdf5 belong to the identity only if the file has not changed since.
+                if !file.info().swmr {
+                    source.check()?;
+                }
+                Content::Hdf5(Arc::new(file))
+            }
+            other => {
+                let file = formats::open(other, &context.store, &source, interrupt);
+                Content::Table(file.map_err(|error| match error {
+                    store::Error::Source(error) => OpenError::Source(error),
+                    error => OpenError::Table { path: path.to_owned(), error },
+                })?)
+            }
+        };
         let metadata = source.metadata()?;
         let opened = Arc::new(Self {
             context: context.clone(),
-            file: Arc::new(file),
+            content,
             shown: Shown::of(&metadata),
             first_paths: FirstPaths::default(),
             findings: Mutex::default(),
@@ -213,22 +244,54 @@ impl Opened {
         &self.context
     }
 
-    /// The opened file.
-    pub fn file(&self) -> &Arc<File> {
-        &self.file
+    /// What of it needs no format: its bytes, and what is learnt of them.
+    pub fn opening(&self) -> &Arc<Opening> {
+        match &self.content {
+            Content::Hdf5(file) => file.opening(),
+            Content::Table(file) => file.opening(),
+        }
+    }
+
+    /// Where decoded values are kept.
+    pub fn store(&self) -> &Arc<Store> {
+        self.opening().store()
+    }
+
+    /// The opened HDF5 file; `None` of another format.
+    pub fn hdf5(&self) -> Option<&Arc<File>> {
+        match &self.content {
+            Content::Hdf5(file) => Some(file),
+            Content::Table(_) => None,
+        }
+    }
+
+    /// The opened HDF5 file, for what groups and datasets lead to.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] of another format, which has neither.
+    pub fn file(&self) -> Result<&Arc<File>, Error> {
+        self.hdf5().ok_or(Error::NotFound)
+    }
+
+    /// The opened file that is one table; `None` of HDF5.
+    pub fn table_file(&self) -> Option<&Arc<dyn TableFile>> {
+        match &self.content {
+            Content::Hdf5(_) => None,
+            Content::Table(file) => Some(file),
+        }
     }
 
     /// Path of the source.
     pub fn path(&self) -> &Path {
-        self.file.source().path()
+        self.opening().source().path()
     }
 
     /// Whether the source's path still leads to the state of the file that was opened. Growth of a file that a writer
     /// has open in SWMR mode is no change: it is served as it was when it was opened.
     pub fn is_current(&self) -> bool {
-        let source = self.file.source();
+        let source = self.opening().source();
         match source.identity_at_path() {
-            Ok(now) if self.file.info().swmr => {
+            Ok(now) if self.hdf5().is_some_and(|file| file.info().swmr) => {
                 let then = source.identity();
                 (now.device, now.inode) == (then.device, then.inode) && now.size >= then.size
             }
@@ -296,18 +359,22 @@ impl Opened {
     /// Findings so far, static ones first.
     pub fn findings(&self) -> (Vec<Finding>, Vec<(String, Arc<Tally>)>) {
         // A journal beside a file comes and goes without the file.
-        let damaged = self.file.damage().into_iter().map(|(path, damage)| {
+        let (hdf5, table) = (self.hdf5(), self.table_file());
+        let damaged = hdf5.map(|file| file.damage()).unwrap_or_default().into_iter().map(|(path, damage)| {
             let Damage { chunks, first, reason } = damage;
             let found = format!("{chunks} chunks cannot be read; the first is chunk {first}: {reason}");
             Finding::new(path, "a chunk index lists each chunk once, where it lies in the file", found)
         });
         let dialects = self.context.dialects.0;
-        let unfollowed = self.file.unfollowed().into_iter().filter_map(|(path, reason)| {
+        let unfollowed = hdf5.map(|file| file.unfollowed()).unwrap_or_default();
+        let unfollowed = unfollowed.into_iter().filter_map(|(path, reason)| {
             let rule = dialects.iter().find_map(|dialect| dialect.rule_of_mappings(&path))?;
             Some(Finding::new(path, rule, reason))
         });
         let known: Vec<Finding> = self.findings.lock().values().flatten().cloned().collect();
-        let found = unfinished(self.path()).into_iter().chain(known).chain(damaged).chain(unfollowed).collect();
+        let met = table.map(|file| file.findings()).unwrap_or_default();
+        let found = unfinished(self.path()).into_iter().chain(known).chain(damaged).chain(unfollowed).chain(met);
+        let found = found.collect();
         let tables: Vec<_> = self.tables.lock().iter().map(|(_, table)| table).collect();
         let columns = tables.iter().flat_map(|table| &table.columns);
         let met = columns.filter(|column| !column.tally.counts().is_empty());
@@ -322,7 +389,7 @@ impl Opened {
     /// # Errors
     /// When the request was interrupted.
     pub(super) fn first_path(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Option<VecDeque<BString>>, Error> {
-        self.first_paths.of(id, &self.file, self.context.dialects, interrupt)
+        self.first_paths.of(id, self.file()?, self.context.dialects, interrupt)
     }
 }
 
@@ -379,7 +446,7 @@ impl SourceFile {
     /// The opening of the file as it is now.
     ///
     /// # Errors
-    /// Where there is no such file any more, or it is no HDF5 file.
+    /// Where there is no such file any more, or it is of no format that is known.
     pub fn current(&self, interrupt: &Interrupt) -> Result<Arc<Opened>, OpenError> {
         let interrupted = |_| OpenError::Hdf5 { path: self.path.clone(), error: h5::Error::Interrupted };
         let mut opened = lock(&self.opened, interrupt).map_err(interrupted)?;

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Writes `tests/data/trevni/*.trv` and, beside each, `NAME.expected.json` with the rows that were written.
+
+    .tools/venv/bin/python3 scripts/trevni_fixtures.py
+
+`digest.trv` is no work of this script: it is the worked example of the format's description, byte for byte, which
+Apache's classes read. The writer is `trevni_writer.py`. An expected file has the rows of `table.ndjson`, and of
+`columns/NAME.ndjson` of each column that is below another.
+"""
+
+import json
+from pathlib import Path
+
+import trevni_writer as writer
+from trevni_writer import Column, Field
+
+DATA = Path(__file__).resolve().parent.parent / "tests" / "data" / "trevni"
+ROWS = 120
+
+VALUES = {
+    "boolean": lambda at: at % 3 == 0,
+    "int": lambda at: (-1) ** at * (at**3 % 2**31),
+    "long": lambda at: (-1) ** at * at * 10**15,
+    "fixed32": lambda at: 2**31 - 1 - at,
+    "fixed64": lambda at: -(2**63) + at,
+    "float": lambda at: at / 8,
+    "double": lambda at: at / 1024 - 0.25,
+    "string": lambda at: "größer "[: at % 8] + str(at) * (at % 3),
+    "bytes": lambda at: bytes([at % 256]) * (at % 4),
+}
+CODECS = ("null", "deflate", "snappy", "bzip2")
+
+
+def save(name, columns, rows, alone=None, said=None, version=2):
+    """A file and what is expected of it."""
+    (DATA / f"{name}.trv").write_bytes(writer.trevni(columns, said, version=version))
+    expected = {"rows": rows, "columns": alone or {}}
+    (DATA / f"{name}.expected.json").write_text(json.dumps(expected, ensure_ascii=False) + "\n")
+
+
+def types():
+    """Every type behind every codec, with and without checksums and first values, in blocks that do not line up."""
+    columns, rows = [], [{} for _ in range(ROWS)]
+    for kind, value in VALUES.items():
+        values = [value(at) for at in range(ROWS)]
+        for number, codec in enumerate(CODECS):
+            name, size = f"{kind}_{codec}", 5 + 2 * len(columns)
+            blocks = [size] * (ROWS // size) + [ROWS % size] * (ROWS % size > 0)
+            checksum = ("crc32", "null", "crc-32", None)[(number + len(columns)) % 4]
+            columns.append(
+                Column(name, kind, values, codec=codec, checksum=checksum, blocks=blocks, has_values=number % 2 == 0)
+            )
+            for row, one in zip(rows, values):
+                row[name] = writer.plain(one, kind)
+    columns.append(Column("nothing", "null", [None] * ROWS))
+    for row in rows:
+        row["nothing"] = None
+    save("types", columns, rows, said={"trevni.checksum": "crc32", "who": "a test", "odd": b"\xff\x00"})
+
+
+def nested(name, version):
+    """Arrays, and records in lists, three deep; of version 1 without runs of lengths."""
+    deep = Field("event.hits.times", "double", True)
+    hits = Field("event.hits", "null", True, [Field("event.hits.channel", "int"), deep, Field("event.hits.on", "boolean")])
+    event = Field("event", "string", True, [Field("event.energy", "float"), hits])
+    fields = [Field("n", "long"), Field("ids", "int", True), Field("flags", "boolean", True), event, Field("marks", "null", True)]
+
+    def entry(field, at):
+        if not field.is_array:
+            return VALUES[field.type](at)
+        count = (0, 0, 1, 3, 0, 1, 1, 1, 2)[at % 9]
+        own = VALUES.get(field.type, lambda _: None)
+        return [(own(at + i), {child.name: entry(child, at * 2 + i) for child in field.children}) for i in range(count)]
+
+    entries = [{field.name: entry(field, at) for field in fields} for at in range(ROWS)]
+    columns = [c for field in fields for c in writer.flattened(field, [one[field.name] for one in entries])]
+    for number, column in enumerate(columns):
+        size = 7 + 11 * number
+        column.blocks = [size] * (ROWS // size) + [ROWS % size] * (ROWS % size > 0)
+        column.codec = CODECS[number % 4]
+        column.runs = 2 if version > 1 else 1 << 30
+    rows = [{field.name: writer.shown(field, one[field.name]) for field in fields} for one in entries]
+    alone = {}
+    for way in ([event, hits, deep], [event, hits, hits.children[0]], [event, hits, hits.children[2]], [event, event.children[0]]):
+        alone[way[-1].name] = [writer.alone(way, one[event.name]) for one in entries]
+    save(name, columns, rows, alone, version=version)
+
+
+def empty():
+    """No rows, and no columns."""
+    columns = [Column("a", "int", []), Column("b", "string", [], True), Column("b.c", "long", [], parent="b")]
+    save("no_rows", columns, [])
+    (DATA / "no_columns.trv").write_bytes(writer.trevni([], rows=0))
+
+
+def main():
+    DATA.mkdir(exist_ok=True)
+    types()
+    nested("nested", 2)
+    nested("version_1", 1)
+    empty()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+//! The header of a file, and the descriptors of blocks.
+
+use std::collections::HashMap;
+
+use super::{Kind, MAGIC, Packing, Reader, Stop};
+
+/// Keys with a meaning; all others are the application's.
+const NAME: &str = "trevni.name";
+const TYPE: &str = "trevni.type";
+const CODEC: &str = "trevni.codec";
+const CHECKSUM: &str = "trevni.checksum";
+const VALUES: &str = "trevni.values";
+const ARRAY: &str = "trevni.array";
+const PARENT: &str = "trevni.parent";
+
+/// Keys and values, in the file's order. A key that comes twice has its last value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metadata(Vec<(String, Vec<u8>)>);
+
+impl Metadata {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Stop> {
+        let count = reader.long()?;
+        let count = usize::try_from(count).ok().filter(|count| *count as u64 <= reader.left() / 2);
+        let count = count.ok_or_else(|| Stop::Bad("more metadata than the file has bytes".into()))?;
+        let (mut pairs, mut places) = (Vec::new(), HashMap::new());
+        for _ in 0..count {
+            let key = String::from_utf8_lossy(reader.bytes()?).into_owned();
+            let value = reader.bytes()?.to_vec();
+            match places.get(&key) {
+                Some(at) => {
+                    if let Some((_, known)) = pairs.get_mut(*at) {
+                        *known = value;
+                    }
+                }
+                None => {
+                    places.insert(key.clone(), pairs.len());
+                    pairs.push((key, value));
+                }
+            }
+        }
+        Ok(Self(pairs))
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&[u8]> {
+        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_slice())
+    }
+
+    /// All pairs.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &[u8])> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value.as_slice()))
+    }
+}
+
+/// What the header says of a column.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its name, unlike those of all others.
+    pub name: String,
+    /// Type of a value, and how blocks are stored; or why the column cannot be read.
+    pub form: Result<(Kind, Packing), String>,
+    /// Each descriptor has the first value of its block.
+    pub has_values: bool,
+    /// Each row, or each value of the parent, has any number of values.
+    pub is_array: bool,
+    /// Position of the column whose values have one entry each here.
+    pub parent: Option<usize>,
+    /// Where it begins in the file.
+    pub start: u64,
+    /// All that is said of it.
+    pub metadata: Metadata,
+}
+
+/// The header of a file.
+#[derive(Clone, Debug)]
+pub struct Header {
+    /// 1 or 2: the same, but that 1 has no runs of lengths.
+    pub version: u8,
+    /// Rows of the table.
+    pub rows: u64,
+    /// What is said of the file.
+    pub metadata: Metadata,
+    /// The columns; parents stand before their children.
+    pub columns: Vec<Column>,
+    /// Its bytes.
+    pub length: u64,
+}
+
+impl Header {
+    /// Reads the header of a file of `total` bytes that begins with `bytes`.
+    ///
+    /// # Errors
+    /// [`Stop::More`] where it is longer than `bytes`; rules that it breaks.
+    pub fn read(bytes: &[u8], total: u64) -> Result<Self, Stop> {
+        let reader = &mut Reader::new(bytes, total);
+        if reader.take(MAGIC.len())? != MAGIC {
+            return Err(Stop::Bad("a Trevni file begins with \"Trv\"".into()));
+        }
+        let version = reader.u8()?;
+        if !matches!(version, 1 | 2) {
+            return Err(Stop::Bad(format!("version {version} of the format: 1 and 2 are known")));
+        }
+        let rows = reader.u64()?;
+        if rows > i64::MAX as u64 {
+            return Err(Stop::Bad(format!("{rows} rows: more than 2^63 - 1")));
+        }
+        let count = reader.u32()?;
+        if u64::from(count) > reader.left() / 9 {
+            return Err(Stop::Bad(format!("{count} columns in {} bytes", reader.left())));
+        }
+        let metadata = Metadata::read(reader)?;
+        let mut columns = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for at in 0..count as usize {
+            let column = column(Metadata::read(reader)?, &metadata, &columns, &places)
+                .map_err(|reason| Stop::Bad(format!("column {at}: {reason}")))?;
+            if places.insert(column.name.clone(), at).is_some() {
+                return Err(Stop::Bad(format!("two columns have the name {:?}", column.name)));
+            }
+            columns.push(column);
+        }
+        for column in &mut columns {
+            column.start = reader.u64()?;
+        }
+        Ok(Self { version, rows, metadata, columns, length: reader.at() as u64 })
+    }
+}
+
+fn column(
+    metadata: Metadata,
+    of_file: &Metadata,
+    before: &[Column],
+    places: &HashMap<String, usize>,
+) -> Result<Column, String> {
+    let text = |key: &str| metadata.get(key).map(|value| String::from_utf8_lossy(value).into_owned());
+    let name = text(NAME).ok_or_else(|| format!("it has no {NAME}"))?;
+    let kind = text(TYPE).ok_or_else(|| format!("{name:?} has no {TYPE}"))?;
+    let own = |key: &str| metadata.get(key).or_else(|| of_file.get(key));
+    let (codec, checksum) = (own(CODEC), own(CHECKSUM));
+    let packing = Packing::of(codec, checksum);
+    let form = Kind::of(&kind).ok_or_else(|| format!("the type {kind:?} is not known"));
+    let form = form.and_then(|kind| Ok((kind, packing?)));
+    let parent = match text(PARENT) {
+        None => None,
+        Some(parent) => {
+            let at = places.get(&parent).copied();
+            let at = at.filter(|at| before.get(*at).is_some_and(|column| column.is_array));
+            Some(at.ok_or_else(|| format!("the parent of {name:?}, {parent:?}, is no array before it"))?)
+        }
+    };
+    let (has_values, is_array) = (metadata.get(VALUES).is_some(), metadata.get(ARRAY).is_some());
+    if has_values && (is_array || parent.is_some()) {
+        return Err(format!("{name:?}: neither an array nor the child of one has first values of blocks"));
+    }
+    Ok(Column { name, form, has_values, is_array, parent, start: 0, metadata })
+}
+
+/// What a column says of one of its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// Rows of the table in it.
+    pub rows: u32,
+    /// Bytes before the codec.
+    pub size: u32,
+    /// Bytes behind it, without the checksum.
+    pub stored: u32,
+}
+
+impl Descriptor {
+    /// Bytes of one without a first value.
+    pub const BYTES: u64 = 12;
+
+    /// Reads the descriptor of a block. Of a first value of type `first`, how many bytes of it follow is returned:
+    /// they may be too many to be read.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub fn read(reader: &mut Reader<'_>, first: Option<Kind>) -> Result<(Self, u64), Stop> {
+        let own = Self { rows: reader.u32()?, size: reader.u32()?, stored: reader.u32()? };
+        if own.size > i32::MAX as u32 || own.stored > i32::MAX as u32 {
+            return Err(Stop::Bad(format!("a block of {} bytes, stored in {}: 2^31 or more", own.size, own.stored)));
+        }
+        let follow = match first {
+            None | Some(Kind::Null) => 0,
+            Some(Kind::Boolean) => 1,
+            Some(Kind::Int) => reader.int().map(|_| 0)?,
+            Some(Kind::Long) => reader.long().map(|_| 0)?,
+            Some(Kind::Fixed32 | Kind::Float) => 4,
+            Some(Kind::Fixed64 | Kind::Double) => 8,
+            Some(Kind::String | Kind::Bytes) => reader.length()? as u64,
+        };
+        Ok((own, follow))
+    }
+}

@@ -1,0 +1,32 @@
+//! Trevni, a format of column files: the header and the blocks, from slices over hostile bytes.
+//!
+//! ```text
+//! file    "Trv" 2 | rows u64 | columns u32 | metadata | metadata of each column | start u64 of each | columns
+//! column  blocks u32 | a descriptor for each | (stored bytes, checksum) for each
+//! block   rows of the table in it; entries, each one value, or in an array a length and as many values
+//! ```
+//!
+//! [`Header`] and [`Descriptor`] say where blocks lie, [`Packing`] undoes their codec and holds the checksum against
+//! them, [`decode`] makes values of their bytes. Integers are little-endian; most are varints.
+
+mod header;
+mod packing;
+mod reader;
+mod values;
+
+#[cfg(test)]
+mod tests;
+
+pub use header::{Column, Descriptor, Header, Metadata};
+pub use packing::{Checked, Checksum, Codec, Packing};
+pub use reader::{Reader, Stop};
+pub use values::{Decoded, Kind, Values, decode, weight};
+
+/// The first bytes of a file, before its version.
+pub const MAGIC: [u8; 3] = *b"Trv";
+
+/// Most values of one row: as many as the index of an Arrow list counts.
+pub const MOST_OF_ROW: u64 = (1 << 31) - 1;
+
+/// Most values of a column.
+pub const MOST_OF_COLUMN: u64 = 1 << 40;

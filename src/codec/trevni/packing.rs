@@ -1,0 +1,119 @@
+//! How the bytes of a block are stored: compressed, with a checksum behind them.
+
+use libdeflater::crc32;
+
+use crate::codec::compressors::{bzip2, deflate};
+
+/// What undoes the compression of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// Bytes as they are.
+    Null,
+    /// RFC 1951, without a header.
+    Deflate,
+    /// One raw block of Snappy.
+    Snappy,
+    /// A stream of bzip2.
+    Bzip2,
+}
+
+/// What stands behind the stored bytes of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// Nothing.
+    Null,
+    /// CRC-32 of the bytes before they were compressed. Writers disagree about the byte order: either counts.
+    Crc32,
+}
+
+/// How the blocks of a column are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packing {
+    /// The compression.
+    pub codec: Codec,
+    /// What follows the compressed bytes.
+    pub checksum: Checksum,
+}
+
+/// What came of holding a checksum against its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// It is right, or there is none.
+    Right,
+    /// Apache's writer stores 0, whatever the bytes, where the codec is `null`.
+    NotComputed,
+}
+
+impl Packing {
+    /// That of these names, as files have them; an absent one is `null`.
+    ///
+    /// # Errors
+    /// A name that is not known.
+    pub fn of(codec: Option<&[u8]>, checksum: Option<&[u8]>) -> Result<Self, String> {
+        let codec = match codec.unwrap_or(b"null") {
+            b"null" => Codec::Null,
+            b"deflate" => Codec::Deflate,
+            b"snappy" => Codec::Snappy,
+            b"bzip2" => Codec::Bzip2,
+            other => return Err(format!("the codec {:?} is not known", String::from_utf8_lossy(other))),
+        };
+        let checksum = match checksum.unwrap_or(b"null") {
+            b"null" => Checksum::Null,
+            b"crc32" | b"crc-32" => Checksum::Crc32,
+            other => return Err(format!("the checksum {:?} is not known", String::from_utf8_lossy(other))),
+        };
+        Ok(Self { codec, checksum })
+    }
+
+    /// Bytes of the checksum behind each block.
+    pub fn checksum_size(&self) -> u64 {
+        match self.checksum {
+            Checksum::Null => 0,
+            Checksum::Crc32 => 4,
+        }
+    }
+
+    /// Undoes the codec of a block: `stored` becomes exactly as many bytes as `out` has.
+    ///
+    /// # Errors
+    /// Bytes that do not decode, or decode to more or fewer.
+    pub fn unpack(&self, stored: &[u8], out: &mut [u8]) -> Result<(), String> {
+        let size = out.len();
+        let given = match self.codec {
+            Codec::Null => {
+                out.iter_mut().zip(stored).for_each(|(to, from)| *to = *from);
+                stored.len()
+            }
+            Codec::Deflate => deflate::decode_raw(stored, out)?,
+            Codec::Snappy => {
+                let length = snap::raw::decompress_len(stored).map_err(|error| error.to_string())?;
+                if length != size {
+                    return Err(format!("the stream gives {length} bytes, the descriptor says {size}"));
+                }
+                snap::raw::Decoder::new().decompress(stored, out).map_err(|error| error.to_string())?
+            }
+            Codec::Bzip2 => bzip2::decode(stored, out)?,
+        };
+        if given == size { Ok(()) } else { Err(format!("it gives {given} bytes, the descriptor says {size}")) }
+    }
+
+    /// Holds the checksum, the four bytes behind a block, against what the block holds.
+    ///
+    /// # Errors
+    /// A checksum of other bytes.
+    pub fn check(&self, bytes: &[u8], checksum: &[u8]) -> Result<Checked, String> {
+        if self.checksum == Checksum::Null {
+            return Ok(Checked::Right);
+        }
+        let stored: [u8; 4] = checksum.try_into().map_err(|_| "the checksum is cut short".to_owned())?;
+        let sum = crc32(bytes);
+        if stored == sum.to_be_bytes() || stored == sum.to_le_bytes() {
+            Ok(Checked::Right)
+        } else if stored == [0; 4] && self.codec == Codec::Null {
+            Ok(Checked::NotComputed)
+        } else {
+            let stored = u32::from_be_bytes(stored);
+            Err(format!("the checksum is {stored:08x}, that of its bytes {sum:08x}"))
+        }
+    }
+}

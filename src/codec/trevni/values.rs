@@ -1,0 +1,292 @@
+//! The values of a block.
+
+use super::{MOST_OF_COLUMN, MOST_OF_ROW, Reader, Stop};
+
+/// Type of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// No bytes.
+    Null,
+    /// One bit.
+    Boolean,
+    /// A varint of 32 bits.
+    Int,
+    /// A varint of 64 bits.
+    Long,
+    /// Four bytes.
+    Fixed32,
+    /// Eight bytes.
+    Fixed64,
+    /// IEEE 754, four bytes.
+    Float,
+    /// IEEE 754, eight bytes.
+    Double,
+    /// UTF-8.
+    String,
+    /// Any bytes.
+    Bytes,
+}
+
+impl Kind {
+    /// All of them, by their names.
+    pub const ALL: [(&str, Self); 10] = [
+        ("null", Self::Null),
+        ("boolean", Self::Boolean),
+        ("int", Self::Int),
+        ("long", Self::Long),
+        ("fixed32", Self::Fixed32),
+        ("fixed64", Self::Fixed64),
+        ("float", Self::Float),
+        ("double", Self::Double),
+        ("string", Self::String),
+        ("bytes", Self::Bytes),
+    ];
+
+    /// The type of this name, in any case.
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    }
+
+    /// Bytes of a value once decoded; those of a text are counted beside it.
+    fn width(self) -> u64 {
+        match self {
+            Self::Null => 0,
+            Self::Boolean => 1,
+            Self::Int | Self::Fixed32 | Self::Float => 4,
+            Self::Long | Self::Fixed64 | Self::Double | Self::String | Self::Bytes => 8,
+        }
+    }
+
+    /// Most values that so many bytes can hold; any number of `null`.
+    fn most_in(self, size: u64) -> u64 {
+        match self {
+            Self::Null => u64::MAX,
+            Self::Boolean => size.saturating_mul(8),
+            Self::Int | Self::Long | Self::String | Self::Bytes => size,
+            Self::Fixed32 | Self::Float => size / 4,
+            Self::Fixed64 | Self::Double => size / 8,
+        }
+    }
+}
+
+/// Decoded values, one behind the other.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// So many of them.
+    Null(u64),
+    /// Bits from the lowest up, and how many there are.
+    Boolean(Vec<u8>, usize),
+    /// `int`, `fixed32`.
+    Int(Vec<i32>),
+    /// `long`, `fixed64`.
+    Long(Vec<i64>),
+    /// `float`.
+    Float(Vec<f32>),
+    /// `double`.
+    Double(Vec<f64>),
+    /// `string`, `bytes`: where each begins and the last ends, and all of them.
+    Bytes(Vec<i64>, Vec<u8>),
+}
+
+impl Values {
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Null(count) => *count,
+            Self::Boolean(_, count) => *count as u64,
+            Self::Int(values) => values.len() as u64,
+            Self::Long(values) => values.len() as u64,
+            Self::Float(values) => values.len() as u64,
+            Self::Double(values) => values.len() as u64,
+            Self::Bytes(starts, _) => starts.len().saturating_sub(1) as u64,
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn new(kind: Kind, count: usize, size: usize) -> Self {
+        match kind {
+            Kind::Null => Self::Null(0),
+            Kind::Boolean => Self::Boolean(Vec::with_capacity(count.div_ceil(8)), 0),
+            Kind::Int | Kind::Fixed32 => Self::Int(Vec::with_capacity(count)),
+            Kind::Long | Kind::Fixed64 => Self::Long(Vec::with_capacity(count)),
+            Kind::Float => Self::Float(Vec::with_capacity(count)),
+            Kind::Double => Self::Double(Vec::with_capacity(count)),
+            Kind::String | Kind::Bytes => {
+                let mut starts = Vec::with_capacity(count.saturating_add(1));
+                starts.push(0);
+                Self::Bytes(starts, Vec::with_capacity(size))
+            }
+        }
+    }
+
+    /// Appends `count` values, no more than what is left can hold.
+    fn read(&mut self, kind: Kind, count: u64, reader: &mut Reader<'_>) -> Result<(), Stop> {
+        if count > kind.most_in(reader.left()) {
+            return Err(Stop::Bad(format!("{count} more values in {} bytes", reader.left())));
+        }
+        if let Self::Null(values) = self {
+            *values = values.saturating_add(count);
+            return Ok(());
+        }
+        // No more than eight for each byte of the block.
+        let count = count as usize;
+        match self {
+            Self::Null(_) => {}
+            Self::Boolean(bits, held) => append_bits(bits, held, reader.take(count.div_ceil(8))?, count),
+            Self::Int(values) if kind == Kind::Int => {
+                for _ in 0..count {
+                    values.push(reader.int()?);
+                }
+            }
+            Self::Long(values) if kind == Kind::Long => {
+                for _ in 0..count {
+                    values.push(reader.long()?);
+                }
+            }
+            Self::Int(values) => values.extend(cells(reader, count)?.map(i32::from_le_bytes)),
+            Self::Long(values) => values.extend(cells(reader, count)?.map(i64::from_le_bytes)),
+            Self::Float(values) => values.extend(cells(reader, count)?.map(f32::from_le_bytes)),
+            Self::Double(values) => values.extend(cells(reader, count)?.map(f64::from_le_bytes)),
+            Self::Bytes(starts, all) => {
+                for _ in 0..count {
+                    all.extend_from_slice(reader.bytes()?);
+                    starts.push(all.len() as i64);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The next `count` cells of `N` bytes.
+fn cells<'a, const N: usize>(
+    reader: &mut Reader<'a>,
+    count: usize,
+) -> Result<impl Iterator<Item = [u8; N]> + use<'a, N>, Stop> {
+    let bytes = reader.take(count.saturating_mul(N))?;
+    Ok(bytes.as_chunks::<N>().0.iter().copied())
+}
+
+/// Appends `count` bits, from the lowest of the first byte up, to those that are held.
+fn append_bits(bits: &mut Vec<u8>, held: &mut usize, from: &[u8], count: usize) {
+    if held.is_multiple_of(8) {
+        bits.extend_from_slice(from);
+    } else {
+        let shift = *held % 8;
+        for byte in from {
+            if let Some(last) = bits.last_mut() {
+                *last |= byte << shift;
+            }
+            bits.push(byte >> (8 - shift));
+        }
+    }
+    *held += count;
+    bits.truncate(held.div_ceil(8));
+    // What fills the last byte up means nothing.
+    if let (Some(last), used @ 1..) = (bits.last_mut(), *held % 8) {
+        *last &= (1 << used) - 1;
+    }
+}
+
+/// What a block holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// Of an array, where the values of each entry begin, and where the last ones end.
+    pub starts: Option<Vec<i64>>,
+    /// The values of all entries.
+    pub values: Values,
+}
+
+/// Most bytes that [`decode`] takes for a block of `size` bytes with so many entries.
+pub fn weight(kind: Kind, is_array: bool, entries: u64, size: u64) -> u64 {
+    let values = kind.most_in(size);
+    let values = if kind == Kind::Null {
+        0
+    } else if is_array {
+        values
+    } else {
+        values.min(entries)
+    };
+    let starts = if is_array { entries.saturating_add(1).saturating_mul(8) } else { 0 };
+    let texts = if matches!(kind, Kind::String | Kind::Bytes) { size.saturating_add(8) } else { 0 };
+    let values = if kind == Kind::Boolean { values / 8 + 1 } else { values.saturating_mul(kind.width()) };
+    // A vector that grows may take twice what it holds.
+    let values = if is_array { values.saturating_mul(2) } else { values };
+    starts.saturating_add(texts).saturating_add(values)
+}
+
+/// Decodes a block of `entries` entries: rows of the table, or values of the parent. With `runs`, negative lengths are
+/// runs. Takes no more memory than [`weight`] says, which is the caller's to admit.
+///
+/// # Errors
+/// Values that are cut short, bytes left over, too many values.
+pub fn decode(bytes: &[u8], kind: Kind, is_array: bool, runs: bool, entries: u64) -> Result<Decoded, String> {
+    let mut reader = Reader::of_all(bytes);
+    let said = |stop| match stop {
+        Stop::More => "the block is cut short".to_owned(),
+        Stop::Bad(reason) => reason,
+    };
+    let decoded = match is_array {
+        true => arrays(&mut reader, kind, runs, entries),
+        false => {
+            let count = usize::try_from(entries.min(kind.most_in(reader.left()))).unwrap_or(0);
+            let count = if kind == Kind::Null { 0 } else { count };
+            let mut values = Values::new(kind, count, bytes.len());
+            values.read(kind, entries, &mut reader).map(|()| Decoded { starts: None, values })
+        }
+    };
+    let decoded = decoded.map_err(said)?;
+    match reader.left() {
+        0 => Ok(decoded),
+        left => Err(format!("{left} bytes are left over behind its last row")),
+    }
+}
+
+fn arrays(reader: &mut Reader<'_>, kind: Kind, runs: bool, entries: u64) -> Result<Decoded, Stop> {
+    let bad = |reason: String| Err(Stop::Bad(reason));
+    let mut starts = Vec::with_capacity(usize::try_from(entries).unwrap_or(0).saturating_add(1));
+    let mut values = Values::new(kind, 0, 0);
+    let mut total = 0_u64;
+    starts.push(0);
+    while (starts.len() as u64) <= entries {
+        let (length, times) = match i64::from(reader.int()?) {
+            length @ 0.. => (length as u64, 1),
+            length if !runs => return bad(format!("the length {length} in version 1")),
+            // A run of zeros or ones.
+            length => (u64::from(length % 2 == 0), ((3 - length) >> 1) as u64),
+        };
+        if times > entries.saturating_add(1).saturating_sub(starts.len() as u64) {
+            return bad(format!("a run of {times} lengths goes beyond the block"));
+        }
+        if length > MOST_OF_ROW {
+            return bad(format!("{length} values in a row"));
+        }
+        let more = length.saturating_mul(times);
+        if more > MOST_OF_COLUMN.saturating_sub(total) {
+            return bad(format!("more than {MOST_OF_COLUMN} values"));
+        }
+        // Behind each length booleans begin a new byte.
+        match kind {
+            Kind::Boolean => {
+                for _ in 0..(if length == 0 { 0 } else { times }) {
+                    values.read(kind, length, reader)?;
+                }
+            }
+            _ => values.read(kind, more, reader)?,
+        }
+        for _ in 0..times {
+            total = total.saturating_add(length);
+            starts.push(total as i64);
+        }
+    }
+    Ok(Decoded { starts: Some(starts), values })
+}

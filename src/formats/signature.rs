@@ -1,0 +1,70 @@
+//! Recognises the format of a file by its signature; names do not count.
+
+use super::Format;
+use crate::codec::trevni;
+use crate::source::{Error, Source};
+
+/// The HDF5 signature (format specification, II.A).
+const HDF5: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
+
+/// Versions of Trevni begin here; a letter would make the first word of a text of it.
+const LAST_VERSION: u8 = 0x1f;
+
+impl Format {
+    /// The format of a file; `None` where it is of none that is known. The HDF5 signature stands at 0, 512, 1024, 2048,
+    /// … as that format allows, that of others at 0.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn of(source: &Source) -> Result<Option<Self>, Error> {
+        let size = source.identity().size;
+        let mut first = [0; 4];
+        if size >= first.len() as u64 {
+            source.read_at(0, &mut first)?;
+            let [magic @ .., version] = first;
+            if magic == trevni::MAGIC && version <= LAST_VERSION {
+                return Ok(Some(Self::Trevni));
+            }
+        }
+        let offsets = std::iter::once(0).chain((9..u64::BITS).map(|power| 1u64 << power));
+        for offset in offsets.take_while(|offset| offset.saturating_add(HDF5.len() as u64) <= size) {
+            let mut found = [0; HDF5.len()];
+            source.read_at(offset, &mut found)?;
+            if found == *HDF5 {
+                return Ok(Some(Self::Hdf5));
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_signature_is_found_where_the_format_allows_it() {
+        let hdf5 = Some(Format::Hdf5);
+        for (offset, expected) in [(0, hdf5), (512, hdf5), (1024, hdf5), (4096, hdf5), (100, None), (1536, None)] {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let mut bytes = vec![b'x'; offset];
+            bytes.extend_from_slice(HDF5);
+            std::fs::write(file.path(), bytes).unwrap();
+            assert_eq!(Format::of(&Source::open(file.path()).unwrap()).unwrap(), expected, "at {offset}");
+        }
+        let trevni = Some(Format::Trevni);
+        for (bytes, expected) in [
+            (&HDF5[..7], None),
+            (b"Trv\x02", trevni),
+            (b"Trv\x01rest", trevni),
+            (b"Trv\x07", trevni),
+            (b"Trv", None),
+            (b"Trve", None),
+            (b"\0Trv\x02", None),
+        ] {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), bytes).unwrap();
+            assert_eq!(Format::of(&Source::open(file.path()).unwrap()).unwrap(), expected, "{bytes:?}");
+        }
+    }
+}

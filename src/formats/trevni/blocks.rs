@@ -1,0 +1,516 @@
+//! The blocks of columns: where they lie, and what they hold.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::builder::LargeStringBuilder;
+use arrow_array::{
+    ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, LargeStringArray, NullArray,
+};
+use arrow_buffer::{BooleanBuffer, Buffer, OffsetBuffer, ScalarBuffer};
+use parking_lot::{Mutex, MutexGuard};
+
+use super::file::{File, path_of};
+use crate::codec::trevni::{
+    Checked, Column, Descriptor, Kind, MOST_OF_ROW, Packing, Reader, Stop, Values, decode, weight,
+};
+use crate::source::Interrupt;
+use crate::store::{Budget, Error, Opening, Reservation, try_memory};
+
+/// Bytes of descriptors that are read first, and at most at once: a file may have very many columns, or blocks.
+const FIRST_LOOK: u64 = 1 << 10;
+const MOST_AT_ONCE: u64 = 1 << 20;
+
+/// Blocks are handed to a thread in portions of about this many bytes, before they are decoded.
+const PORTION: u64 = 256 << 10;
+
+/// Bytes decoded ahead for each thread.
+const AHEAD: u64 = 4 << 20;
+
+/// Decoded bytes for each byte of a block, about.
+const GROWTH: u64 = 3;
+
+/// The sum of the descriptors of a column.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Survey {
+    /// Blocks.
+    pub blocks: u64,
+    /// Rows of the table in them.
+    pub rows: u64,
+    /// Bytes before the codec, and as stored.
+    pub size: u64,
+    pub stored: u64,
+    /// Rows of the largest block.
+    pub most_rows: u64,
+    /// Where the column ends.
+    pub end: u64,
+}
+
+impl Survey {
+    /// Adds a block.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn add(&mut self, column: &Column, block: Descriptor) -> Result<(), String> {
+        let (rows, size) = (u64::from(block.rows), u64::from(block.size));
+        if let (Ok((kind, _)), false, None) = (&column.form, column.is_array, column.parent) {
+            let expected = match kind {
+                Kind::Null => Some(0),
+                Kind::Boolean => Some(rows.div_ceil(8)),
+                Kind::Fixed32 | Kind::Float => rows.checked_mul(4),
+                Kind::Fixed64 | Kind::Double => rows.checked_mul(8),
+                // One byte at least each.
+                _ => Some(size.max(rows)),
+            };
+            if expected != Some(size) {
+                return Err(format!("block {} says {rows} rows of type {} in {size} bytes", self.blocks, kind.name()));
+            }
+        }
+        // Each is less than 2^32 and there are less than 2^32 of them.
+        self.rows += rows;
+        self.size += size;
+        self.stored += u64::from(block.stored);
+        self.blocks += 1;
+        self.most_rows = self.most_rows.max(rows);
+        Ok(())
+    }
+
+    /// The same with the end of the column, whose descriptors end at `end`, in a file of `size` bytes.
+    ///
+    /// # Errors
+    /// Where blocks lie beyond the file.
+    pub fn end(self, column: &Column, end: u64, size: u64) -> Result<Self, String> {
+        let packing = column.form.as_ref().map_or(0, |(_, packing)| packing.checksum_size());
+        let end = end.saturating_add(self.stored).saturating_add(packing.saturating_mul(self.blocks));
+        if end > size {
+            return Err(format!("its blocks end at byte {end}, the file at {size}"));
+        }
+        Ok(Self { end, ..self })
+    }
+}
+
+/// The descriptors of a column, read in pieces.
+pub(super) struct Descriptors<'a> {
+    opening: &'a Opening,
+    column: &'a Column,
+    /// Bytes of the file from `start` on.
+    bytes: Vec<u8>,
+    start: u64,
+    next: u64,
+}
+
+impl<'a> Descriptors<'a> {
+    pub fn new(opening: &'a Opening, column: &'a Column) -> Self {
+        Self { opening, column, bytes: Vec::new(), start: column.start, next: FIRST_LOOK }
+    }
+
+    /// Calls `see` with the descriptor of each block; returns where they end.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or nobody waits any more. What is wrong with a descriptor, or is said by `see`,
+    /// is the answer.
+    pub fn read(
+        mut self,
+        interrupt: &Interrupt,
+        see: &mut dyn FnMut(Descriptor) -> Result<(), String>,
+    ) -> Result<Result<u64, String>, Error> {
+        let blocks = match self.one(0, &mut |reader| reader.u32())? {
+            Ok((blocks, _)) => u64::from(blocks),
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let mut at = 4;
+        let left = self.total().saturating_sub(at);
+        if blocks > left / Descriptor::BYTES {
+            return Ok(Err(format!("{blocks} blocks in {left} bytes")));
+        }
+        let first = match (self.column.has_values, &self.column.form) {
+            (false, _) => None,
+            (true, Ok((kind, _))) => Some(*kind),
+            (true, Err(reason)) => return Ok(Err(reason.clone())),
+        };
+        for block in 0..blocks {
+            if block % 4096 == 0 {
+                interrupt.check()?;
+            }
+            let read = self.one(at, &mut |reader| Descriptor::read(reader, first))?;
+            match read.and_then(|((descriptor, follow), length)| see(descriptor).map(|()| length + follow)) {
+                Ok(length) => at += length,
+                Err(reason) => return Ok(Err(format!("the descriptor of block {block}: {reason}"))),
+            }
+        }
+        Ok(Ok(self.column.start.saturating_add(at)))
+    }
+
+    /// Bytes from the column's start to the end of the file.
+    fn total(&self) -> u64 {
+        self.opening.source().identity().size.saturating_sub(self.column.start)
+    }
+
+    /// What `read` makes of the bytes from `at` on, counted from the column's start, and how many it took.
+    fn one<T>(
+        &mut self,
+        at: u64,
+        read: &mut dyn FnMut(&mut Reader<'_>) -> Result<T, Stop>,
+    ) -> Result<Result<(T, u64), String>, Error> {
+        loop {
+            let position = self.column.start.saturating_add(at);
+            let skipped = usize::try_from(position.saturating_sub(self.start)).unwrap_or(usize::MAX);
+            let bytes = self.bytes.get(skipped..).unwrap_or_default();
+            let left = self.total().saturating_sub(at);
+            let mut reader = Reader::new(bytes, left);
+            match read(&mut reader) {
+                Ok(read) => return Ok(Ok((read, reader.at() as u64))),
+                Err(Stop::Bad(reason)) => return Ok(Err(reason)),
+                Err(Stop::More) => {
+                    let length = self.next.min(left);
+                    // What is asked for is a few bytes: more cannot help.
+                    if (bytes.len() as u64) >= length {
+                        return Ok(Err("it is cut short".into()));
+                    }
+                    self.bytes.clear();
+                    self.opening.append_at(position, length as usize, &mut self.bytes)?;
+                    self.start = position;
+                    self.next = self.next.saturating_mul(4).min(MOST_AT_ONCE);
+                }
+            }
+        }
+    }
+}
+
+/// Where the blocks of a column lie.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// First row of each block, and the number of rows.
+    rows: Vec<u64>,
+    /// Where each begins in the file; bytes before the codec and as stored.
+    blocks: Vec<(u64, u32, u32)>,
+    _share: Reservation,
+}
+
+impl Places {
+    /// The blocks that rows of `range` lie in.
+    pub fn blocks(&self, range: &Range<u64>) -> Range<usize> {
+        if range.is_empty() {
+            return 0..0;
+        }
+        let first = self.rows.partition_point(|start| *start <= range.start).saturating_sub(1);
+        let end = self.rows.partition_point(|start| *start < range.end).min(self.blocks.len());
+        first..end.max(first)
+    }
+
+    /// The rows of a block.
+    pub fn rows(&self, block: usize) -> Range<u64> {
+        let at = |block: usize| self.rows.get(block).copied().unwrap_or(0);
+        at(block)..at(block + 1)
+    }
+
+    /// The rows of a block that lie in `range`, counted from the first of the block.
+    pub fn part(&self, block: usize, range: &Range<u64>) -> Range<usize> {
+        let rows = self.rows(block);
+        let within = |row: u64| (row.clamp(rows.start, rows.end) - rows.start) as usize;
+        within(range.start)..within(range.end)
+    }
+
+    /// Bytes of a block before the codec.
+    fn size(&self, block: usize) -> u64 {
+        self.blocks.get(block).map_or(0, |(_, size, _)| u64::from(*size))
+    }
+}
+
+/// A decoded block.
+#[derive(Debug)]
+pub(super) struct Block {
+    /// Of a child, the entries before each row and all of them; elsewhere each row is an entry.
+    entries: Option<Vec<u64>>,
+    /// Of an array, the values before each entry and all of them; elsewhere each entry is a value.
+    starts: Option<ScalarBuffer<i64>>,
+    /// The values of all entries.
+    pub values: ArrayRef,
+    _share: Reservation,
+}
+
+impl Block {
+    /// The entries of some rows.
+    pub fn entries(&self, rows: &Range<usize>) -> Range<usize> {
+        let at = |row: usize| match &self.entries {
+            // No more than there are values or starts, which lie in memory.
+            Some(entries) => entries.get(row).copied().unwrap_or(0) as usize,
+            None => row,
+        };
+        at(rows.start)..at(rows.end)
+    }
+
+    /// The values of some entries.
+    pub fn values_of(&self, entries: &Range<usize>) -> Range<usize> {
+        let at = |entry: usize| match &self.starts {
+            Some(starts) => starts.get(entry).copied().unwrap_or(0) as usize,
+            None => entry,
+        };
+        at(entries.start)..at(entries.end)
+    }
+
+    /// Where the values of some entries begin and the last ones end; `None` where it is no array.
+    pub fn starts(&self, entries: &Range<usize>) -> Option<&[i64]> {
+        self.starts.as_ref()?.get(entries.start..entries.end.checked_add(1)?)
+    }
+}
+
+/// Blocks that no budget has room for are decoded one at a time.
+static OVERSIZED: Mutex<()> = Mutex::new(());
+
+/// How long a waiter sleeps before it looks at its interrupt.
+const LOOK: Duration = Duration::from_millis(20);
+
+fn alone(interrupt: &Interrupt) -> Result<MutexGuard<'static, ()>, Error> {
+    loop {
+        if let Some(alone) = OVERSIZED.try_lock_for(LOOK) {
+            return Ok(alone);
+        }
+        interrupt.check()?;
+    }
+}
+
+impl File {
+    /// Where the blocks of a column lie.
+    pub(super) fn places(&self, at: usize, interrupt: &Interrupt) -> Result<Arc<Places>, Error> {
+        let (column, _, packing) = self.column(at)?;
+        let count = self.columns.get(at).and_then(|seen| seen.as_ref().ok()).map_or(0, |survey| survey.blocks);
+        self.places.get_or_make(&at, interrupt, || {
+            let path = path_of(column);
+            let bytes = count.saturating_mul(24).saturating_add(64);
+            let share = self.share(&path, bytes, interrupt)?;
+            // Counted before.
+            let (mut rows, mut blocks) = (vec![0_u64], Vec::with_capacity(count as usize));
+            rows.reserve_exact(count as usize);
+            let end = Descriptors::new(&self.opening, column).read(interrupt, &mut |block| {
+                let before = rows.last().copied().unwrap_or(0);
+                rows.push(before.saturating_add(u64::from(block.rows)));
+                blocks.push((0, block.size, block.stored));
+                Ok(())
+            })?;
+            let mut at = end.map_err(|reason| Error::Unsupported { path, reason })?;
+            for (place, _, stored) in &mut blocks {
+                *place = at;
+                at = at.saturating_add(u64::from(*stored)).saturating_add(packing.checksum_size());
+            }
+            Ok(Places { rows, blocks, _share: share })
+        })
+    }
+
+    /// Reserves `bytes` of the budget for something that is kept. What is larger than the budget stands beside it.
+    fn share(&self, path: &str, bytes: u64, interrupt: &Interrupt) -> Result<Reservation, Error> {
+        let store = self.opening.store();
+        store.admit(path, bytes, || "a block".into())?;
+        let budget: &Budget = store.budget();
+        if bytes <= budget.limit() / 2 {
+            return budget.reserve(bytes, interrupt).map_err(|shortage| shortage.at(path, "a block"));
+        }
+        try_memory(bytes)?;
+        Ok(budget.charge(bytes))
+    }
+
+    /// A decoded block of a column.
+    pub(super) fn block(&self, at: usize, block: usize, interrupt: &Interrupt) -> Result<Arc<Block>, Error> {
+        let key = (at, block);
+        let counters = self.opening.store().counters();
+        if let Some(known) = self.blocks.get(&key) {
+            counters.hits.add(1);
+            return Ok(known);
+        }
+        counters.misses.add(1);
+        self.blocks.get_or_make(&key, interrupt, || self.decode(at, block, interrupt))
+    }
+
+    fn decode(&self, at: usize, block: usize, interrupt: &Interrupt) -> Result<Block, Error> {
+        let (column, kind, packing) = self.column(at)?;
+        let places = self.places(at, interrupt)?;
+        let path = path_of(column);
+        let (place, size, stored) = places.blocks.get(block).copied().unwrap_or((0, 0, 0));
+        let rows = places.rows(block);
+        let failed = |reason: String| Error::Chunk { path: path.clone(), chunk: block as u64, address: place, reason };
+        let store = self.opening.store();
+        if u64::from(size) > store.max_chunk() {
+            let (what, limit) = (format!("block {block}"), store.max_chunk());
+            return Err(Error::TooLarge { path, what, bytes: u64::from(size), limit, option: "--max-chunk" });
+        }
+        let entries = match column.parent {
+            Some(parent) => Some(self.counts(parent, rows.clone(), interrupt)?),
+            None => None,
+        };
+        let count = match &entries {
+            Some(entries) => entries.last().copied().unwrap_or(0),
+            None => rows.end - rows.start,
+        };
+        let own = entries.as_ref().map_or(0, |entries| entries.len() as u64 * 8);
+        let texts = if matches!(kind, Kind::String | Kind::Bytes) { u64::from(size).saturating_mul(3) } else { 0 };
+        let decoded = weight(kind, column.is_array, count, u64::from(size)).saturating_add(texts).saturating_add(own);
+        let most = decoded.saturating_add(u64::from(size)).saturating_add(u64::from(stored));
+        let _alone = if most > store.budget().limit() / 2 { Some(alone(interrupt)?) } else { None };
+        let mut share = self.share(&path, most, interrupt)?;
+
+        let raw = self.raw(packing, (place, size, stored)).map_err(|error| match error {
+            Unpacked::Source(error) => error,
+            Unpacked::Bad(reason) => failed(reason),
+        })?;
+        let (raw, checked) = raw;
+        if checked == Checked::NotComputed {
+            let rule = "Trevni: the checksum of a block is that of its bytes";
+            self.report(
+                at,
+                rule,
+                format!("block {block} has the checksum 0, which Apache's writer stores without one"),
+            );
+        }
+        let runs = self.header.version > 1;
+        let found = decode(&raw, kind, column.is_array, runs, count).map_err(failed)?;
+        drop(raw);
+        let starts = found.starts.map(ScalarBuffer::from);
+        let values = array(kind, found.values).map_err(failed)?;
+        let counters = store.counters();
+        counters.chunks_decoded.add(1);
+        counters.bytes_decoded.add(u64::from(size));
+        let held = values.get_array_memory_size() as u64 + starts.as_ref().map_or(0, |starts| starts.len() as u64 * 8);
+        share.keep(held.saturating_add(own));
+        let block = Block { entries, starts, values, _share: share };
+        if column.is_array {
+            for row in 0..(rows.end - rows.start) as usize {
+                let values = block.values_of(&block.entries(&(row..row + 1)));
+                if (values.end - values.start) as u64 > MOST_OF_ROW {
+                    let reason = format!("row {} has {} values", rows.start + row as u64, values.end - values.start);
+                    return Err(failed(reason));
+                }
+            }
+        }
+        Ok(block)
+    }
+
+    /// The bytes of a block before the codec.
+    fn raw(&self, packing: Packing, (place, size, stored): (u64, u32, u32)) -> Result<(Vec<u8>, Checked), Unpacked> {
+        let mut bytes = Vec::new();
+        let (stored, size) = (stored as usize, size as usize);
+        // A block ends in the file: the survey has seen to it.
+        let checksum = packing.checksum_size() as usize;
+        self.opening.append_at(place, stored.saturating_add(checksum), &mut bytes)?;
+        self.opening.check()?;
+        let (data, checksum) = bytes.split_at(stored.min(bytes.len()));
+        let mut raw = vec![0; size];
+        packing.unpack(data, &mut raw).map_err(Unpacked::Bad)?;
+        let checked = packing.check(&raw, checksum).map_err(Unpacked::Bad)?;
+        Ok((raw, checked))
+    }
+
+    /// The values of an array in the rows of `range`: how many there are before each, and all of them.
+    fn counts(&self, at: usize, range: Range<u64>, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
+        let (column, ..) = self.column(at)?;
+        let rows = range.end - range.start;
+        let store = self.opening.store();
+        store.admit(&path_of(column), rows.saturating_mul(8), || format!("the lengths of {rows} rows"))?;
+        let places = self.places(at, interrupt)?;
+        let mut counts = Vec::with_capacity(rows as usize + 1);
+        let mut total = 0_u64;
+        counts.push(0);
+        for block in places.blocks(&range) {
+            interrupt.check()?;
+            let (part, block) = (places.part(block, &range), self.block(at, block, interrupt)?);
+            for row in part {
+                let values = block.values_of(&block.entries(&(row..row + 1)));
+                total = total.saturating_add((values.end - values.start) as u64);
+                counts.push(total);
+            }
+        }
+        if counts.len() as u64 == rows + 1 {
+            return Ok(counts);
+        }
+        // A column of other rows than the table is none that children go by.
+        let reason = format!("it has no rows {}..{}, which a child has", range.start, range.end);
+        Err(Error::Unsupported { path: path_of(column), reason })
+    }
+
+    /// Has blocks decoded on other cores: those of `range` that follow its first, and what a sequential reader will
+    /// want behind them.
+    pub(super) fn ahead(&self, at: usize, places: &Places, range: &Range<u64>) {
+        let store = self.opening.store();
+        let threads = store.threads_ahead() as u64;
+        let wanted = places.blocks(range);
+        let (Some(streams), Some(file), true) = (self.streams.get(at), self.this.upgrade(), threads > 0) else {
+            return;
+        };
+        if wanted.is_empty() {
+            return;
+        }
+        let size = places.size(wanted.start).max(1).saturating_mul(GROWTH);
+        let bytes = AHEAD.saturating_mul(threads + 1).min(store.budget().limit() / 4);
+        let last = wanted.end.saturating_sub(1) as u64;
+        let bytes_of = range.start.saturating_mul(8)..range.end.saturating_mul(8);
+        let next = streams.note(bytes_of, last, (bytes / size).max(1), 1);
+        let end = usize::try_from(next.end).unwrap_or(usize::MAX).min(places.blocks.len());
+        let next = usize::try_from(next.start).unwrap_or(usize::MAX).min(end)..end;
+        let all: Vec<usize> = wanted.skip(1).chain(next).filter(|block| !self.blocks.is_known(&(at, *block))).collect();
+        let portion = (PORTION / places.size(0).max(1)).clamp(1, 1024) as usize;
+        for some in all.chunks(portion) {
+            let (file, some) = (file.clone(), some.to_vec());
+            let decode = move || {
+                let interrupt = Interrupt::new();
+                for block in some {
+                    // Whoever wants it meets what is wrong with it.
+                    if file.blocks.is_known(&(at, block)) || file.block(at, block, &interrupt).is_err() {
+                        continue;
+                    }
+                    file.opening.store().counters().read_ahead.add(1);
+                }
+            };
+            if !store.decode_soon(decode) {
+                return;
+            }
+        }
+    }
+}
+
+/// Why a block has no bytes.
+enum Unpacked {
+    Source(Error),
+    Bad(String),
+}
+
+impl<E: Into<Error>> From<E> for Unpacked {
+    fn from(error: E) -> Self {
+        Self::Source(error.into())
+    }
+}
+
+/// Values as Arrow has them.
+fn array(kind: Kind, values: Values) -> Result<ArrayRef, String> {
+    Ok(match values {
+        Values::Null(count) => Arc::new(NullArray::new(usize::try_from(count).map_err(|error| error.to_string())?)),
+        Values::Boolean(bits, count) => {
+            Arc::new(BooleanArray::new(BooleanBuffer::new(Buffer::from_vec(bits), 0, count), None))
+        }
+        Values::Int(values) => Arc::new(Int32Array::from(values)),
+        Values::Long(values) => Arc::new(Int64Array::from(values)),
+        Values::Float(values) => Arc::new(Float32Array::from(values)),
+        Values::Double(values) => Arc::new(Float64Array::from(values)),
+        Values::Bytes(starts, bytes) if kind == Kind::Bytes => Arc::new(hexadecimal(&starts, &bytes)),
+        Values::Bytes(starts, bytes) => Arc::new(texts(starts, bytes)),
+    })
+}
+
+/// Texts; what is no UTF-8 in them becomes U+FFFD.
+fn texts(starts: Vec<i64>, bytes: Vec<u8>) -> LargeStringArray {
+    let cell = |pair: &[i64]| bytes.get(pair[0] as usize..pair[1] as usize).unwrap_or_default();
+    if !starts.windows(2).all(|pair| std::str::from_utf8(cell(pair)).is_ok()) {
+        let mut builder = LargeStringBuilder::with_capacity(starts.len(), bytes.len());
+        starts.windows(2).for_each(|pair| builder.append_value(String::from_utf8_lossy(cell(pair))));
+        return builder.finish();
+    }
+    LargeStringArray::new(OffsetBuffer::new(starts.into()), Buffer::from_vec(bytes), None)
+}
+
+/// The bytes of each value in hexadecimal.
+fn hexadecimal(starts: &[i64], bytes: &[u8]) -> LargeStringArray {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = |byte: &u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+    let text: Vec<u8> = bytes.iter().flat_map(digits).collect();
+    let starts: Vec<i64> = starts.iter().map(|start| start * 2).collect();
+    LargeStringArray::new(OffsetBuffer::new(starts.into()), Buffer::from_vec(text), None)
+}

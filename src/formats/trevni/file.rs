@@ -1,0 +1,175 @@
+//! An opened file: its header, and what is wrong with its columns.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use super::blocks::{Block, Descriptors, Places, Survey};
+use super::table;
+use crate::codec::trevni::{Column, Header, Kind, Packing, Stop};
+use crate::formats::TableFile;
+use crate::source::{Interrupt, Source};
+use crate::store::{Cache, Content, Error, Opening, Store, Streams};
+use crate::table::{Finding, Table};
+
+/// Bytes of the longest header that is read.
+const LONGEST_HEADER: u64 = 16 << 20;
+
+/// Bytes of a header that are read first.
+const FIRST_LOOK: u64 = 64 << 10;
+
+/// What a header takes in memory for each of its bytes, about: a pair of metadata has two bytes at least.
+const HEADER_WEIGHT: u64 = 16;
+
+/// Deepest column: parents above it. Each is a list of records, and views nest no deeper than 64.
+const DEEPEST: usize = 24;
+
+/// An opened Trevni file.
+#[derive(Debug)]
+pub(in crate::formats) struct File {
+    pub(super) opening: Arc<Opening>,
+    pub(super) header: Header,
+    /// What a look at the descriptors of each column told, or why it cannot be read.
+    pub(super) columns: Vec<Result<Survey, String>>,
+    /// Where blocks lie, by column.
+    pub(super) places: Cache<usize, Places>,
+    /// Decoded blocks, by column and number.
+    pub(super) blocks: Cache<(usize, usize), Block>,
+    /// Readers of each column.
+    pub(super) streams: Vec<Streams>,
+    /// Rules found broken while blocks were read, by column.
+    met: Mutex<BTreeMap<usize, Finding>>,
+    /// Itself, for who decodes ahead.
+    pub(super) this: Weak<Self>,
+}
+
+impl File {
+    /// Opens a file and reads the descriptors of all blocks.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] with the rule that the header breaks, [`Error::TooLarge`].
+    pub fn open(store: &Arc<Store>, source: &Arc<Source>, interrupt: &Interrupt) -> Result<Arc<Self>, Error> {
+        let opening = Opening::new(store.clone(), source.clone(), Content::Fixed);
+        let header = header(&opening)?;
+        let mut columns: Vec<Result<Survey, String>> = Vec::with_capacity(header.columns.len());
+        let mut depths: Vec<usize> = Vec::with_capacity(header.columns.len());
+        for column in &header.columns {
+            interrupt.check()?;
+            let above = column.parent.and_then(|parent| Some((parent, columns.get(parent)?)));
+            depths.push(column.parent.and_then(|parent| depths.get(parent)).map_or(0, |depth| depth + 1));
+            columns.push(match above {
+                Some((parent, Err(_))) => {
+                    let parent = header.columns.get(parent).map_or("", |parent| parent.name.as_str());
+                    Err(format!("its parent {parent:?} cannot be read"))
+                }
+                _ if depths.last().is_some_and(|depth| *depth > DEEPEST) => {
+                    Err(format!("it lies more than {DEEPEST} parents deep"))
+                }
+                _ => survey(&opening, &header, column, interrupt)?,
+            });
+        }
+        let sums = columns.iter().flatten().map(|survey| survey.rows);
+        if !columns.is_empty() && !sums.clone().any(|rows| rows == header.rows) {
+            let why = match sums.clone().next() {
+                Some(rows) => format!("no column has as many: the first that can be read has {rows}"),
+                None => format!(
+                    "no column can be read: {}",
+                    columns.iter().find_map(|c| c.as_ref().err()).map_or("", |r| r)
+                ),
+            };
+            return Err(refused(format!("the header says {} rows, but {why}", header.rows)));
+        }
+        opening.check()?;
+        let (budget, count) = (store.budget().clone(), columns.len());
+        Ok(Arc::new_cyclic(|this| Self {
+            opening,
+            header,
+            columns,
+            places: Cache::new(&budget),
+            blocks: Cache::new(&budget),
+            streams: (0..count).map(|_| Streams::default()).collect(),
+            met: Mutex::default(),
+            this: this.clone(),
+        }))
+    }
+
+    /// What the header says of a column.
+    pub(super) fn column(&self, at: usize) -> Result<(&Column, Kind, Packing), Error> {
+        let column = self.header.columns.get(at).ok_or_else(|| refused(format!("there is no column {at}")))?;
+        let failed = |reason: &String| Error::Unsupported { path: path_of(column), reason: reason.clone() };
+        let (kind, packing) = *column.form.as_ref().map_err(failed)?;
+        self.columns.get(at).map_or(Ok(()), |seen| seen.as_ref().map(drop)).map_err(failed)?;
+        Ok((column, kind, packing))
+    }
+
+    /// Records a rule that a column breaks, once.
+    pub(super) fn report(&self, at: usize, rule: &str, found: String) {
+        if let Some(column) = self.header.columns.get(at) {
+            self.met.lock().entry(at).or_insert_with(|| Finding::new(path_of(column), rule, found));
+        }
+    }
+}
+
+impl TableFile for File {
+    fn opening(&self) -> &Arc<Opening> {
+        &self.opening
+    }
+
+    fn table(&self) -> Table {
+        // It is alive: somebody asks it.
+        self.this.upgrade().map_or_else(|| Table::empty("/", table::FORMAT), |file| table::table(&file))
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.met.lock().values().cloned().collect()
+    }
+}
+
+/// The path that a column is displayed as.
+pub(super) fn path_of(column: &Column) -> String {
+    format!("/{}", column.name)
+}
+
+fn refused(reason: String) -> Error {
+    Error::Unsupported { path: "/".into(), reason }
+}
+
+/// Reads the header, from more and more of the file.
+fn header(opening: &Opening) -> Result<Header, Error> {
+    let (total, mut length) = (opening.source().identity().size, FIRST_LOOK);
+    loop {
+        let bytes = length.min(total).min(LONGEST_HEADER);
+        opening.store().admit("/", bytes.saturating_mul(HEADER_WEIGHT), || "the header".into())?;
+        let mut first = Vec::new();
+        // No more than 16 MiB.
+        opening.append_at(0, bytes as usize, &mut first)?;
+        match Header::read(&first, total) {
+            Ok(header) => return Ok(header),
+            Err(Stop::Bad(reason)) => return Err(refused(reason)),
+            Err(Stop::More) if bytes < LONGEST_HEADER && bytes < total => length = length.saturating_mul(8),
+            Err(Stop::More) => return Err(refused(format!("a header of more than {LONGEST_HEADER} bytes"))),
+        }
+    }
+}
+
+/// Looks at the descriptors of a column.
+///
+/// # Errors
+/// Where the file cannot be read, or nobody waits any more. What is wrong with the column is the answer.
+fn survey(
+    opening: &Opening,
+    header: &Header,
+    column: &Column,
+    interrupt: &Interrupt,
+) -> Result<Result<Survey, String>, Error> {
+    let size = opening.source().identity().size;
+    if column.start < header.length || column.start > size {
+        let start = column.start;
+        return Ok(Err(format!("it begins at byte {start}: the header ends at {}, the file at {size}", header.length)));
+    }
+    let mut survey = Survey::default();
+    let descriptors = Descriptors::new(opening, column);
+    let end = descriptors.read(interrupt, &mut |block| survey.add(column, block))?;
+    Ok(end.and_then(|end| survey.end(column, end, size)))
+}

@@ -1,0 +1,166 @@
+//! The table of a file.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::blocks::Survey;
+use super::file::{File, path_of};
+use super::rows::{ColumnRows, Part};
+use crate::catalogue::{ColumnId, ObjectId};
+use crate::codec::trevni::{Checksum, Codec, Column as Described, Kind, Metadata, Packing};
+use crate::formats::TableFile;
+use crate::store::{Rows, Tally};
+use crate::table::{Column, Finding, Table};
+
+/// The name of the format, as `metadata.json` tells it.
+pub(super) const FORMAT: &str = "Trevni";
+
+/// Makes the table: each column without parent is a column of it, with its children as records in lists. Behind these,
+/// each column of a record by itself, as lists.
+pub(super) fn table(file: &Arc<File>) -> Table {
+    let header = &file.header;
+    let mut findings = overlaps(file);
+    let children = children(file);
+    let mut columns: Vec<Column> = Vec::new();
+    for (at, described) in header.columns.iter().enumerate().filter(|(_, column)| column.parent.is_none()) {
+        let part = record(file, at, &children);
+        let column = column(file, at, described, part, true);
+        if let Ok(rows) = &column.rows
+            && rows.len() != header.rows
+        {
+            let found = format!("{} rows, the header says {}", rows.len(), header.rows);
+            findings.push(Finding::new(&column.path, "Trevni: each column has the rows of the header", found));
+        }
+        columns.push(column);
+    }
+    for (at, described) in header.columns.iter().enumerate() {
+        let has_values = !matches!(described.form, Ok((Kind::Null, _)));
+        if described.parent.is_some() && (has_values || described.form.is_err()) {
+            columns.push(column(file, at, described, alone(file, at), false));
+        }
+    }
+    for column in &columns {
+        if let Err(reason) = &column.rows {
+            findings.push(Finding::new(&column.path, "Trevni: a column can be read", reason.clone()));
+        }
+    }
+    Table {
+        revision: format!("version {}", header.version),
+        rows: header.rows,
+        columns: columns.into_iter().map(|column| column.observed_by(file.opening())).collect(),
+        storage: Some(json!({ "layout": "columns", "metadata": metadata_value(&header.metadata) })),
+        findings,
+        ..Table::empty("/", FORMAT)
+    }
+}
+
+fn column(file: &Arc<File>, at: usize, described: &Described, part: Result<Part, String>, in_table: bool) -> Column {
+    let rows = part.and_then(|part| ColumnRows::new(file, part));
+    let rows = rows.map(|rows| Arc::new(rows) as Arc<dyn Rows>);
+    let has_all = rows.as_ref().is_ok_and(|rows| rows.len() == file.header.rows);
+    let id = ColumnId::whole(ObjectId { file: 0, address: at as u64 });
+    let survey = file.columns.get(at).and_then(|seen| seen.as_ref().ok());
+    Column {
+        in_table: in_table && has_all,
+        storage: Some(storage_value(file, described, survey)),
+        ..Column::new(described.name.as_str().into(), path_of(described), id, rows, Arc::new(Tally::default()))
+    }
+}
+
+/// The children of each column.
+fn children(file: &File) -> Vec<Vec<usize>> {
+    let mut children = vec![Vec::new(); file.header.columns.len()];
+    for (at, column) in file.header.columns.iter().enumerate() {
+        if let Some(below) = column.parent.and_then(|parent| children.get_mut(parent)) {
+            below.push(at);
+        }
+    }
+    children
+}
+
+/// A column with all below it that can be read.
+fn record(file: &File, at: usize, children: &[Vec<usize>]) -> Result<Part, String> {
+    let (_, kind, _) = file.column(at).map_err(|error| error.to_string())?;
+    let rows = |at: usize| file.columns.get(at).and_then(|seen| Some(seen.as_ref().ok()?.rows));
+    let below = children.get(at).map_or(&[][..], Vec::as_slice);
+    let fit = below.iter().filter(|below| rows(**below) == rows(at));
+    let below: Vec<Part> = fit.filter_map(|below| record(file, *below, children).ok()).collect();
+    let records = !below.is_empty();
+    Ok(Part { column: at, own: !records || kind != Kind::Null, children: below, records })
+}
+
+/// A column by itself, in lists of all its parents.
+fn alone(file: &File, at: usize) -> Result<Part, String> {
+    let mut part = Part::leaf(at);
+    let mut at = at;
+    while let Some(parent) = file.column(at).map_err(|error| error.to_string())?.0.parent {
+        part = Part { column: parent, own: false, children: vec![part], records: false };
+        at = parent;
+    }
+    Ok(part)
+}
+
+/// Columns that have bytes in common.
+fn overlaps(file: &File) -> Vec<Finding> {
+    let seen = file.header.columns.iter().zip(&file.columns);
+    let mut spans: Vec<_> =
+        seen.filter_map(|(column, seen)| Some((column.start, seen.as_ref().ok()?.end, column))).collect();
+    spans.sort_by_key(|(start, end, _)| (*start, *end));
+    let mut findings = Vec::new();
+    let mut last: Option<(u64, &Described)> = None;
+    for (start, end, column) in spans {
+        if let Some((before, other)) = last
+            && start < before
+        {
+            let found = format!("it begins at byte {start}, {:?} ends at {before}", other.name);
+            findings.push(Finding::new(path_of(column), "Trevni: columns have no bytes in common", found));
+        }
+        if last.is_none_or(|(before, _)| end > before) {
+            last = Some((end, column));
+        }
+    }
+    findings
+}
+
+/// Metadata as JSON: text where it is UTF-8, else hexadecimal.
+fn metadata_value(metadata: &Metadata) -> Value {
+    let text = |value: &[u8]| match std::str::from_utf8(value) {
+        Ok(text) => text.to_owned(),
+        Err(_) => value.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    metadata.iter().map(|(key, value)| (key.to_owned(), Value::String(text(value)))).collect::<Map<_, _>>().into()
+}
+
+/// What `metadata.json` says of how a column is stored.
+fn storage_value(file: &File, described: &Described, survey: Option<&Survey>) -> Value {
+    let mut value = Map::new();
+    value.insert("layout".into(), "blocks".into());
+    if let Ok((kind, packing)) = &described.form {
+        let Packing { codec, checksum } = packing;
+        let codec = match codec {
+            Codec::Null => "null",
+            Codec::Deflate => "deflate",
+            Codec::Snappy => "snappy",
+            Codec::Bzip2 => "bzip2",
+        };
+        let checksum = match checksum {
+            Checksum::Null => "null",
+            Checksum::Crc32 => "crc32",
+        };
+        value.extend([("type".into(), kind.name().into()), ("codec".into(), codec.into())]);
+        value.insert("checksum".into(), checksum.into());
+    }
+    if let Some(parent) = described.parent.and_then(|parent| file.header.columns.get(parent)) {
+        value.insert("parent".into(), parent.name.clone().into());
+    }
+    value.insert("array".into(), described.is_array.into());
+    value.insert("first_values".into(), described.has_values.into());
+    if let Some(survey) = survey {
+        value.insert("blocks".into(), survey.blocks.into());
+        value.insert("bytes".into(), survey.size.into());
+        value.insert("bytes_stored".into(), survey.stored.into());
+    }
+    value.insert("metadata".into(), metadata_value(&described.metadata));
+    value.into()
+}
