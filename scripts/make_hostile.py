@@ -1117,6 +1117,115 @@ def bad_anndata(file):
     file.create_group("obsm")
 
 
+def bad_families(file):
+    """Tables of HDMF, 10x, Loom and NeXus that contradict themselves: ends that fall, indexes in a circle, references."""
+    def dynamic(name, columns, rows=3):
+        made = file.create_group(name)
+        made.attrs["neurodata_type"] = "DynamicTable"
+        made.attrs["colnames"] = np.array(columns, object) if columns else np.zeros(0)
+        if rows:
+            made["id"] = np.arange(rows)
+        return made
+
+    def index(where, name, ends, target):
+        where[name] = ends
+        where[name].attrs["neurodata_type"] = "VectorIndex"
+        where[name].attrs["target"] = target
+
+    lists = dynamic("lists", ["good", "falls", "past", "negative", "short", "few", "floats", "circle", "itself", "lost"])
+    for name, ends in {"good": np.array([2, 2, 5], "u2"), "falls": np.array([3, 2, 5], "u1"),
+                       "past": np.array([2, 3, 9], "u8"), "negative": np.array([-1, 2, 5], "i1"),
+                       "short": np.array([1, 2, 4], "u4"), "few": np.array([2, 5], "u1"), "floats": np.array([1.0, 2, 5]),
+                       "lost": np.array([1, 2, 5], "u1")}.items():
+        lists[name] = np.arange(5)
+        index(lists, f"{name}_index", ends, lists[name].ref)
+    lists["lost_index"].attrs["target"] = h5py.Reference()
+    for name in ("circle", "circle_index", "circle_index_index"):
+        lists[name] = np.array([1, 2, 3], "u1")
+    lists["circle_index"].attrs["target"] = lists["circle"].ref
+    lists["circle_index_index"].attrs["target"] = lists["circle_index"].ref
+    lists["circle"].attrs["target"] = lists["circle_index_index"].ref
+    lists["itself"] = np.array([1, 2, 3], "u1")
+    lists["itself"].attrs["target"] = lists["itself"].ref
+    names = dynamic("names", ["b", "a", "b", "gone", "id", "scalar", "none", "group", "long"])
+    for name, values in {"a": np.arange(3), "b": np.arange(3) * 0.5, "unlisted": np.arange(3), "long": np.arange(4),
+                         "other": np.arange(7), "scalar": 5, "none": h5py.Empty("f8")}.items():
+        names[name] = values
+    names.create_group("group")
+    regions = dynamic("regions", ["nowhere", "array", "table", "labels", "no_labels"])
+    for name, target in {"nowhere": h5py.Reference(), "array": names["a"].ref, "table": names.ref}.items():
+        regions[name] = np.array([0, 99, 2])
+        regions[name].attrs.update({"neurodata_type": "DynamicTableRegion", "table": target})
+    for name, target in {"labels": names["b"].ref, "no_labels": h5py.Reference()}.items():
+        regions[name] = np.array([0, 9, 2], "u1")
+        regions[name].attrs["elements"] = target
+    wide = dynamic("wide", [f"{at:04x}" for at in range(300)], 2)
+    wide["0007"] = np.arange(2)
+    no_id = dynamic("no_id", ["a"], 0)
+    no_id["a"] = np.arange(2)
+    unread = dynamic("unread", ["a"])
+    unread.attrs["colnames"] = np.array([1, 2])
+    unread["a"] = np.arange(3)
+
+    def series(name, data, clock, **attributes):
+        made = file.create_group(name)
+        made.attrs["neurodata_type"] = "TimeSeries"
+        made["data"] = data
+        made["data"].attrs.update(attributes)
+        if isinstance(clock, dict):
+            made["starting_time"] = 0.5
+            made["starting_time"].attrs.update(clock)
+        else:
+            made["timestamps"] = clock
+
+    series("still", np.arange(3), {"rate": 0.0})
+    series("endless", np.arange(3), {"rate": np.nan}, conversion="ten")
+    series("uneven", np.arange(3), np.arange(2.0), conversion=np.inf)
+    series("wordy", np.array([b"a", b"b"]), {"rate": 2.0}, conversion=2.0)
+    series("channels", np.ones((2, 3)), {"rate": 2.0}, conversion=2.0)
+    file["channels/channel_conversion"] = np.ones(4)
+
+    def matrix(name, indptr, indices=(0, 1, 1), shape=(2, 3), ids=2):
+        made = file.create_group(name)
+        for key, values in {"data": np.arange(1, 4), "indices": np.array(indices), "indptr": np.array(indptr),
+                            "shape": np.array(shape), "barcodes": np.array([b"x", b"y", b"z"])}.items():
+            made[key] = values
+        features = made.create_group("features")
+        for key in ("id", "name", "feature_type")[: 3 if ids else 0]:
+            features[key] = np.array([f"{key}{at}".encode() for at in range(ids)])
+
+    matrix("tenx/good", [0, 1, 1, 3])
+    matrix("tenx/falls", [0, 2, 1, 3])
+    matrix("tenx/beyond", [0, 1, 1, 9])
+    matrix("tenx/few", [0, 3])
+    matrix("tenx/outside", [0, 1, 1, 3], indices=(0, 7, -1))
+    matrix("tenx/uneven", [0, 1, 1, 3], indices=(0, 1))
+    matrix("tenx/shape", [0, 1, 1, 3], shape=(2**62, -5))
+    matrix("tenx/nameless", [0, 1, 1, 3], ids=0)
+    file["matrix"] = np.zeros((3, 2))
+    for group, name, values in (("row_attrs", "Gene", np.array([b"a", b"b", b"c"])), ("row_attrs", "long", np.arange(5)),
+                                ("row_attrs", "one", 1), ("col_attrs", "cube", np.zeros((2, 2, 2))),
+                                ("row_graphs/good", "a", np.arange(2)), ("row_graphs/good", "b", np.arange(2)),
+                                ("row_graphs/good", "w", np.arange(2)), ("row_graphs/odd", "a", np.arange(2)),
+                                ("row_graphs/odd", "b", np.arange(3)), ("row_graphs/odd", "w", np.arange(3))):
+        file.require_group(group)[name] = values
+
+    def nexus(name, kind, members, **attributes):
+        made = file.create_group(f"entry/{name}")
+        made.attrs.update({"NX_class": kind} | attributes)
+        for key, values in members.items():
+            made[key] = values
+
+    nexus("gone", "NXdata", {"x": np.arange(3), "y": np.arange(3)}, signal="z")
+    nexus("group", "NXdata", {"x": np.arange(3), "y/z": np.arange(3)}, signal="y")
+    nexus("axes", "NXdata", {"x": np.arange(3), "y": np.arange(3)}, signal="y", axes=":::,[.", x_indices=[0, 1])
+    nexus("log", "NXlog", {"time": np.arange(3), "value": np.arange(5)})
+    file["entry/log/time"].attrs.update({"units": "fortnights", "start": "yesterday"})
+    nexus("events", "NXevent_data", {"event_id": np.arange(3), "event_time_offset": np.arange(2.0),
+                                     "event_time_zero": np.arange(2), "event_index": np.array([5, 1, 9])})
+    nexus("number", np.int64(5), {"x": np.arange(3)})
+
+
 def bad_versions(file):
     """Versions that lead to each other, to nothing and to themselves; mappings beyond raw data, beside it, across it."""
     versions = file.create_group("_version_data/versions")
@@ -1172,6 +1281,73 @@ def bad_versions(file):
 
 
 bad_versions.libver = "latest"
+
+
+def bad_netcdf(file):
+    """Dimensions that lead anywhere, and attributes that make no numbers of what is stored."""
+    references = h5py.vlen_dtype(h5py.ref_dtype)
+
+    def put(where, name, data, *dimensions, **attributes):
+        made = where.create_dataset(name, data=data)
+        made.attrs.update(attributes)
+        if dimensions:
+            lists = np.empty(len(dimensions), object)
+            lists[:] = [np.array(one, h5py.ref_dtype) for one in dimensions]
+            made.attrs.create("DIMENSION_LIST", lists, dtype=references)
+        return made
+
+    def scale(where, name, data, pure=False):
+        made = where.create_dataset(name, data=data)
+        made.make_scale(f"This is a netCDF dimension but not a netCDF variable{len(data):10}" if pure else name)
+        return made
+
+    good = file.create_group("good")
+    x = [scale(good, "x", np.arange(3, dtype="i4")).ref]
+    put(good, "value", np.array([1, 2, 3], "i2"), x)
+    put(good, "zero", np.array([1, 2, 3], "i2"), x, scale_factor=0.0, add_offset=1.0)
+    put(good, "nan", np.array([1, 2, 3], "i2"), x, scale_factor=np.nan)
+    put(good, "endless", np.array([1, 2, 3], "i2"), x, scale_factor=np.inf)
+    put(good, "texts", np.array([1, 2, 3], "i2"), x, scale_factor="ten", add_offset=np.array([1.0, 2.0]))
+    put(good, "fill", np.array([1, 2, 3], "u1"), x, _FillValue="none", missing_value=np.array([1000, -1]))
+    put(good, "flags", np.array([1, 2, 3], "u1"), x, flag_values=np.array([1, 2]), flag_meanings="one")
+    since = "days since 2000-01-01"
+    put(good, "late", np.array([0, 5e6, 1e300]), x, units=since)
+    put(good, "last", np.array([0, 5_000_000, 2**62], "i8"), x, units=since)
+    put(good, "julian", np.array([0, 1, 2], "i4"), x, units=since, calendar="julian")
+    put(good, "months", np.array([0, 1, 2], "i4"), x, units="months since 2000-01-01")
+    put(good, "odd_bool", np.array([0, 1, 7], "i1"), x, dtype="bool")
+    lost = file.create_group("lost")
+    flat = lost.create_dataset("flat", data=np.zeros((2, 2)))
+    flat.make_scale("flat")
+    leads = {"group": lost.ref, "root": file.ref, "scale_of_2": flat.ref, "null": h5py.Reference()}
+    leads["no_scale"] = put(lost, "plain", np.arange(3)).ref
+    gone = lost.create_dataset("gone", data=np.arange(3))
+    leads["gone"] = gone.ref
+    for name, reference in leads.items():
+        put(lost, f"to_{name}", np.arange(3), [reference])
+    itself = put(lost, "itself", np.arange(3))
+    lists = np.empty(1, object)
+    lists[:] = [np.array([itself.ref], h5py.ref_dtype)]
+    itself.attrs.create("DIMENSION_LIST", lists, dtype=references)
+    put(lost, "fewer", np.zeros((3, 2, 2)), x)
+    put(lost, "more", np.arange(3), x, x, x)
+    lost.create_dataset("no_list", data=np.arange(3)).attrs["DIMENSION_LIST"] = "x"
+    lost.create_dataset("numbers", data=np.arange(3)).attrs["DIMENSION_LIST"] = np.array([800, 1 << 60])
+    del lost["gone"]
+    short = file.create_group("short")
+    y = [scale(short, "y", np.arange(5.0), pure=True).ref]
+    for length in (4, 2):
+        put(short, f"of_{length}", np.arange(length), y)
+    short["table.csv"] = np.arange(2)
+    stated = file.create_group("stated")
+    stated.attrs["CLASS"] = "COLUMN_TABLE"
+    stated.create_dataset("a", data=np.arange(3, dtype="i4")).attrs["_FillValue"] = np.int32(1)
+    stated.create_dataset("other", data=np.arange(3, dtype="i4")).attrs["_FillValue"] = np.int64(1)
+    both = file.create_group("both")
+    z = [scale(both, "z", np.arange(2)).ref]
+    put(both, "on_z", np.arange(2), z)
+    put(both, "tables", np.arange(3), x)
+    put(both, "elsewhere", np.arange(3), x)
 
 
 def bad_lh5(file):
@@ -1352,7 +1528,9 @@ RECIPES = [
     bad_frames,
     bad_pickles,
     bad_anndata,
+    bad_families,
     bad_lh5,
+    bad_netcdf,
     bad_versions,
     amplified,
     gigabyte_elements,

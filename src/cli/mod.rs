@@ -5,6 +5,7 @@ mod logging;
 mod options;
 mod place;
 mod progress;
+mod rows;
 mod signals;
 mod tables;
 
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use self::commands::{check, demo, index, info, ls, mount, prepare, query, umount};
+use self::commands::{check, demo, export, index, info, ls, mount, prepare, query, umount};
 use crate::fs::mount::MountError;
 use crate::fs::tree::{OpenError, printable};
 
@@ -42,6 +43,7 @@ enum Command {
     Info(info::Arguments),
     Prepare(prepare::Arguments),
     Query(query::Arguments),
+    Export(export::Arguments),
     Index(index::Arguments),
     Check(check::Arguments),
     Demo(demo::Arguments),
@@ -137,6 +139,7 @@ pub fn run() -> ExitCode {
         Command::Info(arguments) => info::run(&arguments),
         Command::Prepare(arguments) => prepare::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Index(arguments) => index::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments, verbose),

@@ -9,6 +9,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::Error;
+use crate::dialects::{Dialects, Tables};
 use crate::fs::tree::{Context, Formats, ViewOptions};
 use crate::h5;
 use crate::indexes::Trust;
@@ -46,6 +47,12 @@ pub(super) struct Reading {
     /// Seconds that the HDF5 library may take for one request before it is ended
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub deadline: u64,
+
+    /// Which groups are tables: those that a format says are; also those whose datasets have the shape of one; also
+    /// where most datasets are of other lengths, or rows are few
+    #[arg(long, value_name = "declared|shape|loose", value_enum, default_value_t = Tables::Shape)]
+    #[arg(hide_possible_values = true)]
+    pub tables: Tables,
 
     /// Folder where what takes a pass over values (sizes of text, statistics) and what the HDF5 library says of files
     /// is kept for later mounts, or `none`; deleting it loses nothing [default: ~/.cache/hepfs]
@@ -179,6 +186,7 @@ impl Reading {
         if let Some(folder) = self.plugins.as_ref().filter(|folder| !folder.is_dir()) {
             return Err(Error::Usage(format!("--plugins {}: not a folder", folder.display())));
         }
+        let views = ViewOptions { dialects: Dialects::from(self.tables), ..views };
         let defaults = store::Options::default();
         let cache_size = self.cache_size.unwrap_or(defaults.cache_size);
         // What a user says of memory holds for values, too, unless they say more.
@@ -239,6 +247,11 @@ impl Reading {
         }
         if self.follow_external {
             arguments.push("--follow-external".into());
+        }
+        match self.tables {
+            Tables::Declared => arguments.push("--tables=declared".into()),
+            Tables::Shape => {}
+            Tables::Loose => arguments.push("--tables=loose".into()),
         }
         arguments.push("--cache-folder".into());
         arguments.push(self.kept_folder().map_or_else(|| "none".into(), Into::into));

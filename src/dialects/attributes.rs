@@ -1,8 +1,10 @@
 //! Reads attributes leniently: in any string or integer storage that a producer chose.
 
+use std::sync::Arc;
+
 use bstr::{BString, ByteSlice};
 
-use crate::catalogue::{Attribute, ByteOrder, Charset, Class, Elements, ObjectId, Padding, attribute};
+use crate::catalogue::{Attribute, ByteOrder, Charset, Class, Datatype, Elements, ObjectId, Padding, attribute};
 use crate::codec::pickle;
 use crate::store::decode::{Memory, Resolve};
 
@@ -29,6 +31,16 @@ pub fn text(attributes: &[Attribute], name: &str) -> Option<String> {
     let strings = strings(attribute(attributes, name)?)?;
     let [only] = strings.as_slice() else { return None };
     Some(only.to_str_lossy().into_owned())
+}
+
+/// The same attributes, of which one is this text.
+pub fn with_text(attributes: &[Attribute], name: &str, text: &str) -> Arc<[Attribute]> {
+    let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 };
+    let datatype = Datatype { size: text.len() as u64, class };
+    let value = Ok(Elements { bytes: text.into(), heap: Vec::new() });
+    let written =
+        Attribute { name: name.into(), datatype, shape: Vec::new(), null: false, value, references: Vec::new() };
+    attributes.iter().map(|one| if one.name == name { written.clone() } else { one.clone() }).collect()
 }
 
 /// The values of an attribute of integers of up to 64 bits.

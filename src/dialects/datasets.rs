@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::catalogue::{Class, Dataset, Fill};
+use crate::catalogue::{Class, Dataset, Fill, Group, Object, attribute};
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
 
@@ -12,7 +12,19 @@ pub fn open(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<
     store::Dataset::new(file.clone(), path.to_owned(), dataset.clone()).map(Arc::new).map_err(|error| error.to_string())
 }
 
-/// The rows of a dataset of any type, at most `len` of them, missing where they equal `missing`.
+/// What the attribute `_FillValue` says stands for a missing element: in files of any kind, where it is one element of
+/// the dataset's own type.
+pub fn stated_fill(dataset: &Dataset) -> Fill {
+    match attribute(&dataset.attributes, "_FillValue") {
+        Some(attribute) if attribute.datatype == dataset.datatype && attribute.len() == Some(1) => {
+            attribute.value.clone().map_or(Fill::Default, Fill::Explicit)
+        }
+        _ => Fill::Default,
+    }
+}
+
+/// The rows of a dataset of any type, at most `len` of them, missing where they equal `missing`, or else what its
+/// attributes state.
 pub fn rows(
     file: &Arc<File>,
     path: &str,
@@ -22,8 +34,39 @@ pub fn rows(
     tally: &Arc<Tally>,
 ) -> Result<Arc<dyn Rows>, String> {
     let opened = open(file, path, dataset)?;
-    let missing = FillTest::new(&dataset.datatype, missing);
+    let missing = match missing {
+        Fill::Explicit(_) => FillTest::new(&dataset.datatype, missing),
+        _ => FillTest::new(&dataset.datatype, &stated_fill(dataset)),
+    };
     Ok(Arc::new(DatasetRows::new(opened, len, missing, tally.clone())))
+}
+
+/// The values of a dataset of rank 1. One that equals the fill value is a value.
+///
+/// # Errors
+/// Why they cannot be had.
+pub fn line(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
+    if dataset.shape.len() != 1 || dataset.null {
+        return Err(format!("a dataset of rank {}, not 1", dataset.shape.len()));
+    }
+    rows(file, path, dataset, u64::MAX, &Fill::Default, tally)
+}
+
+/// The dataset with this name in a group.
+///
+/// # Errors
+/// Why there is none.
+pub fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Arc<Dataset>, String> {
+    match group.link(name.as_bytes()).and_then(|link| link.target.object()) {
+        Some(Object::Dataset(dataset)) => Ok(dataset),
+        Some(_) => Err(format!("{name} is no dataset")),
+        None => Err(format!("it has no {name}")),
+    }
+}
+
+/// The dataset with this name in a group, of this rank and with elements.
+pub fn of_rank<'a>(group: &'a Group, name: &str, rank: usize) -> Option<&'a Arc<Dataset>> {
+    member(group, name).ok().filter(|dataset| dataset.shape.len() == rank && !dataset.null)
 }
 
 /// Variable-length strings as stored, at most `len` of them; `None` of a dataset of anything else.
@@ -33,6 +76,11 @@ pub fn stored_strings(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, len:
     }
     let opened = open(file, path, dataset).ok()?;
     Some(Arc::new(StoredStrings::new(opened, len)))
+}
+
+/// Whether a fill value is explicit, and zeros throughout.
+pub fn is_zero(fill: &Fill) -> bool {
+    matches!(fill, Fill::Explicit(element) if element.bytes.iter().all(|byte| *byte == 0))
 }
 
 /// The commonest of some lengths; of several, the one met first.

@@ -21,19 +21,30 @@ mod datasets;
 pub mod hep001;
 pub mod index_writer;
 mod lh5;
+mod loom;
+mod netcdf;
+mod nexus;
+mod nwb;
 mod pandas;
+mod scales;
+mod shape;
+mod tenx;
 mod times;
+mod triples;
+mod vaex;
 mod versioned;
 
 pub use attributes::{is_of_pytables, pickled};
 pub use hep001::sample;
+pub use scales::is_plumbing;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use bstr::BString;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use self::index_writer::IndexWriter;
 use crate::catalogue::{Attribute, Dataset, Group, Object, ObjectId, join};
@@ -41,16 +52,42 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Finding, Single, Table};
 
-/// The dialects that are served, in the order in which they are tried.
-pub const ALL: &[&dyn Dialect] = &[
-    &hep001::Hep001,
-    &anndata::Anndata,
-    &lh5::Lh5,
-    &pandas::Pandas,
-    &versioned::Versioned,
-    &compound::Compound,
-    &arrays::Arrays,
-];
+/// The dialects that are served, in the order in which they are tried; the guess by shape is the last.
+macro_rules! dialects {
+    ($tables:expr) => {
+        &[
+            &hep001::Hep001,
+            &anndata::Anndata,
+            &lh5::Lh5,
+            &pandas::Pandas,
+            &nwb::Nwb,
+            &nexus::Nexus,
+            &vaex::Vaex,
+            &versioned::Versioned,
+            &loom::Loom,
+            &tenx::TenX,
+            &netcdf::Netcdf,
+            &compound::Compound,
+            &arrays::Arrays,
+            &shape::Shape($tables),
+        ]
+    };
+}
+
+/// The dialects that are served unless [`Tables`] say otherwise.
+pub const ALL: &[&dyn Dialect] = dialects!(Tables::Shape);
+
+/// Which groups are tables (`--tables`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Tables {
+    /// Those that a format says are
+    Declared,
+    /// Also those that have the shape of one
+    #[default]
+    Shape,
+    /// Also where most datasets are of other lengths, or rows are few
+    Loose,
+}
 
 /// A way of keeping tables.
 pub trait Dialect: Debug + Send + Sync {
@@ -94,6 +131,12 @@ pub trait Dialect: Debug + Send + Sync {
     fn rule_of_mappings(&self, path: &str) -> Option<&'static str> {
         let _ = path;
         None
+    }
+
+    /// Why members are no columns of the table that this dialect claimed from inside, by name.
+    fn left_out(&self, here: &Here<'_>) -> HashMap<BString, Cow<'static, str>> {
+        let _ = here;
+        HashMap::new()
     }
 
     /// What writes the search indexes of this dialect's tables; `None` where they take none.
@@ -157,6 +200,12 @@ pub struct Here<'a> {
 pub struct Claims {
     /// The group is a table of its own: [`Site::Group`].
     pub is_table: bool,
+    /// The table only adds names: its columns are members that are shown by themselves ([`Table::only_adds`]).
+    pub only_adds: bool,
+    /// No further dialect is asked, though nothing is claimed.
+    pub is_final: bool,
+    /// Why the group is no table, though some of its members are of one length.
+    pub nearly: Option<String>,
     /// What becomes of members, by link name; whatever is not named is marked by itself.
     pub members: HashMap<BString, Role>,
     /// The groups that serve members which are tables, by the names of these.
@@ -250,6 +299,16 @@ impl Default for Dialects {
     }
 }
 
+impl From<Tables> for Dialects {
+    fn from(tables: Tables) -> Self {
+        match tables {
+            Tables::Declared => Self(dialects!(Tables::Declared)),
+            Tables::Shape => Self(ALL),
+            Tables::Loose => Self(dialects!(Tables::Loose)),
+        }
+    }
+}
+
 impl Dialects {
     /// The dialect that has an object, and what the object is to it; `None` where it is nothing to any of them.
     pub fn mark(self, path: &str, object: Subject<'_>) -> Option<(&'static dyn Dialect, Mark)> {
@@ -294,7 +353,7 @@ impl Dialects {
 
     /// What becomes of a group and its members, and the dialect that says so.
     pub fn claims(self, here: &Here<'_>) -> (Option<&'static dyn Dialect>, Claims) {
-        let mut findings = Vec::new();
+        let (mut findings, mut nearly) = (Vec::new(), None);
         let (mut dialect, mut claims) = (None, Claims::default());
         for asked in self.0 {
             match asked.mark(here.path, Subject::Group(&here.group.attributes)) {
@@ -306,15 +365,16 @@ impl Dialects {
                 mark @ (Mark::Table | Mark::LookInside) => {
                     let mut found = asked.claims(here);
                     findings.append(&mut found.findings);
+                    nearly = nearly.or(found.nearly.take());
                     let is_empty = !found.is_table && found.members.is_empty() && found.made.is_empty();
-                    if mark == Mark::Table || !is_empty {
+                    if mark == Mark::Table || !is_empty || found.is_final {
                         (dialect, claims) = (Some(*asked), found);
                         break;
                     }
                 }
             }
         }
-        (dialect, Claims { findings, ..claims })
+        (dialect, Claims { findings, nearly, ..claims })
     }
 }
 

@@ -21,10 +21,7 @@ pub fn of(file: &File, attributes: &[Attribute], rows: &dyn Rows) -> Option<Resu
     if !file.store().shows_times() {
         return None;
     }
-    let (unit, epoch) = counted(&text(attributes, "units")?)?;
-    let calendar = text(attributes, "calendar");
-    Some(epoch_of(&epoch, calendar.as_deref()).and_then(|epoch| {
-        let step = step(&unit).ok_or_else(|| format!("{unit:?} is no unit of one length"))?;
+    Some(counted_by(attributes)?.and_then(|(step, epoch)| {
         // What is stored is not what is counted.
         let packed = ["scale_factor", "add_offset"].into_iter().find(|name| attribute(attributes, name).is_some());
         match packed {
@@ -32,6 +29,27 @@ pub fn of(file: &File, attributes: &[Attribute], rows: &dyn Rows) -> Option<Resu
             None => Times::new(step, epoch, rows.data_type()),
         }
     }))
+}
+
+/// What numbers with these attributes count: attoseconds of a unit, and from when on; the reason where their units
+/// count from a date and they are numbers all the same. `None` of anything else.
+pub fn counted_by(attributes: &[Attribute]) -> Option<Result<(i128, Instant), String>> {
+    let (unit, epoch) = counted(&text(attributes, "units")?)?;
+    let calendar = text(attributes, "calendar");
+    Some(epoch_of(&epoch, calendar.as_deref()).and_then(|epoch| {
+        let step = step(&unit).ok_or_else(|| format!("{unit:?} is no unit of one length"))?;
+        Ok((step, epoch))
+    }))
+}
+
+/// How the integers of a column stand for instants: a unit of time, counted from a date. `None` where times are shown
+/// as numbers.
+pub fn counted_from(file: &File, unit: &str, epoch: &str, rows: &dyn Rows) -> Option<Result<Times, String>> {
+    let times = || {
+        let step = step(unit).ok_or_else(|| format!("{unit:?} is no unit of one length"))?;
+        Times::new(step, epoch_of(epoch, None)?, rows.data_type())
+    };
+    file.store().shows_times().then(times)
 }
 
 /// How the integers of a column stand for instants: steps of `step` attoseconds, from a day counted from 1970 on.

@@ -9,6 +9,7 @@ mod similar;
 mod single;
 mod times;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bstr::BString;
@@ -20,8 +21,9 @@ use crate::store::{File, Learner, Observed, Opening, Rows, Tally};
 pub use finding::Finding;
 pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
 pub use rows::{
-    CastRows, CategoryRows, ChainRows, CompoundRows, EdgeRows, Edges, EncodedRows, EndRows, HeldRows, ListRows,
-    MaskedRows, PartRows, RunRows, Samples, StringRows, TimeRows, common_type,
+    BitRows, CastRows, CategoryRows, ChainRows, CompoundRows, EdgeRows, Edges, EncodedRows, EndRows, EvenRows,
+    HeldRows, Linear, ListRows, MaskedRows, PackedRows, Packing, PaddedRows, PartRows, RunRows, Samples, ScaledRows,
+    StringRows, TimeRows, UnitCount, common_type,
 };
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, Reason, SearchIndex};
 pub use similar::did_you_mean;
@@ -37,10 +39,14 @@ pub struct Table {
     pub selection: Option<String>,
     /// What kind of table: `HEP001`.
     pub dialect: &'static str,
+    /// By what it was recognised: `declaration`, or `shape`, which is a guess.
+    pub recognised_by: &'static str,
     /// The revision's features met, such as `April 2026` or `July 2026`.
     pub revision: String,
     /// Rows of `table.*`.
     pub rows: u64,
+    /// Its columns are datasets that are shown by themselves, and not in `columns/`.
+    pub only_adds: bool,
     /// Attributes of the table group.
     pub attributes: Arc<[Attribute]>,
     /// Row labels, then columns.
@@ -53,6 +59,8 @@ pub struct Table {
     pub indexes: Vec<SearchIndex>,
     /// Names under the group that are servants of the table (categories, search indexes, …), not shown by themselves.
     pub servants: Vec<BString>,
+    /// Of a table of several groups: those that are none of them, and why.
+    pub left_out: Vec<(BString, Cow<'static, str>)>,
     /// Rules the table breaks.
     pub findings: Vec<Finding>,
     /// How it is stored, for `metadata.json`, where no catalogue tells.
@@ -66,14 +74,17 @@ impl Table {
             path: path.to_owned(),
             selection: None,
             dialect,
+            recognised_by: "declaration",
             revision: String::new(),
             rows: 0,
+            only_adds: false,
             attributes: Arc::default(),
             columns: Vec::new(),
             whole: None,
             categories: Vec::new(),
             indexes: Vec::new(),
             servants: Vec::new(),
+            left_out: Vec::new(),
             findings: Vec::new(),
             storage: None,
         }

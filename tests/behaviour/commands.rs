@@ -174,6 +174,54 @@ fn a_query_takes_the_only_table_or_names_them() {
     assert!(code == Some(1) && said.contains("no table") && said.lines().count() == 1, "{said}");
 }
 
+#[test]
+fn an_export_is_a_compressed_file_of_the_rows_and_columns_asked_for() {
+    use parquet::basic::Compression;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.parquet");
+    let place = data("seed_11_1.h5:my_table").display().to_string();
+    let export = |out: &std::path::Path, more: &[&str]| {
+        let line = ["export", &place, "--cache-folder=none", "-o", out.to_str().unwrap()];
+        let output = hepfs(line.iter().chain(more));
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let cases: [(&[&str], i64, usize, Compression); 4] = [
+        (&[], 500, 4, Compression::ZSTD(Default::default())),
+        (&["--limit=7", "--columns=energy,ts", "--compression=snappy"], 7, 2, Compression::SNAPPY),
+        (&["ts >= 0 or ts < 0 limit 30", "--compression=none"], 30, 4, Compression::UNCOMPRESSED),
+        (
+            &["order by energy desc", "--columns=energy", "--limit=9", "--compression=zstd:9"],
+            9,
+            1,
+            Compression::ZSTD(Default::default()),
+        ),
+    ];
+    for (more, rows, columns, compression) in cases {
+        let (code, said) = export(&out, more);
+        assert_eq!(code, Some(0), "{more:?}: {said}");
+        let file = SerializedFileReader::new(std::fs::File::open(&out).unwrap()).unwrap();
+        let metadata = file.metadata();
+        let schema = metadata.file_metadata().schema_descr();
+        assert_eq!((metadata.file_metadata().num_rows(), schema.root_schema().get_fields().len()), (rows, columns));
+        let chunk = metadata.row_group(0).column(0);
+        assert_eq!(std::mem::discriminant(&chunk.compression()), std::mem::discriminant(&compression), "{more:?}");
+        assert!(chunk.column_index_offset().is_some() && chunk.statistics().is_some(), "{more:?}");
+    }
+    for (name, more, code, reason) in [
+        ("out.parquet", &["--columns=enrgy"][..], 1, "did you mean"),
+        ("out.parquet", &["--compression=zip"], 2, "zstd:LEVEL"),
+        ("out.xlsx", &[], 1, "say --format"),
+        ("no/such/out.parquet", &[], 1, "No such file"),
+    ] {
+        let (found, said) = export(&folder.path().join(name), more);
+        assert!(found == Some(code) && said.contains(reason), "{name} {more:?}: {said}");
+    }
+    let (code, said) = export(&data("seed_11_1.h5"), &["--format=parquet"]);
+    assert!(code == Some(1) && said.contains("that is an HDF5 file"), "{said}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
 /// As old systems wrote them.
 #[test]
 fn names_that_are_no_utf8_are_sources_like_any_other() {
@@ -236,6 +284,7 @@ fn each_command_has_its_own_options() {
         (&["ls"], true),
         (&["prepare"], true),
         (&["query"], true),
+        (&["export"], true),
         (&["info"], false),
         (&["check"], false),
         (&["index", "list"], false),

@@ -10,6 +10,8 @@ mod support;
 
 mod arrays;
 mod datasets;
+mod export;
+mod families;
 mod index_build;
 mod label_filters;
 mod learnt;
@@ -18,6 +20,7 @@ mod lh5;
 mod push_down;
 mod records;
 mod selections;
+mod shape;
 mod times;
 mod trevni;
 

@@ -66,19 +66,14 @@ impl Opened {
 fn without_statistics(table: &Table) -> Table {
     let columns = table.columns.iter().cloned().map(|column| Column { learner: None, ..column });
     Table {
-        path: table.path.clone(),
-        selection: None,
-        dialect: table.dialect,
         revision: table.revision.clone(),
         rows: table.rows,
         attributes: table.attributes.clone(),
         columns: columns.collect(),
-        whole: None,
         categories: table.categories.clone(),
         indexes: table.indexes.clone(),
         servants: table.servants.clone(),
-        findings: Vec::new(),
-        storage: None,
+        ..Table::empty(&table.path, table.dialect)
     }
 }
 

@@ -116,7 +116,8 @@ fn a_selection_of_all_rows_has_the_bytes_of_the_table() {
                 continue;
             }
             let all = table.join("where").join(segment);
-            for part in ["", "columns"] {
+            // Columns of a table by shape have their files beside it, in other forms.
+            for part in ["", "columns"].into_iter().filter(|part| table.join(part).is_dir()) {
                 for name in support::names(&all.join(part)) {
                     let path = all.join(part).join(&name);
                     let is_same =

@@ -1,5 +1,6 @@
 //! `hepfs info SOURCE[:path]`.
 
+use std::collections::{HashMap, HashSet};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,6 +15,9 @@ use crate::cli::tables::{about, walk};
 use crate::fs::NodeRef;
 use crate::fs::tree::{ViewOptions, printable};
 use crate::source::Interrupt;
+
+/// Most groups that are named as nearly tables.
+const MOST_NEARLY: usize = 20;
 
 /// Say which tables and arrays a file holds, and which rules it breaks
 #[derive(Debug, Args)]
@@ -36,9 +40,12 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         let interrupt = Interrupt::new();
         let place = asked.find(&interrupt)?;
         let mut out = BufWriter::new(std::io::stdout().lock());
-        let mut failed = 0;
+        let (mut failed, mut nearly) = (0, Nearly::default());
         walk(&place, &interrupt, &mut |met| {
             let prefix = place.prefix(met.source);
+            if met.path.is_empty() {
+                nearly.take().try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
+            }
             let metadata = match &met.listed {
                 Ok((directory, _)) => metadata_of(directory, &interrupt),
                 Err(reason) => {
@@ -57,7 +64,10 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             let lines = match (metadata, source) {
                 (Ok(metadata), Some(source)) if arguments.json => vec![with_source(source, metadata).to_string()],
                 (Err(error), Some(_)) if arguments.json => return Err(place.failed(error)),
-                (Ok(metadata), _) if !arguments.json => described(&metadata),
+                (Ok(metadata), _) if !arguments.json => {
+                    nearly.see(&prefix, &metadata);
+                    described(&metadata)
+                }
                 // Folders and `where/` have none.
                 _ => Vec::new(),
             };
@@ -67,9 +77,41 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             lines.try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))?;
             Ok(!(arguments.json && source.is_some()))
         })?;
+        nearly.take().try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
         out.flush().map_err(Error::io("standard output"))?;
         Ok(failed)
     })
+}
+
+/// Groups of a file that nearly are tables, for a file that has none.
+#[derive(Default)]
+struct Nearly {
+    has_table: bool,
+    lines: Vec<String>,
+    more: usize,
+}
+
+impl Nearly {
+    /// Takes note of a directory.
+    fn see(&mut self, prefix: &str, metadata: &Value) {
+        self.has_table |= is_table(metadata);
+        if metadata["no_table"].is_null() {
+            return;
+        }
+        if self.lines.len() < MOST_NEARLY {
+            let (path, reason) = (text(&metadata["path"]), text(&metadata["no_table"]));
+            self.lines.push(format!("{prefix}nearly a table: {path}: {reason}"));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// The lines about them, where the file has no table; nothing is left for the next file.
+    fn take(&mut self) -> impl Iterator<Item = String> + use<> {
+        let Self { has_table, mut lines, more } = std::mem::take(self);
+        lines.extend((more > 0).then(|| format!("… and {more} more that nearly are tables")));
+        lines.into_iter().filter(move |_| !has_table)
+    }
 }
 
 /// What a directory's `metadata.json` says.
@@ -92,9 +134,18 @@ fn with_source(source: &Path, metadata: Value) -> Value {
 
 /// The lines about a directory.
 fn described(metadata: &Value) -> Vec<String> {
-    let mut lines = if metadata["kind"] == "table" { table(metadata) } else { group(metadata) };
+    let mut lines = match metadata["kind"].as_str() {
+        _ if is_table(metadata) => table(metadata),
+        Some("made") => Vec::new(),
+        _ => group(metadata),
+    };
     lines.extend(metadata["findings"].as_array().into_iter().flatten().map(finding));
     lines
+}
+
+/// Whether a directory has a table, which a group may be that only its members tell of.
+fn is_table(metadata: &Value) -> bool {
+    !metadata["columns"].is_null()
 }
 
 fn text(value: &Value) -> String {
@@ -108,8 +159,9 @@ fn text(value: &Value) -> String {
 fn table(metadata: &Value) -> Vec<String> {
     let list = |key: &str| metadata[key].as_array().cloned().unwrap_or_default();
     let columns = list("columns");
+    let by = if metadata["recognised_by"] == "shape" { "by " } else { "" };
     let mut lines = vec![format!(
-        "table {}: {} rows, {} columns ({}, {})",
+        "table {}: {} rows, {} columns ({by}{}, {})",
         text(&metadata["path"]),
         text(&metadata["rows"]),
         columns.len(),
@@ -141,7 +193,15 @@ fn table(metadata: &Value) -> Vec<String> {
         );
         lines.push(line.trim_end().to_owned());
     }
-    lines.extend(list("members").iter().map(one_member));
+    let columns: HashSet<String> = columns.iter().map(|column| text(&column["name"])).collect();
+    let reasons: HashMap<String, String> =
+        list("left_out").iter().map(|left| (text(&left["name"]), text(&left["reason"]))).collect();
+    let members = list("members");
+    let others = members.iter().filter(|member| !columns.contains(&text(&member["name"])));
+    lines.extend(others.map(|member| match reasons.get(&text(&member["name"])) {
+        Some(reason) => format!("{} no column: {reason}", one_member(member)),
+        None => one_member(member),
+    }));
     lines
 }
 

@@ -2,6 +2,7 @@
 
 pub(super) mod check;
 pub(super) mod demo;
+pub(super) mod export;
 pub(super) mod index;
 pub(super) mod info;
 pub(super) mod ls;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 
 use super::encoding::Encoding;
-use crate::catalogue::{Attribute, Dataset, Fill, Group, Object, attribute, join};
+use crate::catalogue::{Attribute, Dataset, Group, Object, attribute, join};
 use crate::dialects::attributes::{boolean, references};
 use crate::dialects::datasets;
 use crate::source::Interrupt;
@@ -85,10 +85,7 @@ impl Opener<'_> {
     /// # Errors
     /// Why they cannot be had.
     pub fn array(&self, path: &str, dataset: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
-        if dataset.shape.len() != 1 || dataset.null {
-            return Err(format!("a dataset of rank {}, not 1", dataset.shape.len()));
-        }
-        datasets::rows(self.file, path, dataset, u64::MAX, &Fill::Default, tally)
+        datasets::line(self.file, path, dataset, tally)
     }
 
     fn dataset(&self, path: &str, dataset: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<Element, String> {
@@ -142,7 +139,7 @@ impl Opener<'_> {
     }
 
     fn categorical(&self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Element, String> {
-        let dataset = member_dataset(group, "codes")?.clone();
+        let dataset = datasets::member(group, "codes")?.clone();
         let rows = self.array(&join(path, b"codes"), &dataset, tally)?;
         if !rows.data_type().is_integer() {
             return Err(format!("codes of type {}", rows.data_type()));
@@ -155,7 +152,7 @@ impl Opener<'_> {
 
     fn masked(&self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Element, String> {
         let part = |name: &str, tally| {
-            let dataset = member_dataset(group, name)?;
+            let dataset = datasets::member(group, name)?;
             Ok::<_, String>((self.array(&join(path, name.as_bytes()), dataset, tally)?, dataset.clone()))
         };
         let (values, dataset) = part("values", tally)?;
@@ -180,17 +177,6 @@ fn labelled(path: &str, codes: Element, categories: Categories, tally: &Arc<Tall
 
 fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Object, String> {
     group.link(name.as_bytes()).and_then(|link| link.target.object()).ok_or_else(|| format!("it has no {name}"))
-}
-
-/// The dataset with this name in a group.
-///
-/// # Errors
-/// Why there is none.
-pub(super) fn member_dataset<'a>(group: &'a Group, name: &str) -> Result<&'a Arc<Dataset>, String> {
-    match member(group, name)? {
-        Object::Dataset(dataset) => Ok(dataset),
-        _ => Err(format!("{name} is no dataset")),
-    }
 }
 
 /// Whether a group of this kind is one column.

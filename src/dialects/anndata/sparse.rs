@@ -6,21 +6,19 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::Anndata;
-use super::elements::{Opener, member_dataset};
+use super::elements::Opener;
 use super::encoding::{Axis, INDEX, sparse};
 use super::records;
 use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, attribute, join};
 use crate::dialects::attributes::{integers, text};
+use crate::dialects::triples::{PARTS, Triples};
 use crate::dialects::{Dialect, Role, Site};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
-use crate::table::{Categories, CategoryRows, Column, Finding, RunRows, Table};
+use crate::table::{Categories, CategoryRows, Column, Finding, Table};
 
 /// What a sparse matrix keeps to.
 const RULE: &str = "AnnData: data and indices of a sparse matrix are of one length, which indptr ends with";
-
-/// The datasets of a sparse matrix.
-const PARTS: [&str; 3] = ["data", "indices", "indptr"];
 
 /// The members that hold the matrix.
 pub(super) fn roles() -> HashMap<BString, Role> {
@@ -61,25 +59,8 @@ impl Matrix<'_> {
     fn columns(&mut self, group: &Group, findings: &mut Vec<Finding>) -> Result<Vec<Column>, String> {
         let major = sparse(&group.attributes).ok_or("it does not say how it is stored")?;
         let shape = shape(&group.attributes);
-        let part = |name: &str| {
-            let dataset = member_dataset(group, name)?;
-            let rows = self.opener.array(&join(self.site.path, name.as_bytes()), dataset, &Arc::default())?;
-            Ok::<_, String>((rows, dataset))
-        };
-        let (value, minor) = (part("data")?, part("indices")?);
-        let length = value.0.len();
-        if minor.0.len() != length {
-            return Err(format!("{} values and {} indices", length, minor.0.len()));
-        }
-        let runs = part("indptr").and_then(|(pointers, _)| {
-            let path = join(self.site.path, b"indptr");
-            let wide = shape.is_none_or(|shape| shape.iter().any(|extent| *extent > i32::MAX as u64));
-            if let Some(shape) = shape.filter(|shape| shape[major as usize].checked_add(1) != Some(pointers.len())) {
-                return Err(format!("{} pointers, the shape is {shape:?}", pointers.len()));
-            }
-            let rows = RunRows::new(path, pointers, length, wide, self.opener.interrupt)?;
-            Ok(Arc::new(rows) as Arc<dyn Rows>)
-        });
+        let Triples { major: runs, minor, values: value } =
+            Triples::of(self.site, group, shape, major as usize, self.opener.interrupt)?;
         if let Err(reason) = &runs {
             findings.push(Finding::new(self.site.path, RULE, reason.clone()));
         }

@@ -10,7 +10,6 @@
 //! Nothing is missing but what equals the attribute `_FillValue`, where that has the dataset's own type.
 
 mod forms;
-mod scales;
 
 use std::sync::Arc;
 
@@ -19,8 +18,8 @@ use bstr::BString;
 use super::attributes::text;
 use super::compound::{self, System};
 use super::times::{self, OfNumpy};
-use super::{Dialect, Mark, Of, Site, Subject, datasets};
-use crate::catalogue::{Class, ColumnId, Dataset, Fill, Object, attribute};
+use super::{Dialect, Mark, Of, Site, Subject, datasets, scales};
+use crate::catalogue::{Class, ColumnId, Dataset, Fill, Object};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
@@ -61,16 +60,61 @@ impl Dialect for Arrays {
             Of::Dataset(dataset) => {
                 let of_numpy = OfNumpy::of(&dataset.datatype);
                 let dataset = &read(dataset, of_numpy.as_ref());
-                let array = Array { file: site.file, path: site.path, name, dataset, of_numpy };
+                let array = Array { file: site.file, path: site.path, name, dataset, of_numpy, by_fill: false };
                 let single = array.single()?;
                 Ok(match interrupt {
-                    Some(interrupt) => Single { parts: array.parts(), labels: array.labels(interrupt), ..single },
+                    Some(interrupt) => {
+                        Single { parts: parts(&dataset.shape), labels: array.labels(interrupt), ..single }
+                    }
                     None => single,
                 })
             }
             Of::Group(_) | Of::Made { .. } => Err("no dataset".into()),
         }
     }
+}
+
+impl Arrays {
+    /// The files of characters that are shown as the texts of `whole`, joined along their last axis.
+    pub(super) fn of_texts(path: &str, stored: &Arc<Dataset>, whole: Column) -> Single {
+        let shape = stored.shape.split_last().map_or_else(Vec::new, |(_, shape)| shape.to_vec());
+        let rows = shape.first().copied().unwrap_or(1);
+        let parts = parts(&shape);
+        let files = forms::forms(&Dataset { shape, ..stored.as_ref().clone() });
+        let attributes = stored.attributes.clone();
+        Single {
+            whole: Table { rows, columns: vec![whole], attributes, ..Table::empty(path, Arrays.name()) },
+            parts,
+            labels: None,
+            text: None,
+            shape: stored.shape.clone(),
+            datatype: stored.datatype.clone(),
+            files,
+        }
+    }
+}
+
+/// The column that a dataset at `path` is in a table of columns: what lies along its first axis, read as the dataset is
+/// by itself.
+pub(super) fn column(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset>) -> Column {
+    column_of(file, path, name, dataset, false)
+}
+
+/// The same, where a fill value that was set is missing as well. Zero is no such value: software sets it where its
+/// users set none.
+pub(super) fn column_by_fill(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset>) -> Column {
+    column_of(file, path, name, dataset, true)
+}
+
+fn column_of(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset>, by_fill: bool) -> Column {
+    let of_numpy = OfNumpy::of(&dataset.datatype);
+    let read = read(dataset, of_numpy.as_ref());
+    let array = Array { file, path, name, dataset: &read, of_numpy, by_fill };
+    let column = match datasets::open(file, path, &read) {
+        Ok(opened) => array.whole(&opened),
+        Err(reason) => array.column(name.clone(), Err(reason), Arc::default()),
+    };
+    Column { dataset: Some(dataset.clone()), ..column }
 }
 
 /// A dataset as who wrote it reads it: PyTables takes a bitfield for booleans, and a time for seconds.
@@ -93,6 +137,8 @@ struct Array<'a> {
     name: &'a BString,
     dataset: &'a Arc<Dataset>,
     of_numpy: Option<OfNumpy>,
+    /// A fill value that was set is missing.
+    by_fill: bool,
 }
 
 impl Array<'_> {
@@ -119,11 +165,9 @@ impl Array<'_> {
         if let Some(of_numpy) = &self.of_numpy {
             return of_numpy.missing.clone();
         }
-        match attribute(&self.dataset.attributes, "_FillValue") {
-            Some(attribute) if attribute.datatype == self.dataset.datatype && attribute.len() == Some(1) => {
-                attribute.value.clone().map_or(Fill::Default, Fill::Explicit)
-            }
-            _ => Fill::Default,
+        match datasets::stated_fill(self.dataset) {
+            Fill::Default if self.by_fill && !datasets::is_zero(&self.dataset.fill) => self.dataset.fill.clone(),
+            stated => stated,
         }
     }
 
@@ -136,7 +180,7 @@ impl Array<'_> {
         } else {
             FillTest::new(&self.dataset.datatype, &self.missing())
         };
-        let rows = Arc::new(DatasetRows::along_first(opened.clone(), missing, tally.clone()));
+        let rows: Arc<dyn Rows> = Arc::new(DatasetRows::along_first(opened.clone(), missing, tally.clone()));
         let is_text = matches!(self.dataset.datatype.class, Class::VariableString { .. });
         let stored_strings = (is_text && self.dataset.shape.len() <= 1)
             .then(|| Arc::new(StoredStrings::new(opened.clone(), u64::MAX)) as Arc<dyn Rows>);
@@ -146,7 +190,7 @@ impl Array<'_> {
             Some(of_numpy) => of_numpy.times(self.file, rows.as_ref()),
             None => times::of(self.file, &self.dataset.attributes, rows.as_ref()),
         };
-        Column { times: times.map(Box::new), stored_strings, ..self.column(self.name.clone(), rows, tally) }
+        Column { times: times.map(Box::new), stored_strings, ..self.column(self.name.clone(), Ok(rows), tally) }
     }
 
     /// The bytes of a scalar string; as it is shown elsewhere where it can be missing.
@@ -155,14 +199,6 @@ impl Array<'_> {
             _ if !forms::is_text(self.dataset) => None,
             Fill::Explicit(_) => self.whole(opened).rows.ok(),
             _ => Some(Arc::new(StoredStrings::new(opened.clone(), 1))),
-        }
-    }
-
-    /// Names of the parts of a row, as many as a CSV file has columns.
-    fn parts(&self) -> Vec<BString> {
-        match self.dataset.shape.as_slice() {
-            [_, places @ 0..=forms::MOST_PLACES] => (0..*places).map(|at| at.to_string().into()).collect(),
-            _ => Vec::new(),
         }
     }
 
@@ -178,12 +214,20 @@ impl Array<'_> {
         Some(Arc::new(DatasetRows::plain(opened, u64::MAX)))
     }
 
-    fn column(&self, name: BString, rows: Arc<dyn Rows>, tally: Arc<Tally>) -> Column {
+    fn column(&self, name: BString, rows: Result<Arc<dyn Rows>, String>, tally: Arc<Tally>) -> Column {
         Column {
             units: text(&self.dataset.attributes, "units").or_else(|| self.of_numpy.as_ref()?.units()),
             description: text(&self.dataset.attributes, "description"),
             attributes: self.dataset.attributes.clone(),
-            ..Column::new(name, self.path.to_owned(), ColumnId::whole(self.dataset.id), Ok(rows), tally)
+            ..Column::new(name, self.path.to_owned(), ColumnId::whole(self.dataset.id), rows, tally)
         }
+    }
+}
+
+/// Names of the parts of a row of an array, as many as its CSV file has columns.
+fn parts(shape: &[u64]) -> Vec<BString> {
+    match shape {
+        [_, places @ 0..=forms::MOST_PLACES] => (0..*places).map(|at| at.to_string().into()).collect(),
+        _ => Vec::new(),
     }
 }

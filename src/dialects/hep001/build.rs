@@ -40,19 +40,13 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
     let (sets, groups): (Vec<&Member<'_>>, Vec<&Member<'_>>) =
         sorted.iter().filter(|member| member.is_servant()).partition(|member| member.kind == Kind::Categories);
     let mut table = Table {
-        path: path.to_owned(),
-        selection: None,
-        dialect: DIALECT,
         revision: Draft::of(group, &sorted).to_string(),
         rows: rows.unwrap_or(0),
         attributes: group.attributes.clone(),
         columns: shown,
-        whole: None,
         categories: categories.into_sets(),
-        indexes: Vec::new(),
         servants: sets.into_iter().chain(groups).map(|member| member.name.clone()).collect(),
-        findings: Vec::new(),
-        storage: None,
+        ..Table::empty(path, DIALECT)
     };
     table.indexes = indexes::find(&mut parts, &candidates, &table, interrupt);
     table.findings = parts.findings;

@@ -6,12 +6,11 @@ use bstr::BString;
 
 use super::history::{self, Kept};
 use super::{BELOW, STORE, Versioned, dataset, finding};
-use crate::catalogue::{Class, ColumnId, Dataset, Group, Layout, Link, VirtualSource, join};
-use crate::dialects::arrays::Arrays;
+use crate::catalogue::{Class, Dataset, Group, Layout, Link, VirtualSource, join};
+use crate::dialects::arrays;
 use crate::dialects::compound::is_record;
-use crate::dialects::{Claims, Dialect, Here, Of, Role, Site};
-use crate::store::{File, Tally};
-use crate::table::{Column, Finding, Table};
+use crate::dialects::{Claims, Dialect, Here, Role, Site};
+use crate::table::{Finding, Table};
 
 /// The columns of a group, where it is a table.
 fn columns(group: &Group) -> Option<Vec<(&BString, &Arc<Dataset>)>> {
@@ -28,7 +27,7 @@ fn columns(group: &Group) -> Option<Vec<(&BString, &Arc<Dataset>)>> {
 /// What is a table in a version, and what of it may be of another version.
 pub(super) fn claims(here: &Here<'_>) -> Claims {
     let Some(kept) = Kept::in_file(here.file, here.interrupt) else { return Claims::default() };
-    let mut claims = Claims::default();
+    let mut claims = Claims { is_final: true, ..Claims::default() };
     if let Some(columns) = columns(here.group) {
         claims.is_table = true;
         claims.members = columns.into_iter().map(|(name, _)| (name.clone(), Role::Column)).collect();
@@ -78,29 +77,14 @@ fn doubtful(group: &Group, data_version: i128) -> impl Iterator<Item = &BString>
 pub(super) fn table(site: &Site<'_>, group: &Group) -> Table {
     let found = columns(group).unwrap_or_default();
     let rows = found.first().and_then(|(_, dataset)| dataset.shape.first()).copied().unwrap_or(0);
-    let columns = found.into_iter().map(|(name, dataset)| column(site.file, site.path, name, dataset));
+    let columns = found.into_iter().map(|(name, dataset)| {
+        let column = arrays::column(site.file, &join(site.path, name), name, dataset);
+        column.observed(site.file)
+    });
     Table {
         rows,
         attributes: group.attributes.clone(),
         columns: columns.collect(),
         ..Table::empty(site.path, Versioned.name())
     }
-}
-
-/// A column: what the array is that is shown of the same dataset elsewhere.
-fn column(file: &Arc<File>, above: &str, name: &BString, dataset: &Arc<Dataset>) -> Column {
-    let path = join(above, name);
-    let site = Site { file, path: &path, of: Of::Dataset(dataset), servant: None };
-    let opened = Arrays.files(&site, name, None).map(|single| single.whole.columns.into_iter().next());
-    let column = match opened {
-        Ok(Some(column)) => column,
-        Ok(None) => column_without("it has no rows", name, &path, dataset),
-        Err(reason) => column_without(&reason, name, &path, dataset),
-    };
-    Column { dataset: Some(dataset.clone()), ..column.observed(file) }
-}
-
-fn column_without(reason: &str, name: &BString, path: &str, dataset: &Arc<Dataset>) -> Column {
-    let id = ColumnId::whole(dataset.id);
-    Column::new(name.clone(), path.to_owned(), id, Err(reason.to_owned()), Arc::<Tally>::default())
 }

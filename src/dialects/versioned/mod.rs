@@ -138,7 +138,7 @@ pub fn is_in_version(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> boo
 
 /// Whether a fill value is one that the library sets by itself: explicit, and zeros throughout.
 pub fn is_own_fill(fill: &Fill) -> bool {
-    matches!(fill, Fill::Explicit(element) if element.bytes.iter().all(|byte| *byte == 0))
+    super::datasets::is_zero(fill)
 }
 
 /// A finding by a rule of the system.

@@ -11,7 +11,7 @@ use super::listing::{
 };
 use super::opened::Opened;
 use crate::catalogue::{Attribute, Group, join};
-use crate::dialects::{Claims, Here, Made, Mark, Of, Site, Subject};
+use crate::dialects::{Claims, Dialect, Here, Made, Mark, Of, Site, Subject};
 use crate::fs::Error;
 use crate::source::Interrupt;
 use crate::store::{self, File};
@@ -42,6 +42,8 @@ pub(super) struct Contents {
     members: Vec<Member>,
     /// The group that it lists, and the way to it, where members are described when that is asked for.
     group: Option<(GroupPlace, Way)>,
+    /// Why it has no table, though some members are of one length.
+    nearly: Option<String>,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -54,13 +56,14 @@ impl Contents {
         let (file, path, dialects) = (opened.file()?, place.path.as_str(), opened.context().dialects);
         let group = Arc::new(listed(opened, place, interrupt)?);
         file.check()?;
-        let (dialect, claims) = dialects.claims(&Here { path, group: &group, file, interrupt });
+        let (dialect, mut claims) = dialects.claims(&Here { path, group: &group, file, interrupt });
         let site = Site { file, path, of: Of::Group(&group), servant: None };
         let table = dialect.filter(|_| claims.is_table).map(|dialect| dialect.open(&site, interrupt));
         let mut contents = Self::with(table, group.attributes.clone(), claims.findings.clone());
         let is_marked = matches!(dialects.mark(path, Subject::Group(&group.attributes)), Some((_, Mark::Table)));
         contents.called = if is_marked { Called::Table } else { Called::Group };
-        let seen = Seen { opened, file, place, way, group: &group, claims: &claims, interrupt };
+        contents.nearly = claims.nearly.take();
+        let seen = Seen { opened, file, place, way, group: &group, dialect, claims: &claims, interrupt };
         let beside = seen.beside(&mut contents.findings);
         let links = group.links.len() + beside.as_ref().map_or(0, |beside| beside.group.links.len());
         let is_small = links <= MOST_DESCRIBED;
@@ -81,8 +84,8 @@ impl Contents {
             let group = group.map_err(|error| store::Error::Hdf5 { path: place.path.clone(), error })?;
             let group = Arc::new(group);
             let here = Here { path: &place.path, group: &group, file, interrupt };
-            let (_, claims) = opened.context().dialects.claims(&here);
-            let seen = Seen { opened, file, place, way, group: &group, claims: &claims, interrupt };
+            let (dialect, claims) = opened.context().dialects.claims(&here);
+            let seen = Seen { opened, file, place, way, group: &group, dialect, claims: &claims, interrupt };
             let beside = seen.beside(&mut Vec::new());
             members.append(&mut seen.list(beside.as_ref(), (&mut Listing::default(), &mut Vec::new()), true));
         }
@@ -168,6 +171,7 @@ impl Contents {
             attributes: &self.attributes,
             members: &self.members(opened, interrupt)?,
             values: &self.values(opened, interrupt),
+            nearly: self.nearly.as_deref(),
             findings: &self.findings,
         };
         Ok(match &self.table {
@@ -203,8 +207,8 @@ impl Contents {
         }
         let findings = findings.into_iter().chain(table.iter().flat_map(|table| table.findings.clone())).collect();
         let called = if table.is_some() { Called::Table } else { Called::Group };
-        let (table, columns, group) = (table.map(Arc::new), OnceLock::new(), None);
-        Self { attributes, table, called, listing, columns, members, group, findings }
+        let (table, columns, group, nearly) = (table.map(Arc::new), OnceLock::new(), None, None);
+        Self { attributes, table, called, listing, columns, members, group, nearly, findings }
     }
 }
 
@@ -215,6 +219,7 @@ struct Seen<'a> {
     place: &'a GroupPlace,
     way: &'a Way,
     group: &'a Arc<Group>,
+    dialect: Option<&'static dyn Dialect>,
     claims: &'a Claims,
     interrupt: &'a Interrupt,
 }
@@ -265,6 +270,9 @@ impl Seen<'_> {
         wanted: bool,
     ) -> Vec<Member> {
         let own = Namespace::new(self.group, self.claims);
+        let here = Here { path: &self.place.path, group: self.group, file: self.file, interrupt: self.interrupt };
+        let left_out = self.dialect.filter(|_| wanted && self.claims.is_table).map(|dialect| dialect.left_out(&here));
+        let left_out = left_out.unwrap_or_default();
         let of = |place: &GroupPlace, way, group: &Arc<Group>, claims, names, elsewhere, shown: (&mut _, &mut _)| {
             let leads = Resolver::new(self.opened, self.file, group, &place.path, way, self.interrupt);
             let members = Members {
@@ -277,6 +285,7 @@ impl Seen<'_> {
                 elsewhere,
                 link_target: &|target, name| leads.shown(target, name),
                 wanted,
+                left_out: &left_out,
             };
             members.list(shown.0, shown.1)
         };

@@ -194,7 +194,8 @@ impl Node for DirectoryNode {
     }
 
     fn repeats(&self) -> bool {
-        matches!(self.0.place, Place::Made(_, _, Made::Directory { .. }))
+        // What is hidden, such as versions.
+        matches!(&self.0.place, Place::Made(_, name, Made::Directory { .. }) if name.starts_with(b"."))
     }
 
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
@@ -226,7 +227,7 @@ impl Node for DirectoryNode {
                 failed(path, error.to_string());
             }
         };
-        let columns = contents.table.iter().flat_map(|table| &table.columns);
+        let columns = contents.table.iter().filter(|table| !table.only_adds).flat_map(|table| &table.columns);
         columns.for_each(|column| look(&column.path, &column.rows));
         for entry in contents.listing.entries() {
             if let Entry::Single(_, array, _) = entry

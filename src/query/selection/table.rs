@@ -14,14 +14,18 @@ pub fn selectable(table: &Table, what: &str) -> Table {
         path: table.path.clone(),
         selection: Some(what.to_owned()),
         dialect: table.dialect,
+        recognised_by: table.recognised_by,
         revision: table.revision.clone(),
         rows: table.rows,
+        // Selected rows of a column are shown nowhere else.
+        only_adds: false,
         attributes: table.attributes.clone(),
         columns: table.columns.iter().filter(|column| column.in_table).cloned().collect(),
         whole: table.whole.clone(),
         categories: table.categories.clone(),
         indexes: Vec::new(),
         servants: Vec::new(),
+        left_out: Vec::new(),
         findings: table.findings.clone(),
         storage: table.storage.clone(),
     }

@@ -10,7 +10,7 @@ use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
 use crate::catalogue::{Class, Datatype, Member};
-use crate::store::decode::{DecodeError, FillTest, Memory, Oddities, codes, decode};
+use crate::store::decode::{DecodeError, FillTest, Memory, Oddities, Oddity, codes, decode};
 use crate::store::statistics::{self, Cells, Scalar, Summary};
 
 /// Elements of one type, none of which leads elsewhere.
@@ -27,8 +27,14 @@ impl PlainElements<'_> {
     /// The array of `count` elements.
     pub fn array(&self, bytes: Buffer, count: usize, oddities: &mut Oddities) -> Result<ArrayRef, DecodeError> {
         let none = Memory(&[]);
+        let before = oddities.len();
         let array = decode(self.datatype, bytes.clone(), count, &none, oddities)?;
-        Ok(self.missing.apply(array, self.datatype, &bytes, &none))
+        let array = self.missing.apply(array, self.datatype, &bytes, &none);
+        // The code of a missing value needs no name.
+        if self.missing.finds_rows() && oddities.len() > before {
+            oddities.retain(|(what, row)| *what != Oddity::UnnamedCode || array.is_valid(*row as usize));
+        }
+        Ok(array)
     }
 
     /// See [`Rows::stored_values`](crate::store::Rows::stored_values).

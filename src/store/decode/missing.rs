@@ -30,6 +30,8 @@ enum Pattern {
     Sequence(Vec<u8>),
     /// The element's bytes.
     Bytes(Vec<u8>),
+    /// Any of several.
+    AnyOf(Vec<Pattern>),
 }
 
 impl FillTest {
@@ -45,6 +47,13 @@ impl FillTest {
             Fill::Explicit(fill) if !datatype.is_boolean() => Self { kind: Pattern::of(datatype, fill), items: None },
             _ => Self::none(),
         }
+    }
+
+    /// The test for several values, each as [`FillTest::new`] has it.
+    pub fn any_of(datatype: &Datatype, fills: &[Fill]) -> Self {
+        let mut kinds: Vec<Pattern> = fills.iter().filter_map(|fill| Self::new(datatype, fill).kind).collect();
+        let kind = if kinds.len() > 1 { Some(Pattern::AnyOf(kinds)) } else { kinds.pop() };
+        Self { kind, items: None }
     }
 
     /// The same test for arrays whose innermost items, `depth` arrays deep, are elements of `datatype`.
@@ -151,6 +160,9 @@ impl Pattern {
     fn valid(&self, array: &ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> BooleanBuffer {
         let count = array.len();
         match self {
+            Pattern::AnyOf(patterns) => patterns.iter().fold(BooleanBuffer::new_set(count), |valid, pattern| {
+                &valid & &pattern.valid(array, datatype, bytes, parts)
+            }),
             Pattern::Float(fill) => match array.data_type() {
                 DataType::Float16 => float_valid::<Float16Type>(array, fill, |v| v.is_nan()),
                 DataType::Float32 => float_valid::<Float32Type>(array, fill, |v| v.is_nan()),

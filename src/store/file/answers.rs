@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::File;
-use crate::catalogue::{ChunkMap, FileInfo, Group, Object, ObjectId};
+use crate::catalogue::{Attribute, ChunkMap, FileInfo, Group, Object, ObjectId};
 use crate::h5;
 use crate::source::{Interrupt, Source};
 use crate::store::{Reservation, Store};
@@ -51,6 +51,7 @@ enum Asked {
     Group(ObjectId),
     Object(ObjectId),
     Chunks(ObjectId),
+    Path(ObjectId),
 }
 
 /// Answers in memory.
@@ -152,7 +153,22 @@ impl File {
         let plugins = self.client().has_plugins();
         // Why a plugin cannot be loaded may lie outside its folder, and pass.
         let lasts = |group: &Group| group.is_whole() && (!plugins || group.has_all_filters());
-        self.answer(Asked::Group(id), lasts, || self.client().group(id, interrupt))
+        let group = self.answer(Asked::Group(id), lasts, || self.client().group(id, interrupt))?;
+        if id == self.info().root {
+            self.root_attributes.get_or_init(|| group.attributes.clone());
+        }
+        Ok(group)
+    }
+
+    /// The attributes of the root group, which is listed for it if it has not been.
+    ///
+    /// # Errors
+    /// As [`File::group`].
+    pub fn root_attributes(self: &Arc<Self>, interrupt: &Interrupt) -> Result<Arc<[Attribute]>, h5::Error> {
+        match self.root_attributes.get() {
+            Some(known) => Ok(known.clone()),
+            None => Ok(self.group(self.info().root, interrupt)?.attributes),
+        }
     }
 
     /// One object.
@@ -163,6 +179,16 @@ impl File {
         let plugins = self.client().has_plugins();
         let lasts = |object: &Object| object.is_whole() && (!plugins || object.has_all_filters());
         self.answer(Asked::Object(id), lasts, || self.client().object(id, interrupt))
+    }
+
+    /// The path of an object, the shortest one; `None` where no hard links lead to it from the root.
+    ///
+    /// # Errors
+    /// See [`h5::Client::paths`].
+    pub fn path_of(self: &Arc<Self>, id: ObjectId, interrupt: &Interrupt) -> Result<Option<String>, h5::Error> {
+        self.answer(Asked::Path(id), Option::is_some, || {
+            Ok(self.client().paths(id.file, &[id.address], interrupt)?.pop().flatten())
+        })
     }
 
     /// The chunks of a chunked dataset.

@@ -4,12 +4,12 @@ mod answers;
 mod saver;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use super::{Content, Error, Learner, Opening, Rows, Store};
-use crate::catalogue::{ColumnId, FileInfo};
+use crate::catalogue::{Attribute, ColumnId, FileInfo};
 use crate::h5::{self, Client};
 use crate::source::{Interrupt, Source};
 
@@ -23,6 +23,8 @@ pub struct File {
     client: Arc<Client>,
     info: FileInfo,
     answers: Answers,
+    /// Attributes of the root group, once it was listed.
+    root_attributes: OnceLock<Arc<[Attribute]>>,
     /// Damaged chunk indexes met so far, by HDF5 path of the dataset.
     damage: Mutex<BTreeMap<String, Damage>>,
     /// Virtual datasets that are not made of chunks, and why, likewise.
@@ -83,6 +85,7 @@ impl File {
             client,
             info,
             answers,
+            root_attributes: OnceLock::new(),
             damage: Mutex::default(),
             unfollowed: Mutex::default(),
         }

@@ -134,6 +134,30 @@ impl Hints {
         self
     }
 
+    /// What holds of rows that these hints, or those others, are of.
+    pub fn of_either(self, other: Self) -> Self {
+        let texts = match (self.texts, other.texts) {
+            (TextLength::Stored(a), TextLength::Stored(b)) => TextLength::Stored(a.max(b)),
+            (TextLength::Shown(a), TextLength::Shown(b)) => TextLength::Shown(a.max(b)),
+            (TextLength::Within(a), TextLength::Within(b)) => TextLength::Within(a.max(b)),
+            (a, b) => match (a.slot(), b.slot()) {
+                (Some(a), Some(b)) => TextLength::Shown(a.max(b)),
+                _ => TextLength::Unknown,
+            },
+        };
+        let items = match (self.items, other.items) {
+            (Some(a), Some(b)) => Some(Box::new(a.of_either(*b))),
+            _ => None,
+        };
+        let fields = match self.fields.len() == other.fields.len() {
+            true => self.fields.into_iter().zip(other.fields).map(|(a, b)| a.of_either(b)).collect(),
+            false => Vec::new(),
+        };
+        // Which values there can be is not the same question.
+        let (stored, nullable) = (self.stored && other.stored, self.nullable || other.nullable);
+        Self { texts, values: None, stored, nullable, items, fields }
+    }
+
     /// Those of the values that lists and arrays hold in the end; these very hints where there are none.
     pub fn innermost(&self) -> &Self {
         self.items.as_ref().map_or(self, |items| items.innermost())

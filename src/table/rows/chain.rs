@@ -1,34 +1,43 @@
 //! Rows of one type that are stored in several places, one behind the other; and numbers that are stored in another
-//! unit. What search indexes are made of.
+//! unit. What search indexes, and tables of several groups, are made of.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
-use arrow_array::{Array, ArrayRef, Int64Array};
+use arrow_array::{Array, ArrayRef, Int64Array, new_empty_array};
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
+use arrow_select::take::take;
 
 use crate::source::Interrupt;
-use crate::store::{Error, RowRange, Rows};
+use crate::store::{Error, Fitting, Hints, RowRange, Rows};
+
+/// A part, its first row among all, and some of its own rows.
+type Part<'a> = (&'a Arc<dyn Rows>, u64, Range<u64>);
 
 /// The rows of several, which are of one type.
 #[derive(Debug)]
 pub struct ChainRows {
     parts: Vec<Arc<dyn Rows>>,
+    /// The first row of each, and the number of all.
+    starts: Vec<u64>,
     data_type: DataType,
     /// Floats are multiplied by this, and rounded to integers.
     factor: Option<f64>,
-    len: u64,
 }
 
 impl ChainRows {
     /// `None` where types differ, or there is nothing.
     pub fn new(parts: Vec<Arc<dyn Rows>>) -> Option<Self> {
         let data_type = parts.first()?.data_type().clone();
-        let len = parts.iter().try_fold(0_u64, |len, part| len.checked_add(part.len()))?;
         let is_one = parts.iter().all(|part| *part.data_type() == data_type);
-        is_one.then_some(Self { parts, data_type, factor: None, len })
+        let mut starts = vec![0_u64];
+        for part in &parts {
+            starts.push(starts.last()?.checked_add(part.len())?);
+        }
+        is_one.then_some(Self { parts, starts, data_type, factor: None })
     }
 
     /// The same rows in another unit, as integers; `None` where they are not float64.
@@ -37,14 +46,55 @@ impl ChainRows {
         (self.data_type == DataType::Float64).then_some(Self { factor: Some(factor), data_type, ..self })
     }
 
+    /// The same rows with texts for labels, of which each part may have its own.
+    pub fn with_texts(self) -> Self {
+        match self.data_type {
+            DataType::Dictionary(_, labels) => Self { data_type: *labels, ..self },
+            _ => self,
+        }
+    }
+
     fn unsupported(reason: String) -> Error {
-        Error::Unsupported { path: "search index".into(), reason }
+        Error::Unsupported { path: "rows of several".into(), reason }
+    }
+
+    /// The parts that rows lie in, each with its first row and the rows in it.
+    fn within(&self, rows: RowRange) -> Result<impl Iterator<Item = Part<'_>>, Error> {
+        if rows.start > rows.end || rows.end > self.len() {
+            return Err(Self::unsupported(format!("rows {rows:?} of {}", self.len())));
+        }
+        let first = self.starts.partition_point(|start| *start <= rows.start).saturating_sub(1);
+        let parts = self.parts.iter().zip(self.starts.windows(2)).skip(first);
+        let parts = parts.map_while(move |(part, bounds)| {
+            let (start, end) = (bounds[0], bounds[1]);
+            (start < rows.end)
+                .then(|| (part, start, rows.start.max(start) - start..rows.end.min(end).max(start) - start))
+        });
+        Ok(parts.filter(|(_, _, within)| within.start < within.end))
+    }
+
+    /// An array of a part as one of the chain.
+    fn shown(&self, array: ArrayRef) -> Result<ArrayRef, Error> {
+        let failed = |error: arrow_schema::ArrowError| Self::unsupported(error.to_string());
+        if let Some(labelled) = array.as_any_dictionary_opt().filter(|_| !self.is_plain()) {
+            return take(labelled.values().as_ref(), labelled.keys(), None).map_err(failed);
+        }
+        let Some(factor) = self.factor else { return Ok(array) };
+        let floats = array.as_primitive_opt::<Float64Type>();
+        let floats = floats.ok_or_else(|| Self::unsupported(format!("{} as floats", array.data_type())))?;
+        let rounded: Int64Array = floats.unary(|value| (value * factor).round() as i64);
+        Ok(Arc::new(rounded))
+    }
+
+    /// Whether arrays of parts are arrays of the chain.
+    fn is_plain(&self) -> bool {
+        self.factor.is_none() && self.parts.first().is_none_or(|part| *part.data_type() == self.data_type)
     }
 }
 
 impl Rows for ChainRows {
     fn len(&self) -> u64 {
-        self.len
+        self.starts.last().copied().unwrap_or(0)
     }
 
     fn data_type(&self) -> &DataType {
@@ -55,33 +105,63 @@ impl Rows for ChainRows {
         self.parts.iter().any(|part| part.nullable())
     }
 
+    fn hints(&self) -> Hints {
+        let all = self.parts.iter().map(|part| part.hints()).reduce(Hints::of_either).unwrap_or_default();
+        // The values of a part are known, those of all are not.
+        Hints { values: None, ..all }
+    }
+
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.parts.iter().try_for_each(|part| part.examine(interrupt))
+    }
+
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        if range.start > range.end || range.end > self.len {
-            return Err(Self::unsupported(format!("rows {range:?} of {}", self.len)));
-        }
-        let (mut arrays, mut first) = (Vec::new(), 0);
-        for part in &self.parts {
-            let end = first + part.len();
-            let (from, to) = (range.start.max(first), range.end.min(end));
-            // An empty range takes the type of the first part.
-            if from < to || range.is_empty() && arrays.is_empty() {
-                let within = if from < to { from - first..to - first } else { 0..0 };
-                arrays.push(part.array(within, interrupt)?);
-            }
-            first = end;
-        }
-        let array = match arrays.as_slice() {
-            [one] => one.clone(),
+        let parts = self.within(range)?.map(|(part, _, within)| self.shown(part.array(within, interrupt)?));
+        let arrays: Vec<ArrayRef> = parts.collect::<Result<_, Error>>()?;
+        match arrays.as_slice() {
+            [] => Ok(new_empty_array(&self.data_type)),
+            [one] => Ok(one.clone()),
             several => {
                 let several: Vec<&dyn Array> = several.iter().map(AsRef::as_ref).collect();
-                concat(&several).map_err(|error| Self::unsupported(error.to_string()))?
+                concat(&several).map_err(|error| Self::unsupported(error.to_string()))
             }
-        };
-        let Some(factor) = self.factor else { return Ok(array) };
-        let floats = array.as_primitive_opt::<Float64Type>();
-        let floats = floats.ok_or_else(|| Self::unsupported(format!("{} as floats", array.data_type())))?;
-        let rounded: Int64Array = floats.unary(|value| (value * factor).round() as i64);
-        Ok(Arc::new(rounded))
+        }
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        // What several arrays are made one of is there twice; a label is there once for each row then.
+        let most = if self.is_plain() { bytes / 2 } else { bytes / 16 };
+        let (mut end, mut taken) = (range.start, 0_u64);
+        for (part, start, within) in self.within(range)? {
+            let last = start + within.end;
+            let fitting = part.fitting(within, most.saturating_sub(taken), interrupt)?;
+            if taken > 0 && taken.saturating_add(fitting.bytes) > most {
+                break;
+            }
+            (end, taken) = (start + fitting.end, taken.saturating_add(fitting.bytes));
+            if end < last {
+                break;
+            }
+        }
+        Ok(Fitting { end, bytes: taken.saturating_mul(bytes.checked_div(most).unwrap_or(2)) })
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        if !self.is_plain() {
+            return Ok(None);
+        }
+        let mut outlines = Vec::new();
+        for (part, _, within) in self.within(range)? {
+            let Some(outline) = part.outline(within, interrupt)? else { return Ok(None) };
+            outlines.push(outline);
+        }
+        let outlines: Vec<&dyn Array> = outlines.iter().map(AsRef::as_ref).collect();
+        // Of one type where they are of one, and of none there is no telling.
+        Ok(concat(&outlines).ok())
+    }
+
+    fn outline_tells_nulls(&self) -> bool {
+        self.is_plain() && self.parts.iter().all(|part| part.outline_tells_nulls())
     }
 
     fn stored_width(&self) -> Option<u64> {
@@ -94,5 +174,51 @@ impl Rows for ChainRows {
 
     fn natural_rows(&self) -> Option<u64> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::types::Int64Type;
+    use arrow_array::{DictionaryArray, StringArray};
+
+    use super::*;
+    use crate::table::HeldRows;
+
+    fn chain(arrays: Vec<ArrayRef>) -> ChainRows {
+        let held = |array| Arc::new(HeldRows::new(array, false, Hints::default())) as Arc<dyn Rows>;
+        ChainRows::new(arrays.into_iter().map(held).collect()).unwrap().with_texts()
+    }
+
+    #[test]
+    fn rows_of_several_are_those_of_each_in_turn() {
+        let lengths = [3_i64, 0, 1, 5, 0];
+        let mut next = 0_i64;
+        let parts = lengths.map(|length| {
+            let part: Int64Array = (next..next + length).collect();
+            next += length;
+            Arc::new(part) as ArrayRef
+        });
+        let chain = chain(parts.to_vec());
+        assert_eq!(chain.len(), 9);
+        for start in 0..=9_u64 {
+            for end in start..=9 {
+                let array = chain.array(start..end, &Interrupt::new()).unwrap();
+                let expected: Int64Array = (start as i64..end as i64).collect();
+                assert_eq!(array.as_primitive::<Int64Type>(), &expected, "{start}..{end}");
+                let fitting = chain.fitting(start..end, 40, &Interrupt::new()).unwrap();
+                assert!(fitting.end <= end && (fitting.end > start || start == end), "{start}..{end}: {fitting:?}");
+            }
+        }
+        assert!(chain.array(3..10, &Interrupt::new()).is_err());
+    }
+
+    #[test]
+    fn labels_of_different_sets_become_texts() {
+        let of =
+            |texts: [Option<&str>; 2]| Arc::new(texts.into_iter().collect::<DictionaryArray<Int64Type>>()) as ArrayRef;
+        let chain = chain(vec![of([Some("a"), None]), of([Some("b"), Some("b")])]);
+        let array = chain.array(0..4, &Interrupt::new()).unwrap();
+        assert_eq!(array.as_string::<i32>(), &StringArray::from(vec![Some("a"), None, Some("b"), Some("b")]));
     }
 }

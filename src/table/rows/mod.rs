@@ -1,6 +1,7 @@
 //! Columns made of other rows: categories, lists, values with a mask, strings behind offsets, instants, fields of
-//! compounds, casts, edges of bins, arrays in memory.
+//! compounds, casts, edges of bins, numbers stored as others, rows that end early, arrays in memory.
 
+mod bits;
 mod cast;
 mod category;
 mod chain;
@@ -8,15 +9,20 @@ mod compound;
 mod edges;
 mod encoded;
 mod ends;
+mod even;
 mod held;
 mod list;
 mod masked;
 mod offsets;
+mod packed;
+mod padded;
 mod part;
 mod runs;
+mod scaled;
 mod string;
 mod time;
 
+pub use bits::BitRows;
 pub use cast::{CastRows, common_type};
 pub use category::CategoryRows;
 pub use chain::ChainRows;
@@ -24,10 +30,14 @@ pub use compound::CompoundRows;
 pub use edges::{EdgeRows, Edges};
 pub use encoded::{EncodedRows, Samples};
 pub use ends::EndRows;
+pub use even::EvenRows;
 pub use held::HeldRows;
 pub use list::ListRows;
 pub use masked::MaskedRows;
+pub use packed::{Linear, PackedRows, Packing, UnitCount};
+pub use padded::PaddedRows;
 pub use part::PartRows;
 pub use runs::RunRows;
+pub use scaled::ScaledRows;
 pub use string::StringRows;
 pub use time::TimeRows;

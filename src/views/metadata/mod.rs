@@ -4,6 +4,7 @@
 mod datatype;
 mod value;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use bstr::{BStr, BString};
@@ -31,6 +32,8 @@ pub struct Member {
     pub shown_as: Vec<BString>,
     /// Why it, or one of its views, is not shown.
     pub not_shown: Vec<String>,
+    /// Why it is no column of the table of its group.
+    pub left_out: Option<Cow<'static, str>>,
     /// More about it.
     pub details: Map<String, Value>,
 }
@@ -38,7 +41,8 @@ pub struct Member {
 impl Member {
     /// A member that is not shown yet.
     pub fn new(name: &BString, kind: &'static str) -> Self {
-        Self { name: name.clone(), kind, shown_as: Vec::new(), not_shown: Vec::new(), details: Map::new() }
+        let name = name.clone();
+        Self { name, kind, shown_as: Vec::new(), not_shown: Vec::new(), left_out: None, details: Map::new() }
     }
 }
 
@@ -76,6 +80,8 @@ pub struct Directory<'a> {
     pub members: &'a [Member],
     /// Values of members that are small scalars, by name.
     pub values: &'a HashMap<BString, Value>,
+    /// Why it is no table, though some members are of one length.
+    pub nearly: Option<&'a str>,
     /// Rules broken.
     pub findings: &'a [Finding],
 }
@@ -105,22 +111,27 @@ struct GroupDocument<'a, M> {
     attributes: Value,
     members: M,
     findings: &'a [Finding],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_table: Option<&'a str>,
 }
 
 /// What `metadata.json` of a table says.
 #[derive(Serialize)]
-struct TableDocument<'a, C, M> {
+struct TableDocument<'a, C, M, L> {
     schema: u32,
     kind: &'static str,
     path: &'a str,
     dialect: &'static str,
     revision: &'a str,
+    recognised_by: &'static str,
     rows: u64,
     attributes: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     storage: Option<&'a Value>,
     columns: C,
     categories: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<L>,
     members: M,
     not_shown: Vec<String>,
     findings: &'a [Finding],
@@ -137,6 +148,7 @@ pub fn group(directory: &Directory<'_>) -> Vec<u8> {
         attributes: attributes_value(directory.attributes),
         members: directory.members(),
         findings: directory.findings,
+        no_table: directory.nearly,
     })
 }
 
@@ -165,6 +177,7 @@ where
         path: &table.path,
         dialect: table.dialect,
         revision: &table.revision,
+        recognised_by: table.recognised_by,
         rows: table.rows,
         attributes: attributes_value(&table.attributes),
         storage: table.storage.as_ref(),
@@ -172,6 +185,11 @@ where
             table.columns.iter().zip(views.clone()).map(|(column, views)| column_value(table, column, &views))
         }),
         categories,
+        left_out: (table.only_adds || !table.left_out.is_empty()).then_some(Each(|| {
+            let of_members = directory.members.iter().filter_map(|one| Some((&one.name, one.left_out.as_deref()?)));
+            let of_table = table.left_out.iter().map(|(name, reason)| (name, reason.as_ref()));
+            of_members.chain(of_table).map(|(name, reason)| left_out_value(name, reason))
+        })),
         members: directory.members(),
         not_shown: table.servants.iter().map(|name| name.to_string()).collect(),
         findings: directory.findings,
@@ -288,6 +306,13 @@ fn member_value(member: &Member, known: Option<&Value>) -> Value {
     value.into()
 }
 
+fn left_out_value(name: &BString, reason: &str) -> Value {
+    let mut value = Map::new();
+    insert_name(&mut value, name);
+    value.insert("reason".into(), reason.into());
+    value.into()
+}
+
 /// The link name; where it is no UTF-8 its bytes in hexadecimal as well.
 fn insert_name(value: &mut Map<String, Value>, name: &BString) {
     value.insert("name".into(), name.to_string().into());
@@ -311,7 +336,8 @@ fn attributes_of(attributes: &[Attribute], is_of_pytables: bool) -> Value {
         None => attribute_value(attribute),
     };
     let named = |attribute: &Attribute| (BStr::new(&attribute.name).to_string(), shown(attribute));
-    attributes.iter().map(named).collect::<Map<_, _>>().into()
+    let told = attributes.iter().filter(|attribute| !dialects::is_plumbing(&attribute.name, attributes));
+    told.map(named).collect::<Map<_, _>>().into()
 }
 
 fn fill_value(datatype: &crate::catalogue::Datatype, fill: &Fill) -> Value {

@@ -33,9 +33,11 @@
 //! | `sizes` | what takes a pass |
 //! | `footer` | footer, page index, Bloom filters, of lengths that do not depend on values |
 //! | `wanted`, `view` | the file |
+//! | `compressed` | the same rows as a file to keep |
 
 mod body;
 mod columns;
+mod compressed;
 mod footer;
 mod layout;
 mod sizes;
@@ -46,4 +48,5 @@ mod view;
 mod wanted;
 
 pub use columns::ParquetColumn;
+pub use compressed::{CompressError, compress};
 pub use view::ParquetView;

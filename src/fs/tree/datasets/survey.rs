@@ -26,6 +26,7 @@ use crate::fs::tree::{Context, Error, lock};
 use crate::source::{self, Identity, Interrupt};
 use crate::store;
 use crate::table::{Finding, Form, Single, Table};
+use crate::views::metadata::Called;
 
 /// A survey holds this long where nothing tells of changes.
 const FRESH: Duration = Duration::from_secs(1);
@@ -53,7 +54,7 @@ pub(super) struct Dataset {
     context: Arc<Context>,
     sources: Arc<dyn Sources>,
     listed: Arc<Listed>,
-    /// Names as shown; the only one is empty for the table that root groups are.
+    /// Names as shown; the last one is empty for the table that the groups at the others are beside their members.
     path: Vec<BString>,
     /// What lists it, and under which name: a file that has nothing of that name there need not be opened.
     above: Option<(Arc<Dataset>, BString)>,
@@ -284,12 +285,14 @@ impl Dataset {
             Ok(None) => {}
             Ok(Some(At::Dataset(_, single))) => seen.fields = Some(fields(&single.whole)),
             Ok(Some(At::Directory(directory, contents))) => {
-                let is_root = self.path.is_empty();
-                if let Some(table) = table_of(&contents) {
-                    seen.fields = Some(fields(table)).filter(|_| !is_root);
-                }
+                let table = table_of(&contents);
+                // Beside what lies within it, not above: the root's, and one that only adds names.
+                let is_beside = self.path.last().is_none_or(|last| {
+                    !last.is_empty() && table.is_some_and(|table| table.only_adds && contents.called == Called::Group)
+                });
+                seen.fields = table.filter(|_| !is_beside).map(fields);
                 let mut below = Vec::new();
-                if is_root && table_of(&contents).is_some() {
+                if is_beside && table.is_some() {
                     below.push(WITHIN.into());
                 }
                 names_below(&directory, &contents, &BString::default(), 0, &mut below, interrupt)?;

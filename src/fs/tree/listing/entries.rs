@@ -43,6 +43,10 @@ pub(super) const RESERVED_IN_TABLES: [&str; 12] = [
     crate::fs::tree::live::DIRECTORY,
 ];
 
+/// The same where columns are shown by themselves.
+pub(super) const RESERVED_BESIDE_COLUMNS: [&str; 8] =
+    [METADATA, HEAD, WHERE, TABLE_CSV, TABLE_NDJSON, TABLE_PARQUET, TABLE_ARROW, crate::fs::tree::live::DIRECTORY];
+
 /// Every suffix that a file of a dataset or column can have. The set is closed: one more would rename groups, which
 /// give way to all of them whether a dataset has such a file or not.
 pub(in crate::fs::tree) const SUFFIXES: [&str; 9] =

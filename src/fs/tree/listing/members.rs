@@ -1,13 +1,15 @@
 //! What a group's directory holds: pure functions from the catalogue, and what dialects claim of it, to names and what
 //! stands behind them.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 
 use super::entries::{
-    Array, Child, Entry, GroupPlace, Listing, METADATA, Place, RESERVED_IN_TABLES, SUFFIXES, Shown, with_suffix,
+    Array, Child, Entry, GroupPlace, Listing, METADATA, Place, RESERVED_BESIDE_COLUMNS, RESERVED_IN_TABLES, SUFFIXES,
+    Shown, with_suffix,
 };
 use super::tables;
 use crate::catalogue::{Dataset, Group, Layout, Object, ObjectId, Target, join};
@@ -36,7 +38,11 @@ impl Namespace {
     /// The names of a group's members. A soft link counts as files, wherever it leads: so names depend on the group
     /// alone.
     pub fn new(group: &Group, claims: &Claims) -> Self {
-        let reserved: &[&str] = if claims.is_table { &RESERVED_IN_TABLES } else { &RESERVED_IN_GROUPS };
+        let reserved: &[&str] = match (claims.is_table, claims.only_adds) {
+            (true, true) => &RESERVED_BESIDE_COLUMNS,
+            (true, false) => &RESERVED_IN_TABLES,
+            (false, _) => &RESERVED_IN_GROUPS,
+        };
         let reserved = reserved.iter().map(|name| BString::from(*name));
         let made = claims.made.iter().map(|(name, _)| names::encode_directory(name));
         let mut namespace = Self { reserved: reserved.chain(made).collect(), stems: HashSet::new() };
@@ -109,6 +115,8 @@ pub(in crate::fs::tree) struct Members<'a> {
     pub link_target: &'a LinkTarget<'a>,
     /// Whether members are described.
     pub wanted: bool,
+    /// Why members are no columns, by name.
+    pub left_out: &'a HashMap<BString, Cow<'static, str>>,
 }
 
 impl Members<'_> {
@@ -136,6 +144,7 @@ impl Members<'_> {
                 continue;
             }
             let mut member = Member::new(&link.name, "link");
+            member.left_out = self.left_out.get(&link.name).cloned();
             match &link.target {
                 Target::Hard(object) | Target::External { object: Some(object), .. } => {
                     let path = join(self.path, &link.name);

@@ -23,7 +23,9 @@ const LARGEST: u64 = i64::MAX as u64;
 
 /// Adds the files and directories of a table to its directory.
 pub(in crate::fs::tree) fn list(table: &Table, listing: &mut Listing, members: &mut Vec<Member>) {
-    listing.add(INDEXES.into(), Child::Indexes);
+    if !table.only_adds {
+        listing.add(INDEXES.into(), Child::Indexes);
+    }
     if table.columns.iter().any(|column| column.in_table) {
         listing.add(HEAD.into(), Child::Table(Format::Csv, Some(HEAD_ROWS)));
         if text_fits(table.rows).is_ok() {
@@ -39,7 +41,9 @@ pub(in crate::fs::tree) fn list(table: &Table, listing: &mut Listing, members: &
             }
         }
     }
-    listing.add(COLUMNS.into(), Child::Columns);
+    if !table.only_adds {
+        listing.add(COLUMNS.into(), Child::Columns);
+    }
     if table.columns.iter().any(|column| column.in_table) {
         listing.add(WHERE.into(), Child::Where);
     }
@@ -76,6 +80,9 @@ pub(in crate::fs::tree) fn describe_columns(table: &Table) -> impl Iterator<Item
     table.columns.iter().map(|column| {
         let stem = names::encode(&column.name);
         let mut member = Member::new(&column.name, "column");
+        if table.only_adds {
+            return member;
+        }
         for (suffix, view) in ColumnView::ALL {
             match column_view(column, view) {
                 Ok(()) => member.shown_as.push(with_suffix(&stem, suffix)),

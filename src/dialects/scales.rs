@@ -7,8 +7,14 @@ use crate::store::decode::{Memory, Resolve};
 /// Bytes of an object reference of the old kind: the address of an object header, least significant byte first.
 const REFERENCE: usize = 8;
 
-/// The first scale attached to an axis of a dataset, as its attribute `DIMENSION_LIST` says.
-pub(super) fn attached(dataset: &Dataset, axis: usize) -> Option<ObjectId> {
+/// Whether a dataset is a scale.
+pub fn is_scale(dataset: &Dataset) -> bool {
+    text(&dataset.attributes, "CLASS").as_deref() == Some("DIMENSION_SCALE")
+}
+
+/// The first scale attached to an axis of a dataset, as its attribute `DIMENSION_LIST` says; address 0 where that
+/// refers to nothing.
+pub fn attached(dataset: &Dataset, axis: usize) -> Option<ObjectId> {
     let list: &Attribute = attribute(&dataset.attributes, "DIMENSION_LIST")?;
     let Class::Sequence { base } = &list.datatype.class else { return None };
     if !base.is_reference() || base.size != REFERENCE as u64 {
@@ -23,7 +29,17 @@ pub(super) fn attached(dataset: &Dataset, axis: usize) -> Option<ObjectId> {
 }
 
 /// Whether a scale is one that netCDF writes for a dimension without values.
-pub(super) fn is_pure_dimension(scale: &Dataset) -> bool {
+pub fn is_pure_dimension(scale: &Dataset) -> bool {
     let name = text(&scale.attributes, "NAME").unwrap_or_default();
     name.starts_with("This is a netCDF dimension but not a netCDF variable")
+}
+
+/// Whether an attribute is what libraries keep scales in order by, and tells a reader nothing: of an object with
+/// `attributes`.
+pub fn is_plumbing(name: &[u8], attributes: &[Attribute]) -> bool {
+    match name {
+        b"DIMENSION_LIST" | b"REFERENCE_LIST" | b"_Netcdf4Coordinates" | b"_Netcdf4Dimid" | b"_nc3_strict" => true,
+        b"CLASS" | b"NAME" => text(attributes, "CLASS").as_deref() == Some("DIMENSION_SCALE"),
+        _ => false,
+    }
 }

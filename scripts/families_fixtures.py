@@ -1,0 +1,440 @@
+#!/usr/bin/env python3
+"""Writes `tests/data/{nwb,tenx*,loom,nexus}.h5`, and what other software reads of them: `NAME.expected.json`.
+
+    python3 -m venv FOLDER && FOLDER/bin/pip install pynwb==4.2.0 scanpy loompy h5py numpy pandas
+    FOLDER/bin/python3 scripts/families_fixtures.py [--only NAME …]
+
+In an environment of its own, since its libraries are many. The form is that of `make_fixtures.py`. NWB is written by
+pynwb and expected as `to_dataframe` and `get_data_in_units` give it, Loom by loompy. What Cell Ranger writes, and NeXus,
+h5py writes as these do; a matrix is expected as `scanpy.read_10x_h5` reads it.
+"""
+
+import argparse
+import json
+import warnings
+from datetime import datetime, timezone
+
+import h5py
+import numpy as np
+
+from cells import DATA, cell, number
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is expected
+
+
+def plain(value):
+    """A value in a list, as JSON."""
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [plain(one) for one in value]
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, (bool, np.bool_, str)):
+        return value if isinstance(value, str) else bool(value)
+    value = np.asarray(value)
+    return number(value, value.dtype) if value.dtype.kind == "f" else value.item()
+
+
+def field(value):
+    """A value as the CSV field that shows it."""
+    if isinstance(value, dict) and set(value) == {"reference"}:
+        return value
+    if isinstance(value, (list, tuple, np.ndarray, dict)) and np.ndim(value) != 0 or isinstance(value, dict):
+        return {"json": plain(value)}
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, str):
+        return value
+    value = np.asarray(value)
+    return cell(value.item() if value.dtype.kind in "iub" else value, value.dtype)
+
+
+def table(columns, labels=(), rows=None, **others):
+    """An entry of `tables`; of `others` the columns that are as long as they like."""
+    rows = len(next(iter(columns.values()))) if rows is None else rows
+    found = [{"name": name, "rows": rows, "in_table": True, "csv": [field(one) for one in values]}
+             for name, values in columns.items()]
+    return {"rows": rows, "row_labels": [{"name": label} for label in labels], "columns": found}
+
+
+def write(name, tables):
+    """What is expected of a file."""
+    path = DATA / f"{name}.h5"
+    text = json.dumps({"tables": tables, "arrays": {}}, separators=(",", ":"), ensure_ascii=True)
+    path.with_suffix(".expected.json").write_text(text + "\n")
+    print(f"{name}: {path.stat().st_size} bytes, {len(tables)} tables")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# NWB
+
+
+def electrodes(nwb):
+    """Electrodes of two groups."""
+    device = nwb.create_device("probe")
+    groups = [nwb.create_electrode_group(name, "a shank", "CA1", device) for name in ("shank0", "shank1")]
+    nwb.add_electrode_column("label", "what it is called")
+    for at in range(6):
+        place = {"x": at * 0.5, "y": -1.0 * at, "z": 0.1}
+        nwb.add_electrode(group=groups[at % 2], location=f"CA{at % 3}", label=f"µ{at}", **place)
+
+
+def units(nwb):
+    """Ragged columns of every depth; one of them is as long as the table by chance."""
+    rng = np.random.default_rng(3)
+    nwb.add_unit_column("quality", "0..1")
+    nwb.add_unit_column("chance", "as many as units", index=True)
+    for at in range(5):
+        count = [0, 3, 270, 1, 0][at]
+        waveforms = rng.normal(0, 1, (2 * at, 3)).astype("f4")
+        nwb.add_unit(
+            id=10 + at,
+            spike_times=np.sort(rng.uniform(0, 9, count)),
+            obs_intervals=np.arange(4.0).reshape(2, 2) + at if at else np.zeros((1, 2)),
+            electrodes=[at, 0][: at % 3],
+            waveforms=[waveforms[: at], waveforms[at:]] if at else [waveforms[:0]],
+            waveform_mean=rng.normal(0, 1, 3),
+            quality=at / 4,
+            chance=[[], [7, 8], [9], [1], [2]][at],
+        )
+
+
+def trials(nwb, speed):
+    """Flags, texts, and references to parts of series."""
+    nwb.add_trial_column("correct", "answer was right")
+    nwb.add_trial_column("stim", "name of the stimulus")
+    for at in range(4):
+        nwb.add_trial(
+            start_time=at * 1.5, stop_time=at * 1.5 + 1, correct=at % 2 == 0, stim=["a", "", "ü", "d\n"][at],
+            tags=["x", "y"][: 1 + at % 2], timeseries=[speed] * (1 + at % 2),
+        )
+
+
+def tables_of_hdmf(nwb):
+    """Labels of codes, vectors, regions without lists, tables in a table, no row, no column."""
+    from hdmf.common import AlignedDynamicTable, DynamicTable
+
+    module = nwb.create_processing_module("all", "more tables")
+    kinds = DynamicTable(name="kinds", description="every kind of column", id=[0, 1, 4, 9])
+    kinds.add_column("kind", "labels", enum=["gamma", "muon", "ü"], data=np.array([2, 0, 0, 1], "u1"))
+    kinds.add_column("vector", "three numbers", data=np.arange(12, dtype="i2").reshape(4, 3))
+    kinds.add_column("cube", "two by two", data=np.arange(16, dtype="f4").reshape(4, 2, 2))
+    kinds.add_column("row_of", "an electrode", table=nwb.electrodes, data=[3, 1, 1, 0])
+    kinds.add_column("texts", "lists of text", data=[["a", "b"], [], ["c"], []], index=True)
+    module.add(kinds)
+    module.add(DynamicTable(name="nothing", description="no column"))
+    empty = DynamicTable(name="no_rows", description="no row")
+    empty.add_column("x", "of float", data=np.zeros(0))
+    module.add(empty)
+    within = DynamicTable(name="within", description="a category", id=[0, 1])
+    within.add_column("y", "numbers", data=[1.5, 2.5])
+    aligned = AlignedDynamicTable(name="aligned", description="of two", category_tables=[within], id=[5, 6])
+    aligned.add_column("x", "numbers", data=[7, 8])
+    module.add(aligned)
+
+
+def series(nwb):
+    """Clocks of both kinds, units of every kind."""
+    from pynwb import TimeSeries
+    from pynwb.behavior import SpatialSeries
+    from pynwb.ecephys import ElectricalSeries
+
+    rng = np.random.default_rng(5)
+    speed = TimeSeries(name="speed", data=rng.normal(0, 1, 20), unit="m/s", timestamps=np.sort(rng.uniform(0, 9, 20)))
+    nwb.add_acquisition(speed)
+    counts = rng.integers(-2000, 2000, (15, 3)).astype("i2")
+    region = nwb.create_electrode_table_region([0, 2, 4], "three of them")
+    nwb.add_acquisition(ElectricalSeries(
+        name="raw", data=counts, electrodes=region, rate=30_000.0, starting_time=0.25, conversion=1.95e-7, offset=1e-6,
+        channel_conversion=[1.0, 2.0, 0.5],
+    ))
+    nwb.add_acquisition(TimeSeries(name="lux", data=counts[:, 0], unit="lx", rate=7.0, conversion=0.1, offset=-3.0))
+    nwb.add_acquisition(SpatialSeries(name="place", data=rng.normal(0, 1, (20, 2)), timestamps=speed, reference_frame="box"))
+    nwb.add_acquisition(TimeSeries(name="movie", data=np.zeros((4, 2, 2), "u1"), unit="n.a.", rate=10.0))
+    nwb.add_acquisition(TimeSeries(name="texts", data=["a", "b"], unit="n.a.", rate=10.0))
+    return speed
+
+
+def frame(read, file, path):
+    """A table as hdmf reads it; what it makes objects of, as h5py reads it."""
+    from hdmf.common import AlignedDynamicTable
+
+    columns = {}
+    if isinstance(read, AlignedDynamicTable):
+        shown = {name: read[name].data[:] for name in read.colnames}
+    else:
+        shown = read.to_dataframe(index=True) if len(read.columns) else {}
+    columns["id"] = read.id[:]
+    for name in read.colnames:
+        stored = file[f"{path}/{name}"]
+        if h5py.check_ref_dtype(stored.dtype):
+            columns[name] = [{"reference": {"path": file[one].name}} for one in stored[:]]
+        elif stored.dtype.kind == "V":
+            ends = file[f"{path}/{name}_index"][:]
+            parts = [stored[start:end] for start, end in zip(np.r_[0, ends[:-1]], ends)]
+            one = lambda row: {key: {"path": file[row[key]].name} if key == "timeseries" else row[key].item()  # noqa: E731
+                               for key in stored.dtype.names}
+            columns[name] = [[one(row) for row in part] for part in parts]
+        elif "elements" in stored.attrs:
+            columns[name] = list(read.to_dataframe()[name])
+        else:
+            columns[name] = list(shown[name])
+    return table(columns, ["id"])
+
+
+def nwb():
+    """The file that pynwb writes."""
+    import pynwb
+
+    path = DATA / "nwb.h5"
+    path.unlink(missing_ok=True)
+    moment = datetime(2026, 1, 2, tzinfo=timezone.utc)
+    written = pynwb.NWBFile("a session", "0", moment, file_create_date=moment)
+    electrodes(written)
+    speed = series(written)
+    units(written)
+    trials(written, speed)
+    tables_of_hdmf(written)
+    with pynwb.NWBHDF5IO(str(path), "w") as io:
+        io.write(written, cache_spec=False)
+    with pynwb.NWBHDF5IO(str(path), "r") as io, h5py.File(path) as file:
+        read = io.read()
+        found = {
+            "/general/extracellular_ephys/electrodes": read.electrodes,
+            "/units": read.units,
+            "/intervals/trials": read.trials,
+        }
+        module = read.processing["all"]
+        found |= {f"/processing/all/{name}": module[name] for name in ("kinds", "nothing", "no_rows", "aligned")}
+        found["/processing/all/aligned/within"] = module["aligned"].get_category("within")
+        tables = {path: frame(one, file, path) for path, one in found.items()}
+        for name in ("speed", "raw", "lux", "place", "texts"):
+            one = read.acquisition[name]
+            values = one.data[:] if name == "texts" else one.get_data_in_units()
+            clock = one.timestamps
+            clock = clock[:] if clock is not None else one.get_timestamps()
+            tables[f"/acquisition/{name}"] = table({"timestamp": clock, "data": list(values)})
+        write("nwb", tables)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 10x Genomics
+
+
+def counts(rng, barcodes, features):
+    """A matrix as it is stored: values, features, pointers of barcodes, some of which have none."""
+    lengths = rng.integers(0, features, barcodes) * (rng.random(barcodes) < 0.7)
+    indices = np.concatenate([np.sort(rng.choice(features, length, replace=False)) for length in lengths])
+    return rng.integers(1, 99, len(indices)).astype("i4"), indices.astype("i8"), np.r_[0, np.cumsum(lengths)].astype("i8")
+
+
+def packed(group, name, data):
+    """A dataset as Cell Ranger packs it."""
+    group.create_dataset(name, data=data, chunks=(80_000,), maxshape=(None,), compression="gzip", shuffle=True)
+
+
+def names(what, count, width):
+    """Texts of one width, NUL padded."""
+    return np.array([f"{what}{at}-1" for at in range(count)], f"S{width}")
+
+
+def matrix_of(group, rng, barcodes, features):
+    """The members of a matrix of any version."""
+    data, indices, indptr = counts(rng, barcodes, features)
+    for name, values in {"data": data, "indices": indices, "indptr": indptr,
+                         "shape": np.array([features, barcodes], "i4"), "barcodes": names("ACGT", barcodes, 18)}.items():
+        packed(group, name, values)
+
+
+def features_of(group, count):
+    """The group of features of version 3."""
+    for name, values in {"id": names("ENSG", count, 15), "name": names("gene", count, 12),
+                         "feature_type": np.array([b"Gene Expression", b"Antibody Capture"] * count, "S16")[:count],
+                         "genome": np.array([b"GRCh38"] * count)}.items():
+        packed(group, name, values)
+    group["_all_tag_keys"] = np.array([b"genome"])
+
+
+def triples(read, ids):
+    """A matrix as scanpy reads it, in the order stored: barcode after barcode."""
+    stored = read.X.tocoo()
+    order = np.lexsort((stored.col, stored.row))
+    row, column, data = stored.row[order], stored.col[order], stored.data[order]
+    values = {"barcode": np.asarray(read.obs_names)[row], "feature": np.asarray(ids)[column], "value": data.astype("i4")}
+    return table(values)
+
+
+def tenx():
+    """A matrix of version 3, as `filtered_feature_bc_matrix.h5` has it."""
+    import scanpy
+
+    path = DATA / "tenx.h5"
+    with h5py.File(path, "w") as file:
+        file.attrs.update({"filetype": "matrix", "version": 2})
+        group = file.create_group("matrix")
+        matrix_of(group, np.random.default_rng(1), 12, 30)
+        features_of(group.create_group("features"), 30)
+        group["filtered_barcodes"] = np.arange(12) % 3 == 0
+    read = scanpy.read_10x_h5(path, gex_only=False)
+    # A table as long as `id`: four columns.
+    features = {"id": read.var["gene_ids"], "name": read.var_names, "feature_type": read.var["feature_types"],
+                "genome": read.var["genome"]}
+    with h5py.File(path) as file:
+        flags = file["matrix/filtered_barcodes"][:]
+    write("tenx", {
+        "/matrix/features": table(features, ["id"]),
+        "/matrix/tables/barcodes": table({"barcode": read.obs_names, "filtered_barcodes": flags}, ["barcode"]),
+        "/matrix/tables/matrix": triples(read, read.var["gene_ids"]),
+    })
+
+
+def tenx_v2():
+    """Two genomes, as versions before 3 have them."""
+    import scanpy
+
+    path = DATA / "tenx_v2.h5"
+    with h5py.File(path, "w") as file:
+        for seed, genome in enumerate(("hg19", "mm10")):
+            group = file.create_group(genome)
+            matrix_of(group, np.random.default_rng(seed), 5, 9)
+            packed(group, "genes", names("ENSG", 9, 15))
+            packed(group, "gene_names", names("gene", 9, 12))
+    tables = {}
+    for genome in ("hg19", "mm10"):
+        read = scanpy.read_10x_h5(path, genome=genome)
+        tables[f"/{genome}/tables/barcodes"] = table({"barcode": read.obs_names}, ["barcode"])
+        tables[f"/{genome}/tables/genes"] = table({"id": read.var["gene_ids"], "name": read.var_names}, ["id"])
+        tables[f"/{genome}/tables/matrix"] = triples(read, read.var["gene_ids"])
+    write("tenx_v2", tables)
+
+
+def tenx_molecules():
+    """`molecule_info.h5` of version 3; expected as h5py reads it."""
+    path, rng, count = DATA / "tenx_molecules.h5", np.random.default_rng(4), 40
+    with h5py.File(path, "w") as file:
+        file.attrs["filetype"] = "molecule"
+        columns = {"barcode_idx": np.sort(rng.integers(0, 6, count)).astype("u8"),
+                   "feature_idx": rng.integers(0, 9, count).astype("u4"),
+                   "umi": rng.integers(0, 1 << 24, count).astype("u4"), "count": rng.integers(1, 9, count).astype("u4"),
+                   "gem_group": np.ones(count, "u2"), "library_idx": np.zeros(count, "u2")}
+        for name, values in (columns | {"barcodes": names("ACGT", 6, 16)}).items():
+            packed(file, name, values)
+        features_of(file.create_group("features"), 9)
+        file["metrics_json"] = b"{}"
+        barcodes, ids = file["barcodes"][:], file["features/id"][:]
+    columns |= {"barcode": barcodes[columns["barcode_idx"]], "feature": ids[columns["feature_idx"]]}
+    write("tenx_molecules", {"/": table(columns)})
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Loom
+
+
+def loom():
+    """A file of loompy."""
+    import loompy
+
+    path = DATA / "loom.h5"
+    path.unlink(missing_ok=True)
+    rng = np.random.default_rng(6)
+    rows = {"Accession": np.array([f"ENSG{at}" for at in range(8)]), "Gene": np.array([f"gene{at}" for at in range(8)]),
+            "Loadings": rng.normal(0, 1, (8, 3)), "Chosen": (np.arange(8) % 2).astype("i4")}
+    columns = {"CellID": np.array([f"cell {at}" for at in range(5)]), "Age": rng.normal(9, 1, 5),
+               "Class": np.array(["a", "b", "c", "", "a"])}
+    loompy.create(str(path), rng.integers(0, 9, (8, 5)).astype("f4"), rows, columns)
+    with loompy.connect(str(path)) as ds:
+        from scipy.sparse import coo_matrix
+
+        ds.col_graphs["KNN"] = coo_matrix((rng.random(6), (rng.integers(0, 5, 6), np.arange(6) % 5)), shape=(5, 5))
+    with loompy.connect(str(path), "r", validate=False) as ds:
+        rows = {name: list(ds.ra[name]) for name in ["Gene", *sorted(set(ds.ra.keys()) - {"Gene"})]}
+        columns = {name: list(ds.ca[name]) for name in ["CellID", *sorted(set(ds.ca.keys()) - {"CellID"})]}
+        graph = ds.col_graphs["KNN"]
+        edges = {"a": graph.row.astype("i8"), "b": graph.col.astype("i8"), "w": graph.data}
+    with h5py.File(path) as file:
+        edges = {name: values.astype(file[f"col_graphs/KNN/{name}"].dtype) for name, values in edges.items()}
+    write("loom", {"/row_attrs": table(rows, ["Gene"]), "/col_attrs": table(columns, ["CellID"]),
+                   "/col_graphs/KNN": table(edges)})
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# NeXus
+
+
+def nexus():
+    """Plots of three generations of the standard, logs, events; expected as h5py reads their members."""
+    path, rng = DATA / "nexus.h5", np.random.default_rng(7)
+
+    def group(where, name, kind, **attributes):
+        made = where.create_group(name)
+        made.attrs.update({"NX_class": kind} | attributes)
+        return made
+
+    with h5py.File(path, "w") as file:
+        entry = group(file, "entry", "NXentry")
+        scan = group(entry, "scan", "NXdata", signal="counts", axes="two_theta", auxiliary_signals=["monitor"],
+                     temperature_indices=0)
+        scan["counts"] = rng.integers(0, 999, 11)
+        scan["counts"].attrs["long_name"] = "counted photons"
+        scan["counts_errors"] = np.sqrt(scan["counts"][:])
+        scan["two_theta"] = np.linspace(10, 20, 11)
+        scan["two_theta"].attrs["units"] = "deg"
+        scan["monitor"], scan["temperature"] = rng.normal(9, 1, 11), rng.normal(300, 1, 11)
+        scan["title"] = "a scan"
+        histogram = group(entry, "histogram", "NXdata", signal="counts", axes=np.array(["energy"], "S6"))
+        histogram["counts"], histogram["energy"], histogram["errors"] = np.arange(5), np.arange(6.0), np.ones(5)
+        detector = group(entry, "detector", "NXdetector")
+        detector["counts"], detector["x"] = np.arange(4), np.arange(4) * 0.5
+        detector["counts"].attrs.update({"signal": 1, "axes": "[x]"})
+        old = group(entry, "old", "NXdata")
+        old["counts"], old["x"] = h5py.SoftLink("/entry/detector/counts"), detector["x"]
+        older = group(entry, "older", ["NXdata"])
+        older["y"], older["x"] = np.arange(3.0), np.arange(3)
+        older["y"].attrs["signal"], older["x"].attrs["axis"] = "1", 1
+        image = group(entry, "image", "NXdata", signal="data", axes=["y", "x"])
+        image["data"], image["y"], image["x"] = np.zeros((3, 4)), np.arange(3), np.arange(4)
+        alone = group(entry, "alone", "NXdata", signal="data")
+        alone["data"] = np.arange(3)
+        log = group(entry, "log", "NXlog")
+        log["time"], log["value"] = np.arange(4) * 0.5, rng.normal(0, 1, 4)
+        log["time"].attrs.update({"units": "s", "start": "2020-01-01T00:00:00Z"})
+        log["average_value"] = 3.0
+        fast = group(entry, "fast", "NXlog")
+        fast["time"], fast["value"] = np.arange(3) * 1_500_000_000, np.arange(6).reshape(3, 2)
+        fast["time"].attrs.update({"units": "ns", "start": "2020-01-01T00:00:00+01:00"})
+        events = group(entry, "events", "NXevent_data")
+        events["event_id"], events["event_time_offset"] = rng.integers(0, 99, 20).astype("u4"), rng.random(20)
+        events["event_time_zero"], events["event_index"] = np.arange(3) * 0.1, np.array([0, 4, 11], "u8")
+        values = lambda where, *members: {name: entry[where][name][()] for name in members}  # noqa: E731
+        fast_values = values("fast", "time", "value")
+        fast_values["time"] = [f"2019-12-31T23:00:0{text}Z" for text in ("0.000000000", "1.500000000", "3.000000000")]
+        tables = {
+            "scan": values("scan", "two_theta", "temperature", "counts", "counts_errors", "monitor"),
+            "histogram": values("histogram", "counts", "errors"),
+            "old": values("old", "x", "counts"),
+            "older": values("older", "x", "y"),
+            "log": values("log", "time", "value"),
+            "fast": fast_values,
+            "events": values("events", "event_id", "event_time_offset"),
+            "events/tables/pulses": values("events", "event_time_zero", "event_index"),
+        }
+    write("nexus", {f"/entry/{name}": table(columns) for name, columns in tables.items()})
+
+
+ALL = {"nwb": nwb, "tenx": tenx, "tenx_v2": tenx_v2, "tenx_molecules": tenx_molecules, "loom": loom, "nexus": nexus}
+
+
+def main():
+    """All files, or those named."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", nargs="*", default=list(ALL), choices=ALL)
+    warnings.simplefilter("ignore")
+    for name in parser.parse_args().only:
+        ALL[name]()
+
+
+if __name__ == "__main__":
+    main()

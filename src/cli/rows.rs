@@ -1,0 +1,261 @@
+//! Rows that a command writes: to standard output, or to a file that is there once it is whole.
+
+use std::fs::OpenOptions;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clap::{Args, ValueEnum};
+use parquet::basic::{Compression, ZstdLevel};
+
+use super::Error;
+use super::place::Place;
+use crate::fs::tree::is_known;
+use crate::source::Interrupt;
+use crate::table::{Column, Table, did_you_mean};
+use crate::views::ipc::{IpcColumn, IpcView};
+use crate::views::parquet::{CompressError, ParquetColumn, ParquetView, compress};
+use crate::views::text::{self, TextColumn, TextView};
+use crate::views::{Effort, View};
+
+/// Bytes written at once.
+const PIECE: usize = 1 << 20;
+
+/// What is written of rows, and how.
+#[derive(Debug, Args)]
+pub(super) struct Writing {
+    /// Only these columns, in this order [default: all]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub columns: Vec<String>,
+
+    /// How rows are written [default: as the suffix of FILE says; else csv]
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+}
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Text with a line of names
+    Csv,
+    /// A JSON object a line
+    Ndjson,
+    /// A Parquet file
+    Parquet,
+    /// An Arrow IPC file
+    Arrow,
+}
+
+/// Parses how columns of Parquet are compressed.
+pub(super) fn compression(text: &str) -> Result<Compression, String> {
+    let level = |level: &str| {
+        let level = level.parse().ok().and_then(|level| ZstdLevel::try_new(level).ok());
+        level.map(Compression::ZSTD).ok_or_else(|| "a level is a number from 1 to 22".to_owned())
+    };
+    match text.split_once(':') {
+        None if text == "zstd" => level("3"),
+        Some(("zstd", number)) => level(number),
+        None if text == "snappy" => Ok(Compression::SNAPPY),
+        None if text == "none" => Ok(Compression::UNCOMPRESSED),
+        _ => Err("it is zstd, zstd:LEVEL, snappy or none".to_owned()),
+    }
+}
+
+impl Writing {
+    /// The format asked for, or that of the name of `output`.
+    ///
+    /// # Errors
+    /// Where neither tells, or bytes would go to a terminal.
+    pub fn format(&self, output: Option<&Path>) -> Result<Format, Error> {
+        let format = match output.filter(|_| self.format.is_none()) {
+            Some(output) => Format::of(output)?,
+            None => self.format.unwrap_or(Format::Csv),
+        };
+        let is_binary = matches!(format, Format::Parquet | Format::Arrow);
+        if is_binary && output.is_none() && std::io::stdout().is_terminal() {
+            return Err(Error::Usage("this format is none for a terminal: send it to a file with `-o`".into()));
+        }
+        Ok(format)
+    }
+
+    /// Takes the columns asked for, in their order; those that cannot be had are named on standard error.
+    ///
+    /// # Errors
+    /// Where one that was asked for is not there.
+    pub fn check(&self, table: &Table) -> Result<(), Error> {
+        if self.columns.is_empty() {
+            for column in table.columns.iter().filter(|column| !column.in_table) {
+                say_left_out(column, &apart(table, column));
+            }
+            return Ok(());
+        }
+        for name in &self.columns {
+            match table.columns.iter().find(|column| column.name == *name) {
+                Some(column) if column.in_table => {}
+                Some(column) => {
+                    return Err(Error::Usage(format!("--columns: column {name:?}: {}", apart(table, column))));
+                }
+                None => {
+                    let known = table.columns.iter().filter(|column| column.in_table);
+                    let known: Vec<_> = known.map(|column| column.name.to_string()).collect();
+                    let meant = did_you_mean(name, &known);
+                    let known = known.join(", ");
+                    return Err(Error::Usage(format!(
+                        "--columns: there is no column {name:?}{meant}; columns: {known}"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the columns that [`Writing::check`] found.
+    pub fn choose(&self, table: &mut Table) {
+        if !self.columns.is_empty() {
+            let columns = self.columns.iter().filter_map(|name| table.columns.iter().find(|c| c.name == *name));
+            table.columns = columns.cloned().collect();
+        }
+    }
+}
+
+impl Format {
+    /// That of a name.
+    fn of(output: &Path) -> Result<Self, Error> {
+        let suffix = output.extension().map(|suffix| suffix.to_string_lossy().to_ascii_lowercase());
+        Ok(match suffix.as_deref() {
+            Some("csv") => Format::Csv,
+            Some("ndjson" | "jsonl" | "json") => Format::Ndjson,
+            Some("parquet") => Format::Parquet,
+            Some("arrow" | "feather") => Format::Arrow,
+            _ => {
+                let formats = "its name ends neither with .csv, .ndjson, .parquet nor .arrow; say --format";
+                return Err(Error::Usage(format!("-o {}: {formats}", output.display())));
+            }
+        })
+    }
+}
+
+/// A file that is written whole or not at all.
+pub(super) struct Output {
+    path: PathBuf,
+    /// Beside it; `None` where it is no regular file, as `/dev/null`.
+    partial: Option<PathBuf>,
+}
+
+impl Output {
+    /// A file to be. What is of a format that is known is never written to: it may be the source.
+    ///
+    /// # Errors
+    /// Where there can be no such file.
+    pub fn new(path: &Path) -> Result<Self, Error> {
+        let refuse = |reason: &str| Error::Usage(format!("-o {}: {reason}", path.display()));
+        // A link stays, and what it leads to is replaced.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let known = std::fs::metadata(&path).ok();
+        if known.as_ref().is_some_and(|known| known.is_dir()) {
+            return Err(refuse("that is a folder"));
+        }
+        if is_known(&path) {
+            return Err(refuse("that is an HDF5 file, or of another format that is known"));
+        }
+        let name = path.file_name().ok_or_else(|| refuse("that is no file"))?;
+        let partial = format!(".{}.hepfs-{}", name.to_string_lossy(), std::process::id());
+        let partial = known.is_none_or(|known| known.is_file()).then(|| path.with_file_name(partial));
+        Ok(Self { path, partial })
+    }
+
+    fn write(&self, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Error>) -> Result<(), Error> {
+        let failed = |path: &Path| Error::io(format!("-o {}", path.display()));
+        let Some(partial) = &self.partial else {
+            let mut file = OpenOptions::new().write(true).open(&self.path).map_err(failed(&self.path))?;
+            return write(&mut file);
+        };
+        let mut file = OpenOptions::new().write(true).create_new(true).open(partial).map_err(failed(partial))?;
+        let written = write(&mut file).and_then(|()| std::fs::rename(partial, &self.path).map_err(failed(&self.path)));
+        if written.is_err() {
+            // What failed first is what is said.
+            std::fs::remove_file(partial).ok();
+        }
+        written
+    }
+}
+
+/// Why a column does not stand in the table.
+fn apart(table: &Table, column: &Column) -> String {
+    match &column.rows {
+        Ok(rows) => format!("it has {} rows, the table {}", rows.len(), table.rows),
+        Err(reason) => reason.clone(),
+    }
+}
+
+fn say_left_out(column: &Column, reason: &str) {
+    eprintln!("hepfs: column {:?} is left out: {reason}", column.name);
+}
+
+/// Writes the rows of a table as a mount would show them; Parquet with `compression`, where there is one, as a file to
+/// keep. What was written counts in `done`, and `all` is told once how much there is. A column that has no place in the
+/// format is left out, and said to be.
+///
+/// # Errors
+/// Where rows cannot be had, or not be written.
+pub(super) fn write(
+    table: &Table,
+    (format, compression): (Format, Option<Compression>),
+    output: Option<&Output>,
+    place: &Place,
+    (done, all): (&AtomicU64, &dyn Fn(u64)),
+    interrupt: &Interrupt,
+) -> Result<(), Error> {
+    let refused = |reason: String| Error::Usage(format!("{}: {reason}", place.name));
+    let failed = |error: crate::store::Error| place.failed(error.into());
+    let context = &place.context;
+    let text = |format| {
+        let column = |column: &Column| Ok(TextColumn::new(column.name.clone(), column.shown()?));
+        TextView::new(written(table, column), format, &context.csv, None, context.blocks.clone(), None)
+    };
+    let copy = |view: &dyn View, out: &mut dyn Write| {
+        all(view.size(Effort::Quick, interrupt).map_err(failed)?.bytes());
+        let mut piece = Vec::with_capacity(PIECE);
+        loop {
+            piece.clear();
+            let offset = done.load(Ordering::Relaxed);
+            view.read(offset, PIECE, &mut piece, interrupt).map_err(failed)?;
+            if piece.is_empty() {
+                return out.flush().map_err(Error::io("output"));
+            }
+            out.write_all(&piece).map_err(Error::io("output"))?;
+            done.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        }
+    };
+    let act = |out: &mut (dyn Write + Send)| match format {
+        Format::Csv => copy(&text(text::Format::Csv), out),
+        Format::Ndjson => copy(&text(text::Format::Ndjson), out),
+        Format::Parquet => {
+            let columns = written(table, ParquetColumn::new);
+            ParquetView::check(&columns).map_err(refused)?;
+            let view = ParquetView::new(columns, context.blocks.clone());
+            let Some(compression) = compression else { return copy(&view, out) };
+            all(table.rows);
+            compress(view, compression, out, done, interrupt).map_err(|error| match error {
+                CompressError::Rows(error) => failed(error),
+                CompressError::Output(error) => Error::io("output")(error),
+                CompressError::Format(reason) => refused(reason),
+            })
+        }
+        Format::Arrow => {
+            let columns = written(table, IpcColumn::new);
+            crate::views::ipc::check(&columns).map_err(refused)?;
+            copy(&IpcView::new(columns, context.blocks.clone(), None), out)
+        }
+    };
+    match output {
+        Some(output) => output.write(act),
+        None => act(&mut std::io::stdout()),
+    }
+}
+
+/// The columns that can be written; the others are named on standard error.
+fn written<T>(table: &Table, make: impl Fn(&Column) -> Result<T, String>) -> Vec<T> {
+    let made = |column: &Column| make(column).map_err(|reason| say_left_out(column, &reason)).ok();
+    table.columns.iter().filter_map(made).collect()
+}

@@ -1,0 +1,134 @@
+//! Loom: a matrix, and about its rows and columns a group of attributes each, beside graphs.
+//!
+//! ```text
+//! /matrix       n × m
+//! /row_attrs    datasets of n rows      /row_graphs/NAME    a, b, w: an edge from row a to row b, its weight
+//! /col_attrs    datasets of m rows      /col_graphs/NAME
+//! ```
+//!
+//! Nothing but its place says what a group is. No value is missing.
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject, arrays, datasets};
+use crate::catalogue::{Dataset, Group, Object, join};
+use crate::source::Interrupt;
+use crate::store::File;
+use crate::table::{Column, Finding, Table};
+
+/// The groups of attributes, by the axis of the matrix, and which of their members label rows.
+const ATTRIBUTES: [(&str, &[&str]); 2] = [("/row_attrs", &["Gene", "Accession"]), ("/col_attrs", &["CellID"])];
+
+/// What the groups begin with that hold graphs.
+const GRAPHS: [&str; 2] = ["/row_graphs/", "/col_graphs/"];
+
+/// The columns of a graph.
+const EDGES: [&str; 3] = ["a", "b", "w"];
+
+/// What attributes keep to.
+const RULE: &str = "Loom: attributes are as long as the axis of the matrix that they are about";
+
+/// The dialect.
+#[derive(Debug)]
+pub struct Loom;
+
+impl Dialect for Loom {
+    fn name(&self) -> &'static str {
+        "Loom"
+    }
+
+    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+        let is_graph = || GRAPHS.iter().any(|graphs| path.starts_with(graphs));
+        match object {
+            Subject::Group(_) if axis(path).is_some() || is_graph() => Mark::LookInside,
+            _ => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let Some(columns) = columns(here.file, here.path, here.group, here.interrupt) else {
+            return Claims::default();
+        };
+        let members = columns.into_iter().map(|(name, _)| (name.clone(), Role::Column));
+        Claims { is_table: true, members: members.collect(), ..Claims::default() }
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        let Of::Group(group) = site.of else { return Table::empty(site.path, self.name()) };
+        let found = columns(site.file, site.path, group, interrupt).unwrap_or_default();
+        let rows = found.first().and_then(|(_, dataset)| dataset.shape.first()).copied().unwrap_or(0);
+        let mut findings = Vec::new();
+        for link in &group.links {
+            if let Some(Object::Dataset(dataset)) = link.target.object()
+                && !found.iter().any(|(name, _)| **name == link.name)
+            {
+                let found = format!("extents {:?}, of {rows} rows: shown by itself", dataset.shape);
+                findings.push(Finding::new(join(site.path, &link.name), RULE, found));
+            }
+        }
+        let labels = axis(site.path).map_or(&[] as &[&str], |axis| ATTRIBUTES[axis].1);
+        let columns = found.into_iter().enumerate().map(|(at, (name, dataset))| {
+            let column = arrays::column(site.file, &join(site.path, name), name, dataset);
+            let is_label = at == 0 && labels.iter().any(|label| name == label);
+            Column { is_label, ..column }.observed(site.file)
+        });
+        Table {
+            revision: if axis(site.path).is_some() { "attributes" } else { "graph" }.into(),
+            rows,
+            attributes: group.attributes.clone(),
+            columns: columns.collect(),
+            findings,
+            ..Table::empty(site.path, self.name())
+        }
+    }
+}
+
+/// The axis of the matrix that the group at a path is about.
+fn axis(path: &str) -> Option<usize> {
+    ATTRIBUTES.iter().position(|(group, _)| *group == path)
+}
+
+/// The columns of a group, row labels first; `None` where it is no table.
+fn columns<'a>(
+    file: &Arc<File>,
+    path: &str,
+    group: &'a Group,
+    interrupt: &crate::source::Interrupt,
+) -> Option<Vec<(&'a BString, &'a Arc<Dataset>)>> {
+    let root = file.group(file.info().root, interrupt).ok()?;
+    let matrix = datasets::of_rank(&root, "matrix", 2)?;
+    let is_group = |(path, _): &(&str, _)| {
+        let object = root.link(path.trim_start_matches('/').as_bytes()).and_then(|link| link.target.object());
+        matches!(object, Some(Object::Group { .. }))
+    };
+    if !ATTRIBUTES.iter().all(is_group) {
+        return None;
+    }
+    let Some(axis) = axis(path) else {
+        let edges: Vec<_> = group.links.iter().filter_map(|link| dataset(link)).collect();
+        let edge =
+            |name: &&str| edges.iter().find(|(link, dataset)| *link == name && dataset.shape.len() == 1).copied();
+        let edges: Vec<_> = EDGES.iter().map(edge).collect::<Option<_>>()?;
+        let is_one = edges.iter().all(|(_, dataset)| dataset.shape == edges[0].1.shape);
+        return is_one.then_some(edges);
+    };
+    let rows = matrix.shape.get(axis);
+    let is_column = |(_, dataset): &(&BString, &Arc<Dataset>)| {
+        matches!(dataset.shape.len(), 1 | 2) && dataset.shape.first() == rows && !dataset.null
+    };
+    let mut columns: Vec<_> = group.links.iter().filter_map(dataset).filter(is_column).collect();
+    let labels = ATTRIBUTES[axis].1;
+    if let Some(label) = labels.iter().find_map(|label| columns.iter().position(|(name, _)| *name == label)) {
+        columns[..=label].rotate_right(1);
+    }
+    (!columns.is_empty()).then_some(columns)
+}
+
+fn dataset(link: &crate::catalogue::Link) -> Option<(&BString, &Arc<Dataset>)> {
+    match link.target.object()? {
+        Object::Dataset(dataset) => Some((&link.name, dataset)),
+        _ => None,
+    }
+}

@@ -1,0 +1,103 @@
+//! Opens a variable as a column, by what its attributes say.
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::conventions::Reading;
+use crate::catalogue::{Class, ColumnId, Dataset, Fill};
+use crate::dialects::attributes::text;
+use crate::dialects::{compound, datasets};
+use crate::store::decode::FillTest;
+use crate::store::{DatasetRows, File, Rows, Tally};
+use crate::table::{Column, PackedRows, PaddedRows, Times};
+
+/// Bytes of the widest element of which more are made up.
+const WIDEST_FILL: u64 = 1 << 20;
+
+/// A column of what lies along the first axis of a variable.
+pub(super) fn column(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>) -> Column {
+    let reading = Reading::of(stored, file.store().shows_times());
+    let tally = Arc::<Tally>::default();
+    let rows = rows(file, path, stored, &reading, &tally);
+    let is_line = stored.shape.len() <= 1;
+    let times = reading.times.filter(|_| is_line).and_then(|times| {
+        let rows = rows.as_ref().ok()?;
+        Some(Box::new(times.and_then(|(step, epoch)| Times::new(step, epoch, rows.data_type()))))
+    });
+    let said = |name| text(&stored.attributes, name);
+    let stored_strings = is_line.then(|| datasets::stored_strings(file, path, stored, u64::MAX)).flatten();
+    Column {
+        times,
+        stored_strings,
+        units: said("units"),
+        description: said("description").or_else(|| said("long_name")),
+        attributes: stored.attributes.clone(),
+        dataset: Some(stored.clone()),
+        ..Column::new(name, path.to_owned(), ColumnId::whole(stored.id), rows, tally)
+    }
+}
+
+fn rows(
+    file: &Arc<File>,
+    path: &str,
+    stored: &Arc<Dataset>,
+    reading: &Reading,
+    tally: &Arc<Tally>,
+) -> Result<Arc<dyn Rows>, String> {
+    if is_text(stored) {
+        let joined = DatasetRows::joined(datasets::open(file, path, stored)?, tally.clone());
+        return joined.map(|joined| Arc::new(joined) as Arc<dyn Rows>).ok_or_else(|| "no characters".into());
+    }
+    let opened = datasets::open(file, path, &reading.dataset)?;
+    let missing = match reading.missing {
+        _ if compound::is_record(stored) => FillTest::none(),
+        ref missing => FillTest::any_of(&reading.dataset.datatype, missing),
+    };
+    let rows: Arc<dyn Rows> = Arc::new(DatasetRows::along_first(opened, missing, tally.clone()));
+    let is_same = reading.dataset.datatype == stored.datatype;
+    // The codes of an enumeration are as stored.
+    if reading.packing.is_none() && (is_same || matches!(reading.dataset.datatype.class, Class::Enum { .. })) {
+        return Ok(rows);
+    }
+    // The time of an array is a number.
+    let mut packing = reading.packing.clone();
+    packing.count = packing.count.filter(|_| stored.shape.len() <= 1);
+    let datatype = (!is_same).then(|| {
+        let plain = DatasetRows::along_first(datasets::open(file, path, stored).ok()?, FillTest::none(), tally.clone());
+        plain.stored_type().cloned()
+    });
+    Ok(Arc::new(PackedRows::new(path.to_owned(), rows, packing, datatype.flatten(), tally.clone())))
+}
+
+/// The same column with missing rows behind its last one.
+pub(super) fn padded(column: Column, stored: &Dataset, rows: u64) -> Column {
+    let Ok(own) = &column.rows else { return column };
+    if own.len() >= rows {
+        return column;
+    }
+    let width = own.stored_width().filter(|width| *width <= WIDEST_FILL).unwrap_or(0) as usize;
+    let fill = match &stored.fill {
+        Fill::Explicit(fill) if !fill.bytes.is_empty() => {
+            let repeated = fill.bytes.iter().cycle().copied();
+            if width.is_multiple_of(fill.bytes.len()) { repeated.take(width).collect() } else { Vec::new() }
+        }
+        _ => vec![0; width],
+    };
+    let padded = PaddedRows::new(column.path.clone(), own.clone(), rows, fill);
+    let texts = column
+        .stored_strings
+        .as_ref()
+        .map(|texts| Arc::new(PaddedRows::new(column.path.clone(), texts.clone(), rows, Vec::new())) as Arc<dyn Rows>);
+    Column { rows: Ok(Arc::new(padded)), stored_strings: texts, ..column }
+}
+
+/// Whether a variable is of characters that are texts along its last axis.
+pub(super) fn is_text(dataset: &Dataset) -> bool {
+    is_character(dataset) && dataset.shape.len() >= 2 && dataset.shape.last() != Some(&0)
+}
+
+/// Whether elements are single characters.
+pub(super) fn is_character(dataset: &Dataset) -> bool {
+    matches!(dataset.datatype.class, Class::FixedString { .. }) && dataset.datatype.size == 1
+}

@@ -1,0 +1,395 @@
+//! What a variable's attributes say of its values: the CF conventions (§2.5.1 missing data, §3.5 flags, §4.4 time, §8.1
+//! packed data), the defaults of the netCDF library, and what xarray adds.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float16Type, Float32Type, Float64Type};
+use arrow_array::{
+    Array, ArrayRef, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, UInt8Array,
+    UInt16Array, UInt32Array, UInt64Array,
+};
+use arrow_buffer::Buffer;
+use arrow_schema::DataType;
+use bstr::BString;
+
+use crate::catalogue::{Attribute, ByteOrder, Class, Dataset, Datatype, Elements, Fill, Member, attribute};
+use crate::dialects::attributes::text;
+use crate::dialects::times;
+use crate::store::decode::{Memory, Oddities, arrow_type, decode, widen};
+use crate::table::calendar::{Instant, SECOND};
+use crate::table::{Linear, Packing, UnitCount};
+
+/// The attributes that say it, and of which dimensions a variable is.
+pub(super) const ATTRIBUTES: [&str; 19] = [
+    "CLASS",
+    "DIMENSION_LIST",
+    "NAME",
+    "_Encoding",
+    "_FillValue",
+    "_NCProperties",
+    "_Netcdf4Coordinates",
+    "_Netcdf4Dimid",
+    "_Unsigned",
+    "add_offset",
+    "calendar",
+    "dtype",
+    "flag_masks",
+    "flag_meanings",
+    "flag_values",
+    "long_name",
+    "missing_value",
+    "scale_factor",
+    "units",
+];
+
+/// Most values of an attribute that are looked at.
+const MOST_VALUES: usize = 4096;
+
+/// How the elements of a variable are read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// The variable as its elements are read: of another type than stored where the producer means another one.
+    pub dataset: Arc<Dataset>,
+    /// The elements that stand for missing ones, where `packing` tells none.
+    pub missing: Vec<Fill>,
+    /// What numbers stand for.
+    pub packing: Packing,
+    /// Integers that count time as they are: attoseconds of a unit, and from when on.
+    pub times: Option<Result<(i128, Instant), String>>,
+    /// Rules broken, with what was found.
+    pub findings: Vec<(&'static str, String)>,
+}
+
+impl Reading {
+    /// By the attributes of `stored`. Instants are numbers unless they are wanted.
+    pub fn of(stored: &Arc<Dataset>, wants_times: bool) -> Self {
+        let mut reading = Self {
+            dataset: stored.clone(),
+            missing: Vec::new(),
+            packing: Packing::default(),
+            times: None,
+            findings: Vec::new(),
+        };
+        let datatype = reading.read_as(stored);
+        if datatype != stored.datatype {
+            reading.dataset = Arc::new(Dataset { datatype, ..stored.as_ref().clone() });
+        }
+        match (&stored.datatype.class, is_number(&reading.dataset.datatype)) {
+            (Class::FixedString { .. }, _) if stored.datatype.size == 1 => reading.find_encoding(stored),
+            (_, true) => reading.numbers(stored, wants_times),
+            (Class::Integer { order, .. }, _) if matches!(reading.dataset.datatype.class, Class::Enum { .. }) => {
+                let missing = reading.missing_values(stored, &stored.datatype).as_ref().and_then(integers_of);
+                let element = |value: i128| stored_integer(value, stored.datatype.size, *order);
+                reading.missing = match missing {
+                    Some(values) => values.into_iter().map(element).collect(),
+                    None => vec![default_fill(stored)],
+                };
+            }
+            _ => reading.missing = stated(stored).into_iter().collect(),
+        }
+        reading
+    }
+
+    fn find(&mut self, rule: &'static str, found: impl Into<String>) {
+        self.findings.push((rule, found.into()));
+    }
+
+    /// The type that the producer means.
+    fn read_as(&mut self, stored: &Dataset) -> Datatype {
+        let (datatype, attributes) = (&stored.datatype, &stored.attributes);
+        let Class::Integer { order, precision, offset, signed } = datatype.class else { return datatype.clone() };
+        if datatype.size == 1 && text(attributes, "dtype").as_deref() == Some("bool") {
+            return Datatype { size: 1, class: Class::Flag };
+        }
+        if let Some(names) = self.flags(stored) {
+            let class = Class::Enum { base: Box::new(datatype.clone()), members: names };
+            return Datatype { size: datatype.size, class };
+        }
+        let signed = match text(attributes, "_Unsigned").map(|text| text.to_ascii_lowercase()).as_deref() {
+            Some("true") => false,
+            Some("false") => true,
+            _ => signed,
+        };
+        Datatype { size: datatype.size, class: Class::Integer { order, precision, offset, signed } }
+    }
+
+    /// The names of an enumeration by `flag_values`; `None` where there is none.
+    fn flags(&mut self, stored: &Dataset) -> Option<Vec<Member>> {
+        const RULE: &str = "CF §3.5: flag_meanings has a word for each of flag_values, which are integers";
+        let attributes = &stored.attributes;
+        let values = attribute(attributes, "flag_values")?;
+        let is_packed = ["scale_factor", "add_offset"].iter().any(|name| attribute(attributes, name).is_some());
+        // Masks make several flags of a number.
+        if is_packed || attribute(attributes, "flag_masks").is_some() {
+            return None;
+        }
+        let meanings = text(attributes, "flag_meanings").unwrap_or_default();
+        let names: Vec<&str> = meanings.split_ascii_whitespace().collect();
+        let values = integers(values).unwrap_or_default();
+        if values.is_empty() || values.len() != names.len() {
+            self.find(RULE, format!("{} values, {} words: numbers are shown", values.len(), names.len()));
+            return None;
+        }
+        let member = |(value, name): (i128, &str)| Member { name: BString::from(name), value };
+        Some(values.into_iter().zip(names).map(member).collect())
+    }
+
+    fn find_encoding(&mut self, stored: &Dataset) {
+        let encoding = text(&stored.attributes, "_Encoding").map(|text| text.to_ascii_lowercase());
+        if let Some(other) = encoding.filter(|one| !matches!(one.as_str(), "utf-8" | "utf8" | "ascii" | "us-ascii")) {
+            self.find("netCDF: characters are UTF-8", format!("_Encoding is {other:?}: read as UTF-8"));
+        }
+    }
+
+    fn numbers(&mut self, stored: &Dataset, wants_times: bool) {
+        let read = self.dataset.datatype.clone();
+        self.packing.linear = self.linear(stored);
+        let missing = match self.missing_values(stored, &read) {
+            None => default_fill(stored),
+            Some(missing) if self.packing.linear.is_none() && missing.len() == 1 && read == stored.datatype => {
+                // One pattern of the stored type: as any dataset has it.
+                stated(stored).unwrap_or_else(|| {
+                    self.packing.missing = Some(missing);
+                    Fill::Default
+                })
+            }
+            Some(missing) => {
+                self.packing.missing = (!missing.is_empty()).then_some(missing);
+                Fill::Default
+            }
+        };
+        let counted = times::counted_by(&stored.attributes).filter(|_| wants_times);
+        self.times = match counted {
+            Some(Ok((step, epoch))) if self.packing.linear.is_some() || is_float(&read) => {
+                let micro = SECOND / 1_000_000;
+                let whole = (epoch.is_exact && epoch.attoseconds % micro == 0).then_some(epoch.attoseconds / micro);
+                match whole.and_then(|micros| i64::try_from(micros).ok()) {
+                    Some(epoch) => {
+                        self.packing.count = Some(UnitCount { step, epoch });
+                        Some(Ok((micro, Instant { attoseconds: 0, is_exact: true })))
+                    }
+                    None => Some(Err("it is finer than microseconds, or too far from 1970".into())),
+                }
+            }
+            counted => counted,
+        };
+        if let Some(Err(reason)) = &self.times {
+            let found = format!("{reason}: numbers are shown");
+            self.find("CF §4.4: times are counted in units of one length, in the calendar of ISO 8601", found);
+        }
+        // A test of single patterns would be for numbers of the stored type.
+        match missing {
+            Fill::Explicit(fill) if !self.packing.is_none() => self.packing.missing = decoded(&read, &fill.bytes),
+            missing => self.missing.push(missing),
+        }
+    }
+
+    /// What is done to stored numbers.
+    fn linear(&mut self, stored: &Dataset) -> Option<Linear> {
+        const RULE: &str = "CF §8.1: scale_factor and add_offset are one number each";
+        let mut number = |name: &str| {
+            let attribute = attribute(&stored.attributes, name)?;
+            let values = values(attribute).and_then(|values| Some((values.data_type().clone(), floats(&values)?)));
+            match values.as_ref().map(|(data_type, values)| (data_type, values.as_slice())) {
+                Some((data_type, [number])) => Some((*number, *data_type == DataType::Float32)),
+                _ => {
+                    self.find(RULE, format!("{name} is no such number: it is left out"));
+                    None
+                }
+            }
+        };
+        let (scale, offset) = (number("scale_factor"), number("add_offset"));
+        let is_odd = |scale: &f64| *scale == 0.0 || !scale.is_finite();
+        if let Some((odd, _)) = scale.filter(|(scale, _)| is_odd(scale)) {
+            self.find("CF §8.1: scale_factor is a number other than 0", format!("it is {odd}"));
+        }
+        if let Some((odd, _)) = offset.filter(|(offset, _)| !offset.is_finite()) {
+            self.find("CF §8.1: add_offset is a number", format!("it is {odd}"));
+        }
+        let is_narrow = match stored.datatype.class {
+            Class::Integer { .. } => stored.datatype.size <= 2,
+            _ => stored.datatype.size <= 4,
+        };
+        let all_single = matches!((scale, offset), (Some((_, true)), None | Some((_, true))));
+        let value = |found: Option<(f64, bool)>| found.map(|(value, _)| value);
+        (scale.is_some() || offset.is_some()).then(|| Linear {
+            scale: value(scale),
+            offset: value(offset),
+            is_single: is_narrow && all_single,
+        })
+    }
+
+    /// The stored values that stand for missing ones, of the type that is read; `None` where nothing is said.
+    fn missing_values(&mut self, stored: &Dataset, read: &Datatype) -> Option<ArrayRef> {
+        const RULE: &str = "CF §2.5.1: _FillValue and missing_value are values of the variable's type";
+        let found = ["_FillValue", "missing_value"].map(|name| Some((name, attribute(&stored.attributes, name)?)));
+        let found: Vec<_> = found.into_iter().flatten().collect();
+        if found.is_empty() {
+            return None;
+        }
+        let data_type = arrow_type(read);
+        let (mut whole, mut broken) = (Vec::new(), Vec::new());
+        for (name, attribute) in found {
+            let values = values(attribute);
+            match values.as_ref().and_then(integers_of) {
+                Some(integers) if is_float(read) => broken.extend(integers.iter().map(|value| *value as f64)),
+                Some(integers) => {
+                    let fitting = integers.iter().filter_map(|value| within(*value, &data_type, stored));
+                    let before = whole.len();
+                    whole.extend(fitting);
+                    if whole.len() - before < integers.len() {
+                        self.find(RULE, format!("{name} is no {data_type}: nothing equals it"));
+                    }
+                }
+                None => match values.as_ref().and_then(floats) {
+                    Some(floats) if is_float(read) => broken.extend(floats),
+                    // A number that integers have is one of them.
+                    Some(floats) => {
+                        let exact =
+                            |value: &f64| (value.fract() == 0.0 && value.abs() < 1e19).then_some(*value as i128);
+                        let values = floats.iter().filter_map(exact);
+                        let before = whole.len();
+                        whole.extend(values.filter_map(|value| within(value, &data_type, stored)));
+                        if whole.len() - before < floats.len() {
+                            self.find(RULE, format!("{name} is no {data_type}: nothing equals it"));
+                        }
+                    }
+                    None => self.find(RULE, format!("{name} is no number: nothing equals it")),
+                },
+            }
+        }
+        whole.dedup();
+        broken.dedup();
+        Some(if is_float(read) { floats_as(&data_type, &broken) } else { integers_as(&data_type, &whole) })
+    }
+}
+
+/// Whether elements are numbers that attributes can stand for others.
+fn is_number(datatype: &Datatype) -> bool {
+    let data_type = arrow_type(datatype);
+    matches!(datatype.class, Class::Integer { .. } | Class::Float { .. })
+        && (data_type.is_integer() || data_type.is_floating())
+}
+
+fn is_float(datatype: &Datatype) -> bool {
+    matches!(datatype.class, Class::Float { .. })
+}
+
+/// The one attribute of the stored type that states the missing element: `_FillValue`, else `missing_value`.
+fn stated(stored: &Dataset) -> Option<Fill> {
+    let found = ["_FillValue", "missing_value"].iter().find_map(|name| attribute(&stored.attributes, name))?;
+    let is_own = found.datatype == stored.datatype && found.len() == Some(1);
+    found.value.clone().ok().filter(|_| is_own).map(Fill::Explicit)
+}
+
+/// What the netCDF library fills numbers of two bytes and more with that no one wrote, where the HDF5 fill value says
+/// so. A byte and a character have no such value: it is a value like all others.
+fn default_fill(stored: &Dataset) -> Fill {
+    let Fill::Explicit(fill) = &stored.fill else { return Fill::Default };
+    let is_default = decoded(&stored.datatype, &fill.bytes).is_some_and(|fill| match fill.data_type() {
+        DataType::Int16 => integers_of(&fill) == Some(vec![-32_767]),
+        DataType::UInt16 => integers_of(&fill) == Some(vec![65_535]),
+        DataType::Int32 => integers_of(&fill) == Some(vec![-2_147_483_647]),
+        DataType::UInt32 => integers_of(&fill) == Some(vec![4_294_967_295]),
+        DataType::Int64 => integers_of(&fill) == Some(vec![-9_223_372_036_854_775_806]),
+        DataType::UInt64 => integers_of(&fill) == Some(vec![18_446_744_073_709_551_614]),
+        DataType::Float32 | DataType::Float64 => floats(&fill) == Some(vec![9.969_209_968_386_869e36]),
+        _ => false,
+    });
+    if is_default { Fill::Explicit(Elements { bytes: fill.bytes.clone(), heap: Vec::new() }) } else { Fill::Default }
+}
+
+/// An integer as it is stored.
+fn stored_integer(value: i128, size: u64, order: ByteOrder) -> Fill {
+    let mut bytes = value.to_le_bytes().into_iter().take(size as usize).collect::<Vec<u8>>();
+    if order == ByteOrder::Big {
+        bytes.reverse();
+    }
+    Fill::Explicit(Elements { bytes, heap: Vec::new() })
+}
+
+/// A stored integer as one of the type that is read, which may have the other sign.
+fn within(value: i128, data_type: &DataType, stored: &Dataset) -> Option<i128> {
+    let bits = 8 * stored.datatype.size as u32;
+    let is_signed = data_type.is_signed_integer();
+    let (least, most) =
+        if is_signed { (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
+    let was_signed = matches!(stored.datatype.class, Class::Integer { signed: true, .. });
+    [value, value + (1_i128 << bits), value - (1_i128 << bits)]
+        .into_iter()
+        .take(if was_signed == is_signed { 1 } else { 3 })
+        .find(|value| (least..=most).contains(value))
+}
+
+/// The values of an attribute of numbers.
+fn values(attribute: &Attribute) -> Option<ArrayRef> {
+    let bytes = &attribute.value.as_ref().ok()?.bytes;
+    let is_short = attribute.len()? <= MOST_VALUES as u64;
+    decoded(&attribute.datatype, bytes).filter(|_| is_short && is_number(&attribute.datatype))
+}
+
+/// Elements as an array; `None` of anything that leads elsewhere.
+fn decoded(datatype: &Datatype, bytes: &[u8]) -> Option<ArrayRef> {
+    let width = usize::try_from(datatype.size).ok().filter(|width| *width > 0)?;
+    decode(datatype, Buffer::from(bytes), bytes.len() / width, &Memory(&[]), &mut Oddities::new()).ok()
+}
+
+/// The integers of an attribute.
+fn integers(attribute: &Attribute) -> Option<Vec<i128>> {
+    integers_of(&values(attribute)?)
+}
+
+fn integers_of(array: &ArrayRef) -> Option<Vec<i128>> {
+    match array.data_type() {
+        data_type if !data_type.is_integer() => None,
+        DataType::UInt64 => Some(widen::unsigned(array)?.values().iter().map(|value| i128::from(*value)).collect()),
+        _ => Some(widen::signed(array)?.values().iter().map(|value| i128::from(*value)).collect()),
+    }
+}
+
+/// Numbers as float64.
+fn floats(array: &ArrayRef) -> Option<Vec<f64>> {
+    Some(match array.data_type() {
+        DataType::Float16 => array.as_primitive::<Float16Type>().values().iter().map(|value| value.to_f64()).collect(),
+        DataType::Float32 => array.as_primitive::<Float32Type>().values().iter().map(|value| (*value).into()).collect(),
+        DataType::Float64 => array.as_primitive::<Float64Type>().values().to_vec(),
+        _ => integers_of(array)?.into_iter().map(|value| value as f64).collect(),
+    })
+}
+
+/// Integers of a type, all of which are within it.
+fn integers_as(data_type: &DataType, values: &[i128]) -> ArrayRef {
+    macro_rules! of {
+        ($array:ty, $native:ty) => {
+            Arc::new(values.iter().map(|value| *value as $native).collect::<$array>())
+        };
+    }
+    match data_type {
+        DataType::Int8 => of!(Int8Array, i8),
+        DataType::Int16 => of!(Int16Array, i16),
+        DataType::Int32 => of!(Int32Array, i32),
+        DataType::UInt8 => of!(UInt8Array, u8),
+        DataType::UInt16 => of!(UInt16Array, u16),
+        DataType::UInt32 => of!(UInt32Array, u32),
+        DataType::UInt64 => of!(UInt64Array, u64),
+        _ => of!(Int64Array, i64),
+    }
+}
+
+/// Floats of a type, rounded to it.
+fn floats_as(data_type: &DataType, values: &[f64]) -> ArrayRef {
+    match data_type {
+        DataType::Float16 => {
+            Arc::new(values.iter().map(|value| half::f16::from_f64(*value)).collect::<arrow_array::Float16Array>())
+        }
+        DataType::Float32 => Arc::new(values.iter().map(|value| *value as f32).collect::<Float32Array>()),
+        _ => Arc::new(values.iter().copied().collect::<Float64Array>()),
+    }
+}
+
+/// The name of a variable: netCDF puts something before that of one which is called like a dimension that it does not
+/// label.
+pub(super) fn shown_name(link: &BString) -> BString {
+    link.strip_prefix(b"_nc4_non_coord_").map_or_else(|| link.clone(), BString::from)
+}

@@ -1,0 +1,358 @@
+//! The dimensions of the variables of a group, and the tables that these make: one for each dimension that variables
+//! of rank 1 lie on.
+//!
+//! A dimension is the scale that stands for it, wherever that lies: two of one length are two.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bstr::{BString, ByteSlice};
+
+use super::columns::{is_character, is_text};
+use super::conventions::shown_name;
+use crate::catalogue::{Dataset, Group, Object, ObjectId, Target, attribute, join};
+use crate::dialects::attributes::{integer, integers, text};
+use crate::dialects::{compound, scales};
+use crate::source::Interrupt;
+use crate::store::File;
+use crate::table::Finding;
+
+/// Most places of the second axis of a variable that is a column of lists.
+const MOST_PLACES: u64 = 64;
+
+/// Most scales outside of a group that its variables lie on.
+const MOST_ELSEWHERE: usize = 1024;
+
+/// Groups above each other in which a scale is looked for.
+const DEEPEST: usize = 64;
+
+/// Findings of a group about dimensions, before they are counted alone.
+const MOST_FINDINGS: usize = 100;
+
+/// What every axis lies on.
+const RULE: &str = "netCDF-4: DIMENSION_LIST refers to a dimension scale for each axis";
+
+/// The rows that variables of a group have in common.
+#[derive(Debug)]
+pub(super) struct RowSet<'a> {
+    /// The scale.
+    pub dimension: ObjectId,
+    /// The variable that labels the dimension's places: of the group, or of one above.
+    pub label: Option<Label>,
+    /// Links of the columns, in their order, without the label.
+    pub columns: Vec<(&'a BString, &'a Arc<Dataset>)>,
+    /// Rows of the longest.
+    pub rows: u64,
+}
+
+/// The coordinate variable of a dimension.
+#[derive(Clone, Debug)]
+pub(super) struct Label {
+    /// The name of its link; `None` outside of the group.
+    pub link: Option<BString>,
+    /// The variable.
+    pub dataset: Arc<Dataset>,
+}
+
+/// The dimensions of a group.
+#[derive(Debug, Default)]
+pub(super) struct Dimensions<'a> {
+    /// The tables that there are, in the order in which their dimensions are met.
+    pub tables: Vec<RowSet<'a>>,
+    /// Whether the one table has all variables of the group that have rows.
+    pub is_one: bool,
+    /// Rules broken.
+    pub findings: Vec<Finding>,
+}
+
+/// A group whose dimensions are looked for.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub file: &'a Arc<File>,
+    pub path: &'a str,
+    pub group: &'a Group,
+    pub interrupt: &'a Interrupt,
+}
+
+/// A scale that some axis lies on.
+#[derive(Clone, Debug)]
+struct Scale {
+    /// The name of its link in the group.
+    link: Option<BString>,
+    dataset: Arc<Dataset>,
+    is_pure: bool,
+}
+
+impl<'a> Place<'a> {
+    /// Whether a variable of the group says on which dimension it lies.
+    pub fn has_any(&self) -> bool {
+        datasets(self.group).any(|(_, dataset)| is_variable(dataset))
+    }
+
+    /// The dimensions of the group's variables.
+    pub fn dimensions(&self) -> Dimensions<'a> {
+        let mut scales =
+            Scales { place: *self, known: HashMap::new(), elsewhere: 0, numbers: None, failed: Vec::new() };
+        scales.of_group();
+        let (mut sets, mut places): (Vec<RowSet<'a>>, HashMap<ObjectId, usize>) = Default::default();
+        let (mut all, mut taken) = (0, 0);
+        // Dimensions that texts alone lie on, with their characters along it, have no rows.
+        let others: HashSet<ObjectId> = datasets(self.group)
+            .filter(|(_, dataset)| !is_character(dataset) && !scales::is_pure_dimension(dataset))
+            .flat_map(|(_, dataset)| scales::attached(dataset, 0).or_else(|| own_scale(dataset)))
+            .chain(datasets(self.group).filter(|(_, one)| is_text(one)).filter_map(|(_, one)| scales::attached(one, 0)))
+            .collect();
+        for (name, dataset) in datasets(self.group) {
+            if self.interrupt.is_raised() {
+                break;
+            }
+            if dataset.shape.is_empty() || scales::is_pure_dimension(dataset) {
+                continue;
+            }
+            let axes = scales.axes(name, dataset);
+            let first = axes.first().copied().flatten();
+            let is_characters = is_character(dataset) && dataset.shape.len() == 1;
+            if is_characters && first.is_some_and(|first| !others.contains(&first)) {
+                continue;
+            }
+            all += 1;
+            let Some(first) = first.filter(|first| scales.is_column(dataset, *first, &axes)) else { continue };
+            taken += 1;
+            let at = *places.entry(first).or_insert_with(|| {
+                sets.push(RowSet { dimension: first, label: None, columns: Vec::new(), rows: 0 });
+                sets.len() - 1
+            });
+            let set = &mut sets[at];
+            set.rows = set.rows.max(dataset.shape.first().copied().unwrap_or(0));
+            let labels = dataset.shape.len() == 1 || is_text(dataset);
+            if dataset.id == first && labels && set.label.is_none() {
+                set.label = Some(Label { link: Some(name.clone()), dataset: dataset.clone() });
+            } else {
+                set.columns.push((name, dataset));
+            }
+        }
+        // A label alone is no table.
+        let tables: Vec<RowSet<'a>> = sets.into_iter().filter(|set| !set.columns.is_empty()).collect();
+        let in_tables = tables.iter().map(|set| set.columns.len() + usize::from(set.label.is_some())).sum::<usize>();
+        let is_one = tables.len() == 1 && all == taken && in_tables == taken;
+        let tables = tables.into_iter().map(|set| scales.labelled(set)).collect();
+        Dimensions { tables, is_one, findings: scales.findings() }
+    }
+
+    /// The names of the tables, in their order.
+    pub fn names(&self, tables: &[RowSet<'_>]) -> Vec<BString> {
+        let mut known: HashSet<BString> = HashSet::new();
+        let mut above = None;
+        let name = |set: &RowSet<'_>| {
+            let own =
+                datasets(self.group).find(|(_, dataset)| dataset.id == set.dimension).map(|(name, _)| name.clone());
+            let name = own.or_else(|| {
+                let above = above.get_or_insert_with(|| self.above());
+                found_above(above, set.dimension).map(|(_, name)| name)
+            });
+            let name = name.unwrap_or_else(|| {
+                let stated = set.label.as_ref().and_then(|label| text(&label.dataset.attributes, "NAME"));
+                stated.filter(|name| !name.is_empty()).unwrap_or_else(|| "dimension".into()).into()
+            });
+            let mut shown = name.clone();
+            for number in 2_u64.. {
+                if known.insert(shown.clone()) {
+                    break;
+                }
+                shown = format!("{name} ({number})").into();
+            }
+            shown
+        };
+        tables.iter().map(name).collect()
+    }
+
+    /// The path and the name of an object in this group or in one above.
+    pub fn find(&self, id: ObjectId) -> Option<(String, BString)> {
+        found_above(&self.above(), id)
+    }
+
+    /// The groups above, from the root down, with their paths. Names that are no UTF-8 end the search.
+    fn above(&self) -> Vec<(String, Group)> {
+        let (mut found, mut path) = (Vec::new(), "/".to_owned());
+        let mut id = self.file.info().root;
+        let parts: Vec<&str> = self.path.split('/').filter(|part| !part.is_empty()).take(DEEPEST).collect();
+        for part in parts {
+            let Ok(group) = self.file.group(id, self.interrupt) else { break };
+            let below = group.link(part.as_bytes()).map(|link| link.target.clone());
+            let here = std::mem::take(&mut path);
+            path = join(&here, part.as_bytes());
+            found.push((here, group));
+            match below {
+                Some(Target::Hard(Object::Group { id: below, .. })) => id = below,
+                _ => break,
+            }
+        }
+        found
+    }
+}
+
+/// The nearest place of an object in groups above each other.
+fn found_above(above: &[(String, Group)], id: ObjectId) -> Option<(String, BString)> {
+    above.iter().rev().find_map(|(path, group)| {
+        let (name, _) = datasets(group).find(|(_, dataset)| dataset.id == id)?;
+        Some((join(path, name), name.clone()))
+    })
+}
+
+/// The scales that axes of a group's variables lie on.
+struct Scales<'a> {
+    place: Place<'a>,
+    /// `None` of what is none.
+    known: HashMap<ObjectId, Option<Scale>>,
+    elsewhere: usize,
+    /// Dimensions of the group by the numbers that netCDF gives them, once they are asked for.
+    numbers: Option<HashMap<i128, ObjectId>>,
+    failed: Vec<Finding>,
+}
+
+impl<'a> Scales<'a> {
+    fn of_group(&mut self) {
+        for (name, dataset) in datasets(self.place.group).filter(|(_, dataset)| scales::is_scale(dataset)) {
+            let is_pure = scales::is_pure_dimension(dataset);
+            let scale = Scale { link: Some(name.clone()), dataset: dataset.clone(), is_pure };
+            self.known.entry(dataset.id).or_insert(Some(scale));
+        }
+    }
+
+    /// The dimension that each axis of a variable lies on.
+    fn axes(&mut self, name: &BString, dataset: &Dataset) -> Vec<Option<ObjectId>> {
+        // What lies on none is no column, however many axes it has.
+        let rank = dataset.shape.len().min(32);
+        if !is_variable(dataset) {
+            return vec![None; rank];
+        }
+        (0..rank)
+            .map(|axis| {
+                if let Some(attached) = scales::attached(dataset, axis) {
+                    return self.scale(name, attached).is_some().then_some(attached);
+                }
+                if axis == 0
+                    && let Some(own) = own_scale(dataset)
+                {
+                    return Some(own);
+                }
+                // A coordinate variable of several axes tells the others by their numbers.
+                let number =
+                    attribute(&dataset.attributes, "_Netcdf4Coordinates").and_then(integers)?.get(axis).copied()?;
+                self.numbered(number)
+            })
+            .collect()
+    }
+
+    fn numbered(&mut self, number: i128) -> Option<ObjectId> {
+        let group = self.place.group;
+        let numbers = self.numbers.get_or_insert_with(|| {
+            let scales = datasets(group).filter(|(_, dataset)| scales::is_scale(dataset));
+            scales.filter_map(|(_, one)| Some((integer(&one.attributes, "_Netcdf4Dimid")?, one.id))).collect()
+        });
+        numbers.get(&number).copied()
+    }
+
+    /// A scale in this group or elsewhere; `None` of what is none.
+    fn scale(&mut self, name: &BString, id: ObjectId) -> Option<&Scale> {
+        if !self.known.contains_key(&id) {
+            let found = self.look(id);
+            let path = join(self.place.path, name);
+            let found = found.map_err(|found| self.failed.push(Finding::new(path, RULE, found))).ok();
+            self.known.insert(id, found);
+        }
+        self.known.get(&id)?.as_ref()
+    }
+
+    fn look(&mut self, id: ObjectId) -> Result<Scale, String> {
+        if id.address == 0 {
+            return Err("it is a null reference".into());
+        }
+        self.elsewhere += 1;
+        if self.elsewhere > MOST_ELSEWHERE {
+            return Err(format!("more than {MOST_ELSEWHERE} scales outside of the group"));
+        }
+        match self.place.file.object(id, self.place.interrupt) {
+            Ok(Object::Dataset(dataset)) if scales::is_scale(&dataset) => {
+                let is_pure = scales::is_pure_dimension(&dataset);
+                Ok(Scale { link: None, dataset, is_pure })
+            }
+            Ok(Object::Dataset(_)) => Err("it leads to a dataset that is no scale".into()),
+            Ok(Object::Group { .. }) => Err("it leads to a group".into()),
+            Ok(Object::Datatype { .. }) => Err("it leads to a datatype".into()),
+            Ok(Object::Unreadable { reason, .. }) => Err(reason),
+            Err(error) => Err(format!("it leads nowhere: {error}")),
+        }
+    }
+
+    /// Whether a variable is a column of the table of its first axis.
+    fn is_column(&self, dataset: &Dataset, first: ObjectId, axes: &[Option<ObjectId>]) -> bool {
+        if dataset.null || compound::is_record(dataset) {
+            return false;
+        }
+        match (dataset.shape.as_slice(), axes) {
+            ([_], _) => true,
+            ([_, _], _) if is_text(dataset) => true,
+            ([_, 1..=MOST_PLACES], [_, second]) => {
+                // An axis whose places have labels of their own makes a grid.
+                let is_pure = |id: &ObjectId| self.known.get(id).and_then(Option::as_ref).is_none_or(|one| one.is_pure);
+                *second != Some(first) && second.as_ref().is_none_or(is_pure)
+            }
+            _ => false,
+        }
+    }
+
+    /// The same with the label of its dimension, where that is a variable elsewhere.
+    fn labelled(&self, set: RowSet<'a>) -> RowSet<'a> {
+        let scale = self.known.get(&set.dimension).and_then(Option::as_ref);
+        let is_label = |scale: &&Scale| !scale.is_pure && scale.dataset.shape.len() == 1 && !scale.dataset.null;
+        match scale.filter(is_label).filter(|_| set.label.is_none()) {
+            Some(Scale { link, dataset, .. }) => {
+                let rows = set.rows.max(dataset.shape.first().copied().unwrap_or(0));
+                let label = Some(Label { link: link.clone(), dataset: dataset.clone() });
+                RowSet { label, rows, ..set }
+            }
+            None => set,
+        }
+    }
+
+    fn findings(&mut self) -> Vec<Finding> {
+        let mut findings = std::mem::take(&mut self.failed);
+        let beyond = findings.len().saturating_sub(MOST_FINDINGS);
+        findings.truncate(MOST_FINDINGS);
+        if beyond > 0 {
+            findings.push(Finding::new(self.place.path, RULE, format!("{beyond} more variables break it")));
+        }
+        findings
+    }
+}
+
+/// Hard-linked datasets of a group.
+pub(super) fn datasets(group: &Group) -> impl Iterator<Item = (&BString, &Arc<Dataset>)> {
+    group.links.iter().filter_map(|link| match &link.target {
+        Target::Hard(Object::Dataset(dataset)) => Some((&link.name, dataset)),
+        _ => None,
+    })
+}
+
+/// Whether a dataset says on which dimensions it lies.
+pub(super) fn is_variable(dataset: &Dataset) -> bool {
+    attribute(&dataset.attributes, "DIMENSION_LIST").is_some() || scales::is_scale(dataset)
+}
+
+/// The dimension that a scale is of its own first axis.
+fn own_scale(dataset: &Dataset) -> Option<ObjectId> {
+    scales::is_scale(dataset).then_some(dataset.id)
+}
+
+/// The name of a column of the table with these: what netCDF puts before some names goes, unless another one has that.
+pub(super) fn column_names(links: &[&BString]) -> Vec<BString> {
+    let plain: HashSet<&[u8]> = links.iter().map(|name| name.as_bytes()).collect();
+    links
+        .iter()
+        .map(|link| {
+            let shown = shown_name(link);
+            if shown == **link || plain.contains(shown.as_bytes()) { (*link).clone() } else { shown }
+        })
+        .collect()
+}

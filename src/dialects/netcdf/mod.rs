@@ -1,0 +1,194 @@
+//! netCDF-4, and any other file with dimension scales: variables that lie on dimensions, and say by the CF conventions
+//! what their values stand for.
+//!
+//! ```text
+//! time(time)            the label of the dimension    name(time, length)  texts, a column
+//! temperature(time)     a column                      bounds(time, 2)     lists, a column
+//! rain(time, lat, lon)  a grid: an array              crs                 a scalar: an array
+//! ```
+//!
+//! Where all variables lie on one dimension, the group is a table. Else there is a directory `tables` with a table for
+//! each dimension that variables of rank 1 lie on, and all variables are arrays as well.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `dimensions` | finds the dimensions of variables, and the tables that these make |
+//! | `conventions` | reads what attributes say of values |
+//! | `columns` | opens a variable as a column |
+
+mod columns;
+mod conventions;
+mod dimensions;
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use self::conventions::{ATTRIBUTES, Reading};
+use self::dimensions::{Place, RowSet, is_variable};
+use super::arrays::Arrays;
+use super::{Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, compound, scales};
+use crate::catalogue::{Dataset, Object, attribute, join};
+use crate::source::Interrupt;
+use crate::table::{Column, Finding, Single, Table};
+
+/// The directory of the tables of a group that has others beside them.
+const TABLES: &str = "tables";
+
+/// Findings of a group about values, before they are counted alone.
+const MOST_FINDINGS: usize = 100;
+
+/// The dialect.
+#[derive(Debug)]
+pub struct Netcdf;
+
+impl Dialect for Netcdf {
+    fn name(&self) -> &'static str {
+        "netCDF-4"
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &ATTRIBUTES
+    }
+
+    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+        match object {
+            Subject::Group(_) => Mark::LookInside,
+            Subject::Dataset(dataset) if !compound::is_record(dataset) && is_variable(dataset) => Mark::Files,
+            Subject::Dataset(dataset) if is_packed_scalar(dataset) => Mark::Files,
+            Subject::Dataset(_) => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let place = Place { file: here.file, path: here.path, group: here.group, interrupt: here.interrupt };
+        if !place.has_any() {
+            return Claims::default();
+        }
+        let dimensions = place.dimensions();
+        let mut claims = Claims { findings: dimensions.findings, ..Claims::default() };
+        claims.findings.append(&mut of_values(here));
+        if dimensions.is_one {
+            claims.is_table = true;
+            let columns = dimensions.tables.iter().flat_map(|set| {
+                let label = set.label.as_ref().and_then(|label| label.link.as_ref());
+                label.into_iter().chain(set.columns.iter().map(|(name, _)| *name))
+            });
+            claims.members = columns.map(|name| (name.clone(), Role::Column)).collect();
+        } else if !dimensions.tables.is_empty() {
+            let names = place.names(&dimensions.tables).into_iter();
+            let made = |name: BString| (name.clone(), Made::Directory { table: Some(name), children: Arc::default() });
+            let tables = Made::Directory { table: None, children: names.map(made).collect() };
+            claims.made.push((TABLES.into(), tables));
+        }
+        claims
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        let (group, key) = match site.of {
+            Of::Group(group) => (group, None),
+            Of::Made { group, key } => (group, Some(key)),
+            // It marks no dataset as a table.
+            Of::Dataset(_) => return Table::empty(site.path, self.name()),
+        };
+        let place = Place { file: site.file, path: site.path, group, interrupt };
+        let dimensions = place.dimensions();
+        let at = match key {
+            None => Some(0),
+            Some(key) => place.names(&dimensions.tables).iter().position(|name| name == key),
+        };
+        let path = key.map_or_else(|| site.path.to_owned(), |key| join(&join(site.path, TABLES.as_bytes()), key));
+        match at.and_then(|at| dimensions.tables.get(at)) {
+            Some(set) => Table { attributes: group.attributes.clone(), ..table(&place, &path, set) },
+            None => Table::empty(&path, self.name()),
+        }
+    }
+
+    fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, String> {
+        let Of::Dataset(stored) = site.of else { return Err("no dataset".into()) };
+        if scales::is_pure_dimension(stored) {
+            return Err("it is a dimension of netCDF, which has no values".into());
+        }
+        let is_of_netcdf = |interrupt: &Interrupt| {
+            let root = site.file.object(site.file.info().root, interrupt);
+            root.is_ok_and(|root: Object| attribute(root.attributes(), "_NCProperties").is_some())
+        };
+        // A scalar says nothing of dimensions. Of its files, what its attributes say changes none.
+        if !is_variable(stored) && !interrupt.is_some_and(is_of_netcdf) {
+            return Arrays.files(site, name, interrupt);
+        }
+        let whole = columns::column(site.file, site.path, name.clone(), stored);
+        let reading = Reading::of(stored, false);
+        if columns::is_text(stored) {
+            return Ok(Arrays::of_texts(site.path, stored, whole));
+        }
+        let single = Arrays.files(&Site { of: Of::Dataset(&reading.dataset), ..*site }, name, interrupt)?;
+        let attributes = stored.attributes.clone();
+        Ok(Single {
+            whole: Table { columns: vec![whole], attributes, dialect: self.name(), ..single.whole },
+            datatype: stored.datatype.clone(),
+            ..single
+        })
+    }
+}
+
+/// Whether a scalar may stand for another number.
+fn is_packed_scalar(dataset: &Dataset) -> bool {
+    const PACKING: [&str; 4] = ["scale_factor", "add_offset", "_Unsigned", "missing_value"];
+    dataset.shape.is_empty() && PACKING.iter().any(|name| attribute(&dataset.attributes, name).is_some())
+}
+
+/// Rules that attributes of a group's variables break.
+fn of_values(here: &Here<'_>) -> Vec<Finding> {
+    let (mut findings, mut beyond) = (Vec::new(), 0);
+    let variables = dimensions::datasets(here.group).filter(|(_, dataset)| is_variable(dataset));
+    for (name, dataset) in variables.filter(|(_, dataset)| !scales::is_pure_dimension(dataset)) {
+        for (rule, found) in Reading::of(dataset, here.file.store().shows_times()).findings {
+            if findings.len() < MOST_FINDINGS {
+                findings.push(Finding::new(join(here.path, name), rule, found));
+            } else {
+                beyond += 1;
+            }
+        }
+    }
+    if beyond > 0 {
+        let found = format!("{beyond} more variables break rules of values");
+        findings.push(Finding::new(here.path, "CF: attributes tell what values stand for", found));
+    }
+    findings
+}
+
+/// The table of the variables on a dimension.
+fn table(place: &Place<'_>, path: &str, set: &RowSet<'_>) -> Table {
+    let mut findings = Vec::new();
+    let mut columns: Vec<Column> = Vec::with_capacity(set.columns.len() + 1);
+    if let Some(label) = &set.label {
+        let (path, name) = match &label.link {
+            Some(link) => (join(place.path, link), link.clone()),
+            None => place.find(label.dataset.id).unwrap_or_else(|| {
+                let stated = super::attributes::text(&label.dataset.attributes, "NAME").unwrap_or_default();
+                (stated.clone(), stated.into())
+            }),
+        };
+        let column = columns::column(place.file, &path, name, &label.dataset);
+        columns.push(Column { is_label: true, ..columns::padded(column, &label.dataset, set.rows) });
+    }
+    let labelled = columns.first().map(|label| label.name.clone());
+    let links: Vec<&BString> = labelled.iter().chain(set.columns.iter().map(|(name, _)| *name)).collect();
+    let names = dimensions::column_names(&links).split_off(labelled.iter().len());
+    for ((link, dataset), name) in set.columns.iter().zip(names) {
+        let path = join(place.path, link);
+        let rows = dataset.shape.first().copied().unwrap_or(0);
+        if rows < set.rows && dataset.max_shape.first().is_some_and(Option::is_some) {
+            let found = format!("{rows} rows, the table has {}: the last ones are missing", set.rows);
+            findings.push(Finding::new(&path, "netCDF-4: variables on a dimension have its length", found));
+        }
+        columns.push(columns::padded(columns::column(place.file, &path, name, dataset), dataset, set.rows));
+    }
+    Table {
+        rows: set.rows,
+        columns: columns.into_iter().map(|column| column.observed(place.file)).collect(),
+        findings,
+        ..Table::empty(path, Netcdf.name())
+    }
+}

@@ -1,0 +1,164 @@
+//! NeXus: groups that say by `NX_class` what they are. Three classes are tables by what the standard says of their
+//! members: `NXdata` of one axis, `NXlog`, `NXevent_data`.
+//!
+//! Members are shown by themselves, too: most are links to what an instrument has. Any other class is left to those who
+//! look at shapes.
+
+mod plot;
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::attributes::text;
+use super::{Claims, Dialect, Here, Made, Mark, Of, Site, Subject, arrays, datasets, times};
+use crate::catalogue::{Attribute, Dataset, Group, join};
+use crate::source::Interrupt;
+use crate::table::{Column, Finding, Table};
+
+/// The attribute that names the class of a group.
+const CLASS: &str = "NX_class";
+
+/// The directory of the tables of events that are no events.
+const TABLES: &str = "tables";
+
+/// What a table of a class has, a row for each of one thing: the first two always, others where they are as long.
+struct Kind {
+    class: &'static str,
+    /// The directory below `tables/`; that of the group where there is none.
+    key: Option<&'static str>,
+    columns: &'static [&'static str],
+}
+
+/// The tables that are known by the names of their columns.
+const KINDS: [Kind; 4] = [
+    Kind { class: "NXlog", key: None, columns: &["time", "value", "raw_value"] },
+    Kind { class: "NXevent_data", key: None, columns: &["event_id", "event_time_offset", "event_weight"] },
+    Kind { class: "NXevent_data", key: Some("pulses"), columns: &["event_time_zero", "event_index"] },
+    Kind { class: "NXevent_data", key: Some("cues"), columns: &["cue_timestamp_zero", "cue_index"] },
+];
+
+/// The dialect.
+#[derive(Debug)]
+pub struct Nexus;
+
+/// A member of a group, by its name.
+type Named<'a> = (BString, &'a Arc<Dataset>);
+
+impl Dialect for Nexus {
+    fn name(&self) -> &'static str {
+        "NeXus"
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &[CLASS, "signal", "axes", "axis", "auxiliary_signals", "start", "offset", "units", "long_name"]
+    }
+
+    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+        match object {
+            Subject::Group(attributes) if class(attributes).is_some() => Mark::LookInside,
+            _ => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let Some(class) = class(&here.group.attributes) else { return Claims::default() };
+        let made = KINDS.iter().filter(|kind| kind.class == class && kind.columns(here.group).is_some());
+        let made = made.filter_map(|kind| {
+            let key = BString::from(kind.key?);
+            Some((key.clone(), Made::Directory { table: Some(key), children: [].into() }))
+        });
+        let tables: Arc<[_]> = made.collect();
+        let made = match tables.is_empty() {
+            true => Vec::new(),
+            false => vec![(TABLES.into(), Made::Directory { table: None, children: tables })],
+        };
+        Claims { is_table: columns(class, here.group).is_some(), made, ..Claims::default() }
+    }
+
+    fn open(&self, site: &Site<'_>, _: &Interrupt) -> Table {
+        let (group, key) = match site.of {
+            Of::Group(group) => (group, None),
+            Of::Made { group, key } => (group, Some(key)),
+            Of::Dataset(_) => return Table::empty(site.path, self.name()),
+        };
+        let class = class(&group.attributes).unwrap_or_default();
+        let (path, found) = match key {
+            Some(key) => {
+                let kind = KINDS.iter().find(|kind| kind.class == class && kind.key.is_some_and(|one| one == key));
+                let path = join(&join(site.path, TABLES.as_bytes()), key);
+                (path, kind.and_then(|kind| kind.columns(group)))
+            }
+            None => (site.path.to_owned(), columns(class, group)),
+        };
+        table(site, group, path, class, found.unwrap_or_default())
+    }
+}
+
+/// The class of a group, where it is one of those that may be tables.
+fn class(attributes: &[Attribute]) -> Option<&'static str> {
+    let class = text(attributes, CLASS)?;
+    KINDS.iter().map(|kind| kind.class).chain([plot::CLASS]).find(|known| *known == class)
+}
+
+/// The columns of the table that a group is, those that have its rows first.
+fn columns<'a>(class: &str, group: &'a Group) -> Option<Vec<Named<'a>>> {
+    if class == plot::CLASS {
+        return plot::columns(group);
+    }
+    KINDS.iter().find(|kind| kind.class == class && kind.key.is_none())?.columns(group)
+}
+
+impl Kind {
+    /// The columns, if the first two are there: the first of rank 1, others of rank 1 or 2. `None` where there is no
+    /// such table.
+    fn columns<'a>(&self, group: &'a Group) -> Option<Vec<Named<'a>>> {
+        let member = |name: &&str| {
+            let found = (1..=2).find_map(|rank| datasets::of_rank(group, name, rank))?;
+            Some((BString::from(*name), found))
+        };
+        let [first, second, others @ ..] = self.columns else { return None };
+        let (first, second) = (member(first).filter(|(_, dataset)| dataset.shape.len() == 1)?, member(second)?);
+        let rows = first.1.shape.first();
+        let others = others.iter().filter_map(member).filter(|(_, dataset)| dataset.shape.first() == rows);
+        Some([first.clone(), second].into_iter().chain(others).collect())
+    }
+}
+
+/// A table of members, as long as the first of them.
+fn table(site: &Site<'_>, group: &Group, path: String, class: &str, found: Vec<Named<'_>>) -> Table {
+    let rows = found.first().and_then(|(_, dataset)| dataset.shape.first()).copied().unwrap_or(0);
+    let mut findings = Vec::new();
+    let columns = found.into_iter().map(|(name, dataset)| {
+        let column = arrays::column(site.file, &join(site.path, &name), &name, dataset);
+        let length = dataset.shape.first().copied().unwrap_or(0);
+        if length != rows {
+            let found = format!("{length} rows, the table has {rows}");
+            findings.push(Finding::new(&column.path, format!("NeXus: columns of {class} are of one length"), found));
+        }
+        let described = || text(&dataset.attributes, "long_name");
+        let column = Column {
+            in_table: column.in_table && length == rows,
+            times: column.times.clone().or_else(|| instants(site, &column, dataset)),
+            description: column.description.clone().or_else(described),
+            ..column
+        };
+        column.observed(site.file)
+    });
+    Table {
+        revision: class.into(),
+        rows,
+        attributes: group.attributes.clone(),
+        columns: columns.collect(),
+        findings,
+        ..Table::empty(&path, Nexus.name())
+    }
+}
+
+/// How integers stand for instants that count from the attribute `start` of logs, or `offset` of events.
+fn instants(site: &Site<'_>, column: &Column, dataset: &Dataset) -> Option<Box<Result<crate::table::Times, String>>> {
+    let rows = column.rows.as_ref().ok().filter(|rows| rows.data_type().is_integer())?;
+    let start = ["start", "offset"].into_iter().find_map(|name| text(&dataset.attributes, name))?;
+    let units = text(&dataset.attributes, "units")?;
+    times::counted_from(site.file, &units, &start, rows.as_ref()).map(Box::new)
+}

@@ -1,0 +1,67 @@
+//! `NXdata`: what is plotted, against what. In three generations of the standard.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::Named;
+use crate::catalogue::{Attribute, Dataset, Group, Object, attribute};
+use crate::dialects::attributes::{integer, integers, strings, text};
+
+/// The class.
+pub(super) const CLASS: &str = "NXdata";
+
+/// The columns of a group whose signal is of rank 1: axes, the signal and its errors, other signals, then whatever else
+/// is as long. Axes of another length (the edges of bins) are none. `None` of any other group, and of one column.
+pub(super) fn columns(group: &Group) -> Option<Vec<Named<'_>>> {
+    let datasets = group.links.iter().filter_map(|link| match link.target.object()? {
+        Object::Dataset(dataset) => Some((&link.name, dataset)),
+        _ => None,
+    });
+    let datasets: Vec<(&BString, &Arc<Dataset>)> = datasets.collect();
+    let of = |name: &[u8]| datasets.iter().find(|(known, _)| known.as_slice() == name).copied();
+    let signal = match text(&group.attributes, "signal") {
+        Some(signal) => of(signal.as_bytes())?,
+        None => *datasets.iter().find(|(_, dataset)| says_one(&dataset.attributes, "signal"))?,
+    };
+    let (rank, rows) = (signal.1.shape.len(), signal.1.shape.first());
+    if rank != 1 || signal.1.null {
+        return None;
+    }
+    let mut names: Vec<BString> = axes(group, signal.1);
+    let indices = group.attributes.iter().filter(|one| integers(one).is_some_and(|places| places == [0]));
+    names.extend(indices.filter_map(|one| one.name.strip_suffix(b"_indices").map(BString::from)));
+    names.extend(datasets.iter().filter(|(_, one)| says_one(&one.attributes, "axis")).map(|(name, _)| (*name).clone()));
+    let with_errors = |name: &BString| [name.clone(), [name, b"_errors".as_slice()].concat().into()];
+    names.extend(with_errors(signal.0));
+    names.push("errors".into());
+    let others = attribute(&group.attributes, "auxiliary_signals").and_then(strings).unwrap_or_default();
+    names.extend(others.iter().flat_map(with_errors));
+    names.extend(datasets.iter().map(|(name, _)| (*name).clone()));
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    let is_column = |(_, dataset): &(&BString, &Arc<Dataset>)| {
+        dataset.shape.len() == 1 && dataset.shape.first() == rows && !dataset.null
+    };
+    let columns = names.iter().filter_map(|name| of(name)).filter(is_column);
+    let columns: Vec<Named<'_>> = columns.map(|(name, dataset)| (name.clone(), dataset)).collect();
+    (columns.len() > 1).then_some(columns)
+}
+
+/// Names of axes, as the group says, or the signal: a list, or one text with colons or commas between.
+fn axes(group: &Group, signal: &Dataset) -> Vec<BString> {
+    let stated = attribute(&group.attributes, "axes").or_else(|| attribute(&signal.attributes, "axes"));
+    match stated.and_then(strings).unwrap_or_default().as_slice() {
+        [one] => {
+            let names = one.split(|byte| matches!(byte, b':' | b',' | b'[' | b']'));
+            names.map(|name| name.trim_ascii().into()).collect()
+        }
+        several => several.to_vec(),
+    }
+}
+
+/// Whether an attribute is 1, as a number or as text.
+fn says_one(attributes: &[Attribute], name: &str) -> bool {
+    integer(attributes, name) == Some(1) || text(attributes, name).as_deref() == Some("1")
+}

@@ -1,0 +1,135 @@
+//! What each member of a `DynamicTable` is to it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bstr::{BString, ByteSlice};
+
+use super::{COLUMNS, ELEMENTS, ID, TARGET, type_of};
+use crate::catalogue::{Dataset, Group, Object, ObjectId, attribute};
+use crate::dialects::attributes::{references, strings};
+
+/// A member, by its name.
+pub(super) type Named<'a> = (&'a BString, &'a Arc<Dataset>);
+
+/// Deepest nesting of lists.
+const MOST_LEVELS: usize = 16;
+
+/// The members of a table.
+pub(super) struct Members<'a> {
+    group: &'a Group,
+    datasets: HashMap<&'a [u8], Named<'a>>,
+    /// The ends of the lists that a dataset holds the values of, by the object of the latter.
+    ends: HashMap<ObjectId, Named<'a>>,
+    /// Ends, and labels of codes.
+    servants: HashSet<ObjectId>,
+}
+
+impl<'a> Members<'a> {
+    /// Those of a group.
+    pub fn of(group: &'a Group) -> Self {
+        let named = group.links.iter().filter_map(|link| match link.target.object()? {
+            Object::Dataset(dataset) => Some((link.name.as_slice(), (&link.name, dataset))),
+            _ => None,
+        });
+        let datasets: HashMap<&[u8], Named<'a>> = named.collect();
+        let mut members = Self { group, datasets, ends: HashMap::new(), servants: HashSet::new() };
+        for link in &group.links {
+            let Some(&(name, dataset)) = members.datasets.get(link.name.as_slice()) else { continue };
+            if let Some(labels) = referred(dataset, ELEMENTS) {
+                members.servants.insert(labels);
+            }
+            let is_index = type_of(&dataset.attributes).as_deref() == Some("VectorIndex");
+            // Ends whose reference is lost are known by their name.
+            let by_name = || {
+                let values = name.strip_suffix(b"_index").filter(|_| is_index)?;
+                Some(members.datasets.get(values)?.1.id)
+            };
+            let target = referred(dataset, TARGET).or_else(by_name);
+            if target.is_some() || is_index {
+                members.servants.insert(dataset.id);
+            }
+            let Some(target) = target else { continue };
+            // Of several, the one that is named after the values.
+            let values = name.strip_suffix(b"_index").and_then(|values| members.datasets.get(values));
+            let is_named = values.is_some_and(|(_, values)| values.id == target);
+            if is_named || !members.ends.contains_key(&target) {
+                members.ends.insert(target, (name, dataset));
+            }
+        }
+        members
+    }
+
+    /// The dataset of this name.
+    pub fn get(&self, name: &[u8]) -> Option<Named<'a>> {
+        self.datasets.get(name).copied()
+    }
+
+    /// Row labels.
+    pub fn id(&self) -> Option<Named<'a>> {
+        self.get(ID.as_bytes())
+    }
+
+    /// The columns in order, as the table lists them; `None` where it does not. One may be listed twice.
+    pub fn listed(&self) -> Option<Vec<BString>> {
+        let listed = attribute(&self.group.attributes, COLUMNS)?;
+        strings(listed).or_else(|| listed.is_empty().then(Vec::new))
+    }
+
+    /// The ends of the lists that a dataset holds the values of, those of the innermost lists first; none where it
+    /// holds one value for each row.
+    ///
+    /// # Errors
+    /// Where there is no outermost list.
+    pub fn levels(&self, values: ObjectId) -> Result<Vec<Named<'a>>, String> {
+        let (mut levels, mut met, mut last) = (Vec::new(), HashSet::from([values]), values);
+        while let Some(ends) = self.ends.get(&last) {
+            if !met.insert(ends.1.id) {
+                return Err(format!("its indexes lead in a circle, from {} on", ends.0));
+            }
+            if levels.len() == MOST_LEVELS {
+                return Err(format!("more than {MOST_LEVELS} indexes of indexes"));
+            }
+            levels.push(*ends);
+            last = ends.1.id;
+        }
+        Ok(levels)
+    }
+
+    /// Columns that are not listed, in the order of links: as long as row labels, and serving no other column.
+    pub fn unlisted(&self, listed: &HashSet<&[u8]>) -> Vec<Named<'a>> {
+        let rows = self.id().and_then(|(_, dataset)| dataset.shape.first());
+        let is_column = |(name, dataset): &Named<'a>| {
+            let is_free = !listed.contains(name.as_slice()) && name.as_bstr() != ID && !dataset.null;
+            let outermost = match self.levels(dataset.id) {
+                Ok(levels) => levels.last().map_or(*dataset, |(_, ends)| *ends),
+                Err(_) => return false,
+            };
+            is_free && !self.servants.contains(&dataset.id) && rows.is_some() && outermost.shape.first() == rows
+        };
+        self.group.links.iter().filter_map(|link| self.get(&link.name)).filter(is_column).collect()
+    }
+
+    /// Names of the members that are columns as they are. Values of lists, ends and labels of codes are shown by
+    /// themselves, too.
+    pub fn plain_columns(&self) -> Vec<&'a BString> {
+        let names = self.listed().unwrap_or_default();
+        let listed: HashSet<&[u8]> = names.iter().map(|name| name.as_slice()).collect();
+        let found = listed.iter().filter_map(|name| self.get(name)).chain(self.unlisted(&listed)).chain(self.id());
+        let is_plain = |(_, dataset): &Named<'a>| {
+            is_column(dataset) && self.levels(dataset.id).is_ok_and(|levels| levels.is_empty())
+        };
+        found.filter(is_plain).map(|(name, _)| name).collect()
+    }
+}
+
+/// Whether a dataset has rows.
+pub(super) fn is_column(dataset: &Dataset) -> bool {
+    !dataset.shape.is_empty() && !dataset.null
+}
+
+/// The object that an attribute of a dataset refers to.
+pub(super) fn referred(dataset: &Dataset, name: &str) -> Option<ObjectId> {
+    let [Some(id)] = references(attribute(&dataset.attributes, name)?)? else { return None };
+    Some(*id)
+}

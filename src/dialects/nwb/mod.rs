@@ -1,0 +1,114 @@
+//! HDMF and NWB (Neurodata Without Borders): groups that say by an attribute what they are.
+//!
+//! A `DynamicTable` lists its columns in `colnames`; a list column is a dataset of values and one of ends, which names
+//! it by `target`. A `TimeSeries` has `data` and either `timestamps` or a rate. No value is missing.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `members` | tells what each member of a table is to it |
+//! | `table` | makes the table of a `DynamicTable` |
+//! | `series` | makes the table of a `TimeSeries` |
+
+mod members;
+mod series;
+mod table;
+
+use self::members::Members;
+use super::attributes::strings;
+use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
+use crate::catalogue::{Attribute, attribute};
+use crate::source::Interrupt;
+use crate::table::Table;
+
+/// The attribute of a table that lists its columns.
+const COLUMNS: &str = "colnames";
+
+/// The attributes that name the type of an object, in NWB and in HDMF.
+const TYPES: [&str; 2] = ["neurodata_type", "data_type"];
+
+/// The member that labels rows.
+const ID: &str = "id";
+
+/// The attribute of ends that refers to the values.
+const TARGET: &str = "target";
+
+/// The attribute of codes that refers to their labels.
+const ELEMENTS: &str = "elements";
+
+/// The attribute of row numbers that refers to the table.
+const TABLE: &str = "table";
+
+/// The dialect.
+#[derive(Debug)]
+pub struct Nwb;
+
+impl Dialect for Nwb {
+    fn name(&self) -> &'static str {
+        "NWB"
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &[
+            COLUMNS,
+            TYPES[0],
+            TYPES[1],
+            TARGET,
+            ELEMENTS,
+            TABLE,
+            "unit",
+            "rate",
+            "conversion",
+            "offset",
+            "axis",
+            "description",
+        ]
+    }
+
+    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+        let Subject::Group(attributes) = object else { return Mark::No };
+        match (is_table(attributes), is_typed(attributes)) {
+            (true, true) => Mark::Table,
+            // A table where it has row labels; a series where it has data.
+            (true, false) | (false, true) => Mark::LookInside,
+            (false, false) => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let attributes = &here.group.attributes;
+        if is_table(attributes) && (is_typed(attributes) || here.group.link(ID.as_bytes()).is_some()) {
+            let columns = Members::of(here.group).plain_columns();
+            let members = columns.into_iter().map(|name| (name.clone(), Role::Column)).collect();
+            return Claims { is_table: true, members, ..Claims::default() };
+        }
+        // Data and time stamps are shown by themselves, too.
+        Claims { is_table: series::Series::of(here.group).is_some(), ..Claims::default() }
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        let Of::Group(group) = site.of else { return Table::empty(site.path, self.name()) };
+        if is_table(&group.attributes) {
+            return table::table(site, group, interrupt);
+        }
+        match series::Series::of(group) {
+            Some(series) => series::table(site, group, &series, interrupt),
+            None => Table::empty(site.path, self.name()),
+        }
+    }
+}
+
+/// Whether a group lists columns.
+fn is_table(attributes: &[Attribute]) -> bool {
+    attribute(attributes, COLUMNS).is_some_and(|listed| {
+        listed.shape.len() == 1 && (strings(listed).is_some() || listed.is_empty() || listed.value.is_err())
+    })
+}
+
+fn is_typed(attributes: &[Attribute]) -> bool {
+    TYPES.iter().any(|name| attribute(attributes, name).is_some())
+}
+
+/// What the type of an object is called: its own name, or that of the standard.
+fn type_of(attributes: &[Attribute]) -> Option<String> {
+    TYPES.iter().find_map(|name| super::attributes::text(attributes, name))
+}

@@ -1,0 +1,173 @@
+//! Makes the table of a `TimeSeries`: a row for each sample.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use bstr::BString;
+
+use super::{Nwb, type_of};
+use crate::catalogue::{ColumnId, Dataset, Group, attribute, join};
+use crate::dialects::attributes::{number, text};
+use crate::dialects::{Dialect, Site, arrays, datasets};
+use crate::source::Interrupt;
+use crate::store::Rows;
+use crate::table::{Column, EvenRows, Finding, ScaledRows, Table};
+
+/// What data keep to.
+const UNITS: &str = "NWB: data · conversion · channel_conversion + offset are in units";
+
+/// Channels that have a conversion each.
+const MOST_CHANNELS: u64 = 1 << 20;
+
+/// The members of a series.
+pub(super) struct Series<'a> {
+    data: &'a Arc<Dataset>,
+    clock: Clock<'a>,
+}
+
+/// When samples were taken.
+enum Clock<'a> {
+    /// As stored.
+    Stored(&'a Arc<Dataset>),
+    /// From a moment on, with a rate.
+    Even(&'a Arc<Dataset>),
+}
+
+impl<'a> Series<'a> {
+    /// The series that a group is: samples that are numbers or vectors, and when they were taken. `None` of any other
+    /// group.
+    pub fn of(group: &'a Group) -> Option<Self> {
+        let data = datasets::of_rank(group, "data", 1).or_else(|| datasets::of_rank(group, "data", 2))?;
+        let stored = datasets::of_rank(group, "timestamps", 1).map(Clock::Stored);
+        let even = || {
+            let start = datasets::of_rank(group, "starting_time", 0)?;
+            attribute(&start.attributes, "rate").map(|_| Clock::Even(start))
+        };
+        Some(Self { data, clock: stored.or_else(even)? })
+    }
+}
+
+/// The table of a series.
+pub(super) fn table(site: &Site<'_>, group: &Group, series: &Series<'_>, interrupt: &Interrupt) -> Table {
+    let rows = series.data.shape.first().copied().unwrap_or(0);
+    let mut findings = Vec::new();
+    let mut columns =
+        vec![timestamps(site, series, rows, interrupt), data(site, group, series, interrupt, &mut findings)];
+    for column in &mut columns {
+        match &column.rows {
+            Ok(stored) if stored.len() != rows => {
+                column.in_table = false;
+                let found = format!("{} of them, of {rows} samples", stored.len());
+                findings.push(Finding::new(&column.path, "NWB: each sample has a time stamp", found));
+            }
+            Ok(_) => {}
+            Err(reason) => findings.push(Finding::new(&column.path, "NWB: columns can be read", reason.clone())),
+        }
+    }
+    Table {
+        revision: type_of(&group.attributes).unwrap_or_else(|| "TimeSeries".into()),
+        rows,
+        attributes: group.attributes.clone(),
+        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        findings,
+        ..Table::empty(site.path, Nwb.name())
+    }
+}
+
+fn timestamps(site: &Site<'_>, series: &Series<'_>, rows: u64, interrupt: &Interrupt) -> Column {
+    let name = BString::from("timestamp");
+    let (start, path) = match series.clock {
+        Clock::Stored(stored) => {
+            let column = arrays::column(site.file, &join(site.path, b"timestamps"), &name, stored);
+            return Column { units: unit(stored), ..column };
+        }
+        Clock::Even(start) => (start, join(site.path, b"starting_time")),
+    };
+    let even = one(site, &path, start, interrupt).and_then(|first| {
+        let rate = attribute(&start.attributes, "rate").and_then(number);
+        let rate = rate.filter(|rate| rate.is_finite() && *rate > 0.0);
+        let rate = rate.ok_or("the attribute rate is no number of samples in a second")?;
+        Ok(Arc::new(EvenRows::with_rate(first, rate, rows)) as Arc<dyn Rows>)
+    });
+    let id = ColumnId { object: start.id, field: 1 };
+    Column {
+        units: unit(start),
+        attributes: start.attributes.clone(),
+        ..Column::new(name, path, id, even, Arc::default())
+    }
+}
+
+fn data(
+    site: &Site<'_>,
+    group: &Group,
+    series: &Series<'_>,
+    interrupt: &Interrupt,
+    findings: &mut Vec<Finding>,
+) -> Column {
+    let data = series.data;
+    let column = arrays::column(site.file, &join(site.path, b"data"), &"data".into(), data);
+    let column = Column { units: unit(data), ..column };
+    let stated = |name, otherwise| match attribute(&data.attributes, name) {
+        Some(stated) => number(stated).filter(|stated| stated.is_finite()).ok_or(name),
+        None => Ok(otherwise),
+    };
+    let scale = stated("conversion", 1.0).and_then(|conversion| Ok((conversion, stated("offset", 0.0)?)));
+    let scale = scale.map_err(|name| format!("{name} is no number: values are shown as stored"));
+    let scaled = scale.and_then(|(conversion, offset)| {
+        let channels = channels(site, group, data, interrupt)?;
+        Ok((channels.into_iter().map(|channel| conversion * channel).collect::<Vec<_>>(), offset))
+    });
+    let (factors, offset) = match scaled {
+        Ok(scaled) => scaled,
+        Err(reason) => {
+            findings.push(Finding::new(&column.path, UNITS, reason));
+            return column;
+        }
+    };
+    if factors.iter().all(|factor| *factor == 1.0) && offset == 0.0 {
+        return column;
+    }
+    let Ok(stored) = column.rows.clone() else { return column };
+    match ScaledRows::new(column.path.clone(), stored, factors, offset) {
+        Some(rows) => {
+            let id = ColumnId { field: 1, ..column.id };
+            Column { rows: Ok(Arc::new(rows)), id, times: None, stored_strings: None, ..column }
+        }
+        // Text, say.
+        None => column,
+    }
+}
+
+/// What samples of each channel are multiplied by; one number where all channels have the same.
+fn channels(site: &Site<'_>, group: &Group, data: &Dataset, interrupt: &Interrupt) -> Result<Vec<f64>, String> {
+    const NAME: &str = "channel_conversion";
+    let Some(conversion) = datasets::of_rank(group, NAME, 1) else { return Ok(vec![1.0]) };
+    let axis = attribute(&conversion.attributes, "axis").and_then(number).unwrap_or(1.0);
+    let (count, width) = (conversion.shape.first().copied(), data.shape.get(1).copied());
+    if axis != 1.0 || count != width || count.is_none_or(|count| count == 0 || count > MOST_CHANNELS) {
+        return Err(format!("{NAME} of {count:?} channels along axis {axis}, data have {width:?}: shown as stored"));
+    }
+    let rows = datasets::line(site.file, &join(site.path, NAME.as_bytes()), conversion, &Arc::default())?;
+    numbers(rows, interrupt)
+}
+
+/// The one number of a scalar.
+fn one(site: &Site<'_>, path: &str, scalar: &Arc<Dataset>, interrupt: &Interrupt) -> Result<f64, String> {
+    let rows = arrays::column(site.file, path, &"".into(), scalar).rows?;
+    let first = numbers(rows, interrupt)?.into_iter().next();
+    first.filter(|first| first.is_finite()).ok_or_else(|| format!("{first:?} is no moment"))
+}
+
+/// All rows, as numbers.
+fn numbers(rows: Arc<dyn Rows>, interrupt: &Interrupt) -> Result<Vec<f64>, String> {
+    let no_numbers = format!("{} are no numbers", rows.data_type());
+    let rows = ScaledRows::new(String::new(), rows, vec![1.0], 0.0).ok_or(no_numbers)?;
+    let array = rows.array(0..rows.len(), interrupt).map_err(|error| error.to_string())?;
+    Ok(array.as_primitive_opt::<Float64Type>().map(|array| array.values().to_vec()).unwrap_or_default())
+}
+
+/// NWB has a word of its own for units.
+fn unit(dataset: &Dataset) -> Option<String> {
+    text(&dataset.attributes, "unit")
+}

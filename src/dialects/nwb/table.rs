@@ -1,0 +1,244 @@
+//! Makes the table of a `DynamicTable`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bstr::{BString, ByteSlice};
+
+use super::members::{Members, Named, is_column, referred};
+use super::{ELEMENTS, Nwb, TABLE, type_of};
+use crate::catalogue::{ColumnId, Dataset, Group, Object, attribute, join};
+use crate::dialects::attributes;
+use crate::dialects::{Dialect, Site, arrays, datasets};
+use crate::source::Interrupt;
+use crate::store::decode::widen;
+use crate::store::{ARRAY_BYTES, Error, Rows, Tally, for_each_array};
+use crate::table::{Categories, CategoryRows, Column, EndRows, Finding, ListRows, Table};
+
+/// What list columns keep to.
+const ENDS: &str = "HDMF: a VectorIndex has the end of each list, in order, and the last is that of its target";
+
+/// Of this many lists ends are looked at before the table is shown; behind, a list that is wrong is missing.
+const MOST_VERIFIED: u64 = 1 << 20;
+
+/// Names that a finding tells.
+const MOST_NAMED: usize = 8;
+
+/// The table of a group.
+pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
+    let members = Members::of(group);
+    let mut builder = Builder { site, members, interrupt, categories: Vec::new(), findings: Vec::new() };
+    let mut columns = builder.columns();
+    let label = columns.iter().find(|column| column.is_label).and_then(|column| column.rows.as_ref().ok());
+    let rows = label.map(|rows| rows.len());
+    let lengths = columns.iter().filter_map(|column| Some(column.rows.as_ref().ok()?.len()));
+    let rows = rows.or_else(|| datasets::commonest(lengths)).unwrap_or(0);
+    for column in &mut columns {
+        let Ok(length) = column.rows.as_ref().map(|rows| rows.len()) else { continue };
+        if length != rows {
+            column.in_table = false;
+            let (rule, found) = ("HDMF: columns are as long as id", format!("{length} rows, the table has {rows}"));
+            builder.findings.push(Finding::new(&column.path, rule, found));
+        }
+    }
+    Table {
+        revision: type_of(&group.attributes).unwrap_or_else(|| "DynamicTable".into()),
+        rows,
+        attributes: group.attributes.clone(),
+        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        categories: builder.categories,
+        findings: builder.findings,
+        ..Table::empty(site.path, Nwb.name())
+    }
+}
+
+/// A table while its columns are made.
+struct Builder<'a> {
+    site: &'a Site<'a>,
+    members: Members<'a>,
+    interrupt: &'a Interrupt,
+    categories: Vec<Categories>,
+    findings: Vec<Finding>,
+}
+
+impl Builder<'_> {
+    fn report(&mut self, path: &str, rule: &str, found: impl Into<String>) {
+        self.findings.push(Finding::new(path, rule, found));
+    }
+
+    /// Row labels, the listed columns, then those that the list leaves out.
+    fn columns(&mut self) -> Vec<Column> {
+        let mut columns = Vec::new();
+        match self.members.id().filter(|(_, dataset)| is_column(dataset)) {
+            Some(id) => columns.push(Column { is_label: true, ..self.column(id) }),
+            None => self.report(self.site.path, "HDMF: the dataset id labels the rows of a table", "there is none"),
+        }
+        let listed = self.members.listed();
+        if listed.is_none() {
+            let found = "it cannot be read; columns are those as long as id, in the order of links";
+            self.report(self.site.path, "HDMF: colnames lists the columns", found);
+        }
+        let listed = listed.unwrap_or_default();
+        let (mut seen, mut twice, mut gone) = (HashSet::from([super::ID.as_bytes()]), Vec::new(), Vec::new());
+        for name in &listed {
+            match self.members.get(name).filter(|(_, dataset)| is_column(dataset)) {
+                _ if !seen.insert(name.as_slice()) => twice.push(name),
+                Some(named) => columns.push(self.column(named)),
+                None => gone.push(name),
+            }
+        }
+        if !twice.is_empty() {
+            let rule = "HDMF: colnames lists each column once, and not id";
+            self.report(self.site.path, rule, named("listed again", &twice));
+        }
+        if !gone.is_empty() {
+            let rule = "HDMF: colnames names datasets of the group";
+            self.report(self.site.path, rule, named("not there, or without rows", &gone));
+        }
+        let others = self.members.unlisted(&seen);
+        if !others.is_empty() {
+            let names: Vec<&BString> = others.iter().map(|(name, _)| *name).collect();
+            self.report(self.site.path, "HDMF: colnames lists every column", named("not listed", &names));
+        }
+        columns.extend(others.into_iter().map(|other| self.column(other)));
+        columns
+    }
+
+    /// A column: values for each row, or lists of them.
+    fn column(&mut self, (name, dataset): Named<'_>) -> Column {
+        let path = join(self.site.path, name);
+        let mut column = arrays::column(self.site.file, &path, name, dataset);
+        self.labelled(&mut column, dataset);
+        if attribute(&dataset.attributes, TABLE).is_some() {
+            self.region(&mut column, dataset);
+        }
+        let levels = self.members.levels(dataset.id);
+        match levels.and_then(|levels| self.lists(&column, &levels)) {
+            Ok(None) => column,
+            Ok(Some(lists)) => lists,
+            Err(reason) => {
+                self.report(&path, ENDS, reason.clone());
+                let id = ColumnId { field: 1, ..column.id };
+                Column { in_table: false, rows: Err(reason), stored_strings: None, times: None, id, ..column }
+            }
+        }
+    }
+
+    /// The column of lists of what a column has; `None` where it holds no lists.
+    fn lists(&mut self, column: &Column, levels: &[Named<'_>]) -> Result<Option<Column>, String> {
+        let Some((_, outermost)) = levels.last() else { return Ok(None) };
+        let mut values = column.rows.clone()?;
+        for (at, (name, dataset)) in levels.iter().enumerate() {
+            let path = join(self.site.path, name);
+            let wrong = |reason: String| format!("{name}: {reason}");
+            let ends = datasets::line(self.site.file, &path, dataset, &Arc::default()).map_err(wrong)?;
+            let offsets = Arc::new(EndRows::new(path.clone(), ends.clone()).map_err(wrong)?);
+            let last = self.verified(ends.as_ref(), values.len()).map_err(wrong)?;
+            if last < values.len() {
+                let found = format!("the last is {last}, of {} values: the rest is in no list", values.len());
+                self.report(&path, ENDS, found);
+            }
+            // What is odd in an inner list is counted by numbers that are not of rows.
+            let tally = if at + 1 == levels.len() { column.tally.clone() } else { Arc::default() };
+            values = Arc::new(ListRows::new(column.path.clone(), offsets, values, None, u64::MAX, tally));
+        }
+        Ok(Some(Column {
+            id: ColumnId { object: outermost.id, field: 1 },
+            rows: Ok(values),
+            times: None,
+            stored_strings: None,
+            dataset: None,
+            ..column.clone()
+        }))
+    }
+
+    /// The last of some ends, which never fall and lie within this many values. Of very many ends only the last is
+    /// looked at.
+    fn verified(&self, ends: &dyn Rows, values: u64) -> Result<u64, String> {
+        let first = if ends.len() <= MOST_VERIFIED { 0 } else { ends.len() - 1 };
+        let mut last = 0;
+        let failed = |reason: String| Error::Unsupported { path: String::new(), reason };
+        let looked = for_each_array(ends, first..ends.len(), ARRAY_BYTES, self.interrupt, &mut |range, array| {
+            let numbers =
+                widen::unsigned(&array).ok_or_else(|| failed(format!("ends of type {}", array.data_type())))?;
+            for (at, end) in (range.start..).zip(&numbers) {
+                let Some(end) = end else { return Err(failed(format!("end {at} is negative"))) };
+                if end < last {
+                    return Err(failed(format!("end {at} is {end} after {last}")));
+                }
+                if end > values {
+                    return Err(failed(format!("end {at} is {end}, of {values} values")));
+                }
+                last = end;
+            }
+            Ok(())
+        });
+        match looked {
+            Ok(()) => Ok(last),
+            Err(Error::Unsupported { reason, .. }) => Err(reason),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Codes by the labels that they refer to, where they do.
+    fn labelled(&mut self, column: &mut Column, dataset: &Arc<Dataset>) {
+        if attribute(&dataset.attributes, ELEMENTS).is_none() {
+            return;
+        }
+        let tally = Arc::<Tally>::default();
+        match self.labels(column, dataset) {
+            Ok((codes, known, labels)) => {
+                let rows: Arc<dyn Rows> = Arc::new(CategoryRows::new(column.path.clone(), codes, known, tally.clone()));
+                column.categories = Some(self.categories.len());
+                self.categories.push(labels);
+                (column.rows, column.tally, column.times) = (Ok(rows), tally, None);
+            }
+            Err(reason) => {
+                let path = column.path.clone();
+                self.report(&path, "HDMF: the elements of EnumData are the labels of its codes", reason);
+            }
+        }
+    }
+
+    /// The codes of a column, and what they refer to.
+    fn labels(&self, column: &Column, dataset: &Dataset) -> Result<(Arc<dyn Rows>, Arc<dyn Rows>, Categories), String> {
+        let codes = column.rows.clone()?;
+        if !codes.data_type().is_integer() {
+            return Err(format!("codes of type {}", codes.data_type()));
+        }
+        let id = referred(dataset, ELEMENTS).ok_or("a reference that leads nowhere; codes are shown")?;
+        let object = self.site.file.object(id, self.interrupt).map_err(|error| error.to_string())?;
+        let Object::Dataset(labels) = object else { return Err("they are no dataset; codes are shown".into()) };
+        let path = format!("{} (elements)", column.path);
+        let rows = datasets::line(self.site.file, &path, &labels, &Arc::default())?;
+        let datatype = labels.datatype.clone();
+        Ok((codes, rows.clone(), Categories { path, labels: Ok(rows), datatype, ordered: Some(false) }))
+    }
+
+    /// Says of row numbers of which table they are.
+    fn region(&mut self, column: &mut Column, dataset: &Dataset) {
+        let id = referred(dataset, TABLE);
+        let path = id.map(|id| self.site.file.path_of(id, self.interrupt));
+        let reason = match path {
+            Some(Ok(Some(path))) => {
+                column.attributes = attributes::with_text(&column.attributes, TABLE, &path);
+                let target = id.map(|id| self.site.file.object(id, self.interrupt));
+                let is_table = |object: &Object| super::is_table(object.attributes());
+                match target {
+                    Some(Ok(object)) if is_table(&object) => return,
+                    _ => format!("it leads to {path}, which is none; row numbers are shown"),
+                }
+            }
+            Some(Err(error)) => format!("{error}; row numbers are shown"),
+            Some(Ok(None)) | None => "it leads nowhere; row numbers are shown".to_owned(),
+        };
+        let path = column.path.clone();
+        self.report(&path, "HDMF: the attribute table of a DynamicTableRegion refers to a table", reason);
+    }
+}
+
+/// How many, and the first names.
+fn named(what: &str, names: &[&BString]) -> String {
+    let first = names.iter().take(MOST_NAMED).map(|name| name.as_bstr().to_string()).collect::<Vec<_>>().join(", ");
+    format!("{} {what}: {first}", names.len())
+}

@@ -1,0 +1,142 @@
+//! Groups that do not say that they are tables, and have the shape of one: datasets of one length beside each other.
+//!
+//! A guess, and the last of the list. It looks at shapes, types and attributes that the listing of the group has, so it
+//! makes no request and reads no value. It only adds names: members are shown as if there were no table, so a wrong
+//! guess takes nothing away.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `rule` | says whether a group is a table, of how many rows, and why not |
+//! | `table` | makes the table of a row set |
+//! | `siblings` | makes one table of those of groups beside each other |
+
+mod rule;
+mod siblings;
+mod table;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bstr::BString;
+
+use self::rule::{Found, Shapes};
+use super::{Claims, Dialect, Here, Made, Mark, Of, Site, Subject, Tables};
+use crate::catalogue::Group;
+use crate::source::Interrupt;
+use crate::table::Table;
+
+/// Name of the dialect.
+const NAME: &str = "shape";
+
+/// The directory of the row sets beside the first.
+const SETS: &str = "tables";
+
+/// What the names of these begin with; their rows follow.
+const SET: &str = "rows-";
+
+/// The table of groups beside each other, in the same directory.
+const ALL: &str = "ALL";
+
+/// The dialect, by the tables that are asked for.
+#[derive(Debug)]
+pub struct Shape(pub Tables);
+
+impl Dialect for Shape {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &["MATLAB_class"]
+    }
+
+    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+        match object {
+            // Tables that are declared may lie beside each other, too.
+            Subject::Group(_) => Mark::LookInside,
+            Subject::Dataset(_) => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let mut claims = self.own(here);
+        let all = siblings::made(self, here).map(|all| (BString::from(ALL), all));
+        let sets = self.sets(here.group, &claims);
+        let children: Arc<[_]> = all.into_iter().chain(sets).collect();
+        if !children.is_empty() {
+            claims.made.push((SETS.into(), Made::Directory { table: None, children }));
+        }
+        claims
+    }
+
+    fn left_out(&self, here: &Here<'_>) -> HashMap<BString, Cow<'static, str>> {
+        let shapes = Shapes::of(here.group);
+        let Found::Table(rows) = shapes.table(self.is_loose()) else { return HashMap::new() };
+        let links = here.group.links.iter();
+        links.filter_map(|link| Some((link.name.clone(), shapes.left_out(link, rows)?))).collect()
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        match site.of {
+            Of::Group(group) => {
+                let shapes = Shapes::of(group);
+                match shapes.table(self.is_loose()) {
+                    Found::Table(rows) => table::table(site, group, &shapes, rows, self.is_loose()),
+                    Found::Nearly(_) | Found::Nothing => Table::empty(site.path, NAME),
+                }
+            }
+            Of::Made { group, key } if key.starts_with(ALL.as_bytes()) => {
+                let within = key.get(ALL.len() + 1..).map(BString::from);
+                siblings::table(self, site, group, within.as_ref(), interrupt)
+            }
+            Of::Made { group, key } => {
+                let rows =
+                    key.strip_prefix(SET.as_bytes()).and_then(|rows| std::str::from_utf8(rows).ok()?.parse().ok());
+                let table = rows.map(|rows| table::table(site, group, &Shapes::of(group), rows, self.is_loose()));
+                let path = format!("{}/{SETS}/{key}", site.path.trim_end_matches('/'));
+                Table { path, attributes: Arc::default(), ..table.unwrap_or_else(|| Table::empty(site.path, NAME)) }
+            }
+            // It marks none.
+            Of::Dataset(_) => Table::empty(site.path, NAME),
+        }
+    }
+}
+
+impl Shape {
+    /// What a group is by its own members.
+    fn own(&self, here: &Here<'_>) -> Claims {
+        let shapes = Shapes::of(here.group);
+        if self.0 == Tables::Declared || !shapes.is_pair() {
+            return Claims::default();
+        }
+        let root = here.file.root_attributes(here.interrupt).unwrap_or_default();
+        let nearly = match rule::marked(here.path, here.group, &root) {
+            Some(reason) => Some(reason),
+            None => match shapes.table(self.is_loose()) {
+                Found::Table(_) => return Claims { is_table: true, only_adds: true, ..Claims::default() },
+                Found::Nearly(reason) => Some(reason),
+                Found::Nothing => None,
+            },
+        };
+        Claims { nearly, ..Claims::default() }
+    }
+
+    /// The row sets beside that of a group which is a table.
+    fn sets(&self, group: &Group, claims: &Claims) -> Vec<(BString, Made)> {
+        if !claims.is_table {
+            return Vec::new();
+        }
+        let shapes = Shapes::of(group);
+        let Found::Table(rows) = shapes.table(self.is_loose()) else { return Vec::new() };
+        let set = |rows| {
+            let name = BString::from(format!("{SET}{rows}"));
+            (name.clone(), Made::Directory { table: Some(name), children: Arc::default() })
+        };
+        shapes.others(rows, self.is_loose()).into_iter().map(set).collect()
+    }
+
+    fn is_loose(&self) -> bool {
+        self.0 == Tables::Loose
+    }
+}

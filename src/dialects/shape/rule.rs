@@ -1,0 +1,284 @@
+//! The rule: what a listing tells of a group's children, and whether that makes a table.
+//!
+//! No name of a column means anything, no value is looked at. `scripts/check-shape` has the rule a second time.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bstr::{BString, ByteSlice};
+
+use crate::catalogue::{Attribute, Class, Dataset, Group, Link, Object, Target, attribute, product};
+use crate::dialects::attributes::text;
+
+/// Counts up when the rule says otherwise of some group.
+pub(super) const VERSION: u32 = 1;
+
+/// Tables of no more rows than this need [`SOME_COLUMNS`], or one of texts or compounds.
+const FEW_ROWS: u64 = 3;
+const SOME_COLUMNS: usize = 4;
+
+/// Most columns of a table: each takes some KiB for as long as its group is listed.
+const MOST_COLUMNS: usize = 16_384;
+
+/// Most row sets shown beside the first.
+const MOST_SETS: usize = 64;
+
+/// Most elements in a row of a column: of rank 2, and of rank 3 or more, where they may be images.
+const MOST_WIDE: u64 = 1 << 20;
+const MOST_NESTED: u64 = 1_024;
+
+/// Names of groups that serve what lies beside them.
+const SERVANTS: [&str; 2] = ["__categories", "@library"];
+
+/// Names of members that are parts of one thing.
+const PARTS: [[&str; 2]; 5] = [
+    ["indices", "indptr"],
+    ["ir", "jc"],
+    ["cumulative_length", "flattened_data"],
+    ["values", "mask"],
+    ["values", "offsets"],
+];
+
+/// What MATLAB keeps beside its variables.
+const OF_MATLAB: [&str; 2] = ["/#refs#", "/#subsystem#"];
+
+/// Attributes of the root group of a file of Keras.
+const OF_KERAS: [&str; 3] = ["keras_version", "model_config", "layer_names"];
+
+/// What the rule says of a group.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A table of so many rows.
+    Table(u64),
+    /// No table, though some members are of one length.
+    Nearly(String),
+    Nothing,
+}
+
+/// The members of a group that may be columns, and what is counted of them.
+#[derive(Debug)]
+pub(super) struct Shapes<'a> {
+    members: Vec<(&'a BString, &'a Arc<Dataset>)>,
+    /// By the length of the first axis.
+    counts: HashMap<u64, Count>,
+    /// Rank-1 members of length 1 are set aside.
+    has_aside: bool,
+    /// A member that the rank-1 members label along two axes.
+    grid: Option<&'a BString>,
+}
+
+/// Members of one length.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    /// Of rank 1.
+    lines: usize,
+    /// Of rank 2.
+    planes: usize,
+    /// Of any rank.
+    all: usize,
+    /// Texts or compounds are among those of rank 1 and 2.
+    has_text: bool,
+    /// All of rank 1 and 2 can grow.
+    grows: bool,
+}
+
+impl Count {
+    const NONE: Self = Self { lines: 0, planes: 0, all: 0, has_text: false, grows: true };
+
+    fn columns(&self) -> usize {
+        self.lines + self.planes
+    }
+
+    /// Whether there are columns to speak of.
+    fn is_pair(&self) -> bool {
+        self.columns() >= 2 && self.lines >= 1
+    }
+}
+
+impl<'a> Shapes<'a> {
+    pub fn of(group: &'a Group) -> Self {
+        let mut members: Vec<_> = group.links.iter().filter_map(|link| member(link).ok()).collect();
+        let has_longer = members.iter().any(|(_, dataset)| dataset.shape[0] > 1);
+        let has_aside = has_longer && members.iter().any(|(_, dataset)| dataset.shape == [1]);
+        members.retain(|(_, dataset)| !(has_longer && dataset.shape == [1]));
+        let lines: HashSet<u64> = members
+            .iter()
+            .filter(|(_, dataset)| dataset.shape.len() == 1)
+            .map(|(_, dataset)| dataset.shape[0])
+            .collect();
+        let is_grid = |(_, dataset): &&(&BString, &Arc<Dataset>)| {
+            let labelled = dataset.shape.iter().filter(|extent| **extent > 1 && lines.contains(extent));
+            dataset.shape.len() >= 2 && labelled.count() >= 2
+        };
+        let grid = members.iter().find(is_grid).map(|(name, _)| *name);
+        let mut counts = HashMap::<u64, Count>::new();
+        for (_, dataset) in &members {
+            let count = counts.entry(dataset.shape[0]).or_insert(Count::NONE);
+            count.all += 1;
+            match dataset.shape.len() {
+                1 => count.lines += 1,
+                2 => count.planes += 1,
+                _ => continue,
+            }
+            count.has_text |= is_text(dataset);
+            count.grows &=
+                dataset.max_shape.first().is_some_and(|most| most.is_none_or(|most| most > dataset.shape[0]));
+        }
+        Self { members, counts, has_aside, grid }
+    }
+
+    /// The row set with the most members of rank 1.
+    fn first(&self) -> Option<(u64, Count)> {
+        let order = |(rows, count): &(u64, Count)| (count.lines, count.planes, *rows);
+        self.counts.iter().map(|(rows, count)| (*rows, *count)).max_by_key(order)
+    }
+
+    /// Whether there are columns of one length to speak of.
+    pub fn is_pair(&self) -> bool {
+        self.first().is_some_and(|(_, count)| count.is_pair())
+    }
+
+    /// The table that the group is. `is_loose`: also where most members are no columns, or rows are few.
+    pub fn table(&self, is_loose: bool) -> Found {
+        let Some((rows, count)) = self.first().filter(|(_, count)| count.is_pair()) else { return Found::Nothing };
+        let columns = count.columns();
+        if let Some(reason) = self.refused(rows, count, is_loose) {
+            return Found::Nearly(reason);
+        }
+        if !is_loose && 2 * count.all <= self.members.len() {
+            let others = self.members.len() - count.all;
+            return Found::Nearly(format!("{columns} datasets have {rows} rows, and {others} others have not"));
+        }
+        Found::Table(rows)
+    }
+
+    /// Why the members of a length are no table.
+    fn refused(&self, rows: u64, count: Count, is_loose: bool) -> Option<String> {
+        let columns = count.columns();
+        if columns > MOST_COLUMNS {
+            return Some(format!("{columns} datasets have {rows} rows; a table has at most {MOST_COLUMNS} columns"));
+        }
+        if let Some(name) = self.grid {
+            return Some(format!("{name} has two axes as long as other datasets: a grid"));
+        }
+        if rows < 2 && !count.grows {
+            return Some(format!("{columns} datasets have {rows} rows, and not all of them can grow"));
+        }
+        if !is_loose && rows <= FEW_ROWS && columns < SOME_COLUMNS && !count.has_text {
+            return Some(format!(
+                "{columns} datasets of numbers have {rows} rows; up to {FEW_ROWS} rows take {SOME_COLUMNS} of them"
+            ));
+        }
+        None
+    }
+
+    /// Lengths of the row sets that are shown beside that of the group, ascending.
+    pub fn others(&self, own: u64, is_loose: bool) -> Vec<u64> {
+        let is_set = |(rows, count): &(&u64, &Count)| {
+            **rows != own && count.is_pair() && self.refused(**rows, **count, is_loose).is_none()
+        };
+        let mut sets: Vec<(&u64, &Count)> = self.counts.iter().filter(is_set).collect();
+        sets.sort_by_key(|(rows, count)| std::cmp::Reverse((count.columns(), **rows)));
+        let mut rows: Vec<u64> = sets.into_iter().take(MOST_SETS).map(|(rows, _)| *rows).collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    /// The columns of the row set of a length.
+    pub fn columns(&self, rows: u64) -> impl Iterator<Item = (&'a BString, &'a Arc<Dataset>)> {
+        self.members.iter().filter(move |(_, dataset)| no_column(dataset, rows).is_none()).copied()
+    }
+
+    /// Why the dataset behind a link is no column of the group's table; `None` of one that is, and of anything else.
+    pub fn left_out(&self, link: &Link, rows: u64) -> Option<Cow<'static, str>> {
+        if !matches!(link.target.object(), Some(Object::Dataset(_))) {
+            return None;
+        }
+        match member(link) {
+            Err(reason) => Some(reason.into()),
+            Ok((_, dataset)) if self.has_aside && dataset.shape == [1] => Some("one value beside longer ones".into()),
+            Ok((_, dataset)) => no_column(dataset, rows),
+        }
+    }
+}
+
+/// Why a member is no column of the row set of a length.
+fn no_column(dataset: &Dataset, rows: u64) -> Option<Cow<'static, str>> {
+    let (own, inner) = (dataset.shape[0], product(&dataset.shape[1..]).unwrap_or(u64::MAX));
+    if own != rows {
+        return Some(format!("{own} rows, the table has {rows}").into());
+    }
+    let is_deep = inner > if dataset.shape.len() > 2 { MOST_NESTED } else { MOST_WIDE };
+    is_deep.then(|| format!("rank {} with {inner} elements in a row", dataset.shape.len()).into())
+}
+
+/// The dataset behind a link that may be a column; why it is none.
+fn member(link: &Link) -> Result<(&BString, &Arc<Dataset>), &'static str> {
+    let dataset = match &link.target {
+        Target::Hard(Object::Dataset(dataset)) => dataset,
+        _ => return Err("no hard link to a dataset"),
+    };
+    match dataset.shape.split_first() {
+        _ if dataset.null => Err("a null dataspace"),
+        None => Err("a scalar"),
+        Some((_, inner)) if inner.contains(&0) => Err("rows without elements"),
+        Some(_) if dataset.datatype.is_reference() => Err("references alone"),
+        Some(_) => Ok((&link.name, dataset)),
+    }
+}
+
+/// Whether elements are texts or compounds.
+fn is_text(dataset: &Dataset) -> bool {
+    match dataset.datatype.class {
+        Class::FixedString { .. } | Class::VariableString { .. } => true,
+        Class::Compound { .. } => dataset.datatype.complex_part().is_none(),
+        _ => false,
+    }
+}
+
+/// What says that a group is something else than its shapes would tell. `root` are the attributes of the root group.
+pub(super) fn marked(path: &str, group: &Group, root: &[Attribute]) -> Option<String> {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let within =
+        |above: &&&str| path.strip_prefix(**above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if let Some(above) = OF_MATLAB.iter().find(within) {
+        return Some(format!("it lies in {above}"));
+    }
+    if SERVANTS.contains(&name) {
+        return Some(format!("a group called {name} serves what is beside it"));
+    }
+    if let Some(name) = OF_KERAS.iter().find(|name| attribute(root, name).is_some()) {
+        return Some(format!("the root group has the attribute {name}"));
+    }
+    for (whose, attributes) in [("it", &*group.attributes), ("the root group", root)] {
+        if let Some(what) = marked_by(attributes) {
+            return Some(format!("{whose} has the attribute {what}"));
+        }
+    }
+    let has = |name: &str| group.links.iter().any(|link| link.name == name.as_bytes().as_bstr());
+    if let Some([one, other]) = PARTS.iter().find(|parts| parts.iter().all(|part| has(part))) {
+        return Some(format!("{one} and {other} are parts of one thing"));
+    }
+    group.links.iter().find_map(|link| {
+        let Some(Object::Dataset(dataset)) = link.target.object() else { return None };
+        let has = |name| attribute(&dataset.attributes, name).is_some();
+        if has("MATLAB_class") {
+            return Some(format!("{} has the attribute MATLAB_class", link.name));
+        }
+        let is_scale = text(&dataset.attributes, "CLASS").as_deref() == Some("DIMENSION_SCALE");
+        (is_scale || has("DIMENSION_LIST")).then(|| format!("{} belongs to dimension scales", link.name))
+    })
+}
+
+/// The attribute by which a group says that it is something else.
+fn marked_by(attributes: &[Attribute]) -> Option<String> {
+    if let Some(name) = ["MATLAB_class", "encoding-type"].iter().find(|name| attribute(attributes, name).is_some()) {
+        return Some((*name).to_owned());
+    }
+    let said = |name: &str| attribute(attributes, name).map(|_| text(attributes, name).unwrap_or_default());
+    said("datatype")
+        .filter(|said| !said.starts_with("table"))
+        .map(|said| format!("datatype {said:?}"))
+        .or_else(|| said("CLASS").filter(|said| said != "GROUP").map(|said| format!("CLASS {said:?}")))
+}

@@ -1,0 +1,289 @@
+//! Groups beside each other whose tables have the same columns and types, as one table: `tables/ALL`, with the name of
+//! the group in the first column. Episodes, beams, channels.
+//!
+//! Which groups belong together, names tell: the largest set that begin alike up to their first digit. Whether there
+//! is such a table, the first two of them tell, which are listed for it; the others are when it is opened. Where these
+//! two are no tables, the groups within them may be: `tables/ALL/NAME` is made of all that are called NAME.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, LargeStringArray};
+use bstr::{BString, ByteSlice};
+
+use super::{ALL, SETS, Shape};
+use crate::catalogue::{ColumnId, Group, Object, ObjectId, Target, join};
+use crate::dialects::compound::distinct;
+use crate::dialects::{Dialect, Dialects, Here, Made, Of, Site};
+use crate::source::Interrupt;
+use crate::store::{File, Hints, Rows, Tally, TextLength};
+use crate::table::{CategoryRows, ChainRows, Column, HeldRows, RunRows, Table};
+
+/// Most columns of all groups together: each has its own description, some KiB.
+const MOST_PARTS: usize = 65_536;
+
+/// Most groups within a group that are looked into.
+const MOST_WITHIN: usize = 8;
+
+/// The column with the name of the group.
+const LABEL: &str = "group";
+
+/// Column numbers from here on are those of such tables.
+const FIRST_FIELD: u32 = 1 << 31;
+
+/// A group of a series.
+struct Sibling<'a> {
+    name: &'a BString,
+    id: ObjectId,
+}
+
+/// The groups that belong together by their names, in the order of the numbers in these.
+fn series(group: &Group) -> Vec<Sibling<'_>> {
+    let mut series = HashMap::<&[u8], Vec<Sibling<'_>>>::new();
+    for link in &group.links {
+        if let Target::Hard(Object::Group { id, .. }) = &link.target
+            && let Some(at) = link.name.iter().position(u8::is_ascii_digit)
+        {
+            series.entry(&link.name[..at]).or_default().push(Sibling { name: &link.name, id: *id });
+        }
+    }
+    let largest = series.into_iter().max_by(|(a, of_a), (b, of_b)| of_a.len().cmp(&of_b.len()).then_with(|| b.cmp(a)));
+    let mut siblings = largest.map(|(_, siblings)| siblings).unwrap_or_default();
+    siblings.sort_by_cached_key(|sibling| parts(sibling.name));
+    siblings
+}
+
+/// A name in parts that compare as one reads it: numbers by their value.
+fn parts(name: &[u8]) -> Vec<(bool, usize, BString)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while let Some(first) = rest.first() {
+        let is_number = first.is_ascii_digit();
+        let end = rest.iter().position(|byte| byte.is_ascii_digit() != is_number).unwrap_or(rest.len());
+        let (part, behind) = rest.split_at(end);
+        let digits = part.trim_start_with(|character| character == '0');
+        parts.push((
+            !is_number,
+            if is_number { digits.len() } else { 0 },
+            if is_number { digits } else { part }.into(),
+        ));
+        rest = behind;
+    }
+    // Of numbers of one value the shorter is first.
+    parts.push((false, name.len(), BString::default()));
+    parts
+}
+
+/// What is looked into.
+#[derive(Clone, Copy)]
+struct Look<'a> {
+    shape: &'a Shape,
+    file: &'a Arc<File>,
+    interrupt: &'a Interrupt,
+}
+
+impl Look<'_> {
+    fn group(&self, id: ObjectId) -> Option<Group> {
+        self.file.group(id, self.interrupt).ok()
+    }
+
+    /// The table that a group is by itself.
+    fn table(&self, path: &str, group: &Group) -> Option<Table> {
+        let here = Here { path, group, file: self.file, interrupt: self.interrupt };
+        let site = Site { file: self.file, path, of: Of::Group(group), servant: None };
+        // Of this dialect its own table alone: what is within is not looked for once more.
+        let Dialects(all) = Dialects::from(self.shape.0);
+        let (dialect, claims) = Dialects(all.split_last().map_or(all, |(_, before)| before)).claims(&here);
+        match dialect {
+            Some(dialect) => claims.is_table.then(|| dialect.open(&site, self.interrupt)),
+            None => self.shape.own(&here).is_table.then(|| self.shape.open(&site, self.interrupt)),
+        }
+    }
+
+    /// The member of a group that is a group, with this name.
+    fn within(&self, path: &str, group: &Group, name: &BString) -> Option<(String, Group)> {
+        let Target::Hard(Object::Group { id, .. }) = &group.link(name)?.target else { return None };
+        Some((join(path, name), self.group(*id)?))
+    }
+}
+
+/// The columns that a table has in common with those beside it.
+fn columns(table: &Table) -> impl Iterator<Item = &Column> {
+    table.columns.iter().filter(|column| column.in_table && column.rows.is_ok())
+}
+
+/// Whether two tables have the same columns, of the same types.
+fn are_alike(one: &Table, other: &Table) -> bool {
+    let what = |column: &Column| {
+        let data_type = column.rows.as_ref().ok().map(|rows| rows.data_type().clone());
+        (column.name.clone(), data_type, column.times())
+    };
+    columns(one).map(what).eq(columns(other).map(what)) && columns(one).next().is_some()
+}
+
+/// What is made up in a group for the tables of several within it; `None` where there is nothing.
+pub(super) fn made(shape: &Shape, here: &Here<'_>) -> Option<Made> {
+    let siblings = series(here.group);
+    let [first, second, ..] = siblings.as_slice() else { return None };
+    let look = Look { shape, file: here.file, interrupt: here.interrupt };
+    let two = [first, second].map(|sibling| Some((join(here.path, sibling.name), look.group(sibling.id)?)));
+    let [Some(first), Some(second)] = two else { return None };
+    let fits = |table: &Table| columns(table).count().saturating_mul(siblings.len()) <= MOST_PARTS;
+    let alike = |first: &(String, Group), second: &(String, Group)| {
+        let [one, other] = [first, second].map(|(path, group)| look.table(path, group));
+        Some([one?, other?]).filter(|[one, other]| are_alike(one, other))
+    };
+    if let Some([table, _]) = alike(&first, &second) {
+        return fits(&table).then(|| Made::Directory { table: Some(ALL.into()), children: Arc::default() });
+    }
+    let names = first.1.links.iter().map(|link| &link.name);
+    let children = names.filter_map(|name| {
+        let [one, other] = [&first, &second].map(|(path, group)| look.within(path, group, name));
+        Some((name, one?, other?))
+    });
+    let is_table = |(name, one, other): (&BString, _, _)| {
+        let [table, _] = alike(&one, &other)?;
+        let key = [ALL.as_bytes(), b"/", name].concat().into();
+        fits(&table).then(|| (name.clone(), Made::Directory { table: Some(key), children: Arc::default() }))
+    };
+    let children: Arc<[_]> = children.take(MOST_WITHIN).filter_map(is_table).collect();
+    (!children.is_empty()).then_some(Made::Directory { table: None, children })
+}
+
+/// The table of all siblings, or of the groups in them that are called `within`.
+pub(super) fn table(
+    shape: &Shape,
+    site: &Site<'_>,
+    group: &Group,
+    within: Option<&BString>,
+    interrupt: &Interrupt,
+) -> Table {
+    let look = Look { shape, file: site.file, interrupt };
+    let (mut labels, mut tables) = (Vec::new(), Vec::<Table>::new());
+    let mut left_out: Vec<(BString, Cow<'static, str>)> = Vec::new();
+    for Sibling { name, id } in series(group) {
+        let path = join(site.path, name);
+        let found = look.group(id).and_then(|group| match within {
+            None => look.table(&path, &group),
+            Some(within) => look.within(&path, &group, within).and_then(|(path, group)| look.table(&path, &group)),
+        });
+        let reason = match found {
+            _ if interrupt.is_raised() => break,
+            None => "no table".to_owned(),
+            Some(table) if tables.first().is_some_and(|first| !are_alike(first, &table)) => "other columns".to_owned(),
+            Some(table) if (tables.len() + 1).saturating_mul(columns(&table).count()) > MOST_PARTS => {
+                format!("{MOST_PARTS} columns of others")
+            }
+            Some(table) => {
+                labels.push(name.to_str_lossy().into_owned());
+                tables.push(table);
+                continue;
+            }
+        };
+        left_out.push((name.clone(), reason.into()));
+    }
+    // The place of what they are called tells the tables of one group apart.
+    let place = within.and_then(|within| {
+        let first = look.group(series(group).first()?.id)?;
+        first.links.iter().position(|link| link.name == *within)
+    });
+    let path = format!("{}/{SETS}/{ALL}", site.path.trim_end_matches('/'));
+    let path = within.map_or(path.clone(), |within| join(&path, within));
+    let table = Table {
+        revision: "groups beside each other".into(),
+        recognised_by: "shape",
+        left_out,
+        ..Table::empty(&path, super::NAME)
+    };
+    let chain = Chain { path: &path, id: group.id, first_field: FIRST_FIELD | field(place), labels, tables };
+    match chain.columns(interrupt) {
+        Some((rows, columns)) => {
+            let columns = columns.into_iter().map(|column| column.observed(site.file)).collect();
+            Table { rows, columns, ..table }
+        }
+        None => table,
+    }
+}
+
+/// The number of the first column of a table, by the place of what it is called.
+fn field(place: Option<usize>) -> u32 {
+    let place = place.map_or(0, |place| place.saturating_add(1));
+    // Fewer than `MOST_PARTS` columns lie between.
+    (u32::try_from(place).unwrap_or(u32::MAX) & 0x3FFF) << 17
+}
+
+/// Tables one behind the other.
+struct Chain<'a> {
+    path: &'a str,
+    /// The group that they lie in.
+    id: ObjectId,
+    first_field: u32,
+    /// Names of their groups.
+    labels: Vec<String>,
+    tables: Vec<Table>,
+}
+
+impl Chain<'_> {
+    /// All rows, and the columns: the names of groups, then what the tables have.
+    fn columns(&self, interrupt: &Interrupt) -> Option<(u64, Vec<Column>)> {
+        let first = self.tables.first()?;
+        let mut pointers = vec![0_i64];
+        for table in &self.tables {
+            pointers.push(pointers.last()?.checked_add(i64::try_from(table.rows).ok()?)?);
+        }
+        let rows = u64::try_from(*pointers.last()?).ok()?;
+        let shown = columns(first).map(|column| column.name.clone());
+        let label = distinct(&shown.chain([LABEL.into()]).collect::<Vec<_>>()).pop()?;
+        let mut chained = vec![self.column(0, label, self.groups(pointers, rows, interrupt))];
+        let mut parts: Vec<Vec<Arc<dyn Rows>>> = vec![Vec::with_capacity(self.tables.len()); columns(first).count()];
+        for table in &self.tables {
+            for (part, column) in parts.iter_mut().zip(columns(table)) {
+                part.extend(column.rows.clone());
+            }
+        }
+        for (at, (column, parts)) in columns(first).zip(parts).enumerate() {
+            let chain = ChainRows::new(parts).map(|chain| Arc::new(chain.with_texts()) as Arc<dyn Rows>);
+            let chain = chain.filter(|chain| chain.len() == rows).ok_or_else(|| "its parts differ".to_owned());
+            let own = self.column(u32::try_from(at).ok()?.checked_add(1)?, column.name.clone(), chain);
+            chained.push(Column {
+                times: column.times.clone(),
+                units: column.units.clone(),
+                units_vocabulary: column.units_vocabulary.clone(),
+                description: column.description.clone(),
+                ..own
+            });
+        }
+        Some((rows, chained))
+    }
+
+    fn column(&self, number: u32, name: BString, rows: Result<Arc<dyn Rows>, String>) -> Column {
+        let id = ColumnId { object: self.id, field: self.first_field.saturating_add(number) };
+        let path = join(self.path, &name);
+        Column::new(name, path, id, rows, Arc::<Tally>::default())
+    }
+
+    /// The name of the group of each row.
+    fn groups(&self, pointers: Vec<i64>, rows: u64, interrupt: &Interrupt) -> Result<Arc<dyn Rows>, String> {
+        let held = |array: ArrayRef, hints| Arc::new(HeldRows::new(array, false, hints)) as Arc<dyn Rows>;
+        let longest = self.labels.iter().map(String::len).max().unwrap_or(0) as u64;
+        let texts = Hints { texts: TextLength::Shown(longest), ..Hints::default() };
+        let labels = held(Arc::new(LargeStringArray::from(self.labels.clone())), texts);
+        let pointers = held(Arc::new(Int64Array::from(pointers)), Hints::default());
+        let runs = RunRows::new(self.path.to_owned(), pointers, rows, false, interrupt)?;
+        Ok(Arc::new(CategoryRows::new(self.path.to_owned(), Arc::new(runs), labels, Arc::default())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_the_order_of_their_numbers() {
+        let mut names = ["demo_10", "demo_9", "demo_1", "demo_01", "demo_1b", "gt2l", "gt1r", "gt1l", "7", "x"];
+        names.sort_by_cached_key(|name| parts(name.as_bytes()));
+        let expected = ["7", "demo_1", "demo_1b", "demo_01", "demo_9", "demo_10", "gt1l", "gt1r", "gt2l", "x"];
+        assert_eq!(names, expected);
+    }
+}

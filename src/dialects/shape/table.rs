@@ -1,0 +1,29 @@
+//! Makes the table of a row set.
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::rule::{self, Shapes};
+use crate::catalogue::{Dataset, Group, join};
+use crate::dialects::{Site, arrays};
+use crate::table::{Column, Table};
+
+/// The table of the members of a group with this many rows.
+pub(super) fn table(site: &Site<'_>, group: &Group, shapes: &Shapes<'_>, rows: u64, is_loose: bool) -> Table {
+    let columns = shapes.columns(rows).map(|(name, dataset)| column(site, name, dataset));
+    let columns = columns.map(|column| column.observed(site.file)).collect();
+    Table {
+        revision: format!("rule {}{}", rule::VERSION, if is_loose { ", loose" } else { "" }),
+        recognised_by: "shape",
+        only_adds: true,
+        rows,
+        attributes: group.attributes.clone(),
+        columns,
+        ..Table::empty(site.path, super::NAME)
+    }
+}
+
+fn column(site: &Site<'_>, name: &BString, dataset: &Arc<Dataset>) -> Column {
+    arrays::column_by_fill(site.file, &join(site.path, name), name, dataset)
+}

@@ -1,0 +1,181 @@
+//! The counts of a matrix, a row for each stored one; its barcodes, its genes.
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::{FEATURES, OF_FEATURES, TABLES, column, of_length, table};
+use crate::catalogue::{ColumnId, Dataset, Group, Object, ObjectId, join};
+use crate::dialects::triples::{PARTS, Triples};
+use crate::dialects::{Site, datasets};
+use crate::source::Interrupt;
+use crate::store::{Rows, Tally};
+use crate::table::{Categories, CategoryRows, Column, Finding, Table};
+
+/// What a matrix keeps to.
+const RULE: &str = "10x Genomics: a matrix has a column for each barcode and a row for each feature";
+
+/// The directories of tables.
+const BARCODES: &str = "barcodes";
+const COUNTS: &str = "matrix";
+const GENES: &str = "genes";
+
+/// Whether a barcode is that of a cell, where the file says so.
+const FLAG: &str = "filtered_barcodes";
+
+/// A group that holds a matrix, compressed by barcodes.
+pub(super) struct Matrix<'a> {
+    group: &'a Group,
+    barcodes: &'a Arc<Dataset>,
+    features: Features<'a>,
+}
+
+/// Where the features of a matrix lie.
+enum Features<'a> {
+    /// A group beside it.
+    Group(ObjectId),
+    /// Identifiers, before version 3.
+    Genes(&'a Arc<Dataset>),
+}
+
+impl<'a> Matrix<'a> {
+    /// The matrix of a group; `None` of any other.
+    pub fn of(group: &'a Group) -> Option<Self> {
+        let barcodes = datasets::of_rank(group, BARCODES, 1)?;
+        if PARTS.iter().chain(&["shape"]).any(|part| datasets::of_rank(group, part, 1).is_none()) {
+            return None;
+        }
+        let features = match group.link(FEATURES.as_bytes()).and_then(|link| link.target.object()) {
+            Some(Object::Group { id, .. }) => Features::Group(*id),
+            _ => Features::Genes(datasets::of_rank(group, GENES, 1)?),
+        };
+        Some(Self { group, barcodes, features })
+    }
+
+    /// The keys of its tables.
+    pub fn tables(&self) -> &'static [&'static str] {
+        match self.features {
+            Features::Group(_) => &[BARCODES, COUNTS],
+            Features::Genes(_) => &[BARCODES, COUNTS, GENES],
+        }
+    }
+
+    /// One of its tables.
+    pub fn table(&self, site: &Site<'_>, key: &BString, interrupt: &Interrupt) -> Table {
+        let path = join(&join(site.path, TABLES.as_bytes()), key);
+        let named = |name: &str, shown: &str, dataset| column(site, &shown.into(), &name.into(), dataset);
+        let labelled = |columns: Vec<Column>| {
+            let labelled = columns.into_iter().enumerate().map(|(at, column)| Column { is_label: at == 0, ..column });
+            labelled.collect()
+        };
+        match (key.as_slice(), &self.features) {
+            (b"barcodes", _) => {
+                let flags = of_length(self.group, self.barcodes.shape.first().copied(), &[]);
+                let flags = flags.into_iter().filter(|(name, _)| *name == FLAG);
+                let barcodes = named(BARCODES, "barcode", self.barcodes);
+                let flags = flags.map(|(name, dataset)| column(site, name, name, dataset));
+                table(site, path, BARCODES, labelled([barcodes].into_iter().chain(flags).collect()))
+            }
+            (b"genes", Features::Genes(genes)) => {
+                let mut columns = vec![named(GENES, OF_FEATURES[0], *genes)];
+                let names = datasets::of_rank(self.group, "gene_names", 1);
+                let names = names.filter(|names| names.shape == genes.shape);
+                columns.extend(names.map(|names| named("gene_names", OF_FEATURES[1], names)));
+                table(site, path, GENES, labelled(columns))
+            }
+            _ => self.counts(site, path, interrupt),
+        }
+    }
+
+    /// A row for each stored count.
+    fn counts(&self, site: &Site<'_>, path: String, interrupt: &Interrupt) -> Table {
+        let mut findings = Vec::new();
+        let mut categories = Vec::new();
+        let barcodes = labels(site, join(site.path, BARCODES.as_bytes()), self.barcodes);
+        let features = self.features(site, interrupt).unwrap_or_else(|reason| {
+            findings.push(Finding::new(join(site.path, FEATURES.as_bytes()), RULE, reason.clone()));
+            let barcodes = barcodes.datatype.clone();
+            Categories { path: site.path.into(), labels: Err(reason), datatype: barcodes, ordered: None }
+        });
+        let count = |labels: &Categories| Some(labels.labels.as_ref().ok()?.len());
+        let shape = stated(site, self.group, interrupt);
+        let known = [count(&features), count(&barcodes)];
+        if let Some(stated) = shape.filter(|stated| stated.iter().zip(known).any(|(a, b)| b.is_some_and(|b| b != *a))) {
+            let found = format!("shape is {stated:?}, of {known:?} features and barcodes");
+            findings.push(Finding::new(join(site.path, b"shape"), RULE, found));
+        }
+        let extents = match (known, shape) {
+            ([Some(features), Some(barcodes)], _) => Some([features, barcodes]),
+            (_, shape) => shape,
+        };
+        let columns = match Triples::of(site, self.group, extents, 1, interrupt) {
+            Ok(triples) => {
+                if let Err(reason) = &triples.major {
+                    findings.push(Finding::new(join(site.path, b"indptr"), RULE, reason.clone()));
+                }
+                let mut labelled = |name: &str, object, numbers: Result<Arc<dyn Rows>, String>, labels: Categories| {
+                    let path = join(&path, name.as_bytes());
+                    let (tally, id) = (Arc::<Tally>::default(), ColumnId { object, field: 1 });
+                    let Ok(known) = labels.labels.clone() else {
+                        return Column::new(name.into(), path, id, numbers, tally);
+                    };
+                    let rows = numbers.map(|numbers| {
+                        let labels = CategoryRows::new(path.clone(), numbers, known, tally.clone());
+                        Arc::new(labels) as Arc<dyn Rows>
+                    });
+                    categories.push(labels);
+                    let categories = Some(categories.len() - 1);
+                    Column { categories, ..Column::new(name.into(), path, id, rows, tally) }
+                };
+                let (indices, dataset) = triples.minor;
+                let barcode = labelled("barcode", self.group.id, triples.major, barcodes);
+                let feature = labelled("feature", dataset.id, Ok(indices), features);
+                vec![barcode, feature, column(site, &"value".into(), &"data".into(), triples.values.1)]
+            }
+            Err(reason) => {
+                findings.push(Finding::new(site.path, RULE, reason));
+                Vec::new()
+            }
+        };
+        let entries = columns.last().and_then(|values| Some(values.rows.as_ref().ok()?.len()));
+        Table { rows: entries.unwrap_or(0), categories, findings, ..table(site, path, COUNTS, columns) }
+    }
+
+    /// Identifiers of features.
+    fn features(&self, site: &Site<'_>, interrupt: &Interrupt) -> Result<Categories, String> {
+        match self.features {
+            Features::Genes(genes) => Ok(labels(site, join(site.path, GENES.as_bytes()), genes)),
+            Features::Group(id) => identifiers(site, &join(site.path, FEATURES.as_bytes()), id, interrupt),
+        }
+    }
+}
+
+/// The identifiers in a group of features.
+///
+/// # Errors
+/// Why there are none.
+pub(super) fn identifiers(
+    site: &Site<'_>,
+    path: &str,
+    features: ObjectId,
+    interrupt: &Interrupt,
+) -> Result<Categories, String> {
+    let group = site.file.group(features, interrupt).map_err(|error| error.to_string())?;
+    let ids = datasets::member(&group, OF_FEATURES[0])?;
+    Ok(labels(site, join(path, OF_FEATURES[0].as_bytes()), ids))
+}
+
+/// A dataset as labels.
+pub(super) fn labels(site: &Site<'_>, path: String, dataset: &Arc<Dataset>) -> Categories {
+    let labels = datasets::line(site.file, &path, dataset, &Arc::default());
+    Categories { labels, datatype: dataset.datatype.clone(), ordered: Some(false), path }
+}
+
+/// Features and barcodes, as the matrix states them.
+fn stated(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Option<[u64; 2]> {
+    let dataset = datasets::of_rank(group, "shape", 1).filter(|dataset| dataset.shape == [2])?;
+    let rows = datasets::line(site.file, &join(site.path, b"shape"), dataset, &Arc::default()).ok()?;
+    let array = rows.array(0..2, interrupt).ok()?;
+    let stated = crate::store::decode::widen::unsigned(&array)?;
+    <[u64; 2]>::try_from(stated.iter().flatten().collect::<Vec<_>>()).ok()
+}

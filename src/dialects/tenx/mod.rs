@@ -1,0 +1,129 @@
+//! 10x Genomics (Cell Ranger, Space Ranger, and who writes as they do): counts of features in barcodes.
+//!
+//! ```text
+//! /matrix       barcodes data indices indptr shape features/     version 3
+//! /GENOME       barcodes data indices indptr shape genes gene_names     before
+//! /             barcode_idx feature_idx umi count … barcodes features/     molecules
+//! ```
+//!
+//! Nothing says by an attribute what it is: names, ranks and lengths decide. No value is missing.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `matrix` | the counts of a matrix, a row for each stored one; its barcodes, its genes |
+//! | `molecules` | the molecules that were counted |
+
+mod matrix;
+mod molecules;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bstr::BString;
+
+use self::matrix::Matrix;
+use super::{Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, arrays, datasets};
+use crate::catalogue::{Dataset, Group, Object, join};
+use crate::source::Interrupt;
+use crate::table::{Column, Table};
+
+/// The directory of the tables of a matrix.
+const TABLES: &str = "tables";
+
+/// The group of the features that a matrix counts.
+const FEATURES: &str = "features";
+
+/// The columns that every group of features has; the first labels rows.
+const OF_FEATURES: [&str; 3] = ["id", "name", "feature_type"];
+
+/// A member of a group of features that is about its other members.
+const TAGS: &str = "_all_tag_keys";
+
+/// The dialect.
+#[derive(Debug)]
+pub struct TenX;
+
+impl Dialect for TenX {
+    fn name(&self) -> &'static str {
+        "10x Genomics"
+    }
+
+    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+        match object {
+            Subject::Group(_) => Mark::LookInside,
+            Subject::Dataset(_) => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        if let Some(matrix) = Matrix::of(here.group) {
+            // Its parts are shown by themselves, too.
+            let tables = matrix.tables().iter().map(|key| {
+                let table = Made::Directory { table: Some((*key).into()), children: [].into() };
+                (BString::from(*key), table)
+            });
+            let tables = Made::Directory { table: None, children: tables.collect() };
+            return Claims { made: vec![(TABLES.into(), tables)], ..Claims::default() };
+        }
+        let columns = if here.path == "/" { molecules::columns(here.group) } else { features(here.path, here.group) };
+        let members: HashMap<_, _> = columns.into_iter().map(|(name, _)| (name.clone(), Role::Column)).collect();
+        Claims { is_table: !members.is_empty(), members, ..Claims::default() }
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        match site.of {
+            Of::Made { group, key } => match Matrix::of(group) {
+                Some(matrix) => matrix.table(site, key, interrupt),
+                None => Table::empty(site.path, self.name()),
+            },
+            Of::Group(group) if site.path == "/" => molecules::table(site, group, interrupt),
+            Of::Group(group) => {
+                let columns = features(site.path, group).into_iter().enumerate().map(|(at, (name, dataset))| {
+                    let column = column(site, name, name, dataset);
+                    Column { is_label: at == 0, ..column }
+                });
+                table(site, site.path.to_owned(), FEATURES, columns.collect())
+            }
+            Of::Dataset(_) => Table::empty(site.path, self.name()),
+        }
+    }
+}
+
+/// A member of a group, by its name.
+type Named<'a> = (&'a BString, &'a Arc<Dataset>);
+
+/// The datasets of rank 1 and of this length among the members of a group; those of these names first.
+fn of_length<'a>(group: &'a Group, length: Option<u64>, first: &'a [&str]) -> Vec<Named<'a>> {
+    let named = group.links.iter().filter_map(|link| match link.target.object()? {
+        Object::Dataset(dataset) => Some((&link.name, dataset)),
+        _ => None,
+    });
+    let has_length = |dataset: &Dataset| dataset.shape.len() == 1 && dataset.shape.first().copied() == length;
+    let mut columns: Vec<_> = named.filter(|(_, dataset)| has_length(dataset) && !dataset.null).collect();
+    columns.sort_by_key(|(name, _)| first.iter().position(|one| *name == one).unwrap_or(first.len()));
+    columns
+}
+
+/// The columns of a group of features, the identifier first; none of any other group.
+fn features<'a>(path: &str, group: &'a Group) -> Vec<Named<'a>> {
+    let length = |name| datasets::of_rank(group, name, 1).and_then(|dataset| dataset.shape.first().copied());
+    let count = length(OF_FEATURES[0]);
+    if !path.ends_with("/features") || count.is_none() || OF_FEATURES.iter().any(|name| length(name) != count) {
+        return Vec::new();
+    }
+    let mut columns = of_length(group, count, &OF_FEATURES);
+    columns.retain(|(name, _)| *name != TAGS);
+    columns
+}
+
+/// A dataset of the group as a column that is called so.
+fn column(site: &Site<'_>, shown: &BString, name: &BString, dataset: &Arc<Dataset>) -> Column {
+    arrays::column(site.file, &join(site.path, name), shown, dataset)
+}
+
+/// A table of columns of one length.
+fn table(site: &Site<'_>, path: String, revision: &str, columns: Vec<Column>) -> Table {
+    let rows = columns.iter().find_map(|column| Some(column.rows.as_ref().ok()?.len()));
+    let columns = columns.into_iter().map(|column| column.observed(site.file)).collect();
+    Table { revision: revision.into(), rows: rows.unwrap_or(0), columns, ..Table::empty(&path, TenX.name()) }
+}

@@ -1,0 +1,73 @@
+//! The molecules that were counted (`molecule_info.h5`): columns beside each other at the root.
+
+use std::sync::Arc;
+
+use super::matrix::{identifiers, labels};
+use super::{FEATURES, Named, column, of_length};
+use crate::catalogue::{ColumnId, Group, Object, join};
+use crate::dialects::{Site, datasets};
+use crate::source::Interrupt;
+use crate::store::Tally;
+use crate::table::{Categories, CategoryRows, Column, Finding, Table};
+
+/// The columns by which such a file is known, in version 3 and before.
+const KNOWN: [[&str; 4]; 2] = [["barcode_idx", "feature_idx", "umi", "count"], ["barcode", "gem_group", "gene", "umi"]];
+
+/// Columns of numbers, what these are called, and where.
+const LABELLED: [(&str, &str, &str); 3] =
+    [("barcode_idx", "barcode", "barcodes"), ("feature_idx", "feature", FEATURES), ("gene", "gene_id", "gene_ids")];
+
+/// The columns of the root group; none where it holds no molecules.
+pub(super) fn columns(group: &Group) -> Vec<Named<'_>> {
+    let length = |name: &str| datasets::of_rank(group, name, 1).and_then(|dataset| dataset.shape.first().copied());
+    let known = KNOWN.iter().find(|known| {
+        let count = length(known[0]);
+        count.is_some() && known.iter().all(|name| length(name) == count)
+    });
+    known.map(|known| of_length(group, length(known[0]), known)).unwrap_or_default()
+}
+
+/// The table of the root group: its columns, then the labels of those that are numbers.
+pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
+    let found = columns(group);
+    let mut columns: Vec<Column> = found.iter().map(|(name, dataset)| column(site, name, name, dataset)).collect();
+    let (mut categories, mut findings) = (Vec::new(), Vec::new());
+    for (numbers, name, of) in LABELLED {
+        let Some(numbers) = columns.iter().find(|column| column.name == numbers) else { continue };
+        match named(site, group, numbers, (name, of), interrupt) {
+            Ok((column, labels)) => {
+                categories.push(labels);
+                columns.push(Column { categories: Some(categories.len() - 1), ..column });
+            }
+            Err(reason) => {
+                let rule = "10x Genomics: molecules have numbers of barcodes and features";
+                findings.push(Finding::new(&numbers.path, rule, format!("{of}: {reason}")));
+            }
+        }
+    }
+    let table = super::table(site, site.path.to_owned(), "molecules", columns);
+    Table { attributes: group.attributes.clone(), categories, findings, ..table }
+}
+
+/// The labels of a column of numbers.
+fn named(
+    site: &Site<'_>,
+    group: &Group,
+    numbers: &Column,
+    (name, of): (&str, &str),
+    interrupt: &Interrupt,
+) -> Result<(Column, Categories), String> {
+    let path = join(site.path, of.as_bytes());
+    let labels = match group.link(of.as_bytes()).and_then(|link| link.target.object()) {
+        Some(Object::Group { id, .. }) => identifiers(site, &path, *id, interrupt)?,
+        _ => labels(site, path, datasets::member(group, of)?),
+    };
+    let (rows, known) = (numbers.rows.clone()?, labels.labels.clone()?);
+    if !rows.data_type().is_integer() {
+        return Err(format!("numbers of type {}", rows.data_type()));
+    }
+    let (path, tally) = (join(site.path, name.as_bytes()), Arc::<Tally>::default());
+    let rows = Arc::new(CategoryRows::new(path.clone(), rows, known, tally.clone()));
+    let id = ColumnId { field: 1, ..numbers.id };
+    Ok((Column::new(name.into(), path, id, Ok(rows), tally), labels))
+}

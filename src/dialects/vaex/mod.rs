@@ -1,0 +1,228 @@
+//! vaex: a table whose columns are groups.
+//!
+//! ```text
+//! /table                type = "table"
+//! /table/columns        column_order = "a,b"
+//! /table/columns/a      data, and mask or null_bitmap where rows can be missing
+//! /table/columns/b      data (characters), indices (offsets), null_bitmap
+//! ```
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::attributes::text;
+use super::times::{self, OfNumpy};
+use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject, datasets};
+use crate::catalogue::{ByteOrder, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, ObjectId, join};
+use crate::source::Interrupt;
+use crate::store::{Rows, Tally};
+use crate::table::{BitRows, Column, Finding, MaskedRows, StringRows, Table};
+
+/// The group of the columns.
+const COLUMNS: &str = "columns";
+
+/// The dialect.
+#[derive(Debug)]
+pub struct Vaex;
+
+impl Dialect for Vaex {
+    fn name(&self) -> &'static str {
+        "vaex"
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &["type", "column_order", "alias", "dtype"]
+    }
+
+    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+        match object {
+            Subject::Group(attributes) if text(attributes, "type").as_deref() == Some("table") => Mark::LookInside,
+            _ => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let members = columns(here.group).map(|_| (COLUMNS.into(), Role::Servant));
+        Claims { is_table: members.is_some(), members: members.into_iter().collect(), ..Claims::default() }
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        match site.of {
+            Of::Group(group) => table(site, group, interrupt),
+            // It marks and makes up nothing else.
+            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+        }
+    }
+}
+
+/// The group of the columns of a table.
+fn columns(group: &Group) -> Option<ObjectId> {
+    match group.link(COLUMNS.as_bytes())?.target.object()? {
+        Object::Group { id, .. } => Some(*id),
+        _ => None,
+    }
+}
+
+/// The table of a group.
+fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
+    let path = join(site.path, COLUMNS.as_bytes());
+    let mut findings = Vec::new();
+    let within = columns(group).ok_or_else(|| "it has no columns".to_owned());
+    let within = within.and_then(|id| site.file.group(id, interrupt).map_err(|error| error.to_string()));
+    let mut columns = match &within {
+        Ok(within) => {
+            let opener = Opener { site, within, path: &path, interrupt };
+            ordered(within).into_iter().map(|name| opener.column(&name)).collect()
+        }
+        Err(reason) => {
+            findings.push(Finding::new(&path, "vaex: a table has columns", reason.clone()));
+            Vec::new()
+        }
+    };
+    let rows = datasets::commonest(columns.iter().filter_map(|column: &Column| Some(column.rows.as_ref().ok()?.len())));
+    let rows = rows.unwrap_or(0);
+    for column in &mut columns {
+        let found = match &column.rows {
+            Ok(stored) if stored.len() == rows => continue,
+            Ok(stored) => format!("{} rows, the table has {rows}", stored.len()),
+            Err(reason) => reason.clone(),
+        };
+        column.in_table = false;
+        findings.push(Finding::new(&column.path, "vaex: a column has data, of one length with the others", found));
+    }
+    Table {
+        rows,
+        attributes: group.attributes.clone(),
+        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        servants: vec![COLUMNS.into()],
+        findings,
+        ..Table::empty(site.path, Vaex.name())
+    }
+}
+
+/// Names of the columns: those that the group lists, then others in the order of links.
+fn ordered(within: &Group) -> Vec<BString> {
+    let known: HashSet<&BString> = within.links.iter().map(|link| &link.name).collect();
+    let listed = text(&within.attributes, "column_order").unwrap_or_default();
+    let listed = listed.split(',').map(BString::from).filter(|name| known.contains(name));
+    let mut names: Vec<BString> = listed.chain(within.links.iter().map(|link| link.name.clone())).collect();
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
+}
+
+/// What columns are opened from.
+struct Opener<'a> {
+    site: &'a Site<'a>,
+    within: &'a Group,
+    path: &'a str,
+    interrupt: &'a Interrupt,
+}
+
+impl Opener<'_> {
+    fn column(&self, name: &BString) -> Column {
+        let (path, tally) = (join(self.path, name), Arc::<Tally>::default());
+        let object = self.within.link(name).and_then(|link| link.target.object());
+        let attributes = object.map(|object| object.attributes()).unwrap_or_default();
+        let shown = text(attributes, "alias").map_or_else(|| name.clone(), BString::from);
+        let opened =
+            object.ok_or_else(|| "it leads nowhere".to_owned()).and_then(|object| self.open(&path, object, &tally));
+        match opened {
+            Ok(Opened { rows, data, of_numpy }) => {
+                let of_numpy = of_numpy.as_ref();
+                let times = of_numpy.and_then(|of_numpy| of_numpy.times(self.site.file, rows.as_ref())).map(Box::new);
+                let units = text(&data.attributes, "units").or_else(|| of_numpy?.units());
+                // By the group: what `data` is by itself is another column.
+                let id = ColumnId::whole(object.map_or(data.id, Object::id));
+                let dataset = Some(data);
+                let attributes = attributes.into();
+                Column { times, units, attributes, dataset, ..Column::new(shown, path, id, Ok(rows), tally) }
+            }
+            Err(reason) => Column::new(shown, path, ColumnId::whole(self.within.id), Err(reason), tally),
+        }
+    }
+
+    fn open(&self, path: &str, object: &Object, tally: &Arc<Tally>) -> Result<Opened, String> {
+        let group = match object {
+            Object::Group { id, .. } => self.site.file.group(*id, self.interrupt).map_err(|error| error.to_string())?,
+            _ => return Err("it is no group".into()),
+        };
+        let data = datasets::member(&group, "data")?;
+        let line = |name: &str, dataset: &Arc<Dataset>| {
+            datasets::line(self.site.file, &join(path, name.as_bytes()), dataset, &Arc::default())
+        };
+        let part = |name: &str| match group.link(name.as_bytes()) {
+            Some(_) => line(name, datasets::member(&group, name)?).map(Some),
+            None => Ok(None),
+        };
+        let dtype = text(&data.attributes, "dtype");
+        let (bitmap, indices) = (part("null_bitmap")?, part("indices")?);
+        if let Some(offsets) = indices.filter(|_| dtype.as_deref() == Some("str")) {
+            if !offsets.data_type().is_integer() {
+                return Err(format!("indices of type {}", offsets.data_type()));
+            }
+            let characters = line("data", &Arc::new(Dataset { datatype: byte(&data.datatype)?, ..(**data).clone() }))?;
+            let count = offsets.len().saturating_sub(1);
+            let present = bitmap.map(|bits| BitRows::new(path.to_owned(), bits, count, false)).transpose()?;
+            let present = present.map(|present| Arc::new(present) as Arc<dyn Rows>);
+            let rows = StringRows::new(path.to_owned(), offsets, characters, present, u64::MAX, tally.clone());
+            return Ok(Opened { rows: Arc::new(rows), data: data.clone(), of_numpy: None });
+        }
+        let of_numpy = dtype.as_deref().and_then(numpy);
+        let missing = match &of_numpy {
+            Some(_) => times::not_a_time(ByteOrder::Little),
+            None => Fill::Default,
+        };
+        if data.shape.len() != 1 || data.null {
+            return Err(format!("data of rank {}", data.shape.len()));
+        }
+        let values = datasets::rows(self.site.file, &join(path, b"data"), data, u64::MAX, &missing, tally)?;
+        let mask = match (part("mask")?, bitmap) {
+            (Some(mask), _) => Some(mask),
+            (None, Some(bits)) => {
+                let bits = BitRows::new(path.to_owned(), bits, values.len(), true)?;
+                Some(Arc::new(bits) as Arc<dyn Rows>)
+            }
+            (None, None) => None,
+        };
+        let rows = match mask {
+            Some(mask) => Arc::new(MaskedRows::new(path.to_owned(), values, mask)?),
+            None => values,
+        };
+        Ok(Opened { rows, data: data.clone(), of_numpy })
+    }
+}
+
+/// A column opened.
+struct Opened {
+    rows: Arc<dyn Rows>,
+    data: Arc<Dataset>,
+    of_numpy: Option<OfNumpy>,
+}
+
+/// Characters as bytes.
+///
+/// # Errors
+/// The type of what are none.
+fn byte(stored: &Datatype) -> Result<Datatype, String> {
+    match stored.class {
+        Class::FixedString { .. } | Class::Integer { .. } if stored.size == 1 => {
+            let class = Class::Integer { signed: false, order: ByteOrder::Little, precision: 8, offset: 0 };
+            Ok(Datatype { size: 1, class })
+        }
+        _ => Err(format!("characters of {} bytes", stored.size)),
+    }
+}
+
+/// The type of NumPy as which integers are read: `datetime64[ns]`.
+fn numpy(dtype: &str) -> Option<OfNumpy> {
+    let (kind, unit) = dtype.trim_end_matches(']').split_once('[')?;
+    let kind = match kind {
+        "datetime64" => "M8",
+        "timedelta64" => "m8",
+        _ => return None,
+    };
+    OfNumpy::of(&Datatype { size: 8, class: Class::Opaque { tag: format!("NUMPY:<{kind}[{unit}]").into() } })
+}

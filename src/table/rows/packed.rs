@@ -1,0 +1,450 @@
+//! Numbers that are stored as others: a linear function of what is stored, with some stored values that stand for
+//! missing ones, and floating-point counts of a unit of time.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, PrimitiveArray};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_schema::DataType;
+use half::f16;
+
+use crate::catalogue::Datatype;
+use crate::source::Interrupt;
+use crate::store::decode::{Oddities, Oddity};
+use crate::store::statistics::{self, Summary};
+use crate::store::{Error, Fitting, Hints, Lent, RowRange, Rows, Span, Tally, fixed_width, try_memory};
+
+/// What stored numbers stand for. Steps are taken in the order of the fields.
+#[derive(Clone, Debug, Default)]
+pub struct Packing {
+    /// Stored values that stand for missing ones, of the type of the stored numbers. NaN means any NaN.
+    pub missing: Option<ArrayRef>,
+    /// What is done to the others.
+    pub linear: Option<Linear>,
+    /// The units of time that the results count.
+    pub count: Option<UnitCount>,
+}
+
+impl Packing {
+    /// Whether the numbers are what is stored.
+    pub fn is_none(&self) -> bool {
+        self.missing.is_none() && self.linear.is_none() && self.count.is_none()
+    }
+
+    /// The type of the numbers, by that of the stored ones.
+    fn of_type(&self, stored: &DataType) -> DataType {
+        match (stored, self.count, self.linear) {
+            (DataType::FixedSizeList(item, length), ..) => {
+                let item = item.as_ref().clone().with_data_type(self.of_type(item.data_type()));
+                DataType::FixedSizeList(Arc::new(item), *length)
+            }
+            (_, Some(_), _) => DataType::Int64,
+            (_, None, Some(linear)) => linear.data_type(),
+            (stored, None, None) => stored.clone(),
+        }
+    }
+}
+
+/// A number is stored × `scale` + `offset`, each rounded to the type of the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Linear {
+    /// `None` where nothing is multiplied.
+    pub scale: Option<f64>,
+    /// `None` where nothing is added.
+    pub offset: Option<f64>,
+    /// Numbers are float32, computed as such; else float64.
+    pub is_single: bool,
+}
+
+impl Linear {
+    fn data_type(&self) -> DataType {
+        if self.is_single { DataType::Float32 } else { DataType::Float64 }
+    }
+
+    fn apply<T: ArrowPrimitiveType>(&self, stored: &PrimitiveArray<T>) -> ArrayRef
+    where
+        T::Native: Stored,
+    {
+        macro_rules! linear {
+            ($arrow:ty, $read:ident, $float:ty) => {{
+                let (scale, offset) = (self.scale.map(|scale| scale as $float), self.offset.map(|by| by as $float));
+                let values = stored.values();
+                let values: Vec<$float> = match (scale, offset) {
+                    (Some(scale), Some(offset)) => values.iter().map(|v| v.$read() * scale + offset).collect(),
+                    (Some(scale), None) => values.iter().map(|v| v.$read() * scale).collect(),
+                    (None, Some(offset)) => values.iter().map(|v| v.$read() + offset).collect(),
+                    (None, None) => values.iter().map(|v| v.$read()).collect(),
+                };
+                Arc::new(PrimitiveArray::<$arrow>::new(values.into(), stored.nulls().cloned()))
+            }};
+        }
+        if self.is_single { linear!(Float32Type, single, f32) } else { linear!(Float64Type, double, f64) }
+    }
+}
+
+/// Floating-point counts of a unit of time, as whole microseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UnitCount {
+    /// Attoseconds of the unit.
+    pub step: i128,
+    /// Microseconds from 1970 to the instant that is counted from.
+    pub epoch: i64,
+}
+
+/// Attoseconds in a microsecond.
+const MICROSECOND: i128 = 1_000_000_000_000;
+
+impl UnitCount {
+    /// Microseconds since 1970, halves rounded to even; `None` of what is no number, or beyond 64 bits.
+    fn instant(&self, count: f64) -> Option<i64> {
+        let since = if self.step % MICROSECOND == 0 {
+            let step = (self.step / MICROSECOND) as f64;
+            // Whole units and what is left of them each keep their digits. Both sums are even in the unit where a half
+            // may be met: only a single microsecond is odd, which is rounded as it is.
+            let (whole, rest) = if step > 1.0 { (count.trunc(), count.fract()) } else { (0.0, count) };
+            let rest = (rest * step).round_ties_even();
+            // What is no number, and infinity, is within no bounds.
+            let fits = |part: f64| (-9.3e18..9.3e18).contains(&part);
+            (fits(whole * step) && fits(rest)).then(|| whole as i128 * step as i128 + rest as i128)
+        } else {
+            let steps = (MICROSECOND / self.step.max(1)) as f64;
+            let rest = (count / steps).round_ties_even();
+            (-9.3e18..9.3e18).contains(&rest).then_some(rest as i128)
+        }?;
+        i64::try_from(since + i128::from(self.epoch)).ok()
+    }
+
+    fn apply<T: ArrowPrimitiveType>(&self, counts: &PrimitiveArray<T>) -> ArrayRef
+    where
+        T::Native: Stored,
+    {
+        Arc::new(counts.unary_opt::<_, Int64Type>(|count| self.instant(count.double())))
+    }
+}
+
+/// A number that can be stored.
+trait Stored: Copy + PartialEq {
+    fn double(self) -> f64;
+    fn single(self) -> f32;
+    /// Whether it stands for the same as `other`.
+    fn is(self, other: Self) -> bool;
+}
+
+macro_rules! stored {
+    ($($native:ty: $is:expr),*) => {$(
+        impl Stored for $native {
+            #[inline]
+            fn double(self) -> f64 {
+                self as f64
+            }
+
+            #[inline]
+            fn single(self) -> f32 {
+                self as f32
+            }
+
+            #[inline]
+            fn is(self, other: Self) -> bool {
+                $is(self, other)
+            }
+        }
+    )*};
+}
+stored!(i8: |a, b| a == b, u8: |a, b| a == b, i16: |a, b| a == b, u16: |a, b| a == b, i32: |a, b| a == b);
+stored!(u32: |a, b| a == b, i64: |a, b| a == b, u64: |a, b| a == b);
+stored!(f32: |a: f32, b: f32| a == b || a.is_nan() && b.is_nan());
+stored!(f64: |a: f64, b: f64| a == b || a.is_nan() && b.is_nan());
+
+impl Stored for f16 {
+    fn double(self) -> f64 {
+        self.to_f64()
+    }
+
+    fn single(self) -> f32 {
+        self.to_f32()
+    }
+
+    fn is(self, other: Self) -> bool {
+        self == other || self.is_nan() && other.is_nan()
+    }
+}
+
+/// Numbers made of stored ones, also the innermost of arrays. Bytes as stored stay those of the stored ones.
+#[derive(Debug)]
+pub struct PackedRows {
+    stored: Arc<dyn Rows>,
+    packing: Packing,
+    /// The type as which files of elements as stored show them.
+    datatype: Option<Datatype>,
+    data_type: DataType,
+    path: String,
+    tally: Arc<Tally>,
+}
+
+impl PackedRows {
+    /// Numbers over `stored`, which must be numbers or arrays of them unless nothing is packed, without missing ones.
+    /// `datatype` is told as the stored type where it is given.
+    pub fn new(
+        path: String,
+        stored: Arc<dyn Rows>,
+        packing: Packing,
+        datatype: Option<Datatype>,
+        tally: Arc<Tally>,
+    ) -> Self {
+        let data_type = packing.of_type(stored.data_type());
+        Self { stored, packing, datatype, data_type, path, tally }
+    }
+
+    fn can_be_missing(&self) -> bool {
+        self.packing.missing.is_some() || self.packing.count.is_some()
+    }
+
+    /// What stored numbers stand for; the instants that there are not are added to `odd`.
+    fn numbers(&self, stored: &ArrayRef, odd: &mut Oddities) -> Result<ArrayRef, Error> {
+        if self.packing.is_none() {
+            return Ok(stored.clone());
+        }
+        if let Some(list) = stored.as_fixed_size_list_opt() {
+            let items = self.numbers(list.values(), &mut Oddities::new())?;
+            let DataType::FixedSizeList(item, length) = list.data_type() else { return Err(self.no_numbers(stored)) };
+            let item = Arc::new(item.as_ref().clone().with_data_type(items.data_type().clone()));
+            let lists =
+                FixedSizeListArray::try_new_with_length(item, *length, items, list.nulls().cloned(), list.len());
+            let failed = |error: arrow_schema::ArrowError| Error::Unsupported {
+                path: self.path.clone(),
+                reason: error.to_string(),
+            };
+            return Ok(Arc::new(lists.map_err(failed)?));
+        }
+        macro_rules! of {
+            ($($arrow:ty),*) => {
+                match stored.data_type() {
+                    $(data_type if *data_type == <$arrow>::DATA_TYPE => {
+                        Ok(self.primitive::<$arrow>(stored.as_primitive(), odd))
+                    })*
+                    _ => Err(self.no_numbers(stored)),
+                }
+            };
+        }
+        of!(
+            Int8Type,
+            Int16Type,
+            Int32Type,
+            Int64Type,
+            UInt8Type,
+            UInt16Type,
+            UInt32Type,
+            UInt64Type,
+            Float16Type,
+            Float32Type,
+            Float64Type
+        )
+    }
+
+    fn no_numbers(&self, stored: &ArrayRef) -> Error {
+        Error::Unsupported { path: self.path.clone(), reason: format!("{} are no numbers", stored.data_type()) }
+    }
+
+    fn primitive<T: ArrowPrimitiveType>(&self, stored: &PrimitiveArray<T>, odd: &mut Oddities) -> ArrayRef
+    where
+        T::Native: Stored,
+    {
+        let missing = self.packing.missing.as_ref().and_then(|missing| missing.as_primitive_opt::<T>());
+        let present = missing.and_then(|missing| present(stored.values(), missing.values()));
+        let nulls = NullBuffer::union(stored.nulls(), present.map(NullBuffer::new).as_ref());
+        let present = PrimitiveArray::<T>::new(stored.values().clone(), nulls);
+        let Some(count) = self.packing.count else {
+            return match self.packing.linear {
+                Some(linear) => linear.apply(&present),
+                None => Arc::new(present),
+            };
+        };
+        let instants = match self.packing.linear.map(|linear| (linear.apply(&present), linear.is_single)) {
+            Some((counts, true)) => count.apply(counts.as_primitive::<Float32Type>()),
+            Some((counts, false)) => count.apply(counts.as_primitive::<Float64Type>()),
+            None => count.apply(&present),
+        };
+        if instants.null_count() > present.null_count() {
+            // What is no number is missing, and nothing odd.
+            let is_number = |row: usize| {
+                let scale = self.packing.linear.and_then(|linear| linear.scale).unwrap_or(1.0);
+                !present.value(row).double().is_nan() && !scale.is_nan()
+            };
+            let is_odd = |row: &usize| present.is_valid(*row) && instants.is_null(*row) && is_number(*row);
+            odd.extend((0..instants.len()).filter(is_odd).map(|row| (Oddity::TimeOutOfRange, row as u64)));
+        }
+        instants
+    }
+}
+
+/// A bit for each value, set where it is none of `missing`; `None` where all are.
+fn present<T: Stored>(values: &[T], missing: &[T]) -> Option<BooleanBuffer> {
+    // Nearly always there is one such value, and often none is met: one look is many times as fast as a bit for each.
+    let is_missing = |value: T| missing.iter().fold(false, |any, one| any | value.is(*one));
+    let found = match missing {
+        [one] => values.iter().fold(false, |any, value| any | value.is(*one)),
+        _ => values.iter().any(|value| is_missing(*value)),
+    };
+    found.then(|| match missing {
+        [one] => BooleanBuffer::collect_bool(values.len(), |at| !values[at].is(*one)),
+        _ => BooleanBuffer::collect_bool(values.len(), |at| !is_missing(values[at])),
+    })
+}
+
+/// How many arrays lie around the numbers of a type.
+fn depth(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::FixedSizeList(item, _) => 1 + depth(item.data_type()),
+        _ => 0,
+    }
+}
+
+impl Rows for PackedRows {
+    fn len(&self) -> u64 {
+        self.stored.len()
+    }
+
+    fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.stored.examine(interrupt)
+    }
+
+    fn nullable(&self) -> bool {
+        self.stored.nullable() || self.can_be_missing() && depth(&self.data_type) == 0
+    }
+
+    fn hints(&self) -> Hints {
+        let is_same = self.packing.linear.is_none() && self.packing.count.is_none();
+        let hints = self.stored.hints();
+        let hints = if is_same { hints } else { without_stored(hints) };
+        match depth(&self.data_type) {
+            depth @ 1.. if self.can_be_missing() => hints.of_nullable_items(depth),
+            _ => hints,
+        }
+    }
+
+    fn stored_type(&self) -> Option<&Datatype> {
+        self.datatype.as_ref().or_else(|| self.stored.stored_type())
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let stored = self.stored.array(range.clone(), interrupt)?;
+        try_memory((stored.len() as u64).saturating_mul(fixed_width(&self.data_type)))?;
+        let mut odd = Oddities::new();
+        let numbers = self.numbers(&stored, &mut odd)?;
+        self.tally.add(range, &odd);
+        Ok(numbers)
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        self.stored.outline(range, interrupt)
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let _ = interrupt;
+        let width = fixed_width(&self.data_type).saturating_add(fixed_width(self.stored.data_type()));
+        Ok(Fitting::fixed(&range, width, bytes))
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        self.stored.stored_width()
+    }
+
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.stored.append_stored(offset, length, out, interrupt)
+    }
+
+    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        self.stored.stored_span(offset, length, interrupt)
+    }
+
+    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        self.stored.lend_scanned(offset, length, interrupt)
+    }
+
+    fn is_decoded(&self) -> bool {
+        self.stored.is_decoded()
+    }
+
+    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        // Oddities are counted for readers of values.
+        self.numbers(&self.stored.stored_values(bytes)?, &mut Oddities::new()).ok()
+    }
+
+    fn summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
+        if self.packing.is_none() { self.stored.summary_of(values, interrupt) } else { statistics::summary(values) }
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.stored.alike_until(row, interrupt)
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.stored.natural_rows()
+    }
+}
+
+/// The same where bytes as stored are those of no value.
+fn without_stored(hints: Hints) -> Hints {
+    Hints { stored: false, items: hints.items.map(|items| Box::new(without_stored(*items))), ..hints }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Float32Array, Float64Array, Int16Array, Int64Array};
+
+    use super::*;
+
+    fn numbers(stored: ArrayRef, packing: Packing) -> (ArrayRef, Oddities) {
+        let held = Arc::new(super::super::HeldRows::new(stored.clone(), false, Hints::default()));
+        let rows = PackedRows::new("/x".into(), held, packing, None, Arc::default());
+        let mut odd = Oddities::new();
+        let made = rows.numbers(&stored, &mut odd).unwrap();
+        assert_eq!(made.data_type(), rows.data_type());
+        (made, odd)
+    }
+
+    #[test]
+    fn missing_ones_are_those_that_are_stored() {
+        let linear = Linear { scale: Some(0.5), offset: Some(10.0), is_single: false };
+        let missing: ArrayRef = Arc::new(Int16Array::from(vec![-1, 9]));
+        let packing = Packing { missing: Some(missing), linear: Some(linear), count: None };
+        // 20 stands for 20.0, −20 for 0.0: neither is missing, though a missing one may be stored as either.
+        let (made, _) = numbers(Arc::new(Int16Array::from(vec![-1, 20, 9, -20])), packing);
+        assert_eq!(made.as_primitive::<Float64Type>(), &Float64Array::from(vec![None, Some(20.0), None, Some(0.0)]));
+    }
+
+    #[test]
+    fn nan_means_any_nan_and_float32_is_computed_as_such() {
+        let missing: ArrayRef = Arc::new(Float32Array::from(vec![f32::NAN]));
+        let linear = Linear { scale: Some(f64::from(0.1_f32)), offset: None, is_single: true };
+        let packing = Packing { missing: Some(missing), linear: Some(linear), count: None };
+        let (made, _) = numbers(Arc::new(Float32Array::from(vec![f32::from_bits(0xffc0_1234), 3.0])), packing);
+        assert_eq!(made.as_primitive::<Float32Type>(), &Float32Array::from(vec![None, Some(3.0 * 0.1_f32)]));
+    }
+
+    #[test]
+    fn counts_are_rounded_half_to_even_and_end_with_64_bits() {
+        let instant = |step, count| UnitCount { step, epoch: 0 }.instant(count);
+        let second = MICROSECOND * 1_000_000;
+        assert_eq!(instant(second, 0.000_000_5), Some(0));
+        assert_eq!(instant(second, 1.000_001_5), Some(1_000_002));
+        assert_eq!(instant(second * 86_400, 19_000.25), Some(1_641_621_600_000_000));
+        assert_eq!([instant(MICROSECOND, 1.5), instant(MICROSECOND, 2.5)], [Some(2), Some(2)]);
+        assert_eq!([instant(MICROSECOND / 1000, 1_500.0), instant(MICROSECOND / 1000, 2_500.0)], [Some(2), Some(2)]);
+        assert_eq!([instant(second, f64::NAN), instant(second, f64::INFINITY), instant(second, 1e13)], [None; 3]);
+        let count = UnitCount { step: second, epoch: 0 };
+        let packing = Packing { count: Some(count), ..Packing::default() };
+        let (made, odd) = numbers(Arc::new(Float64Array::from(vec![1.5, f64::NAN, 1e300])), packing);
+        assert_eq!(made.as_primitive::<Int64Type>(), &Int64Array::from(vec![Some(1_500_000), None, None]));
+        assert_eq!(odd, [(Oddity::TimeOutOfRange, 2)]);
+    }
+}

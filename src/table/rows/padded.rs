@@ -1,0 +1,158 @@
+//! Rows that end early, with missing ones behind them.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, new_null_array};
+use arrow_schema::DataType;
+use arrow_select::concat::concat;
+
+use crate::catalogue::Datatype;
+use crate::source::Interrupt;
+use crate::store::{Error, Fitting, Hints, RowRange, Rows, Span};
+
+/// The rows of another column, and missing ones up to a length. As stored these are `fill`, as of any element that was
+/// never written.
+#[derive(Debug)]
+pub struct PaddedRows {
+    rows: Arc<dyn Rows>,
+    len: u64,
+    fill: Vec<u8>,
+    path: String,
+}
+
+impl PaddedRows {
+    /// `len` rows. There are no bytes as stored where `fill` has another width than an element.
+    pub fn new(path: String, rows: Arc<dyn Rows>, len: u64, fill: Vec<u8>) -> Self {
+        Self { len: len.max(rows.len()), rows, fill, path }
+    }
+
+    fn failed(&self, reason: impl ToString) -> Error {
+        Error::Unsupported { path: self.path.clone(), reason: reason.to_string() }
+    }
+
+    /// The part of a range that lies in the rows.
+    fn within(&self, range: &RowRange) -> RowRange {
+        range.start.min(self.rows.len())..range.end.min(self.rows.len())
+    }
+
+    /// An array of some rows that ends early, with missing ones up to `range`.
+    fn padded(&self, array: ArrayRef, range: &RowRange) -> Result<ArrayRef, Error> {
+        let wanted = usize::try_from(range.end.saturating_sub(range.start)).map_err(|error| self.failed(error))?;
+        let missing = wanted.saturating_sub(array.len());
+        if missing == 0 {
+            return Ok(array);
+        }
+        let missing = new_null_array(array.data_type(), missing);
+        concat(&[array.as_ref(), missing.as_ref()]).map_err(|error| self.failed(error))
+    }
+}
+
+impl Rows for PaddedRows {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn data_type(&self) -> &DataType {
+        self.rows.data_type()
+    }
+
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.rows.examine(interrupt)
+    }
+
+    fn nullable(&self) -> bool {
+        true
+    }
+
+    fn hints(&self) -> Hints {
+        Hints { stored: false, ..self.rows.hints() }
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        if range.start > range.end || range.end > self.len {
+            return Err(self.failed(format!("rows {range:?} of {}", self.len)));
+        }
+        self.padded(self.rows.array(self.within(&range), interrupt)?, &range)
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        let within = self.within(&range);
+        if within.is_empty() {
+            return Ok(Fitting::fixed(&range, crate::store::fixed_width(self.data_type()), bytes));
+        }
+        self.rows.fitting(within, bytes, interrupt)
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let outline = self.rows.outline(self.within(&range), interrupt)?;
+        outline.map(|outline| self.padded(outline, &range)).transpose()
+    }
+
+    fn outline_tells_nulls(&self) -> bool {
+        self.rows.outline_tells_nulls()
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        if row >= self.rows.len() {
+            return Ok(self.len.max(row));
+        }
+        Ok(self.rows.alike_until(row, interrupt)?.min(self.rows.len()))
+    }
+
+    fn stored_type(&self) -> Option<&Datatype> {
+        self.rows.stored_type()
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        self.rows.stored_width().filter(|width| *width > 0 && *width == self.fill.len() as u64)
+    }
+
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        let width = self.stored_width().ok_or_else(|| self.failed("no fixed width"))?;
+        let end = self.rows.len().saturating_mul(width);
+        let within = (end.saturating_sub(offset)).min(length as u64) as usize;
+        if within > 0 {
+            self.rows.append_stored(offset, within, out, interrupt)?;
+        }
+        // Rows end where an element does.
+        let at = offset.max(end) % width;
+        out.extend(self.fill.iter().cycle().skip(at as usize).take(length - within));
+        Ok(())
+    }
+
+    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        let end = self.rows.len().saturating_mul(self.rows.stored_width().unwrap_or(0));
+        match offset.checked_add(length as u64) {
+            Some(behind) if behind <= end => self.rows.stored_span(offset, length, interrupt),
+            _ => Ok(Span::Made(length)),
+        }
+    }
+
+    fn is_decoded(&self) -> bool {
+        self.rows.is_decoded()
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.rows.natural_rows()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Int64Array;
+
+    use super::super::HeldRows;
+    use super::*;
+
+    #[test]
+    fn what_is_behind_the_end_is_missing() {
+        let held = Arc::new(HeldRows::new(Arc::new(Int64Array::from(vec![1, 2])), false, Hints::default()));
+        let rows = PaddedRows::new("/x".into(), held, 5, Vec::new());
+        let none = Interrupt::new();
+        let array = |range: RowRange| rows.array(range, &none).unwrap();
+        assert_eq!(array(1..4).as_ref(), &Int64Array::from(vec![Some(2), None, None]) as &dyn Array);
+        assert_eq!((array(3..5).null_count(), rows.alike_until(2, &none).unwrap()), (2, 5));
+        assert!(rows.array(4..6, &none).is_err());
+        assert_eq!((rows.stored_width(), rows.nullable()), (None, true));
+    }
+}

@@ -1,0 +1,342 @@
+//! A Parquet file to keep: what [`ParquetView`] shows, with compression, dictionaries and statistics of all pages.
+//!
+//! ```text
+//! file shown ──► column of a row group, decoded ──► encoded, compressed ──┐
+//!            ──► another one                    ──►                      ──┴─► row group, as soon as it is whole
+//! ```
+//!
+//! Columns are worked on by all cores. Row groups have the rows of those shown; where these take many bytes, one
+//! becomes several. Of those begun and not written there are two at most.
+
+use std::io::{BufReader, Read, Write};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use bytes::Bytes;
+use parking_lot::{Condvar, Mutex};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, compute_leaves,
+};
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, ProjectionMask};
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::ParquetView;
+use super::footer::keys::CREATED_BY;
+use crate::source::Interrupt;
+use crate::store::Error;
+use crate::views::{Effort, View};
+
+/// Bytes of a row group, as they are shown, of which more rows go to another one.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Bytes of a column that are decoded at once, about.
+const BATCH_BYTES: u64 = 4 << 20;
+
+/// Rows decoded at once.
+const BATCH_ROWS: u64 = 1 << 14;
+
+/// Row groups that are begun and not written.
+const AT_ONCE: usize = 2;
+
+/// Headers of pages are read in pieces of this many bytes.
+const HEADER: usize = 512;
+
+/// Why no such file was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompressError {
+    /// Rows cannot be had.
+    #[error(transparent)]
+    Rows(#[from] Error),
+    /// The file cannot be written.
+    #[error(transparent)]
+    Output(std::io::Error),
+    /// The writer of the format refused.
+    #[error("{0}")]
+    Format(String),
+}
+
+impl From<ParquetError> for CompressError {
+    fn from(error: ParquetError) -> Self {
+        let ParquetError::External(inner) = error else { return Self::Format(error.to_string()) };
+        let inner = match inner.downcast::<std::io::Error>() {
+            Ok(error) => return error.downcast::<Error>().map_or_else(Self::Output, Self::Rows),
+            Err(inner) => inner,
+        };
+        inner.downcast::<Error>().map_or_else(|inner| Self::Format(inner.to_string()), |error| Self::Rows(*error))
+    }
+}
+
+/// The file shown, as the reader of the format takes it.
+#[derive(Clone)]
+struct Shown {
+    view: Arc<ParquetView>,
+    size: u64,
+    interrupt: Interrupt,
+}
+
+impl Length for Shown {
+    fn len(&self) -> u64 {
+        self.size
+    }
+}
+
+impl ChunkReader for Shown {
+    type T = BufReader<Rest>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        Ok(BufReader::with_capacity(HEADER, Rest { shown: self.clone(), at: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        let mut bytes = Vec::with_capacity(length);
+        let read = self.view.read(start, length, &mut bytes, &self.interrupt);
+        read.map_err(|error| ParquetError::External(Box::new(error)))?;
+        if bytes.len() < length {
+            return Err(ParquetError::EOF(format!("{} bytes of {length} at {start}", bytes.len())));
+        }
+        Ok(bytes.into())
+    }
+}
+
+/// Its bytes from a place on.
+struct Rest {
+    shown: Shown,
+    at: u64,
+}
+
+impl Read for Rest {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let length = self.shown.size.saturating_sub(self.at).min(out.len() as u64) as usize;
+        let bytes = self.shown.get_bytes(self.at, length).map_err(|error| match error {
+            ParquetError::External(inner) => std::io::Error::other(inner),
+            other => std::io::Error::other(other),
+        })?;
+        out.get_mut(..length).into_iter().for_each(|out| out.copy_from_slice(&bytes));
+        self.at += length as u64;
+        Ok(length)
+    }
+}
+
+/// Rows that become a row group.
+#[derive(Clone, Debug)]
+struct Group {
+    /// The row group shown.
+    shown: usize,
+    /// Its rows.
+    rows: Range<u64>,
+}
+
+/// A row group that is begun: what its columns are encoded by, then what they became.
+struct Begun {
+    writers: Vec<Option<Vec<ArrowColumnWriter>>>,
+    chunks: Vec<Option<Vec<ArrowColumnChunk>>>,
+    next: usize,
+}
+
+/// Row groups begun and not written, in order.
+#[derive(Default)]
+struct State {
+    begun: std::collections::VecDeque<Begun>,
+    /// The first of `begun`.
+    written: usize,
+    all_begun: bool,
+    failure: Option<CompressError>,
+}
+
+/// Writes the rows of `view`, compressed, to `out`. Rows written so far count in `done`.
+///
+/// # Errors
+/// [`CompressError`]; what was written until then is no file.
+pub fn compress(
+    view: ParquetView,
+    compression: Compression,
+    out: &mut (dyn Write + Send),
+    done: &AtomicU64,
+    interrupt: &Interrupt,
+) -> Result<(), CompressError> {
+    // Of a file whose layout follows from a sample the layout is final now.
+    let size = view.size(Effort::Exact, interrupt)?.bytes();
+    let shown = Shown { view: Arc::new(view), size, interrupt: interrupt.clone() };
+    let metadata = ArrowReaderMetadata::load(&shown, ArrowReaderOptions::new())?;
+    let said = metadata.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
+    let said = said.into_iter().filter(|pair| pair.key != ARROW_SCHEMA_META_KEY).collect();
+    let properties = WriterProperties::builder()
+        .set_compression(compression)
+        .set_created_by(CREATED_BY.to_owned())
+        .set_key_value_metadata(Some(said))
+        .build();
+    let writer = ArrowWriter::try_new(out, metadata.schema().clone(), Some(properties))?;
+    let (mut writer, factory) = writer.into_serialized_writer()?;
+    let work = Work { shown, metadata, state: Mutex::default(), changed: Condvar::new() };
+    let groups = work.groups();
+    thread::scope(|scope| {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..cores {
+            let worker = thread::Builder::new().name("hepfs-export".to_owned());
+            if let Err(error) = worker.spawn_scoped(scope, || work.work(&groups)) {
+                work.fail(CompressError::Output(error));
+            }
+        }
+        let written = groups.iter().try_for_each(|group| {
+            work.begin(&groups, &factory)?;
+            let mut row_group = writer.next_row_group()?;
+            for chunk in work.encoded()? {
+                chunk.append_to_row_group(&mut row_group)?;
+            }
+            row_group.close()?;
+            done.fetch_add(group.rows.end - group.rows.start, Ordering::Relaxed);
+            Ok(())
+        });
+        work.state.lock().all_begun = true;
+        if let Err(error) = written {
+            work.fail(error);
+        }
+        work.changed.notify_all();
+    });
+    if let Some(failure) = work.state.into_inner().failure {
+        return Err(failure);
+    }
+    writer.close()?;
+    Ok(())
+}
+
+struct Work {
+    shown: Shown,
+    metadata: ArrowReaderMetadata,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Work {
+    /// The row groups to write.
+    fn groups(&self) -> Vec<Group> {
+        let of_one = |(shown, group): (usize, &parquet::file::metadata::RowGroupMetaData)| {
+            let rows = group.num_rows().max(0) as u64;
+            let pieces = (group.total_byte_size().max(0) as u64).div_ceil(MOST_BYTES).clamp(1, rows.max(1));
+            let step = rows.div_ceil(pieces).max(1);
+            (0..rows).step_by(step as usize).map(move |start| Group { shown, rows: start..rows.min(start + step) })
+        };
+        self.metadata.metadata().row_groups().iter().enumerate().flat_map(of_one).collect()
+    }
+
+    fn fail(&self, error: CompressError) {
+        self.state.lock().failure.get_or_insert(error);
+        self.changed.notify_all();
+    }
+
+    /// Begins row groups up to [`AT_ONCE`].
+    fn begin(&self, groups: &[Group], factory: &ArrowRowGroupWriterFactory) -> Result<(), CompressError> {
+        let columns = self.metadata.schema().fields().len();
+        let mut state = self.state.lock();
+        loop {
+            let next = state.written + state.begun.len();
+            if state.begun.len() >= AT_ONCE || next >= groups.len() {
+                break;
+            }
+            let mut writers: Vec<Vec<ArrowColumnWriter>> = (0..columns).map(|_| Vec::new()).collect();
+            let leaves = factory.create_column_writers(next)?;
+            for (leaf, writer) in leaves.into_iter().enumerate() {
+                let column = self.metadata.parquet_schema().get_column_root_idx(leaf);
+                if let Some(writers) = writers.get_mut(column) {
+                    writers.push(writer);
+                }
+            }
+            let writers = writers.into_iter().map(Some).collect();
+            state.begun.push_back(Begun { writers, chunks: (0..columns).map(|_| None).collect(), next: 0 });
+        }
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// The columns of the first row group begun, once they are encoded.
+    fn encoded(&self) -> Result<Vec<ArrowColumnChunk>, CompressError> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(failure) = state.failure.take() {
+                return Err(failure);
+            }
+            if state.begun.front().is_none_or(|group| group.chunks.iter().all(Option::is_some)) {
+                let group = state.begun.pop_front();
+                state.written += 1;
+                return Ok(group.into_iter().flat_map(|group| group.chunks).flatten().flatten().collect());
+            }
+            self.changed.wait(&mut state);
+        }
+    }
+
+    /// Encodes columns, those of the first row groups first, until there are none.
+    fn work(&self, groups: &[Group]) {
+        loop {
+            let mut state = self.state.lock();
+            let (place, column, writers) = loop {
+                if state.failure.is_some() {
+                    return;
+                }
+                let free = state.begun.iter_mut().enumerate().find(|(_, group)| group.next < group.writers.len());
+                if let Some((at, group)) = free {
+                    let column = group.next;
+                    group.next += 1;
+                    let writers = group.writers.get_mut(column).and_then(Option::take).unwrap_or_default();
+                    break (state.written + at, column, writers);
+                }
+                if state.all_begun {
+                    return;
+                }
+                self.changed.wait(&mut state);
+            };
+            drop(state);
+            let Some(group) = groups.get(place) else { return };
+            match self.encode(group, column, writers) {
+                Ok(chunks) => {
+                    let mut state = self.state.lock();
+                    let at = place - state.written;
+                    if let Some(slot) = state.begun.get_mut(at).and_then(|group| group.chunks.get_mut(column)) {
+                        *slot = Some(chunks);
+                    }
+                    self.changed.notify_all();
+                }
+                Err(error) => return self.fail(error),
+            }
+        }
+    }
+
+    /// Encodes a column of a row group.
+    fn encode(
+        &self,
+        group: &Group,
+        column: usize,
+        mut writers: Vec<ArrowColumnWriter>,
+    ) -> Result<Vec<ArrowColumnChunk>, CompressError> {
+        let schema = self.metadata.schema();
+        let all = self.metadata.metadata().row_group(group.shown);
+        let of_column = |leaf: &usize| self.metadata.parquet_schema().get_column_root_idx(*leaf) == column;
+        let bytes: i64 =
+            (0..all.num_columns()).filter(of_column).map(|leaf| all.column(leaf).uncompressed_size()).sum();
+        let width = (bytes.max(0) as u64).div_ceil(all.num_rows().max(1) as u64).max(1);
+        let batch = (BATCH_BYTES / width).clamp(1, BATCH_ROWS) as usize;
+        let rows = group.rows.end - group.rows.start;
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(self.shown.clone(), self.metadata.clone())
+            .with_projection(ProjectionMask::roots(self.metadata.parquet_schema(), [column]))
+            .with_row_groups(vec![group.shown])
+            .with_offset(group.rows.start as usize)
+            .with_limit(rows as usize)
+            .with_batch_size(batch)
+            .build()?;
+        for batch in reader {
+            self.shown.interrupt.check().map_err(Error::from)?;
+            let batch = batch.map_err(ParquetError::from)?;
+            for leaf in compute_leaves(schema.field(column), batch.column(0))?.iter().zip(&mut writers) {
+                let (leaf, writer) = leaf;
+                writer.write(leaf)?;
+            }
+        }
+        Ok(writers.into_iter().map(ArrowColumnWriter::close).collect::<Result<_, _>>()?)
+    }
+}

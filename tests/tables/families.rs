@@ -1,0 +1,168 @@
+//! NWB, 10x Genomics, Loom and NeXus beyond the values of good files: what contradicts itself is found, and harms
+//! nothing beside it.
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
+use serde_json::Value;
+
+use crate::data;
+use crate::support::Mounted;
+
+fn json(mounted: &Mounted, path: &str) -> Value {
+    serde_json::from_slice(&mounted.read(format!("{path}/metadata.json"))).unwrap()
+}
+
+fn hostile() -> Mounted {
+    Mounted::new(&[&data("hostile/bad_families.h5")], &[])
+}
+
+/// Every text is in the findings of a group.
+fn found(mounted: &Mounted, path: &str, expected: &[&str]) {
+    let findings = json(mounted, path)["findings"].to_string();
+    for text in expected {
+        assert!(findings.contains(text), "{path}: {text}: {findings}");
+    }
+}
+
+/// A column of a `metadata.json`.
+fn column<'a>(metadata: &'a Value, name: &str) -> &'a Value {
+    metadata["columns"].as_array().unwrap().iter().find(|column| column["name"] == name).unwrap()
+}
+
+#[test]
+fn ends_that_lie_cost_their_column_alone() {
+    let mounted = hostile();
+    // `lost` has a reference that leads nowhere: its name tells.
+    let csv = "id,good,short,lost\n0,\"[0,1]\",[0],[0]\n1,[],[1],[1]\n2,\"[2,3,4]\",\"[2,3]\",\"[2,3,4]\"\n";
+    assert_eq!(mounted.text("lists/table.csv"), csv);
+    let expected = [
+        "falls_index: end 1 is 2 after 3",
+        "past_index: end 2 is 9, of 5 values",
+        "negative_index: end 0 is negative",
+        "the last is 4, of 5 values",
+        "2 rows, the table has 3",
+        "floats_index: ends of type Float64",
+        "its indexes lead in a circle, from circle",
+        "its indexes lead in a circle, from itself",
+    ];
+    found(&mounted, "lists", &expected);
+    // Values and ends stay what they are.
+    assert_eq!(mounted.text("lists/falls.txt"), "0\n1\n2\n3\n4\n");
+    assert_eq!(mounted.text("lists/falls_index.txt"), "3\n2\n5\n");
+    assert_eq!(mounted.text("lists/columns/few.ndjson"), "{\"few\":[0,1]}\n{\"few\":[2,3,4]}\n");
+}
+
+#[test]
+fn names_and_references_that_lead_nowhere_are_found() {
+    let mounted = hostile();
+    assert_eq!(mounted.text("names/table.csv"), "id,b,a,unlisted\n0,0.0,0,0\n1,0.5,1,1\n2,1.0,2,2\n");
+    let expected =
+        ["2 listed again: b, id", "4 not there, or without rows: gone, scalar, none, group", "1 not listed: unlisted"];
+    found(&mounted, "names", &expected);
+    assert_eq!(mounted.text("names/columns/long.txt"), "0\n1\n2\n3\n");
+    assert!(mounted.names("names").contains(&"other.npy".to_owned()));
+    assert_eq!(
+        mounted.text("regions/table.csv"),
+        "id,nowhere,array,table,labels,no_labels\n0,0,0,0,0.0,0\n1,99,99,99,,9\n2,2,2,2,1.0,2\n"
+    );
+    found(
+        &mounted,
+        "regions",
+        &["it leads nowhere", "it leads to /names/a, which is none", "a reference that leads nowhere"],
+    );
+    let metadata = json(&mounted, "regions");
+    assert_eq!(column(&metadata, "table")["attributes"]["table"], "/names");
+    found(&mounted, "wide", &["299 not there, or without rows: 0000, 0001, 0002, 0003, 0004, 0005, 0006, 0008"]);
+    assert_eq!(mounted.text("wide/table.csv"), "id,0007\n0,0\n1,1\n");
+    assert_eq!(mounted.text("no_id/table.csv"), "a\n0\n1\n");
+    found(&mounted, "no_id", &["there is none"]);
+}
+
+#[test]
+fn series_without_a_clock_or_a_factor_keep_their_data() {
+    let mounted = hostile();
+    for name in ["still", "endless", "uneven"] {
+        assert_eq!(mounted.text(format!("{name}/table.csv")), "data\n0\n1\n2\n", "{name}");
+    }
+    found(&mounted, "still", &["the attribute rate is no number"]);
+    found(&mounted, "endless", &["the attribute rate is no number", "conversion is no number"]);
+    found(&mounted, "uneven", &["2 of them, of 3 samples", "conversion is no number"]);
+    assert_eq!(mounted.text("wordy/table.csv"), "timestamp,data\n0.5,a\n1.0,b\n");
+    found(&mounted, "channels", &["channel_conversion of Some(4) channels along axis 1"]);
+}
+
+#[test]
+fn matrices_that_contradict_themselves_keep_what_they_have() {
+    let mounted = hostile();
+    assert_eq!(mounted.text("tenx/good/tables/matrix/table.csv"), "barcode,feature,value\nx,id0,1\nz,id1,2\nz,id1,3\n");
+    assert_eq!(mounted.text("tenx/good/tables/barcodes/table.csv"), "barcode\nx\ny\nz\n");
+    for (name, reason) in [("beyond", "[9]"), ("few", "2 pointers")] {
+        let path = format!("tenx/{name}/tables/matrix");
+        assert_eq!(mounted.text(format!("{path}/table.csv")), "feature,value\nid0,1\nid1,2\nid1,3\n");
+        found(&mounted, &path, &[reason]);
+    }
+    assert!(std::fs::read(mounted.join("tenx/falls/tables/matrix/columns/barcode.txt")).is_err());
+    assert!(mounted.text(".hepfs/errors").contains("pointer 2 is 1 after 2"));
+    assert_eq!(mounted.text("tenx/falls/tables/matrix/columns/value.txt"), "1\n2\n3\n");
+    let csv = "barcode,feature,value\nx,id0,1\nz,,2\nz,,3\n";
+    assert_eq!(mounted.text("tenx/outside/tables/matrix/table.csv"), csv);
+    found(&mounted, "tenx/uneven/tables/matrix", &["3 values and 2 indices"]);
+    assert_eq!(mounted.text("tenx/shape/tables/matrix/table.csv").lines().count(), 4);
+    assert_eq!(mounted.text("tenx/nameless/tables/matrix/table.csv"), "barcode,feature,value\nx,0,1\nz,1,2\nz,1,3\n");
+    found(&mounted, "tenx/nameless/tables/matrix", &["it has no id"]);
+}
+
+#[test]
+fn attributes_and_plots_of_other_lengths_are_left_out() {
+    let mounted = hostile();
+    assert_eq!(mounted.text("row_attrs/table.csv"), "Gene\na\nb\nc\n");
+    found(&mounted, "row_attrs", &["extents [5], of 3 rows", "extents [], of 3 rows"]);
+    assert_eq!(mounted.text("row_graphs/good/table.csv"), "a,b,w\n0,0,0\n1,1,1\n");
+    for group in ["row_graphs/odd", "col_attrs", "entry/gone", "entry/group", "entry/number"] {
+        assert!(!mounted.names(group).contains(&"head.csv".to_owned()), "{group}");
+    }
+    assert_eq!(mounted.text("entry/axes/table.csv"), "y,x\n0,0\n1,1\n2,2\n");
+    assert_eq!(mounted.text("entry/log/table.csv"), "time\n0\n1\n2\n");
+    found(&mounted, "entry/log", &["5 rows, the table has 3"]);
+    assert_eq!(mounted.text("entry/events/table.csv"), "event_id\n0\n1\n2\n");
+    assert_eq!(mounted.text("entry/events/tables/pulses/table.csv"), "event_time_zero\n0\n1\n");
+    found(&mounted, "entry/events/tables/pulses", &["3 rows, the table has 2"]);
+}
+
+#[test]
+fn data_in_units_keep_what_is_stored() {
+    let mounted = Mounted::new(&[&data("nwb.h5")], &[]);
+    for name in ["lux", "raw"] {
+        let series = format!("acquisition/{name}");
+        assert_eq!(mounted.read(format!("{series}/columns/data.npy")), mounted.read(format!("{series}/data.npy")));
+        let metadata = json(&mounted, &series);
+        assert_eq!(column(&metadata, "data")["units"], if name == "lux" { "lx" } else { "volts" });
+        assert_eq!(column(&metadata, "timestamp")["units"], "seconds");
+    }
+    assert!(!mounted.names("acquisition/movie").contains(&"head.csv".to_owned()));
+    // Computed, so their bounds are known before any is.
+    let file = std::fs::File::open(mounted.join("acquisition/raw/table.parquet")).unwrap();
+    let footer = SerializedFileReader::new(file).unwrap();
+    match footer.metadata().row_group(0).column(0).statistics() {
+        Some(Statistics::Double(told)) => {
+            let last = 14.0 / 30_000.0 + 0.25;
+            assert_eq!((told.min_opt(), told.max_opt()), (Some(&0.25), Some(&last)));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn conditions_find_rows_by_lists_labels_and_clocks() {
+    let mounted = Mounted::new(&[&data("nwb.h5"), &data("tenx.h5")], &[]);
+    let ids = |condition: &str| mounted.text(format!("nwb.h5/processing/all/kinds/where/{condition}/columns/id.txt"));
+    assert_eq!(ids("kind:eq:gamma"), "1\n4\n");
+    let matrix = "tenx.h5/matrix/tables/matrix";
+    let all = mounted.text(format!("{matrix}/table.csv"));
+    let expected: Vec<&str> = all.lines().filter(|line| line.starts_with("ACGT3-1,")).collect();
+    let found = mounted.text(format!("{matrix}/where/barcode:eq:ACGT3-1/table.csv"));
+    assert!(!expected.is_empty());
+    assert_eq!(found.lines().skip(1).collect::<Vec<_>>(), expected);
+    let late = mounted.text("nwb.h5/acquisition/raw/where/timestamp:ge:0.2504/columns/timestamp.txt");
+    assert_eq!(late.lines().count(), 3);
+}

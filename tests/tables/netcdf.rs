@@ -1,0 +1,116 @@
+//! netCDF-4 beyond the values of good files: dimensions that lead anywhere, attributes that make no numbers, names, and
+//! what is told of it.
+
+use serde_json::Value;
+
+use crate::data;
+use crate::support::Mounted;
+
+fn json(mounted: &Mounted, path: &str) -> Value {
+    serde_json::from_slice(&mounted.read(path)).unwrap()
+}
+
+#[test]
+fn dimension_lists_that_lead_anywhere_are_found() {
+    let mounted = Mounted::new(&[&data("hostile/bad_netcdf.h5")], &[]);
+    let found = json(&mounted, "lost/metadata.json")["findings"].to_string();
+    for expected in ["it leads to a group", "a dataset that is no scale", "bad object header", "a null reference"] {
+        assert!(found.contains(expected), "{expected}: {found}");
+    }
+    for name in ["to_group", "to_root", "to_null", "to_no_scale", "to_gone", "itself", "no_list", "numbers"] {
+        assert_eq!(mounted.text(format!("lost/{name}.txt")), "0\n1\n2\n", "{name}");
+    }
+    // A scale of two axes is a dimension all the same.
+    assert_eq!(
+        mounted.text("lost/tables/flat/table.csv"),
+        "flat,to_scale_of_2\n\"[0.0,0.0]\",0\n\"[0.0,0.0]\",1\n,2\n"
+    );
+}
+
+#[test]
+fn attributes_that_make_no_numbers_are_found() {
+    let mounted = Mounted::new(&[&data("hostile/bad_netcdf.h5")], &[]);
+    let found = json(&mounted, "good/metadata.json")["findings"].to_string();
+    for expected in [
+        "it is 0",
+        "it is NaN",
+        "it is inf",
+        "scale_factor is no such number",
+        "_FillValue is no number",
+        "missing_value is no UInt8",
+        "2 values, 1 words",
+        "\\\"julian\\\" is not that of ISO 8601",
+        "\\\"months\\\" is no unit of one length",
+    ] {
+        assert!(found.contains(expected), "{expected}: {found}");
+    }
+    let column = |name: &str| mounted.text(format!("good/columns/{name}.txt"));
+    assert_eq!(column("value"), "1\n2\n3\n");
+    assert_eq!(column("zero"), "1.0\n1.0\n1.0\n");
+    assert_eq!(column("nan"), "NaN\nNaN\nNaN\n");
+    assert_eq!(column("odd_bool"), "false\ntrue\ntrue\n");
+    // Five million days: beyond four digits of a year. 1e300 and 2^62 of them: beyond 64 bits.
+    assert_eq!(column("last"), "2000-01-01T00:00:00Z\n+15689-07-14T00:00:00Z\n\n");
+    assert_eq!(column("late"), "2000-01-01T00:00:00.000000Z\n+15689-07-14T00:00:00.000000Z\n\n");
+    assert!(mounted.text(".hepfs/findings").contains("an instant fits 64 bits"));
+}
+
+#[test]
+fn variables_that_end_early_end_in_missing_rows() {
+    let mounted = Mounted::new(&[&data("hostile/bad_netcdf.h5")], &[]);
+    assert_eq!(mounted.text("short/tables/y/table.csv"), "of_2,of_4\n0,0\n1,1\n,2\n,3\n");
+    assert_eq!(mounted.text("short/of_2.txt"), "0\n1\n");
+    let found = json(&mounted, "short/tables/y/metadata.json")["findings"].to_string();
+    assert!(found.contains("2 rows, the table has 4"), "{found}");
+    // As the file has them, and what it fills with.
+    let stored = mounted.read("short/tables/y/columns/of_2.raw");
+    assert_eq!(stored, [0_i64, 1, 0, 0].map(i64::to_le_bytes).concat());
+}
+
+#[test]
+fn a_dimension_without_values_is_no_file() {
+    let mounted = Mounted::new(&[&data("netcdf.h5")], &[]);
+    let metadata = json(&mounted, "cube/metadata.json");
+    let member = metadata["members"].as_array().unwrap().iter().find(|member| member["name"] == "profile").unwrap();
+    assert_eq!(member["shown_as"], Value::Array(Vec::new()));
+    assert!(member["not_shown"].to_string().contains("a dimension of netCDF"), "{member}");
+    assert!(mounted.names("cube").iter().all(|name| !name.starts_with("profile.") && !name.starts_with("nv.")));
+}
+
+#[test]
+fn what_keeps_scales_in_order_is_told_to_nobody() {
+    let mounted = Mounted::new(&[&data("netcdf.h5")], &[]);
+    for path in ["cube/metadata.json", "station/metadata.json", "cube/tables/time/metadata.json"] {
+        let text = mounted.text(path);
+        for name in ["DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Netcdf4Coordinates", "DIMENSION_SCALE"] {
+            assert!(!text.contains(name), "{path} has {name}");
+        }
+    }
+}
+
+/// 1 − 1 of `int16` in steps of 0.1 from 1 on; 7 is missing, as stored.
+#[test]
+fn conditions_and_statistics_speak_of_what_is_shown() {
+    let mounted = Mounted::new(&[&data("netcdf.h5")], &[]);
+    let where_ = |condition: &str| mounted.text(format!("station/where/{condition}/columns/obs.txt"));
+    assert_eq!(where_("temperature:gt:276"), "30\n60\n70\n");
+    assert_eq!(where_("temperature:null"), "20\n50\n");
+    assert_eq!(where_("time:lt:2001-01-01"), "40\n");
+    assert_eq!(where_("quality:eq:good"), "10\n30\n80\n");
+    // Twice: what was learnt answers the second time.
+    assert_eq!(where_("packed_time:ge:2020-02-29T12%3A00"), "70\n80\n");
+    assert_eq!(where_("packed_time:ge:2020-02-29T12%3A00"), "70\n80\n");
+}
+
+#[test]
+fn numbers_are_shown_instead_of_times_on_request() {
+    let mounted = Mounted::new(&[&data("netcdf.h5")], &["--times", "numbers"]);
+    assert_eq!(mounted.text("station/columns/packed_time.txt"), "0.0\n1.75\n\n5.25\n7.0\n8.75\n10.5\n12.25\n14.0\n");
+}
+
+/// In tables of other kinds, too: an attribute of the column's own type.
+#[test]
+fn a_stated_fill_value_means_missing_anywhere() {
+    let mounted = Mounted::new(&[&data("hostile/bad_netcdf.h5")], &[]);
+    assert_eq!(mounted.text("stated/table.csv"), "a,other\n0,0\n,1\n2,2\n");
+}

@@ -1,0 +1,145 @@
+//! Tables that only the shapes of their datasets tell of: `scripts/shape_fixtures.py` writes the file. That the rule is
+//! the rule, and values are those stored: `readers/shape.rs`.
+
+use serde_json::Value;
+
+use crate::data;
+use crate::support::{Mounted, hepfs};
+
+fn shapes(arguments: &[&str]) -> Mounted {
+    Mounted::new(&[&data("shapes.h5")], arguments)
+}
+
+fn metadata(mounted: &Mounted, group: &str) -> Value {
+    serde_json::from_slice(&mounted.read(format!("{group}/metadata.json"))).unwrap()
+}
+
+#[test]
+fn names_that_the_table_needs_are_escaped_and_no_others() {
+    let mounted = shapes(&[]);
+    let names = mounted.names("events");
+    for name in [
+        "%74able.csv",
+        "%68ead.npy",
+        "%77here",
+        "%74ables",
+        "table.csv",
+        "table.ndjson",
+        "table.parquet",
+        "table.arrow",
+        "head.csv",
+        "where",
+        "tables",
+        "energy.csv",
+        "one.npy",
+        "scalar.txt",
+        "images.npy",
+        "time.csv",
+    ] {
+        assert!(names.iter().any(|own| own == name), "{name}: {names:?}");
+    }
+    assert!(!names.iter().any(|name| name == "columns" || name == "indexes.json"), "{names:?}");
+    let csv = mounted.text("events/table.csv");
+    let expected =
+        "counts,energy,head,table\n\"[0,1,2,3]\",0.0,0,0\n\"[4,5,6,7]\",1.0,100,10\n\"[8,9,10,11]\",,200,20\n";
+    assert!(csv.starts_with(expected), "{csv}");
+    assert_eq!(mounted.text("events/%74able.txt"), "0\n10\n20\n30\n40\n");
+    assert_eq!(mounted.text("events/tables/rows-3/table.csv"), "label,time\nx,0\ny,1\nz,2\n");
+    assert_eq!(mounted.text("events/where/energy:gt:2/columns/table.txt"), "30\n40\n");
+    let declared = shapes(&["--tables=declared"]);
+    let names = declared.names("events");
+    assert!(names.contains(&"table.csv".to_owned()) && names.contains(&"where".to_owned()), "{names:?}");
+    assert!(
+        !names.contains(&"head.csv".to_owned()) || declared.text("events/head.csv").starts_with("head"),
+        "{names:?}"
+    );
+    assert_eq!(metadata(&declared, "events")["columns"], Value::Null);
+}
+
+#[test]
+fn metadata_says_what_was_guessed_and_left_out() {
+    let mounted = shapes(&[]);
+    let events = metadata(&mounted, "events");
+    assert_eq!([&events["recognised_by"], &events["dialect"], &events["revision"]], ["shape", "shape", "rule 1"]);
+    let left_out: Vec<String> =
+        events["left_out"].as_array().unwrap().iter().map(|one| one["name"].to_string()).collect();
+    assert_eq!(left_out, [r#""images""#, r#""label""#, r#""one""#, r#""scalar""#, r#""time""#]);
+    assert!(metadata(&mounted, "grid")["no_table"].as_str().unwrap().contains("a grid"));
+    assert!(metadata(&mounted, "few")["no_table"].as_str().unwrap().contains("up to 3 rows"));
+    assert!(shapes(&["--tables=loose"]).names("few").contains(&"table.csv".to_owned()));
+}
+
+#[test]
+fn groups_beside_each_other_are_one_table() {
+    let mounted = shapes(&[]);
+    let csv = mounted.text("data/tables/ALL/table.csv");
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 16);
+    assert_eq!(lines[..2], ["group,action,reward", "demo_0,\"[0.0,0.0]\",0"]);
+    assert_eq!([lines[5], lines[15]], ["demo_2,\"[2.0,2.0]\",200", "demo_10,\"[10.0,10.0]\",1005"]);
+    assert_eq!(mounted.text("data/tables/ALL/where/group:eq:demo_2/columns/reward.txt"), "200\n201\n202\n203\n204\n");
+    let metadata = metadata(&mounted, "data/tables/ALL");
+    assert_eq!(metadata["left_out"][0]["name"], "demo_7");
+    assert!(Mounted::new(&[&data("lh5.h5")], &["--tables=declared"]).names("").len() > 2);
+}
+
+#[test]
+fn groups_that_hurt_are_listed() {
+    let mounted = shapes(&[]);
+    let names = mounted.names("huge");
+    assert!(names.contains(&"where".to_owned()), "{names:?}");
+    let huge = metadata(&mounted, "huge");
+    assert_eq!([&huge["rows"], &huge["columns"][0]["in_table"]], [&Value::from(1_u64 << 62), &Value::from(true)]);
+    let wide = metadata(&mounted, "wide");
+    assert_eq!(wide["rows"], 9);
+    let columns: Vec<&Value> = wide["columns"].as_array().unwrap().iter().map(|column| &column["name"]).collect();
+    assert_eq!(columns, ["a", "d"]);
+    // Too long to be one value, and no reason to fail before.
+    assert!(std::fs::File::open(mounted.join("wide/where/a:eq:1/columns/d.txt")).is_ok());
+}
+
+#[test]
+fn datasets_of_many_files_keep_their_places() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.h5", "b.h5"] {
+        std::fs::copy(data("shapes.h5"), folder.path().join(name)).unwrap();
+    }
+    let mounted = Mounted::new(&[folder.path()], &[]);
+    let files = ["file=a.h5", "file=b.h5"];
+    assert_eq!(mounted.names(".datasets/events/%2F"), files);
+    assert_eq!(mounted.names(".datasets/events/energy"), files);
+    assert_eq!(mounted.names(".datasets/events/tables/rows-3"), files);
+    assert!(mounted.read(".datasets/events/%2F/file=b.h5/part-0.parquet").starts_with(b"PAR1"));
+}
+
+#[test]
+fn a_listing_asks_for_nothing_more() {
+    let asked = |tables: &str, group: &str| {
+        let mounted = shapes(&[tables]);
+        mounted.names(group);
+        let stats = mounted.text(".hepfs/stats");
+        let asked = stats.lines().find_map(|line| line.strip_prefix("catalogue_asked ")).unwrap().trim();
+        asked.parse::<u64>().unwrap()
+    };
+    for group in ["events", "grid", "huge"] {
+        assert_eq!(asked("--tables=shape", group), asked("--tables=declared", group), "{group}");
+    }
+}
+
+#[test]
+fn info_says_which_groups_nearly_were_tables() {
+    let info = |arguments: &[&str]| {
+        let place = data("shapes.h5");
+        let place = place.display().to_string();
+        let output = hepfs(arguments.iter().map(|argument| argument.replace("FILE", &place)));
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let all = info(&["info", "FILE"]);
+    assert!(all.contains("table /events: 5 rows, 4 columns (by shape, rule 1)"), "{all}");
+    assert!(all.contains("table /data/tables/ALL: 15 rows, 3 columns (by shape, groups beside each other)"), "{all}");
+    assert!(all.contains("one (array integer [1]) no column: one value beside longer ones"), "{all}");
+    assert!(!all.contains("nearly a table"), "{all}");
+    let grid = info(&["info", "FILE:grid"]);
+    assert!(grid.contains("nearly a table: /grid: image has two axes as long as other datasets: a grid"), "{grid}");
+}
