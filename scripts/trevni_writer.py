@@ -226,6 +226,12 @@ def is_simple(schema):
     )
 
 
+def column_type(schema):
+    """The type of that column."""
+    name = schema if isinstance(schema, str) else schema["type"]
+    return {"enum": "int", "fixed": "bytes"}.get(name, name)
+
+
 def stored(schema, value):
     """A simple value in its column."""
     is_enum = isinstance(schema, dict) and schema["type"] == "enum"
@@ -245,15 +251,13 @@ def shredded(schema, path, rows, parent=None):
     def array(path, element, lists):
         if is_simple(element):
             values = [[[stored(element, one) for one in entry] for entry in row] for row in lists]
-            name = element if isinstance(element, str) else {"enum": "int", "fixed": "bytes"}.get(*[element["type"]] * 2)
-            return [Column(path, name, own(values), True, parent)]
+            return [Column(path, column_type(element), own(values), True, parent)]
         nulls = [[[None] * len(entry) for entry in row] for row in lists]
         below = [[one for entry in row for one in entry] for row in lists]
         return [Column(path, "null", own(nulls), True, parent), *shredded(element, path, below, path)]
 
     if is_simple(schema):
-        name = schema if isinstance(schema, str) else {"enum": "int", "fixed": "bytes"}.get(*[schema["type"]] * 2)
-        return [Column(path, name, own([[stored(schema, one) for one in row] for row in rows]), parent=parent)]
+        return [Column(path, column_type(schema), own([[stored(schema, one) for one in row] for row in rows]), parent=parent)]
     if isinstance(schema, list):
         columns = []
         for one in schema:

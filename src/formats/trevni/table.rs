@@ -17,9 +17,9 @@ use crate::table::{Column, Finding, Table};
 /// The name of the format, as `metadata.json` tells it.
 pub(super) const FORMAT: &str = "Trevni";
 
-/// Makes the table. Its columns are the fields of the Avro schema that the file has, where it is that of its columns; else
-/// each column without parent, with its children as records in lists. Behind these, each column of a record by itself, as
-/// lists.
+/// Makes the table. Its columns are the fields of the Avro schema that the file has, where it is that of its columns;
+/// else each column without parent, with its children as records in lists. Behind these, each column of a record by
+/// itself, as lists.
 pub(super) fn table(file: &Arc<File>) -> Table {
     let header = &file.header;
     let mut findings = overlaps(file);
