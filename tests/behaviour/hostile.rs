@@ -271,6 +271,34 @@ fn lost_chunks(direct: &Mounted, path: &str, chunks: usize) -> Vec<usize> {
     (0..chunks).filter(is_lost).collect()
 }
 
+/// What is there to be found only when values are read; how long it takes follows from what is stored.
+#[test]
+fn check_reads_every_value() {
+    let check = |name: &str, more: &[&str]| {
+        let file = data(&format!("hostile/{name}.h5")).display().to_string();
+        let output = hepfs(["check", &file, "--cache-folder=none", "--cache-size=8M"].iter().chain(more));
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, said) = check("corrupt_chunks", &[]);
+    let broken: Vec<&str> =
+        said.lines().filter(|line| line.contains(" rows cannot be read, the first is row ")).collect();
+    // The second chunk of 100 rows of seven columns is damaged.
+    assert!(code == Some(2) && broken.len() == 7, "{said}");
+    assert!(broken.iter().all(|line| line.contains(": FAILED: 100 rows") && line.contains("row 100: ")), "{said}");
+    let (code, said) = check("corrupt_chunks", &["--quick"]);
+    assert!(code == Some(0) && !said.contains("cannot be read"), "{said}");
+
+    let (code, said) = check("bad_values", &[]);
+    assert_eq!(code, Some(1), "{said}");
+    for rule in ["a boolean is 0 or 1", "an enumeration code has a name"] {
+        let line = said.lines().find(|line| line.contains(rule));
+        assert!(line.is_some_and(|line| line.contains(" rows, the first is row ")), "{rule}: {said}");
+    }
+    // 2^62 rows are claimed, of which none is stored.
+    let (code, said) = check("rows_2_62", &[]);
+    assert!(code == Some(0) || code == Some(1), "{said}");
+}
+
 /// What a mount and `hepfs check` say of the chunk indexes of a file with damaged ones.
 fn said_of_indexes(direct: &Mounted, source: &Path) -> [String; 2] {
     let check = hepfs(["check".as_ref(), source.as_os_str()]);

@@ -283,7 +283,7 @@ mod tests {
     fn names_are_in_the_order_of_their_numbers() {
         let mut names = ["demo_10", "demo_9", "demo_1", "demo_01", "demo_1b", "gt2l", "gt1r", "gt1l", "7", "x"];
         names.sort_by_cached_key(|name| parts(name.as_bytes()));
-        let expected = ["7", "demo_1", "demo_1b", "demo_01", "demo_9", "demo_10", "gt1l", "gt1r", "gt2l", "x"];
+        let expected = ["7", "demo_1", "demo_01", "demo_1b", "demo_9", "demo_10", "gt1l", "gt1r", "gt2l", "x"];
         assert_eq!(names, expected);
     }
 }

@@ -13,7 +13,6 @@ use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef
 use crate::fs::node::DirEntry;
 use crate::indexes::describe;
 use crate::source;
-use crate::store::decode::Oddity;
 use crate::table::Table;
 
 /// Name of the directory, at the root of the mount.
@@ -234,7 +233,7 @@ fn findings(context: &Context) -> String {
                 let line = json!({
                     "source": source,
                     "path": path,
-                    "rule": rule(oddity),
+                    "rule": oddity.rule(),
                     "rows": count.rows,
                     "first_row": count.first,
                 });
@@ -259,17 +258,6 @@ fn indexes(context: &Context) -> String {
         }
     }
     lines
-}
-
-fn rule(oddity: Oddity) -> &'static str {
-    match oddity {
-        Oddity::InvalidBoolean => "a boolean is 0 or 1; shown as missing",
-        Oddity::UnnamedCode => "an enumeration code has a name; shown as its number",
-        Oddity::CategoryOutOfRange => "a category code is less than the number of categories; shown as missing",
-        Oddity::InvalidOffsets => "offsets of a list go forward and stay within its values; shown as missing",
-        Oddity::Undecodable => "encoded waveforms are whole, and as long as is said of them; shown as missing",
-        Oddity::TimeOutOfRange => "an instant fits 64 bits of the unit that it is shown in; shown as missing",
-    }
 }
 
 /// One JSON object a line: each column looked at so far that can have statistics, and how far they are known.

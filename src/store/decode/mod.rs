@@ -112,6 +112,20 @@ pub enum Oddity {
     Undecodable,
 }
 
+impl Oddity {
+    /// The rule that it breaks, and what becomes of the value.
+    pub fn rule(self) -> &'static str {
+        match self {
+            Oddity::InvalidBoolean => "a boolean is 0 or 1; shown as missing",
+            Oddity::UnnamedCode => "an enumeration code has a name; shown as its number",
+            Oddity::CategoryOutOfRange => "a category code is less than the number of categories; shown as missing",
+            Oddity::InvalidOffsets => "offsets of a list go forward and stay within its values; shown as missing",
+            Oddity::Undecodable => "encoded waveforms are whole, and as long as is said of them; shown as missing",
+            Oddity::TimeOutOfRange => "an instant fits 64 bits of the unit that it is shown in; shown as missing",
+        }
+    }
+}
+
 /// The oddities of some rows: what and in which row, counted from the first row decoded.
 pub type Oddities = Vec<(Oddity, u64)>;
 

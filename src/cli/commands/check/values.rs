@@ -1,0 +1,179 @@
+//! Reads all values of tables, so that what cannot be read is met, and what breaks a rule is counted.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::cli::Error;
+use crate::cli::progress::Watched;
+use crate::source::Interrupt;
+use crate::store::{self, RowRange, Rows, for_each_array};
+use crate::table::{Column, Table};
+
+/// Bytes of an array that is read and dropped.
+const ARRAY: u64 = 4 << 20;
+
+/// Rows of a column that are read at once, of whole rows of at most [`WHOLE_ROWS`] bytes where columns are fields.
+const STRETCH: u64 = 1 << 17;
+const WHOLE_ROWS: u64 = 32 << 20;
+
+/// Rows of a column that cannot be read.
+pub(super) struct Unreadable {
+    /// HDF5 path of the column.
+    pub path: String,
+    /// How many, and the first.
+    pub rows: u64,
+    pub first: u64,
+    /// Why not that one.
+    pub reason: String,
+}
+
+/// Rows of a column to read.
+struct Task<'a> {
+    /// Its table, and its place among the columns there.
+    column: (usize, usize),
+    path: &'a str,
+    rows: &'a Arc<dyn Rows>,
+    range: RowRange,
+}
+
+/// Reads all columns of the tables, and the labels of their categories, on all cores. `None` where it was interrupted.
+///
+/// # Errors
+/// Where a thread cannot be started.
+pub(super) fn read(tables: &[&Table], interrupt: &Interrupt) -> Result<Option<Vec<Unreadable>>, Error> {
+    let walk = Walk::new(tables);
+    let lengths = walk.tables.iter().flat_map(|columns| &columns.all).map(|(_, rows)| rows.len());
+    let all = lengths.fold(0, u64::saturating_add);
+    let done = Arc::new(AtomicU64::new(0));
+    let of_bar = done.clone();
+    let watched = Watched::new(interrupt.clone(), all, move || of_bar.load(Ordering::Relaxed))?;
+    watched.say("values");
+    let (walk, found) = (Mutex::new(walk), Mutex::new(BTreeMap::<(usize, usize), Unreadable>::new()));
+    let work = || {
+        loop {
+            let Some((task, passed)) = walk.lock().next(interrupt) else { return };
+            if task.read(interrupt, &found).is_err() {
+                return;
+            }
+            done.fetch_add(passed, Ordering::Relaxed);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..std::thread::available_parallelism().map_or(1, usize::from) {
+            let thread = std::thread::Builder::new().name("hepfs-check".to_owned());
+            // This thread reads as well, alone if need be.
+            let _ = thread.spawn_scoped(scope, work);
+        }
+        work();
+    });
+    watched.finish();
+    Ok((!interrupt.is_raised()).then(|| found.into_inner().into_values().collect()))
+}
+
+/// The columns of a table that are read, with their paths.
+struct Columns<'a> {
+    all: Vec<(&'a str, &'a Arc<dyn Rows>)>,
+    /// Rows read at once.
+    step: u64,
+    longest: u64,
+}
+
+/// What there is to read: columns of a table in turn, so that a chunk with fields of many is there for all of them.
+struct Walk<'a> {
+    tables: Vec<Columns<'a>>,
+    table: usize,
+    start: u64,
+    /// Where the next stretch begins.
+    next: u64,
+    column: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// What two tables show of the same object is read once.
+    fn new(tables: &[&'a Table]) -> Self {
+        let mut known = HashSet::new();
+        let columns_of = |table: &&'a Table| {
+            let is_new =
+                |column: &&Column| column.rows.as_ref().is_ok_and(|rows| known.insert((column.id, rows.len())));
+            let columns = table.columns.iter().filter(is_new);
+            let columns = columns.filter_map(|column| Some((column.path.as_str(), column.rows.as_ref().ok()?)));
+            let labels = table.categories.iter().filter_map(|set| Some((set.path.as_str(), set.labels.as_ref().ok()?)));
+            let all: Vec<_> = columns.chain(labels).collect();
+            let stride = all.iter().filter_map(|(_, rows)| rows.stride()).max().unwrap_or(1).max(1);
+            let longest = all.iter().map(|(_, rows)| rows.len()).max().unwrap_or(0);
+            Columns { all, step: (WHOLE_ROWS / stride).clamp(1, STRETCH), longest }
+        };
+        let tables = tables.iter().map(columns_of).collect();
+        Self { tables, table: 0, start: 0, next: 0, column: usize::MAX }
+    }
+
+    /// The next rows to read, and how many they stand for: of rows without any stored chunk some stand for all.
+    fn next(&mut self, interrupt: &Interrupt) -> Option<(Task<'a>, u64)> {
+        loop {
+            let columns = self.tables.get(self.table)?;
+            if self.column >= columns.all.len() {
+                (self.start, self.column) = (self.next, 0);
+                let end = self.start.saturating_add(columns.step);
+                let alike = |(_, rows): &(&str, &Arc<dyn Rows>)| {
+                    rows.alike_until(self.start, interrupt).unwrap_or(0).max(end.min(rows.len()))
+                };
+                let here = columns.all.iter().filter(|(_, rows)| rows.len() > self.start);
+                self.next = here.map(alike).min().unwrap_or(end);
+            }
+            if self.start >= columns.longest {
+                (self.table, self.next, self.column) = (self.table + 1, 0, usize::MAX);
+                continue;
+            }
+            let at = self.column;
+            self.column += 1;
+            if let Some((path, rows)) = columns.all.get(at).filter(|(_, rows)| rows.len() > self.start) {
+                let range = self.start..rows.len().min(self.start.saturating_add(columns.step));
+                let passed = rows.len().min(self.next) - self.start;
+                return Some((Task { column: (self.table, at), path, rows, range }, passed));
+            }
+        }
+    }
+}
+
+impl Task<'_> {
+    /// Reads the rows; where some cannot be had, chunk by chunk.
+    ///
+    /// # Errors
+    /// Where it was interrupted.
+    fn read(
+        &self,
+        interrupt: &Interrupt,
+        found: &Mutex<BTreeMap<(usize, usize), Unreadable>>,
+    ) -> Result<(), store::Error> {
+        if self.try_read(self.range.clone(), interrupt)?.is_ok() {
+            return Ok(());
+        }
+        let grain = self.rows.natural_rows().unwrap_or(u64::MAX).max(1);
+        let mut start = self.range.start;
+        while start < self.range.end {
+            let end = (start / grain).saturating_add(1).saturating_mul(grain).min(self.range.end);
+            if let Err(reason) = self.try_read(start..end, interrupt)? {
+                let mut found = found.lock();
+                let none =
+                    || Unreadable { path: self.path.to_owned(), rows: 0, first: u64::MAX, reason: String::new() };
+                let column = found.entry(self.column).or_insert_with(none);
+                column.rows += end - start;
+                if start < column.first {
+                    (column.first, column.reason) = (start, reason);
+                }
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    fn try_read(&self, range: RowRange, interrupt: &Interrupt) -> Result<Result<(), String>, store::Error> {
+        match for_each_array(self.rows.as_ref(), range, ARRAY, interrupt, &mut |_, _| Ok(())) {
+            Err(error @ store::Error::Interrupted(_)) => Err(error),
+            outcome => Ok(outcome.map_err(|error| error.to_string())),
+        }
+    }
+}
