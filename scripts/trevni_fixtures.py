@@ -8,6 +8,7 @@ Apache's classes read. The writer is `trevni_writer.py`. An expected file has th
 `columns/NAME.ndjson` of each column that is below another.
 """
 
+import datetime
 import json
 from pathlib import Path
 
@@ -61,9 +62,11 @@ def types():
 def nested(name, version):
     """Arrays, and records in lists, three deep; of version 1 without runs of lengths."""
     deep = Field("event.hits.times", "double", True)
-    hits = Field("event.hits", "null", True, [Field("event.hits.channel", "int"), deep, Field("event.hits.on", "boolean")])
+    channel, on = Field("event.hits.channel", "int"), Field("event.hits.on", "boolean")
+    hits = Field("event.hits", "null", True, [channel, deep, on])
     event = Field("event", "string", True, [Field("event.energy", "float"), hits])
-    fields = [Field("n", "long"), Field("ids", "int", True), Field("flags", "boolean", True), event, Field("marks", "null", True)]
+    lists = [Field("ids", "int", True), Field("flags", "boolean", True)]
+    fields = [Field("n", "long"), *lists, event, Field("marks", "null", True)]
 
     def entry(field, at):
         if not field.is_array:
@@ -81,7 +84,7 @@ def nested(name, version):
         column.runs = 2 if version > 1 else 1 << 30
     rows = [{field.name: writer.shown(field, one[field.name]) for field in fields} for one in entries]
     alone = {}
-    for way in ([event, hits, deep], [event, hits, hits.children[0]], [event, hits, hits.children[2]], [event, event.children[0]]):
+    for way in ([event, hits, deep], [event, hits, channel], [event, hits, on], [event, event.children[0]]):
         alone[way[-1].name] = [writer.alone(way, one[event.name]) for one in entries]
     save(name, columns, rows, alone, version=version)
 
@@ -93,11 +96,70 @@ def empty():
     (DATA / "no_columns.trv").write_bytes(writer.trevni([], rows=0))
 
 
+AVRO = {
+    "type": "record",
+    "name": "Row",
+    "namespace": "x.y",
+    "fields": [
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "day", "type": ["null", {"type": "int", "logicalType": "date"}]},
+        {"name": "color", "type": {"type": "enum", "name": "Color", "symbols": ["RED", "GREEN"]}},
+        {"name": "note", "type": ["null", "string"]},
+        {"name": "tags", "type": {"type": "map", "values": "int"}},
+        {
+            "name": "place",
+            "type": {
+                "type": "record",
+                "name": "Place",
+                "fields": [{"name": "x", "type": "double"}, {"name": "code", "type": ["null", "int"]}],
+            },
+        },
+        {
+            "name": "subs",
+            "type": {
+                "type": "array",
+                "items": {
+                    "type": "record",
+                    "name": "Sub",
+                    "fields": [{"name": "n", "type": "int"}, {"name": "u", "type": ["null", "int", "string"]}],
+                },
+            },
+        },
+    ],
+}
+
+
+def avro():
+    """A schema of Avro; its days and milliseconds as Python has them."""
+    rows = [
+        {
+            "at": at * 86_400_000 * 300 + 7,
+            "day": None if at == 1 else ("int", at * 100),
+            "color": ["RED", "GREEN"][at % 2],
+            "note": None if at % 2 else ("string", f"n{at}"),
+            "tags": {"a": at, "b": -at} if at else {},
+            "place": {"x": at / 2, "code": ("int", at) if at else None},
+            "subs": [{"n": i, "u": [None, ("int", i), ("string", "s")][i % 3]} for i in range(at + 1)],
+        }
+        for at in range(3)
+    ]
+    columns = writer.shredded(AVRO, "", [[row] for row in rows])
+    expected = [writer.shown_of_avro(AVRO, row) for row in rows]
+    start = datetime.datetime(1970, 1, 1)
+    for row in expected:
+        at = start + datetime.timedelta(milliseconds=row["at"])
+        row["at"] = at.isoformat(timespec="milliseconds") + "Z"
+        if row["day"] is not None:
+            row["day"] = (start + datetime.timedelta(days=row["day"])).isoformat() + "Z"
+    save("avro", columns, expected, said={"avro.schema": json.dumps(AVRO)})
+
+
 def main():
     DATA.mkdir(exist_ok=True)
     types()
     nested("nested", 2)
     nested("version_1", 1)
+    avro()
     empty()
 
 

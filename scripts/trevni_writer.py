@@ -214,6 +214,106 @@ def shown(field, entry, plain=plain):
     ]
 
 
+SIMPLE = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+
+
+def is_simple(schema):
+    """Whether values of an Avro type lie in one column."""
+    return schema in SIMPLE if isinstance(schema, str) else isinstance(schema, dict) and schema["type"] in (
+        *SIMPLE,
+        "enum",
+        "fixed",
+    )
+
+
+def column_type(schema):
+    """The type of that column."""
+    name = schema if isinstance(schema, str) else schema["type"]
+    return {"enum": "int", "fixed": "bytes"}.get(name, name)
+
+
+def stored(schema, value):
+    """A simple value in its column."""
+    is_enum = isinstance(schema, dict) and schema["type"] == "enum"
+    return schema["symbols"].index(value) if is_enum else value
+
+
+def branch(schema):
+    """The name of a branch of a union."""
+    return schema if isinstance(schema, str) else schema.get("name", schema["type"])
+
+
+def shredded(schema, path, rows, parent=None):
+    """The columns of an Avro type; `rows` are its values in each row, of which there is one without a parent. A value
+    of a union is a pair of the branch and the value, or None."""
+    own = lambda rows: rows if parent is not None else [row[0] for row in rows]  # noqa: E731
+
+    def array(path, element, lists):
+        if is_simple(element):
+            values = [[[stored(element, one) for one in entry] for entry in row] for row in lists]
+            return [Column(path, column_type(element), own(values), True, parent)]
+        nulls = [[[None] * len(entry) for entry in row] for row in lists]
+        below = [[one for entry in row for one in entry] for row in lists]
+        return [Column(path, "null", own(nulls), True, parent), *shredded(element, path, below, path)]
+
+    if is_simple(schema):
+        return [Column(path, column_type(schema), own([[stored(schema, one) for one in row] for row in rows]), parent=parent)]
+    if isinstance(schema, list):
+        columns = []
+        for one in schema:
+            if one != "null":
+                chosen = lambda value, name=branch(one): [value[1]] if value and value[0] == name else []  # noqa: E731
+                columns += array(f"{path}/{branch(one)}", one, [[chosen(value) for value in row] for row in rows])
+        return columns
+    match schema["type"]:
+        case "record":
+            return [
+                column
+                for field in schema["fields"]
+                for column in shredded(
+                    field["type"],
+                    f"{path}#{field['name']}" if path else field["name"],
+                    [[value[field["name"]] for value in row] for row in rows],
+                    parent,
+                )
+            ]
+        case "array":
+            return array(f"{path}[]", schema["items"], rows)
+        case "map":
+            path += ">"
+            nulls = [[[None] * len(value) for value in row] for row in rows]
+            keys = [[key for value in row for key in value] for row in rows]
+            values = [[one for value in row for one in value.values()] for row in rows]
+            return [
+                Column(path, "null", own(nulls), True, parent),
+                Column(f"{path}key", "string", keys, parent=path),
+                *shredded(schema["values"], f"{path}value", values, path),
+            ]
+
+
+def shown_of_avro(schema, value, plain=plain, is_column=False):
+    """A value of an Avro type as a reader should have it."""
+    if is_simple(schema):
+        return plain(value, schema)
+    if isinstance(schema, list):
+        branches = [one for one in schema if one != "null"]
+        fields = {}
+        for one in branches:
+            is_it = value is not None and value[0] == branch(one)
+            found = shown_of_avro(one, value[1], plain) if is_it else None
+            is_bare = is_simple(one) or is_column and len(branches) == 1
+            fields[branch(one)] = found if is_bare else [found] * is_it
+        return fields if len(branches) > 1 else fields[branch(branches[0])]
+    match schema["type"]:
+        case "record":
+            return {one["name"]: shown_of_avro(one["type"], value[one["name"]], plain) for one in schema["fields"]}
+        case "array":
+            return [shown_of_avro(schema["items"], one, plain) for one in value]
+        case "map":
+            values = schema["values"]
+            return [{"key": key, "value": shown_of_avro(values, one, plain)} for key, one in value.items()]
+
+
 def alone(way, entries):
     """One column below others by itself: `way` leads to it from its root."""
     field, *rest = way

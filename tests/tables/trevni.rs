@@ -54,7 +54,7 @@ fn the_file_of_the_digest_is_shown() {
 
 #[test]
 fn what_was_written_is_shown() {
-    for name in ["types", "nested", "version_1", "no_rows"] {
+    for name in ["types", "nested", "version_1", "avro", "no_rows"] {
         let expected: Value =
             serde_json::from_slice(&fs::read(data(&format!("trevni/{name}.expected.json"))).unwrap()).unwrap();
         let mounted = Mounted::new(&[&data(&format!("trevni/{name}.trv"))], &[]);
@@ -177,7 +177,13 @@ const ARRAY: (&str, &str) = ("trevni.array", "");
 
 /// A file of these columns; their starts may be moved.
 fn file(rows: u64, columns: &[Column], moved: &dyn Fn(usize, u64) -> u64) -> Vec<u8> {
-    let mut bytes = [b"Trv\x02".as_slice(), &rows.to_le_bytes(), &(columns.len() as u32).to_le_bytes(), &[0]].concat();
+    saying(&[], rows, columns, moved)
+}
+
+/// The same with metadata of its own.
+fn saying(said: &[(&str, &str)], rows: u64, columns: &[Column], moved: &dyn Fn(usize, u64) -> u64) -> Vec<u8> {
+    let mut bytes = [b"Trv\x02".as_slice(), &rows.to_le_bytes(), &(columns.len() as u32).to_le_bytes()].concat();
+    bytes.extend(pairs(said));
     columns.iter().for_each(|Column(said, _)| bytes.extend(pairs(said)));
     let mut start = (bytes.len() + 8 * columns.len()) as u64;
     for (at, Column(_, data)) in columns.iter().enumerate() {
@@ -354,4 +360,73 @@ fn columns_may_be_deep_but_not_endless() {
     assert_eq!(*found, json!([[[[7]]]]));
     assert!(mounted.text("metadata.json").contains("more than 24 parents deep"));
     assert!(mounted.text("table.ndjson").starts_with("{\"c0\":[{\"c0\":7,\"c1\":[{\"c1\":7,"));
+}
+
+#[test]
+fn fields_of_avro_are_values_that_may_be_missing() {
+    let mounted = Mounted::new(&[&data("trevni/avro.trv")], &[]);
+    let types: Vec<Value> =
+        metadata(&mounted)["columns"].as_array().unwrap().iter().map(|column| column["type"].clone()).take(7).collect();
+    let expected = [
+        "timestamp[ms, UTC]",
+        "timestamp[s, UTC]",
+        "dictionary<utf8>",
+        "utf8",
+        "list<struct<key: utf8, value: int32>>",
+        "struct<x: float64, code: int32>",
+        "list<struct<n: int32, u: struct<int: int32, string: utf8>>>",
+    ];
+    assert_eq!(types, expected);
+    assert_eq!(mounted.text("where/color:eq:GREEN+day:ge:1970-07-01/columns/note.csv"), "note\n\"\"\nn2\n");
+    assert_eq!(mounted.text("where/note:null/columns/at.txt"), "1970-10-28T00:00:00.007Z\n");
+    let numbers = Mounted::new(&[&data("trevni/avro.trv")], &["--times=numbers"]);
+    assert_eq!(numbers.text("columns/day.csv"), "day\n0\n\"\"\n200\n");
+}
+
+/// A schema that is not that of the columns is a finding, and the columns are shown as they are.
+#[test]
+fn schemas_of_avro_that_lie_are_not_followed() {
+    let record = |fields: &str| format!("{{\"type\":\"record\",\"name\":\"R\",\"fields\":[{fields}]}}");
+    let field = |kind: &str| record(&format!("{{\"name\":\"sound\",\"type\":{kind}}}"));
+    // Each type has the one before it twice.
+    let mut laughs = "\"int\"".to_owned();
+    for level in 0..30 {
+        let one = |name: &str, kind: &str| format!("{{\"name\":\"{name}\",\"type\":{kind}}}");
+        let again = if level == 0 { "\"int\"".to_owned() } else { format!("\"L{}\"", level - 1) };
+        laughs = format!(
+            "{{\"type\":\"record\",\"name\":\"L{level}\",\"fields\":[{},{}]}}",
+            one("a", &laughs),
+            one("b", &again)
+        );
+    }
+    let empty = (0..30).fold("{\"type\":\"record\",\"name\":\"E\",\"fields\":[]}".to_owned(), |inner, level| {
+        let field = |name| format!("{{\"name\":\"{name}\",\"type\":\"X{level}\"}}");
+        format!(
+            "{{\"type\":\"record\",\"name\":\"Y{level}\",\"fields\":[{{\"name\":\"x\",\"type\":{{\"type\":\"record\",\
+             \"name\":\"X{level}\",\"fields\":[{{\"name\":\"y\",\"type\":{inner}}}]}}}},{}]}}",
+            field("z")
+        )
+    });
+    let deep = format!("{}\"int\"{}", "{\"type\":\"array\",\"items\":".repeat(100), "}".repeat(100));
+    for (schema, reason) in [
+        ("{".to_owned(), "no JSON"),
+        ("\"int\"".to_owned(), "not that of a record"),
+        (record(""), "no column"),
+        (field("\"long\""), "is another one"),
+        (field("[\"null\",\"int\"]"), "is another one"),
+        (field("\"R\""), "within itself"),
+        (field("\"Q\""), "there is no type"),
+        (field("[\"null\"]"), "a union of nothing"),
+        (field(&deep), ""),
+        (field(&laughs), ""),
+        (field(&empty), ""),
+    ] {
+        let Made(_folder, path) = &made(&saying(&[("avro.schema", &schema)], 3, &[sound()], &in_order));
+        let mounted = Mounted::new(&[path], &[]);
+        assert_eq!(mounted.text("table.csv"), "sound\n1\n2\n3\n", "{reason}");
+        let found = metadata(&mounted)["findings"].to_string();
+        assert!(found.contains("Avro: the columns are those") && found.contains(reason), "{reason}: {found}");
+    }
+    let Made(_folder, path) = &made(&saying(&[("avro.schema", &field("\"int\""))], 3, &[sound()], &in_order));
+    assert_eq!(metadata(&Mounted::new(&[path], &[]))["findings"], json!([]));
 }

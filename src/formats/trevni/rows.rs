@@ -1,18 +1,23 @@
 //! Rows of columns: as they are, or as lists and records.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, LargeListArray, NullArray, StructArray, UInt64Array, new_empty_array};
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int32Array, LargeListArray, NullArray, StructArray, UInt64Array, new_empty_array,
+};
 use arrow_buffer::{Buffer, OffsetBuffer};
-use arrow_schema::{DataType, Field, Fields};
+use arrow_schema::{ArrowError, DataType, Field, Fields};
 use arrow_select::concat::concat;
+use arrow_select::take::take;
 
 use super::blocks::Block;
-use super::file::{File, path_of};
+use super::file::File;
 use crate::catalogue::{ByteOrder, Class, Datatype, FloatFormat};
-use crate::codec::trevni::Kind;
+use crate::codec::trevni::{Column, Kind};
 use crate::source::Interrupt;
 use crate::store::decode::outline::lists;
 use crate::store::decode::{Memory, Oddities, decode};
@@ -55,69 +60,89 @@ fn stored_type(kind: Kind) -> Option<Datatype> {
     }
 }
 
-/// A column as a part of rows: its values, and what its children add to each.
+/// What rows, or the values of an array, are made of.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
-    /// Position of the column.
-    pub column: usize,
-    /// Whether its own values are shown.
-    pub own: bool,
-    /// Columns with an entry for each of its values.
-    pub children: Vec<Part>,
-    /// Whether what is in its lists are records, though there be one field.
-    pub records: bool,
+pub(super) enum Part {
+    /// The values of a column, one for each entry; of an array all of them, one behind the other.
+    Values(usize),
+    /// Lists, as long as an array says, of what lies below it for each of its values.
+    Lists(usize, Box<Part>),
+    /// The same of an array of one value or none, which may be missing then.
+    Optional(usize, Box<Part>),
+    /// Parts beside each other.
+    Record(Vec<(String, Part)>),
+    /// Names of numbers; one without a name is missing.
+    Names(Box<Part>, ArrayRef),
 }
 
 impl Part {
     /// A column by itself.
-    pub fn leaf(column: usize) -> Self {
-        Self { column, own: true, children: Vec::new(), records: false }
+    pub fn leaf(column: &Column, at: usize) -> Self {
+        let values = Self::Values(at);
+        if column.is_array { Self::Lists(at, Box::new(values)) } else { values }
     }
 
     /// The type of an entry.
     ///
     /// # Errors
-    /// Why the column cannot be read, or there is nothing to show.
+    /// Why a column cannot be read.
     fn data_type(&self, file: &File) -> Result<DataType, String> {
-        let (column, kind, _) = file.column(self.column).map_err(|error| error.to_string())?;
-        let mut fields = Vec::new();
-        if self.own {
-            fields.push(Field::new(&column.name, arrow_type(kind), kind == Kind::Null));
-        }
-        for child in &self.children {
-            let (column, ..) = file.column(child.column).map_err(|error| error.to_string())?;
-            let data_type = child.data_type(file)?;
-            fields.push(Field::new(&column.name, data_type.clone(), data_type == DataType::Null));
-        }
-        let item = match (self.records, fields.as_slice()) {
-            (false, [only]) => only.data_type().clone(),
-            _ => DataType::Struct(Fields::from(fields)),
-        };
-        Ok(if column.is_array { list_of(item) } else { item })
+        Ok(match self {
+            Self::Values(at) => arrow_type(file.column(*at).map_err(|error| error.to_string())?.1),
+            Self::Lists(_, item) => {
+                let nullable = item.nullable(file);
+                DataType::LargeList(Arc::new(Field::new_list_field(item.data_type(file)?, nullable)))
+            }
+            Self::Optional(_, item) => item.data_type(file)?,
+            Self::Record(fields) => {
+                let field =
+                    |(name, part): &(String, Self)| Ok(Field::new(name, part.data_type(file)?, part.nullable(file)));
+                DataType::Struct(fields.iter().map(field).collect::<Result<Vec<_>, String>>()?.into())
+            }
+            Self::Names(_, names) => {
+                DataType::Dictionary(Box::new(DataType::Int32), Box::new(names.data_type().clone()))
+            }
+        })
     }
 
-    /// All columns in it.
-    fn columns(&self) -> Vec<usize> {
-        let below = self.children.iter().flat_map(Part::columns);
-        std::iter::once(self.column).chain(below).collect()
-    }
-}
-
-/// What values of this type tell by themselves.
-fn hints_of(data_type: &DataType) -> Hints {
-    match data_type {
-        DataType::Struct(fields) => {
-            Hints { fields: fields.iter().map(|field| hints_of(field.data_type())).collect(), ..Hints::default() }
+    /// Whether an entry can be missing.
+    fn nullable(&self, file: &File) -> bool {
+        match self {
+            Self::Values(at) => file.column(*at).is_ok_and(|(_, kind, _)| kind == Kind::Null),
+            Self::Optional(..) | Self::Names(..) => true,
+            Self::Lists(..) | Self::Record(_) => false,
         }
-        DataType::LargeList(item) => Hints { items: Some(Box::new(hints_of(item.data_type()))), ..Hints::default() },
-        DataType::Null => Hints { nullable: true, ..Hints::default() },
-        other => Hints { stored: other.is_primitive(), ..Hints::default() },
     }
-}
 
-fn list_of(item: DataType) -> DataType {
-    let nullable = item == DataType::Null;
-    DataType::LargeList(Arc::new(Field::new_list_field(item, nullable)))
+    /// What is known of entries.
+    fn hints(&self, file: &File) -> Hints {
+        let nullable = self.nullable(file);
+        match self {
+            Self::Values(at) => {
+                let kind = file.column(*at).map_or(Kind::Null, |(_, kind, _)| kind);
+                Hints { stored: arrow_type(kind).is_primitive(), nullable, ..Hints::default() }
+            }
+            Self::Lists(_, item) => Hints { items: Some(Box::new(item.hints(file))), ..Hints::default() },
+            Self::Optional(_, item) => Hints { stored: false, nullable, ..item.hints(file) },
+            Self::Record(fields) => {
+                Hints { fields: fields.iter().map(|(_, part)| part.hints(file)).collect(), ..Hints::default() }
+            }
+            Self::Names(..) => Hints { nullable, ..Hints::default() },
+        }
+    }
+
+    /// All columns in it, some of them twice.
+    fn columns(&self, all: &mut Vec<usize>) {
+        match self {
+            Self::Values(at) => all.push(*at),
+            Self::Lists(at, item) | Self::Optional(at, item) => {
+                all.push(*at);
+                item.columns(all);
+            }
+            Self::Record(fields) => fields.iter().for_each(|(_, part)| part.columns(all)),
+            Self::Names(part, _) => part.columns(all),
+        }
+    }
 }
 
 /// Rows of one block.
@@ -135,25 +160,44 @@ pub(super) struct ColumnRows {
     file: Arc<File>,
     path: String,
     part: Part,
+    /// The columns that are read for a row: the first has no parent.
+    columns: Vec<usize>,
     data_type: DataType,
+    nullable: bool,
+    hints: Hints,
     len: u64,
     /// Of numbers and booleans that are one a row.
     stored: Option<Datatype>,
 }
 
 impl ColumnRows {
-    /// The rows of `part`, which begins at a column without parent.
+    /// The rows of `part`, whose first column has no parent, displayed as `path`. All its columns have as many rows.
     ///
     /// # Errors
     /// Why they cannot be read.
-    pub fn new(file: &Arc<File>, part: Part) -> Result<Self, String> {
-        let (column, kind, _) = file.column(part.column).map_err(|error| error.to_string())?;
+    pub fn new(file: &Arc<File>, path: String, part: Part) -> Result<Self, String> {
         let data_type = part.data_type(file)?;
-        let is_plain = !column.is_array && part.children.is_empty();
-        let stored = if is_plain { stored_type(kind) } else { None };
-        let survey = file.columns.get(part.column).and_then(|seen| seen.as_ref().ok());
-        let len = survey.map_or(0, |survey| survey.rows);
-        Ok(Self { file: file.clone(), path: path_of(column), part, data_type, len, stored })
+        let mut columns = Vec::new();
+        part.columns(&mut columns);
+        let mut seen = HashSet::new();
+        columns.retain(|column| seen.insert(*column));
+        let survey = |at: &usize| file.columns.get(*at).and_then(|seen| seen.as_ref().ok());
+        let lengths = || columns.iter().filter_map(survey).map(|survey| survey.rows);
+        let len = lengths().next().unwrap_or(0);
+        if let Some(other) = lengths().find(|length| *length != len) {
+            return Err(format!("its columns have {len} and {other} rows"));
+        }
+        let stored = match part {
+            Part::Values(at) => stored_type(file.column(at).map_err(|error| error.to_string())?.1),
+            _ => None,
+        };
+        let texts = match (columns.as_slice(), &data_type) {
+            // Of what is stored, each byte is two digits at most, or three of U+FFFD.
+            ([only], DataType::LargeUtf8) => TextLength::Within(survey(only).map_or(0, |survey| survey.size)),
+            _ => TextLength::Unknown,
+        };
+        let (hints, nullable) = (Hints { texts, ..part.hints(file) }, part.nullable(file));
+        Ok(Self { file: file.clone(), path, part, columns, data_type, nullable, hints, len, stored })
     }
 
     fn failed(&self, reason: String) -> Error {
@@ -178,40 +222,44 @@ impl ColumnRows {
         Ok(())
     }
 
-    /// The entries of a column in some rows: of an array, where the values of each begin and end; and all values.
-    fn entries(
-        &self,
-        column: usize,
-        range: &RowRange,
-        interrupt: &Interrupt,
-    ) -> Result<(Option<Vec<i64>>, ArrayRef), Error> {
-        let (described, kind, _) = self.file.column(column)?;
-        let mut starts = described.is_array.then(|| vec![0_i64]);
+    /// Admits so many more bytes to those of some rows.
+    fn admit(&self, range: &RowRange, bytes: &mut u64, more: u64) -> Result<(), Error> {
+        *bytes = bytes.saturating_add(more);
+        self.file.opening.store().admit(&self.path, *bytes, || format!("rows {}..{}", range.start, range.end))
+    }
+
+    /// The values of a column in some rows.
+    fn values(&self, column: usize, range: &RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let (mut pieces, mut bytes): (Vec<ArrayRef>, u64) = (Vec::new(), 0);
-        let store = self.file.opening.store();
-        let what = || format!("rows {}..{}", range.start, range.end);
         self.for_each(column, range, interrupt, &mut |Piece { block, rows, .. }| {
-            let entries = block.entries(&rows);
-            let values = block.values_of(&entries);
+            let values = block.values_of(&block.entries(&rows));
             let piece = block.values.slice(values.start, values.end - values.start);
-            bytes = bytes.saturating_add(weight(&piece)).saturating_add((entries.end - entries.start) as u64 * 8);
-            store.admit(&self.path, bytes, what)?;
-            if let (Some(starts), Some(of_block)) = (&mut starts, block.starts(&entries)) {
-                let (before, first) = (starts.last().copied().unwrap_or(0), of_block.first().copied().unwrap_or(0));
-                starts.extend(of_block.iter().skip(1).map(|start| before + (start - first)));
-            }
+            self.admit(range, &mut bytes, weight(&piece))?;
             pieces.push(piece);
             Ok(())
         })?;
-        let values = match pieces.as_slice() {
-            [] => new_empty_array(&arrow_type(kind)),
-            [only] => only.clone(),
+        match pieces.as_slice() {
+            [] => Ok(new_empty_array(&arrow_type(self.file.column(column)?.1))),
+            [only] => Ok(only.clone()),
             several => {
                 let several: Vec<&dyn Array> = several.iter().map(AsRef::as_ref).collect();
-                concat(&several).map_err(|error| self.failed(error.to_string()))?
+                concat(&several).map_err(|error| self.arrow_error(&error))
             }
-        };
-        Ok((starts, values))
+        }
+    }
+
+    /// Where the values of each entry of an array begin in some rows, and where the last ones end.
+    fn starts(&self, column: usize, range: &RowRange, interrupt: &Interrupt) -> Result<Vec<i64>, Error> {
+        let (mut starts, mut bytes) = (vec![0_i64], 0);
+        self.for_each(column, range, interrupt, &mut |Piece { block, rows, .. }| {
+            let entries = block.entries(&rows);
+            self.admit(range, &mut bytes, (entries.end - entries.start) as u64 * 8)?;
+            let of_block = block.starts(&entries).unwrap_or_default();
+            let (before, first) = (starts.last().copied().unwrap_or(0), of_block.first().copied().unwrap_or(0));
+            starts.extend(of_block.iter().skip(1).map(|start| before + (start - first)));
+            Ok(())
+        })?;
+        Ok(starts)
     }
 
     /// The entries of a part in some rows, of `data_type`.
@@ -222,42 +270,52 @@ impl ColumnRows {
         range: &RowRange,
         interrupt: &Interrupt,
     ) -> Result<ArrayRef, Error> {
-        let (starts, values) = self.entries(part.column, range, interrupt)?;
-        let item = match data_type {
-            DataType::LargeList(item) if starts.is_some() => item.data_type(),
-            other => other,
-        };
-        let count = values.len();
-        let fields = match item {
-            DataType::Struct(fields) => Some(fields),
-            _ => None,
-        };
-        let own = if part.own { Some(values) } else { None };
-        let mut arrays: Vec<ArrayRef> = own.into_iter().collect();
-        for child in &part.children {
-            let at = arrays.len();
-            let child_type = fields.and_then(|fields| Some(fields.get(at)?.data_type())).unwrap_or(item);
-            let array = self.made(child, child_type, range, interrupt)?;
-            if array.len() != count {
-                return Err(self.failed(format!("{} entries of a child for {count} values", array.len())));
+        match (part, data_type) {
+            (Part::Values(at), _) => self.values(*at, range, interrupt),
+            (Part::Lists(at, item), DataType::LargeList(field)) => {
+                let starts = self.starts(*at, range, interrupt)?;
+                let items = self.made(item, field.data_type(), range, interrupt)?;
+                let list = LargeListArray::try_new(field.clone(), OffsetBuffer::new(starts.into()), items, None);
+                Ok(Arc::new(list.map_err(|error| self.arrow_error(&error))?))
             }
-            arrays.push(array);
-        }
-        let items = match fields {
-            Some(fields) => {
+            (Part::Optional(at, item), _) => {
+                let starts = self.starts(*at, range, interrupt)?;
+                let items = self.made(item, data_type, range, interrupt)?;
+                if let Some(pair) = starts.windows(2).find(|pair| pair[1] - pair[0] > 1) {
+                    let count = pair[1] - pair[0];
+                    return Err(self.failed(format!("{count} values where the schema has one or none")));
+                }
+                let index = |pair: &[i64]| (pair[0] < pair[1]).then_some(pair[0] as u64);
+                let indices: UInt64Array = starts.windows(2).map(index).collect();
+                take(&items, &indices, None).map_err(|error| self.arrow_error(&error))
+            }
+            (Part::Record(parts), DataType::Struct(fields)) => {
+                let array = |((_, part), field): (&(String, Part), &Arc<Field>)| {
+                    self.made(part, field.data_type(), range, interrupt)
+                };
+                let arrays = parts.iter().zip(fields).map(array).collect::<Result<Vec<_>, _>>()?;
                 let records = StructArray::try_new(fields.clone(), arrays, None);
-                Arc::new(records.map_err(|error| self.failed(error.to_string()))?) as ArrayRef
+                Ok(Arc::new(records.map_err(|error| self.arrow_error(&error))?))
             }
-            None => arrays.pop().unwrap_or_else(|| Arc::new(NullArray::new(count))),
-        };
-        let (Some(starts), DataType::LargeList(field)) = (starts, data_type) else { return Ok(items) };
-        let list = LargeListArray::try_new(field.clone(), OffsetBuffer::new(starts.into()), items, None);
-        Ok(Arc::new(list.map_err(|error| self.failed(error.to_string()))?))
+            (Part::Names(part, names), _) => {
+                let codes = self.made(part, &DataType::Int32, range, interrupt)?;
+                let named = |code: &i32| usize::try_from(*code).is_ok_and(|code| code < names.len());
+                let codes = codes.as_primitive_opt::<Int32Type>().ok_or_else(|| self.failed("no codes".into()))?;
+                let keys: Int32Array = codes.iter().map(|code| code.filter(named)).collect();
+                let dictionary = DictionaryArray::try_new(keys, names.clone());
+                Ok(Arc::new(dictionary.map_err(|error| self.arrow_error(&error))?))
+            }
+            (_, other) => Err(self.failed(format!("rows of type {other}"))),
+        }
+    }
+
+    fn arrow_error(&self, error: &ArrowError) -> Error {
+        self.failed(error.to_string())
     }
 
     /// Adds what each row of `range` takes in an array to `weights`.
     fn weigh(&self, range: &RowRange, weights: &mut [u64], interrupt: &Interrupt) -> Result<(), Error> {
-        for column in self.part.columns() {
+        for column in self.columns.iter().copied() {
             let mut at = 0;
             self.for_each(column, range, interrupt, &mut |Piece { block, rows, .. }| {
                 let texts = block.values.as_string_opt::<i64>().map(|texts| texts.value_offsets());
@@ -292,7 +350,8 @@ fn outline(array: &ArrayRef) -> Option<ArrayRef> {
     Some(match array.data_type() {
         DataType::LargeUtf8 => {
             let starts = array.as_string::<i64>().value_offsets();
-            Arc::new(UInt64Array::from_iter_values(starts.windows(2).map(|pair| (pair[1] - pair[0]) as u64)))
+            let lengths = starts.windows(2).map(|pair| (pair[1] - pair[0]) as u64).collect::<Vec<_>>();
+            Arc::new(UInt64Array::new(lengths.into(), array.nulls().cloned()))
         }
         DataType::LargeList(_) => {
             let list = array.as_list::<i64>();
@@ -308,6 +367,16 @@ fn outline(array: &ArrayRef) -> Option<ArrayRef> {
     })
 }
 
+/// Whether values of a type can be missing, themselves or any within them.
+fn any_nullable(data_type: &DataType, nullable: bool) -> bool {
+    nullable
+        || match data_type {
+            DataType::LargeList(item) => any_nullable(item.data_type(), item.is_nullable()),
+            DataType::Struct(fields) => fields.iter().any(|field| any_nullable(field.data_type(), field.is_nullable())),
+            _ => false,
+        }
+}
+
 impl Rows for ColumnRows {
     fn len(&self) -> u64 {
         self.len
@@ -318,17 +387,11 @@ impl Rows for ColumnRows {
     }
 
     fn nullable(&self) -> bool {
-        self.data_type == DataType::Null
+        self.nullable
     }
 
     fn hints(&self) -> Hints {
-        let hints = hints_of(&self.data_type);
-        let survey = self.file.columns.get(self.part.column).and_then(|seen| seen.as_ref().ok());
-        match (&self.data_type, survey) {
-            // Two digits a byte, or a byte that is no UTF-8 shown as three.
-            (DataType::LargeUtf8, Some(survey)) => Hints { texts: TextLength::Within(survey.size), ..hints },
-            _ => hints,
-        }
+        self.hints.clone()
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -372,7 +435,8 @@ impl Rows for ColumnRows {
         let end = offset.checked_add(length as u64).filter(|end| *end <= self.len.saturating_mul(width));
         let end = end.ok_or_else(|| self.failed(format!("{length} bytes from byte {offset} on")))?;
         let (range, before) = (offset / width..end.div_ceil(width), out.len());
-        let appended = self.for_each(self.part.column, &range, interrupt, &mut |Piece { first, block, rows }| {
+        let Part::Values(column) = self.part else { return Err(self.failed("rows of no fixed width".into())) };
+        let appended = self.for_each(column, &range, interrupt, &mut |Piece { first, block, rows }| {
             // The bytes of these rows that were asked for.
             let byte = |row: usize| (first + row as u64) * width;
             let wanted = byte(rows.start).max(offset)..byte(rows.end).min(end);
@@ -404,15 +468,16 @@ impl Rows for ColumnRows {
     }
 
     fn outline_tells_nulls(&self) -> bool {
-        self.data_type != DataType::Null
+        // Nothing else is ever missing.
+        !any_nullable(&self.data_type, self.nullable)
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.part.columns().into_iter().try_for_each(|column| self.file.places(column, interrupt).map(drop))
+        self.columns.iter().try_for_each(|column| self.file.places(*column, interrupt).map(drop))
     }
 
     fn natural_rows(&self) -> Option<u64> {
-        let survey = self.file.columns.get(self.part.column)?.as_ref().ok()?;
+        let survey = self.file.columns.get(*self.columns.first()?)?.as_ref().ok()?;
         (survey.blocks > 1).then_some(survey.most_rows)
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::avro::{self, Field};
 use super::blocks::Survey;
 use super::file::{File, path_of};
 use super::rows::{ColumnRows, Part};
@@ -16,28 +17,31 @@ use crate::table::{Column, Finding, Table};
 /// The name of the format, as `metadata.json` tells it.
 pub(super) const FORMAT: &str = "Trevni";
 
-/// Makes the table: each column without parent is a column of it, with its children as records in lists. Behind these,
-/// each column of a record by itself, as lists.
+/// Makes the table. Its columns are the fields of the Avro schema that the file has, where it is that of its columns;
+/// else each column without parent, with its children as records in lists. Behind these, each column of a record by
+/// itself, as lists.
 pub(super) fn table(file: &Arc<File>) -> Table {
     let header = &file.header;
     let mut findings = overlaps(file);
-    let children = children(file);
-    let mut columns: Vec<Column> = Vec::new();
-    for (at, described) in header.columns.iter().enumerate().filter(|(_, column)| column.parent.is_none()) {
-        let part = record(file, at, &children);
-        let column = column(file, at, described, part, true);
+    let fields = avro::fields(header).and_then(|fields| {
+        let report = |reason| Finding::new("/", "Avro: the columns are those of the file's schema", reason);
+        fields.map_err(|reason| findings.push(report(reason))).ok()
+    });
+    let mut columns = match fields {
+        Some(fields) => fields.into_iter().map(|field| of_field(file, field)).collect(),
+        None => roots(file),
+    };
+    for column in &columns {
         if let Ok(rows) = &column.rows
             && rows.len() != header.rows
         {
             let found = format!("{} rows, the header says {}", rows.len(), header.rows);
             findings.push(Finding::new(&column.path, "Trevni: each column has the rows of the header", found));
         }
-        columns.push(column);
     }
-    for (at, described) in header.columns.iter().enumerate() {
-        let has_values = !matches!(described.form, Ok((Kind::Null, _)));
-        if described.parent.is_some() && (has_values || described.form.is_err()) {
-            columns.push(column(file, at, described, alone(file, at), false));
+    for (at, described) in header.columns.iter().enumerate().filter(|(_, column)| column.parent.is_some()) {
+        if !matches!(described.form, Ok((Kind::Null, _))) {
+            columns.push(Column { in_table: false, ..column(file, at, &described.name, alone(file, at)) });
         }
     }
     for column in &columns {
@@ -55,17 +59,30 @@ pub(super) fn table(file: &Arc<File>) -> Table {
     }
 }
 
-fn column(file: &Arc<File>, at: usize, described: &Described, part: Result<Part, String>, in_table: bool) -> Column {
-    let rows = part.and_then(|part| ColumnRows::new(file, part));
+/// The columns without parent.
+fn roots(file: &Arc<File>) -> Vec<Column> {
+    let children = children(file);
+    let roots = file.header.columns.iter().enumerate().filter(|(_, column)| column.parent.is_none());
+    roots.map(|(at, described)| column(file, at, &described.name, record(file, at, &children))).collect()
+}
+
+/// The column of a field of the Avro schema.
+fn of_field(file: &Arc<File>, field: Field) -> Column {
+    let made = column(file, field.column, &field.name, Ok(field.part));
+    let times = field.times.filter(|_| file.opening().store().shows_times());
+    Column { times: times.map(|times| Box::new(Ok(times))), ..made }
+}
+
+/// A column of the table that begins at a column of the file.
+fn column(file: &Arc<File>, at: usize, name: &str, part: Result<Part, String>) -> Column {
+    let path = format!("/{name}");
+    let rows = part.and_then(|part| ColumnRows::new(file, path.clone(), part));
     let rows = rows.map(|rows| Arc::new(rows) as Arc<dyn Rows>);
-    let has_all = rows.as_ref().is_ok_and(|rows| rows.len() == file.header.rows);
+    let in_table = rows.as_ref().is_ok_and(|rows| rows.len() == file.header.rows);
     let id = ColumnId::whole(ObjectId { file: 0, address: at as u64 });
     let survey = file.columns.get(at).and_then(|seen| seen.as_ref().ok());
-    Column {
-        in_table: in_table && has_all,
-        storage: Some(storage_value(file, described, survey)),
-        ..Column::new(described.name.as_str().into(), path_of(described), id, rows, Arc::new(Tally::default()))
-    }
+    let storage = file.header.columns.get(at).map(|described| storage_value(file, described, survey));
+    Column { in_table, storage, ..Column::new(name.into(), path, id, rows, Arc::new(Tally::default())) }
 }
 
 /// The children of each column.
@@ -81,22 +98,29 @@ fn children(file: &File) -> Vec<Vec<usize>> {
 
 /// A column with all below it that can be read.
 fn record(file: &File, at: usize, children: &[Vec<usize>]) -> Result<Part, String> {
-    let (_, kind, _) = file.column(at).map_err(|error| error.to_string())?;
+    let (column, kind, _) = file.column(at).map_err(|error| error.to_string())?;
     let rows = |at: usize| file.columns.get(at).and_then(|seen| Some(seen.as_ref().ok()?.rows));
     let below = children.get(at).map_or(&[][..], Vec::as_slice);
     let fit = below.iter().filter(|below| rows(**below) == rows(at));
-    let below: Vec<Part> = fit.filter_map(|below| record(file, *below, children).ok()).collect();
-    let records = !below.is_empty();
-    Ok(Part { column: at, own: !records || kind != Kind::Null, children: below, records })
+    let field =
+        |below: &usize| Some((file.header.columns.get(*below)?.name.clone(), record(file, *below, children).ok()?));
+    let mut fields: Vec<(String, Part)> = fit.filter_map(field).collect();
+    if fields.is_empty() {
+        return Ok(Part::leaf(column, at));
+    }
+    if kind != Kind::Null {
+        fields.insert(0, (column.name.clone(), Part::Values(at)));
+    }
+    Ok(Part::Lists(at, Box::new(Part::Record(fields))))
 }
 
 /// A column by itself, in lists of all its parents.
 fn alone(file: &File, at: usize) -> Result<Part, String> {
-    let mut part = Part::leaf(at);
-    let mut at = at;
-    while let Some(parent) = file.column(at).map_err(|error| error.to_string())?.0.parent {
-        part = Part { column: parent, own: false, children: vec![part], records: false };
-        at = parent;
+    let column = |at: usize| file.column(at).map(|(column, ..)| column).map_err(|error| error.to_string());
+    let (mut part, mut above) = (Part::leaf(column(at)?, at), column(at)?.parent);
+    while let Some(parent) = above {
+        part = Part::Lists(parent, Box::new(part));
+        above = column(parent)?.parent;
     }
     Ok(part)
 }

@@ -153,8 +153,9 @@ impl Way {
             if let Some(last) = way.nodes.last_mut() {
                 *last = Node { nullable, step: Step::Field(at) };
             }
-            let missing = field.is_nullable() && can_be_missing(field.data_type());
             let hints = hints.fields.get(at).unwrap_or(&none);
+            let can_be_missing = can_be_missing(field.data_type()) || hints.nullable && !field.data_type().is_nested();
+            let missing = field.is_nullable() && can_be_missing;
             seen.push(way.follow(field.name(), field.data_type(), missing, hints, leaves)?);
         }
         Ok(Fields::from(seen))

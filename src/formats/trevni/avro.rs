@@ -1,0 +1,303 @@
+//! The schema of Avro that a file may have been shredded by: its fields, from the columns that stand for them.
+//!
+//! ```text
+//! record   path#field (at the top: field), and no column of its own     map     path>  with  path>key, path>value
+//! array    path[]                                                       union   path/Branch, an array of one or none
+//! ```
+//!
+//! An array, a map or a branch of anything but simple values is a column of `null` with what is in it below. The
+//! schema is followed only where it gives exactly the columns that the file has.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, LargeStringArray};
+use arrow_schema::DataType;
+use serde_json::Value;
+
+use super::rows::Part;
+use crate::codec::trevni::{Column, Header, Kind};
+use crate::table::{Times, calendar};
+
+/// The key of the file that has the schema.
+const KEY: &str = "avro.schema";
+
+/// Deepest type within types.
+const DEEPEST: usize = 40;
+
+/// Types looked at for each column of the file: of one, those that it lies in.
+const MOST_TYPES: usize = DEEPEST;
+
+/// A field of the schema's record.
+pub(super) struct Field {
+    pub name: String,
+    pub part: Part,
+    /// How its integers stand for instants.
+    pub times: Option<Times>,
+    /// The first of its columns.
+    pub column: usize,
+}
+
+/// The fields of the schema; `None` where there is none.
+///
+/// # Errors
+/// Why it is not that of the file's columns.
+pub(super) fn fields(header: &Header) -> Option<Result<Vec<Field>, String>> {
+    let schema = serde_json::from_slice(header.metadata.get(KEY)?);
+    Some(schema.map_err(|error| format!("it is no JSON: {error}")).and_then(|schema| followed(header, &schema)))
+}
+
+fn followed(header: &Header, schema: &Value) -> Result<Vec<Field>, String> {
+    let left = (header.columns.len() + 1).saturating_mul(MOST_TYPES);
+    let mut shredder = Shredder { columns: &header.columns, next: 0, named: HashMap::new(), left };
+    let (kind, name) = (text(schema, "type"), text(schema, "name"));
+    if kind != Some("record") {
+        return Err("it is not that of a record".into());
+    }
+    let space = shredder.space(schema, "");
+    shredder.named.insert(full(name.unwrap_or_default(), &space), None);
+    let mut fields = Vec::new();
+    for field in list(schema, "fields") {
+        let name = text(field, "name").ok_or("a field has no name")?;
+        let kind = field.get("type").ok_or_else(|| format!("the field {name:?} has no type"))?;
+        let column = shredder.next;
+        let part = shredder.part(name.to_owned(), kind, &space, None, 0)?;
+        fields.push(Field { name: name.to_owned(), part, times: times(kind), column });
+    }
+    match header.columns.get(shredder.next) {
+        Some(more) => Err(format!("it has no column {:?}", more.name)),
+        None => Ok(fields),
+    }
+}
+
+/// Goes through types and columns side by side.
+struct Shredder<'a> {
+    columns: &'a [Column],
+    /// The column that the next simple type must have.
+    next: usize,
+    /// Types that have names, with the namespace around them; `None` while one is gone through.
+    named: HashMap<String, Option<(&'a Value, String)>>,
+    /// Types that may still be looked at.
+    left: usize,
+}
+
+impl<'a> Shredder<'a> {
+    /// The namespace within a type that has a name.
+    fn space(&self, schema: &Value, around: &str) -> String {
+        match (text(schema, "name").and_then(|name| name.rsplit_once('.')), text(schema, "namespace")) {
+            (Some((space, _)), _) | (None, Some(space)) => space.to_owned(),
+            (None, None) => around.to_owned(),
+        }
+    }
+
+    /// A type, by itself or by its name, with the namespace around it.
+    fn resolved(&mut self, schema: &'a Value, space: &str) -> Result<(&'a Value, String), String> {
+        let Value::String(name) = schema else { return Ok((schema, space.to_owned())) };
+        if Kind::of(name).is_some() {
+            return Ok((schema, space.to_owned()));
+        }
+        let found = self.named.get(&full(name, space)).or_else(|| self.named.get(name));
+        match found {
+            Some(Some((schema, space))) => Ok((schema, space.clone())),
+            Some(None) => Err(format!("the type {name:?} is within itself")),
+            None => Err(format!("there is no type {name:?}")),
+        }
+    }
+
+    /// Takes the next column of the file, which must be this one.
+    fn column(&mut self, name: &str, kind: Kind, parent: Option<usize>, is_array: bool) -> Result<usize, String> {
+        let at = self.next;
+        let column = self.columns.get(at).ok_or_else(|| format!("the file has no column {name:?}"))?;
+        let is_of_kind = column.form.as_ref().is_ok_and(|(found, _)| *found == kind);
+        if column.name != name || !is_of_kind || column.parent != parent || column.is_array != is_array {
+            return Err(format!("its column {name:?} of type {} is another one in the file", kind.name()));
+        }
+        self.next += 1;
+        Ok(at)
+    }
+
+    /// The entries of a type: of a simple one in a column of its own, which may be an array.
+    fn simple(
+        &mut self,
+        path: &str,
+        schema: &'a Value,
+        parent: Option<usize>,
+        is_array: bool,
+    ) -> Result<Option<(usize, Part)>, String> {
+        let Some((kind, names)) = simple(schema) else { return Ok(None) };
+        let at = self.column(path, kind, parent, is_array)?;
+        let values = Part::Values(at);
+        Ok(Some((at, names.map_or(values.clone(), |names| Part::Names(Box::new(values), names)))))
+    }
+
+    /// An array column of elements of a type.
+    fn array(
+        &mut self,
+        path: &str,
+        element: &'a Value,
+        space: &str,
+        parent: Option<usize>,
+        depth: usize,
+    ) -> Result<(usize, Box<Part>), String> {
+        let (element, space) = self.resolved(element, space)?;
+        self.define(element, &space);
+        if let Some((at, part)) = self.simple(path, element, parent, true)? {
+            return Ok((at, Box::new(part)));
+        }
+        let at = self.column(path, Kind::Null, parent, true)?;
+        Ok((at, Box::new(self.part(path.to_owned(), element, &space, Some(at), depth + 1)?)))
+    }
+
+    /// Remembers a type by its name.
+    fn define(&mut self, schema: &'a Value, space: &str) {
+        if let (Value::Object(_), Some(name)) = (schema, text(schema, "name")) {
+            let full = full(name, &self.space(schema, space));
+            self.named.entry(full).or_insert(Some((schema, space.to_owned())));
+        }
+    }
+
+    /// The entries of a type at a path.
+    fn part(
+        &mut self,
+        path: String,
+        schema: &'a Value,
+        space: &str,
+        parent: Option<usize>,
+        depth: usize,
+    ) -> Result<Part, String> {
+        self.left = self.left.checked_sub(1).filter(|_| depth < DEEPEST).ok_or("it has too many types")?;
+        let (schema, space) = self.resolved(schema, space)?;
+        self.define(schema, &space);
+        if let Some((_, part)) = self.simple(&path, schema, parent, false)? {
+            return Ok(part);
+        }
+        if let Value::Array(branches) = schema {
+            return self.union(&path, branches, &space, parent, depth);
+        }
+        match text(schema, "type") {
+            Some("record" | "error") => {
+                let (name, within) = (text(schema, "name").unwrap_or_default(), self.space(schema, &space));
+                let full = full(name, &within);
+                let known = self.named.insert(full.clone(), None);
+                let mut fields = Vec::new();
+                for field in list(schema, "fields") {
+                    let name = text(field, "name").ok_or("a field has no name")?;
+                    let kind = field.get("type").ok_or_else(|| format!("the field {name:?} has no type"))?;
+                    let part = self.part(format!("{path}#{name}"), kind, &within, parent, depth + 1)?;
+                    fields.push((name.to_owned(), part));
+                }
+                self.named.insert(full, known.flatten());
+                Ok(Part::Record(fields))
+            }
+            Some("array") => {
+                let items = schema.get("items").ok_or("an array has no items")?;
+                let (at, item) = self.array(&format!("{path}[]"), items, &space, parent, depth)?;
+                Ok(Part::Lists(at, item))
+            }
+            Some("map") => {
+                let values = schema.get("values").ok_or("a map has no values")?;
+                let path = format!("{path}>");
+                let at = self.column(&path, Kind::Null, parent, true)?;
+                let key = self.column(&format!("{path}key"), Kind::String, Some(at), false)?;
+                let value = self.part(format!("{path}value"), values, &space, Some(at), depth + 1)?;
+                let entry = vec![("key".to_owned(), Part::Values(key)), ("value".to_owned(), value)];
+                Ok(Part::Lists(at, Box::new(Part::Record(entry))))
+            }
+            _ => match schema.get("type") {
+                // A type in braces of its own.
+                Some(within @ (Value::Object(_) | Value::Array(_))) => {
+                    self.part(path, within, &space, parent, depth + 1)
+                }
+                _ => Err(format!("{schema} is no type")),
+            },
+        }
+    }
+
+    fn union(
+        &mut self,
+        path: &str,
+        branches: &'a [Value],
+        space: &str,
+        parent: Option<usize>,
+        depth: usize,
+    ) -> Result<Part, String> {
+        let mut fields = Vec::new();
+        for branch in branches.iter().filter(|branch| simple(branch).is_none_or(|(kind, _)| kind != Kind::Null)) {
+            let (resolved, around) = self.resolved(branch, space)?;
+            let name = match (resolved, text(resolved, "name")) {
+                (Value::String(name), _) => name.clone(),
+                (_, Some(name)) => full(name, &self.space(resolved, &around)),
+                _ => text(resolved, "type").unwrap_or_default().to_owned(),
+            };
+            let (at, item) = self.array(&format!("{path}/{name}"), branch, space, parent, depth)?;
+            fields.push((name, at, item));
+        }
+        // Records and lists that may be missing have no place within others in all files shown: they stay lists there.
+        let optional = |at, item: Box<Part>, is_column| match item.as_ref() {
+            Part::Values(_) | Part::Names(..) => Part::Optional(at, item),
+            _ if is_column => Part::Optional(at, item),
+            _ => Part::Lists(at, item),
+        };
+        match fields.len() {
+            0 => Err("a union of nothing".into()),
+            1 => Ok(fields
+                .pop()
+                .map_or_else(|| Part::Record(Vec::new()), |(_, at, item)| optional(at, item, depth == 0))),
+            _ => {
+                Ok(Part::Record(fields.into_iter().map(|(name, at, item)| (name, optional(at, item, false))).collect()))
+            }
+        }
+    }
+}
+
+fn text<'a>(schema: &'a Value, key: &str) -> Option<&'a str> {
+    schema.get(key)?.as_str()
+}
+
+fn list<'a>(schema: &'a Value, key: &str) -> &'a [Value] {
+    schema.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The full name of a type.
+fn full(name: &str, space: &str) -> String {
+    if name.contains('.') || space.is_empty() { name.to_owned() } else { format!("{space}.{name}") }
+}
+
+/// The type of the column of a simple type, with the names of an enumeration.
+fn simple(schema: &Value) -> Option<(Kind, Option<ArrayRef>)> {
+    let name = schema.as_str().or_else(|| text(schema, "type"))?;
+    match name {
+        "enum" => {
+            let names = list(schema, "symbols").iter().map(|symbol| symbol.as_str().unwrap_or_default());
+            Some((Kind::Int, Some(Arc::new(LargeStringArray::from_iter_values(names)))))
+        }
+        "fixed" => Some((Kind::Bytes, None)),
+        "fixed32" | "fixed64" => None,
+        name => Kind::of(name).filter(|kind| kind.name() == name).map(|kind| (kind, None)),
+    }
+}
+
+/// How integers of a type stand for instants, where they are dates and times: `null` may be beside them.
+fn times(schema: &Value) -> Option<Times> {
+    let schema = match schema {
+        Value::Array(branches) => match branches.as_slice() {
+            [one, null] if *null == "null" => one,
+            [null, one] if *null == "null" => one,
+            _ => return None,
+        },
+        one => one,
+    };
+    let step = match (text(schema, "type")?, text(schema, "logicalType")?) {
+        ("int", "date") => i128::from(calendar::DAY) * calendar::SECOND,
+        ("long", "timestamp-millis" | "local-timestamp-millis") => calendar::SECOND / 1_000,
+        ("long", "timestamp-micros" | "local-timestamp-micros") => calendar::SECOND / 1_000_000,
+        _ => return None,
+    };
+    let stored = if text(schema, "type") == Some("int") { DataType::Int32 } else { DataType::Int64 };
+    let times = Times::new(step, calendar::Instant { attoseconds: 0, is_exact: true }, &stored).ok()?;
+    Some(if text(schema, "logicalType").is_some_and(|name| name.starts_with("local")) {
+        times.in_zone(None)
+    } else {
+        times
+    })
+}
