@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes `tests/data/{nwb,tenx*,loom,nexus}.h5`, and what other software reads of them: `NAME.expected.json`.
+"""Writes `tests/data/{nwb,tenx*,loom,nexus,h5md,openpmd,matlab}.h5`, and what other software reads of them: `NAME.expected.json`.
 
-    python3 -m venv FOLDER && FOLDER/bin/pip install pynwb==4.2.0 scanpy loompy h5py numpy pandas
+    python3 -m venv FOLDER && FOLDER/bin/pip install pynwb==4.2.0 scanpy loompy pyh5md openpmd-api hdf5storage mat73 h5py numpy pandas
     FOLDER/bin/python3 scripts/families_fixtures.py [--only NAME …]
 
 In an environment of its own, since its libraries are many. The form is that of `make_fixtures.py`. NWB is written by
@@ -424,7 +424,101 @@ def nexus():
     write("nexus", {f"/entry/{name}": table(columns) for name, columns in tables.items()})
 
 
-ALL = {"nwb": nwb, "tenx": tenx, "tenx_v2": tenx_v2, "tenx_molecules": tenx_molecules, "loom": loom, "nexus": nexus}
+# ---------------------------------------------------------------------------------------------------------------------
+# Simulations
+
+
+def h5md():
+    """A trajectory of pyh5md: elements with a clock of their own, with a step alone, with none; expected as it reads."""
+    import pyh5md
+
+    path, rng = DATA / "h5md.h5", np.random.default_rng(8)
+    path.unlink(missing_ok=True)
+    with pyh5md.File(str(path), "w", creator="hepfs", author="nobody") as file:
+        atoms = file.particles_group("all")
+        atoms.create_box(dimension=3, boundary=["periodic"] * 3, store="fixed", data=np.ones(3))
+        place = pyh5md.element(atoms, "position", store="time", shape=(5, 3), dtype="f8", time=True)
+        speed = pyh5md.element(atoms, "velocity", store="linear", shape=(5, 3), dtype="f4", step=10, time=0.5,
+                               step_offset=20, time_offset=-1.0)
+        energy = pyh5md.element(file.require_group("observables"), "energy", store="linear", shape=(), dtype="f8", step=2)
+        pyh5md.element(atoms, "mass", store="fixed", data=np.ones(5))
+        for frame in range(5):
+            place.append(rng.normal(0, 1, (5, 3)), frame * 3, frame * 0.1)
+            speed.append(rng.normal(0, 1, (5, 3)))
+            energy.append(frame * 1.5)
+    frames = np.arange(5)
+    with h5py.File(path) as file:
+        place, speed = file["particles/all/position"], file["particles/all/velocity"]
+        tables = {
+            "/particles/all/position": {name: list(place[name][:]) for name in ("step", "time", "value")},
+            "/particles/all/velocity": {"step": frames * 10 + 20, "time": frames * 0.5 - 1.0, "value": list(speed["value"][:])},
+            "/observables/energy": {"step": frames * 2, "value": file["observables/energy/value"][:]},
+        }
+    write("h5md", {path: table(columns) for path, columns in tables.items()})
+
+
+def openpmd():
+    """Particles of openPMD-api: components that are stored, and constants, in other units than SI."""
+    import openpmd_api
+
+    path, rng, count = DATA / "openpmd.h5", np.random.default_rng(9), 30
+    path.unlink(missing_ok=True)
+    series = openpmd_api.Series(str(path), openpmd_api.Access.create)
+    for at in (100, 200):
+        species = series.iterations[at].particles["electrons"]
+        stored = {("position", "x"): (rng.normal(0, 1, count), 1e-6), ("position", "y"): (rng.normal(0, 1, count), 1.0),
+                  ("weighting", None): (rng.random(count).astype("f4"), 2.0), ("id", None): (np.arange(count, dtype="u8"), 1.0)}
+        for (record, component), (values, unit) in stored.items():
+            one = species[record][component or openpmd_api.Mesh_Record_Component.SCALAR]
+            one.reset_dataset(openpmd_api.Dataset(values.dtype, values.shape))
+            one.store_chunk(values)
+            one.unit_SI = unit
+        for record, component, value in (("positionOffset", "x", 0.0), ("charge", None, -1.0), ("positionOffset", "y", 2.5)):
+            one = species[record][component or openpmd_api.Mesh_Record_Component.SCALAR]
+            one.reset_dataset(openpmd_api.Dataset(np.dtype("f8"), [count]))
+            one.make_constant(value)
+            one.unit_SI = 1.602e-19 if record == "charge" else 1.0
+        series.flush()
+    series.close()
+    series, tables = openpmd_api.Series(str(path), openpmd_api.Access.read_only), {}
+    for at in (100, 200):
+        species, columns = series.iterations[at].particles["electrons"], {}
+        for record in sorted(species):
+            for component in sorted(species[record]):
+                one = species[record][component]
+                values = one.load_chunk()
+                series.flush()
+                scalar = component == openpmd_api.Mesh_Record_Component.SCALAR
+                values = values if one.unit_SI == 1.0 else values.astype("f8") * one.unit_SI
+                columns[record if scalar else f"{record}_{component}"] = values
+        tables[f"/data/{at}/particles/electrons"] = table(columns)
+    write("openpmd", tables)
+
+
+def matlab():
+    """Structs as MATLAB 7.3 keeps them, written by hdf5storage; expected as mat73 reads them."""
+    import hdf5storage
+    import mat73
+
+    path, rng, count = DATA / "matlab.h5", np.random.default_rng(10), 7
+    path.unlink(missing_ok=True)
+    cells = np.array(["a", "", "µm", "long text", "a", "b", "\U0001f600"], object)
+    run = {"time": np.arange(count) * 0.5, "count": rng.integers(-9, 9, count).astype("i2"), "good": np.arange(count) % 2 == 0,
+           "label": cells, "title": "a run"}
+    other = {"x": np.arange(3.0), "y": np.arange(4.0)}
+    hdf5storage.savemat(str(path), {"run": run, "other": other}, oned_as="column", store_python_metadata=False, appendmat=False)
+    read = mat73.loadmat(str(path))["run"]
+    with h5py.File(path) as file:
+        order = ["".join(part.astype(str)) for part in file["run"].attrs.get("MATLAB_fields", [])] or list(file["run"])
+        dtypes = {name: file[f"run/{name}"].dtype for name in ("time", "count")}
+    columns = {name: read[name] for name in order if name != "title"}
+    columns = {name: np.asarray(one, dtypes[name]) if name in dtypes else one for name, one in columns.items()}
+    columns["label"] = [one[0] if isinstance(one, list) and len(one) == 1 else one if isinstance(one, str) else ""
+                        for one in columns["label"]]
+    write("matlab", {"/run": table(columns)})
+
+
+ALL = {"matlab": matlab, "h5md": h5md, "openpmd": openpmd, "nwb": nwb, "tenx": tenx, "tenx_v2": tenx_v2, "tenx_molecules": tenx_molecules, "loom": loom, "nexus": nexus}
 
 
 def main():

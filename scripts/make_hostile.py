@@ -1224,6 +1224,37 @@ def bad_families(file):
     nexus("events", "NXevent_data", {"event_id": np.arange(3), "event_time_offset": np.arange(2.0),
                                      "event_time_zero": np.arange(2), "event_index": np.array([5, 1, 9])})
     nexus("number", np.int64(5), {"x": np.arange(3)})
+    file.create_group("h5md")
+    for name, step, time in (("short", np.arange(2), np.arange(3.0)), ("far", np.int64(2**52), b"now"), ("good", 5, 0.5)):
+        element = file.create_group(f"particles/all/{name}")
+        element["step"], element["time"], element["value"] = step, time, np.arange(3)
+    file["particles/all/far"].create_dataset("offset", data=0)
+    file["particles/all/far/step"].attrs["offset"] = np.nan
+    chars = file.create_group("#refs#")
+    for name, values in {"a": np.array([[97], [0xD800]], "u2"), "b": np.array([5.0]), "c": np.zeros((2, 2), "u2")}.items():
+        chars[name] = values
+        chars[name].attrs["MATLAB_class"] = "double" if name == "b" else "char"
+    for struct, cells in (("good", "aa"), ("bad", "ab"), ("square", "ac"), ("gone", "a-")):
+        made = file.create_group(f"matlab/{struct}")
+        made.attrs["MATLAB_class"] = "struct"
+        made["x"] = np.arange(2.0).reshape(1, 2)
+        made["x"].attrs["MATLAB_class"] = "double"
+        made.create_dataset("y", data=[[chars[one].ref if one != "-" else h5py.Reference() for one in cells]],
+                            dtype=h5py.ref_dtype).attrs["MATLAB_class"] = "cell"
+    for struct, shapes in (("lengths", [(1, 2), (1, 3)]), ("scalars", [(1, 1), (1, 1)]), ("squares", [(2, 2), (2, 2)])):
+        made = file.create_group(f"matlab/{struct}")
+        made.attrs["MATLAB_class"] = "struct"
+        for name, shape in zip("xy", shapes):
+            made[name] = np.ones(shape)
+            made[name].attrs["MATLAB_class"] = "double"
+    file.attrs["openPMD"] = "1.1.0"
+    species = file.create_group("data/1/particles/e")
+    species["id"], species["weighting"], species["cube"] = np.arange(3), np.arange(4), np.zeros((3, 2))
+    for name, attributes in {"charge": {"value": 2.0, "shape": [3], "unitSI": 0.5}, "mass": {"value": "heavy", "shape": [3]},
+                             "spin": {"value": 1, "shape": [2**62]}, "position/x": {}}.items():
+        species.create_group(name).attrs.update(attributes)
+    species["position/y"] = np.arange(3) * 0.5
+    species["position/y"].attrs["unitSI"] = "one"
 
 
 def bad_versions(file):

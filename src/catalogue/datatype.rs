@@ -283,27 +283,28 @@ impl Datatype {
     /// The type of each part of a complex number: of the class of HDF5 2, or of the compound of `r` and `i` that h5py
     /// and others write.
     pub fn complex_part(&self) -> Option<&Datatype> {
-        match &self.class {
-            Class::Complex { base } => Some(base),
+        let part = match &self.class {
+            Class::Complex { base } => base,
             Class::Compound { fields } => match fields.as_slice() {
                 [r, i]
                     if r.name == "r"
                         && i.name == "i"
                         && r.datatype == i.datatype
-                        && matches!(
-                            r.datatype.class,
-                            Class::Float { format: FloatFormat::Half | FloatFormat::Single | FloatFormat::Double, .. }
-                        )
                         && r.offset == 0
-                        && i.offset == r.datatype.size
-                        && r.datatype.size.checked_mul(2) == Some(self.size) =>
+                        && i.offset == r.datatype.size =>
                 {
-                    Some(&r.datatype)
+                    &r.datatype
                 }
-                _ => None,
+                _ => return None,
             },
-            _ => None,
-        }
+            _ => return None,
+        };
+        // A complex number of complex numbers, which no library writes, would be twice as much at each level.
+        let is_float = matches!(
+            part.class,
+            Class::Float { format: FloatFormat::Half | FloatFormat::Single | FloatFormat::Double, .. }
+        );
+        (is_float && part.size.checked_mul(2) == Some(self.size)).then_some(part)
     }
 
     /// The type by whose values search indexes go: that of the codes instead of an enumeration, but for booleans.

@@ -3,9 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+
 use crate::catalogue::{Class, Dataset, Fill, Group, Object, attribute};
+use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
+use crate::table::ScaledRows;
 
 /// Opens a dataset for reading; the reason where its layout or size makes no sense.
 pub fn open(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<store::Dataset>, String> {
@@ -62,6 +67,26 @@ pub fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Arc<Dataset>, Stri
         Some(_) => Err(format!("{name} is no dataset")),
         None => Err(format!("it has no {name}")),
     }
+}
+
+/// All rows, as numbers.
+///
+/// # Errors
+/// Why there are none.
+pub fn numbers(rows: Arc<dyn Rows>, interrupt: &Interrupt) -> Result<Vec<f64>, String> {
+    let no_numbers = format!("{} are no numbers", rows.data_type());
+    let rows = ScaledRows::new(String::new(), rows, vec![1.0], 0.0).ok_or(no_numbers)?;
+    let array = rows.array(0..rows.len(), interrupt).map_err(|error| error.to_string())?;
+    Ok(array.as_primitive_opt::<Float64Type>().map(|array| array.values().to_vec()).unwrap_or_default())
+}
+
+/// The one number of a scalar.
+///
+/// # Errors
+/// Why there is none, or it is not finite.
+pub fn scalar(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<f64, String> {
+    let first = numbers(rows(file, path, dataset, 1, &Fill::Default, &Arc::default())?, interrupt)?.into_iter().next();
+    first.filter(|first| first.is_finite()).ok_or_else(|| format!("{first:?} is no finite number"))
 }
 
 /// The dataset with this name in a group, of this rank and with elements.

@@ -18,13 +18,16 @@ pub mod arrays;
 mod attributes;
 pub mod compound;
 mod datasets;
+mod h5md;
 pub mod hep001;
 pub mod index_writer;
 mod lh5;
 mod loom;
+mod matlab;
 mod netcdf;
 mod nexus;
 mod nwb;
+mod openpmd;
 mod pandas;
 mod scales;
 mod shape;
@@ -64,6 +67,9 @@ macro_rules! dialects {
             &nexus::Nexus,
             &vaex::Vaex,
             &versioned::Versioned,
+            &h5md::H5md,
+            &openpmd::OpenPmd,
+            &matlab::Matlab,
             &loom::Loom,
             &tenx::TenX,
             &netcdf::Netcdf,
@@ -214,6 +220,8 @@ pub struct Claims {
     pub made: Vec<(BString, Made)>,
     /// A group whose members are shown here as well, but those that have the name of a link of this one.
     pub beside: Option<Elsewhere>,
+    /// Names of the dimensions that members lie on, one for each axis; `None` where an axis lies on none.
+    pub axes: HashMap<BString, Vec<Option<BString>>>,
     /// Rules broken.
     pub findings: Vec<Finding>,
 }

@@ -130,6 +130,43 @@ fn attributes_and_plots_of_other_lengths_are_left_out() {
 }
 
 #[test]
+fn simulations_that_do_not_fit_keep_what_does() {
+    let mounted = hostile();
+    assert_eq!(mounted.text("particles/all/good/table.csv"), "step,time,value\n0,0.0,0\n5,0.5,1\n10,1.0,2\n");
+    assert_eq!(mounted.text("particles/all/short/table.csv"), "time,value\n0.0,0\n1.0,1\n2.0,2\n");
+    found(&mounted, "particles/all/short", &["2 of them, of 3 frames"]);
+    assert_eq!(mounted.text("particles/all/far/table.csv"), "value\n0\n1\n2\n");
+    found(&mounted, "particles/all/far", &["its offset is no number", "are no numbers"]);
+    let csv = "charge,id,position_y\n1.0,0,0.0\n1.0,1,0.5\n1.0,2,1.0\n";
+    let mut columns: Vec<String> = mounted.text("data/1/particles/e/table.csv").lines().map(str::to_owned).collect();
+    columns.sort();
+    let mut expected: Vec<&str> = csv.lines().collect();
+    expected.sort_unstable();
+    assert_eq!(columns, expected);
+    let expected = [
+        "4 rows, the table has 3",
+        "4611686018427387904 rows, the table has 3",
+        "a constant of value None",
+        "no constant",
+    ];
+    found(&mounted, "data/1/particles/e", &expected);
+}
+
+#[test]
+fn structs_that_are_no_tables_are_groups() {
+    let mounted = hostile();
+    assert_eq!(mounted.text("matlab/good/table.csv"), "x,y\n0.0,a\u{fffd}\n1.0,a\u{fffd}\n");
+    for (name, reason) in [("bad", "cell 1 is no text"), ("square", "has extents [2, 2]"), ("gone", "cell 1 leads to")]
+    {
+        assert_eq!(mounted.text(format!("matlab/{name}/table.csv")), "x\n0.0\n1.0\n", "{name}");
+        found(&mounted, &format!("matlab/{name}"), &[reason]);
+    }
+    for name in ["lengths", "scalars", "squares"] {
+        assert!(!mounted.names(format!("matlab/{name}")).contains(&"head.csv".to_owned()), "{name}");
+    }
+}
+
+#[test]
 fn data_in_units_keep_what_is_stored() {
     let mounted = Mounted::new(&[&data("nwb.h5")], &[]);
     for name in ["lux", "raw"] {

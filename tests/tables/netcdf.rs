@@ -77,6 +77,21 @@ fn a_dimension_without_values_is_no_file() {
     assert!(mounted.names("cube").iter().all(|name| !name.starts_with("profile.") && !name.starts_with("nv.")));
 }
 
+/// Also of a group above; of groups of up to 4,096 links.
+#[test]
+fn arrays_tell_their_dimensions() {
+    let mounted = Mounted::new(&[&data("netcdf.h5")], &[]);
+    let dimensions = |path: &str, name: &str| {
+        let metadata = json(&mounted, path);
+        let member = metadata["members"].as_array().unwrap().iter().find(|member| member["name"] == name).unwrap();
+        member["dimensions"].to_string()
+    };
+    assert_eq!(dimensions("cube/metadata.json", "rain"), r#"["time","lat","lon"]"#);
+    assert_eq!(dimensions("cube/metadata.json", "late_pair"), r#"["profile","nv"]"#);
+    assert_eq!(dimensions("cube/below/metadata.json", "profile_only"), r#"["profile"]"#);
+    assert_eq!(json(&mounted, "station/metadata.json")["revision"], "dimension obs");
+}
+
 #[test]
 fn what_keeps_scales_in_order_is_told_to_nobody() {
     let mounted = Mounted::new(&[&data("netcdf.h5")], &[]);

@@ -87,6 +87,9 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     .write()
 }
 
+/// Writes a table, of which so much was done before and is done now, as a bar tells.
+type Write<'a> = dyn Fn(&Table, &Watched, u64, &AtomicU64) -> Result<(), Error> + 'a;
+
 /// Rows that a command was asked for.
 pub(super) struct Asked<'a> {
     pub place: &'a OsStr,
@@ -161,7 +164,7 @@ impl Asked<'_> {
         query: &Query,
         place: &Place,
         interrupt: &Interrupt,
-        write: &dyn Fn(&Table, &Watched, u64, &AtomicU64) -> Result<(), Error>,
+        write: &Write,
     ) -> Result<(), Error> {
         let explained = |error: query::Error| Error::Usage(explained(self.text(), &error));
         let failed = |error: store::Error| place.failed(error.into());

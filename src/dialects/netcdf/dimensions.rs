@@ -59,6 +59,8 @@ pub(super) struct Label {
 pub(super) struct Dimensions<'a> {
     /// The tables that there are, in the order in which their dimensions are met.
     pub tables: Vec<RowSet<'a>>,
+    /// The dimensions of the axes of each variable.
+    pub axes: Vec<(&'a BString, Vec<Option<ObjectId>>)>,
     /// Whether the one table has all variables of the group that have rows.
     pub is_one: bool,
     /// Rules broken.
@@ -92,10 +94,10 @@ impl<'a> Place<'a> {
     /// The dimensions of the group's variables.
     pub fn dimensions(&self) -> Dimensions<'a> {
         let mut scales =
-            Scales { place: *self, known: HashMap::new(), elsewhere: 0, numbers: None, failed: Vec::new() };
+            Scales { place: *self, known: HashMap::new(), elsewhere: 0, numbers: None, failed: Vec::new(), beyond: 0 };
         scales.of_group();
         let (mut sets, mut places): (Vec<RowSet<'a>>, HashMap<ObjectId, usize>) = Default::default();
-        let (mut all, mut taken) = (0, 0);
+        let (mut all, mut taken, mut on) = (0, 0, Vec::new());
         // Dimensions that texts alone lie on, with their characters along it, have no rows.
         let others: HashSet<ObjectId> = datasets(self.group)
             .filter(|(_, dataset)| !is_character(dataset) && !scales::is_pure_dimension(dataset))
@@ -111,6 +113,7 @@ impl<'a> Place<'a> {
             }
             let axes = scales.axes(name, dataset);
             let first = axes.first().copied().flatten();
+            on.push((name, axes.clone()));
             let is_characters = is_character(dataset) && dataset.shape.len() == 1;
             if is_characters && first.is_some_and(|first| !others.contains(&first)) {
                 continue;
@@ -136,24 +139,14 @@ impl<'a> Place<'a> {
         let in_tables = tables.iter().map(|set| set.columns.len() + usize::from(set.label.is_some())).sum::<usize>();
         let is_one = tables.len() == 1 && all == taken && in_tables == taken;
         let tables = tables.into_iter().map(|set| scales.labelled(set)).collect();
-        Dimensions { tables, is_one, findings: scales.findings() }
+        Dimensions { tables, axes: on, is_one, findings: scales.findings() }
     }
 
     /// The names of the tables, in their order.
     pub fn names(&self, tables: &[RowSet<'_>]) -> Vec<BString> {
-        let mut known: HashSet<BString> = HashSet::new();
-        let mut above = None;
+        let (mut names, mut known) = (Names::of(*self), HashSet::new());
         let name = |set: &RowSet<'_>| {
-            let own =
-                datasets(self.group).find(|(_, dataset)| dataset.id == set.dimension).map(|(name, _)| name.clone());
-            let name = own.or_else(|| {
-                let above = above.get_or_insert_with(|| self.above());
-                found_above(above, set.dimension).map(|(_, name)| name)
-            });
-            let name = name.unwrap_or_else(|| {
-                let stated = set.label.as_ref().and_then(|label| text(&label.dataset.attributes, "NAME"));
-                stated.filter(|name| !name.is_empty()).unwrap_or_else(|| "dimension".into()).into()
-            });
+            let name = names.name(set.dimension);
             let mut shown = name.clone();
             for number in 2_u64.. {
                 if known.insert(shown.clone()) {
@@ -199,6 +192,39 @@ fn found_above(above: &[(String, Group)], id: ObjectId) -> Option<(String, BStri
     })
 }
 
+/// Names of dimensions, found once each.
+pub(super) struct Names<'a> {
+    place: Place<'a>,
+    known: HashMap<ObjectId, BString>,
+    /// The groups above, once they are asked for.
+    above: Option<Vec<(String, Group)>>,
+}
+
+impl<'a> Names<'a> {
+    /// As they are seen from a group.
+    pub fn of(place: Place<'a>) -> Self {
+        let own = datasets(place.group).filter(|(_, dataset)| scales::is_scale(dataset));
+        let known = own.map(|(name, dataset)| (dataset.id, name.clone())).collect();
+        Self { place, known, above: None }
+    }
+
+    /// The name of a dimension: that of its link in this group, in one above, or what the scale itself says.
+    pub fn name(&mut self, id: ObjectId) -> BString {
+        if let Some(known) = self.known.get(&id) {
+            return known.clone();
+        }
+        let above = self.above.get_or_insert_with(|| self.place.above());
+        let name = found_above(above, id).map(|(_, name)| name).unwrap_or_else(|| {
+            let scale = self.place.file.object(id, self.place.interrupt).ok();
+            let stated = scale.and_then(|scale| text(scale.attributes(), "NAME"));
+            let stated = stated.filter(|name| !name.is_empty() && !name.starts_with("This is a netCDF dimension"));
+            stated.unwrap_or_else(|| "dimension".into()).into()
+        });
+        self.known.insert(id, name.clone());
+        name
+    }
+}
+
 /// The scales that axes of a group's variables lie on.
 struct Scales<'a> {
     place: Place<'a>,
@@ -208,6 +234,8 @@ struct Scales<'a> {
     /// Dimensions of the group by the numbers that netCDF gives them, once they are asked for.
     numbers: Option<HashMap<i128, ObjectId>>,
     failed: Vec<Finding>,
+    /// Findings that are counted alone.
+    beyond: usize,
 }
 
 impl<'a> Scales<'a> {
@@ -257,9 +285,14 @@ impl<'a> Scales<'a> {
     fn scale(&mut self, name: &BString, id: ObjectId) -> Option<&Scale> {
         if !self.known.contains_key(&id) {
             let found = self.look(id);
-            let path = join(self.place.path, name);
-            let found = found.map_err(|found| self.failed.push(Finding::new(path, RULE, found))).ok();
-            self.known.insert(id, found);
+            if let Err(found) = &found {
+                if self.failed.len() < MOST_FINDINGS {
+                    self.failed.push(Finding::new(join(self.place.path, name), RULE, found.clone()));
+                } else {
+                    self.beyond += 1;
+                }
+            }
+            self.known.insert(id, found.ok());
         }
         self.known.get(&id)?.as_ref()
     }
@@ -318,10 +351,8 @@ impl<'a> Scales<'a> {
 
     fn findings(&mut self) -> Vec<Finding> {
         let mut findings = std::mem::take(&mut self.failed);
-        let beyond = findings.len().saturating_sub(MOST_FINDINGS);
-        findings.truncate(MOST_FINDINGS);
-        if beyond > 0 {
-            findings.push(Finding::new(self.place.path, RULE, format!("{beyond} more variables break it")));
+        if self.beyond > 0 {
+            findings.push(Finding::new(self.place.path, RULE, format!("{} more variables break it", self.beyond)));
         }
         findings
     }

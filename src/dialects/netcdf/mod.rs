@@ -25,15 +25,18 @@ use std::sync::Arc;
 use bstr::BString;
 
 use self::conventions::{ATTRIBUTES, Reading};
-use self::dimensions::{Place, RowSet, is_variable};
+use self::dimensions::{Names, Place, RowSet, is_variable};
 use super::arrays::Arrays;
 use super::{Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, compound, scales};
-use crate::catalogue::{Dataset, Object, attribute, join};
+use crate::catalogue::{Dataset, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
 use crate::table::{Column, Finding, Single, Table};
 
 /// The directory of the tables of a group that has others beside them.
 const TABLES: &str = "tables";
+
+/// Links of a group of whose members the dimensions are named.
+const MOST_NAMED: usize = 4096;
 
 /// Findings of a group about values, before they are counted alone.
 const MOST_FINDINGS: usize = 100;
@@ -67,6 +70,14 @@ impl Dialect for Netcdf {
         }
         let dimensions = place.dimensions();
         let mut claims = Claims { findings: dimensions.findings, ..Claims::default() };
+        if here.group.links.len() <= MOST_NAMED {
+            let mut names = Names::of(place);
+            let mut named = |id: ObjectId| names.name(id);
+            let axes = dimensions.axes.iter().map(|(name, axes)| {
+                ((*name).clone(), axes.iter().map(|axis| axis.map(&mut named)).collect::<Vec<_>>())
+            });
+            claims.axes = axes.collect();
+        }
         claims.findings.append(&mut of_values(here));
         if dimensions.is_one {
             claims.is_table = true;
@@ -186,6 +197,7 @@ fn table(place: &Place<'_>, path: &str, set: &RowSet<'_>) -> Table {
         columns.push(columns::padded(columns::column(place.file, &path, name, dataset), dataset, set.rows));
     }
     Table {
+        revision: format!("dimension {}", Names::of(*place).name(set.dimension)),
         rows: set.rows,
         columns: columns.into_iter().map(|column| column.observed(place.file)).collect(),
         findings,

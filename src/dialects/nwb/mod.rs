@@ -14,9 +14,8 @@ mod series;
 mod table;
 
 use self::members::Members;
-use super::attributes::strings;
 use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
-use crate::catalogue::{Attribute, attribute};
+use crate::catalogue::{Attribute, Class, attribute};
 use crate::source::Interrupt;
 use crate::table::Table;
 
@@ -100,7 +99,8 @@ impl Dialect for Nwb {
 /// Whether a group lists columns.
 fn is_table(attributes: &[Attribute]) -> bool {
     attribute(attributes, COLUMNS).is_some_and(|listed| {
-        listed.shape.len() == 1 && (strings(listed).is_some() || listed.is_empty() || listed.value.is_err())
+        let are_texts = matches!(listed.datatype.class, Class::FixedString { .. } | Class::VariableString { .. });
+        listed.shape.len() == 1 && (are_texts || listed.is_empty())
     })
 }
 

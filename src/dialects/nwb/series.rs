@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
 use bstr::BString;
 
 use super::{Nwb, type_of};
@@ -84,7 +82,7 @@ fn timestamps(site: &Site<'_>, series: &Series<'_>, rows: u64, interrupt: &Inter
         }
         Clock::Even(start) => (start, join(site.path, b"starting_time")),
     };
-    let even = one(site, &path, start, interrupt).and_then(|first| {
+    let even = datasets::scalar(site.file, &path, start, interrupt).and_then(|first| {
         let rate = attribute(&start.attributes, "rate").and_then(number);
         let rate = rate.filter(|rate| rate.is_finite() && *rate > 0.0);
         let rate = rate.ok_or("the attribute rate is no number of samples in a second")?;
@@ -149,22 +147,7 @@ fn channels(site: &Site<'_>, group: &Group, data: &Dataset, interrupt: &Interrup
         return Err(format!("{NAME} of {count:?} channels along axis {axis}, data have {width:?}: shown as stored"));
     }
     let rows = datasets::line(site.file, &join(site.path, NAME.as_bytes()), conversion, &Arc::default())?;
-    numbers(rows, interrupt)
-}
-
-/// The one number of a scalar.
-fn one(site: &Site<'_>, path: &str, scalar: &Arc<Dataset>, interrupt: &Interrupt) -> Result<f64, String> {
-    let rows = arrays::column(site.file, path, &"".into(), scalar).rows?;
-    let first = numbers(rows, interrupt)?.into_iter().next();
-    first.filter(|first| first.is_finite()).ok_or_else(|| format!("{first:?} is no moment"))
-}
-
-/// All rows, as numbers.
-fn numbers(rows: Arc<dyn Rows>, interrupt: &Interrupt) -> Result<Vec<f64>, String> {
-    let no_numbers = format!("{} are no numbers", rows.data_type());
-    let rows = ScaledRows::new(String::new(), rows, vec![1.0], 0.0).ok_or(no_numbers)?;
-    let array = rows.array(0..rows.len(), interrupt).map_err(|error| error.to_string())?;
-    Ok(array.as_primitive_opt::<Float64Type>().map(|array| array.values().to_vec()).unwrap_or_default())
+    datasets::numbers(rows, interrupt)
 }
 
 /// NWB has a word of its own for units.

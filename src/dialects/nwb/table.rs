@@ -78,7 +78,7 @@ impl Builder<'_> {
             let found = "it cannot be read; columns are those as long as id, in the order of links";
             self.report(self.site.path, "HDMF: colnames lists the columns", found);
         }
-        let listed = listed.unwrap_or_default();
+        let (is_listed, listed) = (listed.is_some(), listed.unwrap_or_default());
         let (mut seen, mut twice, mut gone) = (HashSet::from([super::ID.as_bytes()]), Vec::new(), Vec::new());
         for name in &listed {
             match self.members.get(name).filter(|(_, dataset)| is_column(dataset)) {
@@ -96,7 +96,7 @@ impl Builder<'_> {
             self.report(self.site.path, rule, named("not there, or without rows", &gone));
         }
         let others = self.members.unlisted(&seen);
-        if !others.is_empty() {
+        if is_listed && !others.is_empty() {
             let names: Vec<&BString> = others.iter().map(|(name, _)| *name).collect();
             self.report(self.site.path, "HDMF: colnames lists every column", named("not listed", &names));
         }
@@ -186,7 +186,8 @@ impl Builder<'_> {
             return;
         }
         let tally = Arc::<Tally>::default();
-        match self.labels(column, dataset) {
+        let found = self.labels(column, dataset);
+        match found.and_then(|(codes, labels)| Ok((codes, labels.labels.clone()?, labels))) {
             Ok((codes, known, labels)) => {
                 let rows: Arc<dyn Rows> = Arc::new(CategoryRows::new(column.path.clone(), codes, known, tally.clone()));
                 column.categories = Some(self.categories.len());
@@ -201,7 +202,7 @@ impl Builder<'_> {
     }
 
     /// The codes of a column, and what they refer to.
-    fn labels(&self, column: &Column, dataset: &Dataset) -> Result<(Arc<dyn Rows>, Arc<dyn Rows>, Categories), String> {
+    fn labels(&self, column: &Column, dataset: &Dataset) -> Result<(Arc<dyn Rows>, Categories), String> {
         let codes = column.rows.clone()?;
         if !codes.data_type().is_integer() {
             return Err(format!("codes of type {}", codes.data_type()));
@@ -212,7 +213,7 @@ impl Builder<'_> {
         let path = format!("{} (elements)", column.path);
         let rows = datasets::line(self.site.file, &path, &labels, &Arc::default())?;
         let datatype = labels.datatype.clone();
-        Ok((codes, rows.clone(), Categories { path, labels: Ok(rows), datatype, ordered: Some(false) }))
+        Ok((codes, Categories { path, labels: Ok(rows), datatype, ordered: Some(false) }))
     }
 
     /// Says of row numbers of which table they are.

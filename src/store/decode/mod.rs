@@ -388,6 +388,17 @@ mod tests {
     }
 
     #[test]
+    fn complex_numbers_of_complex_numbers_are_bytes() {
+        let class = Class::Float { order: ByteOrder::Little, format: FloatFormat::Single };
+        let mut datatype = Datatype { size: 4, class };
+        for _ in 0..40 {
+            datatype = Datatype { size: 2 * datatype.size, class: Class::Complex { base: Box::new(datatype) } };
+        }
+        datatype.size = 8;
+        assert_eq!(run(&datatype, &[7; 8], 1, &[]).0.data_type(), &DataType::FixedSizeBinary(8));
+    }
+
+    #[test]
     fn a_field_past_the_element_is_an_error() {
         let fields = vec![Field { name: "a".into(), offset: 6, datatype: integer(4, true, ByteOrder::Little) }];
         let datatype = Datatype { size: 8, class: Class::Compound { fields } };

@@ -1,18 +1,17 @@
-//! A column of moments with a rate: nothing of it is stored.
+//! A column of evenly spaced numbers: nothing of it is stored.
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array};
+use arrow_array::{ArrayRef, Float64Array, Int64Array};
 use arrow_schema::DataType;
 
 use crate::source::Interrupt;
 use crate::store::statistics::{Scalar, Summary};
 use crate::store::{Error, RowRange, Rows};
 
-/// Evenly spaced numbers in float64.
+/// Evenly spaced numbers, in float64 or int64.
 #[derive(Debug)]
 pub struct EvenRows {
-    first: f64,
     spacing: Spacing,
     len: u64,
 }
@@ -20,29 +19,38 @@ pub struct EvenRows {
 /// From a number to the next: by what each is computed decides its last bit.
 #[derive(Clone, Copy, Debug)]
 enum Spacing {
-    /// row / rate.
-    Rate(f64),
-    /// row · step.
-    Step(f64),
+    /// row / rate + first.
+    Rate { first: f64, rate: f64 },
+    /// row · step + first.
+    Step { first: f64, step: f64 },
+    /// The same of integers, none of which overflows.
+    Whole { first: i64, step: i64 },
 }
 
 impl EvenRows {
     /// `len` numbers, of which row `i` is `i / rate + first`.
     pub fn with_rate(first: f64, rate: f64, len: u64) -> Self {
-        Self { first, spacing: Spacing::Rate(rate), len }
+        Self { spacing: Spacing::Rate { first, rate }, len }
     }
 
     /// `len` numbers, of which row `i` is `i · step + first`.
     pub fn with_step(first: f64, step: f64, len: u64) -> Self {
-        Self { first, spacing: Spacing::Step(step), len }
+        Self { spacing: Spacing::Step { first, step }, len }
+    }
+
+    /// The same in int64; `None` where the last is too large for that.
+    pub fn whole(first: i64, step: i64, len: u64) -> Option<Self> {
+        let last = i128::from(first) + i128::from(step) * i128::from(len.saturating_sub(1));
+        i64::try_from(last).ok()?;
+        Some(Self { spacing: Spacing::Whole { first, step }, len })
     }
 
     fn at(&self, row: u64) -> f64 {
-        self.first
-            + match self.spacing {
-                Spacing::Rate(rate) => row as f64 / rate,
-                Spacing::Step(step) => row as f64 * step,
-            }
+        match self.spacing {
+            Spacing::Rate { first, rate } => row as f64 / rate + first,
+            Spacing::Step { first, step } => row as f64 * step + first,
+            Spacing::Whole { first, step } => first.wrapping_add(step.wrapping_mul(row as i64)) as f64,
+        }
     }
 }
 
@@ -52,7 +60,7 @@ impl Rows for EvenRows {
     }
 
     fn data_type(&self) -> &DataType {
-        &DataType::Float64
+        if matches!(self.spacing, Spacing::Whole { .. }) { &DataType::Int64 } else { &DataType::Float64 }
     }
 
     fn nullable(&self) -> bool {
@@ -62,11 +70,16 @@ impl Rows for EvenRows {
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         crate::store::count_of(&range, self.len, "evenly spaced numbers")?;
         interrupt.check()?;
+        if let Spacing::Whole { first, step } = self.spacing {
+            let at = |row| first.wrapping_add(step.wrapping_mul(row as i64));
+            return Ok(Arc::new(Int64Array::from_iter_values(range.map(at))));
+        }
         Ok(Arc::new(Float64Array::from_iter_values(range.map(|row| self.at(row)))))
     }
 
     fn summary(&self, range: RowRange, _: &Interrupt) -> Result<Option<Summary>, Error> {
-        let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) else { return Ok(None) };
+        let last = range.end.checked_sub(1).filter(|last| *last >= range.start);
+        let Some(last) = last.filter(|_| *self.data_type() == DataType::Float64) else { return Ok(None) };
         let ends = [self.at(range.start), self.at(last)];
         if ends.iter().any(|end| !end.is_finite()) {
             return Ok(None);

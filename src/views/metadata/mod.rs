@@ -279,10 +279,14 @@ fn storage_value(dataset: &Dataset) -> Value {
     })
 }
 
-/// What `metadata.json` says of a dataset that is no column.
-pub fn array_details(dataset: &Dataset) -> Map<String, Value> {
+/// What `metadata.json` says of a dataset that is no column; `axes` are the names of the dimensions that it lies on.
+pub fn array_details(dataset: &Dataset, axes: Option<&[Option<BString>]>) -> Map<String, Value> {
     let mut details = Map::new();
     details.insert("shape".into(), if dataset.null { Value::Null } else { dataset.shape.clone().into() });
+    if let Some(axes) = axes {
+        let name = |axis: &Option<BString>| axis.as_ref().map_or(Value::Null, |name| name.to_string().into());
+        details.insert("dimensions".into(), axes.iter().map(name).collect());
+    }
     details.insert("datatype".into(), datatype::value(&dataset.datatype));
     details.insert("fill".into(), fill_value(&dataset.datatype, &dataset.fill));
     details.insert("layout".into(), layout_value(&dataset.layout));

@@ -256,7 +256,7 @@ impl Members<'_> {
         last: &mut Arc<[SingleFile]>,
     ) -> Option<Child> {
         if self.wanted {
-            member.details = array_details(dataset);
+            member.details = array_details(dataset, self.claims.axes.get(&member.name).map(Vec::as_slice));
         }
         let (dialect, mark) = self.dialects.shown(&path, dataset, findings)?;
         let array = Array::new(&member.name, path, dataset, dialect, self.claims.serving.get(&member.name).copied());

@@ -1,0 +1,215 @@
+//! MATLAB 7.3: a struct whose numeric fields are vectors of one length is a table; members are shown by themselves,
+//! too. A vector is a dataset of rank 2 with an axis of length 1. Texts are cells: references to characters in
+//! `/#refs#`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, LargeStringArray};
+use bstr::BString;
+
+use super::attributes::text;
+use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
+use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, attribute, join, product};
+use crate::source::Interrupt;
+use crate::store::decode::{Memory, Resolve, widen};
+use crate::store::{Hints, Rows, Tally};
+use crate::table::{Column, Finding, HeldRows, Table};
+
+/// The attribute that names the class of a value.
+const CLASS: &str = "MATLAB_class";
+
+/// The attribute of a value without elements, whose dataset holds its dimensions.
+const EMPTY: &str = "MATLAB_empty";
+
+/// The attribute of a struct that lists its fields.
+const FIELDS: &str = "MATLAB_fields";
+
+/// The group of what cells refer to.
+const REFERRED: &str = "#refs#";
+
+/// Most cells of a column, and most characters in them: they are read when the table is opened.
+const MOST_CELLS: u64 = 1 << 16;
+const MOST_CHARACTERS: u64 = 16 << 20;
+
+/// The dialect.
+#[derive(Debug)]
+pub struct Matlab;
+
+impl Dialect for Matlab {
+    fn name(&self) -> &'static str {
+        "MATLAB"
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &[CLASS, EMPTY, FIELDS]
+    }
+
+    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+        match object {
+            Subject::Group(attributes) if !path.starts_with("/#") && is(attributes, "struct") => Mark::LookInside,
+            _ => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let is_table = is(&here.group.attributes, "struct") && columns(here.group).is_some();
+        Claims { is_table, ..Claims::default() }
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        let found = match site.of {
+            Of::Group(group) => columns(group).map(|columns| (group, columns)),
+            Of::Dataset(_) | Of::Made { .. } => None,
+        };
+        match found {
+            Some((group, columns)) => table(site, group, columns, interrupt),
+            None => Table::empty(site.path, self.name()),
+        }
+    }
+}
+
+/// A field that may be a column.
+#[derive(Clone, Copy)]
+struct Field<'a> {
+    name: &'a BString,
+    dataset: &'a Arc<Dataset>,
+    is_cell: bool,
+}
+
+fn is(attributes: &[Attribute], class: &str) -> bool {
+    text(attributes, CLASS).as_deref() == Some(class)
+}
+
+/// The elements of a vector; `None` of what is none.
+fn length(dataset: &Dataset) -> Option<u64> {
+    let is_vector = dataset.shape.len() == 2 && dataset.shape.contains(&1) && !dataset.null;
+    product(&dataset.shape).filter(|_| is_vector && attribute(&dataset.attributes, EMPTY).is_none())
+}
+
+/// The columns of a struct, in its order: numbers, which are all vectors of one length of two or more, and cells as
+/// long. `None` where it is no table.
+fn columns(group: &Group) -> Option<Vec<Field<'_>>> {
+    let (mut fields, mut rows) = (Vec::new(), None);
+    for link in &group.links {
+        let Some(Object::Dataset(dataset)) = link.target.object() else { continue };
+        let class = text(&dataset.attributes, CLASS).unwrap_or_default();
+        let is_cell = class == "cell" && dataset.datatype.is_reference();
+        let is_number = matches!(class.as_str(), "double" | "single" | "logical")
+            || class.trim_start_matches('u').starts_with("int") && !dataset.datatype.is_reference();
+        if is_number && attribute(&dataset.attributes, "MATLAB_object_decode").is_none() {
+            let length = length(dataset)?;
+            if *rows.get_or_insert(length) != length {
+                return None;
+            }
+        } else if !is_cell {
+            continue;
+        }
+        fields.push(Field { name: &link.name, dataset, is_cell });
+    }
+    let rows = rows.filter(|rows| *rows >= 2)?;
+    fields.retain(|field| length(field.dataset) == Some(rows));
+    let order: HashMap<BString, usize> = listed(group).into_iter().zip(0..).collect();
+    fields.sort_by_key(|field| order.get(field.name).copied().unwrap_or(usize::MAX));
+    (fields.len() > 1).then_some(fields)
+}
+
+/// The fields of a struct in order: sequences of characters. None where the struct does not list them.
+fn listed(group: &Group) -> Vec<BString> {
+    let stored = attribute(&group.attributes, FIELDS).and_then(|listed| {
+        let Class::Sequence { base } = &listed.datatype.class else { return None };
+        let width = usize::try_from(listed.datatype.size).ok().filter(|width| *width > 0)?;
+        Some((listed.value.as_ref().ok()?, width, base.size))
+    });
+    let Some((value, width, size)) = stored else { return Vec::new() };
+    let mut heap = Memory(&value.heap);
+    let names = value.bytes.chunks_exact(width).map(|cell| heap.resolve(cell, size).ok().map(BString::from));
+    names.flatten().collect()
+}
+
+/// The table of a struct.
+fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Interrupt) -> Table {
+    let rows = fields.first().and_then(|field| length(field.dataset)).unwrap_or(0);
+    let mut findings = Vec::new();
+    let columns = fields.into_iter().map(|Field { name, dataset, is_cell }| {
+        let (path, tally) = (join(site.path, name), Arc::<Tally>::default());
+        let opened = match is_cell {
+            true => cells(site, &path, dataset, interrupt),
+            false => datasets::rows(site.file, &path, &read(dataset), u64::MAX, &Fill::Default, &tally),
+        };
+        if let Err(reason) = &opened {
+            findings.push(Finding::new(&path, "MATLAB: cells of a table are texts", reason.clone()));
+        }
+        // By its elements: what lies along the first axis of the dataset is another column.
+        let id = ColumnId { object: dataset.id, field: 1 };
+        let (attributes, dataset) = (dataset.attributes.clone(), Some(dataset.clone()));
+        Column { attributes, dataset, ..Column::new(name.clone(), path, id, opened, tally) }.observed(site.file)
+    });
+    Table {
+        revision: "struct".into(),
+        rows,
+        attributes: group.attributes.clone(),
+        columns: columns.collect(),
+        findings,
+        ..Table::empty(site.path, Matlab.name())
+    }
+}
+
+/// A dataset as MATLAB reads it: bytes of class `logical` are booleans.
+fn read(dataset: &Arc<Dataset>) -> Arc<Dataset> {
+    if dataset.datatype.size != 1 || !is(&dataset.attributes, "logical") {
+        return dataset.clone();
+    }
+    let datatype = Datatype { size: 1, class: Class::Flag };
+    Arc::new(Dataset { datatype, ..dataset.as_ref().clone() })
+}
+
+/// The texts that cells refer to.
+fn cells(site: &Site<'_>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<Arc<dyn Rows>, String> {
+    let told = |error: &dyn std::fmt::Display| error.to_string();
+    let references = datasets::rows(site.file, path, dataset, u64::MAX, &Fill::Default, &Arc::default())?;
+    if references.len() > MOST_CELLS {
+        return Err(format!("{} cells, more than {MOST_CELLS}", references.len()));
+    }
+    let root = site.file.group(site.file.info().root, interrupt).map_err(|error| told(&error))?;
+    let referred = match root.link(REFERRED.as_bytes()).and_then(|link| link.target.object()) {
+        Some(Object::Group { id, .. }) => site.file.group(*id, interrupt).map_err(|error| told(&error))?,
+        _ => return Err(format!("there is no /{REFERRED}")),
+    };
+    let known: HashMap<&[u8], &Object> =
+        referred.links.iter().filter_map(|link| Some((link.name.as_slice(), link.target.object()?))).collect();
+    let array = references.array(0..references.len(), interrupt).map_err(|error| told(&error))?;
+    let paths = array.as_string_opt::<i64>().ok_or("cells that are no references")?;
+    let (mut texts, mut left) = (Vec::with_capacity(paths.len()), MOST_CHARACTERS);
+    for (row, path) in paths.iter().enumerate() {
+        interrupt.check().map_err(|error| told(&error))?;
+        let name = path.and_then(|path| path.strip_prefix("/#refs#/")).unwrap_or_default();
+        let Some(Object::Dataset(cell)) = known.get(name.as_bytes()) else {
+            return Err(format!("cell {row} leads to {path:?}"));
+        };
+        if !is(&cell.attributes, "char") {
+            return Err(format!("cell {row} is no text"));
+        }
+        if attribute(&cell.attributes, EMPTY).is_some() {
+            texts.push(String::new());
+            continue;
+        }
+        let count = length(cell).ok_or_else(|| format!("cell {row} has extents {:?}", cell.shape))?;
+        left = left.checked_sub(count).ok_or_else(|| format!("more than {MOST_CHARACTERS} characters"))?;
+        let characters =
+            datasets::rows(site.file, path.unwrap_or_default(), cell, u64::MAX, &Fill::Default, &Arc::default())?;
+        let characters = characters.array(0..count, interrupt).map_err(|error| told(&error))?;
+        let units = widen::unsigned(&characters).ok_or_else(|| format!("cell {row} is no text"))?;
+        // MATLAB has UTF-16; others write whole code points as well.
+        texts.push(match cell.datatype.size {
+            2 => String::from_utf16_lossy(&units.values().iter().map(|unit| *unit as u16).collect::<Vec<_>>()),
+            _ => units.values().iter().map(|unit| code_point(*unit)).collect(),
+        });
+    }
+    Ok(Arc::new(HeldRows::new(Arc::new(LargeStringArray::from(texts)), false, Hints::default())))
+}
+
+fn code_point(unit: u64) -> char {
+    u32::try_from(unit).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER)
+}

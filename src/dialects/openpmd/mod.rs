@@ -1,0 +1,182 @@
+//! openPMD: particles of simulations. A species is a group of records; a record is a dataset, or a group of components,
+//! and a component that is the same for all particles is a group without members.
+//!
+//! ```text
+//! /data/100/particles/electrons/position/x     a dataset
+//! /data/100/particles/electrons/charge         value = -1.6e-19, shape = [1000]
+//! /data/100/particles/electrons/weighting      a dataset
+//! ```
+
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::attributes::{integers, number, text};
+use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
+use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, ObjectId, attribute, join};
+use crate::source::Interrupt;
+use crate::store::{File, Rows};
+use crate::table::{Column, EvenRows, Finding, ScaledRows, Table};
+
+/// The group of what iterations have: fixed by the standard.
+const BASE: &str = "/data/";
+
+/// A member of a species that is no record.
+const PATCHES: &str = "particlePatches";
+
+/// What components keep to.
+const RULE: &str = "openPMD: the components of the records of a species have a value for each particle";
+
+/// The dialect.
+#[derive(Debug)]
+pub struct OpenPmd;
+
+impl Dialect for OpenPmd {
+    fn name(&self) -> &'static str {
+        "openPMD"
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &["openPMD", "particlesPath", "value", "shape", "unitSI"]
+    }
+
+    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+        match object {
+            Subject::Group(_) if path.starts_with(BASE) => Mark::LookInside,
+            _ => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let is_record = |name: &BString, object: &Object| match object {
+            Object::Group { .. } => *name != PATCHES,
+            Object::Dataset(dataset) => dataset.shape.len() == 1,
+            Object::Datatype { .. } | Object::Unreadable { .. } => false,
+        };
+        let mut links = here.group.links.iter();
+        let has_record = links.any(|link| link.target.object().is_some_and(|object| is_record(&link.name, object)));
+        // Records are shown by themselves, too.
+        Claims { is_table: has_record && is_species(here.file, here.path, here.interrupt), ..Claims::default() }
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        match site.of {
+            Of::Group(group) => table(site, group, interrupt),
+            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+        }
+    }
+}
+
+/// Whether a group is a species: `/data/ITERATION/particles/SPECIES`, where the root says that it is a file of openPMD.
+fn is_species(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> bool {
+    let Ok(root) = file.group(file.info().root, interrupt) else { return false };
+    if attribute(&root.attributes, "openPMD").is_none() {
+        return false;
+    }
+    let particles = text(&root.attributes, "particlesPath").unwrap_or_else(|| "particles/".into());
+    let below = path.strip_prefix(BASE).and_then(|path| Some(path.split_once('/')?.1));
+    let species = below.and_then(|below| below.strip_prefix(particles.trim_matches('/'))?.strip_prefix('/'));
+    species.is_some_and(|species| !species.is_empty() && !species.contains('/'))
+}
+
+/// The table of a species.
+fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
+    let mut found = Found { site, columns: Vec::new(), findings: Vec::new() };
+    for link in group.links.iter().filter(|link| link.name != PATCHES) {
+        let path = join(site.path, &link.name);
+        if let Some(object) = link.target.object() {
+            found.record(&link.name, &path, object, interrupt);
+        }
+    }
+    let Found { mut columns, mut findings, .. } = found;
+    let rows = datasets::commonest(columns.iter().filter_map(|column| Some(column.rows.as_ref().ok()?.len())));
+    let rows = rows.unwrap_or(0);
+    for column in &mut columns {
+        let wrong = match &column.rows {
+            Ok(stored) if stored.len() == rows => continue,
+            Ok(stored) => format!("{} rows, the table has {rows}", stored.len()),
+            Err(reason) => reason.clone(),
+        };
+        column.in_table = false;
+        findings.push(Finding::new(&column.path, RULE, wrong));
+    }
+    Table {
+        rows,
+        attributes: group.attributes.clone(),
+        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        findings,
+        ..Table::empty(site.path, OpenPmd.name())
+    }
+}
+
+/// The columns of a species so far.
+struct Found<'a> {
+    site: &'a Site<'a>,
+    columns: Vec<Column>,
+    findings: Vec<Finding>,
+}
+
+impl Found<'_> {
+    /// Adds a record: one column, or one for each component.
+    fn record(&mut self, name: &BString, path: &str, object: &Object, interrupt: &Interrupt) {
+        let Object::Group { id, attributes, .. } = object else { return self.component(name.clone(), path, object) };
+        if attribute(attributes, "value").is_some() {
+            return self.component(name.clone(), path, object);
+        }
+        match self.site.file.group(*id, interrupt) {
+            Ok(record) => {
+                for link in &record.links {
+                    let column = [name.as_slice(), b"_", link.name.as_slice()].concat();
+                    if let Some(object) = link.target.object() {
+                        self.component(column.into(), &join(path, &link.name), object);
+                    }
+                }
+            }
+            Err(error) => self.findings.push(Finding::new(path, RULE, error.to_string())),
+        }
+    }
+
+    fn component(&mut self, name: BString, path: &str, object: &Object) {
+        match object {
+            Object::Dataset(dataset) if dataset.shape.len() == 1 && !dataset.null => {
+                self.columns.push(stored(self.site, name, path, dataset));
+            }
+            Object::Group { id, attributes, .. } => self.columns.push(constant(name, path, *id, attributes)),
+            _ => self.findings.push(Finding::new(path, RULE, "no dataset of rank 1, and no constant")),
+        }
+    }
+}
+
+/// A component that is stored, in SI units.
+fn stored(site: &Site<'_>, name: BString, path: &str, dataset: &Arc<Dataset>) -> Column {
+    let column = arrays::column(site.file, path, &name, dataset);
+    let unit = attribute(&dataset.attributes, "unitSI").and_then(number).filter(|unit| *unit != 1.0);
+    let (Some(unit), Ok(rows)) = (unit, column.rows.clone()) else { return column };
+    match ScaledRows::new(path.to_owned(), rows, vec![unit], 0.0) {
+        Some(rows) => {
+            let id = ColumnId { field: 1, ..column.id };
+            Column { rows: Ok(Arc::new(rows)), id, times: None, ..column }
+        }
+        None => column,
+    }
+}
+
+/// A component that is the same for all particles, in SI units.
+fn constant(name: BString, path: &str, id: ObjectId, attributes: &Arc<[Attribute]>) -> Column {
+    let count = attribute(attributes, "shape").and_then(integers).and_then(|shape| match shape[..] {
+        [count] => u64::try_from(count).ok(),
+        _ => None,
+    });
+    let value = attribute(attributes, "value").and_then(number);
+    let unit = attribute(attributes, "unitSI").map_or(Some(1.0), number);
+    let rows = match (count, value, unit) {
+        (Some(count), Some(value), Some(unit)) => {
+            Ok(Arc::new(EvenRows::with_step(value * unit, 0.0, count)) as Arc<dyn Rows>)
+        }
+        (count, value, unit) => Err(format!("a constant of value {value:?}, unit {unit:?}, for {count:?} particles")),
+    };
+    Column {
+        attributes: attributes.clone(),
+        ..Column::new(name, path.to_owned(), ColumnId::whole(id), rows, Arc::default())
+    }
+}
