@@ -177,8 +177,11 @@ fn table(place: &Place<'_>, path: &str, set: &RowSet<'_>) -> Table {
         let (path, name) = match &label.link {
             Some(link) => (join(place.path, link), link.clone()),
             None => place.find(label.dataset.id).unwrap_or_else(|| {
-                let stated = super::attributes::text(&label.dataset.attributes, "NAME").unwrap_or_default();
-                (stated.clone(), stated.into())
+                // In no group above: what it calls itself, and where it lies, if that can be told.
+                let name = super::attributes::text(&label.dataset.attributes, "NAME").unwrap_or_default();
+                let name = BString::from(name);
+                let path = place.file.path_of(label.dataset.id, place.interrupt).ok().flatten();
+                (path.unwrap_or_else(|| join(place.path, &name)), name)
             }),
         };
         let column = columns::column(place.file, &path, name, &label.dataset);
