@@ -278,12 +278,15 @@ fn commands_say_what_is_wrong_by_their_exit_code() {
 
     assert_eq!(run(&["index", "verify", &right], &cache).0, Some(0));
     assert_eq!(run(&["check", "--quick", &right], &cache).0, Some(0));
-    // Its values have codes without a name.
+    // Some of its values have codes without a name, and codes of no label: in no way a fault of indexes.
     let (code, report) = run(&["check", "--json", &right], &cache);
     let report: Value = serde_json::from_str(&report).unwrap();
     let findings = report["findings"].as_array().unwrap();
-    let unnamed = |finding: &Value| finding["rule"].as_str().unwrap().starts_with("an enumeration code has a name");
-    assert!(code == Some(1) && findings.iter().all(unnamed) && report["failures"] == serde_json::json!([]), "{report}");
+    let of_codes = |finding: &Value| finding["rule"].as_str().unwrap().contains(" code ");
+    assert!(
+        code == Some(1) && findings.iter().all(of_codes) && report["failures"] == serde_json::json!([]),
+        "{report}"
+    );
     let (code, report) = run(&["check", "--json", &broken], &cache);
     let report: Value = serde_json::from_str(&report).unwrap();
     assert!(code == Some(1) && report["findings"].as_array().is_some_and(|findings| findings.len() > 2), "{report}");
