@@ -241,6 +241,22 @@ pub fn decode(
     if width == 0 && !matches!(datatype.class, Class::Array { .. }) {
         return Err(DecodeError::new(0, "elements of 0 bytes"));
     }
+    let array = decode_elements(datatype, bytes, width, count, parts, oddities)?;
+    if array.len() != count {
+        // Of a datatype whose size is not that of its class.
+        return Err(DecodeError::new(0, format!("{count} elements of {width} bytes are {} values", array.len())));
+    }
+    Ok(array)
+}
+
+fn decode_elements(
+    datatype: &Datatype,
+    bytes: Buffer,
+    width: usize,
+    count: usize,
+    parts: &dyn Parts,
+    oddities: &mut Oddities,
+) -> Result<ArrayRef, DecodeError> {
     if let Some(part) = datatype.complex_part() {
         return nested::complex(&bytes, width, count, part, parts, oddities);
     }
@@ -396,6 +412,12 @@ mod tests {
         }
         datatype.size = 8;
         assert_eq!(run(&datatype, &[7; 8], 1, &[]).0.data_type(), &DataType::FixedSizeBinary(8));
+    }
+
+    #[test]
+    fn a_size_that_is_not_that_of_the_class_is_an_error() {
+        let class = Class::Float { order: ByteOrder::Little, format: FloatFormat::Single };
+        assert!(decode(&Datatype { size: 1, class }, Buffer::from([1_u8]), 1, &Memory(&[]), &mut Vec::new()).is_err());
     }
 
     #[test]
