@@ -10,7 +10,7 @@ use crate::catalogue::{Class, Dataset, Fill, Group, Object, attribute};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
-use crate::table::ScaledRows;
+use crate::table::PackedRows;
 
 /// Opens a dataset for reading; the reason where its layout or size makes no sense.
 pub fn open(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<store::Dataset>, String> {
@@ -75,7 +75,7 @@ pub fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Arc<Dataset>, Stri
 /// Why there are none.
 pub fn numbers(rows: Arc<dyn Rows>, interrupt: &Interrupt) -> Result<Vec<f64>, String> {
     let no_numbers = format!("{} are no numbers", rows.data_type());
-    let rows = ScaledRows::new(String::new(), rows, vec![1.0], 0.0).ok_or(no_numbers)?;
+    let rows = PackedRows::scaled(String::new(), rows, vec![1.0], 0.0).ok_or(no_numbers)?;
     let array = rows.array(0..rows.len(), interrupt).map_err(|error| error.to_string())?;
     Ok(array.as_primitive_opt::<Float64Type>().map(|array| array.values().to_vec()).unwrap_or_default())
 }

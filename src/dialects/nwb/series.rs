@@ -10,7 +10,7 @@ use crate::dialects::attributes::{number, text};
 use crate::dialects::{Dialect, Site, arrays, datasets};
 use crate::source::Interrupt;
 use crate::store::Rows;
-use crate::table::{Column, EvenRows, Finding, ScaledRows, Table};
+use crate::table::{Column, EvenRows, Finding, PackedRows, Table};
 
 /// What data keep to.
 const UNITS: &str = "NWB: data · conversion · channel_conversion + offset are in units";
@@ -127,7 +127,7 @@ fn data(
         return column;
     }
     let Ok(stored) = column.rows.clone() else { return column };
-    match ScaledRows::new(column.path.clone(), stored, factors, offset) {
+    match PackedRows::scaled(column.path.clone(), stored, factors, offset) {
         Some(rows) => {
             let id = ColumnId { field: 1, ..column.id };
             Column { rows: Ok(Arc::new(rows)), id, times: None, stored_strings: None, ..column }

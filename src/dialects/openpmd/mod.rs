@@ -16,7 +16,7 @@ use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
 use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
 use crate::store::{File, Rows};
-use crate::table::{Column, EvenRows, Finding, ScaledRows, Table};
+use crate::table::{Column, EvenRows, Finding, PackedRows, Table};
 
 /// The group of what iterations have: fixed by the standard.
 const BASE: &str = "/data/";
@@ -152,7 +152,7 @@ fn stored(site: &Site<'_>, name: BString, path: &str, dataset: &Arc<Dataset>) ->
     let column = arrays::column(site.file, path, &name, dataset);
     let unit = attribute(&dataset.attributes, "unitSI").and_then(number).filter(|unit| *unit != 1.0);
     let (Some(unit), Ok(rows)) = (unit, column.rows.clone()) else { return column };
-    match ScaledRows::new(path.to_owned(), rows, vec![unit], 0.0) {
+    match PackedRows::scaled(path.to_owned(), rows, vec![unit], 0.0) {
         Some(rows) => {
             let id = ColumnId { field: 1, ..column.id };
             Column { rows: Ok(Arc::new(rows)), id, times: None, ..column }

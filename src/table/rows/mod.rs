@@ -18,7 +18,6 @@ mod packed;
 mod padded;
 mod part;
 mod runs;
-mod scaled;
 mod string;
 mod time;
 
@@ -38,6 +37,5 @@ pub use packed::{Linear, PackedRows, Packing, UnitCount};
 pub use padded::PaddedRows;
 pub use part::PartRows;
 pub use runs::RunRows;
-pub use scaled::ScaledRows;
 pub use string::StringRows;
 pub use time::TimeRows;

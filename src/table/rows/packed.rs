@@ -8,7 +8,7 @@ use arrow_array::types::{
     ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, FixedSizeListArray, PrimitiveArray};
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, Float64Array, PrimitiveArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 use half::f16;
@@ -26,6 +26,8 @@ pub struct Packing {
     pub missing: Option<ArrayRef>,
     /// What is done to the others.
     pub linear: Option<Linear>,
+    /// What numbers in lists, in double precision, are multiplied by, for each place of a list; and what is added.
+    pub by_place: Option<(Arc<[f64]>, f64)>,
     /// The units of time that the results count.
     pub count: Option<UnitCount>,
 }
@@ -200,6 +202,30 @@ impl PackedRows {
         Self { stored, packing, datatype, data_type, path, tally }
     }
 
+    /// Numbers, or lists of one length, as stored · factor + offset in double precision: with one factor, or one for
+    /// each place of a list. `None` where `stored` are no numbers, nor lists that the factors fit.
+    pub fn scaled(path: String, stored: Arc<dyn Rows>, factors: Vec<f64>, offset: f64) -> Option<Self> {
+        let is_number = |data_type: &DataType| data_type.is_integer() || data_type.is_floating();
+        let fits = match stored.data_type() {
+            DataType::FixedSizeList(item, places) => {
+                is_number(item.data_type()) && (factors.len() == 1 || usize::try_from(*places) == Ok(factors.len()))
+            }
+            number => is_number(number) && factors.len() == 1,
+        };
+        let packing = match factors[..] {
+            [factor] => {
+                let linear = Linear { scale: Some(factor), offset: Some(offset), is_single: false };
+                Packing { linear: Some(linear), ..Packing::default() }
+            }
+            _ => Packing {
+                linear: Some(Linear::default()),
+                by_place: Some((factors.into(), offset)),
+                ..Packing::default()
+            },
+        };
+        fits.then(|| Self::new(path, stored, packing, None, Arc::default()))
+    }
+
     fn can_be_missing(&self) -> bool {
         self.packing.missing.is_some() || self.packing.count.is_some()
     }
@@ -210,7 +236,12 @@ impl PackedRows {
             return Ok(stored.clone());
         }
         if let Some(list) = stored.as_fixed_size_list_opt() {
-            let items = self.numbers(list.values(), &mut Oddities::new())?;
+            let mut items = self.numbers(list.values(), &mut Oddities::new())?;
+            if let Some((factors, offset)) = &self.packing.by_place {
+                let numbers = items.as_primitive_opt::<Float64Type>().ok_or_else(|| self.no_numbers(stored))?;
+                let scaled = numbers.values().iter().zip(factors.iter().cycle()).map(|(v, factor)| v * factor + offset);
+                items = Arc::new(Float64Array::new(scaled.collect(), numbers.nulls().cloned()));
+            }
             let DataType::FixedSizeList(item, length) = list.data_type() else { return Err(self.no_numbers(stored)) };
             let item = Arc::new(item.as_ref().clone().with_data_type(items.data_type().clone()));
             let lists =
@@ -416,7 +447,7 @@ mod tests {
     fn missing_ones_are_those_that_are_stored() {
         let linear = Linear { scale: Some(0.5), offset: Some(10.0), is_single: false };
         let missing: ArrayRef = Arc::new(Int16Array::from(vec![-1, 9]));
-        let packing = Packing { missing: Some(missing), linear: Some(linear), count: None };
+        let packing = Packing { missing: Some(missing), linear: Some(linear), ..Packing::default() };
         // 20 stands for 20.0, −20 for 0.0: neither is missing, though a missing one may be stored as either.
         let (made, _) = numbers(Arc::new(Int16Array::from(vec![-1, 20, 9, -20])), packing);
         assert_eq!(made.as_primitive::<Float64Type>(), &Float64Array::from(vec![None, Some(20.0), None, Some(0.0)]));
@@ -426,7 +457,7 @@ mod tests {
     fn nan_means_any_nan_and_float32_is_computed_as_such() {
         let missing: ArrayRef = Arc::new(Float32Array::from(vec![f32::NAN]));
         let linear = Linear { scale: Some(f64::from(0.1_f32)), offset: None, is_single: true };
-        let packing = Packing { missing: Some(missing), linear: Some(linear), count: None };
+        let packing = Packing { missing: Some(missing), linear: Some(linear), ..Packing::default() };
         let (made, _) = numbers(Arc::new(Float32Array::from(vec![f32::from_bits(0xffc0_1234), 3.0])), packing);
         assert_eq!(made.as_primitive::<Float32Type>(), &Float32Array::from(vec![None, Some(3.0 * 0.1_f32)]));
     }
