@@ -97,8 +97,10 @@ fn report(file: &InFile, verified: &[Description], unreadable: &[Unreadable], as
     let mut findings = file.opened.as_ref().map(|opened| opened.findings().0).unwrap_or_default();
     findings.extend(of_values(file));
     let mut failures = file.failures.clone();
-    failures.extend(unreadable.iter().map(|Unreadable { path, rows, first, reason }| {
-        (path.clone(), format!("{rows} rows cannot be read, the first is row {first}: {reason}"))
+    failures.extend(unreadable.iter().map(|column| {
+        let Unreadable { path, rows, first, reason, .. } = column;
+        let more = if column.is_left() { " or more" } else { "" };
+        (path.clone(), format!("{rows} rows{more} cannot be read, the first is row {first}: {reason}"))
     }));
     for one in verified.iter().filter(|one| report::has_failed(one)) {
         failures.push((one.path.clone(), one.found.clone().unwrap_or_default()));

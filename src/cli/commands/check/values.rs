@@ -19,6 +19,9 @@ const ARRAY: u64 = 4 << 20;
 const STRETCH: u64 = 1 << 17;
 const WHOLE_ROWS: u64 = 32 << 20;
 
+/// Pieces of a column that cannot be read until the rest of it is left: a file may claim any number of rows.
+const MOST_FAILURES: u64 = 1 << 12;
+
 /// Rows of a column that cannot be read.
 pub(super) struct Unreadable {
     /// HDF5 path of the column.
@@ -28,6 +31,15 @@ pub(super) struct Unreadable {
     pub first: u64,
     /// Why not that one.
     pub reason: String,
+    /// Pieces that failed; the rest of the column was left after [`MOST_FAILURES`].
+    failures: u64,
+}
+
+impl Unreadable {
+    /// Whether rows were left unread.
+    pub fn is_left(&self) -> bool {
+        self.failures >= MOST_FAILURES
+    }
 }
 
 /// Rows of a column to read.
@@ -45,7 +57,7 @@ struct Task<'a> {
 /// Where a thread cannot be started.
 pub(super) fn read(tables: &[&Table], interrupt: &Interrupt) -> Result<Option<Vec<Unreadable>>, Error> {
     let walk = Walk::new(tables);
-    let lengths = walk.tables.iter().flat_map(|columns| &columns.all).map(|(_, rows)| rows.len());
+    let lengths = walk.tables.iter().flat_map(|columns| columns.all.iter().flatten()).map(|(_, rows)| rows.len());
     let all = lengths.fold(0, u64::saturating_add);
     let done = Arc::new(AtomicU64::new(0));
     let of_bar = done.clone();
@@ -55,8 +67,10 @@ pub(super) fn read(tables: &[&Table], interrupt: &Interrupt) -> Result<Option<Ve
     let work = || {
         loop {
             let Some((task, passed)) = walk.lock().next(interrupt) else { return };
-            if task.read(interrupt, &found).is_err() {
-                return;
+            match task.read(interrupt, &found) {
+                Ok(true) => {}
+                Ok(false) => walk.lock().leave(task.column),
+                Err(_) => return,
             }
             done.fetch_add(passed, Ordering::Relaxed);
         }
@@ -75,10 +89,16 @@ pub(super) fn read(tables: &[&Table], interrupt: &Interrupt) -> Result<Option<Ve
 
 /// The columns of a table that are read, with their paths.
 struct Columns<'a> {
-    all: Vec<(&'a str, &'a Arc<dyn Rows>)>,
+    /// `None` of one whose rest is left.
+    all: Vec<Option<(&'a str, &'a Arc<dyn Rows>)>>,
     /// Rows read at once.
     step: u64,
-    longest: u64,
+}
+
+impl Columns<'_> {
+    fn longest(&self) -> u64 {
+        self.all.iter().flatten().map(|(_, rows)| rows.len()).max().unwrap_or(0)
+    }
 }
 
 /// What there is to read: columns of a table in turn, so that a chunk with fields of many is there for all of them.
@@ -101,13 +121,19 @@ impl<'a> Walk<'a> {
             let columns = table.columns.iter().filter(is_new);
             let columns = columns.filter_map(|column| Some((column.path.as_str(), column.rows.as_ref().ok()?)));
             let labels = table.categories.iter().filter_map(|set| Some((set.path.as_str(), set.labels.as_ref().ok()?)));
-            let all: Vec<_> = columns.chain(labels).collect();
-            let stride = all.iter().filter_map(|(_, rows)| rows.stride()).max().unwrap_or(1).max(1);
-            let longest = all.iter().map(|(_, rows)| rows.len()).max().unwrap_or(0);
-            Columns { all, step: (WHOLE_ROWS / stride).clamp(1, STRETCH), longest }
+            let all: Vec<_> = columns.chain(labels).map(Some).collect();
+            let stride = all.iter().flatten().filter_map(|(_, rows)| rows.stride()).max().unwrap_or(1).max(1);
+            Columns { all, step: (WHOLE_ROWS / stride).clamp(1, STRETCH) }
         };
         let tables = tables.iter().map(columns_of).collect();
         Self { tables, table: 0, start: 0, next: 0, column: usize::MAX }
+    }
+
+    /// Reads no more of a column.
+    fn leave(&mut self, (table, at): (usize, usize)) {
+        if let Some(column) = self.tables.get_mut(table).and_then(|columns| columns.all.get_mut(at)) {
+            *column = None;
+        }
     }
 
     /// The next rows to read, and how many they stand for: of rows without any stored chunk some stand for all.
@@ -120,16 +146,18 @@ impl<'a> Walk<'a> {
                 let alike = |(_, rows): &(&str, &Arc<dyn Rows>)| {
                     rows.alike_until(self.start, interrupt).unwrap_or(0).max(end.min(rows.len()))
                 };
-                let here = columns.all.iter().filter(|(_, rows)| rows.len() > self.start);
+                let here = columns.all.iter().flatten().filter(|(_, rows)| rows.len() > self.start);
                 self.next = here.map(alike).min().unwrap_or(end);
             }
-            if self.start >= columns.longest {
+            if self.start >= columns.longest() {
                 (self.table, self.next, self.column) = (self.table + 1, 0, usize::MAX);
                 continue;
             }
             let at = self.column;
             self.column += 1;
-            if let Some((path, rows)) = columns.all.get(at).filter(|(_, rows)| rows.len() > self.start) {
+            if let Some((path, rows)) =
+                columns.all.get(at).copied().flatten().filter(|(_, rows)| rows.len() > self.start)
+            {
                 let range = self.start..rows.len().min(self.start.saturating_add(columns.step));
                 let passed = rows.len().min(self.next) - self.start;
                 return Some((Task { column: (self.table, at), path, rows, range }, passed));
@@ -139,7 +167,7 @@ impl<'a> Walk<'a> {
 }
 
 impl Task<'_> {
-    /// Reads the rows; where some cannot be had, chunk by chunk.
+    /// Reads the rows; where some cannot be had, chunk by chunk. Whether there is sense in reading more of the column.
     ///
     /// # Errors
     /// Where it was interrupted.
@@ -147,9 +175,9 @@ impl Task<'_> {
         &self,
         interrupt: &Interrupt,
         found: &Mutex<BTreeMap<(usize, usize), Unreadable>>,
-    ) -> Result<(), store::Error> {
+    ) -> Result<bool, store::Error> {
         if self.try_read(self.range.clone(), interrupt)?.is_ok() {
-            return Ok(());
+            return Ok(true);
         }
         let grain = self.rows.natural_rows().unwrap_or(u64::MAX).max(1);
         let mut start = self.range.start;
@@ -157,17 +185,23 @@ impl Task<'_> {
             let end = (start / grain).saturating_add(1).saturating_mul(grain).min(self.range.end);
             if let Err(reason) = self.try_read(start..end, interrupt)? {
                 let mut found = found.lock();
-                let none =
-                    || Unreadable { path: self.path.to_owned(), rows: 0, first: u64::MAX, reason: String::new() };
+                let none = || {
+                    let (path, reason) = (self.path.to_owned(), String::new());
+                    Unreadable { path, rows: 0, first: u64::MAX, reason, failures: 0 }
+                };
                 let column = found.entry(self.column).or_insert_with(none);
                 column.rows += end - start;
+                column.failures += 1;
                 if start < column.first {
                     (column.first, column.reason) = (start, reason);
+                }
+                if column.is_left() {
+                    return Ok(false);
                 }
             }
             start = end;
         }
-        Ok(())
+        Ok(true)
     }
 
     fn try_read(&self, range: RowRange, interrupt: &Interrupt) -> Result<Result<(), String>, store::Error> {
@@ -175,5 +209,58 @@ impl Task<'_> {
             Err(error @ store::Error::Interrupted(_)) => Err(error),
             outcome => Ok(outcome.map_err(|error| error.to_string())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::ArrayRef;
+    use arrow_schema::DataType;
+
+    use super::*;
+    use crate::catalogue::{ColumnId, ObjectId};
+
+    /// Rows that a file claims, and none of which can be read.
+    #[derive(Debug)]
+    struct Claimed;
+
+    impl Rows for Claimed {
+        fn len(&self) -> u64 {
+            1 << 62
+        }
+
+        fn data_type(&self) -> &DataType {
+            &DataType::Int64
+        }
+
+        fn nullable(&self) -> bool {
+            false
+        }
+
+        fn array(&self, _: RowRange, _: &Interrupt) -> Result<ArrayRef, store::Error> {
+            Err(store::Error::Unsupported { path: "/t/x".into(), reason: "a damaged index".into() })
+        }
+
+        fn stored_width(&self) -> Option<u64> {
+            None
+        }
+
+        fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), store::Error> {
+            Ok(())
+        }
+
+        fn natural_rows(&self) -> Option<u64> {
+            Some(1000)
+        }
+    }
+
+    #[test]
+    fn rows_that_are_only_claimed_end() {
+        let id = ColumnId::whole(ObjectId { file: 0, address: 0 });
+        let column = Column::new("x".into(), "/t/x".into(), id, Ok(Arc::new(Claimed)), Arc::default());
+        let table = Table { rows: 1 << 62, columns: vec![column], ..Table::empty("/t", "HEP001") };
+        let found = read(&[&table], &Interrupt::new()).unwrap().unwrap();
+        assert!(found.len() == 1 && found[0].first == 0 && found[0].is_left());
+        assert!((MOST_FAILURES * 100..MOST_FAILURES * 2000).contains(&found[0].rows), "{}", found[0].rows);
     }
 }
