@@ -8,6 +8,7 @@
 //! Columns are worked on by all cores. Row groups have the rows of those shown; where these take many bytes, one
 //! becomes several. Of those begun and not written there are two at most.
 
+use std::collections::VecDeque;
 use std::io::{BufReader, Read, Write};
 use std::ops::Range;
 use std::sync::Arc;
@@ -143,7 +144,7 @@ struct Begun {
 /// Row groups begun and not written, in order.
 #[derive(Default)]
 struct State {
-    begun: std::collections::VecDeque<Begun>,
+    begun: VecDeque<Begun>,
     /// The first of `begun`.
     written: usize,
     all_begun: bool,
@@ -214,6 +215,17 @@ struct Work {
     changed: Condvar,
 }
 
+/// Tells who waits for a thread that panics.
+struct Ends<'a>(&'a Work);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.fail(CompressError::Format("a thread that encodes columns ended".into()));
+        }
+    }
+}
+
 impl Work {
     /// The row groups to write.
     fn groups(&self) -> Vec<Group> {
@@ -273,6 +285,7 @@ impl Work {
 
     /// Encodes columns, those of the first row groups first, until there are none.
     fn work(&self, groups: &[Group]) {
+        let _ends = Ends(self);
         loop {
             let mut state = self.state.lock();
             let (place, column, writers) = loop {
