@@ -236,17 +236,16 @@ impl Learner {
                 let Some(summary) = summary(part).filter(|summary| summary.rows == length) else { return };
                 summaries.push((piece, summary));
             }
-            let finished = self.merge(summaries);
-            if let Some(blocks) = finished {
-                self.finish(blocks);
+            if let Some(complete) = self.merge(summaries) {
+                self.keep(&complete);
                 return;
             }
         }
     }
 
-    /// Adds summaries of pieces of blocks. Those of which some rows were added meanwhile are left out. The blocks, if
-    /// these were the last.
-    fn merge(&self, summaries: Vec<(Range<u64>, Summary)>) -> Option<Blocks> {
+    /// Adds summaries of pieces of blocks. Those of which some rows were added meanwhile are left out. The statistics, if
+    /// these were the last; they are [known](Learner::known) to everyone before the next one adds rows.
+    fn merge(&self, summaries: Vec<(Range<u64>, Summary)>) -> Option<Arc<Statistics>> {
         let mut counted = (0, 0);
         let mut state = self.state.lock();
         let state = state.get_or_insert_with(|| self.new_state());
@@ -275,24 +274,23 @@ impl Learner {
             counters.rows_observed.add(counted.0);
             counters.blocks_learnt.add(counted.1);
         }
-        let finished = state.blocks.is_complete() && counted.1 > 0;
-        finished.then(|| std::mem::replace(&mut state.blocks, Blocks::new(self.kind, self.reading.rows)))
+        if !state.blocks.is_complete() || counted.1 == 0 {
+            return None;
+        }
+        // What was learnt of a file that is no longer the one that was read is not believed.
+        if self.opening.upgrade().is_some_and(|opening| opening.check().is_err()) {
+            self.changed.store(true, Ordering::Release);
+            return None;
+        }
+        let blocks = std::mem::replace(&mut state.blocks, Blocks::new(self.kind, self.reading.rows));
+        Some(self.complete.get_or_init(|| Arc::new(Statistics::new(blocks))).clone())
     }
 
-    /// Every block is known: believes it if the file is still the one that was read, and keeps it.
-    fn finish(&self, blocks: Blocks) {
-        let opening = self.opening.upgrade();
-        if opening.as_ref().is_some_and(|opening| opening.check().is_err()) {
-            self.changed.store(true, Ordering::Release);
-            return;
-        }
-        let bytes = opening.as_ref().map(|_| format::encode(&blocks));
-        self.complete.set(Arc::new(Statistics::new(blocks))).ok();
-        if let (Some(opening), Some(bytes)) = (opening, bytes) {
-            let kept = opening.keep(&self.what(), &bytes);
-            self.kept.set(kept).ok();
-            opening.store().counters().statistics_kept.add(u64::from(kept));
-        }
+    fn keep(&self, complete: &Statistics) {
+        let Some(opening) = self.opening.upgrade() else { return };
+        let kept = opening.keep(&self.what(), &format::encode(&complete.blocks));
+        self.kept.set(kept).ok();
+        opening.store().counters().statistics_kept.add(u64::from(kept));
     }
 
     fn load(&self) {
