@@ -42,6 +42,9 @@ pub(super) const SOURCE_GENERATION: &str = "SOURCE_GENERATION";
 /// Attribute of a search index: the rows that it describes (July).
 pub(super) const SOURCE_ROWS: &str = "SOURCE_NROWS";
 
+/// Attribute of a column, of our own: the Arrow type, where that of HDF5 does not tell it.
+pub(super) const ARROW_TYPE: &str = "arrow_type";
+
 /// Names that no column may have (HEP001 §6.1).
 pub(super) const RESERVED: [&str; 6] =
     ["_search_indexes", "SEARCH_INDEXES", CATEGORIES_GROUP, ROWS, GENERATION, INDEX_COLUMNS];
@@ -53,7 +56,7 @@ pub(super) const APRIL_NAMES: [&str; 4] = ["_indexes", "_columns_list", "_catego
 pub(super) const ENTRY: [&str; 5] = ["min", "max", "nan_count", "fill_count", "n"];
 
 /// Every attribute that is looked at, of tables, columns and what serves them.
-pub(super) const ATTRIBUTES: [&str; 38] = [
+pub(super) const ATTRIBUTES: [&str; 39] = [
     "CLASS",
     "VERSION",
     "KIND",
@@ -92,4 +95,5 @@ pub(super) const ATTRIBUTES: [&str; 38] = [
     "scale_factor",
     "add_offset",
     "current_version",
+    ARROW_TYPE,
 ];
