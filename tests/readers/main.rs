@@ -21,6 +21,7 @@ mod push_down;
 mod records;
 mod selections;
 mod shape;
+mod stated;
 mod times;
 mod trevni;
 
