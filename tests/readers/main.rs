@@ -17,6 +17,7 @@ mod label_filters;
 mod learnt;
 mod lengths;
 mod lh5;
+mod netcdf;
 mod push_down;
 mod records;
 mod selections;
