@@ -25,6 +25,7 @@ mod shape;
 mod stated;
 mod times;
 mod trevni;
+mod triples;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
