@@ -16,6 +16,7 @@
 mod anndata;
 pub mod arrays;
 mod attributes;
+mod biom;
 pub mod compound;
 mod datasets;
 mod h5md;
@@ -72,6 +73,7 @@ macro_rules! dialects {
             &matlab::Matlab,
             &loom::Loom,
             &tenx::TenX,
+            &biom::Biom,
             &netcdf::Netcdf,
             &compound::Compound,
             &arrays::Arrays,

@@ -165,6 +165,13 @@ impl Column {
         }
     }
 
+    /// What is told of it beside its values, by the names of the attributes that tell it: units, description.
+    pub fn notes(&self) -> Vec<(&'static str, String)> {
+        let texts =
+            [("units", &self.units), ("units_vocabulary", &self.units_vocabulary), ("description", &self.description)];
+        texts.into_iter().filter_map(|(key, text)| Some((key, text.clone()?))).collect()
+    }
+
     /// How its integers stand for instants, where they do.
     pub fn times(&self) -> Option<Times> {
         self.times.as_deref()?.as_ref().ok().copied()

@@ -59,8 +59,8 @@ impl Matrix<'_> {
     fn columns(&mut self, group: &Group, findings: &mut Vec<Finding>) -> Result<Vec<Column>, String> {
         let major = sparse(&group.attributes).ok_or("it does not say how it is stored")?;
         let shape = shape(&group.attributes);
-        let Triples { major: runs, minor, values: value } =
-            Triples::of(self.site, group, shape, major as usize, self.opener.interrupt)?;
+        let Triples { major: runs, minor, values: value, .. } =
+            Triples::of(self.site, group, PARTS, shape, major as usize, self.opener.interrupt)?;
         if let Err(reason) = &runs {
             findings.push(Finding::new(self.site.path, RULE, reason.clone()));
         }

@@ -67,11 +67,16 @@ impl Whole<'_> {
         let tally = Arc::<Tally>::default();
         let of_numpy = OfNumpy::of(&field.datatype);
         let read = of_numpy.as_ref().map(|of_numpy| (of_numpy.read.clone(), of_numpy.missing.clone()));
+        let read = read.unwrap_or_else(|| {
+            let read = read_as(&field.datatype, self.system);
+            let missing = datasets::stated_fill_of(&read, &attributes);
+            (read, missing)
+        });
         let mut rows = self.rows(field, read, &tally);
         let file = self.site.file;
         let mut times = rows.as_ref().ok().and_then(|rows| of_numpy.as_ref()?.times(file, rows.as_ref()));
         if let Some((read, step)) = reading::time(&field.datatype, self.system).filter(|_| file.store().shows_times()) {
-            rows = self.rows(field, Some((read, Fill::Default)), &tally);
+            rows = self.rows(field, (read, Fill::Default), &tally);
             times = rows.as_ref().ok().and_then(|rows| times::since(file, step, 0, rows.as_ref()));
         }
         let named = |names: [&str; 2]| names.iter().find_map(|name| text(&attributes, name));
@@ -91,10 +96,14 @@ impl Whole<'_> {
         }
     }
 
-    /// The values of a field, read as this type instead of its own.
-    fn rows(&self, field: &Field, read: Option<(Datatype, Fill)>, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
+    /// The values of a field, read as this type, missing where they equal this value.
+    fn rows(
+        &self,
+        field: &Field,
+        (datatype, missing): (Datatype, Fill),
+        tally: &Arc<Tally>,
+    ) -> Result<Arc<dyn Rows>, String> {
         let opened = self.opened.as_ref().map_err(Clone::clone)?;
-        let (datatype, missing) = read.unwrap_or_else(|| (read_as(&field.datatype, self.system), Fill::Default));
         rows_of_part(self.dataset, opened, Part { datatype, offset: field.offset }, &missing, tally)
     }
 
@@ -134,10 +143,13 @@ pub(super) fn covered<'a>(
         (part, offset) = (&field.datatype, offset.checked_add(field.offset)?);
     }
     let time = reading::time(part, system).filter(|_| below.is_empty() && column.times.is_some());
-    let datatype = time.map_or_else(|| reading::read_as(part, system), |(read, _)| read);
+    let datatype = time.clone().map_or_else(|| reading::read_as(part, system), |(read, _)| read);
+    let stated: &[Attribute] = if below.is_empty() && time.is_none() { &column.attributes } else { &[] };
+    let missing = datasets::stated_fill_of(&datatype, stated);
     let values = datasets::open(site.file, site.path, dataset)
-        .and_then(|opened| rows_of_part(dataset, &opened, Part { datatype, offset }, &Fill::Default, &Arc::default()));
-    Some(Covered { column, below: below.to_vec(), values, missing: Box::new(|_| Fill::Default) })
+        .and_then(|opened| rows_of_part(dataset, &opened, Part { datatype, offset }, &missing, &Arc::default()));
+    let missing = move |datatype: &Datatype| datasets::stated_fill_of(datatype, stated);
+    Some(Covered { column, below: below.to_vec(), values, missing: Box::new(missing) })
 }
 
 /// A part of the elements of a dataset, as if it were a dataset by itself.

@@ -118,7 +118,8 @@ impl Opener<'_> {
             None => dataset.clone(),
         };
         let opened = datasets::open(self.file, path, &read)?;
-        let rows = Arc::new(DatasetRows::along_first(opened, FillTest::none(), tally.clone()));
+        let missing = FillTest::new(&read.datatype, &datasets::stated_fill(&read));
+        let rows = Arc::new(DatasetRows::along_first(opened, missing, tally.clone()));
         Ok(Opened { rows, dataset: Some(dataset.clone()), below: Arc::default() })
     }
 

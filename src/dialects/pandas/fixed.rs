@@ -353,7 +353,8 @@ impl<'a> Fixed<'a> {
         });
         let nan = || if is_axis { values::index_nan(Stored::text(&dataset.attributes, "nan_rep")) } else { None };
         let content = Content::of_kind(&kind, &datatype, zone, is_axis, nan);
-        let missing = FillTest::new(&datatype, &content.missing(&datatype));
+        let stated = datasets::stated_fill_of(&datatype, &dataset.attributes);
+        let missing = FillTest::any_of(&datatype, &[content.missing(&datatype), stated]);
         let rows: Arc<dyn Rows> = match dataset.shape.as_slice() {
             // A placeholder for nothing, or a block of columns without rows, which lies on its side.
             shape if shape.contains(&0) || attribute(&dataset.attributes, "shape").is_some() => {

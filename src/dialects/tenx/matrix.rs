@@ -5,12 +5,11 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::{FEATURES, OF_FEATURES, TABLES, column, of_length, table};
-use crate::catalogue::{ColumnId, Dataset, Group, Object, ObjectId, join};
-use crate::dialects::triples::{PARTS, Triples};
+use crate::catalogue::{Dataset, Group, Object, ObjectId, join};
+use crate::dialects::triples::{Axis, PARTS, Triples};
 use crate::dialects::{Site, datasets};
 use crate::source::Interrupt;
-use crate::store::{Rows, Tally};
-use crate::table::{Categories, CategoryRows, Column, Finding, Table};
+use crate::table::{Categories, Column, Finding, Table};
 
 /// What a matrix keeps to.
 const RULE: &str = "10x Genomics: a matrix has a column for each barcode and a row for each feature";
@@ -108,29 +107,14 @@ impl<'a> Matrix<'a> {
             ([Some(features), Some(barcodes)], _) => Some([features, barcodes]),
             (_, shape) => shape,
         };
-        let columns = match Triples::of(site, self.group, extents, 1, interrupt) {
+        let columns = match Triples::of(site, self.group, PARTS, extents, 1, interrupt) {
             Ok(triples) => {
                 if let Err(reason) = &triples.major {
                     findings.push(Finding::new(join(site.path, b"indptr"), RULE, reason.clone()));
                 }
-                let mut labelled = |name: &str, object, numbers: Result<Arc<dyn Rows>, String>, labels: Categories| {
-                    let path = join(&path, name.as_bytes());
-                    let (tally, id) = (Arc::<Tally>::default(), ColumnId { object, field: 1 });
-                    let Ok(known) = labels.labels.clone() else {
-                        return Column::new(name.into(), path, id, numbers, tally);
-                    };
-                    let rows = numbers.map(|numbers| {
-                        let labels = CategoryRows::new(path.clone(), numbers, known, tally.clone());
-                        Arc::new(labels) as Arc<dyn Rows>
-                    });
-                    categories.push(labels);
-                    let categories = Some(categories.len() - 1);
-                    Column { categories, ..Column::new(name.into(), path, id, rows, tally) }
-                };
-                let (indices, dataset) = triples.minor;
-                let barcode = labelled("barcode", self.group.id, triples.major, barcodes);
-                let feature = labelled("feature", dataset.id, Ok(indices), features);
-                vec![barcode, feature, column(site, &"value".into(), &"data".into(), triples.values.1)]
+                let barcodes = Axis { name: "barcode", labels: Some(barcodes) };
+                let features = Axis { name: "feature", labels: Some(features) };
+                triples.columns(site, &path, self.group, [barcodes, features], &mut categories)
             }
             Err(reason) => {
                 findings.push(Finding::new(site.path, RULE, reason));
