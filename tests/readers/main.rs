@@ -19,6 +19,7 @@ mod lengths;
 mod lh5;
 mod push_down;
 mod records;
+mod rules;
 mod selections;
 mod shape;
 mod times;
