@@ -1,7 +1,7 @@
-//! Rows that a command writes: to standard output, or to a file that is there once it is whole.
+//! Rows that a command writes: to standard output, or to a file or folder that is there once it is whole.
 
-use std::fs::OpenOptions;
-use std::io::{IsTerminal, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,15 +14,21 @@ use crate::fs::tree::is_known;
 use crate::source::Interrupt;
 use crate::table::{Column, Table, did_you_mean};
 use crate::views::ipc::{IpcColumn, IpcView};
-use crate::views::parquet::{CompressError, ParquetColumn, ParquetView, compress};
+use crate::views::parquet::{CompressError, ParquetColumn, ParquetView, Partitioning, compress, partition};
 use crate::views::text::{self, TextColumn, TextView};
 use crate::views::{Effort, View};
 
 /// Bytes written at once.
 const PIECE: usize = 1 << 20;
 
+/// Bytes of a row group of Parquet as it is shown, of which more rows go to another one.
+const ROW_GROUP: u64 = 64 << 20;
+
+/// Bytes of the rows of partitions that are encoded and not written yet, about.
+const PARTITIONS: u64 = 256 << 20;
+
 /// What is written of rows, and how.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct Writing {
     /// Only these columns, in this order [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -44,6 +50,23 @@ pub(super) enum Format {
     Parquet,
     /// An Arrow IPC file
     Arrow,
+}
+
+/// How Parquet files to keep are encoded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keeping {
+    /// How columns are compressed.
+    pub compression: Compression,
+    /// Memory of the whole command, where it was said.
+    pub memory: Option<u64>,
+}
+
+impl Keeping {
+    /// Bytes of a row group as it is shown; of those of partitions that are encoded.
+    fn room(&self) -> [u64; 2] {
+        [(ROW_GROUP, 16), (PARTITIONS, 4)]
+            .map(|(most, part)| self.memory.map_or(most, |memory| most.min(memory / part)))
+    }
 }
 
 /// Parses how columns of Parquet are compressed.
@@ -72,7 +95,7 @@ impl Writing {
             None => self.format.unwrap_or(Format::Csv),
         };
         let is_binary = matches!(format, Format::Parquet | Format::Arrow);
-        if is_binary && output.is_none() && std::io::stdout().is_terminal() {
+        if is_binary && output.is_none() && io::stdout().is_terminal() {
             return Err(Error::Usage("this format is none for a terminal: send it to a file with `-o`".into()));
         }
         Ok(format)
@@ -89,24 +112,7 @@ impl Writing {
             }
             return Ok(());
         }
-        for name in &self.columns {
-            match table.columns.iter().find(|column| column.name == *name) {
-                Some(column) if column.in_table => {}
-                Some(column) => {
-                    return Err(Error::Usage(format!("--columns: column {name:?}: {}", apart(table, column))));
-                }
-                None => {
-                    let known = table.columns.iter().filter(|column| column.in_table);
-                    let known: Vec<_> = known.map(|column| column.name.to_string()).collect();
-                    let meant = did_you_mean(name, &known);
-                    let known = known.join(", ");
-                    return Err(Error::Usage(format!(
-                        "--columns: there is no column {name:?}{meant}; columns: {known}"
-                    )));
-                }
-            }
-        }
-        Ok(())
+        are_columns(table, "--columns", &self.columns)
     }
 
     /// Keeps the columns that [`Writing::check`] found.
@@ -116,6 +122,29 @@ impl Writing {
             table.columns = columns.cloned().collect();
         }
     }
+}
+
+/// Fails unless each of the names that an option gives is that of a column of the table.
+///
+/// # Errors
+/// Which is none, and what may have been meant.
+pub(super) fn are_columns(table: &Table, option: &str, names: &[String]) -> Result<(), Error> {
+    for name in names {
+        match table.columns.iter().find(|column| column.name == *name) {
+            Some(column) if column.in_table => {}
+            Some(column) => {
+                return Err(Error::Usage(format!("{option}: column {name:?}: {}", apart(table, column))));
+            }
+            None => {
+                let known = table.columns.iter().filter(|column| column.in_table);
+                let known: Vec<_> = known.map(|column| column.name.to_string()).collect();
+                let meant = did_you_mean(name, &known);
+                let known = known.join(", ");
+                return Err(Error::Usage(format!("{option}: there is no column {name:?}{meant}; columns: {known}")));
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Format {
@@ -135,7 +164,17 @@ impl Format {
     }
 }
 
-/// A file that is written whole or not at all.
+/// Where rows go.
+pub(super) enum Target {
+    /// To standard output.
+    Standard,
+    /// To a file.
+    File(Output),
+    /// To files in a folder, one for each value of these columns.
+    Folder(Output, Vec<String>),
+}
+
+/// A file or folder that is written whole or not at all.
 pub(super) struct Output {
     path: PathBuf,
     /// Beside it; `None` where it is no regular file, as `/dev/null`.
@@ -151,17 +190,45 @@ impl Output {
         let refuse = |reason: &str| Error::Usage(format!("-o {}: {reason}", path.display()));
         // A link stays, and what it leads to is replaced.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let known = std::fs::metadata(&path).ok();
+        let known = fs::metadata(&path).ok();
         if known.as_ref().is_some_and(|known| known.is_dir()) {
             return Err(refuse("that is a folder"));
         }
         if is_known(&path) {
             return Err(refuse("that is an HDF5 file, or of another format that is known"));
         }
-        let name = path.file_name().ok_or_else(|| refuse("that is no file"))?;
-        let partial = format!(".{}.hepfs-{}", name.to_string_lossy(), std::process::id());
-        let partial = known.is_none_or(|known| known.is_file()).then(|| path.with_file_name(partial));
-        Ok(Self { path, partial })
+        let partial = beside(&path).ok_or_else(|| refuse("that is no file"))?;
+        Ok(Self { path, partial: known.is_none_or(|known| known.is_file()).then_some(partial) })
+    }
+
+    /// A folder to be: what is there by that name is an empty one.
+    ///
+    /// # Errors
+    /// Where there can be no such folder.
+    pub fn folder(path: &Path) -> Result<Self, Error> {
+        let refuse = |reason: &str| Error::Usage(format!("-o {}: {reason}", path.display()));
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        match fs::read_dir(&path).map(|mut entries| entries.next()) {
+            Ok(None) => {}
+            Ok(Some(_)) => return Err(refuse("partitions go to a folder that is empty, or not there yet")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(refuse(&error.to_string())),
+        }
+        let partial = beside(&path).ok_or_else(|| refuse("that is no folder"))?;
+        Ok(Self { path, partial: Some(partial) })
+    }
+
+    /// Makes the folder, whose files `fill` writes into the one that is given.
+    fn fill(&self, fill: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
+        let failed = || Error::io(format!("-o {}", self.path.display()));
+        let partial = self.partial.as_deref().unwrap_or(&self.path);
+        fs::create_dir(partial).map_err(failed())?;
+        let filled = fill(partial).and_then(|()| fs::rename(partial, &self.path).map_err(failed()));
+        if filled.is_err() {
+            // What failed first is what is said.
+            fs::remove_dir_all(partial).ok();
+        }
+        filled
     }
 
     fn write(&self, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Error>) -> Result<(), Error> {
@@ -171,13 +238,19 @@ impl Output {
             return write(&mut file);
         };
         let mut file = OpenOptions::new().write(true).create_new(true).open(partial).map_err(failed(partial))?;
-        let written = write(&mut file).and_then(|()| std::fs::rename(partial, &self.path).map_err(failed(&self.path)));
+        let written = write(&mut file).and_then(|()| fs::rename(partial, &self.path).map_err(failed(&self.path)));
         if written.is_err() {
             // What failed first is what is said.
-            std::fs::remove_file(partial).ok();
+            fs::remove_file(partial).ok();
         }
         written
     }
+}
+
+/// The name under which a file or folder is written.
+fn beside(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_string_lossy();
+    Some(path.with_file_name(format!(".{name}.hepfs-{}", std::process::id())))
 }
 
 /// Why a column does not stand in the table.
@@ -192,16 +265,15 @@ fn say_left_out(column: &Column, reason: &str) {
     eprintln!("hepfs: column {:?} is left out: {reason}", column.name);
 }
 
-/// Writes the rows of a table as a mount would show them; Parquet with `compression`, where there is one, as a file to
-/// keep. What was written counts in `done`, and `all` is told once how much there is. A column that has no place in the
+/// Writes the rows of a table as a mount would show them; Parquet with `keeping`, where there is one, as a file to keep. What was written counts in `done`, and `all` is told once how much there is. A column that has no place in the
 /// format is left out, and said to be.
 ///
 /// # Errors
 /// Where rows cannot be had, or not be written.
 pub(super) fn write(
     table: &Table,
-    (format, compression): (Format, Option<Compression>),
-    output: Option<&Output>,
+    (format, keeping): (Format, Option<Keeping>),
+    target: &Target,
     place: &Place,
     (done, all): (&AtomicU64, &dyn Fn(u64)),
     interrupt: &Interrupt,
@@ -227,6 +299,11 @@ pub(super) fn write(
             done.fetch_add(piece.len() as u64, Ordering::Relaxed);
         }
     };
+    let uncompressed = |error: CompressError| match error {
+        CompressError::Rows(error) => failed(error),
+        CompressError::Output(error) => Error::io("output")(error),
+        CompressError::Format(reason) => refused(reason),
+    };
     let act = |out: &mut (dyn Write + Send)| match format {
         Format::Csv => copy(&text(text::Format::Csv), out),
         Format::Ndjson => copy(&text(text::Format::Ndjson), out),
@@ -234,13 +311,10 @@ pub(super) fn write(
             let columns = written(table, ParquetColumn::new);
             ParquetView::check(&columns).map_err(refused)?;
             let view = ParquetView::new(columns, context.blocks.clone());
-            let Some(compression) = compression else { return copy(&view, out) };
+            let Some(keeping) = keeping else { return copy(&view, out) };
             all(table.rows);
-            compress(view, compression, out, done, interrupt).map_err(|error| match error {
-                CompressError::Rows(error) => failed(error),
-                CompressError::Output(error) => Error::io("output")(error),
-                CompressError::Format(reason) => refused(reason),
-            })
+            let [row_group, _] = keeping.room();
+            compress(view, keeping.compression, row_group, out, done, interrupt).map_err(uncompressed)
         }
         Format::Arrow => {
             let columns = written(table, IpcColumn::new);
@@ -248,9 +322,31 @@ pub(super) fn write(
             copy(&IpcView::new(columns, context.blocks.clone(), None), out)
         }
     };
-    match output {
-        Some(output) => output.write(act),
-        None => act(&mut std::io::stdout()),
+    match target {
+        Target::Standard => act(&mut io::stdout()),
+        Target::File(output) => output.write(act),
+        Target::Folder(output, by) => {
+            let made = |column: &Column| {
+                // What is no column of the files is none that labels their rows.
+                let is_label = column.is_label && !by.iter().any(|name| column.name == *name);
+                ParquetColumn::new(&Column { is_label, ..column.clone() })
+            };
+            let columns = written(table, made);
+            ParquetView::check(&columns).map_err(refused)?;
+            let view = ParquetView::new(columns, context.blocks.clone());
+            let keeping = keeping.unwrap_or(Keeping { compression: Compression::UNCOMPRESSED, memory: None });
+            let [_, memory] = keeping.room();
+            all(table.rows);
+            output.fill(|folder| {
+                let create = |directory: &str| {
+                    let directory = folder.join(directory);
+                    fs::create_dir_all(&directory)?;
+                    File::create_new(directory.join("part-0.parquet"))
+                };
+                let how = Partitioning { by, compression: keeping.compression, memory, create: &create };
+                partition(view, &how, done, interrupt).map_err(uncompressed)
+            })
+        }
     }
 }
 

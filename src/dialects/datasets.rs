@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 
-use crate::catalogue::{Class, Dataset, Fill, Group, Object, attribute};
+use crate::catalogue::{Attribute, Class, Dataset, Datatype, Fill, Group, Object, attribute};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
@@ -20,8 +20,13 @@ pub fn open(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<
 /// What the attribute `_FillValue` says stands for a missing element: in files of any kind, where it is one element of
 /// the dataset's own type.
 pub fn stated_fill(dataset: &Dataset) -> Fill {
-    match attribute(&dataset.attributes, "_FillValue") {
-        Some(attribute) if attribute.datatype == dataset.datatype && attribute.len() == Some(1) => {
+    stated_fill_of(&dataset.datatype, &dataset.attributes)
+}
+
+/// The same of elements of any type, by these attributes.
+pub fn stated_fill_of(datatype: &Datatype, attributes: &[Attribute]) -> Fill {
+    match attribute(attributes, "_FillValue") {
+        Some(attribute) if attribute.datatype == *datatype && attribute.len() == Some(1) => {
             attribute.value.clone().map_or(Fill::Default, Fill::Explicit)
         }
         _ => Fill::Default,

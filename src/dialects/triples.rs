@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use crate::catalogue::{Dataset, Group, join};
-use crate::dialects::{Site, datasets};
+use crate::catalogue::{ColumnId, Dataset, Group, join};
+use crate::dialects::{Site, arrays, datasets};
 use crate::source::Interrupt;
-use crate::store::Rows;
-use crate::table::RunRows;
+use crate::store::{Rows, Tally};
+use crate::table::{Categories, CategoryRows, Column, RunRows};
 
-/// The members of a group that hold the matrix.
+/// The members of a group that hold the matrix, as Python's libraries call them.
 pub(super) const PARTS: [&str; 3] = ["data", "indices", "indptr"];
 
 /// The stored entries of a matrix, as columns of one length.
@@ -20,17 +20,27 @@ pub(super) struct Triples<'a> {
     pub minor: (Arc<dyn Rows>, &'a Arc<Dataset>),
     /// What is stored.
     pub values: (Arc<dyn Rows>, &'a Arc<Dataset>),
+    /// The path of that.
+    of_values: String,
+}
+
+/// What the numbers along an axis of a matrix are called, and what they are shown as.
+pub(super) struct Axis {
+    pub name: &'static str,
+    /// Without any, numbers are shown.
+    pub labels: Option<Categories>,
 }
 
 impl<'a> Triples<'a> {
-    /// Opens the matrix of a group: `data`, `indices`, and `indptr` along the axis `major` of a matrix of this `shape`.
-    /// Of elements only the first and the last pointer are read.
+    /// Opens the matrix of a group: values, numbers along the minor axis, and pointers along the axis `major` of a
+    /// matrix of this `shape`, in members called `parts`. Of elements only the first and the last pointer are read.
     ///
     /// # Errors
     /// Why there are no entries.
     pub fn of(
         site: &Site<'_>,
         group: &'a Group,
+        parts: [&str; 3],
         shape: Option<[u64; 2]>,
         major: usize,
         interrupt: &Interrupt,
@@ -40,19 +50,47 @@ impl<'a> Triples<'a> {
             let rows = datasets::line(site.file, &join(site.path, name.as_bytes()), dataset, &Arc::default())?;
             Ok::<_, String>((rows, dataset))
         };
-        let (values, minor) = (part("data")?, part("indices")?);
+        let [data, indices, indptr] = parts;
+        let (values, minor) = (part(data)?, part(indices)?);
         let length = values.0.len();
         if minor.0.len() != length {
             return Err(format!("{} values and {} indices", length, minor.0.len()));
         }
-        let major = part("indptr").and_then(|(pointers, _)| {
-            let path = join(site.path, b"indptr");
+        let major = part(indptr).and_then(|(pointers, _)| {
+            let path = join(site.path, indptr.as_bytes());
             let wide = shape.is_none_or(|shape| shape.iter().any(|extent| *extent > i32::MAX as u64));
             if let Some(shape) = shape.filter(|shape| shape[major].checked_add(1) != Some(pointers.len())) {
                 return Err(format!("{} pointers, the shape is {shape:?}", pointers.len()));
             }
             Ok(Arc::new(RunRows::new(path, pointers, length, wide, interrupt)?) as Arc<dyn Rows>)
         });
-        Ok(Self { major, minor, values })
+        Ok(Self { major, minor, values, of_values: join(site.path, data.as_bytes()) })
+    }
+
+    /// Columns of a table at `path`: numbers along the major and along the minor axis, and `value`. Label sets that are
+    /// used are added to `categories`.
+    pub fn columns(
+        self,
+        site: &Site<'_>,
+        path: &str,
+        group: &Group,
+        [major, minor]: [Axis; 2],
+        categories: &mut Vec<Categories>,
+    ) -> Vec<Column> {
+        let mut column = |Axis { name, labels }: Axis, object, numbers: Result<Arc<dyn Rows>, String>| {
+            let path = join(path, name.as_bytes());
+            let (tally, id) = (Arc::<Tally>::default(), ColumnId { object, field: 1 });
+            let known = labels.and_then(|set| Some((set.labels.clone().ok()?, set)));
+            let Some((known, set)) = known else { return Column::new(name.into(), path, id, numbers, tally) };
+            let shown = |numbers| CategoryRows::new(path.clone(), numbers, known, tally.clone());
+            let rows = numbers.map(|numbers| Arc::new(shown(numbers)) as Arc<dyn Rows>);
+            categories.push(set);
+            let categories = Some(categories.len() - 1);
+            Column { categories, ..Column::new(name.into(), path, id, rows, tally) }
+        };
+        let (indices, dataset) = self.minor;
+        let (major, minor) = (column(major, group.id, self.major), column(minor, dataset.id, Ok(indices)));
+        let value = arrays::column(site.file, &self.of_values, &"value".into(), self.values.1);
+        vec![major, minor, value]
     }
 }

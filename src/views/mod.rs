@@ -11,8 +11,19 @@ pub mod rendered;
 mod stretches;
 pub mod text;
 
+use arrow_schema::Metadata;
+
 use crate::source::Interrupt;
 use crate::store::{self, Span};
+
+/// What keys of an Arrow field's metadata begin with where they tell of a column: `h5col.units`. Under such keys, and
+/// no others, libraries that write columns to HDF5 find what becomes attributes of a column again.
+const FIELD_KEYS: &str = "h5col.";
+
+/// Makes the metadata of an Arrow field of a column's [notes](crate::table::Column::notes).
+fn field_metadata(notes: &[(&'static str, String)]) -> Metadata {
+    notes.iter().map(|(key, text)| (format!("{FIELD_KEYS}{key}"), text.clone())).collect()
+}
 
 /// The size of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! Files that `hepfs export` writes: other software finds in them every value that h5py stored.
 
 use std::ffi::OsStr;
+use std::path::Path;
+use std::process::Command;
 
-use super::{fixtures, script};
-use crate::support::hepfs;
+use super::{checkout, fixtures, script};
+use crate::support::{HEPFS, hepfs};
 
 /// Tables of so many rows; those with files of single columns beside them are read through mounts alone.
 const ROWS: [&str; 7] = ["0", "1", "65536", "131072", "300001", "big", "pytables"];
@@ -33,4 +35,109 @@ fn readers_find_every_value_of_what_is_exported() {
             Err(said) => panic!("{reader}:\n{said}"),
         }
     }
+}
+
+/// Exports a table of a file with further arguments; what was said on standard error.
+fn export(source: &Path, table: &str, out: &Path, more: &[&str]) -> Result<(), String> {
+    let place = format!("{}:{table}", source.display());
+    let line = ["export", &place, "--cache-folder=none", "-o"].map(OsStr::new);
+    let done = hepfs(line.into_iter().chain([out.as_os_str()]).chain(more.iter().map(OsStr::new)));
+    if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
+}
+
+#[test]
+fn units_and_descriptions_are_where_libraries_look_for_them() {
+    let folder = tempfile::tempdir().unwrap();
+    for (file, table) in [("units.h5", "t"), ("h5col.h5", "obs"), ("seed_11_1.h5", "my_table")] {
+        let source = checkout("tests/data").join(file);
+        let out = ["parquet", "arrow"].map(|suffix| folder.path().join(format!("{file}.{suffix}")));
+        out.iter().for_each(|out| export(&source, table, out, &[]).unwrap());
+        let [parquet, arrow] = out.each_ref().map(|out| out.as_os_str());
+        match script("exported.py", ["notes".as_ref(), source.as_os_str(), table.as_ref(), parquet, arrow]) {
+            Ok(said) => print!("{file}: {said}"),
+            Err(said) => panic!("{file}: {said}"),
+        }
+    }
+}
+
+/// By texts that are no names of files, numbers and booleans, missing ones too; by so many values that one pass does
+/// not hold all of their files open.
+#[test]
+fn readers_find_every_row_of_partitions() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("t.h5");
+    script("exported.py", ["write".as_ref(), source.as_os_str()]).unwrap_or_else(|said| panic!("{said}"));
+    for (by, more) in [("text", &["--memory=256M"][..]), ("few,flag", &[]), ("many", &["--compression=snappy"])] {
+        let out = folder.path().join(by);
+        export(&source, "t", &out, &[&[format!("--partition-by={by}").as_str()], more].concat()).unwrap();
+        let arguments = ["partitions".as_ref(), source.as_os_str(), out.as_os_str(), by.as_ref()];
+        match script("exported.py", arguments) {
+            Ok(said) => print!("{said}"),
+            Err(said) => panic!("{by}: {said}"),
+        }
+    }
+    // What cannot be parted is said, and leaves nothing.
+    let cases: [(&[&str], &str); 6] = [
+        (&["--partition-by=tex"], "did you mean \"text\"?"),
+        (&["--partition-by=row"], "there are more than 16384"),
+        (&["--partition-by=text,text"], "named twice"),
+        (&["--partition-by=text", "--columns=text"], "none is left"),
+        (&["--partition-by=text", "--format=csv"], "partitions are Parquet files"),
+        (&["--partition-by=x", "x is null"], ""),
+    ];
+    for (more, reason) in cases {
+        let out = folder.path().join("none");
+        match export(&source, "t", &out, more) {
+            Ok(()) => {
+                assert_eq!((reason, std::fs::read_dir(&out).unwrap().count()), ("", 0), "{more:?}");
+                std::fs::remove_dir(out).unwrap();
+            }
+            Err(said) => assert!(!reason.is_empty() && said.contains(reason), "{more:?}: {said}"),
+        }
+    }
+    let said = export(&source, "t", &folder.path().join("text"), &["--partition-by=flag"]).unwrap_err();
+    assert!(said.contains("a folder that is empty"), "{said}");
+    let mut left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["few,flag", "many", "t.h5", "text"]);
+}
+
+/// A disk that is full (a limit on the length of files, as far as a program can tell), and `kill -9`.
+#[test]
+fn an_export_that_fails_or_is_killed_leaves_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("t.h5");
+    script("exported.py", ["write".as_ref(), source.as_os_str()]).unwrap_or_else(|said| panic!("{said}"));
+    let (place, out) = (format!("{}:t", source.display()), folder.path().join("out"));
+    let file = out.join("t.parquet");
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(&file, "old").unwrap();
+    let names = || std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    let parted = out.join("parts");
+    let commands = [vec!["-o", file.to_str().unwrap()], vec!["--partition-by=few", "-o", parted.to_str().unwrap()]];
+    for more in &commands {
+        // 100 KiB; the signal that says so would end the program.
+        let limited = "ulimit -f 100; trap '' XFSZ; exec \"$0\" \"$@\"";
+        let line = ["-c", limited, HEPFS, "export", &place, "--cache-folder=none"];
+        let done = Command::new("bash").args(line).args(more).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.code() == Some(1) && said.contains("File too large"), "{more:?}: {said}");
+        assert_eq!((names(), std::fs::read(&file).unwrap()), (vec!["t.parquet".into()], b"old".to_vec()));
+    }
+    for more in &commands {
+        let line = ["export", &place, "--cache-folder=none", "--compression=zstd:22"];
+        let mut killed = Command::new(HEPFS).args(line).args(more).spawn().unwrap();
+        let partial = || names().into_iter().find(|name| name.as_encoded_bytes().starts_with(b"."));
+        while partial().is_none() {
+            assert!(killed.try_wait().unwrap().is_none(), "it ended before it was killed");
+        }
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        let left = out.join(partial().expect("what it wrote is gone"));
+        if left.is_dir() { std::fs::remove_dir_all(left) } else { std::fs::remove_file(left) }.unwrap();
+        assert_eq!((names(), std::fs::read(&file).unwrap()), (vec!["t.parquet".into()], b"old".to_vec()));
+    }
+    export(&source, "t", &file, &[]).unwrap();
+    assert_ne!(std::fs::read(&file).unwrap(), b"old");
+    assert_eq!(names().len(), 1);
 }

@@ -18,12 +18,16 @@ mod label_filters;
 mod learnt;
 mod lengths;
 mod lh5;
+mod netcdf;
 mod push_down;
 mod records;
+mod rules;
 mod selections;
 mod shape;
+mod stated;
 mod times;
 mod trevni;
+mod triples;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
-use parquet::basic::Compression;
 
 use crate::cli::Error;
 use crate::cli::options::{Reading, Showing};
 use crate::cli::place::Place;
 use crate::cli::progress::Watched;
-use crate::cli::rows::{self, Output, Writing};
+use crate::cli::rows::{self, Format, Keeping, Output, Target, Writing};
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::table_of;
 use crate::fs::tree::printable;
@@ -78,8 +77,9 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         place: &arguments.place,
         expression: Some(&arguments.expression),
         limit: None,
-        compression: None,
+        keeping: None,
         output: arguments.output.as_deref(),
+        partition_by: &[],
         writing: &arguments.writing,
         reading: &arguments.reading,
         showing: &arguments.showing,
@@ -97,10 +97,12 @@ pub(super) struct Asked<'a> {
     pub expression: Option<&'a str>,
     /// How many at most, where the expression does not say.
     pub limit: Option<u64>,
-    /// How columns of Parquet are compressed; without, the file is that of a mount.
-    pub compression: Option<Compression>,
-    /// The file to write; standard output without.
+    /// How files of Parquet to keep are encoded; without, the file is that of a mount.
+    pub keeping: Option<Keeping>,
+    /// The file or folder to write; standard output without.
     pub output: Option<&'a Path>,
+    /// Columns for each of whose values there is a file in the folder.
+    pub partition_by: &'a [String],
     pub writing: &'a Writing,
     pub reading: &'a Reading,
     pub showing: &'a Showing,
@@ -112,7 +114,11 @@ impl Asked<'_> {
     /// # Errors
     /// Where the table, a column or the file to write is none, or rows cannot be had.
     pub fn write(&self) -> Result<ExitCode, Error> {
-        let format = self.writing.format(self.output)?;
+        let format = match self.partition_by {
+            [] => self.writing.format(self.output)?,
+            _ if self.writing.format.is_none_or(|format| format == Format::Parquet) => Format::Parquet,
+            _ => return Err(Error::Usage("--partition-by: partitions are Parquet files".into())),
+        };
         let interrupt = Interrupt::new();
         let context = self.reading.context(self.showing.views()?)?;
         let place = Place::open(self.place, context, &interrupt)?;
@@ -123,14 +129,20 @@ impl Asked<'_> {
         let mut query = asked.unwrap_or(none);
         query.limit = query.limit.or(self.limit);
         self.writing.check(&table)?;
-        let output = self.output.map(Output::new).transpose()?;
+        rows::are_columns(&table, "--partition-by", self.partition_by)?;
+        let target = match (self.output, self.partition_by) {
+            (Some(path), []) => Target::File(Output::new(path)?),
+            (Some(path), by) => Target::Folder(Output::folder(path)?, by.to_vec()),
+            (None, []) => Target::Standard,
+            (None, _) => return Err(Error::Usage("--partition-by: say a folder for the files with `-o`".into())),
+        };
         let write = |table: &Table, watched: &Watched, before: u64, done: &AtomicU64| {
-            if output.is_none() {
+            if matches!(target, Target::Standard) {
                 // A bar beside the text of rows would be in the way.
                 watched.finish();
             }
             let all = |all| watched.expect(before.saturating_add(all));
-            rows::write(table, (format, self.compression), output.as_ref(), &place, (done, &all), &interrupt)
+            rows::write(table, (format, self.keeping), &target, &place, (done, &all), &interrupt)
         };
         let outcome = if query.predicate == Predicate::All(Vec::new()) && query.order.is_empty() {
             // All rows, or the first: none needs to be looked at to know which.

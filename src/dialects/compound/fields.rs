@@ -8,6 +8,7 @@ use bstr::{BString, ByteSlice};
 use super::indexes::Covered;
 use super::reading::{self, read_as};
 use super::recognition::System;
+use super::rules;
 use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Elements, Field, Fill};
 use crate::dialects::attributes::text;
 use crate::dialects::times::{self, OfNumpy};
@@ -29,7 +30,7 @@ pub(super) fn columns(
     let stated: Vec<BString> = fields.iter().map(|field| field.name.clone()).collect();
     let names = distinct(&stated);
     for (position, (name, shown)) in stated.iter().zip(&names).enumerate().filter(|(_, (name, shown))| name != shown) {
-        let rule = "HDF5: each field of a compound has a name of its own";
+        let rule = &rules::FIELD_TWICE;
         findings.push(Finding::new(site.path, rule, format!("{name:?} of field {position}, shown as {shown:?}")));
     }
     let mut about = About::new(&dataset.attributes);
@@ -44,11 +45,7 @@ pub(super) fn columns(
     let columns: Vec<Column> = fields.iter().enumerate().zip(names).map(column).collect();
     let outside = columns.iter().filter(|_| opened.is_ok()).filter_map(|column| {
         let reason = column.rows.as_ref().err()?;
-        Some(Finding::new(
-            site.path,
-            "HDF5: the fields of a compound lie within it",
-            format!("{}: {reason}", column.name),
-        ))
+        Some(Finding::new(site.path, &rules::FIELD_OUTSIDE, format!("{}: {reason}", column.name)))
     });
     findings.extend(outside);
     columns
@@ -67,11 +64,16 @@ impl Whole<'_> {
         let tally = Arc::<Tally>::default();
         let of_numpy = OfNumpy::of(&field.datatype);
         let read = of_numpy.as_ref().map(|of_numpy| (of_numpy.read.clone(), of_numpy.missing.clone()));
+        let read = read.unwrap_or_else(|| {
+            let read = read_as(&field.datatype, self.system);
+            let missing = datasets::stated_fill_of(&read, &attributes);
+            (read, missing)
+        });
         let mut rows = self.rows(field, read, &tally);
         let file = self.site.file;
         let mut times = rows.as_ref().ok().and_then(|rows| of_numpy.as_ref()?.times(file, rows.as_ref()));
         if let Some((read, step)) = reading::time(&field.datatype, self.system).filter(|_| file.store().shows_times()) {
-            rows = self.rows(field, Some((read, Fill::Default)), &tally);
+            rows = self.rows(field, (read, Fill::Default), &tally);
             times = rows.as_ref().ok().and_then(|rows| times::since(file, step, 0, rows.as_ref()));
         }
         let named = |names: [&str; 2]| names.iter().find_map(|name| text(&attributes, name));
@@ -91,10 +93,14 @@ impl Whole<'_> {
         }
     }
 
-    /// The values of a field, read as this type instead of its own.
-    fn rows(&self, field: &Field, read: Option<(Datatype, Fill)>, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
+    /// The values of a field, read as this type, missing where they equal this value.
+    fn rows(
+        &self,
+        field: &Field,
+        (datatype, missing): (Datatype, Fill),
+        tally: &Arc<Tally>,
+    ) -> Result<Arc<dyn Rows>, String> {
         let opened = self.opened.as_ref().map_err(Clone::clone)?;
-        let (datatype, missing) = read.unwrap_or_else(|| (read_as(&field.datatype, self.system), Fill::Default));
         rows_of_part(self.dataset, opened, Part { datatype, offset: field.offset }, &missing, tally)
     }
 
@@ -134,10 +140,13 @@ pub(super) fn covered<'a>(
         (part, offset) = (&field.datatype, offset.checked_add(field.offset)?);
     }
     let time = reading::time(part, system).filter(|_| below.is_empty() && column.times.is_some());
-    let datatype = time.map_or_else(|| reading::read_as(part, system), |(read, _)| read);
+    let datatype = time.clone().map_or_else(|| reading::read_as(part, system), |(read, _)| read);
+    let stated: &[Attribute] = if below.is_empty() && time.is_none() { &column.attributes } else { &[] };
+    let missing = datasets::stated_fill_of(&datatype, stated);
     let values = datasets::open(site.file, site.path, dataset)
-        .and_then(|opened| rows_of_part(dataset, &opened, Part { datatype, offset }, &Fill::Default, &Arc::default()));
-    Some(Covered { column, below: below.to_vec(), values, missing: Box::new(|_| Fill::Default) })
+        .and_then(|opened| rows_of_part(dataset, &opened, Part { datatype, offset }, &missing, &Arc::default()));
+    let missing = move |datatype: &Datatype| datasets::stated_fill_of(datatype, stated);
+    Some(Covered { column, below: below.to_vec(), values, missing: Box::new(missing) })
 }
 
 /// A part of the elements of a dataset, as if it were a dataset by itself.
@@ -188,7 +197,7 @@ impl<'a> About<'a> {
             if stated.as_bytes() != field.name.as_bytes() {
                 findings.push(Finding::new(
                     path,
-                    "H5TB, PyTables: FIELD_n_NAME is the name of a field",
+                    &rules::FIELD_NAME,
                     format!("FIELD_{position}_NAME is {stated:?}, the field {:?}", field.name.to_str_lossy()),
                 ));
             }

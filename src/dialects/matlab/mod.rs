@@ -1,6 +1,8 @@
 //! MATLAB 7.3: a struct whose numeric fields are vectors of one length is a table; members are shown by themselves,
 //! too. A vector is a dataset of rank 2 with an axis of length 1. Texts are cells: references to characters in
-//! `/#refs#`.
+//! `/#refs#`. A sparse matrix is a table of what it stores: `data`, `ir` (rows), `jc` (pointers of columns).
+
+mod rules;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,13 +11,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, LargeStringArray};
 use bstr::BString;
 
-use super::attributes::text;
+use super::attributes::{text, unsigned};
+use super::triples::{Axis, Triples};
 use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
 use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, attribute, join, product};
 use crate::source::Interrupt;
 use crate::store::decode::{Memory, Resolve, widen};
 use crate::store::{Hints, Rows, Tally};
-use crate::table::{Column, Finding, HeldRows, Table};
+use crate::table::{Column, Finding, HeldRows, Rule, Table};
 
 /// The attribute that names the class of a value.
 const CLASS: &str = "MATLAB_class";
@@ -25,6 +28,10 @@ const EMPTY: &str = "MATLAB_empty";
 
 /// The attribute of a struct that lists its fields.
 const FIELDS: &str = "MATLAB_fields";
+
+/// The attribute of a sparse matrix, with the number of its rows; and the members that hold it.
+const SPARSE: &str = "MATLAB_sparse";
+const PARTS: [&str; 3] = ["data", "ir", "jc"];
 
 /// The group of what cells refer to.
 const REFERRED: &str = "#refs#";
@@ -42,24 +49,31 @@ impl Dialect for Matlab {
         "MATLAB"
     }
 
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
+    }
+
     fn attributes(&self) -> &'static [&'static str] {
-        &[CLASS, EMPTY, FIELDS]
+        &[CLASS, EMPTY, FIELDS, SPARSE]
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
         match object {
+            Subject::Group(attributes) if attribute(attributes, SPARSE).is_some() => Mark::LookInside,
             Subject::Group(attributes) if !path.starts_with("/#") && is(attributes, "struct") => Mark::LookInside,
             _ => Mark::No,
         }
     }
 
     fn claims(&self, here: &Here<'_>) -> Claims {
-        let is_table = is(&here.group.attributes, "struct") && columns(here.group).is_some();
+        let is_struct = || is(&here.group.attributes, "struct") && columns(here.group).is_some();
+        let is_table = shape(here.group).is_some() || is_struct();
         Claims { is_table, ..Claims::default() }
     }
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         let found = match site.of {
+            Of::Group(group) if shape(group).is_some() => return sparse(site, group, interrupt),
             Of::Group(group) => columns(group).map(|columns| (group, columns)),
             Of::Dataset(_) | Of::Made { .. } => None,
         };
@@ -139,7 +153,7 @@ fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Int
             false => datasets::rows(site.file, &path, &read(dataset), u64::MAX, &Fill::Default, &tally),
         };
         if let Err(reason) = &opened {
-            findings.push(Finding::new(&path, "MATLAB: cells of a table are texts", reason.clone()));
+            findings.push(Finding::new(&path, &rules::TEXTS, reason.clone()));
         }
         // By its elements: what lies along the first axis of the dataset is another column.
         let id = ColumnId { object: dataset.id, field: 1 };
@@ -151,6 +165,37 @@ fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Int
         rows,
         attributes: group.attributes.clone(),
         columns: columns.collect(),
+        findings,
+        ..Table::empty(site.path, Matlab.name())
+    }
+}
+
+/// The extents of a sparse matrix; `None` of anything else, and of one without elements.
+fn shape(group: &Group) -> Option<[u64; 2]> {
+    let rows = unsigned(&group.attributes, SPARSE)?;
+    let parts = PARTS.map(|part| datasets::of_rank(group, part, 1).and_then(|part| part.len()));
+    let [Some(_), Some(_), Some(pointers)] = parts else { return None };
+    Some([rows, pointers.checked_sub(1)?])
+}
+
+/// The table of a sparse matrix: numbers count from 0, as they are stored.
+fn sparse(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
+    let (mut findings, mut columns) = (Vec::new(), Vec::new());
+    match Triples::of(site, group, PARTS, shape(group), 1, interrupt) {
+        Ok(triples) => {
+            findings.extend(
+                triples.major.as_ref().err().map(|reason| Finding::new(site.path, &rules::SPARSE, reason.clone())),
+            );
+            let axes = ["column", "row"].map(|name| Axis { name, labels: None });
+            columns = triples.columns(site, site.path, group, axes, &mut Vec::new());
+        }
+        Err(reason) => findings.push(Finding::new(site.path, &rules::SPARSE, reason)),
+    }
+    Table {
+        revision: "sparse matrix".into(),
+        rows: columns.last().and_then(|values| Some(values.rows.as_ref().ok()?.len())).unwrap_or(0),
+        attributes: group.attributes.clone(),
+        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
         findings,
         ..Table::empty(site.path, Matlab.name())
     }

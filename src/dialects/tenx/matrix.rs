@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use bstr::BString;
 
+use super::rules;
 use super::{FEATURES, OF_FEATURES, TABLES, column, of_length, table};
-use crate::catalogue::{ColumnId, Dataset, Group, Object, ObjectId, join};
-use crate::dialects::triples::{PARTS, Triples};
+use crate::catalogue::{Dataset, Group, Object, ObjectId, join};
+use crate::dialects::triples::{Axis, PARTS, Triples};
 use crate::dialects::{Site, datasets};
 use crate::source::Interrupt;
-use crate::store::{Rows, Tally};
-use crate::table::{Categories, CategoryRows, Column, Finding, Table};
-
-/// What a matrix keeps to.
-const RULE: &str = "10x Genomics: a matrix has a column for each barcode and a row for each feature";
+use crate::table::{Categories, Column, Finding, Table};
 
 /// The directories of tables.
 const BARCODES: &str = "barcodes";
@@ -93,7 +90,7 @@ impl<'a> Matrix<'a> {
         let mut categories = Vec::new();
         let barcodes = labels(site, join(site.path, BARCODES.as_bytes()), self.barcodes);
         let features = self.features(site, interrupt).unwrap_or_else(|reason| {
-            findings.push(Finding::new(join(site.path, FEATURES.as_bytes()), RULE, reason.clone()));
+            findings.push(Finding::new(join(site.path, FEATURES.as_bytes()), &rules::MATRIX, reason.clone()));
             let barcodes = barcodes.datatype.clone();
             Categories { path: site.path.into(), labels: Err(reason), datatype: barcodes, ordered: None }
         });
@@ -102,38 +99,23 @@ impl<'a> Matrix<'a> {
         let known = [count(&features), count(&barcodes)];
         if let Some(stated) = shape.filter(|stated| stated.iter().zip(known).any(|(a, b)| b.is_some_and(|b| b != *a))) {
             let found = format!("shape is {stated:?}, of {known:?} features and barcodes");
-            findings.push(Finding::new(join(site.path, b"shape"), RULE, found));
+            findings.push(Finding::new(join(site.path, b"shape"), &rules::MATRIX, found));
         }
         let extents = match (known, shape) {
             ([Some(features), Some(barcodes)], _) => Some([features, barcodes]),
             (_, shape) => shape,
         };
-        let columns = match Triples::of(site, self.group, extents, 1, interrupt) {
+        let columns = match Triples::of(site, self.group, PARTS, extents, 1, interrupt) {
             Ok(triples) => {
                 if let Err(reason) = &triples.major {
-                    findings.push(Finding::new(join(site.path, b"indptr"), RULE, reason.clone()));
+                    findings.push(Finding::new(join(site.path, b"indptr"), &rules::MATRIX, reason.clone()));
                 }
-                let mut labelled = |name: &str, object, numbers: Result<Arc<dyn Rows>, String>, labels: Categories| {
-                    let path = join(&path, name.as_bytes());
-                    let (tally, id) = (Arc::<Tally>::default(), ColumnId { object, field: 1 });
-                    let Ok(known) = labels.labels.clone() else {
-                        return Column::new(name.into(), path, id, numbers, tally);
-                    };
-                    let rows = numbers.map(|numbers| {
-                        let labels = CategoryRows::new(path.clone(), numbers, known, tally.clone());
-                        Arc::new(labels) as Arc<dyn Rows>
-                    });
-                    categories.push(labels);
-                    let categories = Some(categories.len() - 1);
-                    Column { categories, ..Column::new(name.into(), path, id, rows, tally) }
-                };
-                let (indices, dataset) = triples.minor;
-                let barcode = labelled("barcode", self.group.id, triples.major, barcodes);
-                let feature = labelled("feature", dataset.id, Ok(indices), features);
-                vec![barcode, feature, column(site, &"value".into(), &"data".into(), triples.values.1)]
+                let barcodes = Axis { name: "barcode", labels: Some(barcodes) };
+                let features = Axis { name: "feature", labels: Some(features) };
+                triples.columns(site, &path, self.group, [barcodes, features], &mut categories)
             }
             Err(reason) => {
-                findings.push(Finding::new(site.path, RULE, reason));
+                findings.push(Finding::new(site.path, &rules::MATRIX, reason));
                 Vec::new()
             }
         };

@@ -77,12 +77,8 @@ pub struct IpcColumn {
     pub hints: Hints,
     /// It labels rows: pandas makes it the index.
     pub is_label: bool,
-    /// Physical units.
-    pub units: Option<String>,
-    /// Vocabulary of `units`.
-    pub units_vocabulary: Option<String>,
-    /// Plain-text description.
-    pub description: Option<String>,
+    /// What is told of it.
+    pub notes: Vec<(&'static str, String)>,
     /// What is known of its values already.
     pub learner: Option<Arc<Learner>>,
 }
@@ -99,9 +95,7 @@ impl IpcColumn {
             hints: rows.hints(),
             rows,
             is_label: column.is_label,
-            units: column.units.clone(),
-            units_vocabulary: column.units_vocabulary.clone(),
-            description: column.description.clone(),
+            notes: column.notes(),
             // Of integers without an instant it does not know.
             learner: column.learner.clone().filter(|_| column.times().is_none_or(|times| times.bounds().is_none())),
         };

@@ -220,7 +220,7 @@ fn index_value(index: &SearchIndex) -> Value {
         "attributes": attributes_value(&index.attributes),
     });
     if let (Err(absent), Some(value)) = (&index.form, value.as_object_mut()) {
-        value.insert("not_used".into(), format!("{}: {}", absent.rule, absent.found).into());
+        value.insert("not_used".into(), format!("{}: {}", absent.rule.text, absent.found).into());
     }
     value
 }
@@ -244,16 +244,7 @@ fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
     if let Some(Err(reason)) = column.times.as_deref() {
         value.insert("not_times".into(), reason.clone().into());
     }
-    let texts = [
-        ("units", &column.units),
-        ("units_vocabulary", &column.units_vocabulary),
-        ("description", &column.description),
-    ];
-    for (key, text) in texts {
-        if let Some(text) = text {
-            value.insert(key.into(), text.clone().into());
-        }
-    }
+    value.extend(column.notes().into_iter().map(|(key, text)| (key.into(), text.into())));
     if let Some(set) = column.categories.and_then(|at| table.categories.get(at)) {
         value.insert("categories".into(), set.path.clone().into());
     }

@@ -5,19 +5,22 @@
 //!            ──► another one                    ──►                      ──┴─► row group, as soon as it is whole
 //! ```
 //!
-//! Columns are worked on by all cores. Row groups have the rows of those shown; where these take many bytes, one
-//! becomes several. Of those begun and not written there are two at most.
+//! Columns are worked on by all cores. Row groups have the rows of those shown; where these take more bytes than they
+//! may, one becomes several. Of those begun and not written there are two at most.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io::{BufReader, Read, Write};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use arrow_schema::ArrowError;
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, compute_leaves,
 };
@@ -33,10 +36,7 @@ use crate::source::Interrupt;
 use crate::store::Error;
 use crate::views::{Effort, View};
 
-/// Bytes of a row group, as they are shown, of which more rows go to another one.
-const MOST_BYTES: u64 = 64 << 20;
-
-/// Bytes of a column that are decoded at once, about.
+/// Bytes of a column that are decoded at once at most, about.
 const BATCH_BYTES: u64 = 4 << 20;
 
 /// Rows decoded at once.
@@ -74,9 +74,19 @@ impl From<ParquetError> for CompressError {
     }
 }
 
+impl CompressError {
+    /// What a reader of the file shown, or a kernel, says.
+    pub(super) fn from_arrow(error: ArrowError) -> Self {
+        match error {
+            ArrowError::ExternalError(inner) => ParquetError::External(inner).into(),
+            other => Self::Format(other.to_string()),
+        }
+    }
+}
+
 /// The file shown, as the reader of the format takes it.
 #[derive(Clone)]
-struct Shown {
+pub(super) struct Shown {
     view: Arc<ParquetView>,
     size: u64,
     interrupt: Interrupt,
@@ -107,7 +117,7 @@ impl ChunkReader for Shown {
 }
 
 /// Its bytes from a place on.
-struct Rest {
+pub(super) struct Rest {
     shown: Shown,
     at: u64,
 }
@@ -151,31 +161,78 @@ struct State {
     failure: Option<CompressError>,
 }
 
-/// Writes the rows of `view`, compressed, to `out`. Rows written so far count in `done`.
+/// A file shown, opened by the reader of the format.
+pub(super) struct Source {
+    pub shown: Shown,
+    pub metadata: ArrowReaderMetadata,
+}
+
+impl Source {
+    pub fn open(view: ParquetView, interrupt: &Interrupt) -> Result<Self, CompressError> {
+        // Of a file whose layout follows from a sample the layout is final now.
+        let size = view.size(Effort::Exact, interrupt)?.bytes();
+        let shown = Shown { view: Arc::new(view), size, interrupt: interrupt.clone() };
+        let metadata = ArrowReaderMetadata::load(&shown, ArrowReaderOptions::new())?;
+        Ok(Self { shown, metadata })
+    }
+
+    /// How files to keep are written: with the key-values of what is shown.
+    pub fn properties(&self, compression: Compression) -> WriterProperties {
+        let said = self.metadata.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
+        let said = said.into_iter().filter(|pair| pair.key != ARROW_SCHEMA_META_KEY).collect();
+        WriterProperties::builder()
+            .set_compression(compression)
+            .set_created_by(CREATED_BY.to_owned())
+            .set_key_value_metadata(Some(said))
+            .build()
+    }
+
+    /// Rows of these columns of a row group shown that take so many bytes, about; at most [`BATCH_ROWS`].
+    pub fn rows_in(&self, bytes: u64, columns: &[usize], group: usize) -> usize {
+        let all = self.metadata.metadata().row_group(group);
+        let columns: HashSet<usize> = columns.iter().copied().collect();
+        let is_of_these = |leaf: &usize| columns.contains(&self.metadata.parquet_schema().get_column_root_idx(*leaf));
+        let width: i64 =
+            (0..all.num_columns()).filter(is_of_these).map(|leaf| all.column(leaf).uncompressed_size()).sum();
+        let width = (width.max(0) as u64).div_ceil(all.num_rows().max(1) as u64).max(1);
+        (bytes / width).clamp(1, BATCH_ROWS) as usize
+    }
+
+    /// Reads columns of rows of a row group shown.
+    pub fn read(
+        &self,
+        columns: &[usize],
+        group: usize,
+        rows: Range<u64>,
+        batch: usize,
+    ) -> Result<ParquetRecordBatchReader, CompressError> {
+        Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(self.shown.clone(), self.metadata.clone())
+            .with_projection(ProjectionMask::roots(self.metadata.parquet_schema(), columns.iter().copied()))
+            .with_row_groups(vec![group])
+            .with_offset(rows.start as usize)
+            .with_limit((rows.end - rows.start) as usize)
+            .with_batch_size(batch)
+            .build()?)
+    }
+}
+
+/// Writes the rows of `view`, compressed, to `out`, in row groups that take at most `row_group` bytes as they are
+/// shown. Rows written so far count in `done`.
 ///
 /// # Errors
 /// [`CompressError`]; what was written until then is no file.
 pub fn compress(
     view: ParquetView,
     compression: Compression,
+    row_group: u64,
     out: &mut (dyn Write + Send),
     done: &AtomicU64,
     interrupt: &Interrupt,
 ) -> Result<(), CompressError> {
-    // Of a file whose layout follows from a sample the layout is final now.
-    let size = view.size(Effort::Exact, interrupt)?.bytes();
-    let shown = Shown { view: Arc::new(view), size, interrupt: interrupt.clone() };
-    let metadata = ArrowReaderMetadata::load(&shown, ArrowReaderOptions::new())?;
-    let said = metadata.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
-    let said = said.into_iter().filter(|pair| pair.key != ARROW_SCHEMA_META_KEY).collect();
-    let properties = WriterProperties::builder()
-        .set_compression(compression)
-        .set_created_by(CREATED_BY.to_owned())
-        .set_key_value_metadata(Some(said))
-        .build();
-    let writer = ArrowWriter::try_new(out, metadata.schema().clone(), Some(properties))?;
+    let source = Source::open(view, interrupt)?;
+    let writer = ArrowWriter::try_new(out, source.metadata.schema().clone(), Some(source.properties(compression)))?;
     let (mut writer, factory) = writer.into_serialized_writer()?;
-    let work = Work { shown, metadata, state: Mutex::default(), changed: Condvar::new() };
+    let work = Work { source, row_group: row_group.max(1), state: Mutex::default(), changed: Condvar::new() };
     let groups = work.groups();
     thread::scope(|scope| {
         let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -209,8 +266,9 @@ pub fn compress(
 }
 
 struct Work {
-    shown: Shown,
-    metadata: ArrowReaderMetadata,
+    source: Source,
+    /// Bytes of a row group, as they are shown, of which more rows go to another one.
+    row_group: u64,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -231,11 +289,11 @@ impl Work {
     fn groups(&self) -> Vec<Group> {
         let of_one = |(shown, group): (usize, &parquet::file::metadata::RowGroupMetaData)| {
             let rows = group.num_rows().max(0) as u64;
-            let pieces = (group.total_byte_size().max(0) as u64).div_ceil(MOST_BYTES).clamp(1, rows.max(1));
+            let pieces = (group.total_byte_size().max(0) as u64).div_ceil(self.row_group).clamp(1, rows.max(1));
             let step = rows.div_ceil(pieces).max(1);
             (0..rows).step_by(step as usize).map(move |start| Group { shown, rows: start..rows.min(start + step) })
         };
-        self.metadata.metadata().row_groups().iter().enumerate().flat_map(of_one).collect()
+        self.source.metadata.metadata().row_groups().iter().enumerate().flat_map(of_one).collect()
     }
 
     fn fail(&self, error: CompressError) {
@@ -245,7 +303,7 @@ impl Work {
 
     /// Begins row groups up to [`AT_ONCE`].
     fn begin(&self, groups: &[Group], factory: &ArrowRowGroupWriterFactory) -> Result<(), CompressError> {
-        let columns = self.metadata.schema().fields().len();
+        let columns = self.source.metadata.schema().fields().len();
         let mut state = self.state.lock();
         loop {
             let next = state.written + state.begun.len();
@@ -255,7 +313,7 @@ impl Work {
             let mut writers: Vec<Vec<ArrowColumnWriter>> = (0..columns).map(|_| Vec::new()).collect();
             let leaves = factory.create_column_writers(next)?;
             for (leaf, writer) in leaves.into_iter().enumerate() {
-                let column = self.metadata.parquet_schema().get_column_root_idx(leaf);
+                let column = self.source.metadata.parquet_schema().get_column_root_idx(leaf);
                 if let Some(writers) = writers.get_mut(column) {
                     writers.push(writer);
                 }
@@ -327,24 +385,11 @@ impl Work {
         column: usize,
         mut writers: Vec<ArrowColumnWriter>,
     ) -> Result<Vec<ArrowColumnChunk>, CompressError> {
-        let schema = self.metadata.schema();
-        let all = self.metadata.metadata().row_group(group.shown);
-        let of_column = |leaf: &usize| self.metadata.parquet_schema().get_column_root_idx(*leaf) == column;
-        let bytes: i64 =
-            (0..all.num_columns()).filter(of_column).map(|leaf| all.column(leaf).uncompressed_size()).sum();
-        let width = (bytes.max(0) as u64).div_ceil(all.num_rows().max(1) as u64).max(1);
-        let batch = (BATCH_BYTES / width).clamp(1, BATCH_ROWS) as usize;
-        let rows = group.rows.end - group.rows.start;
-        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(self.shown.clone(), self.metadata.clone())
-            .with_projection(ProjectionMask::roots(self.metadata.parquet_schema(), [column]))
-            .with_row_groups(vec![group.shown])
-            .with_offset(group.rows.start as usize)
-            .with_limit(rows as usize)
-            .with_batch_size(batch)
-            .build()?;
-        for batch in reader {
-            self.shown.interrupt.check().map_err(Error::from)?;
-            let batch = batch.map_err(ParquetError::from)?;
+        let schema = self.source.metadata.schema();
+        let batch = self.source.rows_in(BATCH_BYTES.min(self.row_group), &[column], group.shown);
+        for batch in self.source.read(&[column], group.shown, group.rows.clone(), batch)? {
+            self.source.shown.interrupt.check().map_err(Error::from)?;
+            let batch = batch.map_err(CompressError::from_arrow)?;
             for leaf in compute_leaves(schema.field(column), batch.column(0))?.iter().zip(&mut writers) {
                 let (leaf, writer) = leaf;
                 writer.write(leaf)?;

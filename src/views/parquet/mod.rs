@@ -33,13 +33,14 @@
 //! | `sizes` | what takes a pass |
 //! | `footer` | footer, page index, Bloom filters, of lengths that do not depend on values |
 //! | `wanted`, `view` | the file |
-//! | `compressed` | the same rows as a file to keep |
+//! | `compressed`, `partitioned` | the same rows as a file to keep; as one for each value of some columns |
 
 mod body;
 mod columns;
 mod compressed;
 mod footer;
 mod layout;
+mod partitioned;
 mod sizes;
 #[cfg(test)]
 mod tests;
@@ -49,4 +50,5 @@ mod wanted;
 
 pub use columns::ParquetColumn;
 pub use compressed::{CompressError, compress};
+pub use partitioned::{Partitioning, partition};
 pub use view::ParquetView;

@@ -4,7 +4,7 @@ use arrow_schema::{DataType, Field, Metadata, Schema};
 
 use crate::views::ipc::IpcColumn;
 use crate::views::ipc::plan::{self, Kind, Plan};
-use crate::views::pandas;
+use crate::views::{field_metadata, pandas};
 
 /// The schema of columns.
 pub(in crate::views::ipc) fn schema(columns: &[IpcColumn], plans: &[Plan]) -> Schema {
@@ -18,13 +18,7 @@ pub(in crate::views::ipc) fn schema(columns: &[IpcColumn], plans: &[Plan]) -> Sc
 }
 
 fn field(column: &IpcColumn, plan: &Plan) -> Field {
-    let notes = [
-        ("units", &column.units),
-        ("units_vocabulary", &column.units_vocabulary),
-        ("description", &column.description),
-    ];
-    let notes: Metadata = notes.into_iter().filter_map(|(key, text)| Some((key, text.clone()?))).collect();
-    let field = plan::field(&column.name.to_string(), plan).with_metadata(notes);
+    let field = plan::field(&column.name.to_string(), plan).with_metadata(field_metadata(&column.notes));
     match (plan.nodes.first().map(|node| &node.kind), field.data_type()) {
         (Some(Kind::Keys(_, labels)), DataType::Dictionary(..)) => field.with_dict_is_ordered(labels.is_ordered()),
         _ => field,

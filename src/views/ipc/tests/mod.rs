@@ -28,9 +28,7 @@ fn column(name: &str, rows: Arc<dyn Rows>, datatype: Option<Datatype>) -> IpcCol
         rows,
         hints: datatype.as_ref().map(Hints::of).unwrap_or_default(),
         is_label: false,
-        units: None,
-        units_vocabulary: None,
-        description: None,
+        notes: Vec::new(),
         learner: None,
     }
 }

@@ -291,9 +291,8 @@ fn columns_are_described_and_labels_are_the_index() {
     let numbers = || Arc::new(Int64Array::from(vec![1, 2]));
     let mut columns = vec![memory("id", numbers(), None), memory("x", numbers(), None)];
     columns[0].is_label = true;
-    columns[1].units = Some("MeV".into());
-    columns[1].units_vocabulary = Some("UDUNITS-2".into());
-    columns[1].description = Some("Energy.".into());
+    let notes = [("units", "MeV"), ("units_vocabulary", "UDUNITS-2"), ("description", "Energy.")];
+    columns[1].notes = notes.map(|(key, text)| (key, text.to_owned())).to_vec();
     // Two names that read the same, since neither is UTF-8.
     columns.push(IpcColumn { name: b"\xff".into(), ..memory("", numbers(), None) });
     columns.push(IpcColumn { name: b"\xfe".into(), ..memory("", numbers(), None) });
@@ -301,9 +300,8 @@ fn columns_are_described_and_labels_are_the_index() {
     let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     assert_eq!(names, ["id", "x", "\u{fffd}", "\u{fffd}"]);
     let x = schema.field(1).metadata();
-    assert_eq!(x.get("units").map(String::as_str), Some("MeV"));
-    assert_eq!(x.get("units_vocabulary").map(String::as_str), Some("UDUNITS-2"));
-    assert_eq!(x.get("description").map(String::as_str), Some("Energy."));
+    let found = notes.map(|(key, _)| (key, x.get(&format!("h5col.{key}")).map_or("", String::as_str)));
+    assert_eq!((found, x.len()), (notes, 3));
     let pandas: serde_json::Value = serde_json::from_str(&schema.metadata()["pandas"]).unwrap();
     assert_eq!(pandas["index_columns"], serde_json::json!(["id"]));
     assert_eq!(batches[0].num_columns(), 4);

@@ -4,7 +4,7 @@ mod labels;
 pub(super) mod shape;
 
 use std::borrow::Borrow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
@@ -21,6 +21,7 @@ use crate::store::Learner;
 use crate::store::pass::Keeper;
 use crate::store::{Error, Hints, Rows, ValueSet};
 use crate::table::{Column, IndexForm, Times};
+use crate::views::field_metadata;
 use shape::{Given, Shape};
 
 pub(super) use labels::LabelsOf;
@@ -68,12 +69,6 @@ impl ParquetColumn {
         let times = column.times().map(Times::of_parquet);
         let rows = column.shown_by(times)?;
         let hints = rows.hints();
-        let texts = [
-            ("units", &column.units),
-            ("units_vocabulary", &column.units_vocabulary),
-            ("description", &column.description),
-        ];
-        let notes = texts.into_iter().filter_map(|(key, text)| Some((key, text.clone()?))).collect();
         let name = column.name.to_string();
         let mut own = Self {
             name,
@@ -86,7 +81,7 @@ impl ParquetColumn {
             learner: None,
             bitmap: None,
             keeper: None,
-            notes,
+            notes: column.notes(),
             is_plain: false,
             leaves: 0,
         };
@@ -243,9 +238,8 @@ impl Prepared {
     pub fn new(columns: &[ParquetColumn], interrupt: &Interrupt) -> Result<Self, Error> {
         let Leaves { groups, leaves, fields } = Leaves::new(columns, interrupt)?;
         let noted = |(column, field): (&ParquetColumn, Field)| {
-            let notes = column.notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone()));
             let field = if column.is_plain { plain(&field) } else { field };
-            field.with_metadata(notes.collect::<HashMap<_, _>>())
+            field.with_metadata(field_metadata(&column.notes))
         };
         let fields: Fields = columns.iter().zip(fields).map(noted).collect();
         let physical = |leaf: &PreparedLeaf| physical_of(leaf.leaf.physical);

@@ -311,7 +311,7 @@ fn names_and_notes_reach_readers() {
     assert!(builder.schema().metadata().contains_key("pandas"));
     let names: Vec<_> = builder.schema().fields().iter().map(|field| field.name().as_str()).collect();
     assert_eq!(names, ["id", "E", "E~2"]);
-    assert_eq!(builder.schema().field(1).metadata().get("units").map(String::as_str), Some("keV"));
+    assert_eq!(builder.schema().field(1).metadata().get("h5col.units").map(String::as_str), Some("keV"));
     let file = builder.metadata().file_metadata();
     assert!(file.created_by().unwrap().starts_with("hepfs version 0."));
     let keys: HashMap<_, _> =

@@ -1,0 +1,133 @@
+//! BIOM 2: counts of observations in samples, stored twice, compressed along either axis.
+//!
+//! ```text
+//! /observation/ids   /observation/matrix: data indices indptr   compressed by observations
+//! /sample/ids        /sample/matrix: data indices indptr        compressed by samples
+//! ```
+//!
+//! Attributes of the root say what the file is. Members of a matrix are shown by themselves, too.
+
+use std::sync::Arc;
+
+use super::attributes::text;
+use super::triples::{Axis, PARTS, Triples};
+use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
+use crate::catalogue::{Group, Object, join};
+use crate::source::Interrupt;
+use crate::store::File;
+use crate::table::{Categories, Finding, Rule, Table};
+
+/// The attribute of the root that says by what format it is, and what is in it.
+const FORMAT: &str = "format-url";
+const URL: &str = "biom-format.org";
+
+/// The axes, by the groups that are about them.
+const AXES: [&str; 2] = ["observation", "sample"];
+
+/// The group of a matrix in these, and the dataset of labels.
+const MATRIX: &str = "matrix";
+const IDS: &str = "ids";
+
+/// What a matrix keeps to.
+mod rules {
+    crate::table::rules! {
+        MATRIX: Error "biom/matrix" []
+            "BIOM: a matrix has a pointer for each id and one more, and an index for each value"
+                => "write the matrix anew";
+    }
+}
+
+/// The dialect.
+#[derive(Debug)]
+pub struct Biom;
+
+impl Dialect for Biom {
+    fn name(&self) -> &'static str {
+        "BIOM"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &[FORMAT]
+    }
+
+    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+        match object {
+            Subject::Group(_) if axis(path).is_some() => Mark::LookInside,
+            _ => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let is_table = is_matrix(here.group) && is_biom(here.file, here.interrupt);
+        Claims { is_table, ..Claims::default() }
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        match (site.of, axis(site.path)) {
+            (Of::Group(group), Some(major)) => table(site, group, major, interrupt),
+            _ => Table::empty(site.path, self.name()),
+        }
+    }
+}
+
+/// The axis along which the matrix at a path is compressed.
+fn axis(path: &str) -> Option<usize> {
+    let (group, name) = path.strip_prefix('/')?.split_once('/')?;
+    AXES.iter().position(|axis| *axis == group).filter(|_| name == MATRIX)
+}
+
+fn is_matrix(group: &Group) -> bool {
+    PARTS.iter().all(|part| datasets::of_rank(group, part, 1).is_some())
+}
+
+fn is_biom(file: &Arc<File>, interrupt: &Interrupt) -> bool {
+    let root = file.object(file.info().root, interrupt);
+    root.is_ok_and(|root| text(root.attributes(), FORMAT).is_some_and(|url| url.contains(URL)))
+}
+
+/// The table of a matrix.
+fn table(site: &Site<'_>, group: &Group, major: usize, interrupt: &Interrupt) -> Table {
+    let (mut findings, mut categories) = (Vec::new(), Vec::new());
+    let mut ids = AXES.map(|axis| {
+        let ids = ids(site, axis, interrupt);
+        ids.map_err(|reason| findings.push(Finding::new(format!("/{axis}/{IDS}"), &rules::MATRIX, reason))).ok()
+    });
+    let extent = |ids: &Option<Categories>| Some(ids.as_ref()?.labels.as_ref().ok()?.len());
+    let shape = extent(&ids[0]).zip(extent(&ids[1])).map(|(observations, samples)| [observations, samples]);
+    let mut columns = Vec::new();
+    match Triples::of(site, group, PARTS, shape, major, interrupt) {
+        Ok(triples) => {
+            let broken = triples.major.as_ref().err();
+            findings
+                .extend(broken.map(|reason| Finding::new(join(site.path, b"indptr"), &rules::MATRIX, reason.clone())));
+            let axes = [major, 1 - major].map(|axis| Axis { name: AXES[axis], labels: ids[axis].take() });
+            columns = triples.columns(site, site.path, group, axes, &mut categories);
+        }
+        Err(reason) => findings.push(Finding::new(site.path, &rules::MATRIX, reason)),
+    }
+    Table {
+        revision: format!("matrix by {}", AXES[major]),
+        rows: columns.last().and_then(|values| Some(values.rows.as_ref().ok()?.len())).unwrap_or(0),
+        attributes: group.attributes.clone(),
+        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        categories,
+        findings,
+        ..Table::empty(site.path, Biom.name())
+    }
+}
+
+/// The labels of an axis.
+fn ids(site: &Site<'_>, axis: &str, interrupt: &Interrupt) -> Result<Categories, String> {
+    let root = site.file.group(site.file.info().root, interrupt).map_err(|error| error.to_string())?;
+    let Some(Object::Group { id, .. }) = root.link(axis.as_bytes()).and_then(|link| link.target.object()) else {
+        return Err(format!("there is no group {axis}"));
+    };
+    let group = site.file.group(*id, interrupt).map_err(|error| error.to_string())?;
+    let (path, ids) = (format!("/{axis}/{IDS}"), datasets::member(&group, IDS)?);
+    let labels = datasets::line(site.file, &path, ids, &Default::default());
+    Ok(Categories { labels, datatype: ids.datatype.clone(), ordered: Some(false), path })
+}

@@ -1,0 +1,387 @@
+//! Parquet files to keep, one for each value of some columns: `label=electron/part-0.parquet`.
+//!
+//! ```text
+//! row group shown ──► keys ──► partition of each row ──► the other columns ──┬─► files of one core
+//!                                                                            └─► files of another
+//! ```
+//!
+//! Partitions are numbered as they are met. So many of them have their files open at a time; rows of later ones are
+//! left to another pass, which begins at the first row group with such rows. So each partition is one file, memory and
+//! open files are bounded, and rows that lie in the order of their partitions are read once.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fs::File;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{io, mem, thread};
+
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow_row::{RowConverter, SortField};
+use arrow_schema::{DataType, SchemaRef};
+use arrow_select::take::take_record_batch;
+use bstr::BString;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use parking_lot::Mutex;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Type};
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::properties::WriterProperties;
+
+use super::ParquetView;
+use super::compressed::{CompressError, Source};
+use crate::source::Interrupt;
+use crate::store::Error;
+use crate::views::text::{Format, Layout};
+
+/// What stands for a missing value in the name of a directory, by the custom of Hive.
+const MISSING: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// Partitions of a table at most.
+const MOST_PARTITIONS: usize = 1 << 14;
+
+/// Partitions whose files are open at a time.
+const MOST_OPEN: u32 = 256;
+
+/// Bytes of the name of a directory at most.
+const LONGEST_NAME: usize = 255;
+
+/// Bytes of rows that are decoded at once, about.
+const BATCH_BYTES: u64 = 8 << 20;
+
+/// Bytes of a page at most whose rows have no places, about.
+const PAGE_BYTES: u64 = 2 << 20;
+
+/// Pages that a reader holds may take so many times the memory of rows that are encoded.
+const PAGES_PART: u64 = 4;
+
+/// How a table is written in parts.
+pub struct Partitioning<'a> {
+    /// Columns whose values tell the partition, outermost first.
+    pub by: &'a [String],
+    /// How columns are compressed.
+    pub compression: Compression,
+    /// Bytes of rows that are encoded and not written yet, about.
+    pub memory: u64,
+    /// Makes the file of a partition, given its directory: `label=electron`.
+    pub create: &'a (dyn Fn(&str) -> io::Result<File> + Sync),
+}
+
+/// Writes the rows of `view`, in parts. Rows written so far count in `done`.
+///
+/// # Errors
+/// [`CompressError`]; what was written until then is not the table.
+pub fn partition(
+    view: ParquetView,
+    how: &Partitioning<'_>,
+    done: &AtomicU64,
+    interrupt: &Interrupt,
+) -> Result<(), CompressError> {
+    let source = Source::open(view, interrupt)?;
+    let parted = Parted::new(&source, how.by)?;
+    let held = source.metadata.metadata().row_groups().first().map_or(0, pages);
+    if held > how.memory.saturating_mul(PAGES_PART) {
+        let reason = format!("a page of each column takes {held} bytes: choose columns, or say a larger --memory");
+        return Err(refused(&how.by.join(","), &reason));
+    }
+    let schema = source.metadata.schema().project(&parted.others).map_err(CompressError::from_arrow)?;
+    let job = Job {
+        properties: source.properties(how.compression),
+        schema: Arc::new(schema),
+        how,
+        cores: thread::available_parallelism().map_or(1, usize::from),
+        directories: Mutex::default(),
+    };
+    let mut pass = Pass { source, parted, job: &job, open: 0..MOST_OPEN, done, interrupt };
+    let mut from = Some(0);
+    while let Some(group) = from {
+        from = pass.run(group)?;
+        pass.open = pass.open.end..pass.open.end + MOST_OPEN;
+    }
+    Ok(())
+}
+
+fn refused(column: &str, reason: &str) -> CompressError {
+    CompressError::Format(format!("partitions by {column:?}: {reason}"))
+}
+
+/// Bytes of a page of each column of a row group, which a reader of all of them holds at once.
+fn pages(group: &RowGroupMetaData) -> u64 {
+    let page = |chunk: &ColumnChunkMetaData| {
+        let (bytes, leaf) = (chunk.uncompressed_size().max(0) as u64, chunk.column_descr());
+        let has_places = leaf.max_def_level() == 0 && leaf.max_rep_level() == 0;
+        if has_places && chunk.column_type() != Type::BYTE_ARRAY { bytes } else { bytes.min(PAGE_BYTES) }
+    };
+    group.columns().iter().map(page).sum()
+}
+
+/// What all threads know.
+struct Job<'a> {
+    how: &'a Partitioning<'a>,
+    properties: WriterProperties,
+    /// The columns of all files.
+    schema: SchemaRef,
+    cores: usize,
+    /// The directory of each partition that was met.
+    directories: Mutex<Vec<Arc<str>>>,
+}
+
+/// Rows of one pass.
+struct Batch {
+    rows: RecordBatch,
+    /// The partition of each.
+    ids: Vec<u32>,
+    /// Partitions of this pass.
+    open: Range<u32>,
+}
+
+/// A file that is written to.
+struct Part {
+    writer: ArrowWriter<File>,
+    /// Bytes that it holds.
+    held: usize,
+}
+
+impl Job<'_> {
+    fn create(&self, id: u32) -> Result<Part, CompressError> {
+        let directory = self.directories.lock().get(id as usize).cloned().unwrap_or_default();
+        let file = (self.how.create)(&directory).map_err(CompressError::Output)?;
+        let writer = ArrowWriter::try_new(file, self.schema.clone(), Some(self.properties.clone()))?;
+        Ok(Part { writer, held: 0 })
+    }
+
+    /// Writes the rows of every so many partitions, until there are none.
+    fn write(&self, core: usize, batches: &Receiver<Arc<Batch>>) -> Result<(), CompressError> {
+        let most = self.how.memory as usize / self.cores;
+        let mut parts = HashMap::<u32, Part>::new();
+        let mut rows_of = HashMap::<u32, Vec<u32>>::new();
+        let mut held = 0;
+        for batch in batches {
+            for (row, id) in (0..).zip(&batch.ids) {
+                if batch.open.contains(id) && *id as usize % self.cores == core {
+                    rows_of.entry(*id).or_default().push(row);
+                }
+            }
+            for (id, rows) in &mut rows_of {
+                let rows = mem::take(rows);
+                let some = match rows.len() {
+                    0 => continue,
+                    all if all == batch.rows.num_rows() => batch.rows.clone(),
+                    _ => take_record_batch(&batch.rows, &UInt32Array::from(rows)).map_err(CompressError::from_arrow)?,
+                };
+                let part = match parts.entry(*id) {
+                    Entry::Occupied(part) => part.into_mut(),
+                    Entry::Vacant(place) => place.insert(self.create(*id)?),
+                };
+                part.writer.write(&some)?;
+                held -= part.held;
+                part.held = part.writer.memory_size();
+                held += part.held;
+            }
+            while held > most
+                && let Some(largest) = parts.values_mut().max_by_key(|part| part.held).filter(|part| part.held > 0)
+            {
+                largest.writer.flush()?;
+                held -= mem::take(&mut largest.held);
+            }
+        }
+        parts.into_values().try_for_each(|part| Ok(part.writer.close().map(drop)?))
+    }
+}
+
+/// A look at all rows that are not written yet.
+struct Pass<'a> {
+    source: Source,
+    parted: Parted,
+    job: &'a Job<'a>,
+    /// Partitions whose rows are written.
+    open: Range<u32>,
+    done: &'a AtomicU64,
+    interrupt: &'a Interrupt,
+}
+
+impl Pass<'_> {
+    /// Goes through the row groups from one on; the first with rows of partitions that come later.
+    fn run(&mut self, from: usize) -> Result<Option<usize>, CompressError> {
+        let job = self.job;
+        thread::scope(|scope| {
+            let (mut senders, mut workers) = (Vec::new(), Vec::new());
+            for core in 0..job.cores {
+                let (sender, receiver) = bounded(1);
+                let worker = thread::Builder::new().name("hepfs-export".to_owned());
+                let worker = worker.spawn_scoped(scope, move || job.write(core, &receiver));
+                workers.push(worker.map_err(CompressError::Output)?);
+                senders.push(sender);
+            }
+            let mut later = None;
+            let groups = self.source.metadata.metadata().num_row_groups();
+            let read = (from..groups).try_for_each(|group| {
+                if self.group(group, &senders)? {
+                    later.get_or_insert(group);
+                }
+                Ok(())
+            });
+            drop(senders);
+            // Why a file cannot be written comes before that nobody takes rows any more.
+            for worker in workers {
+                worker.join().unwrap_or_else(|_| Err(ended()))?;
+            }
+            read.map(|()| later)
+        })
+    }
+
+    /// Sends the rows of a row group; whether some are of partitions that come later.
+    fn group(&mut self, group: usize, senders: &[Sender<Arc<Batch>>]) -> Result<bool, CompressError> {
+        let ids = self.parted.ids(&self.source, group, self.job, self.interrupt)?;
+        let is_open = |id: &u32| self.open.contains(id);
+        if let (Some(first), Some(last)) = (ids.iter().position(is_open), ids.iter().rposition(is_open)) {
+            let columns = &self.parted.others;
+            let batch = self.source.rows_in(BATCH_BYTES, columns, group);
+            let mut ids = ids[first..=last].iter().copied();
+            for batch in self.source.read(columns, group, first as u64..last as u64 + 1, batch)? {
+                self.interrupt.check().map_err(Error::from)?;
+                let columns = batch.map_err(CompressError::from_arrow)?.columns().to_vec();
+                let rows = RecordBatch::try_new(self.job.schema.clone(), columns).map_err(CompressError::from_arrow)?;
+                let ids: Vec<u32> = ids.by_ref().take(rows.num_rows()).collect();
+                let wanted = ids.iter().filter(|id| is_open(id)).count() as u64;
+                let batch = Arc::new(Batch { rows, ids, open: self.open.clone() });
+                for sender in senders.iter().filter(|_| wanted > 0) {
+                    sender.send(batch.clone()).map_err(|_| ended())?;
+                }
+                self.done.fetch_add(wanted, Ordering::Relaxed);
+            }
+        }
+        Ok(ids.iter().any(|id| *id >= self.open.end))
+    }
+}
+
+fn ended() -> CompressError {
+    CompressError::Format("a thread that writes partitions ended".into())
+}
+
+/// Which partition rows belong to.
+struct Parted {
+    /// Names of the columns that tell it.
+    names: Vec<String>,
+    /// Where they are among the columns, in that order; and the other columns.
+    keys: Vec<usize>,
+    others: Vec<usize>,
+    converter: RowConverter,
+    /// Numbers of partitions, by values and by directories.
+    known: HashMap<Box<[u8]>, u32>,
+    by_directory: HashMap<Arc<str>, u32>,
+}
+
+impl Parted {
+    fn new(source: &Source, by: &[String]) -> Result<Self, CompressError> {
+        let schema = source.metadata.schema();
+        let (mut keys, mut fields) = (Vec::new(), Vec::new());
+        for name in by {
+            let (at, field) = schema.column_with_name(name).ok_or_else(|| refused(name, "there is no such column"))?;
+            let value = match field.data_type() {
+                DataType::Dictionary(_, value) => value,
+                plain => plain,
+            };
+            if value.is_nested() {
+                return Err(refused(name, "lists and compounds are no names of directories"));
+            }
+            if keys.contains(&at) {
+                return Err(refused(name, "it is named twice"));
+            }
+            keys.push(at);
+            fields.push(SortField::new(field.data_type().clone()));
+        }
+        let others: Vec<usize> = (0..schema.fields().len()).filter(|at| !keys.contains(at)).collect();
+        if others.is_empty() {
+            return Err(CompressError::Format("partitions by all columns: none is left for the files".into()));
+        }
+        let converter = RowConverter::new(fields).map_err(CompressError::from_arrow)?;
+        let (known, by_directory) = (HashMap::new(), HashMap::new());
+        Ok(Self { names: by.to_vec(), keys, others, converter, known, by_directory })
+    }
+
+    /// The partition of each row of a row group.
+    fn ids(
+        &mut self,
+        source: &Source,
+        group: usize,
+        job: &Job<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<u32>, CompressError> {
+        let all = source.metadata.metadata().row_group(group).num_rows().max(0) as u64;
+        let mut ids = Vec::with_capacity(all as usize);
+        for batch in source.read(&self.keys, group, 0..all, source.rows_in(BATCH_BYTES, &self.keys, group))? {
+            interrupt.check().map_err(Error::from)?;
+            let batch = batch.map_err(CompressError::from_arrow)?;
+            let arrays = self.names.iter().filter_map(|name| batch.column_by_name(name).cloned());
+            let arrays: Vec<ArrayRef> = arrays.collect();
+            let rows = self.converter.convert_columns(&arrays).map_err(CompressError::from_arrow)?;
+            for row in 0..rows.num_rows() {
+                let key = rows.row(row);
+                let id = match ids.last() {
+                    Some(last) if row > 0 && key == rows.row(row - 1) => *last,
+                    _ => match self.known.get(key.data()) {
+                        Some(id) => *id,
+                        None => self.add(key.data(), &arrays, row, job)?,
+                    },
+                };
+                ids.push(id);
+            }
+        }
+        Ok(ids)
+    }
+
+    /// A partition of values that were not met before.
+    fn add(&mut self, key: &[u8], arrays: &[ArrayRef], row: usize, job: &Job<'_>) -> Result<u32, CompressError> {
+        let mut parts = Vec::with_capacity(arrays.len());
+        for (name, array) in self.names.iter().zip(arrays) {
+            parts.push(directory(name, &array.slice(row, 1)).map_err(|reason| refused(name, &reason))?);
+        }
+        let path: Arc<str> = parts.join("/").into();
+        let mut directories = job.directories.lock();
+        let id = *self.by_directory.entry(path.clone()).or_insert(directories.len() as u32);
+        if id as usize == directories.len() {
+            directories.push(path);
+        }
+        if directories.len() > MOST_PARTITIONS || self.known.len() >= 2 * MOST_PARTITIONS {
+            return Err(refused(&self.names.join(","), &format!("there are more than {MOST_PARTITIONS} of them")));
+        }
+        self.known.insert(key.into(), id);
+        Ok(id)
+    }
+}
+
+/// The name of the directory of a value of a column.
+fn directory(column: &str, value: &ArrayRef) -> Result<String, String> {
+    let mut text = Vec::new();
+    let is_missing = value.logical_null_count() > 0;
+    if !is_missing {
+        let layout = Layout::new(Format::Verbatim, [&BString::default()]);
+        layout.render(std::slice::from_ref(value), &mut text).map_err(|error| error.to_string())?;
+    }
+    let name = match escaped(&text, |byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte)) {
+        _ if is_missing => MISSING.to_owned(),
+        // A text that reads the same is none.
+        text if text == MISSING => text.replacen('_', "%5F", 1),
+        text => text,
+    };
+    // Not all readers undo what is escaped here.
+    let name = format!("{}={name}", escaped(column.as_bytes(), |byte| !b"/=\0".contains(&byte)));
+    if name.len() <= LONGEST_NAME {
+        return Ok(name);
+    }
+    Err(format!("a value of {} bytes, {name:.40}…, is too long for the name of a directory", text.len()))
+}
+
+/// A text with bytes escaped as in a URL, which readers of Hive's directories undo.
+fn escaped(text: &[u8], is_plain: impl Fn(u8) -> bool) -> String {
+    let mut escaped = Vec::with_capacity(text.len());
+    for byte in text {
+        match is_plain(*byte) {
+            true => escaped.push(*byte),
+            false => escaped.extend_from_slice(format!("%{byte:02X}").as_bytes()),
+        }
+    }
+    String::from_utf8_lossy(&escaped).into_owned()
+}

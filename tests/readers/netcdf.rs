@@ -1,0 +1,16 @@
+//! netCDF-4: other software finds in a mount what xarray makes of the same files.
+
+use crate::support::Mounted;
+use crate::{checkout, script};
+
+#[test]
+fn readers_find_what_xarray_makes_of_variables() {
+    let files = ["netcdf", "netcdf_random"].map(|name| checkout("tests/data").join(name));
+    let sources = files.each_ref().map(|file| file.with_extension("h5"));
+    let mounted = Mounted::new(&sources.each_ref().map(|source| source.as_path()), &[]);
+    let expected = files.map(|file| file.with_extension("expected.json").into_os_string());
+    match script("netcdf.py", [mounted.path().as_os_str().to_owned()].into_iter().chain(expected)) {
+        Ok(said) => print!("{said}"),
+        Err(said) => panic!("{said}\nerrors: {}", mounted.text(".hepfs/errors")),
+    }
+}
