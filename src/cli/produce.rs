@@ -241,7 +241,11 @@ impl One<'_> {
         }
         self.begin("looking at the values", columns.len());
         let fields = &self.inputs.fields;
-        let fresh = fields.iter().map(|field| Mutex::new(Profile::unknown(field.data_type()))).collect::<Vec<_>>();
+        let fresh = fields.iter().map(|field| {
+            let fresh = Profile::unknown(field.data_type());
+            Mutex::new(if self.job.options.wants_labels() { fresh.gathering() } else { fresh })
+        });
+        let fresh: Vec<_> = fresh.collect();
         let looked = self.inputs.each(
             columns,
             &self.production.done,

@@ -90,6 +90,11 @@ fn what_is_refused_leaves_nothing() {
     refused(&import(&[&at("a.parquet"), &out, "--compression", "zstd:99"]), &["zstd"]);
     let said = succeeded(&import(&[&at("a.parquet"), &out, "--dry-run"]));
     assert!(said.contains("int64, missing -9223372036854775807") && said.contains("10 rows"), "{said}");
+    let csv: String = (0..100).map(|row| format!("{row},{}\n", row % 3)).collect();
+    fs::write(at("d.csv"), format!("n,label\n{}", csv.replace(",", ",l"))).unwrap();
+    let said = succeeded(&import(&[&at("d.csv"), &out, "--dry-run", "--categorical", "auto"]));
+    assert!(said.contains("label  Utf8  →  int32 codes of labels"), "{said}");
+    fs::remove_file(at("d.csv")).unwrap();
     assert_eq!(names(folder.path()), ["a.parquet", "b.csv", "c.parquet"]);
     succeeded(&import(&[&at("a.parquet"), &out]));
     let before = fs::read(&out).unwrap();
@@ -174,6 +179,7 @@ fn tables_of_other_kinds_are_converted() {
             assert_eq!(read(&after, table), read(&before, &own), "{name} {table}");
         }
         assert!(hepfs(["check", &out, "--cache-folder", "none"]).status.success(), "{name}");
+        refused(&hepfs(["convert", &out, &format!("{out}:copy"), "--cache-folder", "none"]), &["while it is written"]);
     }
 }
 

@@ -1,6 +1,7 @@
 //! `hepfs convert IN.h5[:TABLE] OUT.h5[:PATH]`: tables of any dialect as tables of one.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -70,6 +71,11 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     // What only adds names shows columns of which there are other tables, or none.
     let tables: Vec<Arc<Table>> = place.node.table().into_iter().chain(below).filter(|table| !table.repeats).collect();
     let (file, path) = Target::split(&arguments.output);
+    let is_own =
+        |source: &Path| source.canonicalize().is_ok_and(|own| file.canonicalize().is_ok_and(|file| file == own));
+    if place.node.source().is_some_and(is_own) {
+        return Err(Error::Usage(format!("{}: a file cannot be read while it is written to", file.display())));
+    }
     if tables.is_empty() {
         return Err(Error::Usage(format!("{}: there is no table in it, as `hepfs info` shows", place.name)));
     }

@@ -24,7 +24,7 @@ mod options;
 mod plan;
 mod profile;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use arrow_schema::Fields;
 
@@ -96,7 +96,7 @@ impl Table {
         };
         let fills = by_column("--fill", &options.fill, &mut wrong);
         let units = by_column("--units", &options.units, &mut wrong);
-        let known = options.categorical.iter().map(|name| ("--categorical", name));
+        let known = options.categorical.iter().filter(|name| *name != "auto").map(|name| ("--categorical", name));
         let known = known.chain(options.index_columns.iter().map(|name| ("--index-columns", name)));
         for (option, name) in known {
             if fields.find(name).is_none() {
@@ -105,8 +105,9 @@ impl Table {
         }
         let mut planner = Planner { options, rows, fills, units, parts: 0, in_list: false };
         let mut columns: Vec<Planned> = Vec::new();
+        let mut names = HashSet::new();
         for (at, (field, profile)) in fields.iter().zip(profiles).enumerate() {
-            if fields.iter().take(at).any(|other| other.name() == field.name()) {
+            if !names.insert(field.name()) {
                 wrong.push(format!("column {:?}: there are two of this name", field.name()));
                 continue;
             }

@@ -35,7 +35,8 @@ pub struct Options {
     #[arg(long, value_enum, default_value_t = NullPolicy::Free)]
     pub null_policy: NullPolicy,
 
-    /// Columns of text to store as codes and labels, or `auto`: those with few distinct values. Dictionaries of Arrow
+    /// Columns of text to store as codes and labels; `auto` for those of up to 1,024 different texts, each of which
+    /// occurs eight times on average. Dictionaries of Arrow
     /// are stored so in any case
     #[arg(long, value_name = "auto|COLUMN,...", value_delimiter = ',')]
     pub categorical: Vec<String>,
@@ -52,6 +53,13 @@ pub struct Options {
     /// Physical units of a column
     #[arg(long, value_name = "COLUMN=UNITS")]
     pub units: Vec<String>,
+}
+
+impl Options {
+    /// Whether columns of few different texts are stored as codes and labels.
+    pub fn wants_labels(&self) -> bool {
+        self.categorical.iter().any(|column| column == "auto")
+    }
 }
 
 /// What to do where the usual fill value occurs in the data.

@@ -35,6 +35,9 @@ const SHORT: usize = 64;
 /// Longer ones do where that takes no more than so many times their own bytes.
 const WASTE: u64 = 8;
 
+/// With `--categorical auto`, texts are labels where each occurs so many times on average.
+const SOME_TIMES: u64 = 8;
+
 /// Longest text of a fixed length.
 const LONGEST: usize = 1 << 16;
 
@@ -172,7 +175,7 @@ impl Planner<'_> {
         let mut attributes = Vec::new();
         let is_april = self.options.revision == Revision::April;
         let mut chosen = None;
-        let labelled = self.is_labelled(name, field.data_type());
+        let labelled = self.is_labelled(name, field.data_type(), profile);
         let shape = match field.data_type() {
             DataType::Dictionary(key, labels) => {
                 text_or_number(labels).ok_or_else(|| format!("labels of {labels} have no place in HEP001"))?;
@@ -226,9 +229,13 @@ impl Planner<'_> {
         })
     }
 
-    fn is_labelled(&self, name: &str, data_type: &DataType) -> bool {
+    fn is_labelled(&self, name: &str, data_type: &DataType, profile: &Profile) -> bool {
         let is_text = matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-        is_text && self.options.categorical.iter().any(|column| column == name)
+        let is_named = self.options.categorical.iter().any(|column| column == name);
+        let count = profile.labels.as_ref().map(|labels| labels.len() as u64);
+        // Codes take less, and say more, where each label occurs some times.
+        let is_few = count.is_some_and(|count| count > 0 && count.saturating_mul(SOME_TIMES) <= profile.rows);
+        is_text && (is_named || self.options.wants_labels() && is_few)
     }
 
     /// The datasets of values of a type; what was chosen for those that are one dataset.

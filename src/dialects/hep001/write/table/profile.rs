@@ -1,11 +1,16 @@
 //! What must be known of a column's values before it is decided how they are stored.
 
+use std::collections::HashSet;
+
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
 use super::cells::{self, Failure};
 use super::fills::{self, Bound};
+
+/// Most different texts that are gathered.
+const MOST_LABELS: usize = 1024;
 
 /// What is known of the values of a column, or of the items of lists or the fields of structs.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +33,8 @@ pub struct Profile {
     pub(super) bytes: u64,
     /// A text has a NUL.
     pub(super) has_nul: bool,
+    /// The texts, where these are wanted and few.
+    pub(super) labels: Option<HashSet<Box<str>>>,
     /// Of items or fields.
     pub(super) parts: Vec<Profile>,
 }
@@ -45,6 +52,11 @@ impl Profile {
             _ => Vec::new(),
         };
         Self { parts, ..Self::default() }
+    }
+
+    /// The same, which gathers the texts of a column as long as they are few.
+    pub fn gathering(self) -> Self {
+        Self { labels: Some(HashSet::new()), ..self }
     }
 
     /// Whether values of this type must be looked at before anything can be chosen. Of others nearly every choice
@@ -86,6 +98,12 @@ impl Profile {
                     self.bytes += text.len() as u64;
                     self.has_nul |= text.as_bytes().contains(&0);
                     self.met |= fills::met_text(text.as_bytes());
+                    if let Some(labels) = self.labels.as_mut().filter(|labels| !labels.contains(text)) {
+                        labels.insert(text.into());
+                    }
+                    if self.labels.as_ref().is_some_and(|labels| labels.len() > MOST_LABELS) {
+                        self.labels = None;
+                    }
                 }
             }
             DataType::FixedSizeBinary(_) => {
