@@ -81,6 +81,7 @@ fn each_rule_is_told_by_its_name_and_nothing_else() {
         ("nrows_signed", &[], 1),
         ("order_missing", &[], 0),
         ("order_missing", &["--fail-on", "warning"], 1),
+        ("index_fixed", &[], 0),
         ("good_stale", &["--fail-on", "warning"], 0),
         ("good_stale", &["--fail-on", "note"], 1),
         ("minmax_wrong", &[], 1),

@@ -6,8 +6,10 @@
 //! | `storage` | tells how attributes are stored |
 //! | `categories` | checks label sets and the codes of columns |
 //! | `lists` | checks list columns, level by level |
+//! | `indexes` | checks how search indexes are stored |
 
 mod categories;
+pub(super) mod indexes;
 mod lists;
 mod storage;
 
@@ -21,8 +23,8 @@ use super::consistency::is_reserved;
 use super::draft::Draft;
 use super::members::{Kind, Member};
 use super::names::{
-    CATEGORIES, COLUMN_LIST, COLUMN_ORDER, INDEX_COLUMNS, INDEX_LIST, ROWS, SEARCH_INDEX_LIST, TABLE_CLASS, TEXTS,
-    VALID, VALUES,
+    CATEGORIES, COLUMN_LIST, COLUMN_ORDER, GENERATION, INDEX_COLUMNS, INDEX_LIST, ROWS, SEARCH_INDEX_GROUPS,
+    SEARCH_INDEX_LIST, TABLE_CLASS, TEXTS, VALID, VALUES,
 };
 use super::parts::Parts;
 use super::{rules, values};
@@ -113,6 +115,11 @@ fn of_table(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
         }
         Some(_) => {}
     }
+    // Where there are search indexes, they tell of it.
+    let indexes = SEARCH_INDEX_GROUPS.iter().any(|name| parts.group.link(name.as_bytes()).is_some());
+    if let Some(generation) = of(GENERATION).filter(|one| !indexes && !is_uint64(one)) {
+        parts.report(&rules::INDEX_GENERATION, stored(generation));
+    }
     if let Some(labels) = of(INDEX_COLUMNS).filter(|labels| references(labels).is_some() && !is_line(labels)) {
         parts.report(&rules::LABELS_TYPE, stored(labels));
     }
@@ -189,6 +196,9 @@ fn of_dataset(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
     match &dataset.fill {
         Fill::Explicit(_) if parts.has_foreign_fill(dataset) => {}
         Fill::Explicit(fill) => {
+            if attribute(&dataset.attributes, "description").is_none() {
+                parts.find(path, &rules::FILL_UNDOCUMENTED, "no description");
+            }
             let stated = VALID.map(|name| attribute(&dataset.attributes, name).is_some());
             let [least, greatest] = VALID.map(|name| valid(parts, path, dataset, name));
             let is_known = stated == [least.is_some(), greatest.is_some()];
