@@ -445,6 +445,12 @@ def stranger_link(table):
 
 
 @case("hep001/stranger")
+def stranger_soft_column(table):
+    table.file.move("t/n", "n")
+    table["n"] = h5py.SoftLink("/n")
+
+
+@case("hep001/stranger")
 def stranger_type(table):
     table["type"] = np.dtype("i4")
 
@@ -675,6 +681,12 @@ def valid_array(table):
 @case("hep001/valid-range-order", "hep001/valid-range-exceeded")
 def valid_order(table):
     table["x"].attrs["valid_min"] = np.float64(2000)
+
+
+@case("hep001/valid-range-order", "hep001/fill-missing", "hep001/valid-range-exceeded")
+def valid_order_without_fill(table):
+    undefined(table, "n")
+    table["n"].attrs["valid_min"], table["n"].attrs["valid_max"] = np.int32(7), np.int32(0)
 
 
 @case("hep001/valid-range-exceeded")
@@ -931,6 +943,11 @@ def list_variable(table):
     count = table["list/VALUES"].shape[0]
     del table["list/VALUES"]
     table["list"].create_dataset("VALUES", data=["a"] * count, dtype=h5py.string_dtype())
+
+
+@case("hep001/fill-valid")
+def list_fill_valid(table):
+    table["list/VALUES"].attrs["valid_min"] = np.int16(-32768)
 
 
 @case("hep001/list-indexed", base="indexed")

@@ -28,7 +28,7 @@ use super::names::{
 };
 use super::parts::Parts;
 use super::{rules, values};
-use crate::catalogue::{Attribute, Class, Dataset, Datatype, Fill, ReferenceKind, attribute};
+use crate::catalogue::{Attribute, Class, Dataset, Datatype, Fill, ReferenceKind, Target, attribute};
 use crate::dialects::attributes::{any, integers, references, strings};
 use crate::dialects::datasets;
 use crate::source::Interrupt;
@@ -49,9 +49,12 @@ pub(super) fn check(
     of_table(parts, candidates);
     extents(parts, candidates);
     for link in &parts.group.links {
-        if link.target.object().is_none() {
-            parts.find(parts.path_of(link.name.as_bstr()), &rules::STRANGER, "a link that leads to no object");
-        }
+        let found = match &link.target {
+            Target::Hard(_) => continue,
+            target if target.object().is_none() => "a link that leads to no object",
+            _ => "a symbolic link: what it leads to is not in the table",
+        };
+        parts.find(parts.path_of(link.name.as_bstr()), &rules::STRANGER, found);
     }
     let columns: HashMap<_, _> = table.columns.iter().enumerate().map(|(at, column)| (column.id.object, at)).collect();
     for candidate in candidates.iter().filter(|candidate| candidate.is_shown()) {
@@ -193,27 +196,12 @@ fn of_dataset(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
         }
         return;
     }
+    range(parts, path, dataset);
     match &dataset.fill {
         Fill::Explicit(_) if parts.has_foreign_fill(dataset) => {}
         Fill::Explicit(fill) => {
             if attribute(&dataset.attributes, "description").is_none() {
                 parts.find(path, &rules::FILL_UNDOCUMENTED, "no description");
-            }
-            let stated = VALID.map(|name| attribute(&dataset.attributes, name).is_some());
-            let [least, greatest] = VALID.map(|name| valid(parts, path, dataset, name));
-            let is_known = stated == [least.is_some(), greatest.is_some()];
-            let fill_is = values::scalar(datatype, fill);
-            if let (Some(least), Some(greatest)) = (&least, &greatest)
-                && least.order(greatest).is_gt()
-            {
-                parts.find(path, &rules::VALID_ORDER, format!("{} is above {}", VALID[0], VALID[1]));
-            } else if let Some(fill) = fill_is
-                && is_known
-                && (least.is_some() || greatest.is_some())
-                && least.is_none_or(|least| least.order(&fill).is_le())
-                && greatest.is_none_or(|greatest| greatest.order(&fill).is_ge())
-            {
-                parts.find(path, &rules::FILL_VALID, "a fill value within");
             }
             if let Class::Enum { base, members } = &datatype.class
                 && let Some(code) = code(base, fill)
@@ -226,12 +214,34 @@ fn of_dataset(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
             }
         }
         Fill::Default | Fill::Undefined => {
-            VALID.iter().for_each(|name| drop(valid(parts, path, dataset, name)));
             if !parts.is_in_version {
                 parts.find(path, &rules::FILL_MISSING, "none that was set");
             }
         }
         Fill::Unreadable(_) => {}
+    }
+}
+
+/// Rules on `valid_min` and `valid_max`, which leaves of list columns may have as well.
+fn range(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
+    let stated = VALID.map(|name| attribute(&dataset.attributes, name).is_some());
+    let [least, greatest] = VALID.map(|name| valid(parts, path, dataset, name));
+    if stated == [false; 2] || stated != [least.is_some(), greatest.is_some()] {
+        return;
+    }
+    let fill = match &dataset.fill {
+        Fill::Explicit(fill) if !parts.has_foreign_fill(dataset) => values::scalar(&dataset.datatype, fill),
+        _ => None,
+    };
+    if let (Some(least), Some(greatest)) = (&least, &greatest)
+        && least.order(greatest).is_gt()
+    {
+        parts.find(path, &rules::VALID_ORDER, format!("{} is above {}", VALID[0], VALID[1]));
+    } else if let Some(fill) = fill
+        && least.is_none_or(|least| least.order(&fill).is_le())
+        && greatest.is_none_or(|greatest| greatest.order(&fill).is_ge())
+    {
+        parts.find(path, &rules::FILL_VALID, "a fill value within");
     }
 }
 
