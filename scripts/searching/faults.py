@@ -547,7 +547,7 @@ def token_signed(index, source):
     index.attributes["SOURCE_NROWS"] = np.int64(100)
 
 
-@fault("CHUNK_MINMAX", "i64", "absent", "a kind that no draft knows", "july april")
+@fault("CHUNK_MINMAX", "i64", "unused", "a kind that no draft knows", "july april")
 def kind_unknown(index, source):
     index.kind = "ZONE_MAP"
 

@@ -102,6 +102,11 @@ pub fn unsigned(attributes: &[Attribute], name: &str) -> Option<u64> {
     u64::try_from(integer(attributes, name)?).ok()
 }
 
+/// A number for people, which may not be there.
+pub fn said(number: Option<impl std::fmt::Display>) -> String {
+    number.map_or("no number".to_owned(), |number| number.to_string())
+}
+
 /// The one value of a boolean attribute; plain integers are accepted, as Anndata writes them.
 pub fn boolean(attributes: &[Attribute], name: &str) -> Option<bool> {
     let attribute = attribute(attributes, name)?;

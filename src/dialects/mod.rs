@@ -54,7 +54,7 @@ use self::index_writer::IndexWriter;
 use crate::catalogue::{Attribute, Dataset, Group, Object, ObjectId, join};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::{Finding, Single, Table};
+use crate::table::{Finding, Rule, Single, Table};
 
 /// The dialects that are served, in the order in which they are tried; the guess by shape is the last.
 macro_rules! dialects {
@@ -102,6 +102,11 @@ pub trait Dialect: Debug + Send + Sync {
     /// Its name, as `metadata.json` tells it.
     fn name(&self) -> &'static str;
 
+    /// The rules that its tables are held against.
+    fn rules(&self) -> &'static [&'static Rule] {
+        &[]
+    }
+
     /// Names of attributes that it looks at. A listing has these of each member, and of others only some.
     fn attributes(&self) -> &'static [&'static str] {
         &[]
@@ -136,7 +141,7 @@ pub trait Dialect: Debug + Send + Sync {
 
     /// The rule that a virtual dataset at `path` breaks that is not made of chunks of one source; `None` where there is
     /// none.
-    fn rule_of_mappings(&self, path: &str) -> Option<&'static str> {
+    fn rule_of_mappings(&self, path: &str) -> Option<&'static Rule> {
         let _ = path;
         None
     }
@@ -185,6 +190,8 @@ pub enum Mark {
     Files,
     /// A table that must be refused, and is shown as if it were none; the finding says why.
     Refused(Finding),
+    /// Nothing, though it nearly is a table: the finding says why not. The next dialect is asked.
+    Nearly(Finding),
     /// A group of which the listing does not tell. It is called a group wherever it is named; its [`Claims`] may add a
     /// table.
     LookInside,
@@ -281,6 +288,24 @@ pub struct Site<'a> {
     pub of: Of<'a>,
     /// The group beside a dataset that serves it, as the claims of their group say.
     pub servant: Option<ObjectId>,
+    /// Which rules it is held against.
+    pub checks: Checks,
+}
+
+/// Which rules a table is held against when it is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Checks {
+    /// Every rule, also where that takes requests of its own; else those that tell what is not shown as it should be.
+    pub is_full: bool,
+    /// What a user asked of rules.
+    pub options: CheckOptions,
+}
+
+/// By what tables are judged, as far as a dialect has options of its own.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct CheckOptions {
+    #[command(flatten)]
+    hep001: hep001::Judging,
 }
 
 /// The objects that a table is made of.
@@ -323,7 +348,7 @@ impl Dialects {
     /// The dialect that has an object, and what the object is to it; `None` where it is nothing to any of them.
     pub fn mark(self, path: &str, object: Subject<'_>) -> Option<(&'static dyn Dialect, Mark)> {
         let marked = |dialect: &&'static dyn Dialect| (*dialect, dialect.mark(path, object));
-        self.0.iter().map(marked).find(|(_, mark)| *mark != Mark::No)
+        self.0.iter().map(marked).find(|(_, mark)| !matches!(mark, Mark::No | Mark::Nearly(_)))
     }
 
     /// The dialect that shows a dataset, as a directory or as files; rules for which another one refuses it are
@@ -337,7 +362,7 @@ impl Dialects {
         for dialect in self.0 {
             match dialect.mark(path, Subject::Dataset(dataset)) {
                 Mark::No | Mark::LookInside => {}
-                Mark::Refused(finding) => findings.push(finding),
+                Mark::Refused(finding) | Mark::Nearly(finding) => findings.push(finding),
                 mark @ (Mark::Table | Mark::Files) => return Some((*dialect, mark)),
             }
         }
@@ -368,6 +393,7 @@ impl Dialects {
         for asked in self.0 {
             match asked.mark(here.path, Subject::Group(&here.group.attributes)) {
                 Mark::No | Mark::Files => continue,
+                Mark::Nearly(finding) => findings.push(finding),
                 Mark::Refused(finding) => {
                     findings.push(finding);
                     break;
@@ -386,6 +412,11 @@ impl Dialects {
         }
         (dialect, Claims { findings, nearly, ..claims })
     }
+}
+
+/// The rules of all dialects.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    ALL.iter().flat_map(|dialect| dialect.rules()).copied()
 }
 
 /// How search indexes are written, as far as a dialect has options of its own.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::source::{Interrupt, Source};
 use crate::store::{Error, Opening, Store};
-use crate::table::{Finding, Table};
+use crate::table::{Finding, Rule, Table};
 
 /// A format, told by the first bytes of a file; names do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,11 @@ pub trait TableFile: Debug + Send + Sync {
 
     /// Rules found broken while values were read.
     fn findings(&self) -> Vec<Finding>;
+}
+
+/// The rules that files of these formats are held against.
+pub fn rules() -> &'static [&'static Rule] {
+    trevni::rules::ALL
 }
 
 /// Opens a file of a format that is one table.

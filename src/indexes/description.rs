@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::verdict::{self, Verdict};
-use crate::table::{Reason, SearchIndex};
+use crate::table::{Reason, Rule, SearchIndex};
 
 /// A search index and what is known of it.
 #[derive(Clone, Debug, Serialize)]
@@ -34,8 +34,11 @@ pub struct Description {
     #[serde(skip)]
     pub is_fault: bool,
     /// The rule that it breaks.
+    #[serde(skip)]
+    pub broken: Option<&'static Rule>,
+    /// What that says.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<String>,
+    pub rule: Option<&'static str>,
     /// Where it breaks the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
@@ -97,7 +100,10 @@ pub fn describe(source: &Path, table: &str, index: &SearchIndex) -> Description 
         }
         Ok(None) => (State::Unknown, None, None, None),
         Ok(Some(Verdict::Verified(_))) => (State::Verified, None, None, None),
-        Ok(Some(Verdict::Broken { rule, place, found })) => (State::Broken, Some(rule), Some(place), Some(found)),
+        Ok(Some(Verdict::Broken { rule, place, found })) => {
+            let rule = index.form.as_ref().ok().and_then(|form| form.kind.rule(&rule));
+            (State::Broken, rule, Some(place), Some(found))
+        }
         Ok(Some(Verdict::Unverifiable { why })) => (State::Unverifiable, None, None, Some(why)),
     };
     Description {
@@ -112,7 +118,8 @@ pub fn describe(source: &Path, table: &str, index: &SearchIndex) -> Description 
         bytes: index.bytes,
         verdict: state,
         is_fault,
-        rule,
+        broken: rule,
+        rule: rule.map(|rule| rule.text),
         place,
         found,
     }

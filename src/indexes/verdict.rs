@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::occurring::Occurring;
-use crate::table::{BloomScheme, IndexForm, IndexKind};
+use crate::table::{BloomScheme, IndexForm, IndexKind, Rule};
 
 /// Rises when verification judges an index differently.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Which search indexes are believed (HEP001 §12).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Verdict {
     Verified(Facts),
     /// It is wrong.
     Broken {
-        /// The rule that it breaks.
+        /// Name of the rule that it breaks.
         rule: String,
         /// Where: a chunk, a row, a value.
         place: String,
@@ -55,8 +55,8 @@ pub struct Facts {
 }
 
 impl Verdict {
-    pub(super) fn broken(rule: &str, place: impl Into<String>, found: impl Into<String>) -> Self {
-        Self::Broken { rule: rule.to_owned(), place: place.into(), found: found.into() }
+    pub(super) fn broken(rule: &Rule, place: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::Broken { rule: rule.id.to_owned(), place: place.into(), found: found.into() }
     }
 
     /// Whether to keep it for later openings of the file: it must not depend on this machine's memory.

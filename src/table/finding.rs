@@ -1,21 +1,184 @@
-//! A rule that a file breaks: reported, never a refusal.
+//! Rules of formats as plain data, and findings: where a file breaks one. Reported, never a refusal.
 
-use serde::Serialize;
+use std::fmt;
+use std::path::Path;
 
-/// What is wrong, where, and by which rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+use clap::ValueEnum;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::store::decode::{Count, Oddity};
+
+/// How much a broken rule matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing; nothing is wrong with the file
+    Note,
+    /// A recommendation (SHOULD), or what readers may stumble over
+    Warning,
+    /// A requirement (MUST)
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
+}
+
+/// A rule of a format.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// What it is called by, always: `FORMAT/WORDS`.
+    pub id: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// Revisions of the format that have it, each with the section there; the newest last.
+    pub sections: &'static [(&'static str, &'static str)],
+    /// What holds where it is kept.
+    pub text: &'static str,
+    /// What to do where it is broken.
+    pub hint: &'static str,
+}
+
+/// Declares rules, and `ALL` of them: `NAME: Severity "id" ["revision" "section", …] "text" => "hint";`.
+macro_rules! rules {
+    ($(
+        $name:ident: $severity:ident $id:literal [$($revision:literal $section:literal),*]
+            $text:literal => $hint:literal;
+    )*) => {
+        $(
+            #[doc = $text]
+            pub static $name: $crate::table::Rule = $crate::table::Rule {
+                id: $id,
+                severity: $crate::table::Severity::$severity,
+                sections: &[$(($revision, $section)),*],
+                text: $text,
+                hint: $hint,
+            };
+        )*
+        /// All of them.
+        pub static ALL: &[&$crate::table::Rule] = &[$(&$name),*];
+    };
+}
+pub(crate) use rules;
+
+/// Where a file breaks a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// The revision by which the file is judged, and the section there.
+    pub section: Option<(&'static str, &'static str)>,
     /// HDF5 path of the object.
     pub path: String,
-    /// The rule, such as `HEP001 §9: column-order lists every column once`.
-    pub rule: String,
     /// What was met instead.
     pub found: String,
+    /// How many rows break it, and the first; `None` of a rule that is not about rows.
+    pub rows: Option<Count>,
 }
 
 impl Finding {
-    /// A finding.
-    pub fn new(path: impl Into<String>, rule: impl Into<String>, found: impl Into<String>) -> Self {
-        Self { path: path.into(), rule: rule.into(), found: found.into() }
+    /// A finding, by the newest revision that has the rule.
+    pub fn new(path: impl Into<String>, rule: &'static Rule, found: impl Into<String>) -> Self {
+        Self { rule, section: rule.sections.last().copied(), path: path.into(), found: found.into(), rows: None }
+    }
+
+    /// The same by a revision of the format, where that has the rule.
+    pub fn by(self, revision: &str) -> Self {
+        let own = self.rule.sections.iter().find(|(of, _)| of.starts_with(revision));
+        Self { section: own.copied().or(self.section), ..self }
+    }
+
+    /// A finding about rows.
+    pub fn of_rows(path: impl Into<String>, rule: &'static Rule, rows: Count) -> Self {
+        let found = format!("{} rows, the first is row {}", rows.rows, rows.first);
+        Self { rows: Some(rows), ..Self::new(path, rule, found) }
+    }
+}
+
+impl Finding {
+    /// The JSON object of a finding in a file.
+    pub fn line(&self, source: &Path) -> serde_json::Value {
+        let mut line = serde_json::json!({ "source": source.display().to_string() });
+        if let (Some(line), Ok(serde_json::Value::Object(own))) = (line.as_object_mut(), serde_json::to_value(self)) {
+            line.extend(own);
+        }
+        line
+    }
+}
+
+/// For people: `path: severity: rule: what was found [id, revision, section]; what to do`.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, path, found, .. } = self;
+        write!(f, "{path}: {}: {}: {found} [{}", rule.severity, rule.text, rule.id)?;
+        if let Some((revision, section)) = self.section {
+            write!(f, ", {revision} §{section}")?;
+        }
+        f.write_str("]")?;
+        if rule.hint.is_empty() { Ok(()) } else { write!(f, "; {}", rule.hint) }
+    }
+}
+
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", self.rule.id)?;
+        map.serialize_entry("severity", &self.rule.severity)?;
+        if let Some((revision, section)) = self.section {
+            map.serialize_entry("revision", revision)?;
+            map.serialize_entry("section", section)?;
+        }
+        map.serialize_entry("path", &self.path)?;
+        map.serialize_entry("rule", self.rule.text)?;
+        map.serialize_entry("found", &self.found)?;
+        if let Some(Count { rows, first }) = self.rows {
+            map.serialize_entry("rows", &rows)?;
+            map.serialize_entry("first_row", &first)?;
+        }
+        if !self.rule.hint.is_empty() {
+            map.serialize_entry("hint", self.rule.hint)?;
+        }
+        map.end()
+    }
+}
+
+rules! {
+    BOOLEAN: Error "values/boolean" [] "a boolean is 0 or 1; shown as missing" => "write 0 or 1";
+    CODE_NAME: Warning "values/code-name" [] "an enumeration code has a name; shown as its number"
+        => "add a member to the enumeration, or write a code that has one";
+    CATEGORY: Error "values/category-range" []
+        "a category code is less than the number of categories; shown as missing"
+        => "write a code of a label, or the fill value where the category is missing";
+    OFFSETS: Error "values/list-offsets" []
+        "offsets of a list go forward and stay within its values; shown as missing" => "write the offsets anew";
+    NULL_NOT_EMPTY: Warning "values/null-list" [] "a null list has no elements; they are not shown"
+        => "write the same offset on both sides of a null entry";
+    TIME: Warning "values/time-range" [] "an instant fits 64 bits of the unit that it is shown in; shown as missing"
+        => "";
+    UNDECODABLE: Error "values/waveform" []
+        "encoded waveforms are whole, and as long as is said of them; shown as missing" => "encode them anew";
+    TEXT: Warning "values/utf8" [] "text is UTF-8; other bytes are shown as U+FFFD" => "write text in UTF-8";
+    UNREADABLE: Error "file/unreadable" [] "what the file says can be read"
+        => "restore the file from a copy, or look whether a plugin for a filter is missing";
+}
+
+/// The rule that values which are odd break, where their dialect has none of its own.
+pub fn rule_of(oddity: Oddity) -> &'static Rule {
+    match oddity {
+        Oddity::InvalidBoolean => &BOOLEAN,
+        Oddity::UnnamedCode => &CODE_NAME,
+        Oddity::CategoryOutOfRange => &CATEGORY,
+        Oddity::InvalidOffsets => &OFFSETS,
+        Oddity::NullNotEmpty => &NULL_NOT_EMPTY,
+        Oddity::TimeOutOfRange => &TIME,
+        Oddity::Undecodable => &UNDECODABLE,
+        Oddity::InvalidText => &TEXT,
     }
 }

@@ -16,9 +16,12 @@ use bstr::BString;
 use serde_json::Value;
 
 use crate::catalogue::{Attribute, ColumnId, Dataset, Datatype};
+use crate::store::decode::Oddity;
+use crate::store::statistics::Scalar;
 use crate::store::{File, Learner, Observed, Opening, Rows, Tally};
 
-pub use finding::Finding;
+pub(crate) use finding::{ALL as RULES, UNREADABLE, rules};
+pub use finding::{Finding, Rule, Severity, rule_of};
 pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
 pub use rows::{
     BitRows, CastRows, CategoryRows, ChainRows, CompoundRows, EdgeRows, Edges, EncodedRows, EndRows, EvenRows,
@@ -65,11 +68,31 @@ pub struct Table {
     pub left_out: Vec<(BString, Cow<'static, str>)>,
     /// Rules the table breaks.
     pub findings: Vec<Finding>,
+    /// The revision by which it is judged, as its rules call it; empty where they have none.
+    pub judged_by: &'static str,
+    /// The rule that the labels of a set differ.
+    pub labels_differ: Option<&'static Rule>,
+    /// The rules that odd values break.
+    pub rule_of: fn(Oddity) -> &'static Rule,
     /// How it is stored, for `metadata.json`, where no catalogue tells.
     pub storage: Option<Value>,
 }
 
 impl Table {
+    /// What is wrong with the values met so far: as many findings as rules, of each column and of what lies below it.
+    pub fn met(&self) -> Vec<Finding> {
+        let of_one = |(path, tally): (&String, &Arc<Tally>)| {
+            let counts = tally.counts().into_iter();
+            let path = path.clone();
+            counts.map(move |(oddity, count)| Finding::of_rows(&path, (self.rule_of)(oddity), count).by(self.judged_by))
+        };
+        let tallies = self.columns.iter().flat_map(|column| {
+            let below = column.below.iter().map(|(path, tally)| (path, tally));
+            std::iter::once((&column.path, &column.tally)).chain(below)
+        });
+        tallies.flat_map(of_one).collect()
+    }
+
     /// A table without columns.
     pub fn empty(path: &str, dialect: &'static str) -> Self {
         Self {
@@ -89,6 +112,9 @@ impl Table {
             servants: Vec::new(),
             left_out: Vec::new(),
             findings: Vec::new(),
+            judged_by: "",
+            labels_differ: None,
+            rule_of,
             storage: None,
         }
     }
@@ -119,6 +145,10 @@ pub struct Column {
     pub learner: Option<Arc<Learner>>,
     /// Oddities met while reading.
     pub tally: Arc<Tally>,
+    /// The same of what serves it, by path: labels, levels of lists.
+    pub below: Vec<(String, Arc<Tally>)>,
+    /// What rules say of its values.
+    pub expected: Option<Box<Expected>>,
     /// Physical units and the vocabulary that explains them (its own, else the table's).
     pub units: Option<String>,
     /// Vocabulary of `units`.
@@ -155,6 +185,8 @@ impl Column {
             stored_strings: None,
             learner: None,
             tally,
+            below: Vec::new(),
+            expected: None,
             units: None,
             units_vocabulary: None,
             description: None,
@@ -211,6 +243,15 @@ impl Column {
         });
         Self { rows, learner, ..self }
     }
+}
+
+/// What rules say of the values of a column: held against them by who reads all of them.
+#[derive(Clone, Debug, Default)]
+pub struct Expected {
+    /// The least and the greatest value there may be, and the rule that says so.
+    pub range: Option<(&'static Rule, [Option<Scalar>; 2])>,
+    /// What stands for a missing value, and the rule that it lies below or above all others.
+    pub fill: Option<(&'static Rule, Scalar)>,
 }
 
 /// A label set of categorical columns.

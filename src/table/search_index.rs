@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bstr::BString;
 use serde::{Deserialize, Serialize};
 
+use super::finding::Rule;
 use super::index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
 use crate::catalogue::{Attribute, ObjectId};
 use crate::store::Learner;
@@ -39,7 +40,7 @@ pub struct SearchIndex {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Absent {
     /// The rule that it breaks.
-    pub rule: String,
+    pub rule: &'static Rule,
     /// What was met instead.
     pub found: String,
     /// What that says of the file.
@@ -61,8 +62,8 @@ pub enum Reason {
 
 impl Absent {
     /// An index that breaks `rule`.
-    pub fn new(rule: impl Into<String>, found: impl Into<String>) -> Self {
-        Self { rule: rule.into(), found: found.into(), reason: Reason::Broken }
+    pub fn new(rule: &'static Rule, found: impl Into<String>) -> Self {
+        Self { rule, found: found.into(), reason: Reason::Broken }
     }
 }
 
@@ -186,6 +187,19 @@ pub enum IndexKind {
 }
 
 impl IndexKind {
+    /// The rule of this name among those that verification may find broken.
+    pub fn rule(&self, id: &str) -> Option<&'static Rule> {
+        let all: &[&'static Rule] = match self {
+            Self::MinMax { rules, .. } => &[rules.rows, rules.missing, rules.nans, rules.least, rules.greatest],
+            Self::SortedRows { rules, .. } => &[rules.elements, rules.order, rules.tails],
+            Self::SortedValues { rules, .. } => &[rules.elements, rules.distinct, rules.values, rules.order],
+            Self::Bounds { rules, .. } => &[rules.bounds],
+            Self::Bitmap { rules, .. } => &[rules.distinct, rules.exhaustive, rules.bits],
+            Self::Bloom { rules, .. } => &[rules.values],
+        };
+        all.iter().copied().find(|rule| rule.id == id)
+    }
+
     /// What it is called where it is said which indexes were used.
     pub fn name(&self) -> &'static str {
         match self {

@@ -8,6 +8,8 @@ use hepfs::catalogue::{
     Attribute, ByteOrder, Class, Dataset, Datatype, Descriptor, Elements, Fill, FloatFormat, Group, Layout, Object,
     ReferenceKind, Target, attribute,
 };
+use hepfs::h5::create::{self, Node, Storage};
+use hepfs::h5::element::Element;
 use hepfs::h5::{Client, Error, Options, Region};
 use hepfs::source::{Interrupt, Source};
 
@@ -553,4 +555,30 @@ fn reads_are_bounded_and_stay_inside_the_extent() {
     assert!(matches!(read(&[0], &[1]), Err(Error::Hdf5(_))));
     assert_eq!(read(&[300, 0], &[0, 300]).unwrap(), Elements::default());
     assert_eq!(read(&[299, 299], &[1, 1]).unwrap().bytes, [2]);
+}
+
+/// Each of 30,000 datasets has as many elements as its name says; some are listed by a second worker.
+#[test]
+fn a_group_of_very_many_links_is_listed_in_order_by_one_worker_or_two() {
+    const LINKS: u64 = 30_011;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("many.h5");
+    let write = |root: &Node<'_>| {
+        let many = root.group("many")?;
+        (0..LINKS).map(|at| at * 7919 % LINKS).try_for_each(|length| {
+            let storage = Storage::contiguous(&[length]);
+            many.dataset(&format!("{length:05}"), &Element::Signed(1), &storage, &create::Fill::Unset).map(drop)
+        })
+    };
+    create::file::<create::Error>(&path, write).unwrap();
+    for workers in [1, 2] {
+        let client = client_with(&path, Options { workers, ..options() });
+        let Target::Hard(many) = target(&root(&client), "many").clone() else { panic!("no hard link") };
+        let many = client.group(many.id(), &Interrupt::new()).unwrap();
+        assert_eq!(many.links.len() as u64, LINKS);
+        for (length, link) in (0..).zip(&many.links) {
+            assert_eq!(link.name, format!("{length:05}"));
+            assert!(matches!(link.target.object(), Some(Object::Dataset(found)) if found.shape == [length]));
+        }
+    }
 }

@@ -20,6 +20,7 @@ mod lh5;
 mod netcdf;
 mod push_down;
 mod records;
+mod rules;
 mod selections;
 mod shape;
 mod stated;

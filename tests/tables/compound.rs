@@ -61,7 +61,7 @@ fn search_indexes_of_pytables_say_why_they_are_not_used() {
     };
     let folder = "search_indexes_pytables_broken.h5";
     for (table, reason) in
-        [("stale_append", "DIRTY"), ("h5py_appended", "the table has 2503"), ("slicesize_0", "Some(0)")]
+        [("stale_append", "DIRTY"), ("h5py_appended", "the table has 2503"), ("slicesize_0", "slicesize is 0")]
     {
         let index = told(&format!("{folder}/{table}"));
         assert!(index["not_used"].as_str().is_some_and(|said| said.contains(reason)), "{index:?}");

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 
 use super::encoding::Encoding;
+use super::rules;
 use crate::catalogue::{Attribute, Dataset, Group, Object, attribute, join};
 use crate::dialects::attributes::{boolean, references};
 use crate::dialects::datasets;
 use crate::source::Interrupt;
 use crate::store::{File, Rows, Tally};
-use crate::table::{CastRows, Categories, CategoryRows, MaskedRows};
+use crate::table::{CastRows, Categories, CategoryRows, MaskedRows, Rule};
 
 /// An element of which each row is a value.
 pub(super) struct Element {
@@ -20,7 +21,7 @@ pub(super) struct Element {
     /// The labels of codes.
     pub categories: Option<Categories>,
     /// A rule that it breaks, with what was found.
-    pub finding: Option<(&'static str, String)>,
+    pub finding: Option<(&'static Rule, String)>,
     /// Whether it has the rows that it should have.
     pub is_whole: bool,
 }
@@ -99,7 +100,7 @@ impl Opener<'_> {
         Ok(match self.referred(path, target) {
             Ok(categories) => labelled(path, plain, categories, tally)?,
             Err(reason) => {
-                let rule = "AnnData 0.7: the attribute categories refers to the labels of codes";
+                let rule = &rules::LABELS_REFERRED;
                 Element { finding: Some((rule, reason)), ..plain }
             }
         })
@@ -162,7 +163,7 @@ impl Opener<'_> {
         let is_whole = lengths[0] == lengths[1];
         let finding = (!is_whole).then(|| {
             let found = format!("{} values, a mask of {}", lengths[0], lengths[1]);
-            ("AnnData: a mask is as long as the values", found)
+            (&rules::MASK, found)
         });
         Ok(Element { rows, dataset, categories: None, finding, is_whole })
     }

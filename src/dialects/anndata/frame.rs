@@ -8,12 +8,13 @@ use bstr::{BString, ByteSlice};
 use super::Anndata;
 use super::elements::{Element, Opener, is_element};
 use super::encoding::{Encoding, INDEX, ORDER, version};
+use super::rules;
 use crate::catalogue::{ColumnId, Group, Object, attribute, join};
 use crate::dialects::attributes::{strings, text};
 use crate::dialects::{Dialect, Role, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::Tally;
-use crate::table::{Categories, Column, Finding, Table};
+use crate::table::{Categories, Column, Finding, Rule, Table};
 
 /// The group of label sets that version 0.1.0 has.
 const CATEGORIES: &[u8] = b"__categories";
@@ -47,7 +48,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     let version = version(&group.attributes);
     if version.as_deref().is_some_and(|version| !["0.1.0", "0.2.0"].contains(&version)) {
         let found = format!("{version:?}: read as 0.2.0");
-        frame.report("AnnData: data frames have the encoding-version 0.1.0 or 0.2.0", found);
+        frame.report(&rules::VERSION, found);
     }
     let mut columns = frame.columns();
     let label = columns.iter().find(|column| column.is_label).and_then(|column| column.rows.as_ref().ok());
@@ -59,7 +60,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         if length != rows {
             column.in_table = false;
             let found = format!("{length} rows, the table has {rows}");
-            let rule = "AnnData: the columns of a data frame are as long as its index";
+            let rule = &rules::LENGTHS;
             frame.findings.push(Finding::new(&column.path, rule, found));
         }
     }
@@ -96,7 +97,7 @@ struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    fn report(&mut self, rule: &str, found: impl Into<String>) {
+    fn report(&mut self, rule: &'static Rule, found: impl Into<String>) {
         self.findings.push(Finding::new(self.site.path, rule, found));
     }
 
@@ -104,11 +105,11 @@ impl Frame<'_> {
     fn columns(&mut self) -> Vec<Column> {
         let label = text(&self.group.attributes, INDEX).map(BString::from);
         if label.is_none() {
-            self.report("AnnData: _index names the row labels", "there is no such attribute");
+            self.report(&rules::INDEX, "there is no such attribute");
         }
         let listed = listed(self.group);
         if listed.is_none() {
-            self.report("AnnData: column-order lists the columns", "there is no list; columns are shown in link order");
+            self.report(&rules::ORDER, "there is no list; columns are shown in link order");
         }
         let mut names: Vec<BString> = label.iter().cloned().chain(listed.iter().flatten().cloned()).collect();
         let mut seen = HashSet::new();
@@ -120,7 +121,7 @@ impl Frame<'_> {
         if listed.is_some() && !others.is_empty() {
             let first = others.iter().take(8).map(ToString::to_string).collect::<Vec<_>>().join(", ");
             let found = format!("{} that are not listed: {first}", others.len());
-            self.report("AnnData: column-order lists every column", found);
+            self.report(&rules::ORDER_LACKS, found);
         }
         names.extend(others);
         names.into_iter().filter_map(|name| self.column(&name, label.as_ref() == Some(&name))).collect()
@@ -147,13 +148,13 @@ impl Frame<'_> {
         let object = match self.object(name) {
             Ok(object) => object,
             Err(reason) => {
-                self.report("AnnData: _index and column-order name members", format!("{name}: {reason}"));
+                self.report(&rules::NAMES, format!("{name}: {reason}"));
                 return None;
             }
         };
         let opened = self.opener.element(&path, &object, &tally);
         if let Err(reason) = &opened {
-            let rule = "AnnData: a column is an array of rank 1, a categorical, or values with a mask";
+            let rule = &rules::COLUMN;
             self.findings.push(Finding::new(&path, rule, reason.clone()));
             // Shown by itself.
             if matches!(&object, Object::Dataset(dataset) if dataset.shape.len() != 1 || dataset.null) {

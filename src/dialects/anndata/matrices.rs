@@ -8,15 +8,13 @@ use super::Anndata;
 use super::elements::Opener;
 use super::encoding::kind;
 use super::frame;
+use super::rules;
 use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, join};
 use crate::dialects::{Dialect, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Rows, Tally};
 use crate::table::{Column, Finding, Table};
-
-/// What the matrices keep to.
-const RULE: &str = "AnnData: obsm and varm have a row for each row of obs and var";
 
 /// The path of the data frame that the matrices at `path` belong to; `None` where the path is of no such group. Their
 /// group says no more than that it is a dictionary, and before version 0.8 not even that.
@@ -63,7 +61,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Int
             .map(|opened| Arc::new(DatasetRows::along_first(opened, FillTest::none(), tally.clone())) as Arc<dyn Rows>);
         let length = opened.as_ref().ok().map(|opened| opened.len());
         if let Some(length) = length.filter(|length| *length != rows) {
-            findings.push(Finding::new(&path, RULE, format!("{length} rows, not {rows}")));
+            findings.push(Finding::new(&path, &rules::MATRICES, format!("{length} rows, not {rows}")));
         }
         columns.push(Column {
             in_table: length == Some(rows),

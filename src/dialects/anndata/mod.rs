@@ -17,6 +17,7 @@ mod encoding;
 mod frame;
 mod matrices;
 mod records;
+mod rules;
 mod sparse;
 
 use std::collections::HashMap;
@@ -24,7 +25,7 @@ use std::collections::HashMap;
 use self::encoding::Encoding;
 use super::{Claims, Dialect, Here, Mark, Of, Site, Subject};
 use crate::source::Interrupt;
-use crate::table::Table;
+use crate::table::{Rule, Table};
 
 /// The dialect.
 #[derive(Debug)]
@@ -33,6 +34,10 @@ pub struct Anndata;
 impl Dialect for Anndata {
     fn name(&self) -> &'static str {
         "AnnData"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
     }
 
     fn attributes(&self) -> &'static [&'static str] {

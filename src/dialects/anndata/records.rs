@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::Anndata;
 use super::elements::Opener;
+use super::rules;
 use crate::catalogue::{Class, Dataset, Fill, Object, attribute, join};
 use crate::dialects::compound::{Compound, is_record};
 use crate::dialects::{Dialect, Of, Site, datasets};
@@ -46,7 +47,7 @@ pub(super) fn table(site: &Site<'_>, interrupt: &Interrupt) -> Table {
             }
             Ok(None) => {}
             Err(reason) => {
-                let rule = "AnnData before 0.7: uns has the labels of codes";
+                let rule = &rules::LABELS_IN_UNS;
                 table.findings.push(Finding::new(&labels.path, rule, reason));
             }
         }

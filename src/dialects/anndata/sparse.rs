@@ -9,6 +9,7 @@ use super::Anndata;
 use super::elements::Opener;
 use super::encoding::{Axis, INDEX, sparse};
 use super::records;
+use super::rules;
 use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, attribute, join};
 use crate::dialects::attributes::{integers, text};
 use crate::dialects::triples::{PARTS, Triples};
@@ -16,9 +17,6 @@ use crate::dialects::{Dialect, Role, Site};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
 use crate::table::{Categories, CategoryRows, Column, Finding, Table};
-
-/// What a sparse matrix keeps to.
-const RULE: &str = "AnnData: data and indices of a sparse matrix are of one length, which indptr ends with";
 
 /// The members that hold the matrix.
 pub(super) fn roles() -> HashMap<BString, Role> {
@@ -31,7 +29,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     let mut matrix = Matrix { site, opener: Opener { file: site.file, interrupt }, categories: Vec::new() };
     let mut findings = Vec::new();
     let columns = matrix.columns(group, &mut findings).unwrap_or_else(|reason| {
-        findings.push(Finding::new(site.path, RULE, reason));
+        findings.push(Finding::new(site.path, &rules::SPARSE, reason));
         Vec::new()
     });
     let rows =
@@ -62,7 +60,7 @@ impl Matrix<'_> {
         let Triples { major: runs, minor, values: value, .. } =
             Triples::of(self.site, group, PARTS, shape, major as usize, self.opener.interrupt)?;
         if let Err(reason) = &runs {
-            findings.push(Finding::new(self.site.path, RULE, reason.clone()));
+            findings.push(Finding::new(self.site.path, &rules::SPARSE, reason.clone()));
         }
         let [major_name, minor_name] = match major {
             Axis::Row => ["row", "column"],

@@ -8,6 +8,7 @@ use bstr::{BString, ByteSlice};
 use super::indexes::Covered;
 use super::reading::{self, read_as};
 use super::recognition::System;
+use super::rules;
 use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Elements, Field, Fill};
 use crate::dialects::attributes::text;
 use crate::dialects::times::{self, OfNumpy};
@@ -29,7 +30,7 @@ pub(super) fn columns(
     let stated: Vec<BString> = fields.iter().map(|field| field.name.clone()).collect();
     let names = distinct(&stated);
     for (position, (name, shown)) in stated.iter().zip(&names).enumerate().filter(|(_, (name, shown))| name != shown) {
-        let rule = "HDF5: each field of a compound has a name of its own";
+        let rule = &rules::FIELD_TWICE;
         findings.push(Finding::new(site.path, rule, format!("{name:?} of field {position}, shown as {shown:?}")));
     }
     let mut about = About::new(&dataset.attributes);
@@ -44,11 +45,7 @@ pub(super) fn columns(
     let columns: Vec<Column> = fields.iter().enumerate().zip(names).map(column).collect();
     let outside = columns.iter().filter(|_| opened.is_ok()).filter_map(|column| {
         let reason = column.rows.as_ref().err()?;
-        Some(Finding::new(
-            site.path,
-            "HDF5: the fields of a compound lie within it",
-            format!("{}: {reason}", column.name),
-        ))
+        Some(Finding::new(site.path, &rules::FIELD_OUTSIDE, format!("{}: {reason}", column.name)))
     });
     findings.extend(outside);
     columns
@@ -200,7 +197,7 @@ impl<'a> About<'a> {
             if stated.as_bytes() != field.name.as_bytes() {
                 findings.push(Finding::new(
                     path,
-                    "H5TB, PyTables: FIELD_n_NAME is the name of a field",
+                    &rules::FIELD_NAME,
                     format!("FIELD_{position}_NAME is {stated:?}, the field {:?}", field.name.to_str_lossy()),
                 ));
             }

@@ -11,26 +11,27 @@ use bstr::{BStr, BString, ByteSlice};
 use super::fields::part_of;
 use super::reading::read_as;
 use super::recognition::System;
+use super::rules;
 use crate::catalogue::{Class, Dataset, Datatype, Fill, Group, Object, ObjectId, join};
-use crate::dialects::attributes::{integer, text, unsigned};
+use crate::dialects::attributes::{integer, said, text, unsigned};
 use crate::dialects::{Site, datasets};
 use crate::indexes::order::has_order;
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Rows};
 use crate::table::{
-    Absent, BoundsRules, ChainRows, Column, Finding, IndexForm, IndexKind, PartRows, Reason, SearchIndex, ValueRules,
+    Absent, BoundsRules, ChainRows, Column, Finding, IndexForm, IndexKind, PartRows, Reason, Rule, SearchIndex,
+    ValueRules,
 };
 
 static VALUES: ValueRules = ValueRules {
-    elements: "PyTables: indices are rows of the table",
-    distinct: "PyTables: indices has each row once",
-    values: "PyTables: a value of sorted is that of its row",
-    order: "PyTables: the values of a slice of sorted ascend",
+    elements: &rules::INDEX_ELEMENTS,
+    distinct: &rules::INDEX_DISTINCT,
+    values: &rules::INDEX_VALUE,
+    order: &rules::INDEX_ORDER,
 };
 
-static BOUNDS: BoundsRules =
-    BoundsRules { bounds: "PyTables: ranges has the least and the greatest value of each slice" };
+static BOUNDS: BoundsRules = BoundsRules { bounds: &rules::INDEX_BOUNDS };
 
 /// Microseconds of a second: times are indexed as seconds, and shown in these.
 const PER_SECOND: f64 = 1e6;
@@ -75,7 +76,7 @@ impl<'b> Indexed<'b> {
         let group = match self.site.file.group(group, self.interrupt) {
             Ok(group) => group,
             Err(error) => {
-                findings.push(Finding::new(path, "PyTables: search indexes can be listed", error.to_string()));
+                findings.push(Finding::new(path, &rules::INDEX_LISTING, error.to_string()));
                 return;
             }
         };
@@ -87,13 +88,13 @@ impl<'b> Indexed<'b> {
                 (Some("INDEX"), Some(covered)) => match self.site.file.group(*id, self.interrupt) {
                     Ok(group) => found.push(self.one(path, *id, &group, &covered)),
                     Err(error) => {
-                        findings.push(Finding::new(path, "PyTables: a search index can be listed", error.to_string()));
+                        findings.push(Finding::new(path, &rules::INDEX_LISTED, error.to_string()));
                     }
                 },
                 // As deep as columns are.
                 (Some("DINDEX"), Some(_)) => self.below(&path, *id, &fields, (&mut *found, &mut *findings)),
                 (Some("INDEX" | "DINDEX"), None) => {
-                    let rule = "PyTables: a search index is named as its column";
+                    let rule = &rules::INDEX_NAME;
                     findings.push(Finding::new(path, rule, "the table has no such column"));
                 }
                 _ => {}
@@ -140,7 +141,7 @@ fn kind(indices: &Datatype) -> Option<&'static str> {
 type Checked<T> = Result<T, Absent>;
 
 /// Fails with `rule` unless it holds.
-fn check(holds: bool, rule: &str, found: impl FnOnce() -> String) -> Checked<()> {
+fn check(holds: bool, rule: &'static Rule, found: impl FnOnce() -> String) -> Checked<()> {
     if holds { Ok(()) } else { Err(Absent::new(rule, found())) }
 }
 
@@ -161,53 +162,51 @@ impl<'a> Parts<'a, '_> {
     }
 
     fn part(&self, name: &str) -> Checked<&'a Arc<Dataset>> {
-        let rule = "PyTables: an index has sorted, indices, sortedLR, indicesLR";
+        let rule = &rules::INDEX_PARTS;
         self.dataset(name).ok_or_else(|| Absent::new(rule, format!("no dataset {name}")))
     }
 
     /// Checks the rules in turn; the first one broken is the verdict.
     fn form(&self, id: ObjectId, column: BString) -> Checked<IndexForm> {
         let attributes = &self.group.attributes;
-        let unused = |rule: &str, found: String| Absent { reason: Reason::Unused, ..Absent::new(rule, found) };
+        let unused = |rule: &'static Rule, found: String| Absent { reason: Reason::Unused, ..Absent::new(rule, found) };
         let version = text(attributes, "VERSION").unwrap_or_default();
         if version != "2.1" {
-            return Err(unused("PyTables: the layout of an index is that of VERSION 2.1", format!("{version:?}")));
+            return Err(unused(&rules::INDEX_VERSION, format!("{version:?}")));
         }
         let dirty = integer(attributes, "DIRTY").unwrap_or(0);
-        check(dirty == 0, "PyTables: DIRTY is 0 of an index that has all rows as they are", || format!("{dirty}"))
+        check(dirty == 0, &rules::INDEX_DIRTY, || format!("{dirty}"))
             .map_err(|absent| Absent { reason: Reason::Outdated, ..absent })?;
         let [sorted, indices, indices_rest] = [self.part("sorted")?, self.part("indices")?, self.part("indicesLR")?];
         let kind = kind(&indices.datatype).ok_or_else(|| {
             let found = format!("elements of {} bytes", indices.datatype.size);
-            Absent::new("PyTables: indices are unsigned integers of 1, 2, 4 or 8 bytes", found)
+            Absent::new(&rules::INDEX_ROWS_TYPE, found)
         })?;
         let shown = self.shown()?;
         if !has_order(shown.data_type()) {
             let found = format!("shown as {}", shown.data_type());
-            return Err(unused("an index tells values in the order in which they are shown", found));
+            return Err(unused(&rules::INDEX_KEYS, found));
         }
-        let values = self.covered.values.clone().map_err(|reason| Absent::new("an index covers a column", reason))?;
+        let values = self.covered.values.clone().map_err(|reason| Absent::new(&rules::INDEX_COLUMN, reason))?;
         let rows = values.len();
         // Slices, and the values of each.
         let [slices, slice] = indices.shape[..] else {
-            return Err(Absent::new("PyTables: indices has rank 2", format!("a shape of {:?}", indices.shape)));
+            return Err(Absent::new(&rules::INDEX_RANK, format!("a shape of {:?}", indices.shape)));
         };
         let stated = unsigned(attributes, "slicesize");
-        check(slice > 0 && stated == Some(slice), "PyTables: slicesize is the number of values of a slice", || {
-            format!("slicesize is {stated:?}, indices of shape {:?}", indices.shape)
+        check(slice > 0 && stated == Some(slice), &rules::INDEX_SLICES, || {
+            format!("slicesize is {}, indices of shape {:?}", said(stated), indices.shape)
         })?;
         let rest = unsigned(&indices_rest.attributes, "nelements");
         let room = indices_rest.len().unwrap_or(0);
         let rest = rest.filter(|rest| *rest <= room && *rest < slice).ok_or_else(|| {
-            let found = format!("nelements is {rest:?}, {room} elements");
-            Absent::new("PyTables: nelements of indicesLR is the number of values behind the last slice", found)
+            let found = format!("nelements is {}, {room} elements", said(rest));
+            Absent::new(&rules::INDEX_REST, found)
         })?;
         let in_slices = slices.checked_mul(slice);
-        check(
-            in_slices.and_then(|rows| rows.checked_add(rest)) == Some(rows),
-            "PyTables: an index has each row",
-            || format!("{slices} slices of {slice} rows and {rest} more, the table has {rows}"),
-        )
+        check(in_slices.and_then(|rows| rows.checked_add(rest)) == Some(rows), &rules::INDEX_ROWS, || {
+            format!("{slices} slices of {slice} rows and {rest} more, the table has {rows}")
+        })
         .map_err(|absent| Absent { reason: Reason::Stale, ..absent })?;
         let in_slices = in_slices.unwrap_or(0);
         let optlevel = integer(attributes, "optlevel");
@@ -227,14 +226,14 @@ impl<'a> Parts<'a, '_> {
         };
         if kind == "full" {
             let reduction = unsigned(attributes, "reduction");
-            check(reduction == Some(1), "PyTables: a full index has every value", || format!("{reduction:?}"))?;
-            let rule = "PyTables: sorted has a value for each of indices";
+            check(reduction == Some(1), &rules::INDEX_REDUCTION, || said(reduction))?;
+            let rule = &rules::INDEX_VALUES;
             let [sorted_rest, indices_rest] = [self.part("sortedLR")?, indices_rest];
             check(sorted.shape == indices.shape && sorted_rest.len().is_some_and(|len| len >= rest), rule, || {
                 format!("{:?} and {:?} for {:?} and {rest}", sorted.shape, sorted_rest.shape, indices.shape)
             })?;
             let same = indices_rest.datatype == indices.datatype;
-            check(same, "PyTables: indicesLR has the type of indices", || "another one".into())?;
+            check(same, &rules::INDEX_REST_TYPE, || "another one".into())?;
             let order = [self.rows("indices", indices, in_slices)?, self.rows("indicesLR", indices_rest, rest)?];
             let parts = [self.rows("sorted", sorted, in_slices)?, self.rows("sortedLR", sorted_rest, rest)?];
             let order = ChainRows::new(order.into()).ok_or_else(|| Absent::new(rule, "several types"))?;
@@ -247,10 +246,10 @@ impl<'a> Parts<'a, '_> {
                 0 => "no slice is whole".into(),
                 _ => format!("a {kind} index of optlevel {}", optlevel.unwrap_or(-1)),
             };
-            return Err(unused("PyTables: a full index tells rows, one of optlevel 0 bounds of slices of rows", found));
+            return Err(unused(&rules::INDEX_LEVEL, found));
         }
         let ranges = self.part("ranges")?;
-        check(ranges.shape == [slices, 2], "PyTables: ranges has two values for each slice", || {
+        check(ranges.shape == [slices, 2], &rules::INDEX_RANGES, || {
             format!("a shape of {:?}, {slices} slices", ranges.shape)
         })?;
         let bounds = self.rows("ranges", ranges, 2 * slices)?;
@@ -261,13 +260,13 @@ impl<'a> Parts<'a, '_> {
     /// The column, or the field of it, as it is shown.
     fn shown(&self) -> Checked<Arc<dyn Rows>> {
         let Covered { column, below, .. } = self.covered;
-        let rows = column.rows.clone().map_err(|reason| Absent::new("an index covers a column", reason))?;
+        let rows = column.rows.clone().map_err(|reason| Absent::new(&rules::INDEX_COLUMN, reason))?;
         if below.is_empty() {
             return Ok(rows);
         }
         let part = PartRows::of(&rows, &below.join(".".as_bytes()));
         part.map(|part| Arc::new(part) as Arc<dyn Rows>)
-            .ok_or_else(|| Absent::new("an index covers a column", "a field that conditions cannot name"))
+            .ok_or_else(|| Absent::new(&rules::INDEX_COLUMN, "a field that conditions cannot name"))
     }
 
     /// The first elements of a dataset of any rank.
@@ -275,7 +274,7 @@ impl<'a> Parts<'a, '_> {
         let read = part_of(dataset, &read_as(&dataset.datatype, System::PYTABLES), dataset.fill.clone());
         let path = join(self.path, BStr::new(name).as_bytes());
         let opened = datasets::open(self.indexed.site.file, &path, &read)
-            .map_err(|reason| Absent::new("the dataset can be opened", format!("{path}: {reason}")))?;
+            .map_err(|reason| Absent::new(&rules::INDEX_OPENED, format!("{path}: {reason}")))?;
         let missing = if name.starts_with("indices") { Fill::Default } else { (self.covered.missing)(&read.datatype) };
         let missing = FillTest::new(&read.datatype, &missing);
         Ok(Arc::new(DatasetRows::new(opened, len, missing, Arc::default())))
@@ -289,7 +288,7 @@ impl<'a> Parts<'a, '_> {
             (own, wanted) if own == wanted => Some(chain),
             _ => None,
         });
-        let rule = "PyTables: the values of an index have the type of its column";
+        let rule = &rules::INDEX_TYPE;
         Ok(Arc::new(chain.ok_or_else(|| Absent::new(rule, format!("the column has {data_type}")))?))
     }
 }

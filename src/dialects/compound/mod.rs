@@ -14,6 +14,7 @@ mod fields;
 mod indexes;
 mod reading;
 mod recognition;
+mod rules;
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject, datasets};
 use crate::catalogue::{Dataset, attribute, join};
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, Rows};
-use crate::table::{Column, Finding, Table};
+use crate::table::{Column, Finding, Rule, Table};
 
 /// The dialect.
 #[derive(Debug)]
@@ -38,6 +39,10 @@ pub struct Compound;
 impl Dialect for Compound {
     fn name(&self) -> &'static str {
         "structured array"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
@@ -74,7 +79,7 @@ fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Tabl
     if attribute(&dataset.attributes, "NROWS").is_some() && unsigned(&dataset.attributes, "NROWS") != Some(rows) {
         let stated = integer(&dataset.attributes, "NROWS").map_or("no number".to_owned(), |stated| stated.to_string());
         let found = format!("{rows} rows, NROWS is {stated}");
-        findings.push(Finding::new(site.path, "PyTables: NROWS is the number of rows", found));
+        findings.push(Finding::new(site.path, &rules::ROWS, found));
     }
     // Opened for itself: a reader of whole rows is none of the columns.
     let read = part_of(dataset, &read_as(&dataset.datatype, system), dataset.fill.clone());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bstr::BString;
 
+use super::rules;
 use crate::catalogue::{Class, Dataset, Group, Link, Object, ObjectId, Target, attribute};
 use crate::dialects::Mark;
 use crate::dialects::attributes::text;
@@ -30,7 +31,7 @@ pub(super) fn mark(path: &str, dataset: &Dataset) -> Mark {
         (false, Class::Compound { .. }) => format!("rank {}", dataset.shape.len()),
         _ => "elements that are no compounds".into(),
     };
-    Mark::Refused(Finding::new(path, "H5TB, PyTables: a dataset of CLASS TABLE has rank 1 and compounds", found))
+    Mark::Refused(Finding::new(path, &rules::TABLE, found))
 }
 
 /// Whether a dataset says that it is a table.

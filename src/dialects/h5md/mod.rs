@@ -3,6 +3,8 @@
 //!
 //! Nothing but its place says what a group is: below `particles` or `observables`, in a file whose root has `h5md`.
 
+mod rules;
+
 use std::sync::Arc;
 
 use bstr::BString;
@@ -12,7 +14,7 @@ use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
 use crate::catalogue::{Class, ColumnId, Dataset, Group, Object, attribute, join, product};
 use crate::source::Interrupt;
 use crate::store::{File, Rows};
-use crate::table::{Column, EvenRows, Finding, Table};
+use crate::table::{Column, EvenRows, Finding, Rule, Table};
 
 /// What the paths of elements begin with.
 const BELOW: [&str; 2] = ["/particles/", "/observables/"];
@@ -23,9 +25,6 @@ const PARTS: [&str; 3] = ["step", "time", "value"];
 /// Most bytes of the value of a frame that is in the table.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// What elements keep to.
-const RULE: &str = "H5MD: an element has a step, a time and a value for each frame";
-
 /// The dialect.
 #[derive(Debug)]
 pub struct H5md;
@@ -33,6 +32,10 @@ pub struct H5md;
 impl Dialect for H5md {
     fn name(&self) -> &'static str {
         "H5MD"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
     }
 
     fn attributes(&self) -> &'static [&'static str] {
@@ -100,7 +103,7 @@ fn table(site: &Site<'_>, group: &Group, parts: &[(&str, &Arc<Dataset>)], interr
             Err(reason) => Some(reason.clone()),
         };
         let in_table = found.is_none();
-        findings.extend(found.map(|found| Finding::new(&column.path, RULE, found)));
+        findings.extend(found.map(|found| Finding::new(&column.path, &rules::FRAMES, found)));
         let units = text(&dataset.attributes, "unit").or_else(|| column.units.clone());
         Column { in_table, units, ..column }.observed(site.file)
     });

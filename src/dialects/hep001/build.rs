@@ -10,20 +10,22 @@ use super::draft::Draft;
 use super::members::{Kind, Member, members};
 use super::names::{CATEGORIES, COLUMN_ORDER, DIALECT, INDEX, INDEX_COLUMNS, INDEX_LIST, ROWS};
 use super::parts::Parts;
-use super::{consistency, indexes};
+use super::{conformance, consistency, indexes, rules, values};
 use crate::catalogue::{ColumnId, Group, ObjectId, attribute};
 use crate::dialects::attributes::{any, references, strings, text, unsigned};
-use crate::dialects::{datasets, times, versioned};
+use crate::dialects::{Checks, datasets, times, versioned};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::{Column, Finding, Table};
+use crate::table::{Column, Table};
 
 /// Makes the table of a group that [`recognition`](super::recognition) took for one. What is wrong with a column is
 /// kept with it, an interrupt as well: a caller that raised one must not keep the table.
-pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt) -> Table {
+pub fn build(file: &Arc<File>, path: &str, group: &Group, checks: Checks, interrupt: &Interrupt) -> Table {
     let is_in_version = versioned::is_in_version(file, path, interrupt);
-    let mut parts = Parts { file, path, group, is_in_version, findings: Vec::new() };
     let sorted = members(group);
+    let follows = Draft::of(group, &sorted);
+    let draft = checks.options.hep001.judge(follows, group);
+    let mut parts = Parts { file, path, group, is_in_version, draft, is_full: checks.is_full, findings: Vec::new() };
     let candidates = columns::open(&mut parts, &sorted, interrupt);
     let labels = row_labels(&mut parts, &candidates);
     let ordered = logical_order(&mut parts, &candidates, &labels);
@@ -40,7 +42,10 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
     let (sets, groups): (Vec<&Member<'_>>, Vec<&Member<'_>>) =
         sorted.iter().filter(|member| member.is_servant()).partition(|member| member.kind == Kind::Categories);
     let mut table = Table {
-        revision: Draft::of(group, &sorted).to_string(),
+        revision: follows.to_string(),
+        judged_by: parts.revision(),
+        labels_differ: Some(&rules::CATEGORY_TWICE),
+        rule_of: values::rule_of(draft),
         rows: rows.unwrap_or(0),
         attributes: group.attributes.clone(),
         columns: shown,
@@ -49,6 +54,9 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, interrupt: &Interrupt)
         ..Table::empty(path, DIALECT)
     };
     table.indexes = indexes::find(&mut parts, &candidates, &table, interrupt);
+    if checks.is_full {
+        conformance::check(&mut parts, follows, &sorted, &candidates, &mut table, interrupt);
+    }
     table.findings = parts.findings;
     table
 }
@@ -65,26 +73,22 @@ fn row_labels(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) -> Vec<BStrin
                 for (level, target) in targets.iter().enumerate() {
                     match target.as_ref().and_then(by_id) {
                         Some(candidate) if candidate.kind != Kind::List => labels.push(candidate.name.clone()),
-                        _ => parts.report(
-                            "HEP001 July: every INDEX_COLUMNS reference leads to a column dataset of the table",
-                            format!("level {level} leads to none"),
-                        ),
+                        _ => parts.report(&rules::LABELS_TARGET, format!("level {level} leads to none")),
                     }
                 }
             }
-            None => parts.report("HEP001 July: INDEX_COLUMNS holds references", "another datatype"),
+            None => parts.report(&rules::LABELS_TYPE, "another datatype"),
         }
     }
     let named = text(attributes, INDEX);
     if let Some(named) = &named {
         let found = candidates.iter().find(|candidate| candidate.name == named.as_str() && candidate.is_shown());
         match (found, labels.first()) {
-            (_, Some(first)) if first != named.as_bytes().as_bstr() => parts.report(
-                "HEP001 July: _index equals the name of INDEX_COLUMNS[0]",
-                format!("_index is {named:?}, INDEX_COLUMNS[0] is {first:?}"),
-            ),
+            (_, Some(first)) if first != named.as_bytes().as_bstr() => {
+                parts.report(&rules::LABELS_DIFFER, format!("_index is {named:?}, INDEX_COLUMNS[0] is {first:?}"))
+            }
             (Some(candidate), None) => labels.push(candidate.name.clone()),
-            (None, _) => parts.report("HEP001 §5.3: _index names a column or index dataset", format!("{named:?}")),
+            (None, _) => parts.report(&rules::LABEL_UNKNOWN, format!("{named:?}")),
             _ => {}
         }
     }
@@ -110,7 +114,7 @@ fn logical_order<'c, 'a>(
 ) -> Vec<&'c Candidate<'a>> {
     let listed = attribute(&parts.group.attributes, COLUMN_ORDER).map(strings);
     if listed == Some(None) {
-        parts.report("HEP001 §5.3: column-order holds strings", "another datatype, or unreadable");
+        parts.report(&rules::ORDER_TYPE, "another datatype, or unreadable");
     }
     let listed = listed.flatten();
     // Names of links differ, so nothing is looked up where nothing is listed.
@@ -154,7 +158,7 @@ fn row_count(parts: &mut Parts<'_>, ordered: &[&Candidate<'_>]) -> Option<u64> {
         if let Some(rows) = unsigned(&parts.group.attributes, ROWS) {
             return Some(rows);
         }
-        parts.report("HEP001 July: NROWS is a scalar uint64", "another datatype, or unreadable");
+        parts.report(&rules::NROWS_TYPE, "no unsigned integer, or unreadable");
     }
     datasets::commonest(ordered.iter().filter_map(|candidate| candidate.extent))
 }
@@ -173,19 +177,17 @@ fn column(
     let opened = columns::rows(parts, candidate, declared, &tally);
     let attributes = candidate.attributes().clone();
     let mut label_set = None;
+    let mut below = candidate.below();
     let content = opened.map(|content| {
         let Some(reference) = any(&attributes, &CATEGORIES) else { return content };
         match categories.label(parts, &path, reference, content.clone(), &tally, interrupt) {
             Ok((set, rows)) => {
                 label_set = Some(set);
+                below.extend(categories.below(set));
                 rows
             }
             Err(reason) => {
-                parts.findings.push(Finding::new(
-                    &path,
-                    "HEP001 §6.6: a categorical column has integer codes and refers to a categories dataset of rank 1",
-                    reason,
-                ));
+                parts.find(&path, &rules::CATEGORY_COLUMN, reason);
                 content
             }
         }
@@ -209,6 +211,7 @@ fn column(
         units_vocabulary: vocabulary,
         description: text(&attributes, "description"),
         categories: label_set,
+        below,
         attributes,
         dataset: candidate.dataset.cloned(),
         ..Column::new(candidate.name.clone(), path, ColumnId::whole(candidate.id), content, tally)

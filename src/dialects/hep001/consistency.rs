@@ -1,17 +1,19 @@
-//! The consistency rules of HEP001 §9 and the July draft, checked on the catalogue alone: findings, never refusals.
+//! The consistency rules of HEP001 §9 and the July draft that tell what is not shown as it should be: checked on the
+//! catalogue alone, at each mount. All others are in `conformance`.
 
 use std::collections::{HashMap, HashSet};
 
 use bstr::{BString, ByteSlice};
 
 use super::columns::Candidate;
+use super::draft::Draft;
 use super::members::Kind;
-use super::names::{CATEGORIES, COLUMN_LIST, INDEX_LIST, RESERVED, ROWS, SEARCH_INDEX_LIST};
+use super::names::{COLUMN_LIST, INDEX_LIST, RESERVED, RESERVED_IN_APRIL, ROWS, SEARCH_INDEX_LIST};
 use super::parts::Parts;
 use super::recognition::parse_version;
+use super::rules;
 use crate::catalogue::{Fill, ObjectId, attribute};
-use crate::dialects::attributes::{any, references, text};
-use crate::table::Finding;
+use crate::dialects::attributes::{any, references, text, unsigned};
 
 /// Every rule but those on `column-order` and search indexes.
 pub(super) fn check(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], rows: Option<u64>) {
@@ -25,38 +27,40 @@ pub(super) fn check(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], rows: O
 }
 
 fn version(parts: &mut Parts<'_>) {
-    let rule = "HEP001 §5.2: VERSION is MAJOR.MINOR";
     match text(&parts.group.attributes, "VERSION") {
-        None => parts.report(rule, "no VERSION"),
-        Some(version) if parse_version(&version).is_none() => parts.report(rule, format!("{version:?}")),
+        None if attribute(&parts.group.attributes, "VERSION").is_some() => {
+            parts.report(&rules::VERSION_STORAGE, "no string");
+        }
+        None => parts.report(&rules::VERSION_MISSING, "none"),
+        Some(version) if parse_version(&version).is_none() => {
+            parts.report(&rules::VERSION_FORM, format!("{version:?}"));
+        }
         Some(_) => {}
     }
 }
 
 fn lengths(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], rows: Option<u64>) {
     let Some(rows) = rows else { return };
-    let declared = attribute(&parts.group.attributes, ROWS).is_some();
+    let declared = unsigned(&parts.group.attributes, ROWS).is_some();
     for candidate in candidates.iter().filter(|candidate| candidate.is_shown()) {
         let Some(extent) = candidate.extent.filter(|extent| *extent != rows) else { continue };
         let path = parts.path_of(candidate.name.as_bstr());
         if declared && extent < rows {
-            parts.findings.push(Finding::new(
-                path,
-                "HEP001 July: every column is at least NROWS long",
-                format!("{extent} rows, NROWS is {rows}; shown alone, not in table.*"),
-            ));
-        } else if !declared {
-            parts.findings.push(Finding::new(
-                path,
-                "HEP001 §9: every column has the same length",
-                format!("{extent} rows, most others {rows}; shown alone, not in table.*"),
-            ));
+            let is_list = candidate.kind == Kind::List;
+            let rule = if is_list { &rules::LIST_EXTENT } else { &rules::EXTENT_BELOW_NROWS };
+            parts.find(path, rule, format!("{extent} rows, {ROWS} is {rows}; shown alone, not in table.*"));
+        } else if !declared && (parts.draft != Draft::July || candidate.kind != Kind::List) {
+            let found = format!("{extent} rows, most others {rows}; shown alone, not in table.*");
+            parts.find(path, &rules::EXTENTS_DIFFER, found);
         }
     }
 }
 
 /// `_indexes` on a column and `_columns_list` on the index must name each other.
 fn index_links(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
+    if !parts.draft.has(&rules::LABEL_LINK) {
+        return;
+    }
     let targets = |candidate: &Candidate<'_>, names: &[&'static str]| -> HashSet<ObjectId> {
         any(candidate.attributes(), names)
             .and_then(|(_, attribute)| references(attribute))
@@ -69,43 +73,37 @@ fn index_links(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
         candidates.iter().map(|candidate| (candidate.id, targets(candidate, &COLUMN_LIST))).collect();
     let name_of = |id: &ObjectId| candidates.iter().find(|candidate| candidate.id == *id).map(|c| c.name);
     let unnamed = BString::default();
-    let rule = "HEP001 §7.2: a column and its index refer to each other";
     for candidate in candidates {
+        let path = parts.path_of(candidate.name.as_bstr());
         for index in forth.get(&candidate.id).into_iter().flatten() {
-            match back.get(index) {
-                Some(columns) if columns.contains(&candidate.id) => {}
-                Some(_) => {
-                    let found = format!("{:?} does not list it back", name_of(index).unwrap_or(&unnamed));
-                    parts.findings.push(Finding::new(parts.path_of(candidate.name.as_bstr()), rule, found));
-                }
-                None => parts.findings.push(Finding::new(
-                    parts.path_of(candidate.name.as_bstr()),
-                    rule,
-                    "a reference to an object that is no member of the table",
-                )),
-            }
+            let found = match back.get(index) {
+                Some(columns) if columns.contains(&candidate.id) => continue,
+                Some(_) => format!("{:?} does not list it back", name_of(index).unwrap_or(&unnamed)),
+                None => "a reference to an object that is no member of the table".to_owned(),
+            };
+            parts.find(&path, &rules::LABEL_LINK, found);
         }
         for column in back.get(&candidate.id).into_iter().flatten() {
-            if let Some(indexes) = forth.get(column)
-                && !indexes.contains(&candidate.id)
-            {
+            if forth.get(column).is_some_and(|indexes| !indexes.contains(&candidate.id)) {
                 let found = format!("{:?} does not refer to it", name_of(column).unwrap_or(&unnamed));
-                parts.findings.push(Finding::new(parts.path_of(candidate.name.as_bstr()), rule, found));
+                parts.find(&path, &rules::LABEL_LINK, found);
             }
         }
     }
 }
 
+/// References of a column that lead nowhere. Of those to categories the rule of categorical columns tells.
 fn dangling(parts: &mut Parts<'_>, candidate: &Candidate<'_>) {
-    for names in [&INDEX_LIST, &COLUMN_LIST, &SEARCH_INDEX_LIST, &CATEGORIES] {
+    for names in [&INDEX_LIST, &COLUMN_LIST, &SEARCH_INDEX_LIST] {
         let Some((name, attribute)) = any(candidate.attributes(), names) else { continue };
-        let found = match references(attribute) {
-            None => format!("{name} holds no references"),
-            Some(targets) if targets.contains(&None) => format!("{name} holds a null or dangling reference"),
-            Some(_) => continue,
-        };
         let path = parts.path_of(candidate.name.as_bstr());
-        parts.findings.push(Finding::new(path, "HEP001 §9: references lead somewhere", found));
+        match references(attribute) {
+            None => parts.find(path, &rules::REFERENCE_TYPE, format!("{name} holds no references")),
+            Some(targets) if targets.contains(&None) => {
+                parts.find(path, &rules::REFERENCE_LOST, format!("{name} holds a null or dangling reference"));
+            }
+            Some(_) => {}
+        }
     }
 }
 
@@ -113,62 +111,60 @@ fn dangling(parts: &mut Parts<'_>, candidate: &Candidate<'_>) {
 fn values(parts: &mut Parts<'_>, candidate: &Candidate<'_>) {
     let path = parts.path_of(candidate.name.as_bstr());
     if attribute(candidate.attributes(), "MASK").is_some() && candidate.kind != Kind::List {
-        parts.findings.push(Finding::new(
-            &path,
-            "HEP001 July, \"Reserved: the MASK column attribute\": the fill alone need not find every missing row",
-            "a MASK attribute; missing rows are told by the fill value only",
-        ));
+        parts.find(&path, &rules::MASK_RESERVED, "a MASK attribute");
     }
-    if let Some(dataset) = candidate.dataset
-        && dataset.datatype.is_boolean()
-        && matches!(dataset.fill, Fill::Explicit(_))
-    {
-        parts.findings.push(Finding::new(
-            &path,
-            "HEP001 July, \"Boolean columns\": a boolean column has no fill value",
-            "an explicit fill value, which is ignored",
-        ));
+    if let Some(dataset) = candidate.dataset {
+        match &dataset.fill {
+            Fill::Explicit(_) if dataset.datatype.is_boolean() => {
+                parts.find(&path, &rules::BOOLEAN_FILL, "an explicit fill value, which is ignored");
+            }
+            Fill::Explicit(_) if parts.has_foreign_fill(dataset) => {
+                let found =
+                    format!("an explicit fill of {} zero bytes; values that equal it are shown", dataset.datatype.size);
+                parts.find(&path, &rules::FILL_FOREIGN, found);
+            }
+            Fill::Unreadable(reason) => parts.find(&path, &rules::FILL_UNREADABLE, reason),
+            _ => {}
+        }
     }
-    if let Some(dataset) = candidate.dataset.filter(|dataset| parts.has_foreign_fill(dataset)) {
-        parts.findings.push(Finding::new(
-            &path,
-            "Versioned HDF5: the library sets a fill value of zeros by itself, so it means nothing (HEP001 §6.4 would have it mean missing)",
-            format!("an explicit fill of {} zero bytes; values that equal it are shown", dataset.datatype.size),
-        ));
-    }
-    if let Some(Fill::Unreadable(reason)) = candidate.dataset.map(|dataset| &dataset.fill) {
-        parts.findings.push(Finding::new(&path, "HEP001 §6.4: the fill value can be read", reason));
-    }
-    if candidate.is_shown() && RESERVED.iter().any(|name| candidate.name == *name) {
-        parts.findings.push(Finding::new(
-            &path,
-            "HEP001 §6.1: a column has no reserved name",
-            candidate.name.to_string(),
-        ));
+    if candidate.is_shown() && is_reserved(parts.draft, candidate.name) {
+        parts.find(&path, &rules::NAME_RESERVED, candidate.name.to_string());
     }
 }
 
-/// `column-order` lists every column once and nothing else. Row labels may be listed or not (HEP001 §7.1).
+/// Whether a draft gives a name to nothing but what it says itself.
+pub(super) fn is_reserved(draft: Draft, name: &BString) -> bool {
+    match draft {
+        Draft::April => name == RESERVED_IN_APRIL,
+        _ => RESERVED.iter().any(|reserved| name == reserved),
+    }
+}
+
+/// `column-order` lists every column once and nothing else. Row labels may be listed or not (HEP001 §7.1), and so may
+/// categories in April (§6.6).
 pub(super) fn column_order(
     parts: &mut Parts<'_>,
     candidates: &[Candidate<'_>],
     listed: &[BString],
     labels: &[BString],
 ) {
-    let rule = "HEP001 §9: column-order lists every column once, and columns only";
-    let columns: HashSet<&BString> =
-        candidates.iter().filter(|candidate| candidate.is_shown()).map(|candidate| candidate.name).collect();
+    let may_be_listed = |candidate: &&Candidate<'_>| {
+        candidate.is_shown() || candidate.kind == Kind::Categories && parts.draft != Draft::July
+    };
+    let columns: HashSet<&BString> = candidates.iter().filter(may_be_listed).map(|candidate| candidate.name).collect();
     let mut seen = HashSet::new();
     for name in listed {
         if !seen.insert(name) {
-            parts.report(rule, format!("{name:?} twice"));
+            parts.report(&rules::ORDER_TWICE, format!("{name:?} twice"));
         } else if !columns.contains(name) {
-            parts.report(rule, format!("{name:?}, which is no column"));
+            parts.report(&rules::ORDER_STRANGER, format!("{name:?}, which is no column"));
         }
     }
     for candidate in candidates.iter().filter(|candidate| matches!(candidate.kind, Kind::Column | Kind::List)) {
-        if !seen.contains(&candidate.name) && !labels.contains(candidate.name) {
-            parts.report(rule, format!("column {:?} is not listed", candidate.name));
+        // Since July a label is a column like any other.
+        let may_lack = labels.contains(candidate.name) && parts.draft != Draft::July;
+        if !seen.contains(&candidate.name) && !may_lack {
+            parts.report(&rules::ORDER_LACKS, format!("column {:?} is not listed", candidate.name));
         }
     }
 }

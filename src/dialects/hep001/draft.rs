@@ -2,9 +2,15 @@
 
 use std::fmt;
 
+use clap::{Args, ValueEnum};
+
 use super::members::{Kind, Member};
-use super::names::{APRIL_NAMES, COLUMN_LIST, GENERATION, INDEX_COLUMNS, INDEX_LIST, ROWS};
-use crate::catalogue::{Group, attribute};
+use super::names::{
+    APRIL, APRIL_NAMES, CATEGORIES_GROUP, COLUMN_LIST, GENERATION, INDEX_COLUMNS, INDEX_LIST, JULY, RESERVED_IN_APRIL,
+    ROWS, SEARCH_INDEX_GROUPS, TABLE_CLASS,
+};
+use crate::catalogue::{Class, Group, attribute};
+use crate::table::Rule;
 
 /// A draft of HEP001.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +44,75 @@ impl Draft {
             (_, _, true) => Self::July,
             (_, true, _) => Self::MayJune,
             _ => Self::April,
+        }
+    }
+}
+
+/// By which draft tables are judged: what a user may choose of it.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Judging {
+    /// Revision of HEP001 to judge its tables by; `auto` takes the one that a table follows
+    #[arg(long, value_enum, default_value_t)]
+    revision: Asked,
+}
+
+/// A draft that a user asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Asked {
+    /// The one whose features a table has
+    #[default]
+    Auto,
+    /// April 2026
+    April,
+    /// July 2026
+    July,
+}
+
+impl Judging {
+    /// The draft by which a table group is judged, that follows `draft`.
+    pub(super) fn judge(self, draft: Draft, group: &Group) -> Draft {
+        match (self.revision, draft) {
+            (Asked::April, _) => Draft::April,
+            (Asked::July, _) | (Asked::Auto, Draft::Mixed) => Draft::July,
+            // A table without any feature has at least the CLASS of its draft.
+            (Asked::Auto, Draft::April) if has_class_of_july(group) && !has_names_of_april(group) => Draft::July,
+            // Names of groups are in capitals since May.
+            (Asked::Auto, Draft::April) if has_groups_of_may(group) => Draft::MayJune,
+            (Asked::Auto, draft) => draft,
+        }
+    }
+}
+
+/// Whether `CLASS` has the 13 bytes that it has since July; in April it had 12.
+fn has_class_of_july(group: &Group) -> bool {
+    attribute(&group.attributes, "CLASS").is_some_and(|class| {
+        class.datatype.size > TABLE_CLASS.len() as u64 && matches!(class.datatype.class, Class::FixedString { .. })
+    })
+}
+
+/// Whether groups of label sets and search indexes are called as they are since May.
+fn has_groups_of_may(group: &Group) -> bool {
+    [CATEGORIES_GROUP, SEARCH_INDEX_GROUPS[0]].iter().any(|name| group.link(name.as_bytes()).is_some())
+}
+
+/// Whether a column has an attribute that only April has.
+fn has_names_of_april(group: &Group) -> bool {
+    let mut objects = group.links.iter().filter_map(|link| link.target.object());
+    group.link(RESERVED_IN_APRIL.as_bytes()).is_some()
+        || objects.any(|object| APRIL_NAMES.iter().any(|name| attribute(object.attributes(), name).is_some()))
+}
+
+impl Draft {
+    /// Whether a rule is one of this draft. Between April and July the rules are those of April. What is no draft's
+    /// rule is everyone's.
+    pub fn has(self, rule: &Rule) -> bool {
+        let is_of = |draft: &str| rule.sections.iter().any(|(revision, _)| *revision == draft);
+        let (april, july) = (is_of(APRIL), is_of(JULY));
+        match self {
+            _ if rule.sections.is_empty() => true,
+            Self::April | Self::MayJune => april,
+            Self::July => july,
+            Self::Mixed => april || july,
         }
     }
 }

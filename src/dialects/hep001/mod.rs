@@ -8,13 +8,16 @@
 //! | room | what it does |
 //! | --- | --- |
 //! | `names` | what the drafts call things |
+//! | `rules` | the rules of the drafts, as data |
 //! | `recognition` | tells a table group by its attributes |
 //! | `parts` | holds a table group and its findings while a table is made of it |
 //! | `members` | sorts the links of a table group, from the catalogue alone |
-//! | `draft` | tells which draft a table follows |
+//! | `draft` | tells which draft a table follows, and by which it is judged |
 //! | `columns` | opens the members that are columns or serve one: list columns, codes shown as labels |
-//! | `consistency` | checks the rules on columns |
+//! | `consistency` | checks the rules that tell what is not shown as it should be |
+//! | `values` | tells which rules odd values break, and what rules say of values |
 //! | `indexes` | lists the search indexes and checks the rules on each |
+//! | `conformance` | checks all others, for `hepfs check` |
 //! | `build` | makes the table |
 //! | `boolean` | makes values of the boolean datatype |
 //! | `write` | writes search indexes into the file |
@@ -23,6 +26,7 @@
 mod boolean;
 mod build;
 mod columns;
+mod conformance;
 mod consistency;
 mod draft;
 mod indexes;
@@ -30,15 +34,18 @@ mod members;
 mod names;
 mod parts;
 mod recognition;
+mod rules;
 pub mod sample;
+mod values;
 pub mod write;
 
+pub use draft::Judging;
 use members::members;
 
 use super::index_writer::IndexWriter;
 use super::{Claims, Dialect, Here, IndexOptions, Mark, Of, Role, Site, Subject};
 use crate::source::Interrupt;
-use crate::table::Table;
+use crate::table::{Rule, Table};
 
 /// The dialect.
 #[derive(Debug)]
@@ -47,6 +54,10 @@ pub struct Hep001;
 impl Dialect for Hep001 {
     fn name(&self) -> &'static str {
         names::DIALECT
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
     }
 
     fn attributes(&self) -> &'static [&'static str] {
@@ -73,7 +84,7 @@ impl Dialect for Hep001 {
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         match site.of {
-            Of::Group(group) => build::build(site.file, site.path, group, interrupt),
+            Of::Group(group) => build::build(site.file, site.path, group, site.checks, interrupt),
             // It marks and makes up nothing else.
             Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
         }

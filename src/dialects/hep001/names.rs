@@ -2,6 +2,10 @@
 //!
 //! Where a draft renamed something, the newer spelling comes first: capitals since May, underscores in April.
 
+/// What rules call the drafts.
+pub(super) const APRIL: &str = "April 2026";
+pub(super) const JULY: &str = "July 2026";
+
 /// Name of the dialect.
 pub(super) const DIALECT: &str = "HEP001";
 /// `CLASS` of a table group.
@@ -42,9 +46,37 @@ pub(super) const SOURCE_GENERATION: &str = "SOURCE_GENERATION";
 /// Attribute of a search index: the rows that it describes (July).
 pub(super) const SOURCE_ROWS: &str = "SOURCE_NROWS";
 
-/// Names that no column may have (HEP001 §6.1).
-pub(super) const RESERVED: [&str; 6] =
-    ["_search_indexes", "SEARCH_INDEXES", CATEGORIES_GROUP, ROWS, GENERATION, INDEX_COLUMNS];
+/// The name that no column may have in April (HEP001 §6.1).
+pub(super) const RESERVED_IN_APRIL: &str = "_search_indexes";
+/// Names that no column and no search index may have since July (§14.2).
+pub(super) const RESERVED: [&str; 19] = [
+    CATEGORIES_GROUP,
+    SEARCH_INDEX_GROUPS[0],
+    "OFFSETS",
+    "VALUES",
+    "MASK",
+    "CHARS",
+    "CLASS",
+    "VERSION",
+    ROWS,
+    "TITLE",
+    INDEX_COLUMNS,
+    GENERATION,
+    SEARCH_INDEX_LIST[0],
+    VALID[0],
+    VALID[1],
+    "KIND",
+    SOURCE_GENERATION,
+    SOURCE_ROWS,
+    RESERVED_IN_APRIL,
+];
+
+/// Attributes of a column: the range of its values (July).
+pub(super) const VALID: [&str; 2] = ["valid_min", "valid_max"];
+
+/// Attributes of a table and of its columns that describe: scalar texts.
+pub(super) const TEXTS: [&str; 7] =
+    ["TITLE", "description", INDEX, "units", "units_vocabulary", "encoding-type", "encoding-version"];
 
 /// Spellings that only April has.
 pub(super) const APRIL_NAMES: [&str; 4] = ["_indexes", "_columns_list", "_categories", "_search_indexes"];
@@ -53,7 +85,7 @@ pub(super) const APRIL_NAMES: [&str; 4] = ["_indexes", "_columns_list", "_catego
 pub(super) const ENTRY: [&str; 5] = ["min", "max", "nan_count", "fill_count", "n"];
 
 /// Every attribute that is looked at, of tables, columns and what serves them.
-pub(super) const ATTRIBUTES: [&str; 38] = [
+pub(super) const ATTRIBUTES: [&str; 42] = [
     "CLASS",
     "VERSION",
     "KIND",
@@ -74,7 +106,11 @@ pub(super) const ATTRIBUTES: [&str; 38] = [
     INDEX,
     SOURCE_GENERATION,
     SOURCE_ROWS,
+    "TITLE",
+    VALID[0],
+    VALID[1],
     "encoding-type",
+    "encoding-version",
     "ordered",
     "exhaustive",
     "MASK",

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use bstr::BStr;
 
+use super::draft::Draft;
+use super::names::{APRIL, JULY};
 use crate::catalogue::{Dataset, Fill, Group, join};
 use crate::dialects::versioned;
 use crate::store::File;
-use crate::table::Finding;
+use crate::table::{Finding, Rule};
 
 /// The table group, and the rules that it was found to break.
 pub(super) struct Parts<'a> {
@@ -19,6 +21,10 @@ pub(super) struct Parts<'a> {
     pub group: &'a Group,
     /// It lies in a version of a Versioned HDF5 file, whose library sets fill values by itself.
     pub is_in_version: bool,
+    /// The draft by which it is judged.
+    pub draft: Draft,
+    /// Whether it is held against every rule.
+    pub is_full: bool,
     /// Rules broken so far.
     pub findings: Vec<Finding>,
 }
@@ -40,7 +46,19 @@ impl Parts<'_> {
     }
 
     /// Reports a broken rule on the table group.
-    pub fn report(&mut self, rule: &str, found: impl Into<String>) {
-        self.findings.push(Finding::new(self.path, rule, found));
+    pub fn report(&mut self, rule: &'static Rule, found: impl Into<String>) {
+        self.find(self.path, rule, found);
+    }
+
+    /// Reports a broken rule, where the draft has it.
+    pub fn find(&mut self, path: impl Into<String>, rule: &'static Rule, found: impl Into<String>) {
+        if self.draft.has(rule) {
+            self.findings.push(Finding::new(path, rule, found).by(self.revision()));
+        }
+    }
+
+    /// What findings call the draft by which the table is judged.
+    pub fn revision(&self) -> &'static str {
+        if matches!(self.draft, Draft::April | Draft::MayJune) { APRIL } else { JULY }
     }
 }

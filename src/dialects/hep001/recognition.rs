@@ -1,28 +1,45 @@
 //! Tells a table group by its attributes (HEP001 §5.1, §5.2).
 
+use bstr::ByteSlice;
+
 use super::names::TABLE_CLASS;
-use crate::catalogue::Attribute;
+use super::rules::{CLASS_NEARLY, VERSION_MAJOR};
+use crate::catalogue::{Attribute, attribute};
 use crate::dialects::Mark;
-use crate::dialects::attributes::text;
+use crate::dialects::attributes::{strings, text};
 use crate::table::Finding;
 
 /// Highest `MAJOR` of `VERSION` that this program implements.
 const MAJOR: u64 = 1;
 
+/// Letters in which a class may differ from that of a table, so that it was probably meant.
+const MOST_SLIPS: usize = 2;
+
 /// What a group is to HEP001: by its `CLASS` attribute alone (HEP001 §5.1), in any string storage.
 pub(super) fn mark(path: &str, group: &[Attribute]) -> Mark {
-    if text(group, "CLASS").as_deref() != Some(TABLE_CLASS) {
-        return Mark::No;
+    let Some(attribute) = attribute(group, "CLASS") else { return Mark::No };
+    let class = text(group, "CLASS");
+    if class.as_deref() != Some(TABLE_CLASS) {
+        let said = strings(attribute).and_then(|all| all.first().map(|first| first.to_str_lossy().into_owned()));
+        let said = said.filter(|said| is_nearly(said));
+        return said
+            .map_or(Mark::No, |said| Mark::Nearly(Finding::new(path, &CLASS_NEARLY, format!("CLASS {said:?}"))));
     }
     // A missing or odd VERSION is a finding of a table that is served all the same.
     match text(group, "VERSION").as_deref().and_then(parse_version) {
         Some((major, _)) if major > MAJOR => Mark::Refused(Finding::new(
             path,
-            "HEP001 July, \"The VERSION attribute\": a reader refuses a MAJOR above the one it implements",
+            &VERSION_MAJOR,
             format!("VERSION {}, implemented {MAJOR}", text(group, "VERSION").unwrap_or_default()),
         )),
         _ => Mark::Table,
     }
+}
+
+/// Whether a class differs from that of a table by case, spaces, punctuation or a slip of the pen.
+fn is_nearly(class: &str) -> bool {
+    let plain = class.trim().to_ascii_uppercase();
+    strsim::osa_distance(&plain, TABLE_CLASS) <= MOST_SLIPS
 }
 
 /// `MAJOR.MINOR`, compared as numbers.
@@ -36,6 +53,16 @@ pub(super) fn parse_version(version: &str) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_class_is_nearly_one_by_few_letters() {
+        for class in ["column_table", "COLUMN TABLE", "COLUMNTABLE", "COLUMN_TABLES", " COLUMN_TABLE "] {
+            assert!(is_nearly(class), "{class}");
+        }
+        for class in ["TABLE", "GROUP", "LIST_COLUMN", "STRING_VALUES", "COLUMN", ""] {
+            assert!(!is_nearly(class), "{class}");
+        }
+    }
 
     #[test]
     fn versions_compare_as_numbers() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::columns::Opener;
+use super::rules;
 use super::{Lh5, listed};
 use crate::catalogue::{ColumnId, Group, Object, join};
 use crate::dialects::attributes::text;
@@ -25,7 +26,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         match group.link(name).and_then(|link| link.target.object()) {
             Some(object) => columns.extend(column(site, &mut opener, name, object)),
             None => {
-                let rule = "LH5: the datatype of a table lists members";
+                let rule = &rules::MEMBERS;
                 findings.push(Finding::new(site.path, rule, format!("{name}: there is no such member")));
             }
         }
@@ -33,7 +34,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     let unlisted: Vec<_> = group.links.iter().map(|link| &link.name).filter(|name| !seen.contains(name)).collect();
     if let Some(first) = unlisted.first() {
         let found = format!("{} that are not, such as {first}: shown by themselves", unlisted.len());
-        findings.push(Finding::new(site.path, "LH5: the datatype of a table lists all members", found));
+        findings.push(Finding::new(site.path, &rules::MEMBERS_LACK, found));
     }
     let rows = datasets::commonest(columns.iter().filter_map(|column| Some(column.rows.as_ref().ok()?.len())));
     let rows = rows.unwrap_or(0);
@@ -42,7 +43,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         if length != rows {
             column.in_table = false;
             let found = format!("{length} rows, the table has {rows}");
-            findings.push(Finding::new(&column.path, "LH5: the columns of a table are of one length", found));
+            findings.push(Finding::new(&column.path, &rules::LENGTHS, found));
         }
     }
     findings.append(&mut opener.findings);
@@ -62,7 +63,7 @@ fn column(site: &Site<'_>, opener: &mut Opener<'_>, name: &BString, object: &Obj
     let tally = Arc::<Tally>::default();
     let opened = opener.column(&path, object, &tally, 0);
     if let Err(reason) = &opened {
-        let rule = "LH5: a column is an array, lists, a table or encoded waveforms";
+        let rule = &rules::COLUMN;
         opener.findings.push(Finding::new(&path, rule, reason.clone()));
         if matches!(object, Object::Dataset(dataset) if dataset.shape.is_empty()) {
             return None;

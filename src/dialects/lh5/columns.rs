@@ -6,6 +6,7 @@ use bstr::BString;
 
 use super::DATATYPE;
 use super::datatype::{Element, Kind};
+use super::rules;
 use crate::catalogue::{Attribute, Class, Dataset, Datatype, Group, Member, Object, attribute, join};
 use crate::codec::waveform::Coding;
 use crate::dialects::attributes::{number, text};
@@ -20,9 +21,6 @@ const MOST_LEVELS: usize = 16;
 
 /// Most columns within the columns of a table: links may lead to one group many times, on every level.
 const MOST_NESTED: usize = 1_000;
-
-/// What a column keeps to.
-const RULE: &str = "LH5: a column is what its datatype says";
 
 /// A column opened.
 pub(super) struct Opened {
@@ -89,7 +87,7 @@ impl Opener<'_> {
     }
 
     fn report(&mut self, path: &str, found: String) {
-        self.findings.push(Finding::new(path, RULE, found));
+        self.findings.push(Finding::new(path, &rules::DATATYPE, found));
     }
 
     fn group(&self, object: &Object) -> Result<Group, String> {

@@ -9,15 +9,13 @@ use arrow_schema::DataType;
 use bstr::{BString, ByteSlice};
 
 use super::Lh5;
+use super::rules;
 use crate::catalogue::{ColumnId, Dataset, Group, Object, join, product};
 use crate::dialects::attributes::text;
 use crate::dialects::{Dialect, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, Rows, Tally};
 use crate::table::{CastRows, Column, EdgeRows, Edges, Finding, Table};
-
-/// What a histogram keeps to.
-const RULE: &str = "LH5: a histogram has an axis for each dimension of its weights";
 
 /// Most edges of an axis that are stored one by one: they are read together.
 const MOST_EDGES: u64 = 1 << 20;
@@ -71,7 +69,7 @@ struct Axis {
 
 impl Histogram<'_> {
     fn report(&mut self, found: String) {
-        self.findings.push(Finding::new(self.site.path, RULE, found));
+        self.findings.push(Finding::new(self.site.path, &rules::HISTOGRAM, found));
     }
 
     fn columns(&mut self, group: &Group) -> Result<Vec<Column>, String> {

@@ -14,6 +14,7 @@ mod build;
 mod columns;
 mod datatype;
 mod histogram;
+mod rules;
 
 use std::collections::HashSet;
 
@@ -24,7 +25,7 @@ use super::attributes::text;
 use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
 use crate::catalogue::{Attribute, Object};
 use crate::source::Interrupt;
-use crate::table::Table;
+use crate::table::{Rule, Table};
 
 /// The attribute that says what an object is.
 const DATATYPE: &str = "datatype";
@@ -36,6 +37,10 @@ pub struct Lh5;
 impl Dialect for Lh5 {
     fn name(&self) -> &'static str {
         "LH5"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
     }
 
     fn attributes(&self) -> &'static [&'static str] {

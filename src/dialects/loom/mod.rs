@@ -8,6 +8,8 @@
 //!
 //! Nothing but its place says what a group is. No value is missing.
 
+mod rules;
+
 use std::sync::Arc;
 
 use bstr::BString;
@@ -16,7 +18,7 @@ use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject, arrays, datase
 use crate::catalogue::{Dataset, Group, Object, join};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::{Column, Finding, Table};
+use crate::table::{Column, Finding, Rule, Table};
 
 /// The groups of attributes, by the axis of the matrix, and which of their members label rows.
 const ATTRIBUTES: [(&str, &[&str]); 2] = [("/row_attrs", &["Gene", "Accession"]), ("/col_attrs", &["CellID"])];
@@ -27,9 +29,6 @@ const GRAPHS: [&str; 2] = ["/row_graphs/", "/col_graphs/"];
 /// The columns of a graph.
 const EDGES: [&str; 3] = ["a", "b", "w"];
 
-/// What attributes keep to.
-const RULE: &str = "Loom: attributes are as long as the axis of the matrix that they are about";
-
 /// The dialect.
 #[derive(Debug)]
 pub struct Loom;
@@ -37,6 +36,10 @@ pub struct Loom;
 impl Dialect for Loom {
     fn name(&self) -> &'static str {
         "Loom"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
@@ -65,7 +68,7 @@ impl Dialect for Loom {
                 && !found.iter().any(|(name, _)| **name == link.name)
             {
                 let found = format!("extents {:?}, of {rows} rows: shown by itself", dataset.shape);
-                findings.push(Finding::new(join(site.path, &link.name), RULE, found));
+                findings.push(Finding::new(join(site.path, &link.name), &rules::LENGTH, found));
             }
         }
         let labels = axis(site.path).map_or(&[] as &[&str], |axis| ATTRIBUTES[axis].1);

@@ -2,6 +2,8 @@
 //! too. A vector is a dataset of rank 2 with an axis of length 1. Texts are cells: references to characters in
 //! `/#refs#`. A sparse matrix is a table of what it stores: `data`, `ir` (rows), `jc` (pointers of columns).
 
+mod rules;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -16,7 +18,7 @@ use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Fill, Grou
 use crate::source::Interrupt;
 use crate::store::decode::{Memory, Resolve, widen};
 use crate::store::{Hints, Rows, Tally};
-use crate::table::{Column, Finding, HeldRows, Table};
+use crate::table::{Column, Finding, HeldRows, Rule, Table};
 
 /// The attribute that names the class of a value.
 const CLASS: &str = "MATLAB_class";
@@ -45,6 +47,10 @@ pub struct Matlab;
 impl Dialect for Matlab {
     fn name(&self) -> &'static str {
         "MATLAB"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
     }
 
     fn attributes(&self) -> &'static [&'static str] {
@@ -147,7 +153,7 @@ fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Int
             false => datasets::rows(site.file, &path, &read(dataset), u64::MAX, &Fill::Default, &tally),
         };
         if let Err(reason) = &opened {
-            findings.push(Finding::new(&path, "MATLAB: cells of a table are texts", reason.clone()));
+            findings.push(Finding::new(&path, &rules::TEXTS, reason.clone()));
         }
         // By its elements: what lies along the first axis of the dataset is another column.
         let id = ColumnId { object: dataset.id, field: 1 };

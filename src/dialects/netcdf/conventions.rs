@@ -13,12 +13,13 @@ use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 use bstr::BString;
 
+use super::rules;
 use crate::catalogue::{Attribute, ByteOrder, Class, Dataset, Datatype, Elements, Fill, Member, attribute};
 use crate::dialects::attributes::text;
 use crate::dialects::times;
 use crate::store::decode::{Memory, Oddities, arrow_type, decode, widen};
 use crate::table::calendar::{Instant, SECOND};
-use crate::table::{Linear, Packing, UnitCount};
+use crate::table::{Linear, Packing, Rule, UnitCount};
 
 /// The attributes that say it, and of which dimensions a variable is.
 pub(super) const ATTRIBUTES: [&str; 19] = [
@@ -58,7 +59,7 @@ pub(super) struct Reading {
     /// Integers that count time as they are: attoseconds of a unit, and from when on.
     pub times: Option<Result<(i128, Instant), String>>,
     /// Rules broken, with what was found.
-    pub findings: Vec<(&'static str, String)>,
+    pub findings: Vec<(&'static Rule, String)>,
 }
 
 impl Reading {
@@ -91,7 +92,7 @@ impl Reading {
         reading
     }
 
-    fn find(&mut self, rule: &'static str, found: impl Into<String>) {
+    fn find(&mut self, rule: &'static Rule, found: impl Into<String>) {
         self.findings.push((rule, found.into()));
     }
 
@@ -116,7 +117,6 @@ impl Reading {
 
     /// The names of an enumeration by `flag_values`; `None` where there is none.
     fn flags(&mut self, stored: &Dataset) -> Option<Vec<Member>> {
-        const RULE: &str = "CF §3.5: flag_meanings has a word for each of flag_values, which are integers";
         let attributes = &stored.attributes;
         let values = attribute(attributes, "flag_values")?;
         let is_packed = ["scale_factor", "add_offset"].iter().any(|name| attribute(attributes, name).is_some());
@@ -128,7 +128,7 @@ impl Reading {
         let names: Vec<&str> = meanings.split_ascii_whitespace().collect();
         let values = integers(values).unwrap_or_default();
         if values.is_empty() || values.len() != names.len() {
-            self.find(RULE, format!("{} values, {} words: numbers are shown", values.len(), names.len()));
+            self.find(&rules::FLAGS, format!("{} values, {} words: numbers are shown", values.len(), names.len()));
             return None;
         }
         let member = |(value, name): (i128, &str)| Member { name: BString::from(name), value };
@@ -138,7 +138,7 @@ impl Reading {
     fn find_encoding(&mut self, stored: &Dataset) {
         let encoding = text(&stored.attributes, "_Encoding").map(|text| text.to_ascii_lowercase());
         if let Some(other) = encoding.filter(|one| !matches!(one.as_str(), "utf-8" | "utf8" | "ascii" | "us-ascii")) {
-            self.find("netCDF: characters are UTF-8", format!("_Encoding is {other:?}: read as UTF-8"));
+            self.find(&rules::ENCODING, format!("_Encoding is {other:?}: read as UTF-8"));
         }
     }
 
@@ -176,7 +176,7 @@ impl Reading {
         };
         if let Some(Err(reason)) = &self.times {
             let found = format!("{reason}: numbers are shown");
-            self.find("CF §4.4: times are counted in units of one length, in the calendar of ISO 8601", found);
+            self.find(&rules::TIMES, found);
         }
         // A test of single patterns would be for numbers of the stored type.
         match missing {
@@ -187,14 +187,13 @@ impl Reading {
 
     /// What is done to stored numbers.
     fn linear(&mut self, stored: &Dataset) -> Option<Linear> {
-        const RULE: &str = "CF §8.1: scale_factor and add_offset are one number each";
         let mut number = |name: &str| {
             let attribute = attribute(&stored.attributes, name)?;
             let values = values(attribute).and_then(|values| Some((values.data_type().clone(), floats(&values)?)));
             match values.as_ref().map(|(data_type, values)| (data_type, values.as_slice())) {
                 Some((data_type, [number])) => Some((*number, *data_type == DataType::Float32)),
                 _ => {
-                    self.find(RULE, format!("{name} is no such number: it is left out"));
+                    self.find(&rules::SCALE, format!("{name} is no such number: it is left out"));
                     None
                 }
             }
@@ -202,10 +201,10 @@ impl Reading {
         let (scale, offset) = (number("scale_factor"), number("add_offset"));
         let is_odd = |scale: &f64| *scale == 0.0 || !scale.is_finite();
         if let Some((odd, _)) = scale.filter(|(scale, _)| is_odd(scale)) {
-            self.find("CF §8.1: scale_factor is a number other than 0", format!("it is {odd}"));
+            self.find(&rules::SCALE_ZERO, format!("it is {odd}"));
         }
         if let Some((odd, _)) = offset.filter(|(offset, _)| !offset.is_finite()) {
-            self.find("CF §8.1: add_offset is a number", format!("it is {odd}"));
+            self.find(&rules::OFFSET, format!("it is {odd}"));
         }
         let is_narrow = match stored.datatype.class {
             Class::Integer { .. } => stored.datatype.size <= 2,
@@ -222,7 +221,6 @@ impl Reading {
 
     /// The stored values that stand for missing ones, of the type that is read; `None` where nothing is said.
     fn missing_values(&mut self, stored: &Dataset, read: &Datatype) -> Option<ArrayRef> {
-        const RULE: &str = "CF §2.5.1: _FillValue and missing_value are values of the variable's type";
         let found = ["_FillValue", "missing_value"].map(|name| Some((name, attribute(&stored.attributes, name)?)));
         let found: Vec<_> = found.into_iter().flatten().collect();
         if found.is_empty() {
@@ -239,7 +237,7 @@ impl Reading {
                     let before = whole.len();
                     whole.extend(fitting);
                     if whole.len() - before < integers.len() {
-                        self.find(RULE, format!("{name} is no {data_type}: nothing equals it"));
+                        self.find(&rules::MISSING, format!("{name} is no {data_type}: nothing equals it"));
                     }
                 }
                 None => match values.as_ref().and_then(floats) {
@@ -252,10 +250,10 @@ impl Reading {
                         let before = whole.len();
                         whole.extend(values.filter_map(|value| within(value, &data_type, stored)));
                         if whole.len() - before < floats.len() {
-                            self.find(RULE, format!("{name} is no {data_type}: nothing equals it"));
+                            self.find(&rules::MISSING, format!("{name} is no {data_type}: nothing equals it"));
                         }
                     }
-                    None => self.find(RULE, format!("{name} is no number: nothing equals it")),
+                    None => self.find(&rules::MISSING, format!("{name} is no number: nothing equals it")),
                 },
             }
         }

@@ -10,6 +10,7 @@ use bstr::{BString, ByteSlice};
 
 use super::columns::{is_character, is_text};
 use super::conventions::shown_name;
+use super::rules;
 use crate::catalogue::{Dataset, Group, Object, ObjectId, Target, attribute, join};
 use crate::dialects::attributes::{integer, integers, text};
 use crate::dialects::{compound, scales};
@@ -28,9 +29,6 @@ const DEEPEST: usize = 64;
 
 /// Findings of a group about dimensions, before they are counted alone.
 const MOST_FINDINGS: usize = 100;
-
-/// What every axis lies on.
-const RULE: &str = "netCDF-4: DIMENSION_LIST refers to a dimension scale for each axis";
 
 /// The rows that variables of a group have in common.
 #[derive(Debug)]
@@ -287,7 +285,7 @@ impl<'a> Scales<'a> {
             let found = self.look(id);
             if let Err(found) = &found {
                 if self.failed.len() < MOST_FINDINGS {
-                    self.failed.push(Finding::new(join(self.place.path, name), RULE, found.clone()));
+                    self.failed.push(Finding::new(join(self.place.path, name), &rules::DIMENSIONS, found.clone()));
                 } else {
                     self.beyond += 1;
                 }
@@ -352,7 +350,11 @@ impl<'a> Scales<'a> {
     fn findings(&mut self) -> Vec<Finding> {
         let mut findings = std::mem::take(&mut self.failed);
         if self.beyond > 0 {
-            findings.push(Finding::new(self.place.path, RULE, format!("{} more variables break it", self.beyond)));
+            findings.push(Finding::new(
+                self.place.path,
+                &rules::DIMENSIONS,
+                format!("{} more variables break it", self.beyond),
+            ));
         }
         findings
     }

@@ -19,6 +19,7 @@
 mod columns;
 mod conventions;
 mod dimensions;
+mod rules;
 
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ use super::arrays::Arrays;
 use super::{Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, compound, scales};
 use crate::catalogue::{Dataset, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
-use crate::table::{Column, Finding, Single, Table};
+use crate::table::{Column, Finding, Rule, Single, Table};
 
 /// The directory of the tables of a group that has others beside them.
 const TABLES: &str = "tables";
@@ -48,6 +49,10 @@ pub struct Netcdf;
 impl Dialect for Netcdf {
     fn name(&self) -> &'static str {
         "netCDF-4"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
     }
 
     fn attributes(&self) -> &'static [&'static str] {
@@ -164,7 +169,7 @@ fn of_values(here: &Here<'_>) -> Vec<Finding> {
     }
     if beyond > 0 {
         let found = format!("{beyond} more variables break rules of values");
-        findings.push(Finding::new(here.path, "CF: attributes tell what values stand for", found));
+        findings.push(Finding::new(here.path, &rules::VALUES, found));
     }
     findings
 }
@@ -195,7 +200,7 @@ fn table(place: &Place<'_>, path: &str, set: &RowSet<'_>) -> Table {
         let rows = dataset.shape.first().copied().unwrap_or(0);
         if rows < set.rows && dataset.max_shape.first().is_some_and(Option::is_some) {
             let found = format!("{rows} rows, the table has {}: the last ones are missing", set.rows);
-            findings.push(Finding::new(&path, "netCDF-4: variables on a dimension have its length", found));
+            findings.push(Finding::new(&path, &rules::LENGTH, found));
         }
         columns.push(columns::padded(columns::column(place.file, &path, name, dataset), dataset, set.rows));
     }

@@ -5,6 +5,7 @@
 //! look at shapes.
 
 mod plot;
+mod rules;
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::attributes::text;
 use super::{Claims, Dialect, Here, Made, Mark, Of, Site, Subject, arrays, datasets, times};
 use crate::catalogue::{Attribute, Dataset, Group, join};
 use crate::source::Interrupt;
-use crate::table::{Column, Finding, Table};
+use crate::table::{Column, Finding, Rule, Table};
 
 /// The attribute that names the class of a group.
 const CLASS: &str = "NX_class";
@@ -48,6 +49,10 @@ type Named<'a> = (BString, &'a Arc<Dataset>);
 impl Dialect for Nexus {
     fn name(&self) -> &'static str {
         "NeXus"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
     }
 
     fn attributes(&self) -> &'static [&'static str] {
@@ -134,7 +139,7 @@ fn table(site: &Site<'_>, group: &Group, path: String, class: &str, found: Vec<N
         let length = dataset.shape.first().copied().unwrap_or(0);
         if length != rows {
             let found = format!("{length} rows, the table has {rows}");
-            findings.push(Finding::new(&column.path, format!("NeXus: columns of {class} are of one length"), found));
+            findings.push(Finding::new(&column.path, &rules::LENGTH, found));
         }
         let described = || text(&dataset.attributes, "long_name");
         let column = Column {

@@ -10,6 +10,7 @@
 //! | `series` | makes the table of a `TimeSeries` |
 
 mod members;
+mod rules;
 mod series;
 mod table;
 
@@ -17,7 +18,7 @@ use self::members::Members;
 use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
 use crate::catalogue::{Attribute, Class, attribute};
 use crate::source::Interrupt;
-use crate::table::Table;
+use crate::table::{Rule, Table};
 
 /// The attribute of a table that lists its columns.
 const COLUMNS: &str = "colnames";
@@ -44,6 +45,10 @@ pub struct Nwb;
 impl Dialect for Nwb {
     fn name(&self) -> &'static str {
         "NWB"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
     }
 
     fn attributes(&self) -> &'static [&'static str] {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bstr::BString;
 
+use super::rules;
 use super::{Nwb, type_of};
 use crate::catalogue::{ColumnId, Dataset, Group, attribute, join};
 use crate::dialects::attributes::{number, text};
@@ -11,9 +12,6 @@ use crate::dialects::{Dialect, Site, arrays, datasets};
 use crate::source::Interrupt;
 use crate::store::Rows;
 use crate::table::{Column, EvenRows, Finding, PackedRows, Table};
-
-/// What data keep to.
-const UNITS: &str = "NWB: data · conversion · channel_conversion + offset are in units";
 
 /// Channels that have a conversion each.
 const MOST_CHANNELS: u64 = 1 << 20;
@@ -57,10 +55,10 @@ pub(super) fn table(site: &Site<'_>, group: &Group, series: &Series<'_>, interru
             Ok(stored) if stored.len() != rows => {
                 column.in_table = false;
                 let found = format!("{} of them, of {rows} samples", stored.len());
-                findings.push(Finding::new(&column.path, "NWB: each sample has a time stamp", found));
+                findings.push(Finding::new(&column.path, &rules::TIMES, found));
             }
             Ok(_) => {}
-            Err(reason) => findings.push(Finding::new(&column.path, "NWB: columns can be read", reason.clone())),
+            Err(reason) => findings.push(Finding::new(&column.path, &rules::READABLE, reason.clone())),
         }
     }
     Table {
@@ -119,7 +117,7 @@ fn data(
     let (factors, offset) = match scaled {
         Ok(scaled) => scaled,
         Err(reason) => {
-            findings.push(Finding::new(&column.path, UNITS, reason));
+            findings.push(Finding::new(&column.path, &rules::UNITS, reason));
             return column;
         }
     };

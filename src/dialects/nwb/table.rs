@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 
 use super::members::{Members, Named, is_column, referred};
+use super::rules;
 use super::{ELEMENTS, Nwb, TABLE, type_of};
 use crate::catalogue::{ColumnId, Dataset, Group, Object, attribute, join};
 use crate::dialects::attributes;
@@ -13,10 +14,7 @@ use crate::dialects::{Dialect, Site, arrays, datasets};
 use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{ARRAY_BYTES, Error, Rows, Tally, for_each_array};
-use crate::table::{Categories, CategoryRows, Column, EndRows, Finding, ListRows, Table};
-
-/// What list columns keep to.
-const ENDS: &str = "HDMF: a VectorIndex has the end of each list, in order, and the last is that of its target";
+use crate::table::{Categories, CategoryRows, Column, EndRows, Finding, ListRows, Rule, Table};
 
 /// Of this many lists ends are looked at before the table is shown; behind, a list that is wrong is missing.
 const MOST_VERIFIED: u64 = 1 << 20;
@@ -37,7 +35,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         let Ok(length) = column.rows.as_ref().map(|rows| rows.len()) else { continue };
         if length != rows {
             column.in_table = false;
-            let (rule, found) = ("HDMF: columns are as long as id", format!("{length} rows, the table has {rows}"));
+            let (rule, found) = (&rules::LENGTHS, format!("{length} rows, the table has {rows}"));
             builder.findings.push(Finding::new(&column.path, rule, found));
         }
     }
@@ -62,7 +60,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn report(&mut self, path: &str, rule: &str, found: impl Into<String>) {
+    fn report(&mut self, path: &str, rule: &'static Rule, found: impl Into<String>) {
         self.findings.push(Finding::new(path, rule, found));
     }
 
@@ -71,12 +69,12 @@ impl Builder<'_> {
         let mut columns = Vec::new();
         match self.members.id().filter(|(_, dataset)| is_column(dataset)) {
             Some(id) => columns.push(Column { is_label: true, ..self.column(id) }),
-            None => self.report(self.site.path, "HDMF: the dataset id labels the rows of a table", "there is none"),
+            None => self.report(self.site.path, &rules::ID, "there is none"),
         }
         let listed = self.members.listed();
         if listed.is_none() {
             let found = "it cannot be read; columns are those as long as id, in the order of links";
-            self.report(self.site.path, "HDMF: colnames lists the columns", found);
+            self.report(self.site.path, &rules::NAMES, found);
         }
         let (is_listed, listed) = (listed.is_some(), listed.unwrap_or_default());
         let (mut seen, mut twice, mut gone) = (HashSet::from([super::ID.as_bytes()]), Vec::new(), Vec::new());
@@ -88,17 +86,17 @@ impl Builder<'_> {
             }
         }
         if !twice.is_empty() {
-            let rule = "HDMF: colnames lists each column once, and not id";
+            let rule = &rules::NAMES_TWICE;
             self.report(self.site.path, rule, named("listed again", &twice));
         }
         if !gone.is_empty() {
-            let rule = "HDMF: colnames names datasets of the group";
+            let rule = &rules::NAMES_GONE;
             self.report(self.site.path, rule, named("not there, or without rows", &gone));
         }
         let others = self.members.unlisted(&seen);
         if is_listed && !others.is_empty() {
             let names: Vec<&BString> = others.iter().map(|(name, _)| *name).collect();
-            self.report(self.site.path, "HDMF: colnames lists every column", named("not listed", &names));
+            self.report(self.site.path, &rules::NAMES_LACK, named("not listed", &names));
         }
         columns.extend(others.into_iter().map(|other| self.column(other)));
         columns
@@ -117,7 +115,7 @@ impl Builder<'_> {
             Ok(None) => column,
             Ok(Some(lists)) => lists,
             Err(reason) => {
-                self.report(&path, ENDS, reason.clone());
+                self.report(&path, &rules::ENDS, reason.clone());
                 let id = ColumnId { field: 1, ..column.id };
                 Column { in_table: false, rows: Err(reason), stored_strings: None, times: None, id, ..column }
             }
@@ -136,7 +134,7 @@ impl Builder<'_> {
             let last = self.verified(ends.as_ref(), values.len()).map_err(wrong)?;
             if last < values.len() {
                 let found = format!("the last is {last}, of {} values: the rest is in no list", values.len());
-                self.report(&path, ENDS, found);
+                self.report(&path, &rules::ENDS, found);
             }
             // What is odd in an inner list is counted by numbers that are not of rows.
             let tally = if at + 1 == levels.len() { column.tally.clone() } else { Arc::default() };
@@ -196,7 +194,7 @@ impl Builder<'_> {
             }
             Err(reason) => {
                 let path = column.path.clone();
-                self.report(&path, "HDMF: the elements of EnumData are the labels of its codes", reason);
+                self.report(&path, &rules::ENUM, reason);
             }
         }
     }
@@ -234,7 +232,7 @@ impl Builder<'_> {
             Some(Ok(None)) | None => "it leads nowhere; row numbers are shown".to_owned(),
         };
         let path = column.path.clone();
-        self.report(&path, "HDMF: the attribute table of a DynamicTableRegion refers to a table", reason);
+        self.report(&path, &rules::REGION, reason);
     }
 }
 

@@ -7,6 +7,8 @@
 //! /data/100/particles/electrons/weighting      a dataset
 //! ```
 
+mod rules;
+
 use std::sync::Arc;
 
 use bstr::BString;
@@ -16,16 +18,13 @@ use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
 use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
 use crate::store::{File, Rows};
-use crate::table::{Column, EvenRows, Finding, PackedRows, Table};
+use crate::table::{Column, EvenRows, Finding, PackedRows, Rule, Table};
 
 /// The group of what iterations have: fixed by the standard.
 const BASE: &str = "/data/";
 
 /// A member of a species that is no record.
 const PATCHES: &str = "particlePatches";
-
-/// What components keep to.
-const RULE: &str = "openPMD: the components of the records of a species have a value for each particle";
 
 /// The dialect.
 #[derive(Debug)]
@@ -34,6 +33,10 @@ pub struct OpenPmd;
 impl Dialect for OpenPmd {
     fn name(&self) -> &'static str {
         "openPMD"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
     }
 
     fn attributes(&self) -> &'static [&'static str] {
@@ -98,7 +101,7 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
             Err(reason) => reason.clone(),
         };
         column.in_table = false;
-        findings.push(Finding::new(&column.path, RULE, wrong));
+        findings.push(Finding::new(&column.path, &rules::PARTICLES, wrong));
     }
     Table {
         rows,
@@ -132,7 +135,7 @@ impl Found<'_> {
                     }
                 }
             }
-            Err(error) => self.findings.push(Finding::new(path, RULE, error.to_string())),
+            Err(error) => self.findings.push(Finding::new(path, &rules::PARTICLES, error.to_string())),
         }
     }
 
@@ -142,7 +145,7 @@ impl Found<'_> {
                 self.columns.push(stored(self.site, name, path, dataset));
             }
             Object::Group { id, attributes, .. } => self.columns.push(constant(name, path, *id, attributes)),
-            _ => self.findings.push(Finding::new(path, RULE, "no dataset of rank 1, and no constant")),
+            _ => self.findings.push(Finding::new(path, &rules::PARTICLES, "no dataset of rank 1, and no constant")),
         }
     }
 }

@@ -12,7 +12,7 @@ use bstr::BString;
 use super::objects::{Block, Objects, Shown, is_pickle};
 use super::stored::Stored;
 use super::values::{self, Content};
-use super::{FIXED_RULE, Pandas};
+use super::{Pandas, rules};
 use crate::catalogue::{ColumnId, Dataset, Group, Object, attribute, join};
 use crate::codec::pickle::{Label, label};
 use crate::dialects::attributes::{boolean, integer, text};
@@ -52,7 +52,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
             && own.len() != rows
         {
             let found = format!("{}: {} rows, the row labels have {rows}", column.name, own.len());
-            frame.findings.push(Finding::new(site.path, FIXED_RULE, found));
+            frame.findings.push(Finding::new(site.path, &rules::FIXED, found));
         }
     }
     let names: Vec<BString> = columns.iter().map(|column| column.name.clone()).collect();
@@ -104,7 +104,7 @@ impl Made {
 
 impl<'a> Fixed<'a> {
     fn report(&mut self, found: String) {
-        self.findings.push(Finding::new(self.site.path, FIXED_RULE, found));
+        self.findings.push(Finding::new(self.site.path, &rules::FIXED, found));
     }
 
     fn dataset(&self, name: &str) -> Option<&'a Arc<Dataset>> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bstr::{BStr, BString};
 
 use super::plan::{Plan, Planned};
+use super::rules;
 use super::stored::Stored;
 use super::values::Content;
 use super::{Pandas, is_table_format, servants, table_of};
@@ -14,14 +15,14 @@ use crate::dialects::compound::{self, Covered, Indexed, System};
 use crate::dialects::{Dialect, Of, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{self, Part, Rows, Tally};
-use crate::table::{Categories, CategoryRows, Column, Finding, SearchIndex, Table};
+use crate::table::{Categories, CategoryRows, Column, Finding, Rule, SearchIndex, Table};
 
 /// The table of a group in the format `table`.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let empty = Table { attributes: group.attributes.clone(), ..Table::empty(site.path, Pandas.name()) };
     let Some(dataset) = table_of(group) else {
         let found = "there is none: a write that failed leaves such a group behind";
-        let rule = "pandas: a group of the format table has a dataset of compounds called table";
+        let rule = &rules::TABLE;
         return Table { findings: vec![Finding::new(site.path, rule, found)], ..empty };
     };
     let mut frame = Frame::new(site, group, dataset, interrupt);
@@ -74,7 +75,7 @@ impl<'a> Frame<'a> {
             let is_known = ["utf-8", "utf8", "ascii"].iter().any(|known| encoding.eq_ignore_ascii_case(known));
             !is_known
         }) {
-            self.report("pandas: encoding tells how texts are encoded", format!("{encoding}: shown as if in UTF-8"));
+            self.report(&rules::ENCODING, format!("{encoding}: shown as if in UTF-8"));
         }
         let names: Vec<BString> = plan.columns.iter().map(|column| column.name.as_str().into()).collect();
         let (mut columns, mut contents) = (Vec::with_capacity(names.len()), Vec::with_capacity(names.len()));
@@ -117,7 +118,7 @@ impl<'a> Frame<'a> {
         found
     }
 
-    fn report(&mut self, rule: &str, found: String) {
+    fn report(&mut self, rule: &'static Rule, found: String) {
         self.findings.push(Finding::new(self.site.path, rule, found));
     }
 
@@ -134,10 +135,9 @@ impl<'a> Frame<'a> {
                     self.categories.push(Categories { path, labels: Ok(labels), datatype, ordered: Some(*ordered) });
                     categories = Some(self.categories.len() - 1);
                 }
-                None => self.report(
-                    "pandas: the categories of a field are in meta",
-                    format!("{}: there are none, codes are shown", BStr::new(field)),
-                ),
+                None => {
+                    self.report(&rules::CATEGORIES, format!("{}: there are none, codes are shown", BStr::new(field)))
+                }
             }
         }
         let times = rows.as_ref().ok().and_then(|rows| content.times(self.site.file, rows.as_ref()));
@@ -177,7 +177,8 @@ impl<'a> Frame<'a> {
         let dataset = table_of(&series).filter(|_| is_table_format(&series.attributes))?;
         let path =
             [&b"meta"[..], field, b"meta"].iter().fold(self.site.path.to_owned(), |path, name| join(&path, name));
-        let site = Site { file: self.site.file, path: &path, of: Of::Group(&series), servant: None };
+        let site =
+            Site { file: self.site.file, path: &path, of: Of::Group(&series), servant: None, checks: self.site.checks };
         let mut frame = Frame::new(&site, &series, dataset, self.interrupt);
         let Class::Compound { fields } = &dataset.datatype.class else { return None };
         let fields = compound::in_order(fields, System::PYTABLES).collect();

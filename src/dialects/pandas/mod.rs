@@ -17,6 +17,7 @@ mod fixed;
 mod frame;
 mod objects;
 mod plan;
+mod rules;
 mod stored;
 mod values;
 
@@ -29,13 +30,10 @@ use super::compound::is_record;
 use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
 use crate::catalogue::{Attribute, Dataset, Group, Object};
 use crate::source::Interrupt;
-use crate::table::Table;
+use crate::table::{Rule, Table};
 
 /// The attribute by which a group of pandas is known.
 const TYPE: &str = "pandas_type";
-
-/// What a group in the format `fixed` keeps to.
-const FIXED_RULE: &str = "pandas: axes and blocks of the format fixed are complete and of one length";
 
 /// The dialect.
 #[derive(Debug)]
@@ -44,6 +42,10 @@ pub struct Pandas;
 impl Dialect for Pandas {
     fn name(&self) -> &'static str {
         "pandas"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
     }
 
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use super::rules;
 use super::stored::Stored;
 use crate::catalogue::{Attribute, Class, Datatype, Field, product};
 use crate::codec::pickle::{Label, Tree, Value, label};
@@ -91,7 +92,7 @@ impl<'a> Plan<'a> {
 
 impl<'a> Planner<'a, '_> {
     fn undecoded(&mut self, attribute: &str, without: &str) {
-        let rule = "pandas: its attributes tell names, order and labels of columns";
+        let rule = &rules::ATTRIBUTES;
         self.findings.push(Finding::new(self.path, rule, format!("{attribute} cannot be read: {without}")));
     }
 

@@ -15,7 +15,7 @@ use bstr::{BString, ByteSlice};
 use super::{ALL, SETS, Shape};
 use crate::catalogue::{ColumnId, Group, Object, ObjectId, Target, join};
 use crate::dialects::compound::distinct;
-use crate::dialects::{Dialect, Dialects, Here, Made, Of, Site};
+use crate::dialects::{Checks, Dialect, Dialects, Here, Made, Of, Site};
 use crate::source::Interrupt;
 use crate::store::{File, Hints, Rows, Tally, TextLength};
 use crate::table::{CategoryRows, ChainRows, Column, HeldRows, RunRows, Table};
@@ -91,7 +91,7 @@ impl Look<'_> {
     /// The table that a group is by itself.
     fn table(&self, path: &str, group: &Group) -> Option<Table> {
         let here = Here { path, group, file: self.file, interrupt: self.interrupt };
-        let site = Site { file: self.file, path, of: Of::Group(group), servant: None };
+        let site = Site { file: self.file, path, of: Of::Group(group), servant: None, checks: Checks::default() };
         // Of this dialect its own table alone: what is within is not looked for once more.
         let Dialects(all) = Dialects::from(self.shape.0);
         let (dialect, claims) = Dialects(all.split_last().map_or(all, |(_, before)| before)).claims(&here);

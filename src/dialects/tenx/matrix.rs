@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use bstr::BString;
 
+use super::rules;
 use super::{FEATURES, OF_FEATURES, TABLES, column, of_length, table};
 use crate::catalogue::{Dataset, Group, Object, ObjectId, join};
 use crate::dialects::triples::{Axis, PARTS, Triples};
 use crate::dialects::{Site, datasets};
 use crate::source::Interrupt;
 use crate::table::{Categories, Column, Finding, Table};
-
-/// What a matrix keeps to.
-const RULE: &str = "10x Genomics: a matrix has a column for each barcode and a row for each feature";
 
 /// The directories of tables.
 const BARCODES: &str = "barcodes";
@@ -92,7 +90,7 @@ impl<'a> Matrix<'a> {
         let mut categories = Vec::new();
         let barcodes = labels(site, join(site.path, BARCODES.as_bytes()), self.barcodes);
         let features = self.features(site, interrupt).unwrap_or_else(|reason| {
-            findings.push(Finding::new(join(site.path, FEATURES.as_bytes()), RULE, reason.clone()));
+            findings.push(Finding::new(join(site.path, FEATURES.as_bytes()), &rules::MATRIX, reason.clone()));
             let barcodes = barcodes.datatype.clone();
             Categories { path: site.path.into(), labels: Err(reason), datatype: barcodes, ordered: None }
         });
@@ -101,7 +99,7 @@ impl<'a> Matrix<'a> {
         let known = [count(&features), count(&barcodes)];
         if let Some(stated) = shape.filter(|stated| stated.iter().zip(known).any(|(a, b)| b.is_some_and(|b| b != *a))) {
             let found = format!("shape is {stated:?}, of {known:?} features and barcodes");
-            findings.push(Finding::new(join(site.path, b"shape"), RULE, found));
+            findings.push(Finding::new(join(site.path, b"shape"), &rules::MATRIX, found));
         }
         let extents = match (known, shape) {
             ([Some(features), Some(barcodes)], _) => Some([features, barcodes]),
@@ -110,14 +108,14 @@ impl<'a> Matrix<'a> {
         let columns = match Triples::of(site, self.group, PARTS, extents, 1, interrupt) {
             Ok(triples) => {
                 if let Err(reason) = &triples.major {
-                    findings.push(Finding::new(join(site.path, b"indptr"), RULE, reason.clone()));
+                    findings.push(Finding::new(join(site.path, b"indptr"), &rules::MATRIX, reason.clone()));
                 }
                 let barcodes = Axis { name: "barcode", labels: Some(barcodes) };
                 let features = Axis { name: "feature", labels: Some(features) };
                 triples.columns(site, &path, self.group, [barcodes, features], &mut categories)
             }
             Err(reason) => {
-                findings.push(Finding::new(site.path, RULE, reason));
+                findings.push(Finding::new(site.path, &rules::MATRIX, reason));
                 Vec::new()
             }
         };

@@ -15,6 +15,7 @@
 
 mod matrix;
 mod molecules;
+mod rules;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use self::matrix::Matrix;
 use super::{Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, arrays, datasets};
 use crate::catalogue::{Dataset, Group, Object, join};
 use crate::source::Interrupt;
-use crate::table::{Column, Table};
+use crate::table::{Column, Rule, Table};
 
 /// The directory of the tables of a matrix.
 const TABLES: &str = "tables";
@@ -46,6 +47,10 @@ pub struct TenX;
 impl Dialect for TenX {
     fn name(&self) -> &'static str {
         "10x Genomics"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
     }
 
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::matrix::{identifiers, labels};
+use super::rules;
 use super::{FEATURES, Named, column, of_length};
 use crate::catalogue::{ColumnId, Group, Object, join};
 use crate::dialects::{Site, datasets};
@@ -40,7 +41,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
                 columns.push(Column { categories: Some(categories.len() - 1), ..column });
             }
             Err(reason) => {
-                let rule = "10x Genomics: molecules have numbers of barcodes and features";
+                let rule = &rules::MOLECULES;
                 findings.push(Finding::new(&numbers.path, rule, format!("{of}: {reason}")));
             }
         }

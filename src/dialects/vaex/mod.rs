@@ -7,6 +7,8 @@
 //! /table/columns/b      data (characters), indices (offsets), null_bitmap
 //! ```
 
+mod rules;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -18,7 +20,7 @@ use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject, datasets};
 use crate::catalogue::{ByteOrder, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, ObjectId, join};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
-use crate::table::{BitRows, Column, Finding, MaskedRows, StringRows, Table};
+use crate::table::{BitRows, Column, Finding, MaskedRows, Rule, StringRows, Table};
 
 /// The group of the columns.
 const COLUMNS: &str = "columns";
@@ -30,6 +32,10 @@ pub struct Vaex;
 impl Dialect for Vaex {
     fn name(&self) -> &'static str {
         "vaex"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
     }
 
     fn attributes(&self) -> &'static [&'static str] {
@@ -77,7 +83,7 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
             ordered(within).into_iter().map(|name| opener.column(&name)).collect()
         }
         Err(reason) => {
-            findings.push(Finding::new(&path, "vaex: a table has columns", reason.clone()));
+            findings.push(Finding::new(&path, &rules::COLUMNS, reason.clone()));
             Vec::new()
         }
     };
@@ -90,7 +96,7 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
             Err(reason) => reason.clone(),
         };
         column.in_table = false;
-        findings.push(Finding::new(&column.path, "vaex: a column has data, of one length with the others", found));
+        findings.push(Finding::new(&column.path, &rules::LENGTH, found));
     }
     Table {
         rows,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::history::{self, Kept};
+use super::rules;
 use super::{BELOW, STORE, Versioned, dataset, finding};
 use crate::catalogue::{Class, Dataset, Group, Layout, Link, VirtualSource, join};
 use crate::dialects::arrays;
@@ -37,7 +38,7 @@ pub(super) fn claims(here: &Here<'_>) -> Claims {
     let mut doubtful = doubtful(here.group, data_version).peekable();
     if doubtful.peek().is_some() && history::has_others(here.file, &kept, here.path, here.interrupt) {
         let found = format!("it is {data_version}: may hold chunks of another version");
-        let finding = |name: &BString| finding(join(here.path, name), "data_version is 4", found.clone());
+        let finding = |name: &BString| finding(join(here.path, name), &rules::DATA_VERSION, found.clone());
         claims.findings.extend(doubtful.map(finding));
     }
     claims
@@ -47,7 +48,7 @@ pub(super) fn claims(here: &Here<'_>) -> Claims {
 fn misplaced(above: &str, link: &Link) -> Option<Finding> {
     let (path, dataset) = (join(above, &link.name), dataset(link.target.object())?);
     let (_, below) = path.strip_prefix(BELOW)?.split_once('/')?;
-    let (raw_data, rule) = (format!("/{STORE}/{below}/raw_data"), "a dataset in a version maps its raw_data");
+    let (raw_data, rule) = (format!("/{STORE}/{below}/raw_data"), &rules::RAW_DATA);
     let found = match &dataset.layout {
         Layout::Virtual { sources } => {
             let is_other = |source: &&VirtualSource| source.file != "." || source.dataset != raw_data.as_str();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 
+use super::rules;
 use super::{BELOW, STORE, finding};
 use crate::catalogue::{Attribute, Group, Object, ObjectId, Target, join};
 use crate::dialects::Elsewhere;
@@ -117,7 +118,7 @@ impl History {
         match file.group(kept.id, interrupt) {
             Ok(group) => group.links.iter().for_each(|link| history.add(&link.name, &link.target)),
             Err(error) => {
-                let rule = "a file lists its versions";
+                let rule = &rules::LISTED;
                 history.findings.push(finding(BELOW.trim_end_matches('/'), rule, error.to_string()));
             }
         }
@@ -135,7 +136,7 @@ impl History {
 
     fn add(&mut self, name: &BString, target: &Target) {
         let Target::Hard(Object::Group { id, attributes, .. }) = target else {
-            self.findings.push(finding(path(name), "a version is a group", "something else: not shown"));
+            self.findings.push(finding(path(name), &rules::GROUP, "something else: not shown"));
             return;
         };
         if name == FIRST {
@@ -143,7 +144,7 @@ impl History {
         }
         if boolean(attributes, COMMITTED) != Some(true) {
             let found = "it was not finished: not shown";
-            self.findings.push(finding(path(name), "a version is committed", found));
+            self.findings.push(finding(path(name), &rules::COMMITTED, found));
             return;
         }
         let stated = text(attributes, TIMESTAMP);
@@ -151,7 +152,7 @@ impl History {
         let time = instant.and_then(|instant| i64::try_from(instant.attoseconds.div_euclid(MICROSECOND)).ok());
         if time.is_none() {
             let found = stated.map_or("there is none".to_owned(), |stated| format!("{stated:?}"));
-            self.findings.push(finding(path(name), "timestamp is a date and a time", found));
+            self.findings.push(finding(path(name), &rules::TIMESTAMP, found));
         }
         let own = [PREVIOUS, COMMITTED, TIMESTAMP];
         let is_users = |attribute: &&Attribute| !own.iter().any(|name| attribute.name == *name);
@@ -164,7 +165,7 @@ impl History {
             depth: None,
         });
         if text(attributes, PREVIOUS).is_none() {
-            self.findings.push(finding(path(name), "prev_version names a version", "there is none"));
+            self.findings.push(finding(path(name), &rules::PREVIOUS, "there is none"));
         }
     }
 
@@ -182,7 +183,7 @@ impl History {
                 (_, _, None) => "it leads in a circle".to_owned(),
                 _ => continue,
             };
-            self.findings.push(finding(path(&version.name), "prev_version leads to a first version", found));
+            self.findings.push(finding(path(&version.name), &rules::FIRST, found));
         }
     }
 
@@ -196,7 +197,7 @@ impl History {
             }
             name => {
                 let found = name.map_or("no name".to_owned(), |name| format!("{name:?}: no version is at the root"));
-                self.findings.push(finding(all, "current_version names a committed version", found));
+                self.findings.push(finding(all, &rules::CURRENT, found));
             }
         }
         let found = match kept.data_version() {
@@ -206,7 +207,7 @@ impl History {
             3 => "3: strings of variable length in versions after the first may be those of another version",
             _ => "another: read as those of 4",
         };
-        self.findings.push(finding(all, "data_version is 4", found));
+        self.findings.push(finding(all, &rules::DATA_VERSION, found));
     }
 }
 

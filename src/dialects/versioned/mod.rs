@@ -19,17 +19,18 @@
 mod group;
 mod history;
 mod list;
+mod rules;
 
 use std::sync::Arc;
 
 use bstr::BString;
 
 use self::history::{History, Kept};
-use super::{Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Role, Site, Subject};
+use super::{Checks, Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Role, Site, Subject};
 use crate::catalogue::{Fill, Object};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::{Finding, Table};
+use crate::table::{Finding, Rule, Table};
 
 /// The group at the root of a file that holds all versions.
 const STORE: &str = "_version_data";
@@ -52,6 +53,10 @@ impl Dialect for Versioned {
         "Versioned HDF5"
     }
 
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
+    }
+
     fn attributes(&self) -> &'static [&'static str] {
         &history::ATTRIBUTES
     }
@@ -63,8 +68,8 @@ impl Dialect for Versioned {
         }
     }
 
-    fn rule_of_mappings(&self, path: &str) -> Option<&'static str> {
-        path.starts_with(BELOW).then_some("Versioned HDF5: each mapping of a dataset takes a chunk of its raw_data")
+    fn rule_of_mappings(&self, path: &str) -> Option<&'static Rule> {
+        path.starts_with(BELOW).then_some(&rules::MAPPING)
     }
 
     fn claims(&self, here: &Here<'_>) -> Claims {
@@ -127,7 +132,7 @@ fn of_root(here: &Here<'_>) -> Claims {
 fn of_group(file: &Arc<File>, place: &Elsewhere, interrupt: &Interrupt) -> Option<Table> {
     let (path, group) = (place.path(), file.group(place.id, interrupt).ok()?);
     let (dialect, claims) = Dialects::default().claims(&Here { path: &path, group: &group, file, interrupt });
-    let site = Site { file, path: &path, of: Of::Group(&group), servant: None };
+    let site = Site { file, path: &path, of: Of::Group(&group), servant: None, checks: Checks::default() };
     dialect.filter(|_| claims.is_table).map(|dialect| dialect.open(&site, interrupt))
 }
 
@@ -142,8 +147,8 @@ pub fn is_own_fill(fill: &Fill) -> bool {
 }
 
 /// A finding by a rule of the system.
-fn finding(path: impl Into<String>, rule: &str, found: impl Into<String>) -> Finding {
-    Finding::new(path, format!("Versioned HDF5: {rule}"), found)
+fn finding(path: impl Into<String>, rule: &'static Rule, found: impl Into<String>) -> Finding {
+    Finding::new(path, rule, found)
 }
 
 /// The dataset behind a link that is one.

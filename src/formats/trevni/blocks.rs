@@ -12,6 +12,7 @@ use arrow_buffer::{BooleanBuffer, Buffer, OffsetBuffer, ScalarBuffer};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::file::{File, path_of};
+use super::rules;
 use crate::codec::trevni::{
     Checked, Column, Descriptor, Kind, MOST_OF_ROW, Packing, Reader, Stop, Values, decode, weight,
 };
@@ -355,7 +356,7 @@ impl File {
         })?;
         let (raw, checked) = raw;
         if checked == Checked::NotComputed {
-            let rule = "Trevni: the checksum of a block is that of its bytes";
+            let rule = &rules::CHECKSUM;
             self.report(
                 at,
                 rule,

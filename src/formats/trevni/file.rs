@@ -11,7 +11,7 @@ use crate::codec::trevni::{Column, Header, Kind, Packing, Stop};
 use crate::formats::TableFile;
 use crate::source::{Interrupt, Source};
 use crate::store::{Cache, Content, Error, Opening, Store, Streams};
-use crate::table::{Finding, Table};
+use crate::table::{Finding, Rule, Table};
 
 /// Bytes of the longest header that is read.
 const LONGEST_HEADER: u64 = 16 << 20;
@@ -104,7 +104,7 @@ impl File {
     }
 
     /// Records a rule that a column breaks, once.
-    pub(super) fn report(&self, at: usize, rule: &str, found: String) {
+    pub(super) fn report(&self, at: usize, rule: &'static Rule, found: String) {
         if let Some(column) = self.header.columns.get(at) {
             self.met.lock().entry(at).or_insert_with(|| Finding::new(path_of(column), rule, found));
         }

@@ -8,6 +8,7 @@ use super::avro::{self, Field};
 use super::blocks::Survey;
 use super::file::{File, path_of};
 use super::rows::{ColumnRows, Part};
+use super::rules;
 use crate::catalogue::{ColumnId, ObjectId};
 use crate::codec::trevni::{Checksum, Codec, Column as Described, Kind, Metadata, Packing};
 use crate::formats::TableFile;
@@ -24,7 +25,7 @@ pub(super) fn table(file: &Arc<File>) -> Table {
     let header = &file.header;
     let mut findings = overlaps(file);
     let fields = avro::fields(header).and_then(|fields| {
-        let report = |reason| Finding::new("/", "Avro: the columns are those of the file's schema", reason);
+        let report = |reason| Finding::new("/", &rules::SCHEMA, reason);
         fields.map_err(|reason| findings.push(report(reason))).ok()
     });
     let mut columns = match fields {
@@ -36,7 +37,7 @@ pub(super) fn table(file: &Arc<File>) -> Table {
             && rows.len() != header.rows
         {
             let found = format!("{} rows, the header says {}", rows.len(), header.rows);
-            findings.push(Finding::new(&column.path, "Trevni: each column has the rows of the header", found));
+            findings.push(Finding::new(&column.path, &rules::LENGTH, found));
         }
     }
     for (at, described) in header.columns.iter().enumerate().filter(|(_, column)| column.parent.is_some()) {
@@ -46,7 +47,7 @@ pub(super) fn table(file: &Arc<File>) -> Table {
     }
     for column in &columns {
         if let Err(reason) = &column.rows {
-            findings.push(Finding::new(&column.path, "Trevni: a column can be read", reason.clone()));
+            findings.push(Finding::new(&column.path, &rules::COLUMN, reason.clone()));
         }
     }
     Table {
@@ -138,7 +139,7 @@ fn overlaps(file: &File) -> Vec<Finding> {
             && start < before
         {
             let found = format!("it begins at byte {start}, {:?} ends at {before}", other.name);
-            findings.push(Finding::new(path_of(column), "Trevni: columns have no bytes in common", found));
+            findings.push(Finding::new(path_of(column), &rules::OVERLAP, found));
         }
         if last.is_none_or(|(before, _)| end > before) {
             last = Some((end, column));

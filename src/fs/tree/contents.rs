@@ -13,6 +13,7 @@ use super::opened::Opened;
 use crate::catalogue::{Attribute, Group, join};
 use crate::dialects::{Claims, Dialect, Here, Made, Mark, Of, Site, Subject};
 use crate::fs::Error;
+use crate::fs::tree::rules;
 use crate::source::Interrupt;
 use crate::store::{self, File};
 use crate::table::{Finding, Table};
@@ -57,7 +58,7 @@ impl Contents {
         let group = Arc::new(listed(opened, place, interrupt)?);
         file.check()?;
         let (dialect, mut claims) = dialects.claims(&Here { path, group: &group, file, interrupt });
-        let site = Site { file, path, of: Of::Group(&group), servant: None };
+        let site = Site { file, path, of: Of::Group(&group), servant: None, checks: opened.context().checks };
         let table = dialect.filter(|_| claims.is_table).map(|dialect| dialect.open(&site, interrupt));
         let mut contents = Self::with(table, group.attributes.clone(), claims.findings.clone());
         let is_marked = matches!(dialects.mark(path, Subject::Group(&group.attributes)), Some((_, Mark::Table)));
@@ -119,7 +120,8 @@ impl Contents {
             let (dialect, _) = opened.context().dialects.claims(&Here { path, group: &group, file, interrupt });
             let of = Of::Made { group: &group, key };
             let dialect = dialect.ok_or(Error::NotFound)?;
-            contents = Self::of_table(dialect.open(&Site { file, path, of, servant: None }, interrupt));
+            let site = Site { file, path, of, servant: None, checks: opened.context().checks };
+            contents = Self::of_table(dialect.open(&site, interrupt));
             interrupt.check()?;
         } else {
             contents.called = Called::Made;
@@ -241,7 +243,7 @@ impl Seen<'_> {
         let mut group = match listed(self.opened, &place, self.interrupt) {
             Ok(group) => group,
             Err(error) => {
-                findings.push(Finding::new(&place.path, "its members are shown at the root", error.to_string()));
+                findings.push(Finding::new(&place.path, &rules::BESIDE, error.to_string()));
                 return None;
             }
         };
@@ -253,7 +255,7 @@ impl Seen<'_> {
             let is_free = !own.contains(&link.name);
             if !is_free && !claims.members.contains_key(&link.name) {
                 let found = format!("{} has a member of that name, too, which is shown there", self.place.path);
-                let rule = "members of two groups that are shown in one directory have different names";
+                let rule = &rules::NAME_TWICE;
                 findings.push(Finding::new(join(path, &link.name), rule, found));
             }
             is_free

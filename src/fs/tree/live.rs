@@ -13,7 +13,7 @@ use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef
 use crate::fs::node::DirEntry;
 use crate::indexes::describe;
 use crate::source;
-use crate::table::Table;
+use crate::table::{Finding, Table};
 
 /// Name of the directory, at the root of the mount.
 pub(super) const DIRECTORY: &str = ".hepfs";
@@ -221,30 +221,12 @@ fn explain(context: &Context) -> String {
 /// One JSON object a line: rules that files break, and rows met with values that break one.
 fn findings(context: &Context) -> String {
     let mut lines = String::new();
+    let mut add = |source: &Path, finding: &Finding| lines.push_str(&format!("{}\n", finding.line(source)));
     for opened in context.opened() {
-        let source = opened.path().display().to_string();
-        let (found, counted) = opened.findings();
-        for finding in found {
-            let line = json!({ "source": source, "path": finding.path, "rule": finding.rule, "found": finding.found });
-            lines.push_str(&format!("{line}\n"));
-        }
-        for (path, tally) in counted {
-            for (oddity, count) in tally.counts() {
-                let line = json!({
-                    "source": source,
-                    "path": path,
-                    "rule": oddity.rule(),
-                    "rows": count.rows,
-                    "first_row": count.first,
-                });
-                lines.push_str(&format!("{line}\n"));
-            }
-        }
+        opened.findings().iter().for_each(|finding| add(opened.path(), finding));
     }
     for (source, finding) in context.datasets.lock().values().flatten() {
-        let source = source.display().to_string();
-        let line = json!({ "source": source, "path": finding.path, "rule": finding.rule, "found": finding.found });
-        lines.push_str(&format!("{line}\n"));
+        add(source, finding);
     }
     lines
 }

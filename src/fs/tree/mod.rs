@@ -13,6 +13,7 @@ mod in_use;
 mod listing;
 mod live;
 mod opened;
+pub mod rules;
 mod selections;
 mod verifier;
 
@@ -27,7 +28,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::Error;
 use super::node::{Attributes, Children, Kind, Node, NodeRef};
 use super::watch::Watch;
-use crate::dialects::Dialects;
+use crate::dialects::{Checks, Dialects};
 use crate::h5;
 use crate::indexes::Trust;
 use crate::source::{Interrupt, Interrupted};
@@ -61,6 +62,8 @@ pub struct ViewOptions {
     pub dialects: Dialects,
     /// Which files are shown (`--formats`).
     pub formats: Formats,
+    /// Which rules tables are held against.
+    pub checks: Checks,
 }
 
 impl Default for ViewOptions {
@@ -72,6 +75,7 @@ impl Default for ViewOptions {
             trust: Trust::default(),
             dialects: Dialects::default(),
             formats: Formats::default(),
+            checks: Checks::default(),
         }
     }
 }
@@ -97,6 +101,8 @@ pub struct Context {
     pub dialects: Dialects,
     /// Which files are shown.
     pub formats: Formats,
+    /// Which rules tables are held against.
+    pub checks: Checks,
     /// Settings of the HDF5 workers.
     pub workers: h5::Options,
     /// What went wrong while serving, for `.hepfs/errors`.
@@ -131,6 +137,7 @@ impl Context {
             verifier: Verifier::default(),
             dialects: views.dialects,
             formats: views.formats,
+            checks: views.checks,
             workers: h5::Options { attributes: views.dialects.attributes(), ..workers },
             errors: live::ErrorLog::default(),
             openings: Default::default(),
@@ -160,7 +167,7 @@ impl Context {
     pub fn findings(&self) -> Vec<(PathBuf, Finding)> {
         let of_one = |opened: &Arc<Opened>| {
             let path = opened.path().to_owned();
-            opened.findings().0.into_iter().map(move |finding| (path.clone(), finding))
+            opened.findings().into_iter().map(move |finding| (path.clone(), finding))
         };
         self.opened().iter().flat_map(of_one).collect()
     }

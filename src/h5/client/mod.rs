@@ -1,5 +1,6 @@
 //! What the rest of the program may ask of libhdf5.
 
+mod listing;
 pub(super) mod pool;
 pub(super) mod process;
 
@@ -15,18 +16,15 @@ use parking_lot::{Mutex, MutexGuard};
 use self::pool::GLANCE;
 use self::process::{Gone, Worker};
 use crate::catalogue::{
-    ChunkMap, ChunkMapBuilder, Elements, FileInfo, Group, Link, MappedSource, Mapping, Mappings, Object, ObjectId,
+    ChunkMap, ChunkMapBuilder, Elements, FileInfo, Group, MappedSource, Mapping, Mappings, Object, ObjectId,
 };
 use crate::h5::error::Error;
 use crate::h5::options::{Options, Region};
-use crate::h5::protocol::{Answer, Fault, GroupPage, MAX_SOURCE_PATHS, MAX_SOURCES, Reply, Request};
+use crate::h5::protocol::{Answer, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, Reply, Request};
 use crate::source::{Interrupt, Source};
 
 /// Deaths and hangs after which a request is refused for good.
 const STRIKES: u32 = 2;
-
-/// Links that a group may have: as many as the worker lists, and the one that stands for the rest.
-const MAX_LINKS: usize = crate::h5::protocol::MAX_LINKS + 1;
 
 /// Addresses in one request for paths.
 const MAX_ADDRESSES: usize = 16_384;
@@ -39,7 +37,7 @@ const MAX_FILES: usize = 1024;
 
 /// Speaks to the worker of one source. Cheap to share; all methods may be called from any thread.
 ///
-/// One worker at a time, one request at a time: those that wait lose nothing when the one that is executed kills the
+/// One worker, one request at a time: those that wait lose nothing when the one that is executed kills the
 /// worker, they go to a fresh one.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -150,28 +148,7 @@ impl Client {
     /// # Errors
     /// See [`Error`]. A link or object that cannot be read is described as such and fails nothing else.
     pub fn group(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Group, Error> {
-        let page = |start| match self.inner.call(Request::Group { id, start }, interrupt)?.0 {
-            Answer::Group(page) if page.next.is_none_or(|next| next > start) => Ok(page),
-            _ => Err(nonsense()),
-        };
-        let mut last = page(0)?;
-        let attributes = std::mem::take(&mut last.attributes).into();
-        let mut group = Group { id, attributes, links: Vec::new(), creation_order: last.creation_order };
-        while let Some(start) = last.next {
-            // One page is taken apart while the worker makes the next.
-            let (links, next) = std::thread::scope(|scope| {
-                let (page_before, links) = (&last, std::mem::take(&mut group.links));
-                let take = move || take_links(page_before, links);
-                let taken = std::thread::Builder::new().spawn_scoped(scope, take);
-                let next = page(start)?;
-                let links = taken.map_err(|error| Error::Worker(format!("no thread: {error}")))?.join();
-                Ok::<_, Error>((links.unwrap_or_else(|_| Err(nonsense()))?, next))
-            })?;
-            group.links = links;
-            last = next;
-        }
-        group.links = take_links(&last, group.links)?;
-        Ok(group)
+        listing::group(&self.inner, id, interrupt)
     }
 
     /// One object.
@@ -337,20 +314,6 @@ fn plugins_in(folder: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
     let mut files: Vec<_> = described.collect();
     files.sort();
     files
-}
-
-/// Adds the links of a page.
-fn take_links(page: &GroupPage, mut links: Vec<Link>) -> Result<Vec<Link>, Error> {
-    let mut rest = page.links.as_slice();
-    for _ in 0..page.count {
-        let (link, behind) = postcard::take_from_bytes::<Link>(rest).map_err(|_| nonsense())?;
-        if links.len() >= MAX_LINKS {
-            return Err(nonsense());
-        }
-        links.push(link);
-        rest = behind;
-    }
-    Ok(links)
 }
 
 fn nonsense() -> Error {

@@ -66,8 +66,8 @@ pub(super) struct Hello {
 pub(super) enum Request {
     /// Open the source and say what it is. The first request to every worker.
     Open,
-    /// Links `start..` of a group, as many as fit.
-    Group { id: ObjectId, start: u64 },
+    /// Links `start..end` of a group, as many as fit.
+    Group { id: ObjectId, start: u64, end: u64 },
     /// One object.
     Object { id: ObjectId },
     /// Chunks `start..` of a dataset with at most `limit`, as many as fit.
@@ -156,6 +156,8 @@ pub(super) struct GroupPage {
     /// On the first page only.
     pub attributes: Vec<Attribute>,
     pub creation_order: bool,
+    /// Number of links of the group.
+    pub total: u64,
     /// Number of links on the page.
     pub count: u64,
     /// [`crate::catalogue::Link`]s, encoded back to back (so that the worker encodes each only once to know its size).

@@ -10,7 +10,7 @@ use crate::h5::library::{Id, Reason, c_string, check};
 const CHUNK_CACHE: usize = 32 << 20;
 
 /// libhdf5's cache of metadata, in bytes as stored; in memory an object header takes about twenty times as many.
-const METADATA_CACHE: usize = 2 << 20;
+const METADATA_CACHE: usize = 512 << 10;
 
 /// Initialises libhdf5, which may load plugins from that folder only. Returns the list that says how it opens files.
 pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id, Reason> {

@@ -13,6 +13,7 @@ use super::{Task, Verdict};
 use crate::indexes::order::Keys;
 use crate::store::decode::widen;
 use crate::store::{Error, Reservation, Rows};
+use crate::table::Rule;
 
 /// Elements of the index that a thread takes at once.
 pub(super) const STEP: u64 = 1 << 20;
@@ -24,7 +25,7 @@ const GROUP: usize = 8;
 #[derive(Clone, Copy)]
 pub(super) struct Order<'a> {
     pub rows: &'a dyn Rows,
-    pub rule: &'static str,
+    pub rule: &'static Rule,
 }
 
 /// Row numbers that an index holds, each of which the column has.

@@ -13,7 +13,7 @@ use crate::indexes::minmax::{Entry, by_chunk, stored};
 use crate::indexes::verdict::Facts;
 use crate::store::statistics::Scalar;
 use crate::store::{Error, Rows};
-use crate::table::MinMaxRules;
+use crate::table::{MinMaxRules, Rule};
 
 /// Entries that a thread holds at once, at most.
 const MOST_ENTRIES: u64 = 1 << 16;
@@ -67,7 +67,7 @@ fn compare(task: &Task<'_>, entries: &dyn Rows, rules: &MinMaxRules, whole: &[(u
     Ok(())
 }
 
-fn differs(array: &StructArray, at: usize, entry: &Entry, rules: &MinMaxRules) -> Option<(&'static str, String)> {
+fn differs(array: &StructArray, at: usize, entry: &Entry, rules: &MinMaxRules) -> Option<(&'static Rule, String)> {
     let count = |name: &str| {
         let column = array.column_by_name(name)?.as_primitive_opt::<UInt64Type>()?;
         (at < column.len()).then(|| column.value(at))

@@ -28,6 +28,9 @@ pub fn selectable(table: &Table, what: &str) -> Table {
         servants: Vec::new(),
         left_out: Vec::new(),
         findings: table.findings.clone(),
+        judged_by: table.judged_by,
+        labels_differ: table.labels_differ,
+        rule_of: table.rule_of,
         storage: table.storage.clone(),
     }
 }

@@ -106,24 +106,14 @@ pub enum Oddity {
     CategoryOutOfRange,
     /// A list whose offsets go back or past its values: shown as missing.
     InvalidOffsets,
+    /// A list that is null and has elements, which are not shown.
+    NullNotEmpty,
+    /// Text that is not UTF-8: what is none is shown as U+FFFD.
+    InvalidText,
     /// A count of time units that leads beyond what 64 bits of the unit shown hold: shown as missing.
     TimeOutOfRange,
     /// An encoded waveform that is damaged, or has another length than it should: shown as missing.
     Undecodable,
-}
-
-impl Oddity {
-    /// The rule that it breaks, and what becomes of the value.
-    pub fn rule(self) -> &'static str {
-        match self {
-            Oddity::InvalidBoolean => "a boolean is 0 or 1; shown as missing",
-            Oddity::UnnamedCode => "an enumeration code has a name; shown as its number",
-            Oddity::CategoryOutOfRange => "a category code is less than the number of categories; shown as missing",
-            Oddity::InvalidOffsets => "offsets of a list go forward and stay within its values; shown as missing",
-            Oddity::Undecodable => "encoded waveforms are whole, and as long as is said of them; shown as missing",
-            Oddity::TimeOutOfRange => "an instant fits 64 bits of the unit that it is shown in; shown as missing",
-        }
-    }
 }
 
 /// The oddities of some rows: what and in which row, counted from the first row decoded.
@@ -278,8 +268,8 @@ fn decode_elements(
         Class::Float { order, format } if number::is_ordered(*order) => {
             number::floats(bytes.clone(), *order, *format).map_or_else(|| binary(bytes, width), Ok)
         }
-        Class::FixedString { padding, .. } => Ok(text::fixed(&bytes, width, *padding)),
-        Class::VariableString { padding, .. } => text::variable(&bytes, width, *padding, parts),
+        Class::FixedString { padding, .. } => Ok(text::fixed(&bytes, width, *padding, oddities)),
+        Class::VariableString { padding, .. } => text::variable(&bytes, width, *padding, parts, oddities),
         Class::Reference(kind) => match parts.references(*kind, &bytes, width) {
             Ok(texts) => Ok(Arc::new(texts)),
             Err(cause) => Err(DecodeError { row: 0, cause }),

@@ -1,20 +1,21 @@
 //! Strings of fixed and variable length.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, LargeStringArray};
 
-use super::{DecodeError, Parts};
+use super::{DecodeError, Oddities, Oddity, Parts};
 use crate::catalogue::Padding;
 
 /// Strings of `width` bytes each; invalid UTF-8 becomes U+FFFD.
-pub(super) fn fixed(bytes: &[u8], width: usize, padding: Padding) -> ArrayRef {
+pub(super) fn fixed(bytes: &[u8], width: usize, padding: Padding, oddities: &mut Oddities) -> ArrayRef {
     let width = width.max(1);
     let mut builder = LargeStringBuilder::with_capacity(bytes.len() / width, bytes.len());
-    for cell in bytes.chunks_exact(width) {
-        builder.append_value(String::from_utf8_lossy(padding.strip(cell)));
+    for (row, cell) in bytes.chunks_exact(width).enumerate() {
+        builder.append_value(shown(padding.strip(cell), row, oddities));
     }
     Arc::new(builder.finish())
 }
@@ -39,14 +40,24 @@ pub(super) fn variable(
     width: usize,
     padding: Padding,
     parts: &dyn Parts,
+    oddities: &mut Oddities,
 ) -> Result<ArrayRef, DecodeError> {
     let mut builder = LargeStringBuilder::with_capacity(bytes.len() / width.max(1), bytes.len());
     let mut cursor = parts.cursor();
     for (row, descriptor) in bytes.chunks_exact(width.max(1)).enumerate() {
         let text = cursor.resolve(descriptor, 1).map_err(|cause| DecodeError { row: row as u64, cause })?;
-        builder.append_value(String::from_utf8_lossy(variable_padding(padding).strip(text)));
+        builder.append_value(shown(variable_padding(padding).strip(text), row, oddities));
     }
     Ok(Arc::new(builder.finish()))
+}
+
+/// The text that bytes in UTF-8 are, and in others; those of `row` are odd then.
+fn shown<'a>(bytes: &'a [u8], row: usize, oddities: &mut Oddities) -> Cow<'a, str> {
+    let text = String::from_utf8_lossy(bytes);
+    if matches!(text, Cow::Owned(_)) {
+        oddities.push((Oddity::InvalidText, row as u64));
+    }
+    text
 }
 
 /// A string of variable length has no place to pad: what libhdf5 hands out ends at the first NUL.

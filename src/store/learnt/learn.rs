@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -62,11 +61,6 @@ impl Learner {
         });
         if let Some(error) = failure.into_inner() {
             return Err(error);
-        }
-        // Another thread may have taken the last rows, and be about to complete the statistics.
-        while self.is_pending() && self.has_seen(&(0..self.rows())) {
-            interrupt.check()?;
-            std::thread::sleep(Duration::from_millis(1));
         }
         self.known().ok_or_else(|| Error::Unsupported {
             path: self.path().to_owned(),

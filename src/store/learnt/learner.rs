@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use arrow_array::Array;
@@ -41,8 +40,6 @@ pub struct Learner {
     opening: Weak<Opening>,
     complete: OnceLock<Arc<Statistics>>,
     shown: OnceLock<Option<Arc<Statistics>>>,
-    /// Whether the file changed before all was known: nothing of it is believed.
-    changed: AtomicBool,
     /// Whether the cache folder was asked.
     asked: OnceLock<()>,
     /// Whether the cache folder has them.
@@ -95,7 +92,6 @@ impl Learner {
             opening: opening.clone(),
             complete,
             shown: OnceLock::new(),
-            changed: AtomicBool::new(false),
             asked: OnceLock::new(),
             kept: OnceLock::new(),
             state: Mutex::default(),
@@ -165,11 +161,6 @@ impl Learner {
             known.filter(|_| shows)
         };
         self.shown.get_or_init(decide).clone()
-    }
-
-    /// Whether another thread may still complete the statistics.
-    pub(super) fn is_pending(&self) -> bool {
-        self.complete.get().is_none() && !self.changed.load(Ordering::Acquire)
     }
 
     /// Learns from an array of the column's rows from `start` on. Costs next to nothing where they are known.
@@ -279,7 +270,6 @@ impl Learner {
         }
         // What was learnt of a file that is no longer the one that was read is not believed.
         if self.opening.upgrade().is_some_and(|opening| opening.check().is_err()) {
-            self.changed.store(true, Ordering::Release);
             return None;
         }
         let blocks = std::mem::replace(&mut state.blocks, Blocks::new(self.kind, self.reading.rows));

@@ -87,16 +87,23 @@ impl Level {
 
     /// The entries of `range`, with offsets checked against the number of values.
     pub fn entries(&self, range: RowRange, values: u64, interrupt: &Interrupt) -> Result<Entries, Error> {
+        let (entries, odd) = self.look(range.clone(), values, interrupt)?;
+        self.tally.add(range, &odd);
+        Ok(entries)
+    }
+
+    /// The same, and the oddities among them, which are not counted yet.
+    pub fn look(&self, range: RowRange, values: u64, interrupt: &Interrupt) -> Result<(Entries, Oddities), Error> {
         crate::store::count_of(&range, self.len, &self.path)?;
         if range.is_empty() {
-            return Ok(Entries { spans: Vec::new(), nulls: None });
+            return Ok((Entries { spans: Vec::new(), nulls: None }, Oddities::new()));
         }
         let offsets = self.offsets.array(range.start..range.end + 1, interrupt)?;
         let offsets = widen::unsigned(&offsets).ok_or_else(|| Error::Unsupported {
             path: self.path.clone(),
             reason: format!("OFFSETS of type {}", offsets.data_type()),
         })?;
-        let mask = self.mask.as_ref().map(|mask| mask.array(range.clone(), interrupt)).transpose()?;
+        let mask = self.mask.as_ref().map(|mask| mask.array(range, interrupt)).transpose()?;
         let present = |row: usize| match mask.as_ref().and_then(|mask| mask.as_boolean_opt()) {
             // A mask byte that is neither 0 nor 1 is null in the array: the entry is then null as well.
             Some(mask) => mask.is_valid(row) && mask.value(row),
@@ -112,11 +119,13 @@ impl Level {
                 odd.push((Oddity::InvalidOffsets, row as u64));
             }
             let shown = sound && present(row);
+            if sound && !shown && start < end {
+                odd.push((Oddity::NullNotEmpty, row as u64));
+            }
             spans.push(if shown { (start, end) } else { (start.min(values), start.min(values)) });
             valid.push(shown);
         }
-        self.tally.add(range, &odd);
         let nulls = valid.contains(&false).then(|| NullBuffer::new(BooleanBuffer::from(valid)));
-        Ok(Entries { spans, nulls })
+        Ok((Entries { spans, nulls }, odd))
     }
 }

@@ -1,5 +1,6 @@
 //! Strings as slices of a byte buffer (HEP001 July, "String elements — the `STRING_VALUES` group").
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::builder::LargeStringBuilder;
@@ -10,6 +11,7 @@ use arrow_schema::DataType;
 
 use super::offsets::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
+use crate::store::decode::{Oddities, Oddity};
 use crate::store::{ARRAY_BYTES, Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally, TextLength};
 
 /// Most characters of strings that share them, in one block of rows.
@@ -35,8 +37,8 @@ impl StringRows {
         Self { level: Level::new(path, offsets, mask, len, tally), characters }
     }
 
-    /// The strings of `entries`.
-    fn strings(&self, entries: &Entries, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+    /// The strings of `entries`; those that are no UTF-8 are odd.
+    fn strings(&self, entries: &Entries, odd: &mut Oddities, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let used = || entries.spans.iter().filter(|(start, end)| start < end);
         let first = used().map(|(start, _)| *start).min().unwrap_or(0);
         let last = used().map(|(_, end)| *end).max().unwrap_or(0);
@@ -66,7 +68,11 @@ impl StringRows {
                 builder.append_value("");
             } else {
                 let text = &characters.values()[(start - first) as usize..(end - first) as usize];
-                builder.append_value(String::from_utf8_lossy(text));
+                let text = String::from_utf8_lossy(text);
+                if matches!(text, Cow::Owned(_)) {
+                    odd.push((Oddity::InvalidText, row as u64));
+                }
+                builder.append_value(text);
             }
         }
         Ok(Arc::new(builder.finish()))
@@ -97,9 +103,12 @@ impl Rows for StringRows {
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let entries = self.level.entries(range, self.characters.len(), interrupt)?;
-        self.strings(&entries, interrupt)
+        let (entries, mut odd) = self.level.look(range.clone(), self.characters.len(), interrupt)?;
+        let strings = self.strings(&entries, &mut odd, interrupt)?;
+        self.level.tally.add(range, &odd);
+        Ok(strings)
     }
+
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let mut fitter = Fitter::new(range.start, bytes);
         // All characters from the first to the last are read, whatever lies between.
@@ -134,7 +143,7 @@ impl Rows for StringRows {
         if shown.saturating_add(last - first) > ARRAY_BYTES {
             return Ok(None);
         }
-        Ok(Some(Shared { values: self.strings(&entries, interrupt)?, keys }))
+        Ok(Some(Shared { values: self.strings(&entries, &mut Oddities::new(), interrupt)?, keys }))
     }
 
     fn stored_width(&self) -> Option<u64> {

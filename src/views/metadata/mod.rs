@@ -220,7 +220,7 @@ fn index_value(index: &SearchIndex) -> Value {
         "attributes": attributes_value(&index.attributes),
     });
     if let (Err(absent), Some(value)) = (&index.form, value.as_object_mut()) {
-        value.insert("not_used".into(), format!("{}: {}", absent.rule, absent.found).into());
+        value.insert("not_used".into(), format!("{}: {}", absent.rule.text, absent.found).into());
     }
     value
 }

@@ -1,6 +1,8 @@
 //! `hepfs check SOURCE[:path]`: every rule that the dialects of its tables can hold against a file, and whether it can
 //! be read.
 
+mod held;
+mod rules;
 mod values;
 
 use std::collections::HashSet;
@@ -8,29 +10,31 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::json;
 
-use self::values::Unreadable;
+use self::values::{Read, Unreadable};
 use super::index::report;
 use super::index::verify;
 use crate::cli::Error;
 use crate::cli::place::Named;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, InFile};
+use crate::dialects::{CheckOptions, Checks};
 use crate::fs::tree::{ViewOptions, printable};
 use crate::indexes::Description;
 use crate::source::Interrupt;
-use crate::store::decode::{Count, Oddity};
-use crate::table::{Finding, Table};
+use crate::store::Count;
+use crate::table::{Finding, Severity, Table, UNREADABLE};
 
 /// Say which rules the tables of a file break, and whether they can be read
 ///
-/// Looks at every table and every chunk index, reads every value of every table on all cores, and holds every search
-/// index against its column in full. Exit code: 0 where nothing is wrong, 1 where a rule is broken, 2 where something
-/// could not be read.
+/// Looks at every table and every chunk index, reads every value of every table in one pass on all cores, and holds
+/// every search index against its column in full. Each finding has the name of a rule (`--rules` lists them), the
+/// section of the specification, what was found and what to do. Exit code: 0 where no rule is broken that `--fail-on`
+/// counts, 1 where one is, 2 where something could not be read.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// A JSON object a line, one for each file: source, tables, findings, search_indexes, failures
+    /// A JSON object a line, one for each finding: source, id, severity, revision, section, path, rule, found, rows,
+    /// first_row, hint
     #[arg(long)]
     json: bool,
 
@@ -38,17 +42,34 @@ pub(in crate::cli) struct Arguments {
     #[arg(long)]
     quick: bool,
 
+    /// What counts as broken: findings of this severity and above
+    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = Severity::Error)]
+    fail_on: Severity,
+
+    /// List all rules, as a table in Markdown, and look at no file
+    #[arg(long, exclusive = true)]
+    rules: bool,
+
+    #[command(flatten)]
+    options: CheckOptions,
+
     #[command(flatten)]
     named: Named,
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    arguments.named.each(&ViewOptions::default(), 2, |asked| {
+    if arguments.rules {
+        let all = rules::listed();
+        return std::io::stdout().write_all(all.as_bytes()).map_err(Error::io("standard output")).map(|()| 0.into());
+    }
+    let checks = Checks { is_full: true, options: arguments.options };
+    let views = ViewOptions { checks, ..ViewOptions::default() };
+    arguments.named.each(&views, 2, |asked| {
         let interrupt = Interrupt::new();
         let place = asked.find_settled(&interrupt)?;
         let files = tables::find(&place, true, &interrupt)?;
         let interrupted = || eprintln!("hepfs: interrupted; what was found so far stays kept");
-        let mut unreadable = Vec::new();
+        let mut read = Vec::new();
         let mut verified = files.iter().map(|_| Vec::new()).collect();
         if !arguments.quick {
             for file in &files {
@@ -58,7 +79,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                     interrupted();
                     return Ok(INTERRUPTED);
                 };
-                unreadable.push(found);
+                read.push(found);
             }
             let Some(found) = verify::all(&files, &interrupt)? else {
                 interrupted();
@@ -68,67 +89,96 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         }
         let mut out = BufWriter::new(std::io::stdout().lock());
         let mut worst = 0;
-        let unreadable = unreadable.iter().map(Vec::as_slice).chain(std::iter::repeat(&[][..]));
-        for ((file, verified), unreadable) in files.iter().zip(&verified).zip(unreadable) {
-            let (report, code) = report(file, verified, unreadable, arguments.json);
+        read.resize_with(files.len(), Read::default);
+        for ((file, verified), read) in files.iter().zip(&verified).zip(&read) {
+            let found = Found::of(file, verified, read);
+            let report = if arguments.json { found.lines(file) } else { found.text(file, verified) };
             out.write_all(report.as_bytes()).map_err(Error::io("standard output"))?;
-            worst = worst.max(code);
+            worst = worst.max(found.exit_code(arguments.fail_on));
         }
         out.flush().map_err(Error::io("standard output"))?;
         Ok(worst)
     })
 }
 
-/// Values met that break a rule.
-fn of_values(file: &InFile) -> Vec<Finding> {
-    let columns = file.tables.iter().flat_map(|(_, table)| &table.columns);
-    let mut known = HashSet::new();
-    let found = columns.filter(|column| known.insert(column.id)).flat_map(|column| {
-        let of_one = |(oddity, Count { rows, first }): (Oddity, Count)| {
-            Finding::new(&column.path, oddity.rule(), format!("{rows} rows, the first is row {first}"))
-        };
-        column.tally.counts().into_iter().map(of_one)
-    });
-    found.collect()
+/// All that is wrong with a file.
+struct Found {
+    /// Rules that are broken.
+    findings: Vec<Finding>,
+    /// What could not be read or found out.
+    failures: Vec<Finding>,
 }
 
-/// What there is to say of a file, and the exit code for it.
-fn report(file: &InFile, verified: &[Description], unreadable: &[Unreadable], as_json: bool) -> (String, u8) {
-    let mut findings = file.opened.as_ref().map(|opened| opened.findings().0).unwrap_or_default();
-    findings.extend(of_values(file));
-    let mut failures = file.failures.clone();
-    failures.extend(unreadable.iter().map(|column| {
-        let Unreadable { path, rows, first, reason, .. } = column;
-        let more = if column.is_left() { " or more" } else { "" };
-        (path.clone(), format!("{rows} rows{more} cannot be read, the first is row {first}: {reason}"))
-    }));
-    for one in verified.iter().filter(|one| report::has_failed(one)) {
-        failures.push((one.path.clone(), one.found.clone().unwrap_or_default()));
+impl Found {
+    fn of(file: &InFile, verified: &[Description], read: &Read) -> Self {
+        let mut findings = file.opened.as_ref().map(|opened| opened.findings()).unwrap_or_default();
+        findings.extend(file.tables.iter().flat_map(|(_, table)| table.met()));
+        findings.extend(read.findings.iter().cloned());
+        let (failed, judged): (Vec<_>, Vec<_>) = verified.iter().partition(|one| report::has_failed(one));
+        let mut known = HashSet::new();
+        findings.retain(|finding| known.insert((finding.path.clone(), finding.rule.id, finding.found.clone())));
+        let told: HashSet<String> = findings.iter().map(|finding| finding.path.clone()).collect();
+        // Why an index is not used follows from what was told of it.
+        let of_indexes = judged.into_iter().filter(|one| !told.contains(&one.path));
+        findings.extend(of_indexes.filter_map(of_index));
+        let unreadable = |path: &str, reason: &str| {
+            let reason = reason.strip_prefix(path).and_then(|reason| reason.strip_prefix(": ")).unwrap_or(reason);
+            Finding::new(path, &UNREADABLE, reason)
+        };
+        let mut failures: Vec<_> = file.failures.iter().map(|(path, reason)| unreadable(path, reason)).collect();
+        failures.extend(read.unreadable.iter().map(|column| {
+            let Unreadable { path, rows, first, reason, .. } = column;
+            let more = if column.is_left() { " or more" } else { "" };
+            let found = format!("{rows} rows{more} cannot be read, the first is row {first}: {reason}");
+            Finding { rows: Some(Count { rows: *rows, first: *first }), ..unreadable(path, &found) }
+        }));
+        let columns = file.tables.iter().flat_map(|(_, table)| &table.columns);
+        let closed = columns.filter(|column| !told.contains(&column.path));
+        let closed = closed.filter_map(|column| Some((&column.path, column.rows.as_ref().err()?)));
+        let mut known = HashSet::new();
+        failures.extend(closed.filter(|(path, _)| known.insert(*path)).map(|(path, reason)| unreadable(path, reason)));
+        failures.extend(failed.iter().map(|one| unreadable(&one.path, one.found.as_deref().unwrap_or_default())));
+        Self { findings, failures }
     }
-    let is_wrong = !findings.is_empty() || verified.iter().any(|one| one.is_fault);
-    let code = report::exit_code(!failures.is_empty(), is_wrong);
-    if as_json {
-        let source = file.source.display().to_string();
-        let failed: Vec<_> = failures.iter().map(|(path, reason)| json!({ "path": path, "reason": reason })).collect();
-        let report = json!({
-            "source": source,
-            "tables": file.tables.iter().map(|(_, table)| &table.path).collect::<Vec<_>>(),
-            "findings": findings,
-            "search_indexes": verified,
-            "failures": failed,
-        });
-        return (format!("{report}\n"), code);
+
+    fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|finding| finding.rule.severity == severity).count()
     }
-    let mut lines: Vec<String> =
-        findings.iter().map(|finding| format!("{}: {}: {}", finding.path, finding.rule, finding.found)).collect();
-    lines.extend(verified.iter().map(report::line));
-    lines.extend(failures.iter().map(|(path, reason)| tables::about(path, &format!("FAILED: {reason}"))));
-    let right = verified.iter().filter(|one| !one.is_fault && !report::has_failed(one)).count();
-    lines.push(format!(
-        "{} tables, {} rules broken, {right} of {} search indexes verified",
-        file.tables.len(),
-        findings.len(),
-        verified.len(),
-    ));
-    (lines.iter().map(|line| format!("{}{}\n", file.prefix, printable(line))).collect(), code)
+
+    fn exit_code(&self, fail_on: Severity) -> u8 {
+        let is_wrong = self.findings.iter().any(|finding| finding.rule.severity >= fail_on);
+        report::exit_code(!self.failures.is_empty(), is_wrong)
+    }
+
+    /// A JSON object a line.
+    fn lines(&self, file: &InFile) -> String {
+        let all = self.findings.iter().chain(&self.failures);
+        all.map(|finding| format!("{}\n", finding.line(&file.source))).collect()
+    }
+
+    /// Lines for people.
+    fn text(&self, file: &InFile, verified: &[Description]) -> String {
+        let mut lines: Vec<String> = self.findings.iter().map(ToString::to_string).collect();
+        // What is wrong with an index was told.
+        let told: HashSet<&str> = self.findings.iter().map(|finding| finding.path.as_str()).collect();
+        lines.extend(verified.iter().filter(|one| !told.contains(one.path.as_str())).map(report::line));
+        let failed = |one: &Finding| tables::about(&one.path, &format!("FAILED: {}", one.found));
+        lines.extend(self.failures.iter().map(failed));
+        let right = verified.iter().filter(|one| !one.is_fault && !report::has_failed(one)).count();
+        lines.push(format!(
+            "{} tables, {} errors, {} warnings, {} notes, {right} of {} search indexes verified",
+            file.tables.len(),
+            self.count(Severity::Error),
+            self.count(Severity::Warning),
+            self.count(Severity::Note),
+            verified.len(),
+        ));
+        lines.iter().map(|line| format!("{}{}\n", file.prefix, printable(line))).collect()
+    }
+}
+
+/// The finding that a search index is not what it should be.
+fn of_index(one: &Description) -> Option<Finding> {
+    let said = [one.place.as_deref(), one.found.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(": ");
+    Some(Finding::new(&one.path, one.broken?, said).by(one.revision))
 }

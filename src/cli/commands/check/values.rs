@@ -1,16 +1,18 @@
-//! Reads all values of tables, so that what cannot be read is met, and what breaks a rule is counted.
+//! Reads all values of tables in one pass, so that what cannot be read is met, and what breaks a rule is counted.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arrow_array::ArrayRef;
 use parking_lot::Mutex;
 
+use super::held::{self, Test};
 use crate::cli::Error;
 use crate::cli::progress::Watched;
 use crate::source::Interrupt;
 use crate::store::{self, RowRange, Rows, for_each_array};
-use crate::table::{Column, Table};
+use crate::table::{Column, Finding, Table};
 
 /// Bytes of an array that is read and dropped.
 const ARRAY: u64 = 4 << 20;
@@ -42,12 +44,28 @@ impl Unreadable {
     }
 }
 
+/// What reading all values showed.
+#[derive(Default)]
+pub(super) struct Read {
+    /// Columns with rows that cannot be read.
+    pub unreadable: Vec<Unreadable>,
+    /// Rules that values break, but those that columns count by themselves ([`Table::met`]).
+    pub findings: Vec<Finding>,
+}
+
+/// What is read of a table: a column, or a set of labels.
+struct Subject<'a> {
+    path: &'a str,
+    rows: &'a Arc<dyn Rows>,
+    /// What is held against the values beside that.
+    test: Option<Test<'a>>,
+}
+
 /// Rows of a column to read.
 struct Task<'a> {
     /// Its table, and its place among the columns there.
     column: (usize, usize),
-    path: &'a str,
-    rows: &'a Arc<dyn Rows>,
+    subject: Arc<Subject<'a>>,
     range: RowRange,
 }
 
@@ -55,9 +73,10 @@ struct Task<'a> {
 ///
 /// # Errors
 /// Where a thread cannot be started.
-pub(super) fn read(tables: &[&Table], interrupt: &Interrupt) -> Result<Option<Vec<Unreadable>>, Error> {
+pub(super) fn read(tables: &[&Table], interrupt: &Interrupt) -> Result<Option<Read>, Error> {
     let walk = Walk::new(tables);
-    let lengths = walk.tables.iter().flat_map(|columns| columns.all.iter().flatten()).map(|(_, rows)| rows.len());
+    let subjects: Vec<_> = walk.tables.iter().map(|columns| columns.all.clone()).collect();
+    let lengths = subjects.iter().flatten().flatten().map(|subject| subject.rows.len());
     let all = lengths.fold(0, u64::saturating_add);
     let done = Arc::new(AtomicU64::new(0));
     let of_bar = done.clone();
@@ -84,20 +103,32 @@ pub(super) fn read(tables: &[&Table], interrupt: &Interrupt) -> Result<Option<Ve
         work();
     });
     watched.finish();
-    Ok((!interrupt.is_raised()).then(|| found.into_inner().into_values().collect()))
+    let found_in = |(table, subjects): (&&Table, Vec<Option<Arc<Subject<'_>>>>)| {
+        let tested = subjects.into_iter().flatten().filter_map(|subject| {
+            let (rule, rows) = subject.test.as_ref()?.outcome()?;
+            Some(Finding::of_rows(subject.path, rule, rows).by(table.judged_by))
+        });
+        let mut findings: Vec<_> = tested.collect();
+        findings.extend(table.columns.iter().filter_map(held::fill_among).map(|found| found.by(table.judged_by)));
+        findings
+    };
+    Ok((!interrupt.is_raised()).then(|| Read {
+        unreadable: found.into_inner().into_values().collect(),
+        findings: tables.iter().zip(subjects).flat_map(found_in).collect(),
+    }))
 }
 
 /// The columns of a table that are read, with their paths.
 struct Columns<'a> {
     /// `None` of one whose rest is left.
-    all: Vec<Option<(&'a str, &'a Arc<dyn Rows>)>>,
+    all: Vec<Option<Arc<Subject<'a>>>>,
     /// Rows read at once.
     step: u64,
 }
 
 impl Columns<'_> {
     fn longest(&self) -> u64 {
-        self.all.iter().flatten().map(|(_, rows)| rows.len()).max().unwrap_or(0)
+        self.all.iter().flatten().map(|subject| subject.rows.len()).max().unwrap_or(0)
     }
 }
 
@@ -119,10 +150,18 @@ impl<'a> Walk<'a> {
             let is_new =
                 |column: &&Column| column.rows.as_ref().is_ok_and(|rows| known.insert((column.id, rows.len())));
             let columns = table.columns.iter().filter(is_new);
-            let columns = columns.filter_map(|column| Some((column.path.as_str(), column.rows.as_ref().ok()?)));
-            let labels = table.categories.iter().filter_map(|set| Some((set.path.as_str(), set.labels.as_ref().ok()?)));
-            let all: Vec<_> = columns.chain(labels).map(Some).collect();
-            let stride = all.iter().flatten().filter_map(|(_, rows)| rows.stride()).max().unwrap_or(1).max(1);
+            let columns = columns.filter_map(|column| {
+                let range = column.expected.as_ref().and_then(|expected| expected.range.as_ref());
+                let test = range.map(|(rule, bounds)| Test::within(rule, bounds));
+                Some(Subject { path: &column.path, rows: column.rows.as_ref().ok()?, test })
+            });
+            let labels = table.categories.iter().filter_map(|set| {
+                let rows = set.labels.as_ref().ok()?;
+                let test = table.labels_differ.and_then(|rule| Test::distinct(rule, rows.as_ref()));
+                Some(Subject { path: &set.path, rows, test })
+            });
+            let all: Vec<_> = columns.chain(labels).map(|subject| Some(Arc::new(subject))).collect();
+            let stride = all.iter().flatten().filter_map(|subject| subject.rows.stride()).max().unwrap_or(1).max(1);
             Columns { all, step: (WHOLE_ROWS / stride).clamp(1, STRETCH) }
         };
         let tables = tables.iter().map(columns_of).collect();
@@ -143,11 +182,11 @@ impl<'a> Walk<'a> {
             if self.column >= columns.all.len() {
                 (self.start, self.column) = (self.next, 0);
                 let end = self.start.saturating_add(columns.step);
-                let alike = |(_, rows): &(&str, &Arc<dyn Rows>)| {
-                    rows.alike_until(self.start, interrupt).unwrap_or(0).max(end.min(rows.len()))
-                };
-                let here = columns.all.iter().flatten().filter(|(_, rows)| rows.len() > self.start);
-                self.next = here.map(alike).min().unwrap_or(end);
+                let alike =
+                    |subject: &Subject<'_>| subject.rows.alike_until(self.start, interrupt).unwrap_or(0).max(end);
+                // What ends here is read to its end, and says nothing of where others go on.
+                let on = columns.all.iter().flatten().filter(|subject| subject.rows.len() > end);
+                self.next = on.map(|subject| alike(subject)).min().unwrap_or(end);
             }
             if self.start >= columns.longest() {
                 (self.table, self.next, self.column) = (self.table + 1, 0, usize::MAX);
@@ -155,12 +194,12 @@ impl<'a> Walk<'a> {
             }
             let at = self.column;
             self.column += 1;
-            if let Some((path, rows)) =
-                columns.all.get(at).copied().flatten().filter(|(_, rows)| rows.len() > self.start)
-            {
-                let range = self.start..rows.len().min(self.start.saturating_add(columns.step));
-                let passed = rows.len().min(self.next) - self.start;
-                return Some((Task { column: (self.table, at), path, rows, range }, passed));
+            let subject = columns.all.get(at).cloned().flatten();
+            if let Some(subject) = subject.filter(|subject| subject.rows.len() > self.start) {
+                let len = subject.rows.len();
+                let range = self.start..len.min(self.start.saturating_add(columns.step));
+                let passed = len.min(self.next) - self.start;
+                return Some((Task { column: (self.table, at), subject, range }, passed));
             }
         }
     }
@@ -179,14 +218,14 @@ impl Task<'_> {
         if self.try_read(self.range.clone(), interrupt)?.is_ok() {
             return Ok(true);
         }
-        let grain = self.rows.natural_rows().unwrap_or(u64::MAX).max(1);
+        let grain = self.subject.rows.natural_rows().unwrap_or(u64::MAX).max(1);
         let mut start = self.range.start;
         while start < self.range.end {
             let end = (start / grain).saturating_add(1).saturating_mul(grain).min(self.range.end);
             if let Err(reason) = self.try_read(start..end, interrupt)? {
                 let mut found = found.lock();
                 let none = || {
-                    let (path, reason) = (self.path.to_owned(), String::new());
+                    let (path, reason) = (self.subject.path.to_owned(), String::new());
                     Unreadable { path, rows: 0, first: u64::MAX, reason, failures: 0 }
                 };
                 let column = found.entry(self.column).or_insert_with(none);
@@ -205,7 +244,14 @@ impl Task<'_> {
     }
 
     fn try_read(&self, range: RowRange, interrupt: &Interrupt) -> Result<Result<(), String>, store::Error> {
-        match for_each_array(self.rows.as_ref(), range, ARRAY, interrupt, &mut |_, _| Ok(())) {
+        let Subject { rows, test, .. } = self.subject.as_ref();
+        let mut take = |part: RowRange, array: ArrayRef| {
+            if let Some(test) = test {
+                test.look(part.start, &array);
+            }
+            Ok(())
+        };
+        match for_each_array(rows.as_ref(), range, ARRAY, interrupt, &mut take) {
             Err(error @ store::Error::Interrupted(_)) => Err(error),
             outcome => Ok(outcome.map_err(|error| error.to_string())),
         }
@@ -214,7 +260,6 @@ impl Task<'_> {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::ArrayRef;
     use arrow_schema::DataType;
 
     use super::*;
@@ -260,6 +305,7 @@ mod tests {
         let column = Column::new("x".into(), "/t/x".into(), id, Ok(Arc::new(Claimed)), Arc::default());
         let table = Table { rows: 1 << 62, columns: vec![column], ..Table::empty("/t", "HEP001") };
         let found = read(&[&table], &Interrupt::new()).unwrap().unwrap();
+        let found = found.unreadable;
         assert!(found.len() == 1 && found[0].first == 0 && found[0].is_left());
         assert!((MOST_FAILURES * 100..MOST_FAILURES * 2000).contains(&found[0].rows), "{}", found[0].rows);
     }

@@ -53,7 +53,7 @@ pub(in crate::cli) fn line(one: &Description) -> String {
         one.revision,
         HumanBytes(one.bytes),
     );
-    for detail in [&one.rule, &one.place, &one.found].into_iter().flatten() {
+    for detail in [one.rule, one.place.as_deref(), one.found.as_deref()].into_iter().flatten() {
         line.push_str(": ");
         line.push_str(detail);
     }

@@ -11,6 +11,7 @@ use crate::dialects::datasets;
 use crate::dialects::hep001::names::CATEGORIES_GROUP;
 use crate::dialects::hep001::parts::Parts;
 use crate::source::Interrupt;
+use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Rows, Tally};
 use crate::table::{Categories, CategoryRows};
 
@@ -18,10 +19,17 @@ use crate::table::{Categories, CategoryRows};
 #[derive(Default)]
 pub(in crate::dialects::hep001) struct CategorySets {
     sets: Vec<Categories>,
+    /// What is odd in the labels of each.
+    tallies: Vec<Arc<Tally>>,
     by_id: HashMap<ObjectId, usize>,
 }
 
 impl CategorySets {
+    /// What is odd in the labels of a set, with the path of that.
+    pub fn below(&self, set: usize) -> Option<(String, Arc<Tally>)> {
+        Some((self.sets.get(set)?.path.clone(), self.tallies.get(set)?.clone()))
+    }
+
     /// All of them.
     pub fn into_sets(self) -> Vec<Categories> {
         self.sets
@@ -65,21 +73,27 @@ impl CategorySets {
         if dataset.shape.len() != 1 || dataset.null {
             return Err(format!("a dataset of rank {}, not 1", dataset.shape.len()));
         }
-        let path = path_of(parts, id);
+        let path = path_of(parts, id, interrupt);
         let ordered = boolean(&dataset.attributes, "ordered");
+        let tally = Arc::<Tally>::default();
         let labels = datasets::open(parts.file, &path, &dataset)
-            .map(|dataset| Arc::new(DatasetRows::plain(dataset, u64::MAX)) as Arc<dyn Rows>);
+            .map(|dataset| DatasetRows::new(dataset, u64::MAX, FillTest::none(), tally.clone()))
+            .map(|rows| Arc::new(rows) as Arc<dyn Rows>);
         self.sets.push(Categories { path, labels, datatype: dataset.datatype.clone(), ordered });
+        self.tallies.push(tally);
         self.by_id.insert(id, self.sets.len() - 1);
         Ok(self.sets.len() - 1)
     }
 }
 
 /// Where in the table a dataset lies; one elsewhere has no name here.
-fn path_of(parts: &Parts<'_>, id: ObjectId) -> String {
+fn path_of(parts: &Parts<'_>, id: ObjectId, interrupt: &Interrupt) -> String {
     let direct = parts.group.links.iter().find(|link| link.target.object().is_some_and(|o| o.id() == id));
     match direct {
         Some(link) => parts.path_of(link.name.as_bstr()),
-        None => format!("{} (categories at {})", join(parts.path, CATEGORIES_GROUP.as_bytes()), id.address),
+        None => match parts.file.path_of(id, interrupt) {
+            Ok(Some(path)) if parts.is_full => path,
+            _ => format!("{} (categories at {})", join(parts.path, CATEGORIES_GROUP.as_bytes()), id.address),
+        },
     }
 }

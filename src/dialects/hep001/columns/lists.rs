@@ -8,9 +8,11 @@ use crate::dialects::datasets;
 use crate::dialects::hep001::members::is_list;
 use crate::dialects::hep001::names::STRINGS_CLASS;
 use crate::dialects::hep001::parts::Parts;
+use crate::dialects::hep001::rules;
 use crate::source::Interrupt;
+use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Rows, Tally};
-use crate::table::{Finding, ListRows, StringRows};
+use crate::table::{ListRows, Rule, StringRows};
 
 /// Deepest nesting followed; each level costs a request to the worker.
 const MOST_LEVELS: usize = 32;
@@ -21,7 +23,15 @@ pub(super) struct List {
     offsets: Arc<dyn Rows>,
     values: Arc<dyn Rows>,
     mask: Option<Arc<dyn Rows>>,
+    /// What is odd in its parts, by path.
+    pub below: Below,
 }
+
+/// Oddities of what serves a column, by path.
+pub(in crate::dialects::hep001) type Below = Vec<(String, Arc<Tally>)>;
+
+/// Why lists cannot be read: a rule that is broken, and what was found.
+type Broken = (&'static Rule, String);
 
 impl List {
     /// Entries that the offsets allow.
@@ -53,11 +63,10 @@ pub(super) fn open(
     attributes: &[Attribute],
     interrupt: &Interrupt,
 ) -> Result<List, String> {
-    let list = level(parts, path, id, attributes, 0, interrupt);
-    if let Err(reason) = &list {
-        parts.findings.push(Finding::new(path, "HEP001 July, \"Members of a list column group\"", reason));
-    }
-    list
+    level(parts, path, id, attributes, 0, interrupt).map_err(|(rule, reason)| {
+        parts.find(path, rule, &reason);
+        reason
+    })
 }
 
 fn level(
@@ -67,31 +76,42 @@ fn level(
     attributes: &[Attribute],
     depth: usize,
     interrupt: &Interrupt,
-) -> Result<List, String> {
+) -> Result<List, Broken> {
+    let broken = |reason: String| (&rules::LIST_MEMBERS, reason);
     if depth >= MOST_LEVELS {
-        return Err(format!("lists nested deeper than {MOST_LEVELS}"));
+        return Err(broken(format!("lists nested deeper than {MOST_LEVELS}")));
     }
     match text(attributes, "KIND").as_deref() {
         Some("OFFSETS") => {}
-        Some(other) => return Err(format!("KIND {other:?} is not known")),
-        None => return Err("no KIND attribute".into()),
+        Some(other) => return Err((&rules::LIST_KIND_UNKNOWN, format!("KIND {other:?} is not known"))),
+        None => return Err((&rules::LIST_KIND, "no KIND attribute".into())),
     }
-    let group = parts.file.group(id, interrupt).map_err(|error| error.to_string())?;
-    let offsets = offsets(parts, path, &group)?;
-    let mask = mask(parts, path, &group)?;
+    let mut below = Below::new();
+    let group = parts.file.group(id, interrupt).map_err(|error| broken(error.to_string()))?;
+    let offsets = offsets(parts, path, &group).map_err(broken)?;
+    let mask = mask(parts, path, &group, &mut below).map_err(broken)?;
     let member = join(path, b"VALUES");
+    let mut tally = || {
+        let tally = Arc::<Tally>::default();
+        below.push((member.clone(), tally.clone()));
+        tally
+    };
     let values: Arc<dyn Rows> = match group.link(b"VALUES").and_then(|link| link.target.object()) {
-        Some(Object::Dataset(dataset)) => leaf(parts, &member, dataset)?,
+        Some(Object::Dataset(dataset)) => leaf(parts, &member, dataset, &tally()).map_err(broken)?,
         Some(Object::Group { id, attributes, .. }) if is_list(attributes) => {
-            level(parts, &member, *id, attributes, depth + 1, interrupt)?.rows(u64::MAX, &Arc::default())
+            let tally = tally();
+            let mut nested = level(parts, &member, *id, attributes, depth + 1, interrupt)?;
+            below.append(&mut nested.below);
+            nested.rows(u64::MAX, &tally)
         }
         Some(Object::Group { id, attributes, .. }) if text(attributes, "CLASS").as_deref() == Some(STRINGS_CLASS) => {
-            strings(parts, &member, *id, interrupt)?
+            let tally = tally();
+            strings(parts, &member, *id, (&tally, &mut below), interrupt).map_err(broken)?
         }
-        Some(_) => return Err("VALUES is neither a dataset, a list nor STRING_VALUES".into()),
-        None => return Err("no VALUES".into()),
+        Some(_) => return Err(broken("VALUES is neither a dataset, a list nor STRING_VALUES".into())),
+        None => return Err(broken("no VALUES".into())),
     };
-    Ok(List { path: path.to_owned(), offsets, values, mask })
+    Ok(List { path: path.to_owned(), offsets, values, mask, below })
 }
 
 fn member<'g>(group: &'g Group, name: &str) -> Result<&'g Arc<Dataset>, String> {
@@ -111,7 +131,7 @@ fn offsets(parts: &Parts<'_>, path: &str, group: &Group) -> Result<Arc<dyn Rows>
     Ok(Arc::new(DatasetRows::plain(opened, u64::MAX)))
 }
 
-fn mask(parts: &Parts<'_>, path: &str, group: &Group) -> Result<Option<Arc<dyn Rows>>, String> {
+fn mask(parts: &Parts<'_>, path: &str, group: &Group, below: &mut Below) -> Result<Option<Arc<dyn Rows>>, String> {
     if group.link(b"MASK").is_none() {
         return Ok(None);
     }
@@ -119,33 +139,42 @@ fn mask(parts: &Parts<'_>, path: &str, group: &Group) -> Result<Option<Arc<dyn R
     if !dataset.datatype.is_boolean() {
         return Err("MASK is not of booleans".into());
     }
-    let opened = datasets::open(parts.file, &join(path, b"MASK"), dataset)?;
-    Ok(Some(Arc::new(DatasetRows::plain(opened, u64::MAX))))
+    let (path, tally) = (join(path, b"MASK"), Arc::<Tally>::default());
+    let opened = datasets::open(parts.file, &path, dataset)?;
+    below.push((path, tally.clone()));
+    Ok(Some(Arc::new(DatasetRows::new(opened, u64::MAX, FillTest::none(), tally))))
 }
 
-fn leaf(parts: &mut Parts<'_>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<dyn Rows>, String> {
+fn leaf(
+    parts: &mut Parts<'_>,
+    path: &str,
+    dataset: &Arc<Dataset>,
+    tally: &Arc<Tally>,
+) -> Result<Arc<dyn Rows>, String> {
     if dataset.shape.len() != 1 || dataset.null {
         return Err(format!("VALUES has rank {}, not 1", dataset.shape.len()));
     }
     if dataset.datatype.is_variable() {
-        parts.findings.push(Finding::new(
-            path,
-            "HEP001 July, \"No variable-length datatypes\": none below a list column",
-            "a variable-length datatype",
-        ));
+        parts.find(path, &rules::LIST_VARIABLE, "a variable-length datatype");
     }
-    datasets::rows(parts.file, path, dataset, u64::MAX, &parts.missing(dataset), &Arc::default())
+    datasets::rows(parts.file, path, dataset, u64::MAX, &parts.missing(dataset), tally)
 }
 
-fn strings(parts: &Parts<'_>, path: &str, id: ObjectId, interrupt: &Interrupt) -> Result<Arc<dyn Rows>, String> {
+fn strings(
+    parts: &Parts<'_>,
+    path: &str,
+    id: ObjectId,
+    (tally, below): (&Arc<Tally>, &mut Below),
+    interrupt: &Interrupt,
+) -> Result<Arc<dyn Rows>, String> {
     let group = parts.file.group(id, interrupt).map_err(|error| error.to_string())?;
     let offsets = offsets(parts, path, &group)?;
-    let mask = mask(parts, path, &group)?;
+    let mask = mask(parts, path, &group, below)?;
     let dataset = member(&group, "CHARS")?;
     if !matches!(dataset.datatype.class, Class::Integer { signed: false, .. }) || dataset.datatype.size != 1 {
         return Err("CHARS is not of one-byte unsigned integers".into());
     }
     let characters = datasets::open(parts.file, &join(path, b"CHARS"), dataset)?;
     let characters = Arc::new(DatasetRows::plain(characters, u64::MAX));
-    Ok(Arc::new(StringRows::new(path.to_owned(), offsets, characters, mask, u64::MAX, Arc::<Tally>::default())))
+    Ok(Arc::new(StringRows::new(path.to_owned(), offsets, characters, mask, u64::MAX, tally.clone())))
 }

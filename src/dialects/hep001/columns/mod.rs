@@ -10,11 +10,11 @@ use bstr::{BString, ByteSlice};
 pub(super) use self::categories::CategorySets;
 use super::members::{Kind, Member};
 use super::parts::Parts;
+use super::rules;
 use crate::catalogue::{Attribute, Dataset, Object, ObjectId};
 use crate::dialects::datasets;
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
-use crate::table::Finding;
 
 /// A member of the table group that is a column or serves one.
 pub(super) struct Candidate<'a> {
@@ -32,6 +32,11 @@ pub(super) struct Candidate<'a> {
 impl<'a> Candidate<'a> {
     pub fn attributes(&self) -> &'a Arc<[Attribute]> {
         self.attributes
+    }
+
+    /// What is odd in the parts of a list column, by path.
+    pub fn below(&self) -> lists::Below {
+        self.list.as_ref().and_then(|list| list.as_ref().ok()).map(|list| list.below.clone()).unwrap_or_default()
     }
 
     /// Whether it is shown in `columns/`.
@@ -68,12 +73,11 @@ pub(super) fn open<'a>(parts: &mut Parts<'_>, sorted: &[Member<'a>], interrupt: 
                 });
             }
             (Kind::Servants, _) => {}
-            _ => parts.findings.push(Finding::new(
-                parts.path_of(name.as_bstr()),
-                "HEP001 July, \"Self-contained contents\": only columns, CATEGORIES and SEARCH_INDEXES lie under \
-                 a table group",
-                stranger(object),
-            )),
+            _ => {
+                let is_dataset = matches!(object, Object::Dataset(_));
+                let rule = if is_dataset { &rules::COLUMN_RANK } else { &rules::STRANGER };
+                parts.find(parts.path_of(name.as_bstr()), rule, stranger(object));
+            }
         }
     }
     candidates

@@ -10,12 +10,15 @@ use bstr::{BStr, BString, ByteSlice};
 
 use self::rules::Subject;
 use super::columns::Candidate;
-use super::names::{COLUMN_LIST, SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST, SOURCE_GENERATION, SOURCE_ROWS};
+use super::consistency::is_reserved;
+use super::draft::Draft;
+use super::names::{COLUMN_LIST, SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST, SOURCE_GENERATION, SOURCE_ROWS, VALUES};
 use super::parts::Parts;
-use crate::catalogue::{Dataset, Group, Object, ObjectId, join};
+use super::rules as known;
+use crate::catalogue::{Attribute, Charset, Class, Dataset, Group, Object, ObjectId, attribute, join};
 use crate::dialects::attributes::{any, references, text, unsigned};
 use crate::source::Interrupt;
-use crate::table::{Absent, Finding, IndexForm, SearchIndex, Table};
+use crate::table::{Absent, IndexForm, Reason, SearchIndex, Table};
 
 /// Lists the search indexes and checks that both sides of every link agree (HEP001 §9).
 ///
@@ -36,35 +39,34 @@ pub(super) fn find(
         let group = match parts.file.group(*id, interrupt) {
             Ok(group) => group,
             Err(error) => {
-                let rule = "HEP001 §8.1: search indexes can be listed";
-                parts.findings.push(Finding::new(group_path, rule, error.to_string()));
+                parts.find(group_path, &known::INDEX_LISTING, error.to_string());
                 continue;
             }
         };
+        let served = served(&group);
         members.extend(group.links.iter().filter_map(|link| link.target.object()).map(Object::id));
         for link in &group.links {
             let path = join(&group_path, &link.name);
             match link.target.object() {
                 Some(Object::Dataset(dataset)) => {
-                    let place = Place { group: &group, group_path: &group_path, path: &path, name: &link.name };
+                    let place = Place {
+                        group: &group,
+                        group_path: &group_path,
+                        path: &path,
+                        name: &link.name,
+                        served: &served,
+                    };
                     found.extend(one(parts, candidates, table, &place, dataset));
                 }
-                _ => parts.findings.push(Finding::new(
-                    path,
-                    "HEP001 §8.1: the group of search indexes holds datasets only",
-                    "something else",
-                )),
+                _ => parts.find(path, &known::INDEX_CONTENT, "something else"),
             }
         }
     }
     for candidate in candidates {
         let targets = any(candidate.attributes(), &SEARCH_INDEX_LIST).and_then(|(_, attribute)| references(attribute));
         if targets.into_iter().flatten().flatten().any(|target| !members.contains(target)) {
-            parts.findings.push(Finding::new(
-                parts.path_of(candidate.name.as_bstr()),
-                "HEP001 §8.1: search indexes lie in their group",
-                "a reference to something else",
-            ));
+            let path = parts.path_of(candidate.name.as_bstr());
+            parts.find(path, &known::INDEX_PLACE, "a reference to something else");
         }
     }
     found
@@ -76,6 +78,19 @@ struct Place<'a> {
     group_path: &'a str,
     path: &'a str,
     name: &'a BString,
+    /// What the bitmaps of the group refer to as their values.
+    served: &'a HashSet<ObjectId>,
+}
+
+/// The datasets that serve a search index of the group: values of bitmaps, and what is referred to so by kinds that are
+/// not known.
+fn served(group: &Group) -> HashSet<ObjectId> {
+    let objects = group.links.iter().filter_map(|link| link.target.object());
+    let attributes = objects.map(Object::attributes).filter(|attributes| {
+        !matches!(text(attributes, "KIND").as_deref(), None | Some("CHUNK_MINMAX" | "SORTED_ROWS" | "CHUNK_BLOOM"))
+    });
+    let values = attributes.filter_map(|attributes| references(any(attributes, &VALUES)?.1));
+    values.flatten().flatten().copied().collect()
 }
 
 fn one(
@@ -102,26 +117,34 @@ fn one(
             let back = back.contains(&Some(candidate.id));
             if forth != back {
                 let (has, lacks) = if forth { ("column", "index") } else { ("index", "column") };
-                parts.findings.push(Finding::new(
-                    path,
-                    "HEP001 §9: a search index and its column refer to each other",
-                    format!("only the {has} refers to the {lacks}, for column {:?}", candidate.name),
-                ));
+                let found = format!("only the {has} refers to the {lacks}, for column {:?}", candidate.name);
+                parts.find(path, &known::INDEX_LINK, found);
             }
         }
         if back.contains(&None) {
-            parts.findings.push(Finding::new(path, "HEP001 §9: references lead somewhere", "a dangling reference"));
+            parts.find(path, &known::REFERENCE_LOST, "a dangling reference");
         }
     }
     if kind.is_none() {
         // July: datasets without KIND accompany an index. April: each must have one, but a bitmap's values.
         let accompanies = name.to_str_lossy().to_ascii_lowercase().ends_with("__values");
-        if back.is_some() || (covered.is_empty() && !accompanies && parts.group.link(b"_search_indexes").is_some()) {
-            parts.findings.push(Finding::new(path, "HEP001 §9: every search index has a KIND", "none"));
+        let lacks = match parts.draft {
+            Draft::July => !place.served.contains(&dataset.id),
+            _ => covered.is_empty() && !accompanies && parts.group.link(b"_search_indexes").is_some(),
+        };
+        if back.is_some() || lacks || !covered.is_empty() {
+            parts.find(path, &known::INDEX_KIND, "none");
         }
         if covered.is_empty() && back.is_none() {
             return None;
         }
+    }
+    let kind_is = attribute(&dataset.attributes, "KIND");
+    if let Some(kind) = kind_is.filter(|kind| parts.is_full && !is_token(kind)) {
+        parts.find(path, &known::INDEX_KIND_STORAGE, format!("an attribute of {} bytes", kind.datatype.size));
+    }
+    if is_reserved(parts.draft, name) {
+        parts.find(path, &known::NAME_RESERVED, name.to_string());
     }
     let mut columns: Vec<BString> = covered.iter().map(|candidate| candidate.name.clone()).collect();
     for candidate in candidates {
@@ -134,7 +157,11 @@ fn one(
         Some(kind @ ("CHUNK_MINMAX" | "SORTED_ROWS" | "BITMAP" | "CHUNK_BLOOM")) => {
             form(parts, &covered, columns.len(), table, place, dataset, kind)
         }
-        other => Err(Absent::new("HEP001 §8.3: unknown kinds are ignored", format!("{other:?}"))),
+        Some(other) => {
+            let unknown = Absent::new(&known::INDEX_KIND_UNKNOWN, format!("KIND {other:?}"));
+            Err(Absent { reason: Reason::Unused, ..unknown })
+        }
+        None => Err(Absent::new(&known::INDEX_KIND, "none")),
     };
     let source_generation = unsigned(&dataset.attributes, SOURCE_GENERATION);
     let source_rows = unsigned(&dataset.attributes, SOURCE_ROWS);
@@ -170,8 +197,15 @@ fn form(
     };
     let Some((candidate, column)) = column else {
         let found = format!("{} refer to it, {columns} in all", covered.len());
-        return Err(Absent::new("HEP001 §8: one column refers to a search index", found));
+        let rule = if columns == 0 { &known::INDEX_ORPHAN } else { &known::INDEX_COLUMN };
+        return Err(Absent::new(rule, found));
     };
     let Place { group, group_path, path, .. } = *place;
     Subject { path, dataset, group, group_path, candidate, column, table }.form(parts, kind)
+}
+
+/// Whether an attribute is one string of ASCII, of fixed length.
+fn is_token(attribute: &Attribute) -> bool {
+    let is_fixed = matches!(attribute.datatype.class, Class::FixedString { charset: Charset::Ascii, .. });
+    is_fixed && attribute.shape.is_empty() && !attribute.null
 }

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use super::verified;
 use crate::catalogue::{
-    ByteOrder, Class, Dataset, Datatype, Elements, FloatFormat, Group, Layout, Object, attribute, join,
+    ByteOrder, Class, Dataset, Datatype, Elements, Field, FloatFormat, Group, Layout, Object, attribute, join,
 };
-use crate::dialects::attributes::{any, boolean, references, text, unsigned};
+use crate::dialects::attributes::{any, boolean, references, said, text, unsigned};
 use crate::dialects::datasets;
 use crate::dialects::hep001::columns::Candidate;
 use crate::dialects::hep001::names::{ENTRY, GENERATION, ROWS, SOURCE_GENERATION, SOURCE_ROWS, VALUES};
 use crate::dialects::hep001::parts::Parts;
+use crate::dialects::hep001::rules as known;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, Rows};
-use crate::table::{Absent, BloomScheme, CategoryRows, Column, IndexForm, IndexKind, Labels, Reason, Table};
+use crate::table::{Absent, BloomScheme, CategoryRows, Column, IndexForm, IndexKind, Labels, Reason, Rule, Table};
 
 /// What a filter of the April draft may mean: its words on seeds can be read in several ways.
 const READINGS_OF_APRIL: [BloomScheme; 3] =
@@ -40,7 +41,7 @@ pub(super) struct Subject<'a> {
 type Checked<T> = Result<T, Absent>;
 
 /// Fails with `rule` unless it holds.
-fn check(holds: bool, rule: &str, found: impl FnOnce() -> String) -> Checked<()> {
+fn check(holds: bool, rule: &'static Rule, found: impl FnOnce() -> String) -> Checked<()> {
     if holds { Ok(()) } else { Err(Absent::new(rule, found())) }
 }
 
@@ -49,16 +50,12 @@ impl Subject<'_> {
     pub fn form(&self, parts: &Parts<'_>, kind: &str) -> Checked<IndexForm> {
         let is_july = self.tokens(parts)?;
         let (Some(dataset), Ok(shown)) = (self.candidate.dataset, &self.column.rows) else {
-            return Err(Absent::new("HEP001 §8.3: a search index covers a dataset", "a column that is none"));
+            return Err(Absent::new(&known::INDEX_COLUMN, "a column that is none"));
         };
-        check(self.column.in_table, "HEP001 §9: a column has as many rows as its table", || {
-            format!("{} rows of {}", shown.len(), self.table.rows)
+        check(self.column.in_table, &known::INDEX_LENGTH, || format!("{} rows of {}", shown.len(), self.table.rows))?;
+        check(is_ordered(&dataset.datatype), &known::INDEX_ORDER, || {
+            format!("a column of {}", class_name(&dataset.datatype))
         })?;
-        check(
-            is_ordered(&dataset.datatype),
-            "HEP001 §8: the column's values have an order and canonical bytes",
-            || format!("a column of {:?}", class_name(&dataset.datatype)),
-        )?;
         let rows = self.table.rows;
         let values = self.coded(parts, &self.column.path, dataset, rows, dataset)?;
         let chunk = self.chunk(dataset, kind, is_july)?;
@@ -96,10 +93,13 @@ impl Subject<'_> {
         }
         for (token, state) in [(SOURCE_GENERATION, GENERATION), (SOURCE_ROWS, ROWS)] {
             let (token_is, state_is) = (uint64(own, token), uint64(of_table, state));
-            let say = |value: Option<u64>| value.map_or("no uint64".to_owned(), |value| value.to_string());
-            let rule = format!("HEP001 July: {token} of the index equals {state} of the table");
-            check(token_is.is_some() && token_is == state_is, &rule, || {
-                format!("{token} is {}, {state} is {}", say(token_is), say(state_is))
+            let rule = match (token_is, state_is) {
+                (None, _) => &known::INDEX_TOKENS,
+                (_, None) if state == GENERATION => &known::INDEX_GENERATION,
+                _ => &known::INDEX_STALE,
+            };
+            check(token_is.is_some() && token_is == state_is, rule, || {
+                format!("{token} is {}, {state} is {}", said(token_is), said(state_is))
             })
             .map_err(|absent| Absent { reason: Reason::Stale, ..absent })?;
         }
@@ -123,13 +123,13 @@ impl Subject<'_> {
 
     fn open(&self, parts: &Parts<'_>, path: &str, dataset: &Dataset) -> Checked<Arc<store::Dataset>> {
         let opened = datasets::open(parts.file, path, &Arc::new(dataset.clone()));
-        opened.map_err(|reason| Absent::new("the dataset can be opened", format!("{path}: {reason}")))
+        opened.map_err(|reason| Absent::new(&known::INDEX_OPENED, format!("{path}: {reason}")))
     }
 
     /// What codes are shown as.
     fn labels(&self, column: &Dataset) -> Checked<Option<Labels>> {
         if let Some(set) = self.column.categories.and_then(|at| self.table.categories.get(at)) {
-            let labels = set.labels.clone().map_err(|reason| Absent::new("categories can be read", reason))?;
+            let labels = set.labels.clone().map_err(|reason| Absent::new(&known::INDEX_LABELS, reason))?;
             return Ok(Some(Labels::Categories(labels)));
         }
         Ok(match &column.datatype.class {
@@ -152,25 +152,27 @@ impl Subject<'_> {
             None => {
                 // Redundant where the column has chunks, so drafts left it out there.
                 let is_known = is_july || !by_chunk || of_column.is_some();
-                check(is_known, "HEP001 §8.4: chunk_shape is the column's chunk shape", || "none".into())?;
+                check(is_known, &known::INDEX_CHUNK, || "none".into())?;
                 of_column.unwrap_or(whole)
             }
             Some(shape) => {
                 let declared = one_unsigned(shape);
-                let found =
-                    || format!("{}, chunks of {of_column:?}", declared.map_or("no number".into(), |n| n.to_string()));
+                let found = || {
+                    let own = of_column.map_or("no chunks".into(), |n| format!("chunks of {n}"));
+                    format!("{}, the column has {own}", said(declared))
+                };
                 let agrees = declared.is_some_and(|declared| of_column.is_none_or(|chunk| chunk == declared));
-                check(agrees, "HEP001 §8.4: chunk_shape is the column's chunk shape", found)?;
+                check(agrees, &known::INDEX_CHUNK, found)?;
                 declared.unwrap_or(whole)
             }
         };
-        check(chunk > 0, "HEP001 §8.4: a chunk has a row at least", || "0".into())?;
+        check(chunk > 0, &known::INDEX_CHUNK, || "0".into())?;
         Ok(chunk)
     }
 
     /// Checks the extent along which an index grows: equal to `expected`, or larger in July, which lets producers
     /// reserve room.
-    fn extent(&self, axis: usize, rank: usize, expected: u64, is_july: bool, rule: &str) -> Checked<()> {
+    fn extent(&self, axis: usize, rank: usize, expected: u64, is_july: bool, rule: &'static Rule) -> Checked<()> {
         let shape = &self.dataset.shape;
         let fits = shape.len() == rank
             && shape.get(axis).is_some_and(|extent| *extent == expected || is_july && *extent > expected);
@@ -178,8 +180,8 @@ impl Subject<'_> {
     }
 
     fn minmax(&self, parts: &Parts<'_>, column: &Dataset, chunks: u64, is_july: bool) -> Checked<IndexKind> {
-        self.extent(0, 1, chunks, is_july, "HEP001 §8.4: CHUNK_MINMAX has an entry for each chunk")?;
-        let rule = "HEP001 §8.4: an entry has min and max of the column's type, and nan_count, fill_count, n of uint64";
+        self.extent(0, 1, chunks, is_july, &known::MINMAX_SHAPE)?;
+        let rule = &known::MINMAX_TYPE;
         let Class::Compound { fields } = &self.dataset.datatype.class else {
             return Err(Absent::new(rule, class_name(&self.dataset.datatype)));
         };
@@ -188,9 +190,10 @@ impl Subject<'_> {
             && fields.iter().take(2).all(|field| field.datatype.has_values_of(&column.datatype))
             && fields.iter().skip(2).all(|field| is_unsigned(&field.datatype, &[8]));
         check(fits, rule, || {
-            let types: Vec<_> =
-                fields.iter().map(|field| (&field.name, class_name(&field.datatype), field.datatype.size)).collect();
-            format!("{types:?}")
+            let said = |field: &Field| {
+                format!("{}: {} of {} bytes", field.name, class_name(&field.datatype), field.datatype.size)
+            };
+            fields.iter().map(said).collect::<Vec<_>>().join(", ")
         })?;
         let coded = Dataset { datatype: self.dataset.datatype.coded(), ..self.dataset.clone() };
         let entries = DatasetRows::plain(self.open(parts, self.path, &coded)?, chunks);
@@ -198,41 +201,36 @@ impl Subject<'_> {
     }
 
     fn sorted(&self, parts: &Parts<'_>, rows: u64, is_july: bool) -> Checked<IndexKind> {
-        self.extent(0, 1, rows, is_july, "HEP001 §8.5: SORTED_ROWS has an element for each row")?;
-        check(
-            is_unsigned(&self.dataset.datatype, &[1, 2, 4, 8]),
-            "HEP001 §8.5: SORTED_ROWS holds unsigned integers",
-            || class_name(&self.dataset.datatype).into(),
-        )?;
+        self.extent(0, 1, rows, is_july, &known::SORTED_SHAPE)?;
+        check(is_unsigned(&self.dataset.datatype, &[1, 2, 4, 8]), &known::SORTED_TYPE, || {
+            class_name(&self.dataset.datatype).into()
+        })?;
         let attributes = &self.dataset.attributes;
         let tails = ["fill_tail_length", "nan_tail_length"].map(|name| unsigned(attributes, name));
         let (Some(missing), Some(nans)) = (tails[0], tails[1]) else {
-            return Err(Absent::new(
-                "HEP001 §8.5: SORTED_ROWS has fill_tail_length and nan_tail_length",
-                format!("{tails:?}"),
-            ));
+            return Err(Absent::new(&known::SORTED_TAILS, "not both, or no numbers"));
         };
-        check(
-            missing.checked_add(nans).is_some_and(|tails| tails <= rows),
-            "HEP001 §8.5: tails are no longer than the index",
-            || format!("{missing} and {nans} of {rows} rows"),
-        )?;
+        check(missing.checked_add(nans).is_some_and(|tails| tails <= rows), &known::SORTED_TAILS_LONG, || {
+            format!("{missing} and {nans} of {rows} rows")
+        })?;
         let ordered = boolean(attributes, "ordered");
-        check(ordered == Some(true), "HEP001 §8.5: ordered is true", || format!("{ordered:?}"))?;
+        check(ordered == Some(true), &known::SORTED_ORDERED, || {
+            ordered.map_or("no boolean", |_| "it is false").into()
+        })?;
         let order = DatasetRows::plain(self.open(parts, self.path, self.dataset)?, rows);
         Ok(IndexKind::SortedRows { order: Arc::new(order), tails: [missing, nans], rules: &verified::SORTED })
     }
 
     fn bitmap(&self, parts: &Parts<'_>, column: &Dataset, rows: u64, is_july: bool) -> Checked<IndexKind> {
-        self.extent(1, 2, rows.div_ceil(8), is_july, "HEP001 §8.6: BITMAP has a byte for each eight rows")?;
-        check(is_unsigned(&self.dataset.datatype, &[1]), "HEP001 §8.6: BITMAP holds uint8", || {
+        self.extent(1, 2, rows.div_ceil(8), is_july, &known::BITMAP_SHAPE)?;
+        check(is_unsigned(&self.dataset.datatype, &[1]), &known::BITMAP_TYPE, || {
             class_name(&self.dataset.datatype).into()
         })?;
-        let rule = "HEP001 §8.6: a bitmap refers to a dataset of values beside it";
+        let rule = &known::BITMAP_VALUES;
         let (_, reference) = any(&self.dataset.attributes, &VALUES).ok_or_else(|| Absent::new(rule, "no reference"))?;
         let target = match references(reference) {
             Some([Some(id)]) => *id,
-            other => return Err(Absent::new(rule, format!("references {other:?}"))),
+            other => return Err(Absent::new(rule, format!("{} references", other.map_or(0, <[_]>::len)))),
         };
         let beside = self.group.links.iter().find_map(|link| match link.target.object() {
             Some(Object::Dataset(dataset)) if dataset.id == target => Some((link, dataset)),
@@ -240,26 +238,22 @@ impl Subject<'_> {
         });
         let (link, values) = beside.ok_or_else(|| Absent::new(rule, "a reference to something else"))?;
         let (k, path) = (self.dataset.shape.first().copied().unwrap_or(0), join(self.group_path, &link.name));
-        check(values.shape == [k], "HEP001 §8.6: a bitmap has a row for each value", || {
+        check(values.shape == [k], &known::BITMAP_VALUES_SHAPE, || {
             format!("{k} rows, values of shape {:?}", values.shape)
         })?;
         // In the same byte order, so that the column's fill value is found among them.
         let is_same = values.datatype.has_values_of(&column.datatype)
             && byte_order(&values.datatype) == byte_order(&column.datatype);
-        check(is_same, "HEP001 §8.6: values have the column's type", || {
+        check(is_same, &known::BITMAP_VALUES_TYPE, || {
             format!("{} of {} bytes", class_name(&values.datatype), values.datatype.size)
         })?;
         if is_july {
-            check(
-                text(&values.attributes, "KIND").is_none(),
-                "HEP001 July: accompanying datasets have no KIND",
-                || "one".into(),
-            )?;
+            check(text(&values.attributes, "KIND").is_none(), &known::BITMAP_ACCOMPANYING, || "one".into())?;
         }
         let coded = self.coded(parts, &path, values, k, column)?;
         let shown: Arc<dyn Rows> = match self.column.categories.and_then(|at| self.table.categories.get(at)) {
             Some(set) => {
-                let labels = set.labels.clone().map_err(|reason| Absent::new("categories can be read", reason))?;
+                let labels = set.labels.clone().map_err(|reason| Absent::new(&known::INDEX_LABELS, reason))?;
                 Arc::new(CategoryRows::new(path, coded.clone(), labels, Arc::default()))
             }
             None => {
@@ -278,34 +272,32 @@ impl Subject<'_> {
     }
 
     fn bloom(&self, parts: &Parts<'_>, column: &Dataset, chunks: u64, is_july: bool) -> Checked<IndexKind> {
-        self.extent(0, 2, chunks, is_july, "HEP001 §8.7: CHUNK_BLOOM has a filter for each chunk")?;
-        check(is_unsigned(&self.dataset.datatype, &[1]), "HEP001 §8.7: CHUNK_BLOOM holds uint8", || {
+        self.extent(0, 2, chunks, is_july, &known::BLOOM_SHAPE)?;
+        check(is_unsigned(&self.dataset.datatype, &[1]), &known::BLOOM_TYPE, || {
             class_name(&self.dataset.datatype).into()
         })?;
         let attributes = &self.dataset.attributes;
         let filter_bytes = self.dataset.shape.get(1).copied().unwrap_or(0);
         let bits = unsigned(attributes, "m_bits");
-        check(
-            filter_bytes > 0 && bits.is_some() && bits == filter_bytes.checked_mul(8),
-            "HEP001 §8.7: m_bits is the number of bits of a filter",
-            || format!("m_bits is {bits:?}, a filter has {filter_bytes} bytes"),
-        )?;
+        check(filter_bytes > 0 && bits.is_some() && bits == filter_bytes.checked_mul(8), &known::BLOOM_BITS, || {
+            format!("m_bits is {}, a filter has {filter_bytes} bytes", said(bits))
+        })?;
         let k = unsigned(attributes, "k").and_then(|k| u16::try_from(k).ok()).filter(|k| *k > 0);
-        let k = k.ok_or_else(|| Absent::new("HEP001 §8.7: k is the number of hash functions", "none"))?;
+        let k = k.ok_or_else(|| Absent::new(&known::BLOOM_K, "none"))?;
         let family = text(attributes, "hash_family").unwrap_or_default();
         let schemes = match family.as_str() {
             "murmur3_128_double" if !is_july || attribute(attributes, "seed").is_none() => READINGS_OF_APRIL.to_vec(),
             "murmur3_x64_128_double" => {
                 let seed = unsigned(attributes, "seed").and_then(|seed| u32::try_from(seed).ok());
-                let seed = seed.ok_or_else(|| Absent::new("HEP001 July: seed is a uint32", "none"))?;
+                let seed = seed.ok_or_else(|| Absent::new(&known::BLOOM_SEED, "none"))?;
                 vec![BloomScheme::OneHash { seed }]
             }
             _ => {
-                let rule = "HEP001 §8.7: hash_family is murmur3_128_double, or murmur3_x64_128_double since July";
+                let rule = &known::BLOOM_FAMILY;
                 return Err(Absent::new(rule, format!("{family:?}")));
             }
         };
-        check(has_canonical_width(&column.datatype), "HEP001 July: canonical bytes are as wide as the column", || {
+        check(has_canonical_width(&column.datatype), &known::BLOOM_WIDTH, || {
             format!("{} of {} bytes", class_name(&column.datatype), column.datatype.size)
         })?;
         Ok(IndexKind::Bloom {

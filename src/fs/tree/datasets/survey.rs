@@ -22,6 +22,7 @@ use crate::fs::tree::files::Files;
 use crate::fs::tree::folder::{self, FileRoot, Sources};
 use crate::fs::tree::in_use::InUse;
 use crate::fs::tree::listing::{Array, Child, Entry, Place};
+use crate::fs::tree::rules;
 use crate::fs::tree::{Context, Error, lock};
 use crate::source::{self, Identity, Interrupt};
 use crate::store;
@@ -45,9 +46,6 @@ const MOST_MEMBERS: usize = 100_000;
 
 /// Directories kept at most; each may hold a file open.
 const MOST_DIRECTORIES: usize = 256;
-
-/// The rule that findings name.
-const RULE: &str = "the files of a dataset have the same columns and types";
 
 /// The table that several files have at one path.
 pub(super) struct Dataset {
@@ -210,11 +208,11 @@ impl Dataset {
         let path = self.hdf5_path();
         let failed = seen.values().filter_map(|seen| {
             let reason = seen.failed.as_ref()?;
-            Some((seen.source.clone(), Finding::new(&path, RULE, format!("{reason}; the file is left out"))))
+            Some((seen.source.clone(), Finding::new(&path, &rules::SCHEMA, format!("{reason}; the file is left out"))))
         });
         let said = common.said.into_iter().filter_map(|(at, said)| {
             let (_, seen, _) = tables.get(at)?;
-            Some((seen.source.clone(), Finding::new(&path, RULE, said)))
+            Some((seen.source.clone(), Finding::new(&path, &rules::SCHEMA, said)))
         });
         self.context.datasets.lock().insert(path.clone(), failed.chain(said).collect());
         let same = before.filter(|before| before.fields.iter().eq(&common.fields));

@@ -7,7 +7,7 @@ use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
 use crate::catalogue::{Dataset, ObjectId};
-use crate::dialects::{Dialect, Made, Of, Site};
+use crate::dialects::{Checks, Dialect, Made, Of, Site};
 use crate::fs::node::{Children, DirEntry, Kind};
 use crate::source::Interrupt;
 use crate::store::File;
@@ -202,7 +202,13 @@ impl Array {
 
     /// Where it is found.
     pub fn site<'a>(&'a self, file: &'a Arc<File>) -> Site<'a> {
-        Site { file, path: &self.path, of: Of::Dataset(&self.dataset), servant: self.servant }
+        Site {
+            file,
+            path: &self.path,
+            of: Of::Dataset(&self.dataset),
+            servant: self.servant,
+            checks: Checks::default(),
+        }
     }
 
     /// The tables that its files show.

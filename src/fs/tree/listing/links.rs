@@ -15,7 +15,7 @@ use super::entries::{COLUMNS, Shown};
 use super::members::{Namespace, names_of_made, suffixes};
 use super::tables;
 use crate::catalogue::{Dataset, Group, Object, ObjectId, Target, join};
-use crate::dialects::{Claims, Dialect, Elsewhere, Here, Made, Mark, Of, Role, Site};
+use crate::dialects::{Checks, Claims, Dialect, Elsewhere, Here, Made, Mark, Of, Role, Site};
 use crate::fs::names;
 use crate::fs::tree::opened::Opened;
 use crate::source::Interrupt;
@@ -254,7 +254,8 @@ impl<'a> Resolver<'a> {
         let dialect = visited.dialect?;
         let known = visited.table.borrow().clone();
         let table = known.unwrap_or_else(|| {
-            let site = Site { file: self.file, path, of: Of::Group(&visited.group), servant: None };
+            let site =
+                Site { file: self.file, path, of: Of::Group(&visited.group), servant: None, checks: Checks::default() };
             Arc::new(dialect.open(&site, self.interrupt))
         });
         visited.table.replace(Some(table.clone()));

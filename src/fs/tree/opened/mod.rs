@@ -21,10 +21,11 @@ use crate::catalogue::ObjectId;
 use crate::formats::{self, Format, TableFile};
 use crate::fs::Error;
 use crate::fs::node::{Attributes, Kind};
+use crate::fs::tree::rules;
 use crate::h5::{self, Client};
 use crate::query::Selection;
 use crate::source::{self, Interrupt, Source};
-use crate::store::{self, Damage, File, Opening, Store, Tally};
+use crate::store::{self, Damage, File, Opening, Store};
 use crate::table::{Finding, SearchIndex, Table};
 
 /// Selections kept of a source. Each holds four bytes for 65,536 rows of its table, and its bits as long as there is
@@ -356,14 +357,14 @@ impl Opened {
         self.selections.lock().iter().map(|(_, asked)| asked.clone()).collect()
     }
 
-    /// Findings so far, static ones first.
-    pub fn findings(&self) -> (Vec<Finding>, Vec<(String, Arc<Tally>)>) {
+    /// Findings so far, those on values last.
+    pub fn findings(&self) -> Vec<Finding> {
         // A journal beside a file comes and goes without the file.
         let (hdf5, table) = (self.hdf5(), self.table_file());
         let damaged = hdf5.map(|file| file.damage()).unwrap_or_default().into_iter().map(|(path, damage)| {
             let Damage { chunks, first, reason } = damage;
             let found = format!("{chunks} chunks cannot be read; the first is chunk {first}: {reason}");
-            Finding::new(path, "a chunk index lists each chunk once, where it lies in the file", found)
+            Finding::new(path, &rules::CHUNK_INDEX, found)
         });
         let dialects = self.context.dialects.0;
         let unfollowed = hdf5.map(|file| file.unfollowed()).unwrap_or_default();
@@ -374,13 +375,14 @@ impl Opened {
         let known: Vec<Finding> = self.findings.lock().values().flatten().cloned().collect();
         let met = table.map(|file| file.findings()).unwrap_or_default();
         let found = unfinished(self.path()).into_iter().chain(known).chain(damaged).chain(unfollowed).chain(met);
-        let found = found.collect();
+        let mut found: Vec<Finding> = found.collect();
         let tables: Vec<_> = self.tables.lock().iter().map(|(_, table)| table).collect();
-        let columns = tables.iter().flat_map(|table| &table.columns);
-        let met = columns.filter(|column| !column.tally.counts().is_empty());
-        let mut counted: Vec<_> = met.map(|column| (column.path.clone(), column.tally.clone())).collect();
-        counted.sort_by(|a, b| a.0.cmp(&b.0));
-        (found, counted)
+        let mut of_values: Vec<_> = tables.iter().flat_map(|table| table.met()).collect();
+        // Several tables may show a column.
+        of_values.sort_by(|a, b| (&a.path, a.rule.id).cmp(&(&b.path, b.rule.id)));
+        of_values.dedup();
+        found.append(&mut of_values);
+        found
     }
 
     /// Names of the links from the root to a group with several hard links, by the path under which it is a directory:
@@ -401,7 +403,7 @@ pub(super) fn unfinished(path: &Path) -> Option<Finding> {
          build` or `drop` puts the file back to what it was",
         journal.display()
     );
-    Some(Finding::new("/", "a change of the file comes to its end and leaves no journal", found))
+    Some(Finding::new("/", &rules::UNFINISHED, found))
 }
 
 /// A source by its path, opened anew whenever the file there becomes another one.

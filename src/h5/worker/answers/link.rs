@@ -26,8 +26,8 @@ const MAX_VALUE: usize = 64 << 10;
 const PAGE_TIME: Duration = Duration::from_secs(2);
 
 impl Session {
-    /// A page of a group.
-    pub fn group(&mut self, id: ObjectId, start: u64) -> Result<Answer, Refusal> {
+    /// A page of a group, of links before `end`.
+    pub fn group(&mut self, id: ObjectId, start: u64, end: u64) -> Result<Answer, Refusal> {
         let began = Instant::now();
         let group = self.open_object(id)?;
         // SAFETY: an open object.
@@ -42,13 +42,14 @@ impl Session {
         let mut page = GroupPage {
             attributes: if start == 0 { self.attributes(&group, id.file, OF_ONE)? } else { Vec::new() },
             creation_order: listing.creation_order,
+            total: listing.links.len() as u64,
             count: 0,
             links: Vec::new(),
             next: None,
         };
         let links = listing.links.iter().skip(usize::try_from(start).unwrap_or(usize::MAX));
         for (next, found) in (start..).zip(links) {
-            if page.links.len() >= PAGE || (page.count > 0 && began.elapsed() >= PAGE_TIME) {
+            if next >= end || page.links.len() >= PAGE || (page.count > 0 && began.elapsed() >= PAGE_TIME) {
                 page.next = Some(next);
                 break;
             }

@@ -1,0 +1,124 @@
+//! What is held against values while they are read: bounds, labels that differ.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef};
+use arrow_row::{RowConverter, SortField};
+use parking_lot::Mutex;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::store::statistics::{Scalar, Summary, summary};
+use crate::store::{Count, Rows};
+use crate::table::{Column, Expected, Finding, Rule};
+
+/// Largest set of labels that is looked through for two that are the same: each takes some 64 bytes meanwhile.
+const MOST_LABELS: u64 = 1 << 20;
+
+/// A rule on values, and what was met so far. Rows are met once each, in any order.
+pub(super) struct Test<'a> {
+    rule: &'static Rule,
+    held: Held<'a>,
+}
+
+enum Held<'a> {
+    /// Rows with a value below the first or above the second.
+    Within(&'a [Option<Scalar>; 2], Mutex<Option<Count>>),
+    /// Hashes of the labels met.
+    Distinct(RowConverter, Mutex<HashMap<u128, Met>>),
+}
+
+/// A label: how often it was met, and in which two rows first.
+struct Met {
+    times: u64,
+    rows: [u64; 2],
+}
+
+impl<'a> Test<'a> {
+    /// The rule that values lie between two bounds.
+    pub fn within(rule: &'static Rule, bounds: &'a [Option<Scalar>; 2]) -> Self {
+        Self { rule, held: Held::Within(bounds, Mutex::default()) }
+    }
+
+    /// The rule that no two labels are the same; `None` where there are too many, or of a type without equality.
+    pub fn distinct(rule: &'static Rule, labels: &dyn Rows) -> Option<Self> {
+        let converter = RowConverter::new(vec![SortField::new(labels.data_type().clone())]).ok()?;
+        (labels.len() <= MOST_LABELS).then(|| Self { rule, held: Held::Distinct(converter, Mutex::default()) })
+    }
+
+    /// Looks at the rows from `start` on.
+    pub fn look(&self, start: u64, array: &ArrayRef) {
+        match &self.held {
+            Held::Within(bounds, count) => {
+                if !summary(array).is_some_and(|all| is_outside(&all, bounds)) {
+                    return;
+                }
+                let is_odd = |row: &usize| summary(&array.slice(*row, 1)).is_some_and(|one| is_outside(&one, bounds));
+                let mut odd = (0..array.len()).filter(is_odd).map(|row| start.saturating_add(row as u64));
+                if let Some(first) = odd.next() {
+                    let rows = 1 + odd.count() as u64;
+                    let mut count = count.lock();
+                    let count = count.get_or_insert(Count { rows: 0, first });
+                    *count = Count { rows: count.rows + rows, first: count.first.min(first) };
+                }
+            }
+            Held::Distinct(converter, met) => {
+                let Ok(labels) = converter.convert_columns(&[Arc::clone(array)]) else { return };
+                let mut met = met.lock();
+                for (row, label) in labels.iter().enumerate() {
+                    let row = start.saturating_add(row as u64);
+                    let one = met.entry(xxh3_128(label.as_ref())).or_insert(Met { times: 0, rows: [u64::MAX; 2] });
+                    one.times += 1;
+                    let [first, second] = one.rows;
+                    one.rows = [first.min(row), first.max(row).min(second)];
+                }
+            }
+        }
+    }
+
+    /// The rule and the rows that break it, once all were looked at.
+    pub fn outcome(&self) -> Option<(&'static Rule, Count)> {
+        let count = match &self.held {
+            Held::Within(_, count) => *count.lock(),
+            Held::Distinct(_, met) => {
+                let met = met.lock();
+                let again = met.values().filter(|one| one.times > 1);
+                let first = again.clone().map(|one| one.rows[1]).min();
+                first.map(|first| Count { rows: again.map(|one| one.times - 1).sum(), first })
+            }
+        };
+        count.map(|count| (self.rule, count))
+    }
+}
+
+/// Whether values lie below or above bounds.
+fn is_outside(values: &Summary, [least, greatest]: &[Option<Scalar>; 2]) -> bool {
+    let order = |value: &Option<Scalar>, bound: &Option<Scalar>| Some(compare(value.as_ref()?, bound.as_ref()?));
+    order(&values.min, least).is_some_and(Ordering::is_lt) || order(&values.max, greatest).is_some_and(Ordering::is_gt)
+}
+
+/// The order of two numbers of one kind; zeros are equal.
+fn compare(a: &Scalar, b: &Scalar) -> Ordering {
+    match (a, b) {
+        (Scalar::Float(a), Scalar::Float(b)) if a == b => Ordering::Equal,
+        _ => a.order(b),
+    }
+}
+
+/// A value that stands for missing ones and lies among the others, by the statistics of a column that was read.
+pub(super) fn fill_among(column: &Column) -> Option<Finding> {
+    let Expected { fill, .. } = column.expected.as_deref()?;
+    let (rule, fill) = fill.as_ref()?;
+    let known = column.learner.as_ref()?.known()?;
+    let all = known.over(0..known.rows())?;
+    let (Some(least), Some(greatest)) = (&all.min, &all.max) else { return None };
+    // The greatest number may be infinite, which is no bound of others.
+    let is_finite = |bound: &Scalar| !matches!(bound, Scalar::Float(bound) if bound.is_infinite());
+    let is_among =
+        is_finite(least) && is_finite(greatest) && compare(least, fill).is_lt() && compare(fill, greatest).is_lt();
+    is_among.then(|| {
+        let found = format!("a fill value between values; {} rows are missing by it", all.nulls);
+        Finding::new(&column.path, rule, found)
+    })
+}

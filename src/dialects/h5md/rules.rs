@@ -1,0 +1,6 @@
+//! The rules of H5MD.
+
+crate::table::rules! {
+    FRAMES: Error "h5md/frames" []
+        "H5MD: an element has a step, a time and a value for each frame" => "write as many steps and times as values";
+}

@@ -1,0 +1,275 @@
+//! The rules that `hepfs check` alone holds against a table: how things are stored, what producers should do, what lies
+//! in groups that no reader needs to list.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `storage` | tells how attributes are stored |
+//! | `categories` | checks label sets and the codes of columns |
+//! | `lists` | checks list columns, level by level |
+
+mod categories;
+mod lists;
+mod storage;
+
+use std::collections::HashMap;
+
+use bstr::ByteSlice;
+
+use self::storage::{is_line, is_padded, is_scalar, is_strict_boolean, is_token, is_uint64, is_utf8, stored};
+use super::columns::Candidate;
+use super::consistency::is_reserved;
+use super::draft::Draft;
+use super::members::{Kind, Member};
+use super::names::{
+    CATEGORIES, COLUMN_LIST, COLUMN_ORDER, INDEX_COLUMNS, INDEX_LIST, ROWS, SEARCH_INDEX_LIST, TABLE_CLASS, TEXTS,
+    VALID, VALUES,
+};
+use super::parts::Parts;
+use super::{rules, values};
+use crate::catalogue::{Attribute, Class, Dataset, Datatype, Fill, ReferenceKind, attribute};
+use crate::dialects::attributes::{any, integers, references, strings};
+use crate::dialects::datasets;
+use crate::source::Interrupt;
+use crate::table::{Expected, Table};
+
+/// Holds a table against all rules that opening it did not meet, and says what is expected of its values.
+pub(super) fn check(
+    parts: &mut Parts<'_>,
+    follows: Draft,
+    members: &[Member<'_>],
+    candidates: &[Candidate<'_>],
+    table: &mut Table,
+    interrupt: &Interrupt,
+) {
+    if follows == Draft::Mixed {
+        parts.report(&rules::DRAFTS_MIXED, "names of several drafts");
+    }
+    of_table(parts, candidates);
+    extents(parts, candidates);
+    for link in &parts.group.links {
+        if link.target.object().is_none() {
+            parts.find(parts.path_of(link.name.as_bstr()), &rules::STRANGER, "a link that leads to no object");
+        }
+    }
+    let columns: HashMap<_, _> = table.columns.iter().enumerate().map(|(at, column)| (column.id.object, at)).collect();
+    for candidate in candidates.iter().filter(|candidate| candidate.is_shown()) {
+        let path = parts.path_of(candidate.name.as_bstr());
+        of_column(parts, &path, candidate);
+        if let Some(dataset) = candidate.dataset {
+            of_dataset(parts, &path, dataset);
+            if let Some(column) = columns.get(&candidate.id).and_then(|at| table.columns.get_mut(*at)) {
+                let is_categorical = any(candidate.attributes(), &CATEGORIES).is_some();
+                let expected = values::expected(dataset, &parts.missing(dataset), is_categorical);
+                let has = |rule| parts.draft.has(rule);
+                let Expected { range, fill } = expected;
+                let expected =
+                    Expected { range: range.filter(|(rule, _)| has(rule)), fill: fill.filter(|(rule, _)| has(rule)) };
+                column.expected = Some(Box::new(expected));
+            }
+        }
+        if candidate.kind == Kind::List {
+            lists::check(parts, &path, candidate, interrupt);
+        }
+    }
+    categories::check(parts, members, candidates, (table, &columns), interrupt);
+    old_references(parts, candidates, table);
+    join_padded(parts);
+}
+
+/// One finding of all tokens that are null-padded: a library that writes one so writes all so.
+fn join_padded(parts: &mut Parts<'_>) {
+    let mut padded = parts.findings.extract_if(.., |finding| finding.rule == &rules::TOKEN_PADDING);
+    let Some(first) = padded.next() else { return };
+    let found = format!("{} attributes; the first: {} of {}", 1 + padded.count(), first.found, first.path);
+    parts.report(&rules::TOKEN_PADDING, found);
+}
+
+fn of_table(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
+    let attributes = parts.group.attributes.clone();
+    let of = |name: &str| attribute(&attributes, name);
+    if let Some(class) = of("CLASS") {
+        let name = TABLE_CLASS.len() as u64;
+        let size = class.datatype.size;
+        let fits = match parts.draft {
+            Draft::April | Draft::MayJune => is_token(class, false) && (name..=name + 1).contains(&size),
+            Draft::July | Draft::Mixed => is_token(class, true) && size == name + 1,
+        };
+        if !fits {
+            parts.report(&rules::CLASS_STORAGE, stored(class));
+        } else if is_padded(class) {
+            parts.report(&rules::TOKEN_PADDING, "CLASS");
+        }
+    }
+    // Of what is no string VERSION was told before.
+    let version = of("VERSION").filter(|version| strings(version).is_some());
+    if let Some(version) = version.filter(|version| !is_token(version, false)) {
+        parts.report(&rules::VERSION_STORAGE, stored(version));
+    }
+    match of(ROWS) {
+        None => parts.report(&rules::NROWS_MISSING, "none"),
+        // What holds no number was told when rows were counted.
+        Some(rows) if !is_uint64(rows) && integers(rows).is_some_and(|rows| rows.len() == 1 && rows[0] >= 0) => {
+            parts.report(&rules::NROWS_TYPE, stored(rows));
+        }
+        Some(_) => {}
+    }
+    if let Some(labels) = of(INDEX_COLUMNS).filter(|labels| references(labels).is_some() && !is_line(labels)) {
+        parts.report(&rules::LABELS_TYPE, stored(labels));
+    }
+    let path = parts.path;
+    texts(parts, path, &attributes);
+    match of(COLUMN_ORDER) {
+        None if candidates.iter().filter(|candidate| candidate.is_shown()).count() > 1 => {
+            parts.report(&rules::ORDER_MISSING, "none");
+        }
+        Some(order) if !(is_utf8(order) && is_line(order)) => {
+            parts.report(&rules::ATTRIBUTE_STORAGE, format!("{COLUMN_ORDER} is {}", stored(order)));
+        }
+        _ => {}
+    }
+}
+
+/// Attributes that describe are scalar strings in UTF-8, of fixed length.
+fn texts(parts: &mut Parts<'_>, path: &str, attributes: &[Attribute]) {
+    for name in TEXTS {
+        if let Some(text) = attribute(attributes, name).filter(|text| !(is_scalar(text) && is_utf8(text))) {
+            parts.find(path, &rules::ATTRIBUTE_STORAGE, format!("{name} is {}", stored(text)));
+        }
+    }
+}
+
+/// Since July columns may be longer than the table, but all by the same. April's lengths were checked before.
+fn extents(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
+    let declared = attribute(&parts.group.attributes, ROWS);
+    let Some(rows) = declared.and_then(integers).and_then(|rows| u64::try_from(*rows.first()?).ok()) else { return };
+    let long = candidates.iter().filter(|candidate| candidate.kind == Kind::Column);
+    let long = long.filter_map(|candidate| Some((candidate, candidate.extent.filter(|extent| *extent >= rows)?)));
+    let Some(common) = datasets::commonest(long.clone().map(|(_, extent)| extent)) else { return };
+    for (candidate, extent) in long.filter(|(_, extent)| *extent != common) {
+        let found = format!("an extent of {extent}, most others have {common}");
+        parts.find(parts.path_of(candidate.name.as_bstr()), &rules::EXTENTS_DIFFER, found);
+    }
+}
+
+/// Rules on columns of either kind.
+fn of_column(parts: &mut Parts<'_>, path: &str, candidate: &Candidate<'_>) {
+    let name = candidate.name;
+    if name.starts_with(b"_") && candidate.kind != Kind::Index && !is_reserved(parts.draft, name) {
+        parts.find(path, &rules::NAME_UNDERSCORE, name.to_string());
+    }
+    texts(parts, path, candidate.attributes());
+    for (names, rule) in [
+        (&INDEX_LIST, &rules::LABEL_LIST),
+        (&COLUMN_LIST, &rules::LABEL_LIST),
+        (&SEARCH_INDEX_LIST, &rules::REFERENCE_TYPE),
+    ] {
+        if let Some((name, list)) = any(candidate.attributes(), names).filter(|(_, list)| !is_line(list)) {
+            parts.find(path, rule, format!("{name} is {}", stored(list)));
+        }
+    }
+}
+
+/// Rules on columns that are datasets.
+fn of_dataset(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
+    let datatype = &dataset.datatype;
+    if datatype.is_variable() {
+        parts.find(path, &rules::TYPE_VARIABLE, "a type of variable length");
+    }
+    if let Class::Compound { fields } = &datatype.class
+        && let Some(field) = fields.iter().find(|field| !is_atomic(&field.datatype))
+    {
+        parts.find(path, &rules::TYPE_NESTED, format!("the field {}", field.name));
+    }
+    if datatype.is_boolean() {
+        if !is_strict_boolean(datatype) {
+            parts.find(path, &rules::BOOLEAN_TYPE, "an enumeration over an unsigned integer");
+        }
+        return;
+    }
+    match &dataset.fill {
+        Fill::Explicit(_) if parts.has_foreign_fill(dataset) => {}
+        Fill::Explicit(fill) => {
+            let stated = VALID.map(|name| attribute(&dataset.attributes, name).is_some());
+            let [least, greatest] = VALID.map(|name| valid(parts, path, dataset, name));
+            let is_known = stated == [least.is_some(), greatest.is_some()];
+            let fill_is = values::scalar(datatype, fill);
+            if let (Some(least), Some(greatest)) = (&least, &greatest)
+                && least.order(greatest).is_gt()
+            {
+                parts.find(path, &rules::VALID_ORDER, format!("{} is above {}", VALID[0], VALID[1]));
+            } else if let Some(fill) = fill_is
+                && is_known
+                && (least.is_some() || greatest.is_some())
+                && least.is_none_or(|least| least.order(&fill).is_le())
+                && greatest.is_none_or(|greatest| greatest.order(&fill).is_ge())
+            {
+                parts.find(path, &rules::FILL_VALID, "a fill value within");
+            }
+            if let Class::Enum { base, members } = &datatype.class
+                && let Some(code) = code(base, fill)
+            {
+                match members.iter().find(|member| member.value == code) {
+                    Some(member) if member.name == "MISSING" => {}
+                    Some(member) => parts.find(path, &rules::FILL_MEMBER, format!("the member {}", member.name)),
+                    None => parts.find(path, &rules::FILL_UNNAMED, format!("{code}, which is no member")),
+                }
+            }
+        }
+        Fill::Default | Fill::Undefined => {
+            VALID.iter().for_each(|name| drop(valid(parts, path, dataset, name)));
+            if !parts.is_in_version {
+                parts.find(path, &rules::FILL_MISSING, "none that was set");
+            }
+        }
+        Fill::Unreadable(_) => {}
+    }
+}
+
+/// A bound of the values that a column states, where that is a number of its type.
+fn valid(parts: &mut Parts<'_>, path: &str, dataset: &Dataset, name: &str) -> Option<crate::store::statistics::Scalar> {
+    let stated = attribute(&dataset.attributes, name)?;
+    if !is_scalar(stated) || !stated.datatype.has_values_of(&dataset.datatype) {
+        parts.find(path, &rules::VALID_TYPE, format!("{name} is {}", stored(stated)));
+        return None;
+    }
+    values::scalar(&stated.datatype, stated.value.as_ref().ok()?)
+}
+
+/// Whether a field is one value: a number, a text, a complex number.
+fn is_atomic(datatype: &Datatype) -> bool {
+    datatype.complex_part().is_some()
+        || !matches!(datatype.class, Class::Compound { .. } | Class::Array { .. } | Class::Sequence { .. })
+}
+
+/// The code that is the fill value of an enumeration.
+fn code(base: &Datatype, fill: &crate::catalogue::Elements) -> Option<i128> {
+    use crate::store::statistics::Scalar;
+    match values::scalar(base, fill)? {
+        Scalar::Int(code) => Some(code.into()),
+        Scalar::UInt(code) => Some(code.into()),
+        _ => None,
+    }
+}
+
+/// References of a type that July no longer has: one finding for a table, of which each reference would have one.
+fn old_references(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], table: &Table) {
+    let is_old = |attribute: &Attribute| {
+        matches!(attribute.datatype.class, Class::Reference(ReferenceKind::Object | ReferenceKind::Region))
+    };
+    let of_columns = candidates.iter().flat_map(|candidate| {
+        let path = parts.path_of(candidate.name.as_bstr());
+        let names = [&CATEGORIES, &SEARCH_INDEX_LIST];
+        let found = names.into_iter().filter_map(|names| any(candidate.attributes(), names));
+        found.map(move |(name, attribute)| (path.clone(), name, attribute)).collect::<Vec<_>>()
+    });
+    let of_indexes = table.indexes.iter().filter_map(|index| {
+        let (name, attribute) = any(&index.attributes, &VALUES)?;
+        Some((index.path.clone(), name, attribute))
+    });
+    let own = attribute(&parts.group.attributes, INDEX_COLUMNS).map(|own| (parts.path.to_owned(), INDEX_COLUMNS, own));
+    let old: Vec<_> = own.into_iter().chain(of_columns).chain(of_indexes).filter(|(.., one)| is_old(one)).collect();
+    if let Some((path, name, _)) = old.first() {
+        let found = format!("{} attributes of H5T_STD_REF_OBJ; the first is {name} of {path}", old.len());
+        parts.report(&rules::REFERENCE_OLD, found);
+    }
+}

@@ -1,0 +1,77 @@
+//! How attributes are stored: exactly as the drafts ask of producers, however lenient readers are.
+
+use crate::catalogue::{Attribute, Charset, Class, Datatype, Padding};
+
+/// Whether it is one element, of a scalar dataspace.
+pub(super) fn is_scalar(attribute: &Attribute) -> bool {
+    !attribute.null && attribute.shape.is_empty()
+}
+
+/// Whether it is an array of rank 1.
+pub(super) fn is_line(attribute: &Attribute) -> bool {
+    !attribute.null && attribute.shape.len() == 1
+}
+
+/// Whether it is one string of ASCII, of fixed length; with `is_terminated`, one that ends with a NUL.
+pub(super) fn is_token(attribute: &Attribute, is_terminated: bool) -> bool {
+    let ends = |padding: Padding| match padding {
+        Padding::NullTerminated => true,
+        Padding::NullPadded => attribute.value.as_ref().is_ok_and(|value| value.bytes.last() == Some(&0)),
+        Padding::SpacePadded => false,
+    };
+    is_scalar(attribute)
+        && match attribute.datatype.class {
+            Class::FixedString { padding, charset: Charset::Ascii } => !is_terminated || ends(padding),
+            _ => false,
+        }
+}
+
+/// Whether it is a string that is declared null-padded: of the same bytes as one that is null-terminated.
+pub(super) fn is_padded(attribute: &Attribute) -> bool {
+    matches!(attribute.datatype.class, Class::FixedString { padding: Padding::NullPadded, .. })
+}
+
+/// Whether its elements are strings in UTF-8, of fixed length.
+pub(super) fn is_utf8(attribute: &Attribute) -> bool {
+    matches!(attribute.datatype.class, Class::FixedString { charset: Charset::Utf8, .. })
+}
+
+/// Whether it is one unsigned integer of 64 bits.
+pub(super) fn is_uint64(attribute: &Attribute) -> bool {
+    is_scalar(attribute)
+        && attribute.datatype.size == 8
+        && matches!(attribute.datatype.class, Class::Integer { signed: false, .. })
+}
+
+/// Whether a boolean type is the one that producers write: over a signed byte.
+pub(super) fn is_strict_boolean(datatype: &Datatype) -> bool {
+    let is_signed = |base: &Datatype| matches!(base.class, Class::Integer { signed: true, .. });
+    datatype.is_boolean() && matches!(&datatype.class, Class::Enum { base, .. } if is_signed(base))
+}
+
+/// How an attribute is stored, for people.
+pub(super) fn stored(attribute: &Attribute) -> String {
+    let size = attribute.datatype.size;
+    let datatype = match &attribute.datatype.class {
+        Class::FixedString { padding, charset } => {
+            let padding = match padding {
+                Padding::NullTerminated => "null-terminated",
+                Padding::NullPadded => "null-padded",
+                Padding::SpacePadded => "space-padded",
+            };
+            let charset = if *charset == Charset::Ascii { "ASCII" } else { "UTF-8" };
+            format!("a {padding} {charset} string of {size} bytes")
+        }
+        Class::VariableString { .. } => "a string of variable length".to_owned(),
+        Class::Integer { signed, .. } => format!("{}int{}", if *signed { "" } else { "u" }, size.saturating_mul(8)),
+        Class::Float { .. } => format!("a float of {size} bytes"),
+        Class::Enum { .. } => format!("an enumeration of {size} bytes"),
+        Class::Reference(_) => "a reference".to_owned(),
+        _ => format!("another type of {size} bytes"),
+    };
+    match (attribute.null, attribute.shape.as_slice()) {
+        (true, _) => format!("{datatype}, without a value"),
+        (false, []) => datatype,
+        (false, shape) => format!("{datatype}, of shape {shape:?}"),
+    }
+}

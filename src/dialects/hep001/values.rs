@@ -1,0 +1,79 @@
+//! Rules on the values of columns: which of them odd values break, and what is expected of all.
+
+use arrow_buffer::Buffer;
+
+use super::draft::Draft;
+use super::names::{APRIL, VALID};
+use super::rules;
+use crate::catalogue::{Class, Dataset, Datatype, Elements, Fill, attribute};
+use crate::store::decode::{Memory, Oddities, Oddity, decode};
+use crate::store::statistics::{Scalar, summary};
+use crate::table::{self, Expected, Rule};
+
+/// The recommended fill value of floating-point numbers, which both widths have exactly.
+const RECOMMENDED: f64 = 9.969_209_968_386_869e36;
+
+/// The rules that odd values break, by a draft.
+pub(super) fn rule_of(draft: Draft) -> fn(Oddity) -> &'static Rule {
+    match draft {
+        Draft::July | Draft::Mixed => own,
+        Draft::April | Draft::MayJune => |oddity| {
+            let rule = own(oddity);
+            let is_of_april = rule.sections.iter().any(|(revision, _)| *revision == APRIL);
+            if is_of_april { rule } else { table::rule_of(oddity) }
+        },
+    }
+}
+
+fn own(oddity: Oddity) -> &'static Rule {
+    match oddity {
+        Oddity::InvalidBoolean => &rules::BOOLEAN_VALUE,
+        Oddity::UnnamedCode => &rules::CODE_NAME,
+        Oddity::CategoryOutOfRange => &rules::CATEGORY_RANGE,
+        Oddity::InvalidOffsets => &rules::LIST_OFFSETS,
+        Oddity::NullNotEmpty => &rules::LIST_NULL,
+        Oddity::InvalidText => &rules::TEXT_UTF8,
+        Oddity::TimeOutOfRange | Oddity::Undecodable => table::rule_of(oddity),
+    }
+}
+
+/// The one element of an attribute or fill value that is a number; `None` of NaN, and of what is no number.
+pub(super) fn scalar(datatype: &Datatype, elements: &Elements) -> Option<Scalar> {
+    if !matches!(datatype.class, Class::Integer { .. } | Class::Float { .. }) {
+        return None;
+    }
+    let bytes = Buffer::from(elements.bytes.as_slice());
+    let array = decode(datatype, bytes, 1, &Memory(&elements.heap), &mut Oddities::new()).ok()?;
+    summary(array.as_ref())?.min
+}
+
+/// Whether a fill value is the recommended one (July §8.5): wherever values lie, no better one could have been known.
+fn is_recommended(datatype: &Datatype, fill: &Scalar) -> bool {
+    let unused = 64_u64.saturating_sub(datatype.size.saturating_mul(8));
+    match fill {
+        Scalar::Int(fill) => *fill == (i64::MIN >> unused) + 1,
+        Scalar::UInt(fill) => *fill == u64::MAX >> unused,
+        Scalar::Float(fill) => *fill == RECOMMENDED,
+        Scalar::Bool(_) | Scalar::Text(_) => false,
+    }
+}
+
+/// What is expected of the values of a column of numbers: `valid_min`, `valid_max`, and a fill that is none of them.
+pub(super) fn expected(dataset: &Dataset, fill: &Fill, is_categorical: bool) -> Expected {
+    let bound = |name: &str| {
+        let stated = attribute(&dataset.attributes, name)?;
+        let is_of_column = stated.len() == Some(1) && stated.datatype.has_values_of(&dataset.datatype);
+        scalar(&stated.datatype, stated.value.as_ref().ok().filter(|_| is_of_column)?)
+    };
+    let range = VALID.map(bound);
+    let fill = match fill {
+        Fill::Explicit(fill) if !is_categorical => {
+            scalar(&dataset.datatype, fill).filter(|fill| !is_recommended(&dataset.datatype, fill))
+        }
+        _ => None,
+    };
+    Expected {
+        range: range.iter().any(Option::is_some).then_some((&rules::VALID_EXCEEDED, range)),
+        fill: fill.map(|fill| (&rules::FILL_AMONG_VALUES, fill)),
+    }
+}

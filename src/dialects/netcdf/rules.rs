@@ -1,0 +1,23 @@
+//! The rules of netCDF-4 and CF.
+
+crate::table::rules! {
+    LENGTH: Warning "netcdf/length" []
+        "netCDF-4: variables on a dimension have its length" => "write the values that are missing";
+    VALUES: Warning "netcdf/values" [] "CF: attributes tell what values stand for" => "correct the attributes";
+    DIMENSIONS: Error "netcdf/dimension-list" []
+        "netCDF-4: DIMENSION_LIST refers to a dimension scale for each axis" => "attach a dimension scale to each axis";
+    FLAGS: Error "netcdf/flag-meanings" []
+        "CF §3.5: flag_meanings has a word for each of flag_values, which are integers"
+        => "write as many words as values";
+    SCALE: Error "netcdf/scale-factor" []
+        "CF §8.1: scale_factor and add_offset are one number each" => "write them as numbers";
+    SCALE_ZERO: Error "netcdf/scale-zero" [] "CF §8.1: scale_factor is a number other than 0" => "write the factor";
+    OFFSET: Error "netcdf/add-offset" [] "CF §8.1: add_offset is a number" => "write a number";
+    MISSING: Error "netcdf/missing-value" []
+        "CF §2.5.1: _FillValue and missing_value are values of the variable's type"
+        => "write them in the type of the variable";
+    ENCODING: Warning "netcdf/encoding" [] "netCDF: characters are UTF-8" => "write characters in UTF-8";
+    TIMES: Note "netcdf/time-units" []
+        "CF §4.4: times are counted in units of one length, in the calendar of ISO 8601"
+        => "count days or shorter units of the standard calendar";
+}

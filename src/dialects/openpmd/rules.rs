@@ -1,0 +1,6 @@
+//! The rules of openPMD.
+
+crate::table::rules! {
+    PARTICLES: Error "openpmd/particles" []
+        "openPMD: the components of the records of a species have a value for each particle" => "write as many values";
+}

@@ -1,0 +1,7 @@
+//! The rules of vaex.
+
+crate::table::rules! {
+    COLUMNS: Error "vaex/column" [] "vaex: a table has columns" => "write the column anew";
+    LENGTH: Error "vaex/column-length" []
+        "vaex: a column has data, of one length with the others" => "write as many values";
+}

@@ -1,0 +1,14 @@
+//! The rules that hold for a file whatever its dialect.
+
+crate::table::rules! {
+    CHUNK_INDEX: Error "file/chunk-index" []
+        "a chunk index lists each chunk once, where it lies in the file"
+        => "restore the file from a copy, or repack it (h5repack)";
+    UNFINISHED: Error "file/unfinished-change" []
+        "a change of the file comes to its end and leaves no journal" => "run hepfs index build or drop";
+    BESIDE: Error "file/beside" [] "its members are shown at the root" => "restore the file from a copy";
+    NAME_TWICE: Warning "file/name-twice" []
+        "members of two groups that are shown in one directory have different names" => "rename one of them";
+    SCHEMA: Warning "file/dataset-schema" []
+        "the files of a dataset have the same columns and types" => "write the columns in the types of the other files";
+}

@@ -1,0 +1,140 @@
+//! Lists a group of very many links with two workers.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use parking_lot::Mutex;
+
+use super::{Client, Inner, nonsense};
+use crate::catalogue::{Group, Link, ObjectId};
+use crate::h5::error::Error;
+use crate::h5::protocol::{Answer, GroupPage, Request};
+use crate::source::Interrupt;
+
+/// Links that a worker lists before it takes the next ones.
+const PART: u64 = 4096;
+
+/// Links that are worth the start of a second worker.
+const WORTH_A_WORKER: u64 = 4 * PART;
+
+/// Links that a group may have: as many as the worker lists, and the one that stands for the rest.
+const MAX_LINKS: usize = crate::h5::protocol::MAX_LINKS + 1;
+
+/// Parts of a listing that were had, in any order.
+type Parts = Vec<(u64, Vec<Link>)>;
+
+/// Lists a group: see [`Client::group`].
+pub(super) fn group(inner: &Arc<Inner>, id: ObjectId, interrupt: &Interrupt) -> Result<Group, Error> {
+    let mut first = inner.page(id, &(0..PART), interrupt)?;
+    let attributes = std::mem::take(&mut first.attributes).into();
+    let mut links = Vec::new();
+    take(&first, &mut links)?;
+    if let Some(start) = first.next {
+        drop(first.links);
+        for (_, mut part) in parts(inner, id, start..first.total, interrupt)? {
+            if links.len().saturating_add(part.len()) > MAX_LINKS {
+                return Err(nonsense());
+            }
+            links.append(&mut part);
+        }
+    }
+    Ok(Group { id, attributes, links, creation_order: first.creation_order })
+}
+
+/// The links from the second page on, in their order.
+fn parts(inner: &Arc<Inner>, id: ObjectId, rest: Range<u64>, interrupt: &Interrupt) -> Result<Parts, Error> {
+    let next = AtomicU64::new(rest.start);
+    let take = || {
+        let start = next.fetch_add(PART, Ordering::Relaxed);
+        // The last part has no end, since the listing says at its own what could not be listed.
+        let end = start.saturating_add(PART);
+        (start < rest.end).then_some(start..if end < rest.end { end } else { u64::MAX })
+    };
+    let stop = Interrupt::new();
+    let is_open = AtomicBool::new(false);
+    let left = Mutex::new(None);
+    // What fails here is done again beside the other parts, or fails there for everyone to see.
+    let help = || {
+        let mut done = Parts::new();
+        let second = Client::new(inner.source.clone(), inner.options.clone());
+        if second.file(&stop).is_ok() {
+            is_open.store(true, Ordering::SeqCst);
+            while let Some(part) = take() {
+                match second.inner.links(id, &part, &stop) {
+                    Ok(links) => done.push((part.start, links)),
+                    Err(_) => {
+                        *left.lock() = Some(part);
+                        break;
+                    }
+                }
+            }
+        }
+        done
+    };
+    let mut all = thread::scope(|scope| {
+        let is_helped = rest.end.saturating_sub(rest.start) > WORTH_A_WORKER && inner.is_same_to_all(interrupt)?;
+        let helper = if is_helped { thread::Builder::new().spawn_scoped(scope, help).ok() } else { None };
+        let mut done = Parts::new();
+        let mut result = Ok(());
+        while let (Ok(()), Some(part)) = (&result, take()) {
+            result = inner.links(id, &part, interrupt).map(|links| done.push((part.start, links)));
+        }
+        if result.is_err() || !is_open.load(Ordering::SeqCst) {
+            stop.raise();
+        }
+        done.extend(helper.and_then(|helper| helper.join().ok()).unwrap_or_default());
+        result.map(|()| done)
+    })?;
+    if let Some(part) = left.into_inner() {
+        all.push((part.start, inner.links(id, &part, interrupt)?));
+    }
+    all.sort_unstable_by_key(|(start, _)| *start);
+    Ok(all)
+}
+
+impl Inner {
+    /// Whether two workers list the same and call it the same: the file has no writer, and no other file is numbered.
+    fn is_same_to_all(&self, interrupt: &Interrupt) -> Result<bool, Error> {
+        Ok(!self.options.follow_external && !self.file(interrupt)?.swmr)
+    }
+
+    /// A part of the links of a group, in as many pages as that takes.
+    fn links(&self, id: ObjectId, part: &Range<u64>, interrupt: &Interrupt) -> Result<Vec<Link>, Error> {
+        let mut links = Vec::new();
+        let mut rest = part.clone();
+        loop {
+            let page = self.page(id, &rest, interrupt)?;
+            take(&page, &mut links)?;
+            match page.next {
+                Some(next) if next < part.end => rest.start = next,
+                _ => return Ok(links),
+            }
+        }
+    }
+
+    fn page(&self, id: ObjectId, part: &Range<u64>, interrupt: &Interrupt) -> Result<GroupPage, Error> {
+        let Range { start, end } = *part;
+        match self.call(Request::Group { id, start, end }, interrupt)?.0 {
+            Answer::Group(page) if page.next.is_none_or(|next| next > start) && page.total <= MAX_LINKS as u64 => {
+                Ok(page)
+            }
+            _ => Err(nonsense()),
+        }
+    }
+}
+
+/// Adds the links of a page.
+fn take(page: &GroupPage, links: &mut Vec<Link>) -> Result<(), Error> {
+    let mut rest = page.links.as_slice();
+    for _ in 0..page.count {
+        let (link, behind) = postcard::take_from_bytes::<Link>(rest).map_err(|_| nonsense())?;
+        if links.len() >= MAX_LINKS {
+            return Err(nonsense());
+        }
+        links.push(link);
+        rest = behind;
+    }
+    Ok(())
+}

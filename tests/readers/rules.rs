@@ -1,0 +1,110 @@
+//! `hepfs check` against files that h5py made to break one rule of HEP001 each, and to break none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Mounted, hepfs};
+use crate::{checkout, script};
+
+/// Each file is told with exactly the rules that it breaks, and says of each all there is to say.
+#[test]
+fn each_rule_is_told_by_its_name_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    script("rules.py", ["write".as_ref(), folder.path().as_os_str()]).unwrap_or_else(|said| panic!("{said}"));
+    let expected = std::fs::read(folder.path().join("expected.json")).unwrap();
+    let expected: BTreeMap<String, Value> = serde_json::from_slice(&expected).unwrap();
+    assert!(expected.len() > 140);
+
+    let output = hepfs(["check", "--json", "--cache-folder", "none", folder.path().to_str().unwrap()]);
+    // Two of them cannot be read.
+    assert_eq!(output.status.code(), Some(2));
+    let mut told: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        let finding: Value = serde_json::from_str(line).unwrap();
+        let source = Path::new(finding["source"].as_str().unwrap()).file_stem().unwrap();
+        told.entry(source.to_str().unwrap().to_owned()).or_default().push(finding);
+    }
+    let mut wrong = Vec::new();
+    for (name, case) in &expected {
+        let found = told.get(name).map(Vec::as_slice).unwrap_or_default();
+        let ids: BTreeSet<&str> = found.iter().map(|finding| finding["id"].as_str().unwrap()).collect();
+        let rules: BTreeSet<&str> = case["rules"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
+        if ids != rules {
+            wrong.push(format!("{name}: {rules:?} expected, told {found:?}"));
+        }
+        for finding in found {
+            let text = |key: &str| finding[key].as_str().unwrap_or_default();
+            let is_whole = ["severity", "path", "rule", "found"].iter().all(|key| !text(key).is_empty());
+            let is_of_draft = !text("id").starts_with("hep001/") || {
+                let draft = if case["draft"] == "april" { "April 2026" } else { "July 2026" };
+                text("revision") == draft && !text("section").is_empty()
+            };
+            let is_plain = !text("found").contains("Some(") && !text("found").contains("None");
+            if !is_whole || !is_of_draft || !is_plain {
+                wrong.push(format!("{name}: {finding}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+
+    // Rows are counted, and the first is named.
+    let rows = |name: &str| {
+        let finding = &told[name][0];
+        (finding["rows"].as_u64(), finding["first_row"].as_u64())
+    };
+    for (name, count, first) in [
+        ("boolean_value", 2, 9),
+        ("code_unnamed", 1, 70),
+        ("category_above", 2, 9),
+        ("valid_above", 1, 50),
+        ("valid_below", 7, 0),
+        ("category_twice", 1, 2),
+        ("text_latin", 1, 5),
+        ("list_null", 1, 5),
+        ("list_beyond", 1, 99),
+        ("damaged_chunk", 32, 32),
+    ] {
+        assert_eq!(rows(name), (Some(count), Some(first)), "{name}");
+    }
+
+    // What `--fail-on` and `--revision` change.
+    let code = |name: &str, more: &[&str]| {
+        let file = folder.path().join(format!("{name}.h5")).display().to_string();
+        hepfs(["check", "--cache-folder", "none", &file].iter().chain(more)).status.code()
+    };
+    for (name, more, expected) in [
+        ("good_july", &[][..], 0),
+        ("good_july", &["--fail-on", "note"], 0),
+        ("good_april", &["--fail-on", "note"], 0),
+        ("nrows_signed", &[], 1),
+        ("order_missing", &[], 0),
+        ("order_missing", &["--fail-on", "warning"], 1),
+        ("good_stale", &["--fail-on", "warning"], 0),
+        ("good_stale", &["--fail-on", "note"], 1),
+        ("minmax_wrong", &[], 1),
+        ("valid_above", &["--quick"], 0),
+        ("damaged_chunk", &[], 2),
+        ("unknown_filter", &[], 2),
+        ("good_april", &["--revision", "july"], 1),
+        ("good_july", &["--revision", "april"], 1),
+        ("nrows_missing", &["--revision", "july"], 1),
+        ("nrows_signed", &["--revision", "april"], 1),
+    ] {
+        assert_eq!(code(name, more), Some(expected), "{name} {more:?}");
+    }
+    // What a mount shows as missing is told there as well.
+    let mounted = Mounted::new(&[&folder.path().join("list_falling_below.h5")], &[]);
+    assert_eq!(mounted.text("t/columns/deep.ndjson").lines().count(), 100);
+    let found: Value = serde_json::from_str(mounted.text(".hepfs/findings").lines().next().unwrap()).unwrap();
+    assert_eq!((&found["id"], &found["path"]), (&"hep001/list-offsets-order".into(), &"/t/deep/VALUES".into()));
+}
+
+/// The table of rules in the manual is that of the program.
+#[test]
+fn the_manual_lists_all_rules() {
+    let listed = String::from_utf8(hepfs(["check", "--rules"]).stdout).unwrap();
+    let manual = std::fs::read_to_string(checkout("docs/CHECK.md")).unwrap();
+    assert!(listed.lines().count() > 200 && manual.contains(&listed), "docs/CHECK.md: put `hepfs check --rules` there");
+}
