@@ -1,9 +1,11 @@
 //! The command line. Parsed arguments become validated settings once, then never strings again.
 
 mod commands;
+mod inputs;
 mod logging;
 mod options;
 mod place;
+mod produce;
 mod progress;
 mod rows;
 mod signals;
@@ -15,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use self::commands::{check, demo, export, index, info, ls, mount, prepare, query, umount};
+use self::commands::{check, convert, demo, export, import, index, info, ls, mount, prepare, query, umount};
 use crate::fs::mount::MountError;
 use crate::fs::tree::{OpenError, printable};
 
@@ -44,6 +46,8 @@ enum Command {
     Prepare(prepare::Arguments),
     Query(query::Arguments),
     Export(export::Arguments),
+    Import(import::Arguments),
+    Convert(convert::Arguments),
     Index(index::Arguments),
     Check(check::Arguments),
     Demo(demo::Arguments),
@@ -140,6 +144,8 @@ pub fn run() -> ExitCode {
         Command::Prepare(arguments) => prepare::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
+        Command::Convert(arguments) => convert::run(&arguments),
         Command::Index(arguments) => index::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments, verbose),

@@ -305,7 +305,7 @@ impl Showing {
 }
 
 /// A character, or the name of one that is hard to type.
-fn separator(text: &str) -> Result<char, String> {
+pub(super) fn separator(text: &str) -> Result<char, String> {
     let mut characters = text.chars();
     match (text, characters.next(), characters.next()) {
         ("tab" | "\\t", ..) => Ok('\t'),

@@ -4,7 +4,7 @@
 //! before it runs: the chunk's size is known, shuffle keeps it and fletcher32 adds four bytes. Only below a second
 //! compressor is a size unknown, and there it is bounded. So a bomb meets the end of a buffer, never an allocation.
 //!
-//! Beside the filters, [`pickle`] reads what Python has pickled, [`waveform`] decodes encoded rows of samples, and
+//! A [`Packer`] applies filters to chunks that are written. Beside the filters, [`pickle`] reads what Python has pickled, [`waveform`] decodes encoded rows of samples, and
 //! [`trevni`] reads the headers and blocks of a format of column files.
 
 mod bits;
@@ -12,6 +12,7 @@ mod bitshuffle;
 mod blosc;
 mod blosc2;
 mod compressors;
+mod encode;
 mod fletcher32;
 mod packed;
 pub mod pickle;
@@ -20,6 +21,8 @@ mod shuffle;
 mod space;
 pub mod trevni;
 pub mod waveform;
+
+pub use encode::{Compression, Packer};
 
 use compressors::{bzip2, deflate, lz4, lzf, zstd};
 use packed::{nbit, scaleoffset, szip};

@@ -15,7 +15,7 @@ use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
 use crate::catalogue::{Group, Object, join};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::{Categories, Finding, Table};
+use crate::table::{Categories, Finding, Rule, Table};
 
 /// The attribute of the root that says by what format it is, and what is in it.
 const FORMAT: &str = "format-url";
@@ -29,7 +29,13 @@ const MATRIX: &str = "matrix";
 const IDS: &str = "ids";
 
 /// What a matrix keeps to.
-const RULE: &str = "BIOM: a matrix has a pointer for each id and one more, and an index for each value";
+mod rules {
+    crate::table::rules! {
+        MATRIX: Error "biom/matrix" []
+            "BIOM: a matrix has a pointer for each id and one more, and an index for each value"
+                => "write the matrix anew";
+    }
+}
 
 /// The dialect.
 #[derive(Debug)]
@@ -38,6 +44,10 @@ pub struct Biom;
 impl Dialect for Biom {
     fn name(&self) -> &'static str {
         "BIOM"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
     }
 
     fn attributes(&self) -> &'static [&'static str] {
@@ -84,7 +94,7 @@ fn table(site: &Site<'_>, group: &Group, major: usize, interrupt: &Interrupt) ->
     let (mut findings, mut categories) = (Vec::new(), Vec::new());
     let mut ids = AXES.map(|axis| {
         let ids = ids(site, axis, interrupt);
-        ids.map_err(|reason| findings.push(Finding::new(format!("/{axis}/{IDS}"), RULE, reason))).ok()
+        ids.map_err(|reason| findings.push(Finding::new(format!("/{axis}/{IDS}"), &rules::MATRIX, reason))).ok()
     });
     let extent = |ids: &Option<Categories>| Some(ids.as_ref()?.labels.as_ref().ok()?.len());
     let shape = extent(&ids[0]).zip(extent(&ids[1])).map(|(observations, samples)| [observations, samples]);
@@ -92,11 +102,12 @@ fn table(site: &Site<'_>, group: &Group, major: usize, interrupt: &Interrupt) ->
     match Triples::of(site, group, PARTS, shape, major, interrupt) {
         Ok(triples) => {
             let broken = triples.major.as_ref().err();
-            findings.extend(broken.map(|reason| Finding::new(join(site.path, b"indptr"), RULE, reason.clone())));
+            findings
+                .extend(broken.map(|reason| Finding::new(join(site.path, b"indptr"), &rules::MATRIX, reason.clone())));
             let axes = [major, 1 - major].map(|axis| Axis { name: AXES[axis], labels: ids[axis].take() });
             columns = triples.columns(site, site.path, group, axes, &mut categories);
         }
-        Err(reason) => findings.push(Finding::new(site.path, RULE, reason)),
+        Err(reason) => findings.push(Finding::new(site.path, &rules::MATRIX, reason)),
     }
     Table {
         revision: format!("matrix by {}", AXES[major]),

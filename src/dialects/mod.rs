@@ -40,6 +40,7 @@ mod versioned;
 
 pub use attributes::{is_of_pytables, pickled};
 pub use hep001::sample;
+pub use hep001::write::table as table_writer;
 pub use scales::is_plumbing;
 
 use std::borrow::Cow;

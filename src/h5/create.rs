@@ -16,11 +16,12 @@ use std::ptr;
 
 use hdf5_metno_sys::{LOCK, h5, h5d, h5e, h5f, h5g, h5p};
 
+pub use super::element::Fill;
 use super::element::{Element, Plain, Value};
 use super::library::{Id, Reason, check};
 use super::objects::attributes::{create_references, create_value};
 use super::objects::storage::timeless;
-pub use super::objects::storage::{Fill, Storage, UNLIMITED};
+pub use super::objects::storage::{Storage, UNLIMITED};
 use super::objects::types::Type;
 use super::objects::{DEFAULT, c_string, create_dataset, hyperslab, space};
 use super::steps::References;

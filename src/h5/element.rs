@@ -54,7 +54,7 @@ pub enum Element {
     Signed(u8),
     /// An unsigned integer of 1, 2, 4 or 8 bytes, little-endian.
     Unsigned(u8),
-    /// A floating-point number of 4 or 8 bytes, little-endian.
+    /// A floating-point number of 2, 4 or 8 bytes, little-endian.
     Float(u8),
     /// A string of a fixed number of bytes.
     Text {
@@ -78,6 +78,8 @@ pub enum Element {
     },
     /// Fields one behind the other, without padding.
     Compound(Vec<(String, Element)>),
+    /// So many elements in one.
+    Array(Box<Element>, u64),
 }
 
 impl Element {
@@ -147,5 +149,27 @@ impl Value {
     /// A list of numbers.
     pub fn numbers<T: Number>(values: &[T]) -> Self {
         Self::List(T::ELEMENT, bytes_of(values).to_vec())
+    }
+}
+
+/// The fill value of a dataset.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Fill {
+    /// None set.
+    Unset,
+    /// An element as in memory.
+    Bytes(Vec<u8>),
+    /// The empty variable-length string, a null pointer like those that
+    /// [`Dataset::write_texts`](crate::h5::create::Dataset::write_texts) writes: libhdf5 fills every new chunk of
+    /// variable-length strings, and an empty C string would take heap for each element.
+    EmptyText,
+    /// A variable-length string.
+    Text(String),
+}
+
+impl Fill {
+    /// A value of a type without pointers.
+    pub fn of<T: Plain>(value: T) -> Self {
+        Self::Bytes(bytes_of(std::slice::from_ref(&value)).to_vec())
     }
 }

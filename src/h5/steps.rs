@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::element::{Element, Value};
+use super::element::{Element, Fill, Value};
+use crate::codec::Compression;
 
 /// How references are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -33,7 +34,7 @@ pub enum NewElement {
     Compound(Vec<(String, NewElement)>),
 }
 
-/// A dataset to be made, in chunks that are shuffled and deflated.
+/// A dataset to be made, in chunks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Layout {
     /// Type of its elements.
@@ -44,6 +45,12 @@ pub struct Layout {
     pub grows: Vec<bool>,
     /// Extents of a chunk; none is zero.
     pub chunk: Vec<u64>,
+    /// How chunks are compressed.
+    pub compression: Compression,
+    /// The bytes of elements are sorted before that; never of elements of one byte.
+    pub shuffles: bool,
+    /// The fill value.
+    pub fill: Fill,
 }
 
 /// A step.
@@ -71,6 +78,22 @@ pub enum Step {
         heap: u64,
         /// See above.
         strings: Vec<u64>,
+    },
+    /// Makes a dataset longer or shorter.
+    Extend {
+        /// The dataset.
+        object: Object,
+        /// Elements in each dimension.
+        extents: Vec<u64>,
+    },
+    /// Writes a chunk, with all filters applied, out of the shared memory.
+    Chunk {
+        /// The dataset.
+        object: Object,
+        /// Its first element.
+        start: Vec<u64>,
+        /// Bytes as stored.
+        bytes: u64,
     },
     /// Sets an attribute, in the place of one of that name.
     Attribute {
@@ -118,6 +141,10 @@ pub enum Step {
     Link {
         /// The object.
         object: Object,
+        /// The group that the path begins at; else the root group.
+        group: Option<Object>,
+        /// Takes away what has the path already.
+        replaces: bool,
         /// The path.
         path: Vec<u8>,
     },
@@ -143,6 +170,8 @@ impl Step {
             Step::Group => "making a group",
             Step::Dataset(_) => "making a dataset",
             Step::Elements { .. } => "writing elements",
+            Step::Extend { .. } => "changing the length of a dataset",
+            Step::Chunk { .. } => "writing a chunk",
             Step::Attribute { .. } | Step::References { .. } => "writing an attribute",
             Step::AddReference { .. } | Step::RemoveReference { .. } => "changing a list of references",
             Step::Link { .. } => "linking an object",

@@ -26,7 +26,7 @@ pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedR
 pub use rows::{
     BitRows, CastRows, CategoryRows, ChainRows, CompoundRows, EdgeRows, Edges, EncodedRows, EndRows, EvenRows,
     HeldRows, Linear, ListRows, MaskedRows, PackedRows, Packing, PaddedRows, PartRows, RunRows, Samples, StringRows,
-    TimeRows, UnitCount, common_type,
+    TimeRows, TypedRows, UnitCount, common_type,
 };
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, Reason, SearchIndex};
 pub use similar::did_you_mean;

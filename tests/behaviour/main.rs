@@ -11,6 +11,7 @@ mod changes;
 mod commands;
 mod daemon;
 mod hostile;
+mod import;
 mod index_build;
 mod kept;
 mod outside;

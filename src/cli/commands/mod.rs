@@ -1,8 +1,10 @@
 //! The commands, one file each.
 
 pub(super) mod check;
+pub(super) mod convert;
 pub(super) mod demo;
 pub(super) mod export;
+pub(super) mod import;
 pub(super) mod index;
 pub(super) mod info;
 pub(super) mod ls;

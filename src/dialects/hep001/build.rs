@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 use super::columns::{self, Candidate, CategorySets};
 use super::draft::Draft;
 use super::members::{Kind, Member, members};
-use super::names::{CATEGORIES, COLUMN_ORDER, DIALECT, INDEX, INDEX_COLUMNS, INDEX_LIST, ROWS};
+use super::names::{ARROW_TYPE, CATEGORIES, COLUMN_ORDER, DIALECT, INDEX, INDEX_COLUMNS, INDEX_LIST, ROWS};
 use super::parts::Parts;
 use super::{conformance, consistency, indexes, rules, values};
 use crate::catalogue::{ColumnId, Group, ObjectId, attribute};
@@ -192,6 +192,18 @@ fn column(
             }
         }
     });
+    let arrow_type = text(&attributes, ARROW_TYPE);
+    let typed = arrow_type.as_ref().zip(content.as_ref().ok());
+    let typed = typed.and_then(|(arrow_type, rows)| columns::typed(&path, rows, arrow_type));
+    let times = match (&typed, content.as_ref()) {
+        (None, Ok(rows)) => times::of(parts.file, &attributes, rows.as_ref()),
+        _ => None,
+    };
+    let times = times.map(|times| match &arrow_type {
+        Some(arrow_type) => times.map(|times| columns::in_zone(times, arrow_type)),
+        None => times,
+    });
+    let content = typed.map_or(content, Ok);
     let in_table = match (&content, rows) {
         (Ok(content), Some(rows)) => content.len() == rows,
         _ => false,
@@ -201,7 +213,6 @@ fn column(
     let stored_strings = candidate
         .dataset
         .and_then(|dataset| datasets::stored_strings(parts.file, &path, dataset, declared.unwrap_or(u64::MAX)));
-    let times = content.as_ref().ok().and_then(|rows| times::of(parts.file, &attributes, rows.as_ref()));
     Column {
         is_label,
         in_table,

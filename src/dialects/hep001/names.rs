@@ -46,6 +46,9 @@ pub(super) const SOURCE_GENERATION: &str = "SOURCE_GENERATION";
 /// Attribute of a search index: the rows that it describes (July).
 pub(super) const SOURCE_ROWS: &str = "SOURCE_NROWS";
 
+/// Attribute of a column, of our own: the Arrow type, where that of HDF5 does not tell it.
+pub(super) const ARROW_TYPE: &str = "arrow_type";
+
 /// The name that no column may have in April (HEP001 §6.1).
 pub(super) const RESERVED_IN_APRIL: &str = "_search_indexes";
 /// Names that no column and no search index may have since July (§14.2).
@@ -85,7 +88,7 @@ pub(super) const APRIL_NAMES: [&str; 4] = ["_indexes", "_columns_list", "_catego
 pub(super) const ENTRY: [&str; 5] = ["min", "max", "nan_count", "fill_count", "n"];
 
 /// Every attribute that is looked at, of tables, columns and what serves them.
-pub(super) const ATTRIBUTES: [&str; 42] = [
+pub(super) const ATTRIBUTES: [&str; 43] = [
     "CLASS",
     "VERSION",
     "KIND",
@@ -128,4 +131,5 @@ pub(super) const ATTRIBUTES: [&str; 42] = [
     "scale_factor",
     "add_offset",
     "current_version",
+    ARROW_TYPE,
 ];

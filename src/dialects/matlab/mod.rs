@@ -180,15 +180,16 @@ fn shape(group: &Group) -> Option<[u64; 2]> {
 
 /// The table of a sparse matrix: numbers count from 0, as they are stored.
 fn sparse(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
-    const RULE: &str = "MATLAB: data and ir of a sparse matrix are of one length, which jc ends with";
     let (mut findings, mut columns) = (Vec::new(), Vec::new());
     match Triples::of(site, group, PARTS, shape(group), 1, interrupt) {
         Ok(triples) => {
-            findings.extend(triples.major.as_ref().err().map(|reason| Finding::new(site.path, RULE, reason.clone())));
+            findings.extend(
+                triples.major.as_ref().err().map(|reason| Finding::new(site.path, &rules::SPARSE, reason.clone())),
+            );
             let axes = ["column", "row"].map(|name| Axis { name, labels: None });
             columns = triples.columns(site, site.path, group, axes, &mut Vec::new());
         }
-        Err(reason) => findings.push(Finding::new(site.path, RULE, reason)),
+        Err(reason) => findings.push(Finding::new(site.path, &rules::SPARSE, reason)),
     }
     Table {
         revision: "sparse matrix".into(),

@@ -9,8 +9,9 @@ use std::ptr;
 
 use hdf5_metno_sys::{h5d, h5p, h5s};
 
-use self::storage::{Fill, Storage};
+use self::storage::Storage;
 use self::types::{Type, of_charset};
+use super::element::Fill;
 use super::library::{Id, Reason, check};
 use crate::catalogue::Charset;
 
@@ -45,12 +46,14 @@ pub(super) fn hyperslab(extents: &[u64], start: &[u64], count: &[u64]) -> Result
     Ok(file)
 }
 
-/// A property list for links with names in UTF-8.
+/// A property list for links with names in UTF-8, which makes the groups on the way.
 pub(super) fn links() -> Result<Id, Reason> {
     // SAFETY: no pointers.
     let links = Id::own(unsafe { h5p::H5Pcreate(*h5p::H5P_CLS_LINK_CREATE) })?;
     // SAFETY: no pointers.
     check(unsafe { h5p::H5Pset_char_encoding(links.raw(), of_charset(Charset::Utf8)) })?;
+    // SAFETY: no pointers.
+    check(unsafe { h5p::H5Pset_create_intermediate_group(links.raw(), 1) })?;
     Ok(links)
 }
 

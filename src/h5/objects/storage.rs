@@ -3,14 +3,16 @@
 use std::ffi::c_char;
 use std::ptr;
 
-use hdf5_metno_sys::{h5p, h5s};
+use hdf5_metno_sys::{h5p, h5s, h5z};
 
+use super::c_string;
 use super::types::Type;
-use crate::h5::element::{Plain, bytes_of};
+use crate::codec::Compression;
+use crate::h5::element::Fill;
 use crate::h5::library::{Id, Reason, check};
 
-/// Deflate level: level 1 is fast, and after shuffle it already finds most there is to find.
-const DEFLATE_LEVEL: u32 = 1;
+/// Level 1 is fast, and after shuffle it already finds most there is to find.
+const USUAL: Compression = Compression::Deflate(1);
 
 /// Size of an unlimited dimension.
 pub const UNLIMITED: u64 = h5s::H5S_UNLIMITED;
@@ -33,17 +35,19 @@ pub struct Storage {
     pub limits: Vec<u64>,
     chunk: Option<Vec<u64>>,
     shuffle: bool,
+    compression: Compression,
 }
 
 impl Storage {
     /// In one piece, not extendible.
     pub fn contiguous(extents: &[u64]) -> Self {
-        Self { extents: extents.to_vec(), limits: extents.to_vec(), chunk: None, shuffle: false }
+        Self { extents: extents.to_vec(), limits: extents.to_vec(), chunk: None, shuffle: false, compression: USUAL }
     }
 
     /// In chunks, deflated after a byte shuffle.
     pub fn chunked(extents: &[u64], limits: &[u64], chunk: &[u64]) -> Self {
-        Self { extents: extents.to_vec(), limits: limits.to_vec(), chunk: Some(chunk.to_vec()), shuffle: true }
+        let (extents, limits, chunk) = (extents.to_vec(), limits.to_vec(), Some(chunk.to_vec()));
+        Self { extents, limits, chunk, shuffle: true, compression: USUAL }
     }
 
     /// One dimension that can grow without limit.
@@ -51,7 +55,12 @@ impl Storage {
         Self::chunked(&[extent], &[UNLIMITED], &[chunk])
     }
 
-    /// Deflated without the shuffle, which is of no use to bytes and text.
+    /// Compressed so.
+    pub fn compressed(self, compression: Compression) -> Self {
+        Self { compression, ..self }
+    }
+
+    /// Without the shuffle, which is of no use to bytes and text.
     pub fn unshuffled(self) -> Self {
         Self { shuffle: false, ..self }
     }
@@ -67,38 +76,40 @@ impl Storage {
             // SAFETY: no pointers.
             check(unsafe { h5p::H5Pset_shuffle(list.raw()) })?;
         }
-        // SAFETY: no pointers.
-        check(unsafe { h5p::H5Pset_deflate(list.raw(), DEFLATE_LEVEL) })?;
+        match self.compression {
+            Compression::None => {}
+            Compression::Deflate(level) => {
+                // SAFETY: no pointers.
+                check(unsafe { h5p::H5Pset_deflate(list.raw(), level.into()) })?;
+            }
+            Compression::Zstandard(level) => filter(&list, 32015, &[level.into()])?,
+            Compression::Lz4 => filter(&list, 32004, &[])?,
+        }
         Ok(list)
     }
 }
 
-/// The fill value of a dataset.
-#[derive(Clone, Debug)]
-pub enum Fill {
-    /// None set.
-    Unset,
-    /// An element as in memory.
-    Bytes(Vec<u8>),
-    /// The empty variable-length string, a null pointer like those that
-    /// [`Dataset::write_texts`](crate::h5::create::Dataset::write_texts) writes: libhdf5 fills every new chunk of
-    /// variable-length strings, and an empty C string would take heap for each element.
-    EmptyText,
+/// Adds a filter that libhdf5 need not have: chunks come to it as they are stored.
+fn filter(list: &Id, id: i32, parameters: &[u32]) -> Result<(), Reason> {
+    // Only one that is optional may be unknown when the dataset is made.
+    let optional = h5z::H5Z_FLAG_OPTIONAL;
+    // SAFETY: as many parameters as are given.
+    check(unsafe { h5p::H5Pset_filter(list.raw(), id, optional, parameters.len(), parameters.as_ptr()) })?;
+    Ok(())
 }
 
 impl Fill {
-    /// A value of a type without pointers.
-    pub fn of<T: Plain>(value: T) -> Self {
-        Self::Bytes(bytes_of(std::slice::from_ref(&value)).to_vec())
-    }
-
     /// Puts the value into the property list of a dataset of this type.
     pub(in crate::h5) fn set(&self, list: &Id, datatype: &Type) -> Result<(), Reason> {
-        let empty: *const c_char = ptr::null();
+        let text = match self {
+            Self::Text(text) => Some(c_string(text)?),
+            _ => None,
+        };
+        let pointer: *const c_char = text.as_ref().map_or(ptr::null(), |text| text.as_ptr());
         let value = match self {
             Self::Unset => return Ok(()),
             Self::Bytes(bytes) if !datatype.is_variable() && bytes.len() == datatype.size() => bytes.as_ptr().cast(),
-            Self::EmptyText if datatype.is_variable() => (&raw const empty).cast(),
+            Self::EmptyText | Self::Text(_) if datatype.is_variable() => (&raw const pointer).cast(),
             _ => return Err(Reason::new("the fill value is not of the datatype")),
         };
         // SAFETY: one element of the datatype in memory, checked above.

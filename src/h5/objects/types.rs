@@ -66,6 +66,7 @@ impl Type {
             Element::Unsigned(2) => Self::of(Self::copy(*h5t::H5T_STD_U16LE)?),
             Element::Unsigned(4) => Self::of(Self::copy(*h5t::H5T_STD_U32LE)?),
             Element::Unsigned(8) => Self::of(Self::copy(*h5t::H5T_STD_U64LE)?),
+            Element::Float(2) => Self::half(),
             Element::Float(4) => Self::of(Self::copy(*h5t::H5T_IEEE_F32LE)?),
             Element::Float(8) => Self::of(Self::copy(*h5t::H5T_IEEE_F64LE)?),
             Element::Signed(width) | Element::Unsigned(width) | Element::Float(width) => {
@@ -89,6 +90,12 @@ impl Type {
                 let made = |(name, field): &(String, Element)| Ok((name.clone(), Self::new(field)?));
                 Self::compound(&fields.iter().map(made).collect::<Result<Vec<_>, Reason>>()?)
             }
+            Element::Array(element, count) => {
+                let element = Self::new(element)?;
+                // SAFETY: one dimension.
+                let make = || unsafe { Id::own(h5t::H5Tarray_create2(element.file(), 1, count)) };
+                Self::of_file(make()?)
+            }
         }
     }
 
@@ -102,6 +109,18 @@ impl Type {
             check(h5t::H5Tset_strpad(file.raw(), padding))?;
         }
         Ok(file)
+    }
+
+    /// Half precision, which this library has no name for: made of the wider one as others do.
+    fn half() -> Result<Self, Reason> {
+        let file = Self::copy(*h5t::H5T_IEEE_F32LE)?;
+        // SAFETY: no pointers. Positions of sign, exponent and mantissa, then their sizes, as IEEE 754 has them.
+        unsafe {
+            check(h5t::H5Tset_fields(file.raw(), 15, 10, 5, 0, 10))?;
+            check(h5t::H5Tset_size(file.raw(), 2))?;
+            check(h5t::H5Tset_ebias(file.raw(), 15))?;
+        }
+        Self::of_file(file)
     }
 
     fn enumeration(base: &Self, members: &[(String, i64)]) -> Result<Self, Reason> {

@@ -214,11 +214,32 @@ impl Writing<'_> {
             strings: elements.strings.clone(),
         };
         let both = [elements.bytes.as_slice(), &elements.heap].concat();
-        let given = self.worker.as_ref().map(|worker| worker.give(&both));
-        if let Some(Err(Gone(reason))) = given {
-            return Err(self.died(step.what(), &reason));
-        }
+        self.give(&step, &both)?;
         self.step(step, interrupt).map(|_| ())
+    }
+
+    /// Writes a chunk as it is stored, at most [`WRITE_LIMIT`] bytes: see [`Step::Chunk`].
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn chunk(
+        &mut self,
+        object: &Object,
+        start: &[u64],
+        stored: &[u8],
+        interrupt: &Interrupt,
+    ) -> Result<(), WriteError> {
+        let step = Step::Chunk { object: object.clone(), start: start.to_vec(), bytes: stored.len() as u64 };
+        self.give(&step, stored)?;
+        self.step(step, interrupt).map(|_| ())
+    }
+
+    /// Puts what a step writes into the shared memory.
+    fn give(&mut self, step: &Step, bytes: &[u8]) -> Result<(), WriteError> {
+        match self.worker.as_ref().map(|worker| worker.give(bytes)) {
+            Some(Err(Gone(reason))) => Err(self.died(step.what(), &reason)),
+            _ => Ok(()),
+        }
     }
 
     fn ask(&mut self, step: Step, what: &'static str, interrupt: &Interrupt) -> Result<Done, WriteError> {

@@ -20,6 +20,7 @@ mod part;
 mod runs;
 mod string;
 mod time;
+mod typed;
 
 pub use bits::BitRows;
 pub use cast::{CastRows, common_type};
@@ -39,3 +40,4 @@ pub use part::PartRows;
 pub use runs::RunRows;
 pub use string::StringRows;
 pub use time::TimeRows;
+pub use typed::TypedRows;

@@ -1,6 +1,7 @@
 //! Opens the members of a table group that are columns or serve one.
 
 mod categories;
+mod declared;
 mod lists;
 
 use std::sync::Arc;
@@ -8,10 +9,13 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 
 pub(super) use self::categories::CategorySets;
+pub(super) use self::declared::{in_zone, typed};
 use super::members::{Kind, Member};
+use super::names::ARROW_TYPE;
 use super::parts::Parts;
 use super::rules;
 use crate::catalogue::{Attribute, Dataset, Object, ObjectId};
+use crate::dialects::attributes::text;
 use crate::dialects::datasets;
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
@@ -105,7 +109,12 @@ pub(super) fn rows(
     match (&candidate.list, candidate.dataset) {
         (Some(Ok(list)), _) => Ok(list.rows(len, tally)),
         (Some(Err(reason)), _) => Err(reason.clone()),
-        (None, Some(dataset)) => datasets::rows(parts.file, &path, dataset, len, &parts.missing(dataset), tally),
+        (None, Some(dataset)) => {
+            let arrow_type = text(candidate.attributes(), ARROW_TYPE);
+            let booleans = arrow_type.and_then(|arrow_type| declared::as_booleans(dataset, &arrow_type));
+            let shown = booleans.as_ref().unwrap_or(dataset);
+            datasets::rows(parts.file, &path, shown, len, &parts.missing(dataset), tally)
+        }
         (None, None) => Err("neither a dataset nor a list".into()),
     }
 }

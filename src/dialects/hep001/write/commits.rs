@@ -16,9 +16,10 @@ use super::options::Revision;
 use super::stored::{Encoder, width};
 use super::subject::{Subject, member};
 use crate::catalogue::join;
+use crate::codec::Compression;
 use crate::dialects::hep001::names::{ENTRY, GENERATION, SOURCE_GENERATION, SOURCE_ROWS};
 use crate::dialects::index_writer::{Error, Kind};
-use crate::h5::element::{Element, Number, Value};
+use crate::h5::element::{Element, Fill, Number, Value};
 use crate::h5::steps::{self, NewElement, Object, References, Step};
 use crate::h5::{self, WRITE_LIMIT, Writing};
 use crate::source::Interrupt;
@@ -88,10 +89,10 @@ pub(super) fn write(
     made.push((index, names.0.clone()));
     if subject.taken.is_none() {
         let object = writer.writing.make(Step::Group, interrupt)?;
-        writer.step(Step::Link { object, path: group.clone().into_bytes() })?;
+        writer.step(Step::Link { object, group: None, replaces: false, path: group.clone().into_bytes() })?;
     }
     for (object, name) in made {
-        writer.step(Step::Link { object, path: member(&group, &name) })?;
+        writer.step(Step::Link { object, group: None, replaces: false, path: member(&group, &name) })?;
     }
     writer.step(Step::Commit { removes: false })?;
 
@@ -158,7 +159,8 @@ impl Writer<'_, '_> {
 
     fn dataset(&mut self, element: NewElement, layout: &Layout) -> Result<Object, Error> {
         let Layout { extents, grows, chunk } = layout.clone();
-        let layout = steps::Layout { element, extents, grows, chunk };
+        let (compression, fill) = (Compression::Deflate(1), Fill::Unset);
+        let layout = steps::Layout { element, extents, grows, chunk, compression, shuffles: true, fill };
         Ok(self.writing.make(Step::Dataset(layout), self.interrupt)?)
     }
 

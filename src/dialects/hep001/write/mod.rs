@@ -1,4 +1,4 @@
-//! Building search indexes, and taking them away.
+//! Building search indexes, and taking them away; writing tables.
 //!
 //! | part | what it is |
 //! | --- | --- |
@@ -8,6 +8,7 @@
 //! | `content` | what an index holds, computed in parallel |
 //! | `commits` | the steps in which it comes into the file |
 //! | `removal` | the steps in which it goes |
+//! | `table` | writes tables |
 
 mod commits;
 mod content;
@@ -15,6 +16,7 @@ mod options;
 mod removal;
 mod stored;
 mod subject;
+pub mod table;
 
 use std::sync::Arc;
 

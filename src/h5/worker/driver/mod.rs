@@ -8,6 +8,7 @@
 
 pub(super) mod disk;
 pub(super) mod overlay;
+mod space;
 
 use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_ulong, c_void};

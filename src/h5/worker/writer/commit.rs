@@ -24,6 +24,7 @@ const REACH: u64 = 64 << 10;
 
 // `H5FD_mem_t`
 const SUPERBLOCK: i32 = 1;
+const DATA: i32 = 3;
 const GLOBAL_HEAP: i32 = 4;
 const LOCAL_HEAP: i32 = 5;
 
@@ -127,6 +128,8 @@ enum Rank {
     FractalHeap,
     Tree2,
     ObjectHeader,
+    /// Elements: where space was given up and used again, nothing leads to what was there any more.
+    Data,
 }
 
 impl Rank {
@@ -134,6 +137,7 @@ impl Rank {
         match piece.bytes.first_chunk::<4>() {
             _ if piece.kind == SUPERBLOCK => Rank::Superblock,
             _ if piece.kind == GLOBAL_HEAP => Rank::GlobalHeap,
+            _ if piece.kind == DATA => Rank::Data,
             // Signature, kind of node, level.
             Some(b"TREE") => Rank::Tree(u8::MAX - piece.bytes.get(5).copied().unwrap_or(0)),
             Some(b"SNOD") => Rank::Symbols,

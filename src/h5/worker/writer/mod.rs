@@ -17,7 +17,7 @@ use super::values::{Aligned, Extent};
 use crate::h5::element::Value;
 use crate::h5::library::{Id, Reason, c_string, check, ffi};
 use crate::h5::objects::attributes::{create_references, create_value};
-use crate::h5::objects::storage::{Fill, Storage, UNLIMITED, timeless};
+use crate::h5::objects::storage::{Storage, UNLIMITED, timeless};
 use crate::h5::objects::types::Type;
 use crate::h5::objects::{DEFAULT, create_dataset, hyperslab, links, space};
 use crate::h5::protocol::{Hello, MAX_ELEMENTS, Refusal};
@@ -58,13 +58,24 @@ impl Writer {
                 let (bytes, heap) = shared.split_at_mut(*bytes as usize);
                 self.elements(object, start, count, bytes, heap, strings)?;
             }
+            Step::Extend { object, extents } => self.extend(object, extents)?,
+            Step::Chunk { object, start, bytes } => {
+                let chunk = usize::try_from(*bytes).ok().and_then(|length| shared.bytes().get(..length));
+                let chunk = chunk.ok_or_else(|| Reason::new(format!("a chunk of {bytes} bytes")))?;
+                self.chunk(object, start, chunk)?;
+            }
             Step::Attribute { object, name, value } => self.attribute(object, name, value)?,
             Step::References { object, name, kind, to, is_list } => {
                 self.references(object, name, *kind, to, *is_list)?;
             }
             Step::AddReference { object, name, kind, to } => self.add_reference(object, name, *kind, to)?,
             Step::RemoveReference { object, name, to } => self.remove_reference(object, name, to)?,
-            Step::Link { object, path } => self.link(object, path)?,
+            Step::Link { object, group, replaces, path } => {
+                if *replaces && self.open(&Object::Path(path.clone())).is_ok() {
+                    self.unlink(path)?;
+                }
+                self.link(object, group.as_ref(), path)?;
+            }
             Step::Unlink { path } => self.unlink(path)?,
             Step::Flush => self.flush()?,
             Step::Commit { removes } => return self.commit(*removes),
@@ -148,14 +159,15 @@ impl Writer {
         let datatype = self.new_type(&layout.element)?;
         let limits = layout.extents.iter().zip(&layout.grows).map(|(n, grows)| if *grows { UNLIMITED } else { *n });
         let storage = Storage::chunked(&layout.extents, &limits.collect::<Vec<_>>(), &layout.chunk);
-        let storage = if datatype.size() == 1 { storage.unshuffled() } else { storage };
-        let dataset = create_dataset(self.file()?, None, &datatype, &storage, &Fill::Unset)?;
+        let storage = storage.compressed(layout.compression);
+        let storage = if datatype.size() == 1 || !layout.shuffles { storage.unshuffled() } else { storage };
+        let dataset = create_dataset(self.file()?, None, &datatype, &storage, &layout.fill)?;
         Ok(self.keep(dataset))
     }
 
     fn new_type(&self, element: &NewElement) -> Result<Type, Reason> {
         match element {
-            NewElement::Of(element) => Type::new(element),
+            NewElement::Of(element) => Type::new(element)?.into_stored(),
             NewElement::Like(object) => self.type_of(object),
             NewElement::Compound(fields) => {
                 let made = |(name, field): &(String, NewElement)| Ok((name.clone(), self.new_type(field)?));
@@ -206,6 +218,47 @@ impl Writer {
         Ok(())
     }
 
+    fn extend(&self, object: &Object, extents: &[u64]) -> Result<(), Reason> {
+        let dataset = self.open(object)?;
+        self.check_rank(&dataset, extents)?;
+        // SAFETY: as many extents as the dataset has dimensions.
+        check(unsafe { h5d::H5Dset_extent(dataset.raw(), extents.as_ptr()) })?;
+        Ok(())
+    }
+
+    fn chunk(&self, object: &Object, start: &[u64], stored: &[u8]) -> Result<(), Reason> {
+        let dataset = self.open(object)?;
+        self.check_rank(&dataset, start)?;
+        if stored_bytes(&dataset, start)? == stored.len() as u64 {
+            // One that takes as many bytes would be written over, which a dying process may do in part. Without a
+            // place it gets a new one.
+            // SAFETY: an open dataset.
+            let extent = Extent::of(&Id::own(unsafe { h5d::H5Dget_space(dataset.raw()) })?)?;
+            let shorter: Vec<u64> = extent.shape.iter().zip(start).map(|(extent, start)| *start.min(extent)).collect();
+            // SAFETY: as many extents as the dataset has dimensions.
+            unsafe {
+                check(h5d::H5Dset_extent(dataset.raw(), shorter.as_ptr()))?;
+                check(h5d::H5Dset_extent(dataset.raw(), extent.shape.as_ptr()))?;
+            }
+        }
+        // SAFETY: an open dataset, as many numbers as it has dimensions, and as many bytes as are said.
+        check(unsafe {
+            let (start, bytes) = (start.as_ptr(), stored.as_ptr().cast());
+            h5d::H5Dwrite_chunk(dataset.raw(), DEFAULT, 0, start, stored.len(), bytes)
+        })?;
+        Ok(())
+    }
+
+    fn check_rank(&self, dataset: &Id, numbers: &[u64]) -> Result<(), Reason> {
+        // SAFETY: an open object; of another kind the call fails.
+        let extent = Extent::of(&Id::own(unsafe { h5d::H5Dget_space(dataset.raw()) })?)?;
+        if extent.shape.len() == numbers.len() {
+            Ok(())
+        } else {
+            Err(Reason::new(format!("{} numbers for {} dimensions", numbers.len(), extent.shape.len())))
+        }
+    }
+
     fn attribute(&self, object: &Object, name: &str, value: &Value) -> Result<(), Reason> {
         let object = self.open(object)?;
         let name = c_string(name.as_bytes())?;
@@ -251,11 +304,13 @@ impl Writer {
         put_list(&object, &name, kind, &left)
     }
 
-    fn link(&self, object: &Object, path: &[u8]) -> Result<(), Reason> {
+    fn link(&self, object: &Object, group: Option<&Object>, path: &[u8]) -> Result<(), Reason> {
         let object = self.open(object)?;
+        let group = group.map(|group| self.open(group)).transpose()?;
+        let from = group.as_ref().map_or_else(|| self.file(), |group| Ok(group.raw()))?;
         let (path, links) = (c_string(path)?, links()?);
         // SAFETY: a C string and open identifiers.
-        check(unsafe { h5o::H5Olink(object.raw(), self.file()?, path.as_ptr(), links.raw(), DEFAULT) })?;
+        check(unsafe { h5o::H5Olink(object.raw(), from, path.as_ptr(), links.raw(), DEFAULT) })?;
         Ok(())
     }
 
@@ -310,6 +365,17 @@ fn place_strings(elements: &mut [u8], size: usize, heap: &[u8], strings: &[u64])
         }
     }
     Ok(())
+}
+
+/// Bytes of a chunk as it is stored; 0 of one that is not.
+fn stored_bytes(dataset: &Id, start: &[u64]) -> Result<u64, Reason> {
+    let (mut mask, mut address, mut size) = (0, 0, 0);
+    // SAFETY: an open dataset, as many numbers as it has dimensions, and places for three answers.
+    check(unsafe {
+        let places = (&raw mut mask, &raw mut address, &raw mut size);
+        h5d::H5Dget_chunk_info_by_coord(dataset.raw(), start.as_ptr(), places.0, places.1, places.2)
+    })?;
+    Ok(if address == u64::MAX { 0 } else { size })
 }
 
 fn delete_attribute(object: &Id, name: &CString) -> Result<(), Reason> {

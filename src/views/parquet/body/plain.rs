@@ -4,7 +4,8 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::ArrowPrimitiveType;
 use arrow_array::types::{
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    Date32Type, Decimal128Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Time32MillisecondType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
     TimestampMillisecondType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
@@ -110,6 +111,9 @@ pub(in crate::views::parquet) fn append_mapped<T: Copy, U: ArrowNativeType>(
 pub(in crate::views::parquet) fn cell_width(data_type: &DataType) -> Option<u64> {
     match data_type {
         DataType::Int64 | DataType::UInt64 | DataType::Float64 | DataType::Timestamp(..) => Some(8),
+        DataType::Date32 | DataType::Time32(_) => Some(4),
+        DataType::Time64(_) => Some(8),
+        DataType::Decimal128(digits, _) => Some(decimal_width(*digits) as u64),
         // The narrow ones are widened.
         number if number.is_numeric() && number.primitive_width().is_some_and(|width| width <= 4) => Some(4),
         DataType::FixedSizeBinary(width) => u64::try_from(*width).ok(),
@@ -152,6 +156,11 @@ pub(in crate::views::parquet) fn append_fixed(
         DataType::Int8 => number::<Int8Type, i32>(array, selection, i32::from, out),
         DataType::UInt8 => number::<UInt8Type, i32>(array, selection, i32::from, out),
         DataType::Float16 => number::<Float16Type, f32>(array, selection, |half| half.to_f32(), out),
+        DataType::Date32 => same::<Date32Type>(array, selection, out),
+        DataType::Time32(TimeUnit::Millisecond) => same::<Time32MillisecondType>(array, selection, out),
+        DataType::Time64(TimeUnit::Microsecond) => same::<Time64MicrosecondType>(array, selection, out),
+        DataType::Time64(TimeUnit::Nanosecond) => same::<Time64NanosecondType>(array, selection, out),
+        DataType::Decimal128(digits, _) => append_decimals(array, decimal_width(*digits), selection, out),
         DataType::Boolean => append_booleans(array.as_boolean().values(), selection, out),
         DataType::FixedSizeBinary(width) => {
             let width = usize::try_from(*width).map_err(|_| format!("binary cells of {width} bytes"))?;
@@ -166,6 +175,28 @@ pub(in crate::views::parquet) fn append_fixed(
         }
         other => Err(format!("{other} is of no fixed width")),
     }
+}
+
+/// Bytes of a decimal of so many digits, as `parquet` has its schema: of an integer, else the fewest that hold it.
+fn decimal_width(digits: u8) -> usize {
+    match digits {
+        0..=9 => 4,
+        10..=18 => 8,
+        _ => (1..16).find(|width| 10i128.pow(digits.min(38).into()) <= 1 << (8 * width - 1)).unwrap_or(16),
+    }
+}
+
+/// Appends decimals: as integers, little-endian, or as the bytes of wider ones, which begin with the highest.
+fn append_decimals(array: &ArrayRef, width: usize, selection: &Selection, out: &mut Vec<u8>) -> Result<(), String> {
+    selection.runs(array.as_primitive::<Decimal128Type>().values(), |run| {
+        for value in run {
+            if width <= 8 {
+                out.extend_from_slice(&value.to_le_bytes()[..width]);
+            } else {
+                out.extend_from_slice(&value.to_be_bytes()[16 - width..]);
+            }
+        }
+    })
 }
 
 fn append_booleans(values: &BooleanBuffer, selection: &Selection, out: &mut Vec<u8>) -> Result<(), String> {

@@ -257,6 +257,14 @@ fn fixed(data_type: &DataType) -> Option<(Physical, Values, DataType)> {
         DataType::Int16 | DataType::UInt16 | DataType::Int32 | DataType::UInt32 => (Physical::Int32, data_type),
         // Parquet has no seconds.
         DataType::Timestamp(TimeUnit::Second, _) => return None,
+        DataType::Date32 | DataType::Time32(TimeUnit::Millisecond) => (Physical::Int32, data_type),
+        DataType::Time64(_) => (Physical::Int64, data_type),
+        DataType::Decimal128(digits, _) => match cell_width(data_type)? {
+            4 => (Physical::Int32, data_type),
+            8 => (Physical::Int64, data_type),
+            width if *digits <= 38 => (Physical::FixedLenByteArray(i32::try_from(width).ok()?), data_type),
+            _ => return None,
+        },
         DataType::Int64 | DataType::UInt64 | DataType::Timestamp(..) => (Physical::Int64, data_type),
         DataType::Float16 | DataType::Float32 => (Physical::Float, &DataType::Float32),
         DataType::Float64 => (Physical::Double, data_type),

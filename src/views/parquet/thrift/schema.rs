@@ -85,18 +85,34 @@ fn logical_type(logical: &LogicalType, element: &mut Struct<'_>) {
                 fields.bool(2, integer.is_signed);
             });
         }),
+        LogicalType::Decimal(decimal) => element.structure(10, |union| {
+            union.structure(5, |fields| {
+                fields.i32(1, decimal.scale);
+                fields.i32(2, decimal.precision);
+            });
+        }),
+        LogicalType::Time(time) => element.structure(10, |union| {
+            union.structure(7, |fields| {
+                fields.bool(1, time.is_adjusted_to_u_t_c);
+                fields.structure(2, empty(unit_of(&time.unit)));
+            });
+        }),
         LogicalType::Timestamp(timestamp) => element.structure(10, |union| {
             union.structure(8, |fields| {
                 fields.bool(1, timestamp.is_adjusted_to_u_t_c);
-                let unit = match timestamp.unit {
-                    TimeUnit::MILLIS => 1,
-                    TimeUnit::MICROS => 2,
-                    TimeUnit::NANOS => 3,
-                };
-                fields.structure(2, empty(unit));
+                fields.structure(2, empty(unit_of(&timestamp.unit)));
             });
         }),
         LogicalType::Float16 => element.structure(10, empty(15)),
         _ => {}
+    }
+}
+
+/// `parquet.thrift` TimeUnit.
+fn unit_of(unit: &TimeUnit) -> u8 {
+    match unit {
+        TimeUnit::MILLIS => 1,
+        TimeUnit::MICROS => 2,
+        TimeUnit::NANOS => 3,
     }
 }

@@ -17,15 +17,15 @@ use arrow_array::types;
 use arrow_array::types::ArrowPrimitiveType;
 use arrow_array::{Array, PrimitiveArray};
 use arrow_buffer::NullBuffer;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 
 use nested::{Dictionary, List, Struct};
-use number::{Float, Integer};
+use number::{Decimals, Float, Integer};
 use room::Room;
 use string::{Hex, Strings};
 use style::Style;
-use time::Times;
 pub(super) use time::lengths as time_lengths;
+use time::{Days, Times, TimesOfDay};
 
 /// A type that has no text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -223,6 +223,23 @@ fn cell<'a, S: Style>(array: &'a dyn Array, depth: usize) -> Result<Box<dyn Cell
         DataType::Float32 => floats::<S, types::Float32Type>(array),
         DataType::Float64 => floats::<S, types::Float64Type>(array),
         DataType::Timestamp(unit, zone) => Box::new(Times::new(*unit, zone.is_some(), array).ok_or_else(no_text)?),
+        DataType::Date32 => Box::new(Days(array.as_primitive::<types::Date32Type>().values())),
+        DataType::Time32(TimeUnit::Millisecond) => {
+            let times = array.as_primitive::<types::Time32MillisecondType>().values().iter();
+            Box::new(TimesOfDay { values: times.map(|time| i64::from(*time)).collect(), digits: 3 })
+        }
+        DataType::Time64(TimeUnit::Microsecond) => {
+            let times = array.as_primitive::<types::Time64MicrosecondType>().values();
+            Box::new(TimesOfDay { values: times.to_vec(), digits: 6 })
+        }
+        DataType::Time64(TimeUnit::Nanosecond) => {
+            let times = array.as_primitive::<types::Time64NanosecondType>().values();
+            Box::new(TimesOfDay { values: times.to_vec(), digits: 9 })
+        }
+        DataType::Decimal128(_, scale) => Box::new(Decimals {
+            values: array.as_primitive::<types::Decimal128Type>().values(),
+            scale: usize::try_from(*scale).map_err(|_| no_text())?,
+        }),
         DataType::Utf8 => Box::new(Strings::new::<S, _>(array.as_string::<i32>())),
         DataType::LargeUtf8 => Box::new(Strings::new::<S, _>(array.as_string::<i64>())),
         // Strings as stored, whatever their encoding.

@@ -5,6 +5,9 @@ use std::sync::OnceLock;
 use arrow_buffer::ArrowNativeType;
 use half::f16;
 
+use super::Cell;
+use super::style::Style;
+
 /// An integer with a decimal text.
 pub(in crate::views::text) trait Integer: ArrowNativeType + itoa::Integer {
     /// Sign and magnitude.
@@ -154,6 +157,28 @@ fn shortest_half(half: f16) -> f32 {
         }
     }
     half.to_f32()
+}
+
+/// Decimals with so many digits behind the point.
+pub(super) struct Decimals<'a> {
+    pub values: &'a [i128],
+    pub scale: usize,
+}
+
+impl<S: Style> Cell<S> for Decimals<'_> {
+    fn write(&self, row: usize, out: &mut Vec<u8>) {
+        let value = self.values[row];
+        let digits = format!("{:0width$}", value.unsigned_abs(), width = self.scale + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - self.scale);
+        if value < 0 {
+            out.push(b'-');
+        }
+        out.extend_from_slice(whole.as_bytes());
+        if !fraction.is_empty() {
+            out.push(b'.');
+            out.extend_from_slice(fraction.as_bytes());
+        }
+    }
 }
 
 #[cfg(test)]

@@ -151,6 +151,34 @@ impl<S: Style> Cell<S> for Times<'_> {
     }
 }
 
+/// Days since 1970-01-01, as dates.
+pub(super) struct Days<'a>(pub &'a [i32]);
+
+impl<S: Style> Cell<S> for Days<'_> {
+    fn write(&self, row: usize, out: &mut Vec<u8>) {
+        let (text, length) = text(i64::from(self.0[row]) * calendar::DAY, 0, 1);
+        // Without the time of day and the `Z`.
+        S::clean_string(&text[..length - "T00:00:00Z".len()], out);
+    }
+}
+
+/// Times of day, in units of so many digits behind a point.
+pub(super) struct TimesOfDay {
+    pub values: Vec<i64>,
+    pub digits: usize,
+}
+
+impl<S: Style> Cell<S> for TimesOfDay {
+    fn write(&self, row: usize, out: &mut Vec<u8>) {
+        let (value, per_second) = (self.values[row], 10i64.pow(self.digits as u32));
+        let (seconds, fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
+        let [hours, minutes] = [seconds.div_euclid(3600), seconds.rem_euclid(3600) / 60];
+        let digits = self.digits;
+        let text = format!("{hours:02}:{minutes:02}:{:02}.{fraction:0digits$}", seconds.rem_euclid(60));
+        S::clean_string(text.as_bytes(), out);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use chrono::{DateTime, SecondsFormat};

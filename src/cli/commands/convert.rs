@@ -1,0 +1,91 @@
+//! `hepfs convert IN.h5[:TABLE] OUT.h5[:PATH]`: tables of any dialect as tables of one.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::cli::Error;
+use crate::cli::inputs::Inputs;
+use crate::cli::options::Reading;
+use crate::cli::place::Place;
+use crate::cli::produce::{Job, Mode, Production, Target};
+use crate::cli::tables::find;
+use crate::dialects::table_writer::Options;
+use crate::fs::tree::{ViewOptions, printable};
+use crate::table::Table;
+
+/// Write tables of an HDF5 file, of whatever kind, as tables of HEP001
+///
+/// Each table of IN, or the one that PATH names, goes to OUT at its own path: values, types, units and descriptions as
+/// a mount shows them. What is no table is left out. OUT has its name once all is written.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hepfs convert frame.h5 frame-h5col.h5\n  \
+    hepfs convert cells.h5ad:obs obs.h5:/obs --compression deflate:6")]
+pub(in crate::cli) struct Arguments {
+    /// An HDF5 file, and the path of a table or a group in it as a mount would show it
+    #[arg(value_name = "IN[:PATH]")]
+    place: OsString,
+
+    /// An HDF5 file that is made or added to, and the path of the table in it, where there is one only
+    #[arg(value_name = "OUT[:PATH]")]
+    output: OsString,
+
+    /// What to do with a table that is there: leave it and refuse, or write the new one in its place, in one step
+    #[arg(long, value_enum, default_value_t = Mode::Create)]
+    mode: Mode,
+
+    /// Tell how each column would be stored, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    options: Options,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// Where a table goes that has no other place. Nothing may lie below a table, and the root group has no name.
+fn own_path(table: &Table, tables: &[Arc<Table>]) -> String {
+    let is_below = |other: &Arc<Table>| table.path.strip_prefix(&other.path).is_some_and(|rest| rest.starts_with('/'));
+    match table.path.as_str() {
+        "/" => "/table".to_owned(),
+        path if tables.iter().any(is_below) => format!("/{}", path.trim_start_matches('/').replace('/', ".")),
+        path => path.to_owned(),
+    }
+}
+
+pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let production = Production::new()?;
+    let interrupt = &production.interrupt;
+    let place = Place::open(&arguments.place, arguments.reading.context(ViewOptions::default())?, interrupt)?;
+    place.node.children(interrupt).map_err(|error| place.failed(error))?;
+    let files = match place.node.table() {
+        Some(_) => Vec::new(),
+        None => find(&place, false, interrupt)?,
+    };
+    let below = files.iter().flat_map(|file| &file.tables).map(|(_, table)| table.clone());
+    // What only adds names shows columns of which there are other tables, or none.
+    let tables: Vec<Arc<Table>> = place.node.table().into_iter().chain(below).filter(|table| !table.repeats).collect();
+    let (file, path) = Target::split(&arguments.output);
+    if tables.is_empty() {
+        return Err(Error::Usage(format!("{}: there is no table in it, as `hepfs info` shows", place.name)));
+    }
+    if path.is_some() && tables.len() > 1 {
+        let reason = "several tables go to their own paths: name the file alone, or one table";
+        return Err(Error::Usage(format!("{}: {reason}", arguments.output.display())));
+    }
+    let job = Job { options: &arguments.options, mode: arguments.mode, dry_run: arguments.dry_run };
+    production.run(&job, &file, |production, target| {
+        for table in &tables {
+            let (inputs, left_out) = Inputs::of_table(&place.name, table, &production.interrupt);
+            for (column, reason) in left_out {
+                eprintln!("hepfs: column {column:?} is left out: {}", printable(&reason));
+            }
+            production.write(&job, &inputs, target, &path.clone().unwrap_or_else(|| own_path(table, &tables)))?;
+        }
+        Ok(())
+    })
+}

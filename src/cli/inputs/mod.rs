@@ -1,0 +1,343 @@
+//! Tables that are read to be written elsewhere: files of Parquet, Arrow IPC, CSV and NDJSON, several as one table.
+//!
+//! Every format is read by its library of arrow-rs, in batches of rows of which [`BATCH`] bytes or so lie in memory. All
+//! can be read more than once: standard input is kept in a file without a name.
+
+mod arrow;
+mod parquet;
+mod table;
+mod text;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
+use clap::ValueEnum;
+use parking_lot::Mutex;
+
+use super::Error;
+use crate::dialects::table_writer::Profile;
+use crate::source::Interrupt;
+use crate::table::Table;
+
+/// Bytes of the batches that are read, about.
+const BATCH: u64 = 4 << 20;
+
+/// Most rows of a batch.
+const MOST_ROWS: u64 = 65_536;
+
+/// Batches that wait for whom they are for.
+const WAITING: usize = 2;
+
+/// What an input holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum InputFormat {
+    /// A Parquet file
+    Parquet,
+    /// An Arrow IPC file or stream
+    Arrow,
+    /// Text with a line of names
+    Csv,
+    /// A JSON object a line
+    Ndjson,
+}
+
+/// Batches of some columns, from the first row on.
+type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+
+/// A file that is read.
+trait Input: Send + Sync {
+    /// The fields, as this file has them.
+    fn schema(&self) -> &SchemaRef;
+
+    /// Rows, where the file tells.
+    fn rows(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether a column is read without the others.
+    fn is_columnar(&self) -> bool {
+        false
+    }
+
+    /// What the file says of the least and greatest values of a column.
+    fn believe(&self, column: usize, profile: &mut Profile) -> bool {
+        let _ = (column, profile);
+        false
+    }
+
+    /// Batches of these columns, in their order.
+    fn scan(&self, columns: &[usize]) -> Result<Batches, ArrowError>;
+}
+
+/// Inputs that are one table.
+pub(super) struct Inputs {
+    files: Vec<(String, Box<dyn Input>)>,
+    /// The fields of the table.
+    pub fields: Fields,
+}
+
+/// Bytes of an input, from the beginning.
+#[derive(Clone)]
+struct Source {
+    file: Arc<File>,
+    path: Option<PathBuf>,
+}
+
+impl Source {
+    /// Another reader of the same bytes.
+    fn reader(&self) -> std::io::Result<File> {
+        match &self.path {
+            Some(path) => File::open(path),
+            // Readers of one descriptor would share their place: only one reads at a time.
+            None => {
+                let mut file = self.file.try_clone()?;
+                file.rewind()?;
+                Ok(file)
+            }
+        }
+    }
+}
+
+impl Inputs {
+    /// Opens the inputs; their fields must be the same.
+    ///
+    /// # Errors
+    /// Where one cannot be read, or differs from the first.
+    pub fn open(names: &[OsString], format: Option<InputFormat>, separator: char) -> Result<Self, Error> {
+        let mut files: Vec<(String, Box<dyn Input>)> = Vec::new();
+        for name in names {
+            let shown = name.to_string_lossy().into_owned();
+            let source = source(name)?;
+            let format = match format {
+                Some(format) => format,
+                None => guess(&source, Path::new(name))
+                    .map_err(Error::io(shown.clone()))?
+                    .ok_or_else(|| Error::Usage(format!("{shown}: what is it? Say --format")))?,
+            };
+            let opened: Result<Box<dyn Input>, ArrowError> = match format {
+                InputFormat::Parquet => parquet::Parquet::open(source).map(|input| Box::new(input) as _),
+                InputFormat::Arrow => arrow::Ipc::open(source).map(|input| Box::new(input) as _),
+                InputFormat::Csv => text::Text::csv(source, separator).map(|input| Box::new(input) as _),
+                InputFormat::Ndjson => text::Text::ndjson(source).map(|input| Box::new(input) as _),
+            };
+            let opened = opened.map_err(|error| Error::Usage(format!("{shown}: {error}")))?;
+            if let Some((first, known)) = files.first() {
+                let difference = difference(known.schema(), opened.schema());
+                if !difference.is_empty() {
+                    let what = format!("{shown}: its columns are not those of {first}");
+                    return Err(Error::Tables { what, lines: difference });
+                }
+            }
+            files.push((shown, opened));
+        }
+        let Some((_, first)) = files.first() else { return Err(Error::Usage("no input".into())) };
+        let nullable = |at: usize| files.iter().any(|(_, file)| file.schema().field(at).is_nullable());
+        let fields = first.schema().fields().iter().enumerate();
+        let fields = fields.map(|(at, field)| field.as_ref().clone().with_nullable(nullable(at))).collect();
+        Ok(Self { files, fields })
+    }
+
+    /// A table of an HDF5 file; also the columns that are left out, and why.
+    pub fn of_table(name: &str, table: &Table, interrupt: &Interrupt) -> (Self, Vec<(String, String)>) {
+        let (shown, left_out) = table::Shown::new(table, interrupt);
+        let fields = shown.schema().fields().clone();
+        (Self { files: vec![(name.to_owned(), Box::new(shown))], fields }, left_out)
+    }
+
+    /// Rows, where the files tell.
+    pub fn rows(&self) -> Option<u64> {
+        self.files.iter().map(|(_, file)| file.rows()).sum()
+    }
+
+    /// What the files say of the values of a column; `None` where they say too little.
+    pub fn believed(&self, column: usize) -> Option<Profile> {
+        let mut profile = Profile::unknown(self.fields.get(column)?.data_type());
+        self.files.iter().all(|(_, file)| file.believe(column, &mut profile)).then_some(profile)
+    }
+
+    /// Calls `act` with each array of each of these columns, in the order of rows, on all cores; an array of one column
+    /// after the other. `done` counts rows of all columns.
+    ///
+    /// # Errors
+    /// Where an input cannot be read, and the first that `act` says, with the column.
+    pub fn each<E: Send>(
+        &self,
+        columns: &[usize],
+        done: &AtomicU64,
+        interrupt: &Interrupt,
+        act: impl Fn(usize, &ArrayRef) -> Result<(), E> + Sync,
+        end: impl Fn(usize) -> Result<(), E> + Sync,
+    ) -> Result<(), Failed<E>> {
+        let failed = Mutex::new(None);
+        let fail = |error: Failed<E>| {
+            failed.lock().get_or_insert(error);
+        };
+        let is_over = || interrupt.is_raised() || failed.lock().is_some();
+        let one = |column: usize, array: &ArrayRef| {
+            done.fetch_add(array.len() as u64, Ordering::Relaxed);
+            act(column, array).map_err(|error| Failed::Column(column, error))
+        };
+        let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get()).min(columns.len().max(1));
+        if self.files.iter().all(|(_, file)| file.is_columnar()) {
+            let next = AtomicU64::new(0);
+            let work = || {
+                while let Some(column) = columns.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
+                    for batch in self.batches(std::slice::from_ref(column)) {
+                        if is_over() {
+                            return Ok(());
+                        }
+                        one(*column, batch.map_err(Failed::Input)?.column(0))?;
+                    }
+                    end(*column).map_err(|error| Failed::Column(*column, error))?;
+                }
+                Ok(())
+            };
+            std::thread::scope(|scope| {
+                for _ in 0..threads {
+                    scope.spawn(|| guarded(work).unwrap_or_else(fail));
+                }
+            });
+        } else {
+            // Each thread has columns of its own, so that arrays of one come in order.
+            std::thread::scope(|scope| {
+                let mut senders = Vec::new();
+                for thread in 0..threads {
+                    let (sender, receiver) = crossbeam_channel::bounded::<Arc<RecordBatch>>(WAITING);
+                    senders.push(sender);
+                    let (one, end, fail) = (&one, &end, &fail);
+                    scope.spawn(move || {
+                        let mine = || columns.iter().enumerate().filter(move |(at, _)| at % threads == thread);
+                        let work = || {
+                            for batch in receiver {
+                                for (at, column) in mine() {
+                                    one(*column, batch.column(at))?;
+                                }
+                            }
+                            for (_, column) in mine() {
+                                end(*column).map_err(|error| Failed::Column(*column, error))?;
+                            }
+                            Ok(())
+                        };
+                        guarded(work).unwrap_or_else(fail);
+                    });
+                }
+                let read = || {
+                    for batch in self.batches(columns) {
+                        let batch = Arc::new(batch.map_err(Failed::Input)?);
+                        // A thread that is gone has failed.
+                        if is_over() || senders.iter().any(|sender| sender.send(batch.clone()).is_err()) {
+                            break;
+                        }
+                    }
+                    Ok(())
+                };
+                guarded(read).unwrap_or_else(fail);
+                drop(senders);
+            });
+        }
+        failed.into_inner().map_or(Ok(()), Err)
+    }
+
+    fn batches(&self, columns: &[usize]) -> impl Iterator<Item = Result<RecordBatch, String>> {
+        self.files.iter().flat_map(move |(name, file)| {
+            let named = move |error: ArrowError| format!("{name}: {error}");
+            let (batches, error) = match file.scan(columns) {
+                Ok(batches) => (Some(batches), None),
+                Err(error) => (None, Some(Err(named(error)))),
+            };
+            batches.into_iter().flatten().map(move |batch| batch.map_err(named)).chain(error)
+        })
+    }
+}
+
+/// Runs what reads files that nobody vouches for; a panic of a library is an error.
+fn guarded<E>(work: impl FnOnce() -> Result<(), Failed<E>>) -> Result<(), Failed<E>> {
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    caught.unwrap_or_else(|_| Err(Failed::Input("the input is damaged, or the library that reads it is".into())))
+}
+
+/// Why a pass ended.
+pub(super) enum Failed<E> {
+    /// An input cannot be read.
+    Input(String),
+    /// What was done with a column.
+    Column(usize, E),
+}
+
+fn source(name: &OsString) -> Result<Source, Error> {
+    if name == "-" {
+        let mut kept = unnamed().map_err(Error::io("keeping standard input"))?;
+        std::io::copy(&mut std::io::stdin().lock(), &mut kept).map_err(Error::io("keeping standard input"))?;
+        return Ok(Source { file: Arc::new(kept), path: None });
+    }
+    let path = PathBuf::from(name);
+    let file = File::open(&path).map_err(Error::io(path.display().to_string()))?;
+    if file.metadata().map_err(Error::io(path.display().to_string()))?.is_dir() {
+        return Err(Error::Usage(format!("{}: a folder: name the files in it", path.display())));
+    }
+    Ok(Source { file: Arc::new(file), path: Some(path) })
+}
+
+/// A file without a name in the folder for temporary files.
+fn unnamed() -> std::io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    File::options().read(true).write(true).custom_flags(libc::O_TMPFILE).mode(0o600).open(std::env::temp_dir())
+}
+
+/// The format by the first bytes, else by the name.
+fn guess(source: &Source, name: &Path) -> std::io::Result<Option<InputFormat>> {
+    let mut begin = [0; 8];
+    let mut reader = source.reader()?;
+    let mut length = 0;
+    while let Some(room) = begin.get_mut(length..).filter(|room| !room.is_empty()) {
+        match reader.read(room)? {
+            0 => break,
+            count => length += count,
+        }
+    }
+    let suffix = name.extension().map(|suffix| suffix.to_string_lossy().to_ascii_lowercase());
+    Ok(match (begin.as_slice(), suffix.as_deref()) {
+        ([b'P', b'A', b'R', b'1', ..], _) => Some(InputFormat::Parquet),
+        ([b'A', b'R', b'R', b'O', b'W', b'1', ..], _) => Some(InputFormat::Arrow),
+        ([0xff, 0xff, 0xff, 0xff, ..], _) => Some(InputFormat::Arrow),
+        (_, Some("csv" | "tsv" | "txt")) => Some(InputFormat::Csv),
+        (_, Some("ndjson" | "jsonl" | "json")) => Some(InputFormat::Ndjson),
+        (_, Some("arrow" | "feather" | "arrows" | "ipc")) => Some(InputFormat::Arrow),
+        (_, Some("parquet" | "pq")) => Some(InputFormat::Parquet),
+        ([b'{', ..], _) => Some(InputFormat::Ndjson),
+        _ => None,
+    })
+}
+
+/// In what the fields of two schemas differ, a line each.
+pub(super) fn difference(known: &Schema, found: &Schema) -> Vec<String> {
+    let mut lines = Vec::new();
+    let of = |field: &Field| format!("{:?} {}", field.name(), field.data_type());
+    let count = known.fields().len().max(found.fields().len());
+    for at in 0..count {
+        match (known.fields().get(at), found.fields().get(at)) {
+            (Some(a), Some(b)) if a.name() == b.name() && is_same(a.data_type(), b.data_type()) => {}
+            (Some(a), Some(b)) => lines.push(format!("{}, not {}", of(b), of(a))),
+            (Some(a), None) => lines.push(format!("{} is not there", of(a))),
+            (None, Some(b)) => lines.push(format!("{} is one more", of(b))),
+            (None, None) => {}
+        }
+    }
+    lines
+}
+
+fn is_same(a: &DataType, b: &DataType) -> bool {
+    a.equals_datatype(b)
+}
+
+/// Rows of a batch, where rows have so many bytes on average.
+fn batch_rows(bytes: u64, rows: u64) -> usize {
+    let each = (bytes / rows.max(1)).max(1);
+    (BATCH / each).clamp(64, MOST_ROWS) as usize
+}

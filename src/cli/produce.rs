@@ -1,0 +1,411 @@
+//! From inputs to a table in an HDF5 file: looks at columns, plans, encodes on all cores, and has the pieces written.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use clap::ValueEnum;
+use parking_lot::Mutex;
+
+use super::Error;
+use super::inputs::{Failed, Inputs};
+use super::place::Place;
+use super::progress::Watched;
+use super::signals::INTERRUPTED;
+use super::tables::table_of;
+use crate::dialects::index_writer;
+use crate::dialects::table_writer::{Encoded, Encoder, Failure, Options, Piece, Profile, Table, Writer};
+use crate::fs::tree::{Context, ViewOptions, printable};
+use crate::h5::{self, Exclusive};
+use crate::source::Interrupt;
+use crate::store::{self, Store};
+
+/// Pieces that wait to be written, for each core.
+const WAITING: usize = 2;
+
+/// What to do with a table that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Mode {
+    /// Refuse to write
+    Create,
+    /// Append the rows to it
+    Append,
+    /// Put the new table in its place
+    Replace,
+}
+
+/// How tables are written.
+pub(super) struct Job<'a> {
+    pub options: &'a Options,
+    pub mode: Mode,
+    /// Only tells how.
+    pub dry_run: bool,
+}
+
+/// The file that is written to.
+pub(super) struct Target<'a> {
+    /// As the user names it.
+    file: &'a Path,
+    /// Where it is written.
+    path: &'a Path,
+}
+
+impl Target<'_> {
+    /// Splits `OUT[:PATH]` at the last colon; the path is one of HDF5.
+    pub fn split(output: &OsStr) -> (PathBuf, Option<String>) {
+        let bytes = output.as_bytes();
+        let colon = bytes.iter().rposition(|byte| *byte == b':').filter(|_| !Path::new(output).exists());
+        let Some(at) = colon else { return (output.into(), None) };
+        let path = String::from_utf8_lossy(&bytes[at + 1..]);
+        (OsStr::from_bytes(&bytes[..at]).into(), Some(format!("/{}", path.trim_matches('/'))))
+    }
+}
+
+/// A run that writes tables: its progress, and what ends it.
+pub(super) struct Production {
+    /// Rows of columns looked at or written.
+    done: Arc<AtomicU64>,
+    watched: Watched,
+    pub interrupt: Interrupt,
+}
+
+/// Why a table was not written.
+enum Stopped {
+    /// A value of this column contradicts what was chosen.
+    Surprise(usize),
+    Error(Error),
+}
+
+impl Production {
+    pub fn new() -> Result<Self, Error> {
+        let (interrupt, done) = (Interrupt::new(), Arc::new(AtomicU64::new(0)));
+        let shown = done.clone();
+        let watched = Watched::new(interrupt.clone(), 0, move || shown.load(Ordering::Relaxed))?;
+        Ok(Self { done, watched, interrupt })
+    }
+
+    /// Has `write` write tables to a file: one that is there, or a new one, which has its name once all is written.
+    pub fn run(
+        &self,
+        job: &Job<'_>,
+        file: &Path,
+        write: impl FnOnce(&Self, &Target<'_>) -> Result<(), Error>,
+    ) -> Result<ExitCode, Error> {
+        let outcome = if job.dry_run || file.exists() {
+            write(self, &Target { file, path: file })
+        } else {
+            let partial = Partial::new(file)?;
+            write(self, &Target { file, path: &partial.path }).and_then(|()| match self.interrupt.is_raised() {
+                true => Err(Error::Usage("interrupted".into())),
+                false => partial.keep(file),
+            })
+        };
+        match outcome {
+            Err(_) if self.interrupt.is_raised() => {
+                eprintln!("hepfs: interrupted; what is not listed above was not written");
+                Ok(ExitCode::from(INTERRUPTED))
+            }
+            outcome => outcome.map(|()| ExitCode::SUCCESS),
+        }
+    }
+
+    /// Writes inputs as the table at an HDF5 path.
+    ///
+    /// # Errors
+    /// Where it cannot be; nothing is written then.
+    pub fn write(&self, job: &Job<'_>, inputs: &Inputs, target: &Target<'_>, path: &str) -> Result<(), Error> {
+        let begun = Instant::now();
+        let one = One { production: self, job, inputs, path };
+        one.run(target, begun)
+    }
+}
+
+/// One table that is written.
+struct One<'a> {
+    production: &'a Production,
+    job: &'a Job<'a>,
+    inputs: &'a Inputs,
+    /// HDF5 path of the table.
+    path: &'a str,
+}
+
+impl One<'_> {
+    fn run(&self, target: &Target<'_>, begun: Instant) -> Result<(), Error> {
+        // What is there stays as it is from here on.
+        let exclusive = if self.job.dry_run && !target.path.exists() { None } else { Some(lock(target.path)?) };
+        let rows = match (self.job.mode, &exclusive) {
+            (Mode::Append, Some(exclusive)) if target.path == target.file => self.append(target, exclusive)?,
+            _ => match self.create(target, exclusive.as_ref())? {
+                Some(rows) => rows,
+                None => return Ok(()),
+            },
+        };
+        let (seconds, shown) = (begun.elapsed().as_secs_f64(), target.file.display());
+        self.production.watched.write(&format!("{shown}:{}  {rows} rows  {seconds:.3} s", self.path))
+    }
+
+    /// Writes a new table; `None` where that was only to be told of.
+    fn create(&self, target: &Target<'_>, exclusive: Option<&Exclusive>) -> Result<Option<u64>, Error> {
+        let fields = &self.inputs.fields;
+        let mut profiles = Vec::with_capacity(fields.len());
+        let mut unseen = Vec::new();
+        for (at, field) in fields.iter().enumerate() {
+            let needs = Profile::is_needed(field.data_type(), field.is_nullable());
+            let profile = self.inputs.believed(at).or_else(|| (!needs).then(|| Profile::unknown(field.data_type())));
+            if profile.is_none() {
+                unseen.push(at);
+            }
+            profiles.push(profile.unwrap_or_else(|| Profile::unknown(field.data_type())));
+        }
+        self.look(&unseen, &mut profiles)?;
+        let mut seen: Vec<bool> = (0..fields.len()).map(|at| unseen.contains(&at)).collect();
+        loop {
+            let rows = self.inputs.rows().or_else(|| profiles.iter().find(|p| p.is_known).map(|p| p.rows));
+            let table = Table::plan(fields, &profiles, rows, self.job.options, self.path);
+            let table =
+                table.map_err(|lines| Error::Tables { what: "not every column can be stored".into(), lines })?;
+            let Some(exclusive) = exclusive.filter(|_| !self.job.dry_run) else {
+                return self.tell(&table, rows).map(|()| None);
+            };
+            match self.write_into(&table, exclusive) {
+                Ok(rows) => {
+                    let told = table.told().filter_map(|column| Some((column.name, column.note?)));
+                    self.production.watched.finish();
+                    told.for_each(|(name, note)| eprintln!("hepfs: column {name:?}: {}", printable(note)));
+                    return Ok(Some(rows));
+                }
+                Err(Stopped::Surprise(column)) if !std::mem::replace(&mut seen[column], true) => {
+                    self.look(&[column], &mut profiles)?;
+                }
+                Err(Stopped::Surprise(column)) => {
+                    let name = fields[column].name();
+                    let reason = "the value that stands for missing ones occurs: use another --fill";
+                    return Err(Error::Usage(format!("{}: column {name:?}: {reason}", target.file.display())));
+                }
+                Err(Stopped::Error(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// Appends rows to the table that is there.
+    fn append(&self, target: &Target<'_>, exclusive: &Exclusive) -> Result<u64, Error> {
+        let interrupt = &self.production.interrupt;
+        let mut name = OsString::from(target.file);
+        name.push(":");
+        name.push(self.path);
+        // Only the ends of columns are read.
+        let store = Store::new(store::Options { kept_folder: None, ..store::Options::default() });
+        let context = Context::with_views(store, h5::Options::default(), ViewOptions::default());
+        let place = Place::open(&name, context, interrupt)?;
+        let known = table_of(&place, false, interrupt)?;
+        let several = |_| Error::Usage(format!("{}: not a table of one file", place.name));
+        let [file] = <[_; 1]>::try_from(place.context.files()).map_err(several)?;
+        let fields = &self.inputs.fields;
+        let table = Table::extend(&file, &known, fields, self.job.options, interrupt).map_err(|lines| {
+            let what = format!("{}: the rows do not fit the table", printable(&place.name));
+            Error::Tables { what, lines }
+        })?;
+        drop((place, known, file));
+        if self.job.dry_run {
+            return Ok(0);
+        }
+        let rows = self.write_into(&table, exclusive).map_err(|stopped| match stopped {
+            Stopped::Error(error) => error,
+            Stopped::Surprise(column) => {
+                let name = fields[column].name();
+                let reason =
+                    "a value is the one that stands for missing ones, or is longer than the table has room for";
+                Error::Usage(format!("{}: column {name:?}: {reason}", target.file.display()))
+            }
+        })?;
+        self.production.watched.finish();
+        if table.stale_indexes() > 0 {
+            eprintln!(
+                "hepfs: {} search indexes of the table are stale now, and ignored: `hepfs index build` makes them anew",
+                table.stale_indexes()
+            );
+        }
+        Ok(rows)
+    }
+
+    /// Looks at all values of these columns.
+    fn look(&self, columns: &[usize], profiles: &mut [Profile]) -> Result<(), Error> {
+        if columns.is_empty() {
+            return Ok(());
+        }
+        self.begin("looking at the values", columns.len());
+        let fields = &self.inputs.fields;
+        let fresh = fields.iter().map(|field| Mutex::new(Profile::unknown(field.data_type()))).collect::<Vec<_>>();
+        let looked = self.inputs.each(
+            columns,
+            &self.production.done,
+            &self.production.interrupt,
+            |column, array| fresh[column].lock().see(array),
+            |column| {
+                fresh[column].lock().finish();
+                Ok(())
+            },
+        );
+        looked.map_err(|failed| self.failed(failed))?;
+        self.check()?;
+        for column in columns {
+            profiles[*column] = std::mem::take(&mut *fresh[*column].lock());
+        }
+        Ok(())
+    }
+
+    fn begin(&self, what: &str, columns: usize) {
+        self.production.done.store(0, Ordering::Relaxed);
+        self.production.watched.say(what);
+        self.production.watched.expect(self.inputs.rows().unwrap_or(0).saturating_mul(columns as u64));
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if self.production.interrupt.is_raised() { Err(Error::Usage("interrupted".into())) } else { Ok(()) }
+    }
+
+    fn failed(&self, failed: Failed<Failure>) -> Error {
+        match failed {
+            Failed::Input(reason) => Error::Usage(reason),
+            Failed::Column(column, failure) => {
+                Error::Usage(format!("column {:?}: {failure}", self.inputs.fields[column].name()))
+            }
+        }
+    }
+
+    fn tell(&self, table: &Table, rows: Option<u64>) -> Result<(), Error> {
+        self.production.watched.finish();
+        let mut out = std::io::stdout().lock();
+        let mut line = |line: String| writeln!(out, "{}", printable(&line)).map_err(Error::io("standard output"));
+        let width = table.told().map(|column| column.name.chars().count()).max().unwrap_or(0);
+        for (column, field) in table.told().zip(&self.inputs.fields) {
+            line(format!("{:width$}  {}  →  {}", column.name, field.data_type(), column.stored))?;
+            column.note.map_or(Ok(()), |note| line(format!("{:width$}  {note}", "")))?;
+        }
+        let bytes: u64 = table.told().map(|column| column.row_bytes).sum();
+        match rows {
+            Some(rows) => {
+                let size = rows.saturating_mul(bytes);
+                line(format!("{rows} rows, {size} bytes before compression, without the items of lists"))
+            }
+            None => line(format!("{bytes} bytes a row before compression, without the items of lists")),
+        }
+    }
+
+    /// Writes the table into a file that is there; answers its rows.
+    fn write_into(&self, table: &Table, exclusive: &Exclusive) -> Result<u64, Stopped> {
+        let refused = |error: h5::WriteError| Stopped::Error(index_writer::Error::from(error).into());
+        let mut writing = exclusive.writer(&h5::Options::default(), &self.production.interrupt).map_err(refused)?;
+        let failed = |error: index_writer::Error| Stopped::Error(error.into());
+        let mut writer = Writer::begin(table, &mut writing, &self.production.interrupt).map_err(failed)?;
+        let encoders: Vec<_> = table.encoders().into_iter().map(|encoder| Mutex::new(Some(encoder))).collect();
+        let encoded: Vec<_> = encoders.iter().map(|_| Mutex::new(Encoded::default())).collect();
+        self.begin("writing", encoders.len());
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let (sender, receiver) = crossbeam_channel::bounded(WAITING * cores);
+        let outcome = std::thread::scope(|scope| {
+            let encoding = scope.spawn(|| self.encode(&encoders, &encoded, sender));
+            let written =
+                receiver.iter().try_for_each(|piece| writer.put(&piece, &mut writing, &self.production.interrupt));
+            // Who encodes must not wait for one who writes no more.
+            drop(receiver);
+            let encoding = encoding.join();
+            written.map_err(failed)?;
+            let encoding = encoding.unwrap_or_else(|_| Err(Failed::Input("a thread of the encoder ended".into())));
+            encoding.map_err(|why| match why {
+                Failed::Column(column, Failure::Surprise) => Stopped::Surprise(column),
+                why => Stopped::Error(self.failed(why)),
+            })
+        });
+        outcome?;
+        self.check().map_err(Stopped::Error)?;
+        let encoded: Vec<Encoded> = encoded.into_iter().map(Mutex::into_inner).collect();
+        let rows = encoded.first().map_or(0, |encoded| encoded.rows);
+        let replaces = self.job.mode == Mode::Replace;
+        writer.finish(&encoded, replaces, &mut writing, &self.production.interrupt).map_err(failed)?;
+        Ok(rows)
+    }
+
+    /// Encodes all columns; pieces go to `sender`.
+    fn encode(
+        &self,
+        encoders: &[Mutex<Option<Encoder>>],
+        encoded: &[Mutex<Encoded>],
+        sender: crossbeam_channel::Sender<Piece>,
+    ) -> Result<(), Failed<Failure>> {
+        let all: Vec<usize> = (0..encoders.len()).collect();
+        let take = |piece: Piece| sender.send(piece).map_err(|_| Failure::Stopped);
+        self.inputs.each(
+            &all,
+            &self.production.done,
+            &self.production.interrupt,
+            |column, array| match encoders[column].lock().as_mut() {
+                Some(encoder) => encoder.push(array, &mut { take }),
+                None => Ok(()),
+            },
+            |column| {
+                let encoder = encoders[column].lock().take();
+                if let Some(encoder) = encoder {
+                    *encoded[column].lock() = encoder.finish(&mut { take })?;
+                }
+                Ok(())
+            },
+        )
+    }
+}
+
+fn lock(file: &Path) -> Result<Exclusive, Error> {
+    let exclusive = Exclusive::open(file).map_err(index_writer::Error::from)?;
+    if exclusive.was_put_back() {
+        eprintln!("hepfs: an earlier run was ended while it changed the file: it is as it was before that run");
+    }
+    Ok(exclusive)
+}
+
+/// A new HDF5 file beside its place, until it is whole.
+struct Partial {
+    path: PathBuf,
+}
+
+impl Partial {
+    /// Makes an empty one. What an earlier run has left is removed, unless that run is still at it.
+    fn new(file: &Path) -> Result<Self, Error> {
+        let shown = || file.display().to_string();
+        let name = file.file_name().ok_or_else(|| Error::Usage(format!("{}: that is no file", shown())))?;
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(".hepfs-import");
+        let path = file.with_file_name(hidden);
+        if path.exists() {
+            // It is locked as long as it is written to.
+            drop(Exclusive::open(&path).map_err(index_writer::Error::from)?);
+            std::fs::remove_file(&path).map_err(Error::io(path.display().to_string()))?;
+        }
+        let empty = h5::create::file(&path, |_| Ok::<(), h5::create::Error>(()));
+        empty.map_err(|error| Error::Sample { path: path.clone(), reason: error.to_string() })?;
+        Ok(Self { path })
+    }
+
+    /// Gives the file its name; one that has it meanwhile is left alone.
+    fn keep(self, file: &Path) -> Result<(), Error> {
+        let failed = || Error::io(file.display().to_string());
+        let flags = rustix::fs::RenameFlags::NOREPLACE;
+        let here = rustix::fs::CWD;
+        rustix::fs::renameat_with(here, &self.path, here, file, flags).map_err(|error| failed()(error.into()))?;
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Gone where it was kept.
+        std::fs::remove_file(&self.path).ok();
+    }
+}

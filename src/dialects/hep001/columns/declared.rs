@@ -1,0 +1,63 @@
+//! Columns whose attribute says of what Arrow type they are, where that of HDF5 does not tell: see `write::table`.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, TimeUnit};
+
+use crate::catalogue::{Class, Dataset, Datatype, Fill};
+use crate::store::Rows;
+use crate::table::{Times, TypedRows};
+
+/// The dataset as booleans of which some are missing, where it is an enumeration of `FALSE`, `TRUE` and a fill value.
+pub(in crate::dialects::hep001) fn as_booleans(dataset: &Arc<Dataset>, arrow_type: &str) -> Option<Arc<Dataset>> {
+    let Class::Enum { members, .. } = &dataset.datatype.class else { return None };
+    let is = |name: &str, value: i128| members.iter().any(|member| member.name == name && member.value == value);
+    let Fill::Explicit(fill) = &dataset.fill else { return None };
+    let is_nullable = is("FALSE", 0) && is("TRUE", 1) && members.len() == 3 && fill.bytes == [2];
+    (arrow_type == "bool" && dataset.datatype.size == 1 && is_nullable).then(|| {
+        let datatype = Datatype { size: 1, class: Class::Flag };
+        Arc::new(Dataset { datatype, ..(**dataset).clone() })
+    })
+}
+
+/// The rows as the type that is said; `None` where they are shown as they are.
+pub(in crate::dialects::hep001) fn typed(path: &str, rows: &Arc<dyn Rows>, arrow_type: &str) -> Option<Arc<dyn Rows>> {
+    let data_type = parse(arrow_type)?;
+    let rows = TypedRows::new(path.to_owned(), rows.clone(), data_type)?;
+    Some(Arc::new(rows))
+}
+
+fn parse(text: &str) -> Option<DataType> {
+    let (name, inside) = match text.split_once(['[', '(']) {
+        Some((name, inside)) => (name, inside.trim_end_matches([']', ')'])),
+        None => (text, ""),
+    };
+    Some(match (name, inside) {
+        ("int8", "") => DataType::Int8,
+        ("int16", "") => DataType::Int16,
+        ("int32", "") => DataType::Int32,
+        ("uint8", "") => DataType::UInt8,
+        ("uint16", "") => DataType::UInt16,
+        ("uint32", "") => DataType::UInt32,
+        ("date32", "") => DataType::Date32,
+        ("time32", "ms") => DataType::Time32(TimeUnit::Millisecond),
+        ("time64", "us") => DataType::Time64(TimeUnit::Microsecond),
+        ("time64", "ns") => DataType::Time64(TimeUnit::Nanosecond),
+        ("decimal32" | "decimal64" | "decimal128", numbers) => {
+            let (digits, scale) = numbers.split_once(", ")?;
+            let (digits, scale) = (digits.parse().ok()?, scale.parse().ok()?);
+            // Parquet has no others.
+            let is_known = (1..=38).contains(&digits) && (0..=digits as i8).contains(&scale);
+            is_known.then_some(DataType::Decimal128(digits, scale))?
+        }
+        _ => return None,
+    })
+}
+
+/// The instants, in the time zone that `timestamp[UNIT, tz=ZONE]` says, or in none.
+pub(in crate::dialects::hep001) fn in_zone(times: Times, arrow_type: &str) -> Times {
+    let Some(inside) = arrow_type.strip_prefix("timestamp[").and_then(|inside| inside.strip_suffix(']')) else {
+        return times;
+    };
+    times.in_zone(inside.split_once(", tz=").map(|(_, zone)| zone))
+}

@@ -1,0 +1,355 @@
+//! The steps in which a table comes into a file.
+//!
+//! ```text
+//! the group and its datasets, that nothing leads to │ chunks, as they come │ labels, attributes │ NROWS │ the group's link
+//! ```
+
+use std::ffi::CString;
+
+use super::Table;
+use super::encode::{Content, Encoded, Piece};
+use super::extend::Existing;
+use super::plan::{Part, Planned, Shape};
+use crate::catalogue::Charset;
+use crate::codec::Compression;
+use crate::dialects::hep001::boolean;
+use crate::dialects::hep001::names::{
+    CATEGORIES, CATEGORIES_GROUP, COLUMN_ORDER, GENERATION, INDEX, INDEX_COLUMNS, LIST_CLASS, ROWS, STRINGS_CLASS,
+    TABLE_CLASS,
+};
+use crate::dialects::hep001::write::options::Revision;
+use crate::dialects::index_writer::Error;
+use crate::h5::element::{Element, Fill, Value};
+use crate::h5::steps::{Layout, NewElement, Object, References, Step};
+use crate::h5::{self, Writing};
+use crate::source::Interrupt;
+
+/// Longest list of names that an attribute holds.
+const MOST_NAMES: usize = 60_000;
+
+/// Most bytes of labels that are written at once.
+const LABELS: usize = 4 << 20;
+
+/// A table that is being written.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    table: &'a Table,
+    group: Object,
+    /// Objects of the parts, and how many elements each has.
+    parts: Vec<(Object, u64)>,
+    /// What is linked into the group, by name.
+    columns: Vec<Object>,
+}
+
+impl<'a> Writer<'a> {
+    /// Makes the datasets; nothing leads to them yet.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn begin(table: &'a Table, writing: &mut Writing<'_>, interrupt: &Interrupt) -> Result<Self, Error> {
+        writing.step(Step::Begin, interrupt)?;
+        if table.existing.is_some() {
+            let mut parts: Vec<(usize, Object, u64)> = Vec::new();
+            let mut note = |part: &Part| {
+                if let Some(resumed) = &part.resumed {
+                    parts.push((part.number, Object::Path(resumed.path.clone()), resumed.extent));
+                }
+            };
+            table.columns.iter().for_each(|column| column.shape.each(&mut note));
+            parts.sort_by_key(|part| part.0);
+            let parts = parts.into_iter().map(|(_, object, extent)| (object, extent)).collect();
+            let group = Object::Path(table.path.clone().into_bytes());
+            return Ok(Self { table, group, parts, columns: Vec::new() });
+        }
+        let group = writing.make(Step::Group, interrupt)?;
+        let mut steps = Steps { writing, interrupt, parts: Vec::new() };
+        let mut columns = Vec::with_capacity(table.columns.len());
+        for column in &table.columns {
+            columns.push(steps.shape(&column.shape)?);
+        }
+        let parts = steps.parts.into_iter().map(|object| (object, 0)).collect();
+        Ok(Self { table, group, parts, columns })
+    }
+
+    /// Writes a piece.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn put(&mut self, piece: &Piece, writing: &mut Writing<'_>, interrupt: &Interrupt) -> Result<(), Error> {
+        let Some((object, length)) = self.parts.get_mut(piece.part) else { return Ok(()) };
+        let end = piece.start + piece.count;
+        if end > *length {
+            writing.step(Step::Extend { object: object.clone(), extents: vec![end] }, interrupt)?;
+            *length = end;
+        }
+        match &piece.content {
+            Content::Chunk(bytes) => writing.chunk(object, &[piece.start], bytes, interrupt)?,
+            Content::Strings(elements) => {
+                writing.elements(object, [&[piece.start], &[piece.count]], elements, interrupt)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what was learnt of the columns, and the link that makes the table be there, in the place of one that is
+    /// there if it `replaces`; ends the change.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn finish(
+        self,
+        encoded: &[Encoded],
+        replaces: bool,
+        writing: &mut Writing<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        if let Some(existing) = &self.table.existing {
+            return self.extended(existing, encoded, writing, interrupt);
+        }
+        let Self { table, group, columns, .. } = self;
+        let mut steps = Steps { writing, interrupt, parts: Vec::new() };
+        let is_july = table.revision == Revision::July;
+        let class = if is_july { Value::ascii(TABLE_CLASS) } else { Value::padded(TABLE_CLASS) };
+        steps.attribute(&group, "CLASS", class)?;
+        steps.attribute(&group, "VERSION", Value::ascii("1.0"))?;
+        let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        let longest = names.iter().map(|name| name.len()).max().unwrap_or(0);
+        if !names.is_empty() && (longest + 1) * names.len() <= MOST_NAMES {
+            steps.attribute(&group, COLUMN_ORDER, Value::texts(&names))?;
+        }
+        let mut categories = None;
+        for ((column, object), encoded) in table.columns.iter().zip(&columns).zip(encoded) {
+            for (name, value) in &column.attributes {
+                steps.attribute(object, name, value.clone())?;
+            }
+            if let Shape::Codes(_, is_ordered) = &column.shape {
+                let labels = steps.labels(table, &encoded.labels, *is_ordered)?;
+                let to = if is_july {
+                    if categories.is_none() {
+                        categories = Some(steps.writing.make(Step::Group, interrupt)?);
+                    }
+                    categories.clone().unwrap_or_else(|| group.clone())
+                } else {
+                    group.clone()
+                };
+                let role = if is_july { CATEGORIES[0] } else { "categories" };
+                let name = format!("{}__{role}", column.name);
+                steps.link(&labels, &to, &name)?;
+                let attribute = CATEGORIES[usize::from(!is_july)];
+                steps.references(object, attribute, table.references, vec![labels], false)?;
+            }
+        }
+        for (column, object) in table.columns.iter().zip(&columns) {
+            steps.link(object, &group, &column.name)?;
+        }
+        if let Some(categories) = categories {
+            steps.link(&categories, &group, CATEGORIES_GROUP)?;
+        }
+        let labels: Vec<Object> = table.labels.iter().filter_map(|at| columns.get(*at).cloned()).collect();
+        if let Some(first) = table.labels.first().and_then(|at| table.columns.get(*at)) {
+            steps.attribute(&group, INDEX, Value::utf8(&first.name))?;
+            if is_july {
+                steps.references(&group, INDEX_COLUMNS, table.references, labels, true)?;
+            }
+        }
+        let rows = encoded.first().map_or(0, |encoded| encoded.rows);
+        if is_july {
+            steps.attribute(&group, ROWS, Value::number(rows))?;
+        }
+        steps.step(Step::Flush)?;
+        steps.step(Step::Link { object: group, group: None, replaces, path: table.path.clone().into_bytes() })?;
+        steps.step(Step::Commit { removes: false })
+    }
+}
+
+impl Writer<'_> {
+    /// Commits rows that were appended: first what no reader takes for rows yet, then that they are.
+    fn extended(
+        self,
+        existing: &Existing,
+        encoded: &[Encoded],
+        writing: &mut Writing<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let Self { table, group, parts, .. } = self;
+        let mut steps = Steps { writing, interrupt, parts: Vec::new() };
+        for (column, encoded) in table.columns.iter().zip(encoded) {
+            let Some(known) = &column.known else { continue };
+            let fresh = encoded.labels.get(known.labels.len()..).unwrap_or_default();
+            if let Some(label) = fresh.iter().find(|label| label.len() > known.width) {
+                let reason = format!("the label {label:?} is longer than the {} bytes that labels have", known.width);
+                return Err(Error::refused(&column.name, reason));
+            }
+            let object = Object::Path(known.path.clone());
+            if !fresh.is_empty() {
+                let extents = vec![encoded.labels.len() as u64];
+                steps.step(Step::Extend { object: object.clone(), extents })?;
+                steps.texts(&object, known.labels.len() as u64, fresh, known.width)?;
+            }
+        }
+        // Columns of one table have one length, also where an earlier append did not come to its end.
+        let own = |shape: &Shape| match shape {
+            Shape::Cells(part, _) | Shape::Codes(part, _) | Shape::Strings(part) => Some(part.number),
+            Shape::Lists { .. } | Shape::Texts { .. } => None,
+        };
+        let lengths = table.columns.iter().filter_map(|column| own(&column.shape));
+        let lengths: Vec<&(Object, u64)> = lengths.filter_map(|number| parts.get(number)).collect();
+        let longest = lengths.iter().map(|(_, length)| *length).max().unwrap_or(0);
+        for (object, _) in lengths.iter().filter(|(_, length)| *length < longest) {
+            steps.step(Step::Extend { object: object.clone(), extents: vec![longest] })?;
+        }
+        steps.step(Step::Commit { removes: false })?;
+        let rows = existing.rows + encoded.first().map_or(0, |encoded| encoded.rows);
+        steps.step(Step::Begin)?;
+        if let Some(generation) = existing.generation {
+            steps.attribute(&group, GENERATION, Value::number(generation.wrapping_add(1)))?;
+        }
+        steps.attribute(&group, ROWS, Value::number(rows))?;
+        steps.step(Step::Commit { removes: false })
+    }
+}
+
+struct Steps<'a, 'b> {
+    writing: &'a mut Writing<'b>,
+    interrupt: &'a Interrupt,
+    /// Objects of the parts, by their numbers.
+    parts: Vec<Object>,
+}
+
+impl Steps<'_, '_> {
+    fn step(&mut self, step: Step) -> Result<(), Error> {
+        self.writing.step(step, self.interrupt)?;
+        Ok(())
+    }
+
+    fn attribute(&mut self, object: &Object, name: &str, value: Value) -> Result<(), Error> {
+        self.step(Step::Attribute { object: object.clone(), name: name.to_owned(), value })
+    }
+
+    fn references(
+        &mut self,
+        object: &Object,
+        name: &str,
+        kind: References,
+        to: Vec<Object>,
+        is_list: bool,
+    ) -> Result<(), Error> {
+        self.step(Step::References { object: object.clone(), name: name.to_owned(), kind, to, is_list })
+    }
+
+    fn link(&mut self, object: &Object, group: &Object, name: &str) -> Result<(), Error> {
+        let (object, group) = (object.clone(), Some(group.clone()));
+        self.step(Step::Link { object, group, replaces: false, path: name.as_bytes().to_vec() })
+    }
+
+    fn dataset(&mut self, part: &Part) -> Result<Object, Error> {
+        let layout = Layout {
+            element: NewElement::Of(part.element.clone()),
+            extents: vec![0],
+            grows: vec![true],
+            chunk: vec![part.chunk.max(1)],
+            compression: part.compression,
+            shuffles: part.shuffles,
+            fill: part.fill.clone(),
+        };
+        let object = self.writing.make(Step::Dataset(layout), self.interrupt)?;
+        if self.parts.len() <= part.number {
+            self.parts.resize(part.number + 1, object.clone());
+        }
+        if let Some(place) = self.parts.get_mut(part.number) {
+            *place = object.clone();
+        }
+        Ok(object)
+    }
+
+    fn group(&mut self, class: &str) -> Result<Object, Error> {
+        let group = self.writing.make(Step::Group, self.interrupt)?;
+        self.attribute(&group, "CLASS", Value::ascii(class))?;
+        if class == LIST_CLASS {
+            self.attribute(&group, "KIND", Value::ascii("OFFSETS"))?;
+        }
+        Ok(group)
+    }
+
+    /// Makes what a column, or the items of lists, consist of.
+    fn shape(&mut self, shape: &Shape) -> Result<Object, Error> {
+        self.nested(shape, true)
+    }
+
+    fn nested(&mut self, shape: &Shape, is_column: bool) -> Result<Object, Error> {
+        match shape {
+            Shape::Cells(part, _) | Shape::Codes(part, _) | Shape::Strings(part) => self.dataset(part),
+            Shape::Lists { offsets, mask, items } => {
+                let group = self.group(LIST_CLASS)?;
+                self.member(&group, "OFFSETS", offsets)?;
+                mask.as_ref().map_or(Ok(()), |mask| self.member(&group, "MASK", mask))?;
+                let items = self.nested(items, false)?;
+                self.link(&items, &group, "VALUES")?;
+                Ok(group)
+            }
+            // A column of its own is a list of bytes.
+            Shape::Texts { offsets, mask, bytes } => {
+                let group = self.group(if is_column { LIST_CLASS } else { STRINGS_CLASS })?;
+                self.member(&group, "OFFSETS", offsets)?;
+                mask.as_ref().map_or(Ok(()), |mask| self.member(&group, "MASK", mask))?;
+                self.member(&group, if is_column { "VALUES" } else { "CHARS" }, bytes)?;
+                Ok(group)
+            }
+        }
+    }
+
+    fn member(&mut self, group: &Object, name: &str, part: &Part) -> Result<(), Error> {
+        let dataset = self.dataset(part)?;
+        self.link(&dataset, group, name)
+    }
+
+    /// Writes labels from one on, in `width` bytes each.
+    fn texts(&mut self, object: &Object, first: u64, labels: &[Box<str>], width: usize) -> Result<(), Error> {
+        let each = (LABELS / width.max(1)).max(1);
+        for (at, labels) in (first..).step_by(each).zip(labels.chunks(each)) {
+            let mut elements = h5::Elements::default();
+            for label in labels {
+                elements.bytes.extend_from_slice(label.as_bytes());
+                elements.bytes.resize(elements.bytes.len() + width - label.len(), 0);
+            }
+            self.writing.elements(object, [&[at], &[labels.len() as u64]], &elements, self.interrupt)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the dataset of labels.
+    fn labels(&mut self, table: &Table, labels: &[Box<str>], is_ordered: bool) -> Result<Object, Error> {
+        let width = labels.iter().map(|label| label.len()).max().unwrap_or(0).max(1);
+        let element = Element::Text { charset: Charset::Utf8, size: width, is_terminated: false };
+        let count = labels.len() as u64;
+        let layout = Layout {
+            element: NewElement::Of(element),
+            extents: vec![count],
+            grows: vec![true],
+            chunk: vec![count.clamp(64, ((LABELS / width) as u64).clamp(64, 65_536))],
+            // libhdf5 itself compresses these.
+            compression: if table.is_compressed { Compression::Deflate(6) } else { Compression::None },
+            shuffles: false,
+            fill: Fill::Unset,
+        };
+        let object = self.writing.make(Step::Dataset(layout), self.interrupt)?;
+        self.texts(&object, 0, labels, width)?;
+        self.attribute(&object, "ordered", boolean::value(is_ordered))?;
+        if table.revision == Revision::April {
+            self.attribute(&object, "encoding-type", Value::utf8("categorical"))?;
+        }
+        Ok(object)
+    }
+}
+
+/// Whether a name can be part of a path in a file.
+pub(super) fn is_name(name: &str) -> bool {
+    !name.is_empty() && name != "." && CString::new(name).is_ok()
+}
+
+impl Planned {
+    /// How the column is stored, for people.
+    pub fn stored(&self) -> &str {
+        &self.stored
+    }
+}

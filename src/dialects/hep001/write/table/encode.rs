@@ -1,0 +1,399 @@
+//! From the Arrow arrays of a column to its chunks, as they are stored.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+
+use super::cells::{self, Cells, Failure};
+use super::plan::{Part, Planned, Shape};
+use crate::codec::{Compression, Packer};
+use crate::h5::Elements;
+
+/// Most bytes of strings of variable length that are written at once.
+const STRINGS: usize = 4 << 20;
+
+/// A piece of a dataset, ready to be written.
+#[derive(Debug)]
+pub struct Piece {
+    /// The dataset.
+    pub(super) part: usize,
+    /// Its first element.
+    pub(super) start: u64,
+    /// Elements, without what pads the last chunk.
+    pub(super) count: u64,
+    /// What to write.
+    pub(super) content: Content,
+}
+
+impl Piece {
+    /// Bytes that it takes in memory.
+    pub fn bytes(&self) -> usize {
+        match &self.content {
+            Content::Chunk(bytes) => bytes.len(),
+            Content::Strings(elements) => elements.bytes.len() + elements.heap.len(),
+        }
+    }
+}
+
+/// What is written of a piece.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// A chunk with all filters applied.
+    Chunk(Vec<u8>),
+    /// Strings of variable length.
+    Strings(Elements),
+}
+
+/// Takes pieces; an error ends the encoding.
+pub type Take<'a> = dyn FnMut(Piece) -> Result<(), Failure> + 'a;
+
+/// Encodes a column.
+#[derive(Debug)]
+pub struct Encoder {
+    state: State,
+    packers: Vec<(Compression, Packer)>,
+    is_known: bool,
+    rows: u64,
+}
+
+/// What became of a column when all of its values were encoded.
+#[derive(Debug, Default)]
+pub struct Encoded {
+    /// Rows.
+    pub rows: u64,
+    /// Labels of codes, in the order of these.
+    pub(super) labels: Vec<Box<str>>,
+}
+
+#[derive(Debug)]
+enum State {
+    Cells(Buffer, Cells),
+    Codes(Buffer, Labels),
+    Strings { part: Part, rows: u64, held: Elements },
+    Lists { offsets: Ends, mask: Option<Buffer>, items: Box<State> },
+    Texts { offsets: Ends, mask: Option<Buffer>, bytes: Buffer },
+}
+
+/// Elements of a dataset that do not fill a chunk yet.
+#[derive(Debug)]
+struct Buffer {
+    part: Part,
+    held: Vec<u8>,
+    /// Elements before these.
+    start: u64,
+}
+
+/// Where lists end.
+#[derive(Debug)]
+struct Ends {
+    buffer: Buffer,
+    end: u64,
+}
+
+/// The labels met so far.
+#[derive(Debug, Default)]
+struct Labels {
+    codes: HashMap<Box<str>, u64>,
+    order: Vec<Box<str>>,
+    /// The dictionary met last, and the code of each of its labels.
+    last: Option<(ArrayRef, Vec<Option<u64>>)>,
+}
+
+impl State {
+    fn new(shape: &Shape) -> Self {
+        let buffer = |part: &Part| match &part.resumed {
+            Some(resumed) => Buffer { part: part.clone(), held: resumed.held.clone(), start: resumed.start },
+            None => Buffer { part: part.clone(), held: Vec::new(), start: 0 },
+        };
+        let ends = |part: &Part| {
+            let mut buffer = buffer(part);
+            let end = part.resumed.as_ref().map_or(0, |resumed| resumed.last);
+            if part.resumed.is_none() {
+                buffer.held.extend_from_slice(&0u64.to_le_bytes());
+            }
+            Ends { buffer, end }
+        };
+        match shape {
+            Shape::Cells(part, cells) => Self::Cells(buffer(part), cells.clone()),
+            Shape::Codes(part, _) => Self::Codes(buffer(part), Labels::default()),
+            Shape::Strings(part) => Self::Strings {
+                part: part.clone(),
+                rows: part.resumed.as_ref().map_or(0, |resumed| resumed.start),
+                held: strings(),
+            },
+            Shape::Lists { offsets, mask, items } => Self::Lists {
+                offsets: ends(offsets),
+                mask: mask.as_ref().map(buffer),
+                items: Box::new(Self::new(items)),
+            },
+            Shape::Texts { offsets, mask, bytes } => {
+                Self::Texts { offsets: ends(offsets), mask: mask.as_ref().map(buffer), bytes: buffer(bytes) }
+            }
+        }
+    }
+}
+
+fn strings() -> Elements {
+    Elements { bytes: Vec::new(), heap: Vec::new(), strings: vec![0] }
+}
+
+impl Encoder {
+    pub(super) fn new(planned: &Planned) -> Self {
+        let mut state = State::new(&planned.shape);
+        if let (State::Codes(_, labels), Some(known)) = (&mut state, &planned.known) {
+            labels.order = known.labels.clone();
+            labels.codes = known.labels.iter().cloned().zip(0..).collect();
+        }
+        Self { state, packers: Vec::new(), is_known: planned.is_known, rows: 0 }
+    }
+
+    /// Encodes further values; what fills a chunk is handed out.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub fn push(&mut self, array: &ArrayRef, take: &mut Take<'_>) -> Result<(), Failure> {
+        self.rows += array.len() as u64;
+        let mut out = Out { packers: &mut self.packers, take, is_known: self.is_known };
+        out.push(&mut self.state, array)
+    }
+
+    /// Hands out what is left.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub fn finish(mut self, take: &mut Take<'_>) -> Result<Encoded, Failure> {
+        let mut out = Out { packers: &mut self.packers, take, is_known: self.is_known };
+        out.finish(&mut self.state)?;
+        let labels = match self.state {
+            State::Codes(_, labels) => labels.order,
+            _ => Vec::new(),
+        };
+        Ok(Encoded { rows: self.rows, labels })
+    }
+}
+
+/// Where chunks go.
+struct Out<'a, 't> {
+    packers: &'a mut Vec<(Compression, Packer)>,
+    take: &'a mut Take<'t>,
+    is_known: bool,
+}
+
+impl Out<'_, '_> {
+    fn push(&mut self, state: &mut State, array: &ArrayRef) -> Result<(), Failure> {
+        match state {
+            State::Cells(buffer, cells) => {
+                let array = cells::normal(array)?;
+                let fill = buffer.part.fill().map(<[u8]>::to_vec);
+                cells::append(cells, &array, fill.as_deref(), self.is_known, &mut buffer.held)?;
+                self.flush(buffer)
+            }
+            State::Codes(buffer, labels) => {
+                labels.append(array, &buffer.part, &mut buffer.held)?;
+                self.flush(buffer)
+            }
+            State::Strings { part, rows, held } => {
+                let array = cells::normal(array)?;
+                let texts = array.as_string_opt::<i64>().ok_or_else(|| Failure::Wrong("no text".into()))?;
+                let fill = match &part.fill {
+                    crate::h5::element::Fill::Text(text) => text.clone(),
+                    _ => String::new(),
+                };
+                for text in texts {
+                    held.bytes.extend_from_slice(&(held.heap.len() as u64).to_ne_bytes());
+                    held.heap.extend_from_slice(text.unwrap_or(&fill).as_bytes());
+                    held.heap.push(0);
+                    if held.heap.len() + held.bytes.len() > STRINGS {
+                        self.strings(part.number, rows, held)?;
+                    }
+                }
+                Ok(())
+            }
+            State::Lists { offsets, mask, items } => {
+                let array = match array.as_fixed_size_list_opt() {
+                    // Lists of one length, some items of which are missing.
+                    Some(list) => {
+                        let item = arrow_schema::Field::new_list_field(list.value_type(), true);
+                        let to = arrow_schema::DataType::LargeList(Arc::new(item));
+                        arrow_cast::cast(array, &to).map_err(|error| Failure::Wrong(error.to_string()))?
+                    }
+                    None => cells::normal(array)?,
+                };
+                let (lengths, values) = cells::lists(&array)?;
+                self.ends(offsets, &lengths)?;
+                self.mask(mask.as_mut(), &array)?;
+                self.push(items, &values)
+            }
+            State::Texts { offsets, mask, bytes } => {
+                let array = cells::normal(array)?;
+                let array = match array.data_type() {
+                    arrow_schema::DataType::LargeBinary => array,
+                    _ => arrow_cast::cast(&array, &arrow_schema::DataType::LargeBinary)
+                        .map_err(|error| Failure::Wrong(error.to_string()))?,
+                };
+                let texts = array.as_binary_opt::<i64>().ok_or_else(|| Failure::Wrong("no bytes".into()))?;
+                let lengths: Vec<u64> = texts.iter().map(|text| text.map_or(0, |text| text.len() as u64)).collect();
+                self.ends(offsets, &lengths)?;
+                self.mask(mask.as_mut(), &array)?;
+                for text in texts.iter().flatten() {
+                    bytes.held.extend_from_slice(text);
+                    // One text alone may be long.
+                    if bytes.held.len() as u64 >= 2 * bytes.part.chunk {
+                        self.flush(bytes)?;
+                    }
+                }
+                self.flush(bytes)
+            }
+        }
+    }
+
+    fn ends(&mut self, ends: &mut Ends, lengths: &[u64]) -> Result<(), Failure> {
+        for length in lengths {
+            ends.end += length;
+            ends.buffer.held.extend_from_slice(&ends.end.to_le_bytes());
+        }
+        self.flush(&mut ends.buffer)
+    }
+
+    fn mask(&mut self, mask: Option<&mut Buffer>, array: &ArrayRef) -> Result<(), Failure> {
+        match (mask, array.null_count()) {
+            (None, 0) => Ok(()),
+            (None, _) => Err(Failure::Wrong("a list is missing where none may be".into())),
+            (Some(mask), _) => {
+                mask.held.extend((0..array.len()).map(|row| u8::from(array.is_valid(row))));
+                self.flush(mask)
+            }
+        }
+    }
+
+    /// Hands out the chunks that are full.
+    fn flush(&mut self, buffer: &mut Buffer) -> Result<(), Failure> {
+        let bytes = buffer.part.chunk as usize * buffer.part.width;
+        let whole = buffer.held.len() / bytes.max(1) * bytes;
+        for chunk in buffer.held.get(..whole).unwrap_or_default().chunks_exact(bytes.max(1)) {
+            let content = pack(self.packers, &buffer.part, chunk)?;
+            let (part, start, count) = (buffer.part.number, buffer.start, buffer.part.chunk);
+            (self.take)(Piece { part, start, count, content })?;
+            buffer.start += count;
+        }
+        buffer.held.drain(..whole);
+        Ok(())
+    }
+
+    fn strings(&mut self, part: usize, rows: &mut u64, held: &mut Elements) -> Result<(), Failure> {
+        let count = held.bytes.len() as u64 / 8;
+        if count == 0 {
+            return Ok(());
+        }
+        let content = Content::Strings(std::mem::replace(held, strings()));
+        (self.take)(Piece { part, start: *rows, count, content })?;
+        *rows += count;
+        Ok(())
+    }
+
+    fn finish(&mut self, state: &mut State) -> Result<(), Failure> {
+        match state {
+            State::Cells(buffer, _) | State::Codes(buffer, _) => self.last(buffer),
+            State::Strings { part, rows, held } => self.strings(part.number, rows, held),
+            State::Lists { offsets, mask, items } => {
+                self.last(&mut offsets.buffer)?;
+                mask.as_mut().map_or(Ok(()), |mask| self.last(mask))?;
+                self.finish(items)
+            }
+            State::Texts { offsets, mask, bytes } => {
+                self.last(&mut offsets.buffer)?;
+                mask.as_mut().map_or(Ok(()), |mask| self.last(mask))?;
+                self.last(bytes)
+            }
+        }
+    }
+
+    /// Hands out the last chunk, padded.
+    fn last(&mut self, buffer: &mut Buffer) -> Result<(), Failure> {
+        let (part, width) = (&buffer.part, buffer.part.width.max(1));
+        let count = (buffer.held.len() / width) as u64;
+        if count == 0 {
+            return Ok(());
+        }
+        let fill = part.fill().map_or(vec![0; width], <[u8]>::to_vec);
+        for _ in count..part.chunk {
+            buffer.held.extend_from_slice(&fill);
+        }
+        let content = pack(self.packers, part, &buffer.held)?;
+        (self.take)(Piece { part: part.number, start: buffer.start, count, content })
+    }
+}
+
+fn pack(packers: &mut Vec<(Compression, Packer)>, part: &Part, chunk: &[u8]) -> Result<Content, Failure> {
+    let known = packers.iter().position(|(compression, _)| *compression == part.compression);
+    let at = known.unwrap_or_else(|| {
+        packers.push((part.compression, Packer::new(part.compression)));
+        packers.len() - 1
+    });
+    let packed = packers[at].1.pack(chunk, part.width, part.shuffles);
+    packed.map(Content::Chunk).map_err(Failure::Wrong)
+}
+
+impl Labels {
+    /// Appends the codes of labels: of a dictionary, or of texts.
+    fn append(&mut self, array: &ArrayRef, part: &Part, out: &mut Vec<u8>) -> Result<(), Failure> {
+        let width = part.width;
+        let fill = part.fill().unwrap_or_default();
+        let mut put = |code: Option<u64>| match code {
+            Some(code) => out.extend_from_slice(code.to_le_bytes().get(..width).unwrap_or_default()),
+            None => out.extend_from_slice(fill),
+        };
+        let most = if matches!(part.element, crate::h5::element::Element::Signed(_)) {
+            (1u64 << (width * 8 - 1)) - 1
+        } else {
+            // The last one stands for a missing label.
+            u64::MAX.unbounded_shr(64 - width as u32 * 8) - 1
+        };
+        let Some(dictionary) = array.as_any_dictionary_opt() else {
+            let array = cells::normal(array)?;
+            let texts = array.as_string_opt::<i64>().ok_or_else(|| Failure::Wrong("no text".into()))?;
+            for text in texts {
+                put(text.map(|text| self.code(text, most)).transpose()?);
+            }
+            return Ok(());
+        };
+        let is_last = self.last.as_ref().is_some_and(|(values, _)| Arc::ptr_eq(values, dictionary.values()));
+        if !is_last {
+            let values = cells::normal(dictionary.values())?;
+            let texts = values.as_string_opt::<i64>();
+            let texts = texts.ok_or_else(|| Failure::Wrong(format!("labels of {}", values.data_type())))?;
+            let codes = texts.iter().map(|text| text.map(|text| self.code(text, most)).transpose());
+            let codes = codes.collect::<Result<Vec<_>, _>>()?;
+            self.last = Some((dictionary.values().clone(), codes));
+        }
+        let Some((_, codes)) = &self.last else { return Ok(()) };
+        let keys = dictionary.keys();
+        if codes.is_empty() {
+            (0..keys.len()).for_each(|_| put(None));
+            return Ok(());
+        }
+        let places = dictionary.normalized_keys();
+        for (row, place) in places.into_iter().enumerate() {
+            put(if keys.is_valid(row) { codes.get(place).copied().flatten() } else { None });
+        }
+        Ok(())
+    }
+
+    fn code(&mut self, label: &str, most: u64) -> Result<u64, Failure> {
+        if let Some(code) = self.codes.get(label) {
+            return Ok(*code);
+        }
+        let code = self.order.len() as u64;
+        if code > most {
+            return Err(Failure::Wrong(format!("it has more than {most} labels, more than its codes can tell apart")));
+        }
+        if label.contains('\0') {
+            return Err(Failure::Wrong("a label has a NUL, which HDF5's strings cannot hold".into()));
+        }
+        self.codes.insert(label.into(), code);
+        self.order.push(label.into());
+        Ok(code)
+    }
+}

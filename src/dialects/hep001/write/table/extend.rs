@@ -1,0 +1,473 @@
+//! A table that is there, to which rows are appended (HEP001 July, "Appending rows").
+//!
+//! Its datasets go on as they were made. Where the last chunk of one is not full, its rows are read, and the chunk is
+//! written anew with the first of the rows that come.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_schema::{DataType, Field, Fields, TimeUnit};
+
+use super::Table;
+use super::cells::{Cells, item_of};
+use super::options::Options;
+use super::plan::{Part, Planned, Shape};
+use crate::catalogue::{
+    ByteOrder, Class, Dataset, Datatype, Fill as StoredFill, FloatFormat, Group, Layout, Object, Padding, attribute,
+    join,
+};
+use crate::codec::Compression;
+use crate::dialects::attributes::{text, unsigned};
+use crate::dialects::datasets;
+use crate::dialects::hep001::names::{ARROW_TYPE, CATEGORIES, GENERATION, ROWS, STRINGS_CLASS};
+use crate::dialects::hep001::write::options::Revision;
+use crate::dialects::hep001::write::subject::group_at;
+use crate::h5::element::{Element, Fill};
+use crate::h5::steps::References;
+use crate::source::Interrupt;
+use crate::store::{DatasetRows, File, Rows};
+use crate::table::{self, Column};
+
+/// Most bytes of a chunk that is written anew.
+const MOST: u64 = 64 << 20;
+
+/// Where a dataset goes on.
+#[derive(Clone, Debug)]
+pub(super) struct Resumed {
+    /// Its HDF5 path.
+    pub path: Vec<u8>,
+    /// Elements that it has room for.
+    pub extent: u64,
+    /// First element of the chunk that is not full.
+    pub start: u64,
+    /// The elements of that chunk that are there.
+    pub held: Vec<u8>,
+    /// The last element, of offsets.
+    pub last: u64,
+}
+
+/// A table that is there.
+#[derive(Clone, Debug)]
+pub(super) struct Existing {
+    /// Its rows.
+    pub rows: u64,
+    /// Its generation, where it has one.
+    pub generation: Option<u64>,
+    /// Search indexes, which no longer hold.
+    pub indexes: usize,
+}
+
+/// The labels of a column of codes that is there.
+#[derive(Clone, Debug)]
+pub(super) struct KnownLabels {
+    /// HDF5 path of their dataset.
+    pub path: Vec<u8>,
+    /// Bytes of each.
+    pub width: usize,
+    /// The labels, in the order of their codes.
+    pub labels: Vec<Box<str>>,
+}
+
+impl Table {
+    /// Plans how rows of these fields are appended to a table; columns are told apart by name.
+    ///
+    /// # Errors
+    /// In what the fields differ from the table's columns, a line each.
+    pub fn extend(
+        file: &Arc<File>,
+        table: &table::Table,
+        fields: &Fields,
+        options: &Options,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Vec<String>> {
+        let one = |reason: String| vec![reason];
+        let rows = unsigned(&table.attributes, ROWS);
+        let rows = rows.ok_or_else(|| one("rows are appended to tables with NROWS, of HEP001 July".into()))?;
+        let group = group_at(file, &table.path, interrupt).map_err(|error| one(error.to_string()))?;
+        let mut reader = Reader { file, rows, parts: 0, interrupt };
+        let (mut columns, mut wrong) = (Vec::new(), Vec::new());
+        for field in fields {
+            match table.columns.iter().find(|column| column.name == field.name().as_str()) {
+                None => wrong.push(format!("{:?} {}: the table has no such column", field.name(), field.data_type())),
+                Some(column) => match reader.column(column, field, table, &group) {
+                    Ok(column) => columns.push(column),
+                    Err(reason) => wrong.push(format!("{:?} {}: {reason}", field.name(), field.data_type())),
+                },
+            }
+        }
+        for column in &table.columns {
+            let name = column.name.to_string();
+            if fields.find(&name).is_none() {
+                wrong.push(format!("{name:?}: the table has this column, the input has not"));
+            }
+        }
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        let generation = unsigned(&table.attributes, GENERATION);
+        Ok(Self {
+            columns,
+            labels: Vec::new(),
+            revision: Revision::July,
+            references: options.references.map_or(References::Standard, References::from),
+            is_compressed: true,
+            path: table.path.clone(),
+            existing: Some(Existing { rows, generation, indexes: table.indexes.len() }),
+        })
+    }
+}
+
+struct Reader<'a> {
+    file: &'a Arc<File>,
+    rows: u64,
+    parts: usize,
+    interrupt: &'a Interrupt,
+}
+
+impl Reader<'_> {
+    fn column(
+        &mut self,
+        column: &Column,
+        field: &Field,
+        table: &table::Table,
+        group: &Group,
+    ) -> Result<Planned, String> {
+        let arrow_type = text(&column.attributes, ARROW_TYPE);
+        let link = group.link(&column.name).and_then(|link| link.target.object()).ok_or("it is not there")?;
+        let mut labels = None;
+        let shape = match link {
+            Object::Dataset(dataset) if attribute(&column.attributes, CATEGORIES[0]).is_some() => {
+                labels = Some(self.labels(column, table)?);
+                let is_text =
+                    matches!(unpacked(field.data_type()), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+                let codes = element_of(&dataset.datatype).filter(|_| is_text).ok_or("the table has labels of text")?;
+                Shape::Codes(self.part(&column.path, dataset, codes, self.rows)?, false)
+            }
+            Object::Dataset(dataset) => {
+                self.dataset(&column.path, dataset, field.data_type(), arrow_type.as_deref())?
+            }
+            object => self.list(&column.path, object, field, arrow_type.as_deref(), self.rows)?,
+        };
+        Ok(Planned {
+            name: column.name.to_string(),
+            shape,
+            attributes: Vec::new(),
+            is_known: false,
+            stored: "as the rows that are there".into(),
+            note: None,
+            row_bytes: 0,
+            known: labels,
+        })
+    }
+
+    fn dataset(
+        &mut self,
+        path: &str,
+        dataset: &Arc<Dataset>,
+        data_type: &DataType,
+        arrow_type: Option<&str>,
+    ) -> Result<Shape, String> {
+        if matches!(dataset.datatype.class, Class::VariableString { .. }) {
+            let is_text = matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+            let part = self.part(path, dataset, Element::VariableText, self.rows)?;
+            return if is_text { Ok(Shape::Strings(part)) } else { Err("the table has text".into()) };
+        }
+        let (element, cells) = cells_of(data_type, &dataset.datatype, arrow_type)
+            .ok_or_else(|| format!("the table stores {}", arrow_type.map_or(told(&dataset.datatype), str::to_owned)))?;
+        Ok(Shape::Cells(self.part(path, dataset, element, self.rows)?, cells))
+    }
+
+    fn list(
+        &mut self,
+        path: &str,
+        object: &Object,
+        field: &Field,
+        arrow_type: Option<&str>,
+        entries: u64,
+    ) -> Result<Shape, String> {
+        let Object::Group { id, attributes, .. } = object else { return Err("the table has no such list".into()) };
+        let group = self.file.group(*id, self.interrupt).map_err(|error| error.to_string())?;
+        let offsets = self.member(path, &group, "OFFSETS", &Element::Unsigned(8), entries + 1)?;
+        let mask = match group.link(b"MASK") {
+            Some(_) => {
+                Some(self.member(path, &group, "MASK", &crate::dialects::hep001::boolean::element(), entries)?)
+            }
+            None if field.is_nullable() => {
+                return Err("lists of the table cannot be missing: it has no MASK".into());
+            }
+            None => None,
+        };
+        let items = offsets.resumed.as_ref().map_or(0, |resumed| resumed.last);
+        let is_strings = text(attributes, "CLASS").as_deref() == Some(STRINGS_CLASS);
+        let is_text = matches!(field.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+        let is_binary = matches!(field.data_type(), DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
+        let is_bytes =
+            is_text && (is_strings || arrow_type == Some("utf8")) || is_binary && arrow_type == Some("binary");
+        if is_bytes {
+            let name = if is_strings { "CHARS" } else { "VALUES" };
+            let bytes = self.member(path, &group, name, &Element::Unsigned(1), items)?;
+            return Ok(Shape::Texts { offsets, mask, bytes });
+        }
+        let item = item_of(field.data_type()).ok_or("the table has lists")?;
+        let values = group.link(b"VALUES").and_then(|link| link.target.object()).ok_or("no VALUES")?;
+        let inner = join(path, b"VALUES");
+        let items = match values {
+            Object::Dataset(dataset) => {
+                let (element, cells) = cells_of(item.data_type(), &dataset.datatype, None)
+                    .ok_or_else(|| format!("the table has lists of {}", told(&dataset.datatype)))?;
+                Shape::Cells(self.part(&inner, dataset, element, items)?, cells)
+            }
+            object => self.list(&inner, object, item, None, items)?,
+        };
+        Ok(Shape::Lists { offsets, mask, items: Box::new(items) })
+    }
+
+    fn member(
+        &mut self,
+        path: &str,
+        group: &Group,
+        name: &str,
+        element: &Element,
+        elements: u64,
+    ) -> Result<Part, String> {
+        let dataset = datasets::member(group, name)?;
+        if element_of(&dataset.datatype).as_ref() != Some(element) {
+            return Err(format!("{name} is stored as {}", told(&dataset.datatype)));
+        }
+        self.part(&join(path, name.as_bytes()), dataset, element.clone(), elements)
+    }
+
+    /// A dataset of which `elements` are in use.
+    fn part(&mut self, path: &str, dataset: &Arc<Dataset>, element: Element, elements: u64) -> Result<Part, String> {
+        let (Layout::Chunked { chunk, partial_unfiltered: false }, [extent], [None]) =
+            (&dataset.layout, dataset.shape.as_slice(), dataset.max_shape.as_slice())
+        else {
+            return Err("it is not stored in chunks that can grow".into());
+        };
+        let (shuffles, compression) = packing(dataset).ok_or("its filters are none that import writes")?;
+        let chunk = chunk.first().copied().unwrap_or(1);
+        let is_variable = element == Element::VariableText;
+        let width = dataset.datatype.size;
+        if *extent < elements || chunk.saturating_mul(width) > MOST {
+            return Err(format!("it has {extent} elements of {elements}, or chunks of more than {MOST} bytes"));
+        }
+        let fill = match (&dataset.fill, is_variable) {
+            (StoredFill::Explicit(fill), false) => Fill::Bytes(fill.bytes.clone()),
+            (StoredFill::Explicit(fill), true) if !fill.heap.is_empty() => {
+                Fill::Text(String::from_utf8_lossy(&fill.heap).trim_end_matches('\0').to_owned())
+            }
+            _ => Fill::Unset,
+        };
+        let start = if is_variable { elements } else { elements / chunk * chunk };
+        let mut held = Vec::new();
+        let mut last = 0;
+        if !is_variable && elements > 0 {
+            let opened = datasets::open(self.file, path, dataset)?;
+            let rows = DatasetRows::plain(opened, elements);
+            // The last element as well, where the chunk before is full.
+            let from = start.min(elements - 1);
+            rows.append_stored(from * width, ((elements - from) * width) as usize, &mut held, self.interrupt)
+                .map_err(|error| error.to_string())?;
+            last = held.last_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+            held.drain(..((start - from) * width) as usize);
+        }
+        let resumed = Resumed { path: path.as_bytes().to_vec(), extent: *extent, start, held, last };
+        let number = self.parts;
+        self.parts += 1;
+        Ok(Part {
+            number,
+            element,
+            width: width as usize,
+            fill,
+            chunk,
+            shuffles,
+            compression,
+            resumed: Some(Arc::new(resumed)),
+        })
+    }
+
+    fn labels(&self, column: &Column, table: &table::Table) -> Result<KnownLabels, String> {
+        let set = column.categories.and_then(|at| table.categories.get(at)).ok_or("its labels cannot be read")?;
+        let labels = set.labels.clone()?;
+        let Class::FixedString { .. } = set.datatype.class else {
+            return Err("its labels are no fixed strings".into());
+        };
+        let array = labels.array(0..labels.len(), self.interrupt).map_err(|error| error.to_string())?;
+        let texts = array.as_string_opt::<i64>().ok_or("its labels are no text")?;
+        let labels = texts.iter().map(|text| text.unwrap_or_default().into()).collect();
+        // The path of labels in the group of labels is told by their number alone.
+        let group = join(&table.path, crate::dialects::hep001::names::CATEGORIES_GROUP.as_bytes());
+        let path = self.path_of_labels(column, &group).ok_or("its labels do not lie in CATEGORIES")?;
+        Ok(KnownLabels { path, width: set.datatype.size as usize, labels })
+    }
+
+    fn path_of_labels(&self, column: &Column, group: &str) -> Option<Vec<u8>> {
+        let target = attribute(&column.attributes, CATEGORIES[0])?;
+        let id = crate::dialects::attributes::references(target)?.first().copied().flatten()?;
+        let members = group_at(self.file, group, self.interrupt).ok()?;
+        let link = members.links.iter().find(|link| link.target.object().is_some_and(|object| object.id() == id))?;
+        Some(join(group, &link.name).into_bytes())
+    }
+}
+
+fn unpacked(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, labels) => labels,
+        other => other,
+    }
+}
+
+/// Whether bytes are shuffled, and how they are compressed.
+fn packing(dataset: &Dataset) -> Option<(bool, Compression)> {
+    let (shuffles, rest) = match dataset.filters.as_slice() {
+        [first, rest @ ..] if first.id == 2 => (true, rest),
+        all => (false, all),
+    };
+    let level =
+        |filter: &crate::catalogue::Filter| filter.parameters.first().and_then(|level| u8::try_from(*level).ok());
+    let compression = match rest {
+        [] => Compression::None,
+        [filter] => match filter.id {
+            1 => Compression::Deflate(level(filter)?.clamp(1, 9)),
+            32015 => Compression::Zstandard(level(filter).unwrap_or(3).clamp(1, 19)),
+            32004 => Compression::Lz4,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some((shuffles, compression))
+}
+
+/// The type as it is written, where import writes such.
+fn element_of(stored: &Datatype) -> Option<Element> {
+    let width = u8::try_from(stored.size).ok();
+    let bits = stored.size as u32 * 8;
+    Some(match &stored.class {
+        Class::Integer { signed, order, precision, offset: 0 }
+            if *precision == bits && (*order == ByteOrder::Little || stored.size == 1) =>
+        {
+            if *signed {
+                Element::Signed(width?)
+            } else {
+                Element::Unsigned(width?)
+            }
+        }
+        Class::Float { order: ByteOrder::Little, format } => match format {
+            FloatFormat::Half | FloatFormat::Single | FloatFormat::Double => Element::Float(width?),
+            FloatFormat::Other { .. } => return None,
+        },
+        Class::FixedString { padding, charset } if *padding != Padding::SpacePadded => Element::Text {
+            charset: *charset,
+            size: usize::try_from(stored.size).ok()?,
+            is_terminated: *padding == Padding::NullTerminated,
+        },
+        Class::Opaque { .. } => Element::Opaque(usize::try_from(stored.size).ok()?),
+        Class::Enum { base, members } => Element::Enum {
+            base: Box::new(element_of(base)?),
+            members: members
+                .iter()
+                .map(|member| Some((member.name.to_string(), i64::try_from(member.value).ok()?)))
+                .collect::<Option<_>>()?,
+        },
+        Class::Array { dims, base } => match dims.as_slice() {
+            [count] => Element::Array(Box::new(element_of(base)?), *count),
+            _ => return None,
+        },
+        Class::Compound { fields } => {
+            let mut place = 0;
+            let mut found = Vec::new();
+            for field in fields {
+                if field.offset != place {
+                    return None;
+                }
+                place += field.datatype.size;
+                found.push((field.name.to_string(), element_of(&field.datatype)?));
+            }
+            Element::Compound(found)
+        }
+        _ => return None,
+    })
+}
+
+/// How values of an Arrow type become elements of a stored type; `None` where they do not.
+fn cells_of(data_type: &DataType, stored: &Datatype, arrow_type: Option<&str>) -> Option<(Element, Cells)> {
+    let element = element_of(stored)?;
+    let width = usize::try_from(stored.size).ok()?;
+    let declared = declared(data_type);
+    let is_plain = declared.is_none() && arrow_type.is_none_or(|name| data_type.to_string().to_lowercase() == name);
+    let own = data_type.primitive_width();
+    let number = || if own == Some(width) { Cells::Number(width) } else { Cells::Widened(width) };
+    let cells = match (&element, data_type) {
+        (_, DataType::Decimal128(..)) if declared.as_deref() == arrow_type => match &element {
+            Element::Signed(8) => Cells::Widened(8),
+            Element::Opaque(16) => Cells::Number(16),
+            _ => return None,
+        },
+        (Element::Signed(_), _) if declared.is_some() && declared.as_deref() == arrow_type => {
+            (own? == width).then_some(Cells::Number(width))?
+        }
+        (Element::Signed(_), whole) if is_plain && whole.is_signed_integer() && own? <= width => number(),
+        (Element::Unsigned(_), whole) if is_plain && whole.is_unsigned_integer() && own? <= width => number(),
+        (Element::Float(_), float) if is_plain && float.is_floating() && own? <= width => number(),
+        (Element::Text { size, is_terminated, .. }, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => {
+            // The last byte of a terminated one is its NUL; a longer text is told of when it comes.
+            if *is_terminated { return terminated(&element, *size) } else { Cells::Text(*size) }
+        }
+        (Element::Opaque(size), DataType::FixedSizeBinary(bytes)) if i32::try_from(*size) == Ok(*bytes) => {
+            Cells::Bytes(*size)
+        }
+        (Element::Enum { members, .. }, DataType::Boolean) => {
+            let is = |name: &str, value: i64| members.iter().any(|member| member.0 == name && member.1 == value);
+            (is("FALSE", 0) && is("TRUE", 1) && width == 1).then_some(Cells::Boolean)?
+        }
+        (Element::Array(_, count), DataType::FixedSizeList(item, length)) if i32::try_from(*count) == Ok(*length) => {
+            let Class::Array { base, .. } = &stored.class else { return None };
+            Cells::Items(Box::new(cells_of(item.data_type(), base, None)?.1), usize::try_from(*count).ok()?)
+        }
+        (Element::Compound(_), DataType::Struct(fields)) => {
+            let Class::Compound { fields: known } = &stored.class else { return None };
+            let pairs = fields.iter().zip(known);
+            let cells = pairs.map(|(field, known)| {
+                (known.name == field.name().as_str()).then_some(())?;
+                Some(cells_of(field.data_type(), &known.datatype, None)?.1)
+            });
+            Cells::Fields(cells.collect::<Option<Vec<_>>>().filter(|_| fields.len() == known.len())?)
+        }
+        _ => return None,
+    };
+    Some((element, cells))
+}
+
+/// A text with room for a NUL, which is none of its bytes.
+fn terminated(element: &Element, size: usize) -> Option<(Element, Cells)> {
+    (size > 1).then(|| (element.clone(), Cells::Terminated(size)))
+}
+
+/// What the attribute says of a type that HEP001 has not.
+pub(super) fn declared(data_type: &DataType) -> Option<String> {
+    let short = |unit: &TimeUnit| match unit {
+        TimeUnit::Second => "s",
+        TimeUnit::Millisecond => "ms",
+        TimeUnit::Microsecond => "us",
+        TimeUnit::Nanosecond => "ns",
+    };
+    Some(match data_type {
+        DataType::Timestamp(unit, None) => format!("timestamp[{}]", short(unit)),
+        DataType::Timestamp(unit, Some(zone)) => format!("timestamp[{}, tz={zone}]", short(unit)),
+        DataType::Date32 => "date32".into(),
+        DataType::Date64 => "date64".into(),
+        DataType::Time32(unit) => format!("time32[{}]", short(unit)),
+        DataType::Time64(unit) => format!("time64[{}]", short(unit)),
+        DataType::Duration(unit) => format!("duration[{}]", short(unit)),
+        DataType::Decimal32(digits, scale) => format!("decimal32({digits}, {scale})"),
+        DataType::Decimal64(digits, scale) => format!("decimal64({digits}, {scale})"),
+        DataType::Decimal128(digits, scale) => format!("decimal128({digits}, {scale})"),
+        _ => return None,
+    })
+}
+
+/// A stored type, for people.
+fn told(stored: &Datatype) -> String {
+    let arrow = crate::store::decode::arrow_type(stored);
+    format!("{arrow} of {} bytes", stored.size)
+}

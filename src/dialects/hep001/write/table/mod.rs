@@ -1,0 +1,167 @@
+//! Writing tables.
+//!
+//! ```text
+//! fields ─► Profile, where one is needed ─► Table: how each column is stored ─► Encoder: arrays → chunks ─► Writer: steps
+//! ```
+//!
+//! | part | what it is |
+//! | --- | --- |
+//! | `options` | what a user may choose |
+//! | `fills` | values that may stand for missing ones |
+//! | `cells` | from arrays to elements |
+//! | `profile` | what must be known of values before |
+//! | `plan` | how each column is stored |
+//! | `encode` | from arrays to chunks as they are stored |
+//! | `extend` | how rows are appended to a table that is there |
+//! | `commit` | the steps in which a table comes into a file |
+
+mod cells;
+mod commit;
+mod encode;
+mod extend;
+mod fills;
+mod options;
+mod plan;
+mod profile;
+
+use std::collections::HashMap;
+
+use arrow_schema::Fields;
+
+pub use self::cells::Failure;
+pub use self::commit::Writer;
+pub use self::encode::{Encoded, Encoder, Piece};
+pub use self::options::Options;
+pub use self::profile::Profile;
+
+use self::extend::Existing;
+use self::plan::{Planned, Planner};
+use super::options::Revision;
+use crate::codec::Compression;
+use crate::h5::steps::References;
+
+/// A table to be: how each of its columns is stored.
+#[derive(Debug)]
+pub struct Table {
+    columns: Vec<Planned>,
+    /// Columns that label rows.
+    labels: Vec<usize>,
+    revision: Revision,
+    references: References,
+    is_compressed: bool,
+    /// HDF5 path.
+    path: String,
+    /// It is there, and rows are appended.
+    existing: Option<Existing>,
+}
+
+/// What is told of a column to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// How it is stored.
+    pub stored: &'a str,
+    /// What was chosen that a user may want to know.
+    pub note: Option<&'a str>,
+    /// Bytes of a row before compression, without the items of lists.
+    pub row_bytes: u64,
+}
+
+impl Table {
+    /// Plans a table of these fields at an HDF5 path. `profiles` has one for each field; `rows` are those of the table,
+    /// where they are known.
+    ///
+    /// # Errors
+    /// Why columns cannot be stored, a line each, with the option that helps.
+    pub fn plan(
+        fields: &Fields,
+        profiles: &[Profile],
+        rows: Option<u64>,
+        options: &Options,
+        path: &str,
+    ) -> Result<Self, Vec<String>> {
+        let mut wrong = Vec::new();
+        let by_column = |option: &str, given: &[String], wrong: &mut Vec<String>| {
+            let mut found = HashMap::new();
+            for given in given {
+                match split(fields, given) {
+                    Some((at, value)) => {
+                        found.insert(at, value.to_owned());
+                    }
+                    None => wrong.push(format!("{option} {given}: it is COLUMN=…, and there is no such column")),
+                }
+            }
+            found
+        };
+        let fills = by_column("--fill", &options.fill, &mut wrong);
+        let units = by_column("--units", &options.units, &mut wrong);
+        let known = options.categorical.iter().map(|name| ("--categorical", name));
+        let known = known.chain(options.index_columns.iter().map(|name| ("--index-columns", name)));
+        for (option, name) in known {
+            if fields.find(name).is_none() {
+                wrong.push(format!("{option} {name}: there is no such column"));
+            }
+        }
+        let mut planner = Planner { options, rows, fills, units, parts: 0, in_list: false };
+        let mut columns: Vec<Planned> = Vec::new();
+        for (at, (field, profile)) in fields.iter().zip(profiles).enumerate() {
+            if fields.iter().take(at).any(|other| other.name() == field.name()) {
+                wrong.push(format!("column {:?}: there are two of this name", field.name()));
+                continue;
+            }
+            match planner.column(at, field, profile) {
+                Ok(column) => columns.push(column),
+                Err(reason) => wrong.push(format!("column {:?}, {}: {reason}", field.name(), field.data_type())),
+            }
+        }
+        if path == "/" || path.split('/').skip(1).any(|part| !commit::is_name(part)) {
+            wrong.push(format!("{path:?} is no path of a group that is to be made"));
+        }
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        let labels = options.index_columns.iter().filter_map(|name| fields.find(name)).map(|(at, _)| at).collect();
+        let references = options.references.map(References::from);
+        Ok(Self {
+            columns,
+            labels,
+            revision: options.revision,
+            references: references.unwrap_or(match options.revision {
+                Revision::July => References::Standard,
+                Revision::April => References::Object,
+            }),
+            is_compressed: options.compression != Compression::None,
+            path: path.to_owned(),
+            existing: None,
+        })
+    }
+
+    /// What is told of its columns.
+    pub fn told(&self) -> impl Iterator<Item = Told<'_>> {
+        self.columns.iter().map(|column| Told {
+            name: &column.name,
+            stored: column.stored(),
+            note: column.note.as_deref(),
+            row_bytes: column.row_bytes,
+        })
+    }
+
+    /// Search indexes that no longer hold when rows are appended.
+    pub fn stale_indexes(&self) -> usize {
+        self.existing.as_ref().map_or(0, |existing| existing.indexes)
+    }
+
+    /// What encodes each column.
+    pub fn encoders(&self) -> Vec<Encoder> {
+        self.columns.iter().map(Encoder::new).collect()
+    }
+}
+
+/// Splits `COLUMN=VALUE`, where the name may have `=` in it.
+fn split<'a>(fields: &Fields, given: &'a str) -> Option<(usize, &'a str)> {
+    given.match_indices('=').find_map(|(place, _)| {
+        let (at, _) = fields.find(&given[..place])?;
+        Some((at, &given[place + 1..]))
+    })
+}

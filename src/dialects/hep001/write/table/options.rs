@@ -1,0 +1,94 @@
+//! What a user may choose of a table of HEP001 that is written.
+
+use clap::{Args, ValueEnum};
+
+use crate::codec::Compression;
+use crate::dialects::hep001::write::options::{Revision, Stored};
+
+/// How tables of HEP001 are written. What is said of a field is its help.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Table")]
+pub struct Options {
+    /// Revision of HEP001 to follow. April has no lists
+    #[arg(long, value_enum, default_value_t = Revision::July)]
+    pub revision: Revision,
+
+    /// How references are stored [default: `standard`, in April `object`]. `standard` is H5T_STD_REF, which HEP001
+    /// July demands and h5py cannot read; `object` is H5T_STD_REF_OBJ, which h5py and h5col read
+    #[arg(long, value_enum)]
+    pub references: Option<Stored>,
+
+    /// How chunks are compressed: zstd or zstd:LEVEL (1 to 19), deflate or deflate:LEVEL (1 to 9), lz4, none
+    #[arg(long, value_name = "CODEC", default_value = "zstd:3", value_parser = compression)]
+    pub compression: Compression,
+
+    /// Rows of a chunk [default: 65536, and fewer where a row is long]
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub chunk_rows: Option<u64>,
+
+    /// The value that stands for a missing one in a column of numbers or text; it must not occur in the data
+    #[arg(long, value_name = "COLUMN=VALUE")]
+    pub fill: Vec<String>,
+
+    /// What to do where the value that HEP001 recommends for missing ones occurs in the data: take another one that is
+    /// free, and the next wider type where there is none; take the wider type; or refuse
+    #[arg(long, value_enum, default_value_t = NullPolicy::Free)]
+    pub null_policy: NullPolicy,
+
+    /// Columns of text to store as codes and labels, or `auto`: those with few distinct values. Dictionaries of Arrow
+    /// are stored so in any case
+    #[arg(long, value_name = "auto|COLUMN,...", value_delimiter = ',')]
+    pub categorical: Vec<String>,
+
+    /// How text is stored: in as many bytes as the longest takes, or in HDF5's strings of variable length, which are
+    /// not compressed [default: fixed, unless a few texts are far longer than the others]
+    #[arg(long, value_enum)]
+    pub string: Option<Strings>,
+
+    /// Columns that label rows, the outermost level first
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    pub index_columns: Vec<String>,
+
+    /// Physical units of a column
+    #[arg(long, value_name = "COLUMN=UNITS")]
+    pub units: Vec<String>,
+}
+
+/// What to do where the usual fill value occurs in the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum NullPolicy {
+    /// Another value, else a wider type
+    Free,
+    /// A wider type
+    Widen,
+    /// Refuse the column
+    Error,
+}
+
+/// How text is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Strings {
+    /// In as many bytes as the longest takes
+    Fixed,
+    /// In HDF5's strings of variable length
+    Vlen,
+}
+
+fn compression(text: &str) -> Result<Compression, String> {
+    let (name, level) = text.split_once(':').map_or((text, None), |(name, level)| (name, Some(level)));
+    let level = |usual: u8, most: u8| match level {
+        None => Ok(usual),
+        Some(level) => level
+            .parse()
+            .ok()
+            .filter(|level| (1..=most).contains(level))
+            .ok_or_else(|| format!("{level:?} is no level of {name}: these go from 1 to {most}")),
+    };
+    match name {
+        "zstd" => level(3, 19).map(Compression::Zstandard),
+        "deflate" | "gzip" => level(6, 9).map(Compression::Deflate),
+        "lz4" if text == name => Ok(Compression::Lz4),
+        "none" if text == name => Ok(Compression::None),
+        _ => Err("it is zstd:LEVEL, deflate:LEVEL, lz4 or none".to_owned()),
+    }
+}

@@ -1,0 +1,265 @@
+//! `hepfs import`: what is there before and after, whatever ends it; what is refused.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
+
+use crate::support::{HEPFS, LONG, Mounted, hepfs, run_within};
+
+/// A Parquet file of rows that count up from `first`.
+fn parquet(path: &Path, first: i64, rows: i64) {
+    let numbers: Int64Array = (first..first + rows).map(|row| (row % 7 != 3).then_some(row * 3)).collect();
+    let texts: StringArray = (first..first + rows).map(|row| (row % 5 != 1).then(|| format!("row {row}"))).collect();
+    let columns = [("n", Arc::new(numbers) as ArrayRef), ("t", Arc::new(texts) as ArrayRef)];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap();
+    let mut writer = ArrowWriter::try_new(fs::File::create(path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+/// The lines that CSV of such rows has.
+fn lines(first: i64, rows: i64) -> String {
+    let line = |row: i64| {
+        let number = if row % 7 == 3 { String::new() } else { (row * 3).to_string() };
+        let text = if row % 5 == 1 { String::new() } else { format!("row {row}") };
+        format!("{number},{text}\n")
+    };
+    ["n,t\n".to_owned()].into_iter().chain((first..first + rows).map(line)).collect()
+}
+
+fn import(arguments: &[&str]) -> Output {
+    hepfs(["import"].into_iter().chain(arguments.iter().copied()))
+}
+
+fn succeeded(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn refused(output: &Output, words: &[&str]) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{said}");
+    words.iter().for_each(|word| assert!(said.contains(word), "no {word:?} in {said}"));
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn several_files_of_any_format_are_one_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    parquet(folder.path().join("a.parquet").as_path(), 0, 3000);
+    fs::write(at("b.csv"), lines(3000, 2000)).unwrap();
+    let out = at("out.h5");
+    succeeded(&import(&[&at("a.parquet"), &at("b.csv"), &format!("{out}:deep/er/run")]));
+    let mounted = Mounted::new(&[Path::new(&out)], &[]);
+    assert_eq!(mounted.text("deep/er/run/table.csv"), lines(0, 5000));
+    // Standard input, and into a file that has a table.
+    let mut from = Command::new(HEPFS);
+    from.args(["import", "-", "--format", "csv", &format!("{out}:other")]);
+    let mut child = from.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), lines(7, 90).as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+    crate::support::until("the mount shows it", || mounted.join("other/table.csv").exists());
+    assert_eq!(mounted.text("other/table.csv"), lines(7, 90));
+    assert_eq!(mounted.text("deep/er/run/table.csv"), lines(0, 5000));
+    assert_eq!(names(folder.path()), ["a.parquet", "b.csv", "out.h5"]);
+}
+
+#[test]
+fn what_is_refused_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    parquet(folder.path().join("a.parquet").as_path(), 0, 10);
+    fs::write(at("b.csv"), "n,other\n1,2\n").unwrap();
+    fs::write(at("c.parquet"), b"PAR1 and nothing else").unwrap();
+    let out = at("out.h5");
+    refused(&import(&[&at("a.parquet"), &at("b.csv"), &out]), &["b.csv", "\"other\" Int64, not \"t\" Utf8"]);
+    refused(&import(&[&at("c.parquet"), &out]), &["c.parquet"]);
+    refused(&import(&[&at("a.parquet"), &out, "--fill", "n=9"]), &["\"n\"", "--fill", "9"]);
+    refused(&import(&[&at("a.parquet"), &out, "--fill", "x=9"]), &["no such column"]);
+    refused(&import(&[&at("a.parquet"), &out, "--compression", "zstd:99"]), &["zstd"]);
+    let said = succeeded(&import(&[&at("a.parquet"), &out, "--dry-run"]));
+    assert!(said.contains("int64, missing -9223372036854775807") && said.contains("10 rows"), "{said}");
+    assert_eq!(names(folder.path()), ["a.parquet", "b.csv", "c.parquet"]);
+    succeeded(&import(&[&at("a.parquet"), &out]));
+    let before = fs::read(&out).unwrap();
+    refused(&import(&[&at("a.parquet"), &out]), &["exists"]);
+    assert_eq!(fs::read(&out).unwrap(), before);
+    assert_eq!(names(folder.path()), ["a.parquet", "b.csv", "c.parquet", "out.h5"]);
+}
+
+#[test]
+fn appended_rows_follow_those_that_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let out = at("out.h5");
+    let (mut first, mut rows) = (0, 3000);
+    for part in 0..3 {
+        let name = at(&format!("{part}.parquet"));
+        parquet(Path::new(&name), first, rows);
+        let said = succeeded(&import(&[&name, &out, "--mode", "append", "--chunk-rows", "1000"]));
+        assert!(said.contains(&format!("{rows} rows")), "{said}");
+        (first, rows) = (first + rows, 500 + 13 * part);
+    }
+    let mounted = Mounted::new(&[Path::new(&out)], &[]);
+    assert_eq!(mounted.text("table/table.csv"), lines(0, first));
+    assert!(hepfs(["check", &out, "--cache-folder", "none"]).status.success());
+    // What does not fit is told, and changes nothing.
+    let before = fs::read(&out).unwrap();
+    fs::write(at("a.csv"), "n,u\nx,1\n").unwrap();
+    let said = import(&[&at("a.csv"), &out, "--mode", "append"]);
+    let words = [
+        "\"n\" Utf8: the table stores Int64",
+        "\"u\" Int64: the table has no such column",
+        "\"t\": the table has this",
+    ];
+    refused(&said, &words);
+    fs::write(at("b.csv"), format!("n,t\n1,{}\n", "long".repeat(9))).unwrap();
+    refused(&import(&[&at("b.csv"), &out, "--mode", "append"]), &["\"t\"", "longer"]);
+    fs::write(at("c.csv"), "n,t\n-9223372036854775807,x\n").unwrap();
+    refused(&import(&[&at("c.csv"), &out, "--mode", "append"]), &["\"n\"", "missing"]);
+    assert_eq!(fs::read(&out).unwrap(), before);
+}
+
+#[test]
+fn indexes_of_a_table_that_grows_are_stale() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let out = at("out.h5");
+    parquet(Path::new(&at("a.parquet")), 0, 3000);
+    succeeded(&import(&[&at("a.parquet"), &out]));
+    let place = format!("{out}:table");
+    succeeded(&hepfs(["index", "build", &place, "--column", "n", "--kind", "minmax"]));
+    parquet(Path::new(&at("b.parquet")), 3000, 100);
+    let appended = import(&[&at("b.parquet"), &out, "--mode", "append"]);
+    succeeded(&appended);
+    let said = String::from_utf8_lossy(&appended.stderr).into_owned();
+    assert!(said.contains("1 search indexes of the table are stale"), "{said}");
+    assert!(succeeded(&hepfs(["index", "list", &out, "--cache-folder", "none"])).starts_with("stale"));
+    let mounted = Mounted::new(&[Path::new(&out)], &[]);
+    assert_eq!(mounted.text("table/table.csv"), lines(0, 3100));
+}
+
+#[test]
+fn tables_of_other_kinds_are_converted() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.h5").to_str().unwrap().to_owned();
+    for name in ["pandas3.h5", "anndata.h5", "july_lists.h5", "pytables.h5"] {
+        fs::remove_file(&out).ok();
+        let source = crate::data(name);
+        let done = hepfs(["convert", source.to_str().unwrap(), &out, "--cache-folder", "none"]);
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        if !done.status.success() {
+            // What HEP001 has no place for is named by its column.
+            assert!(said.contains("column \""), "{name}: {said}");
+            assert!(!Path::new(&out).exists(), "{name}");
+            continue;
+        }
+        let (before, after) = (Mounted::new(&[&source], &[]), Mounted::new(&[Path::new(&out)], &[]));
+        for line in String::from_utf8(done.stdout).unwrap().lines() {
+            let table = line.split("  ").next().unwrap().rsplit_once(":/").unwrap().1;
+            // Nothing lies below a table: what did has points in its name.
+            let own = if before.join(table).exists() { table.to_owned() } else { table.replace('.', "/") };
+            let read = |mounted: &Mounted, table: &str| mounted.text(format!("{table}/table.csv"));
+            assert_eq!(read(&after, table), read(&before, &own), "{name} {table}");
+        }
+        assert!(hepfs(["check", &out, "--cache-folder", "none"]).status.success(), "{name}");
+    }
+}
+
+/// Dies at every other write of a command that changes `base`; `states` are what the mount may show of the table then,
+/// each of which must be met.
+#[cfg(debug_assertions)]
+fn dies(base: &str, arguments: &[&str], table: &str, states: &[String]) {
+    let out = format!("{}.copy.h5", base.trim_end_matches(".h5"));
+    let target = format!("{out}:{table}");
+    let mut met = vec![0; states.len()];
+    for death in 1.. {
+        fs::copy(base, &out).unwrap();
+        let mut command = Command::new(HEPFS);
+        command.arg("import").args(arguments).arg(&target);
+        let output = run_within(LONG, command.env("HEPFS_REHEARSED_DEATH", death.to_string()));
+        let is_over = output.status.success();
+        let shown = || {
+            let csv = format!("{out}.csv");
+            succeeded(&hepfs(["export", &target, "--cache-folder", "none", "-o", &csv]));
+            fs::read_to_string(&csv).unwrap()
+        };
+        let before = shown();
+        let state = states.iter().position(|state| *state == before);
+        met[state.unwrap_or_else(|| panic!("death {death}: {}", &before[..before.len().min(300)]))] += 1;
+        // The next one that writes finds a file that it can go on with.
+        if !is_over {
+            let other = format!("{out}:next");
+            let said = hepfs(["import", arguments[0], &other]);
+            assert!(said.status.success(), "death {death}: {}", String::from_utf8_lossy(&said.stderr));
+            let after = shown();
+            assert!(states.contains(&after), "death {death}");
+        } else {
+            break;
+        }
+    }
+    assert!(met.iter().all(|count| *count > 0), "{met:?}");
+}
+
+/// There is no rehearsal in an optimised program.
+#[cfg(debug_assertions)]
+#[test]
+fn whatever_write_an_append_or_a_replacement_dies_at_the_table_is_the_old_or_the_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    parquet(Path::new(&at("a.parquet")), 0, 2500);
+    parquet(Path::new(&at("b.parquet")), 2500, 1700);
+    let base = at("base.h5");
+    for compression in ["zstd:3", "none"] {
+        fs::remove_file(&base).ok();
+        succeeded(&import(&[&at("a.parquet"), &base, "--chunk-rows", "1000", "--compression", compression]));
+        let append = [&at("b.parquet"), "--mode", "append"];
+        dies(&base, &append, "table", &[lines(0, 2500), lines(0, 4200)]);
+    }
+    let replace = [&at("b.parquet"), "--mode", "replace"];
+    dies(&base, &replace, "table", &[lines(0, 2500), lines(2500, 1700)]);
+}
+
+/// There is no rehearsal in an optimised program.
+#[cfg(debug_assertions)]
+#[test]
+fn whatever_write_it_dies_at_the_file_has_the_table_or_has_it_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    parquet(folder.path().join("a.parquet").as_path(), 0, 5000);
+    parquet(folder.path().join("b.parquet").as_path(), 100, 2000);
+    let (out, base) = (at("out.h5"), at("base.h5"));
+    succeeded(&import(&[&at("a.parquet"), &base]));
+    let (mut with, mut without) = (0, 0);
+    for death in (1..).step_by(2) {
+        fs::copy(&base, &out).unwrap();
+        let mut command = Command::new(HEPFS);
+        command.args(["import", &at("b.parquet"), &format!("{out}:b"), "--chunk-rows", "512"]);
+        let output = run_within(LONG, command.env("HEPFS_REHEARSED_DEATH", death.to_string()));
+        if output.status.success() {
+            break;
+        }
+        let mounted = Mounted::new(&[Path::new(&out)], &[]);
+        assert_eq!(mounted.text("table/table.csv"), lines(0, 5000), "death {death}");
+        match mounted.names("").contains(&"b".to_owned()) {
+            true => {
+                assert_eq!(mounted.text("b/table.csv"), lines(100, 2000), "death {death}");
+                with += 1;
+            }
+            false => without += 1,
+        }
+        fs::remove_file(at("out.h5.hepfs-journal")).ok();
+    }
+    assert!(without > 3, "{with} {without}");
+}
