@@ -51,19 +51,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         frame.report(&rules::VERSION, found);
     }
     let mut columns = frame.columns();
-    let label = columns.iter().find(|column| column.is_label).and_then(|column| column.rows.as_ref().ok());
-    let rows = label.map(|rows| rows.len());
-    let lengths = columns.iter().filter_map(|column| Some(column.rows.as_ref().ok()?.len()));
-    let rows = rows.or_else(|| datasets::commonest(lengths)).unwrap_or(0);
-    for column in &mut columns {
-        let Ok(length) = column.rows.as_ref().map(|rows| rows.len()) else { continue };
-        if length != rows {
-            column.in_table = false;
-            let found = format!("{length} rows, the table has {rows}");
-            let rule = &rules::LENGTHS;
-            frame.findings.push(Finding::new(&column.path, rule, found));
-        }
-    }
+    let rows = datasets::of_one_length(&mut columns, &rules::LENGTHS, false, &mut frame.findings);
     let roles = roles(group);
     let servants = group.links.iter().filter(|link| roles.get(&link.name) == Some(&Role::Servant));
     Table {

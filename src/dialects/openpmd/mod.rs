@@ -92,17 +92,7 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
         }
     }
     let Found { mut columns, mut findings, .. } = found;
-    let rows = datasets::commonest(columns.iter().filter_map(|column| Some(column.rows.as_ref().ok()?.len())));
-    let rows = rows.unwrap_or(0);
-    for column in &mut columns {
-        let wrong = match &column.rows {
-            Ok(stored) if stored.len() == rows => continue,
-            Ok(stored) => format!("{} rows, the table has {rows}", stored.len()),
-            Err(reason) => reason.clone(),
-        };
-        column.in_table = false;
-        findings.push(Finding::new(&column.path, &rules::PARTICLES, wrong));
-    }
+    let rows = datasets::of_one_length(&mut columns, &rules::PARTICLES, true, &mut findings);
     Table {
         rows,
         attributes: group.attributes.clone(),
