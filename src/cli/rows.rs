@@ -24,7 +24,7 @@ const PIECE: usize = 1 << 20;
 /// Bytes of a row group of Parquet as it is shown, of which more rows go to another one.
 const ROW_GROUP: u64 = 64 << 20;
 
-/// Bytes of the rows of partitions that are encoded and not written yet, about.
+/// Bytes of the rows of partitions that are held before they are written, about.
 const PARTITIONS: u64 = 256 << 20;
 
 /// What is written of rows, and how.
@@ -62,7 +62,7 @@ pub(super) struct Keeping {
 }
 
 impl Keeping {
-    /// Bytes of a row group as it is shown; of those of partitions that are encoded.
+    /// Bytes of a row group as it is shown; of rows of partitions that are held.
     fn room(&self) -> [u64; 2] {
         [(ROW_GROUP, 16), (PARTITIONS, 4)]
             .map(|(most, part)| self.memory.map_or(most, |memory| most.min(memory / part)))

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 
+use super::attributes::said;
 use crate::catalogue::{Attribute, Class, Dataset, Datatype, Fill, Group, Object, attribute};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
-use crate::table::PackedRows;
+use crate::table::{Column, Finding, PackedRows, Rule};
 
 /// Opens a dataset for reading; the reason where its layout or size makes no sense.
 pub fn open(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<store::Dataset>, String> {
@@ -91,7 +92,7 @@ pub fn numbers(rows: Arc<dyn Rows>, interrupt: &Interrupt) -> Result<Vec<f64>, S
 /// Why there is none, or it is not finite.
 pub fn scalar(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<f64, String> {
     let first = numbers(rows(file, path, dataset, 1, &Fill::Default, &Arc::default())?, interrupt)?.into_iter().next();
-    first.filter(|first| first.is_finite()).ok_or_else(|| format!("{first:?} is no finite number"))
+    first.filter(|first| first.is_finite()).ok_or_else(|| format!("{} is no finite number", said(first)))
 }
 
 /// The dataset with this name in a group, of this rank and with elements.
@@ -111,6 +112,24 @@ pub fn stored_strings(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, len:
 /// Whether a fill value is explicit, and zeros throughout.
 pub fn is_zero(fill: &Fill) -> bool {
     matches!(fill, Fill::Explicit(element) if element.bytes.iter().all(|byte| *byte == 0))
+}
+
+/// The rows of a table of these columns: as many as the first one has that labels rows, else the commonest number.
+/// Columns of another number stand beside the table, and break `rule`; where `all` are told, those without rows do, too.
+pub fn of_one_length(columns: &mut [Column], rule: &'static Rule, all: bool, findings: &mut Vec<Finding>) -> u64 {
+    let length = |column: &Column| column.rows.as_ref().ok().map(|rows| rows.len());
+    let label = columns.iter().find(|column| column.is_label).and_then(length);
+    let rows = label.or_else(|| commonest(columns.iter().filter_map(length))).unwrap_or(0);
+    for column in columns {
+        let found = match &column.rows {
+            Ok(own) if own.len() != rows => format!("{} rows, the table has {rows}", own.len()),
+            Err(reason) if all => reason.clone(),
+            _ => continue,
+        };
+        column.in_table = false;
+        findings.push(Finding::new(&column.path, rule, found));
+    }
+    rows
 }
 
 /// The commonest of some lengths; of several, the one met first.

@@ -1,6 +1,8 @@
 //! netCDF-4: other software finds in a mount what xarray makes of the same files.
 
-use crate::support::Mounted;
+use std::ffi::OsStr;
+
+use crate::support::{HEPFS, Mounted};
 use crate::{checkout, script};
 
 #[test]
@@ -12,5 +14,14 @@ fn readers_find_what_xarray_makes_of_variables() {
     match script("netcdf.py", [mounted.path().as_os_str().to_owned()].into_iter().chain(expected)) {
         Ok(said) => print!("{said}"),
         Err(said) => panic!("{said}\nerrors: {}", mounted.text(".hepfs/errors")),
+    }
+}
+
+#[test]
+fn what_lies_outside_of_valid_ranges_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    match script("netcdf_ranges.py", [OsStr::new(HEPFS), folder.path().as_os_str()]) {
+        Ok(said) => print!("{said}"),
+        Err(said) => panic!("{said}"),
     }
 }

@@ -46,24 +46,12 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     let opener = Opener { file: site.file, interrupt };
     let mut frame = Frame { site, group, opener, categories: Vec::new(), findings: Vec::new() };
     let version = version(&group.attributes);
-    if version.as_deref().is_some_and(|version| !["0.1.0", "0.2.0"].contains(&version)) {
+    if let Some(version) = version.as_deref().filter(|version| !["0.1.0", "0.2.0"].contains(version)) {
         let found = format!("{version:?}: read as 0.2.0");
         frame.report(&rules::VERSION, found);
     }
     let mut columns = frame.columns();
-    let label = columns.iter().find(|column| column.is_label).and_then(|column| column.rows.as_ref().ok());
-    let rows = label.map(|rows| rows.len());
-    let lengths = columns.iter().filter_map(|column| Some(column.rows.as_ref().ok()?.len()));
-    let rows = rows.or_else(|| datasets::commonest(lengths)).unwrap_or(0);
-    for column in &mut columns {
-        let Ok(length) = column.rows.as_ref().map(|rows| rows.len()) else { continue };
-        if length != rows {
-            column.in_table = false;
-            let found = format!("{length} rows, the table has {rows}");
-            let rule = &rules::LENGTHS;
-            frame.findings.push(Finding::new(&column.path, rule, found));
-        }
-    }
+    let rows = datasets::of_one_length(&mut columns, &rules::LENGTHS, false, &mut frame.findings);
     let roles = roles(group);
     let servants = group.links.iter().filter(|link| roles.get(&link.name) == Some(&Role::Servant));
     Table {

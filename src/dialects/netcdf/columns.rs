@@ -5,12 +5,13 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::conventions::Reading;
+use super::rules;
 use crate::catalogue::{Class, ColumnId, Dataset, Fill};
 use crate::dialects::attributes::text;
 use crate::dialects::{compound, datasets};
 use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, File, Rows, Tally};
-use crate::table::{Column, PackedRows, PaddedRows, Times};
+use crate::table::{Column, Expected, PackedRows, PaddedRows, Times};
 
 /// Bytes of the widest element of which more are made up.
 const WIDEST_FILL: u64 = 1 << 20;
@@ -20,6 +21,7 @@ pub(super) fn column(file: &Arc<File>, path: &str, name: BString, stored: &Arc<D
     let reading = Reading::of(stored, file.store().shows_times());
     let tally = Arc::<Tally>::default();
     let rows = rows(file, path, stored, &reading, &tally);
+    let range = reading.range.clone().map(|range| (&rules::VALID_EXCEEDED, range));
     let is_line = stored.shape.len() <= 1;
     let times = reading.times.filter(|_| is_line).and_then(|times| {
         let rows = rows.as_ref().ok()?;
@@ -30,6 +32,7 @@ pub(super) fn column(file: &Arc<File>, path: &str, name: BString, stored: &Arc<D
     Column {
         times,
         stored_strings,
+        expected: range.map(|range| Box::new(Expected { range: Some(range), fill: None })),
         units: said("units"),
         description: said("description").or_else(|| said("long_name")),
         attributes: stored.attributes.clone(),

@@ -18,11 +18,12 @@ use crate::catalogue::{Attribute, ByteOrder, Class, Dataset, Datatype, Elements,
 use crate::dialects::attributes::text;
 use crate::dialects::times;
 use crate::store::decode::{Memory, Oddities, arrow_type, decode, widen};
+use crate::store::statistics::{Scalar, summary};
 use crate::table::calendar::{Instant, SECOND};
 use crate::table::{Linear, Packing, Rule, UnitCount};
 
 /// The attributes that say it, and of which dimensions a variable is.
-pub(super) const ATTRIBUTES: [&str; 19] = [
+pub(super) const ATTRIBUTES: [&str; 24] = [
     "CLASS",
     "DIMENSION_LIST",
     "NAME",
@@ -38,10 +39,15 @@ pub(super) const ATTRIBUTES: [&str; 19] = [
     "flag_masks",
     "flag_meanings",
     "flag_values",
+    "instance_dimension",
     "long_name",
     "missing_value",
+    "sample_dimension",
     "scale_factor",
     "units",
+    "valid_max",
+    "valid_min",
+    "valid_range",
 ];
 
 /// Most values of an attribute that are looked at.
@@ -58,6 +64,8 @@ pub(super) struct Reading {
     pub packing: Packing,
     /// Integers that count time as they are: attoseconds of a unit, and from when on.
     pub times: Option<Result<(i128, Instant), String>>,
+    /// The least and the greatest of the numbers shown, as the file says.
+    pub range: Option<[Option<Scalar>; 2]>,
     /// Rules broken, with what was found.
     pub findings: Vec<(&'static Rule, String)>,
 }
@@ -70,8 +78,14 @@ impl Reading {
             missing: Vec::new(),
             packing: Packing::default(),
             times: None,
+            range: None,
             findings: Vec::new(),
         };
+        for name in ["sample_dimension", "instance_dimension"] {
+            if let Some(dimension) = text(&stored.attributes, name) {
+                reading.find(&rules::RAGGED, format!("{name} is {dimension:?}"));
+            }
+        }
         let datatype = reading.read_as(stored);
         if datatype != stored.datatype {
             reading.dataset = Arc::new(Dataset { datatype, ..stored.as_ref().clone() });
@@ -142,6 +156,67 @@ impl Reading {
         }
     }
 
+    /// The least and the greatest of the numbers shown.
+    fn valid_range(&mut self, stored: &Dataset) -> Option<[Option<Scalar>; 2]> {
+        let mut bounds = |name: &str, count: usize| {
+            let values = values(attribute(&stored.attributes, name)?).filter(|values| values.len() == count);
+            let bounds = values.map(|values| (0..count).map(|at| summary(&values.slice(at, 1))?.min).collect());
+            let bounds: Option<Vec<Scalar>> = bounds.flatten();
+            if bounds.is_none() {
+                let numbers = if count == 1 { "a number" } else { "two numbers" };
+                self.find(&rules::VALID, format!("{name} is not {numbers}"));
+            }
+            bounds
+        };
+        let [both, least, greatest] = [("valid_range", 2), ("valid_min", 1), ("valid_max", 1)]
+            .map(|(name, count)| bounds(name, count).unwrap_or_default().into_iter());
+        if both.len() > 0 && least.len() + greatest.len() > 0 {
+            self.find(&rules::VALID_TWICE, "there are both");
+        }
+        let mut stated = both;
+        let range = [stated.next(), stated.next()];
+        let range = [range[0].clone().or_else(|| least.last()), range[1].clone().or_else(|| greatest.last())];
+        let as_floats = range.each_ref().map(|bound| bound.as_ref().and_then(float));
+        if let [Some(least), Some(greatest)] = as_floats
+            && least > greatest
+        {
+            self.find(&rules::VALID, format!("from {least} to {greatest}"));
+            return None;
+        }
+        let linear = self.packing.linear;
+        let is_whole = matches!(stored.datatype.class, Class::Integer { .. });
+        // Bounds of another kind than what is stored are those of the numbers shown.
+        let is_shown =
+            linear.is_some() && is_whole && range.iter().flatten().any(|bound| matches!(bound, Scalar::Float(_)));
+        let fill = attribute(&stored.attributes, "_FillValue").and_then(values).and_then(|values| floats(&values));
+        if let Some([fill]) = fill.as_deref().filter(|_| !is_shown && as_floats.iter().any(Option::is_some)) {
+            let [least, greatest] = as_floats;
+            if least.is_none_or(|least| least <= *fill) && greatest.is_none_or(|greatest| *fill <= greatest) {
+                self.find(&rules::VALID_FILL, format!("it is {fill}"));
+            }
+        }
+        if self.dataset.datatype != stored.datatype || self.packing.count.is_some() {
+            return None;
+        }
+        let is_single = linear.map_or(stored.datatype.size <= 4, |linear| linear.is_single);
+        let shown = |bound: Scalar| match (linear, is_whole) {
+            (None, true) => Some(bound).filter(|bound| !matches!(bound, Scalar::Float(_))),
+            (linear, _) => {
+                let of_stored = linear.filter(|_| !is_shown).unwrap_or_default();
+                Some(Scalar::Float(of_stored.number(float(&bound)?, is_single)))
+            }
+        };
+        let [least, greatest] = range.map(|bound| bound.and_then(shown));
+        let falls = !is_shown && linear.and_then(|linear| linear.scale).is_some_and(|scale| scale < 0.0);
+        let range = if falls { [greatest, least] } else { [least, greatest] };
+        let is_one_kind = |bound: &Scalar| match bound {
+            Scalar::Int(_) => matches!(stored.datatype.class, Class::Integer { signed: true, .. }),
+            Scalar::UInt(_) => matches!(stored.datatype.class, Class::Integer { signed: false, .. }),
+            _ => true,
+        };
+        range.iter().any(Option::is_some).then_some(range).filter(|range| range.iter().flatten().all(is_one_kind))
+    }
+
     fn numbers(&mut self, stored: &Dataset, wants_times: bool) {
         let read = self.dataset.datatype.clone();
         self.packing.linear = self.linear(stored);
@@ -174,6 +249,7 @@ impl Reading {
             }
             counted => counted,
         };
+        self.range = self.valid_range(stored);
         if let Some(Err(reason)) = &self.times {
             let found = format!("{reason}: numbers are shown");
             self.find(&rules::TIMES, found);
@@ -354,6 +430,16 @@ fn floats(array: &ArrayRef) -> Option<Vec<f64>> {
         DataType::Float64 => array.as_primitive::<Float64Type>().values().to_vec(),
         _ => integers_of(array)?.into_iter().map(|value| value as f64).collect(),
     })
+}
+
+/// A number as float64.
+fn float(number: &Scalar) -> Option<f64> {
+    match number {
+        Scalar::Int(number) => Some(*number as f64),
+        Scalar::UInt(number) => Some(*number as f64),
+        Scalar::Float(number) => Some(*number),
+        Scalar::Bool(_) | Scalar::Text(_) => None,
+    }
 }
 
 /// Integers of a type, all of which are within it.

@@ -16,6 +16,18 @@ crate::table::rules! {
     MISSING: Error "netcdf/missing-value" []
         "CF §2.5.1: _FillValue and missing_value are values of the variable's type"
         => "write them in the type of the variable";
+    VALID: Error "netcdf/valid-range" []
+        "CF §2.5.1: valid_min, valid_max and the two of valid_range are numbers, the lesser one first"
+        => "write them in the type of the variable";
+    VALID_TWICE: Error "netcdf/valid-range-twice" []
+        "CF §2.5.1: valid_range does not stand beside valid_min or valid_max" => "write one or the other";
+    VALID_FILL: Warning "netcdf/valid-range-fill" []
+        "CF §2.5.1: _FillValue lies outside of the valid range" => "choose a fill value outside of it";
+    VALID_EXCEEDED: Warning "netcdf/valid-range-exceeded" []
+        "CF §2.5.1: values lie within the valid range" => "write a wider range, or correct the values";
+    RAGGED: Note "netcdf/ragged" []
+        "CF §9.3: sample_dimension and instance_dimension tell which elements belong to a feature"
+        => "read the counts or numbers beside the elements: hepfs shows both as they are";
     ENCODING: Warning "netcdf/encoding" [] "netCDF: characters are UTF-8" => "write characters in UTF-8";
     TIMES: Note "netcdf/time-units" []
         "CF §4.4: times are counted in units of one length, in the calendar of ISO 8601"

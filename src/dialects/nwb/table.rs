@@ -27,18 +27,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     let members = Members::of(group);
     let mut builder = Builder { site, members, interrupt, categories: Vec::new(), findings: Vec::new() };
     let mut columns = builder.columns();
-    let label = columns.iter().find(|column| column.is_label).and_then(|column| column.rows.as_ref().ok());
-    let rows = label.map(|rows| rows.len());
-    let lengths = columns.iter().filter_map(|column| Some(column.rows.as_ref().ok()?.len()));
-    let rows = rows.or_else(|| datasets::commonest(lengths)).unwrap_or(0);
-    for column in &mut columns {
-        let Ok(length) = column.rows.as_ref().map(|rows| rows.len()) else { continue };
-        if length != rows {
-            column.in_table = false;
-            let (rule, found) = (&rules::LENGTHS, format!("{length} rows, the table has {rows}"));
-            builder.findings.push(Finding::new(&column.path, rule, found));
-        }
-    }
+    let rows = datasets::of_one_length(&mut columns, &rules::LENGTHS, false, &mut builder.findings);
     Table {
         revision: type_of(&group.attributes).unwrap_or_else(|| "DynamicTable".into()),
         rows,

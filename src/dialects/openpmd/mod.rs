@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::attributes::{integers, number, text};
+use super::attributes::{integers, number, said, text};
 use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
 use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
@@ -92,17 +92,7 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
         }
     }
     let Found { mut columns, mut findings, .. } = found;
-    let rows = datasets::commonest(columns.iter().filter_map(|column| Some(column.rows.as_ref().ok()?.len())));
-    let rows = rows.unwrap_or(0);
-    for column in &mut columns {
-        let wrong = match &column.rows {
-            Ok(stored) if stored.len() == rows => continue,
-            Ok(stored) => format!("{} rows, the table has {rows}", stored.len()),
-            Err(reason) => reason.clone(),
-        };
-        column.in_table = false;
-        findings.push(Finding::new(&column.path, &rules::PARTICLES, wrong));
-    }
+    let rows = datasets::of_one_length(&mut columns, &rules::PARTICLES, true, &mut findings);
     Table {
         rows,
         attributes: group.attributes.clone(),
@@ -176,7 +166,10 @@ fn constant(name: BString, path: &str, id: ObjectId, attributes: &Arc<[Attribute
         (Some(count), Some(value), Some(unit)) => {
             Ok(Arc::new(EvenRows::with_step(value * unit, 0.0, count)) as Arc<dyn Rows>)
         }
-        (count, value, unit) => Err(format!("a constant of value {value:?}, unit {unit:?}, for {count:?} particles")),
+        (count, value, unit) => {
+            let (count, value, unit) = (said(count), said(value), said(unit));
+            Err(format!("a constant of value {value}, unit {unit}, for {count} particles"))
+        }
     };
     Column {
         attributes: attributes.clone(),

@@ -87,17 +87,7 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
             Vec::new()
         }
     };
-    let rows = datasets::commonest(columns.iter().filter_map(|column: &Column| Some(column.rows.as_ref().ok()?.len())));
-    let rows = rows.unwrap_or(0);
-    for column in &mut columns {
-        let found = match &column.rows {
-            Ok(stored) if stored.len() == rows => continue,
-            Ok(stored) => format!("{} rows, the table has {rows}", stored.len()),
-            Err(reason) => reason.clone(),
-        };
-        column.in_table = false;
-        findings.push(Finding::new(&column.path, &rules::LENGTH, found));
-    }
+    let rows = datasets::of_one_length(&mut columns, &rules::LENGTH, true, &mut findings);
     Table {
         rows,
         attributes: group.attributes.clone(),

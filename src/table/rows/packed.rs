@@ -64,6 +64,15 @@ pub struct Linear {
 }
 
 impl Linear {
+    /// What one stored number stands for, in single precision where that is asked for.
+    pub fn number(&self, stored: f64, is_single: bool) -> f64 {
+        let (scale, offset) = (self.scale.unwrap_or(1.0), self.offset.unwrap_or(0.0));
+        match is_single {
+            true => (stored as f32 * scale as f32 + offset as f32).into(),
+            false => stored * scale + offset,
+        }
+    }
+
     fn data_type(&self) -> DataType {
         if self.is_single { DataType::Float32 } else { DataType::Float64 }
     }

@@ -187,15 +187,15 @@ impl Source {
             .build()
     }
 
-    /// Rows of these columns of a row group shown that take so many bytes, about; at most [`BATCH_ROWS`].
-    pub fn rows_in(&self, bytes: u64, columns: &[usize], group: usize) -> usize {
+    /// Rows of these columns of a row group shown that take so many bytes, about.
+    pub fn rows_in(&self, bytes: u64, columns: &[usize], group: usize) -> u64 {
         let all = self.metadata.metadata().row_group(group);
         let columns: HashSet<usize> = columns.iter().copied().collect();
         let is_of_these = |leaf: &usize| columns.contains(&self.metadata.parquet_schema().get_column_root_idx(*leaf));
         let width: i64 =
             (0..all.num_columns()).filter(is_of_these).map(|leaf| all.column(leaf).uncompressed_size()).sum();
         let width = (width.max(0) as u64).div_ceil(all.num_rows().max(1) as u64).max(1);
-        (bytes / width).clamp(1, BATCH_ROWS) as usize
+        (bytes / width).max(1)
     }
 
     /// Reads columns of rows of a row group shown.
@@ -204,14 +204,14 @@ impl Source {
         columns: &[usize],
         group: usize,
         rows: Range<u64>,
-        batch: usize,
+        batch: u64,
     ) -> Result<ParquetRecordBatchReader, CompressError> {
         Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(self.shown.clone(), self.metadata.clone())
             .with_projection(ProjectionMask::roots(self.metadata.parquet_schema(), columns.iter().copied()))
             .with_row_groups(vec![group])
             .with_offset(rows.start as usize)
             .with_limit((rows.end - rows.start) as usize)
-            .with_batch_size(batch)
+            .with_batch_size(batch as usize)
             .build()?)
     }
 }
@@ -386,7 +386,7 @@ impl Work {
         mut writers: Vec<ArrowColumnWriter>,
     ) -> Result<Vec<ArrowColumnChunk>, CompressError> {
         let schema = self.source.metadata.schema();
-        let batch = self.source.rows_in(BATCH_BYTES.min(self.row_group), &[column], group.shown);
+        let batch = self.source.rows_in(BATCH_BYTES.min(self.row_group), &[column], group.shown).min(BATCH_ROWS);
         for batch in self.source.read(&[column], group.shown, group.rows.clone(), batch)? {
             self.source.shown.interrupt.check().map_err(Error::from)?;
             let batch = batch.map_err(CompressError::from_arrow)?;

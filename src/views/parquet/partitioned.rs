@@ -5,12 +5,15 @@
 //!                                                                            └─► files of another
 //! ```
 //!
+//! Rows are held until they take as much memory as they may; then each partition gets a row group. Encoders take more
+//! memory than rows do, so there is one at a time on each core.
+//!
 //! Partitions are numbered as they are met. So many of them have their files open at a time; rows of later ones are
 //! left to another pass, which begins at the first row group with such rows. So each partition is one file, memory and
 //! open files are bounded, and rows that lie in the order of their partitions are read once.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,6 +23,7 @@ use std::{io, mem, thread};
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{DataType, SchemaRef};
+use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 use bstr::BString;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -27,7 +31,7 @@ use parking_lot::Mutex;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Type};
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT, WriterProperties};
 
 use super::ParquetView;
 use super::compressed::{CompressError, Source};
@@ -50,6 +54,15 @@ const LONGEST_NAME: usize = 255;
 /// Bytes of rows that are decoded at once, about.
 const BATCH_BYTES: u64 = 8 << 20;
 
+/// Rows decoded at once.
+const BATCH_ROWS: u64 = 1 << 16;
+
+/// Bytes of a dictionary below which it is kept, whatever its use.
+const SHORTEST_DICTIONARY: usize = 1 << 12;
+
+/// Rows of a partition that are encoded at once.
+const ROWS_AT_ONCE: usize = 1 << 13;
+
 /// Bytes of a page at most whose rows have no places, about.
 const PAGE_BYTES: u64 = 2 << 20;
 
@@ -62,7 +75,7 @@ pub struct Partitioning<'a> {
     pub by: &'a [String],
     /// How columns are compressed.
     pub compression: Compression,
-    /// Bytes of rows that are encoded and not written yet, about.
+    /// Bytes of rows that are held before they are written, about.
     pub memory: u64,
     /// Makes the file of a partition, given its directory: `label=electron`.
     pub create: &'a (dyn Fn(&str) -> io::Result<File> + Sync),
@@ -134,59 +147,87 @@ struct Batch {
     ids: Vec<u32>,
     /// Partitions of this pass.
     open: Range<u32>,
+    /// Bytes of a row, about.
+    width: u64,
 }
 
-/// A file that is written to.
-struct Part {
-    writer: ArrowWriter<File>,
-    /// Bytes that it holds.
-    held: usize,
+/// Rows that are not written yet, and files that they go to.
+#[derive(Default)]
+struct Held {
+    /// Rows in the order of their partitions, and where each of these lies.
+    batches: Vec<(RecordBatch, Vec<(u32, Range<usize>)>)>,
+    /// Bytes of them, about.
+    bytes: u64,
+    files: HashMap<u32, ArrowWriter<File>>,
 }
 
 impl Job<'_> {
-    fn create(&self, id: u32) -> Result<Part, CompressError> {
+    /// Makes the file of a partition whose first row group has so many rows.
+    fn create(&self, id: u32, rows: usize) -> Result<ArrowWriter<File>, CompressError> {
         let directory = self.directories.lock().get(id as usize).cloned().unwrap_or_default();
         let file = (self.how.create)(&directory).map_err(CompressError::Output)?;
-        let writer = ArrowWriter::try_new(file, self.schema.clone(), Some(self.properties.clone()))?;
-        Ok(Part { writer, held: 0 })
+        // A dictionary with nearly all values of a short row group makes it longer.
+        let dictionary = rows.clamp(SHORTEST_DICTIONARY, DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT);
+        let properties = self.properties.clone().into_builder().set_dictionary_page_size_limit(dictionary).build();
+        Ok(ArrowWriter::try_new(file, self.schema.clone(), Some(properties))?)
     }
 
     /// Writes the rows of every so many partitions, until there are none.
     fn write(&self, core: usize, batches: &Receiver<Arc<Batch>>) -> Result<(), CompressError> {
-        let most = self.how.memory as usize / self.cores;
-        let mut parts = HashMap::<u32, Part>::new();
-        let mut rows_of = HashMap::<u32, Vec<u32>>::new();
-        let mut held = 0;
+        let mut held = Held::default();
         for batch in batches {
-            for (row, id) in (0..).zip(&batch.ids) {
-                if batch.open.contains(id) && *id as usize % self.cores == core {
-                    rows_of.entry(*id).or_default().push(row);
+            let is_own = |(_, id): &(u32, &u32)| batch.open.contains(id) && **id as usize % self.cores == core;
+            let mut rows: Vec<(u32, u32)> = (0..).zip(&batch.ids).filter(is_own).map(|(row, id)| (*id, row)).collect();
+            rows.sort_unstable();
+            let mut parts: Vec<(u32, Range<usize>)> = Vec::new();
+            for (at, (id, _)) in rows.iter().enumerate() {
+                match parts.last_mut().filter(|(last, _)| last == id) {
+                    Some((_, range)) => range.end = at + 1,
+                    None => parts.push((*id, at..at + 1)),
                 }
             }
-            for (id, rows) in &mut rows_of {
-                let rows = mem::take(rows);
-                let some = match rows.len() {
-                    0 => continue,
-                    all if all == batch.rows.num_rows() => batch.rows.clone(),
-                    _ => take_record_batch(&batch.rows, &UInt32Array::from(rows)).map_err(CompressError::from_arrow)?,
-                };
-                let part = match parts.entry(*id) {
-                    Entry::Occupied(part) => part.into_mut(),
-                    Entry::Vacant(place) => place.insert(self.create(*id)?),
-                };
-                part.writer.write(&some)?;
-                held -= part.held;
-                part.held = part.writer.memory_size();
-                held += part.held;
-            }
-            while held > most
-                && let Some(largest) = parts.values_mut().max_by_key(|part| part.held).filter(|part| part.held > 0)
-            {
-                largest.writer.flush()?;
-                held -= mem::take(&mut largest.held);
+            let places: UInt32Array = rows.iter().map(|(_, row)| *row).collect();
+            let sorted = take_record_batch(&batch.rows, &places).map_err(CompressError::from_arrow)?;
+            held.bytes += batch.width.saturating_mul(rows.len() as u64);
+            held.batches.push((sorted, parts));
+            if held.bytes > self.how.memory / self.cores as u64 {
+                self.flush(&mut held)?;
             }
         }
-        parts.into_values().try_for_each(|part| Ok(part.writer.close().map(drop)?))
+        self.flush(&mut held)?;
+        held.files.into_values().try_for_each(|file| Ok(file.close().map(drop)?))
+    }
+
+    /// Writes a row group of each partition that has rows.
+    fn flush(&self, held: &mut Held) -> Result<(), CompressError> {
+        let batches = mem::take(&mut held.batches);
+        held.bytes = 0;
+        let mut slices = BTreeMap::<u32, Vec<RecordBatch>>::new();
+        for (rows, parts) in &batches {
+            for (id, range) in parts {
+                slices.entry(*id).or_default().push(rows.slice(range.start, range.len()));
+            }
+        }
+        for (id, slices) in slices {
+            let file = match held.files.entry(id) {
+                Entry::Occupied(file) => file.into_mut(),
+                Entry::Vacant(place) => place.insert(self.create(id, slices.iter().map(RecordBatch::num_rows).sum())?),
+            };
+            let mut few = Vec::new();
+            let mut count = 0;
+            let last = slices.len() - 1;
+            for (at, slice) in slices.into_iter().enumerate() {
+                count += slice.num_rows();
+                few.push(slice);
+                if count >= ROWS_AT_ONCE || at == last {
+                    let rows = concat_batches(&self.schema, &few).map_err(CompressError::from_arrow)?;
+                    file.write(&rows)?;
+                    (few, count) = (Vec::new(), 0);
+                }
+            }
+            file.flush()?;
+        }
+        Ok(())
     }
 }
 
@@ -237,7 +278,8 @@ impl Pass<'_> {
         let is_open = |id: &u32| self.open.contains(id);
         if let (Some(first), Some(last)) = (ids.iter().position(is_open), ids.iter().rposition(is_open)) {
             let columns = &self.parted.others;
-            let batch = self.source.rows_in(BATCH_BYTES, columns, group);
+            let width = BATCH_BYTES.div_ceil(self.source.rows_in(BATCH_BYTES, columns, group));
+            let batch = self.source.rows_in(BATCH_BYTES, columns, group).min(BATCH_ROWS);
             let mut ids = ids[first..=last].iter().copied();
             for batch in self.source.read(columns, group, first as u64..last as u64 + 1, batch)? {
                 self.interrupt.check().map_err(Error::from)?;
@@ -245,7 +287,7 @@ impl Pass<'_> {
                 let rows = RecordBatch::try_new(self.job.schema.clone(), columns).map_err(CompressError::from_arrow)?;
                 let ids: Vec<u32> = ids.by_ref().take(rows.num_rows()).collect();
                 let wanted = ids.iter().filter(|id| is_open(id)).count() as u64;
-                let batch = Arc::new(Batch { rows, ids, open: self.open.clone() });
+                let batch = Arc::new(Batch { rows, ids, open: self.open.clone(), width });
                 for sender in senders.iter().filter(|_| wanted > 0) {
                     sender.send(batch.clone()).map_err(|_| ended())?;
                 }
@@ -311,7 +353,9 @@ impl Parted {
     ) -> Result<Vec<u32>, CompressError> {
         let all = source.metadata.metadata().row_group(group).num_rows().max(0) as u64;
         let mut ids = Vec::with_capacity(all as usize);
-        for batch in source.read(&self.keys, group, 0..all, source.rows_in(BATCH_BYTES, &self.keys, group))? {
+        for batch in
+            source.read(&self.keys, group, 0..all, source.rows_in(BATCH_BYTES, &self.keys, group).min(BATCH_ROWS))?
+        {
             interrupt.check().map_err(Error::from)?;
             let batch = batch.map_err(CompressError::from_arrow)?;
             let arrays = self.names.iter().filter_map(|name| batch.column_by_name(name).cloned());
