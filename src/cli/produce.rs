@@ -343,7 +343,10 @@ impl One<'_> {
         encoded: &[Mutex<Encoded>],
         sender: crossbeam_channel::Sender<Piece>,
     ) -> Result<(), Failed<Failure>> {
-        let all: Vec<usize> = (0..encoders.len()).collect();
+        // What takes longest first, so that no core is left with it alone.
+        let mut all: Vec<usize> = (0..encoders.len()).collect();
+        let takes_long = |column: &usize| self.inputs.fields[*column].data_type().primitive_width().is_none();
+        all.sort_by_key(|column| !takes_long(column));
         let take = |piece: Piece| sender.send(piece).map_err(|_| Failure::Stopped);
         self.inputs.each(
             &all,

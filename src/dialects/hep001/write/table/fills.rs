@@ -47,6 +47,9 @@ const HALF: [u16; 6] = [0x7bff, 0xfbff, 0x7bfe, 0xfbfe, 0x0001, 0x7e00];
 /// Texts; that of a column is at least as wide.
 const TEXTS: [&str; 6] = ["", "NA", "<missing>", "<null>", "\u{fffd}", "\u{1a}missing\u{1a}"];
 
+/// Bytes of the longest of them.
+pub(super) const LONGEST_TEXT: usize = 9;
+
 /// Begins the bytes that stand for missing ones; what counts up behind it is what no flash or padding leaves.
 const MARK: &[u8] = b"FILL";
 
@@ -60,10 +63,6 @@ pub(super) fn texts() -> &'static [&'static str] {
 
 /// Which of [`texts`] this is.
 pub(super) fn met_text(text: &[u8]) -> u32 {
-    // Texts are rarely one of them.
-    if text.len() > 9 {
-        return 0;
-    }
     TEXTS.iter().position(|fill| fill.as_bytes() == text).map_or(0, |at| 1 << at)
 }
 

@@ -18,7 +18,8 @@ pub struct Options {
     #[arg(long, value_enum)]
     pub references: Option<Stored>,
 
-    /// How chunks are compressed: zstd or zstd:LEVEL (1 to 19), deflate or deflate:LEVEL (1 to 9), lz4, none
+    /// How chunks are compressed: zstd or zstd:LEVEL (1 to 19), deflate or deflate:LEVEL (1 to 9), lz4, none.
+    /// h5py reads zstd and lz4 with its package hdf5plugin, the others by itself
     #[arg(long, value_name = "CODEC", default_value = "zstd:3", value_parser = compression)]
     pub compression: Compression,
 

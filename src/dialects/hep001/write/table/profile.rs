@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, LargeStringArray};
 use arrow_schema::DataType;
 
 use super::cells::{self, Failure};
@@ -92,20 +92,7 @@ impl Profile {
         self.rows += array.len() as u64;
         self.nulls += array.logical_null_count() as u64;
         match array.data_type() {
-            DataType::LargeUtf8 => {
-                for text in array.as_string::<i64>().iter().flatten() {
-                    self.longest = self.longest.max(text.len());
-                    self.bytes += text.len() as u64;
-                    self.has_nul |= text.as_bytes().contains(&0);
-                    self.met |= fills::met_text(text.as_bytes());
-                    if let Some(labels) = self.labels.as_mut().filter(|labels| !labels.contains(text)) {
-                        labels.insert(text.into());
-                    }
-                    if self.labels.as_ref().is_some_and(|labels| labels.len() > MOST_LABELS) {
-                        self.labels = None;
-                    }
-                }
-            }
+            DataType::LargeUtf8 => self.see_texts(array.as_string::<i64>()),
             DataType::FixedSizeBinary(_) => {
                 for cell in array.as_fixed_size_binary().iter().flatten() {
                     self.met |= fills::met_bytes(cell);
@@ -137,6 +124,31 @@ impl Profile {
             }
         }
         Ok(())
+    }
+
+    fn see_texts(&mut self, texts: &LargeStringArray) {
+        let offsets = texts.value_offsets();
+        let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
+        let bytes = texts.value_data().get(first as usize..last as usize).unwrap_or_default();
+        self.bytes += bytes.len() as u64;
+        // All at once: texts are short.
+        self.has_nul |= memchr::memchr(0, bytes).is_some();
+        for (row, ends) in offsets.windows(2).enumerate() {
+            let length = (ends[1] - ends[0]) as usize;
+            self.longest = self.longest.max(length);
+            if length <= fills::LONGEST_TEXT && texts.is_valid(row) {
+                self.met |= fills::met_text(texts.value(row).as_bytes());
+            }
+        }
+        for text in texts.iter().flatten() {
+            let Some(labels) = &mut self.labels else { break };
+            if !labels.contains(text) {
+                labels.insert(text.into());
+            }
+            if labels.len() > MOST_LABELS {
+                self.labels = None;
+            }
+        }
     }
 
     /// Takes over what a file says of the least and greatest numbers of its parts, and how many are missing.
