@@ -132,11 +132,28 @@ def july(file):
     return table
 
 
+class Growing:
+    """A group whose datasets are chunked and unlimited."""
+
+    def __init__(self, group):
+        self.group = group
+
+    def create_dataset(self, name, data, **_):
+        data = np.asarray(data)
+        return self.group.create_dataset(name, data=data, chunks=True, maxshape=(None,) * data.ndim)
+
+    def __setitem__(self, name, data):
+        self.create_dataset(name, data)
+
+    def __getitem__(self, name):
+        return self.group[name]
+
+
 def indexed(file):
     """A table of July with search indexes of every kind."""
     table = july(file)
     table.attrs["GENERATION"] = np.uint64(3)
-    group = table.create_group("SEARCH_INDEXES")
+    group = Growing(table.create_group("SEARCH_INDEXES"))
     n, x = table["n"][:ROWS], table["x"][:ROWS]
     minmax = add_minmax(group, "n_minmax", n, CHUNK, fill=-2147483647)
     order = add_sorted_rows(group, "x_sorted", x)
@@ -158,6 +175,7 @@ def april(file):
     rows = np.arange(ROWS)
     x = column(table, "x", rows / 4, "f8", chunk=CHUNK)
     n = column(table, "n", rows % 7, "i4", fill=-1, chunk=CHUNK)
+    n.attrs["description"] = fixed("Missing is -1.")
     label = column(table, "label", rows % 4 - 1, "i1")
     ids = column(table, "id", rows, "u8")
     labels = strings(table, "labels", ["a", "b", "c"])
@@ -427,6 +445,12 @@ def stranger_link(table):
 
 
 @case("hep001/stranger")
+def stranger_soft_column(table):
+    table.file.move("t/n", "n")
+    table["n"] = h5py.SoftLink("/n")
+
+
+@case("hep001/stranger")
 def stranger_type(table):
     table["type"] = np.dtype("i4")
 
@@ -657,6 +681,12 @@ def valid_array(table):
 @case("hep001/valid-range-order", "hep001/valid-range-exceeded")
 def valid_order(table):
     table["x"].attrs["valid_min"] = np.float64(2000)
+
+
+@case("hep001/valid-range-order", "hep001/fill-missing", "hep001/valid-range-exceeded")
+def valid_order_without_fill(table):
+    undefined(table, "n")
+    table["n"].attrs["valid_min"], table["n"].attrs["valid_max"] = np.int32(7), np.int32(0)
 
 
 @case("hep001/valid-range-exceeded")
@@ -915,6 +945,11 @@ def list_variable(table):
     table["list"].create_dataset("VALUES", data=["a"] * count, dtype=h5py.string_dtype())
 
 
+@case("hep001/fill-valid")
+def list_fill_valid(table):
+    table["list/VALUES"].attrs["valid_min"] = np.int16(-32768)
+
+
 @case("hep001/list-indexed", base="indexed")
 def list_indexed(table):
     reference(table["list"], "SEARCH_INDEX_LIST", table["SEARCH_INDEXES/n_minmax"])
@@ -1017,12 +1052,48 @@ def sorted_tails(table):
     del table["SEARCH_INDEXES/x_sorted"].attrs["nan_tail_length"]
 
 
+@case("hep001/index-attribute", base="indexed")
+def sorted_tails_signed(table):
+    table["SEARCH_INDEXES/x_sorted"].attrs["nan_tail_length"] = np.int64(0)
+
+
+@case("hep001/index-attribute", base="indexed")
+def bloom_k_wide(table):
+    table["SEARCH_INDEXES/n_bloom"].attrs["k"] = np.uint64(3)
+
+
+@case("hep001/boolean-type", base="indexed")
+def bitmap_exhaustive_number(table):
+    table["SEARCH_INDEXES/n_bitmap"].attrs["exhaustive"] = np.int8(1)
+
+
+@case("hep001/index-fixed", base="indexed")
+def index_fixed(table):
+    index = table["SEARCH_INDEXES/x_sorted"]
+    data, attributes = index[:], {name: index.attrs[name] for name in index.attrs}
+    del table["SEARCH_INDEXES/x_sorted"]
+    made = table["SEARCH_INDEXES"].create_dataset("x_sorted", data=data)
+    for name, value in attributes.items():
+        made.attrs[name] = value
+    reference(table["x"], "SEARCH_INDEX_LIST", made)
+
+
+@case("hep001/generation-missing")
+def generation_text(table):
+    table.attrs["GENERATION"] = fixed("3")
+
+
+@case("hep001/fill-undocumented", base="april")
+def april_fill_undocumented(table):
+    del table["n"].attrs["description"]
+
+
 @case("hep001/sorted-shape", base="indexed")
 def sorted_short(table):
     index = table["SEARCH_INDEXES/x_sorted"]
     data, attributes = index[:50], {name: index.attrs[name] for name in index.attrs}
     del table["SEARCH_INDEXES/x_sorted"]
-    made = table["SEARCH_INDEXES"].create_dataset("x_sorted", data=data)
+    made = Growing(table["SEARCH_INDEXES"]).create_dataset("x_sorted", data)
     for name, value in attributes.items():
         made.attrs[name] = value
     reference(table["x"], "SEARCH_INDEX_LIST", made)

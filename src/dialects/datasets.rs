@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 
+use super::attributes::said;
 use crate::catalogue::{Attribute, Class, Dataset, Datatype, Fill, Group, Object, attribute};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
@@ -91,7 +92,7 @@ pub fn numbers(rows: Arc<dyn Rows>, interrupt: &Interrupt) -> Result<Vec<f64>, S
 /// Why there is none, or it is not finite.
 pub fn scalar(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<f64, String> {
     let first = numbers(rows(file, path, dataset, 1, &Fill::Default, &Arc::default())?, interrupt)?.into_iter().next();
-    first.filter(|first| first.is_finite()).ok_or_else(|| format!("{first:?} is no finite number"))
+    first.filter(|first| first.is_finite()).ok_or_else(|| format!("{} is no finite number", said(first)))
 }
 
 /// The dataset with this name in a group, of this rank and with elements.

@@ -81,6 +81,7 @@ fn each_rule_is_told_by_its_name_and_nothing_else() {
         ("nrows_signed", &[], 1),
         ("order_missing", &[], 0),
         ("order_missing", &["--fail-on", "warning"], 1),
+        ("index_fixed", &[], 0),
         ("good_stale", &["--fail-on", "warning"], 0),
         ("good_stale", &["--fail-on", "note"], 1),
         ("minmax_wrong", &[], 1),
@@ -99,6 +100,39 @@ fn each_rule_is_told_by_its_name_and_nothing_else() {
     assert_eq!(mounted.text("t/columns/deep.ndjson").lines().count(), 100);
     let found: Value = serde_json::from_str(mounted.text(".hepfs/findings").lines().next().unwrap()).unwrap();
     assert_eq!((&found["id"], &found["path"]), (&"hep001/list-offsets-order".into(), &"/t/deep/VALUES".into()));
+}
+
+/// What is wrong with files of any format is told through the same door, by names of that format.
+#[test]
+fn every_format_has_rules_of_its_own() {
+    let data = checkout("tests/data").display().to_string();
+    let output = hepfs(["check", "--quick", "--json", "--cache-folder", "none", &data]);
+    let told = String::from_utf8(output.stdout).unwrap();
+    let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let has = |finding: &Value, key: &str| finding[key].as_str().is_some_and(|text| !text.is_empty());
+    let is_whole = |finding: &&Value| ["source", "id", "severity", "rule"].iter().all(|key| has(finding, key));
+    assert!(told.iter().all(|finding| is_whole(&finding)), "{:?}", told.iter().find(|finding| !is_whole(finding)));
+    let formats: BTreeSet<&str> =
+        told.iter().filter_map(|finding| Some(finding["id"].as_str()?.split_once('/')?.0)).collect();
+    for format in [
+        "anndata",
+        "compound",
+        "file",
+        "h5md",
+        "hep001",
+        "lh5",
+        "loom",
+        "matlab",
+        "netcdf",
+        "nexus",
+        "nwb",
+        "openpmd",
+        "pandas",
+        "tenx",
+        "versioned",
+    ] {
+        assert!(formats.contains(format), "{format}: {formats:?}");
+    }
 }
 
 /// The table of rules in the manual is that of the program.

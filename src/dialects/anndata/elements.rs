@@ -43,7 +43,7 @@ impl Opener<'_> {
             Object::Group { attributes, .. } => {
                 let encoding = Encoding::of(attributes);
                 if !is_element(&encoding) {
-                    return Err(format!("a group that is no column ({encoding:?})"));
+                    return Err("a group that is no column".into());
                 }
                 let group = self.group(object)?;
                 match encoding {

@@ -46,7 +46,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     let opener = Opener { file: site.file, interrupt };
     let mut frame = Frame { site, group, opener, categories: Vec::new(), findings: Vec::new() };
     let version = version(&group.attributes);
-    if version.as_deref().is_some_and(|version| !["0.1.0", "0.2.0"].contains(&version)) {
+    if let Some(version) = version.as_deref().filter(|version| !["0.1.0", "0.2.0"].contains(version)) {
         let found = format!("{version:?}: read as 0.2.0");
         frame.report(&rules::VERSION, found);
     }

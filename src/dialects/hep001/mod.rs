@@ -16,8 +16,8 @@
 //! | `columns` | opens the members that are columns or serve one: list columns, codes shown as labels |
 //! | `consistency` | checks the rules that tell what is not shown as it should be |
 //! | `values` | tells which rules odd values break, and what rules say of values |
+//! | `conformance` | checks all others but those on what search indexes say, for `hepfs check` |
 //! | `indexes` | lists the search indexes and checks the rules on each |
-//! | `conformance` | checks all others, for `hepfs check` |
 //! | `build` | makes the table |
 //! | `boolean` | makes values of the boolean datatype |
 //! | `write` | writes search indexes into the file |

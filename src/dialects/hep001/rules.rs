@@ -92,6 +92,8 @@ crate::table::rules! {
         "the fill value can be read" => "set the fill value anew";
     FILL_FOREIGN: Note "hep001/fill-foreign" []
         "Versioned HDF5: the library sets a fill value of zeros by itself, so it means nothing" => "";
+    FILL_UNDOCUMENTED: Note "hep001/fill-undocumented" ["April 2026" "6.4"]
+        "the description of a column tells of its fill value" => "write a description";
     FILL_VALID: Error "hep001/fill-valid" ["July 2026" "8.5"]
         "the fill value lies outside valid_min and valid_max" => "choose a fill value outside of them";
     FILL_AMONG_VALUES: Error "hep001/fill-among-values" ["July 2026" "8.5"]
@@ -193,6 +195,12 @@ crate::table::rules! {
         "KIND is a scalar, fixed-length ASCII string" => "write KIND as H5T_C_S1";
     INDEX_KIND_UNKNOWN: Note "hep001/index-kind-unknown" ["April 2026" "8.3", "July 2026" "11.3"]
         "search indexes of unknown kinds are ignored" => "";
+    INDEX_ATTRIBUTE: Error "hep001/index-attribute" ["April 2026" "8.4", "July 2026" "11.3"]
+        "attributes of a search index have their types: lengths, m_bits and chunk_shape uint64, k uint16, \
+         seed uint32, hash_family a scalar ASCII string"
+        => "rebuild it (hepfs index build)";
+    INDEX_FIXED: Warning "hep001/index-fixed" ["July 2026" "11.3"]
+        "a search index is chunked and unlimited where it grows with the table" => "rebuild it (hepfs index build)";
     INDEX_COLUMN: Error "hep001/index-column" ["April 2026" "8.2", "July 2026" "11.2"]
         "one column refers to a search index, and is a dataset" => "refer to it from the column that it is of";
     INDEX_ORPHAN: Warning "hep001/index-orphan" ["April 2026" "8.2", "July 2026" "11.2"]

@@ -9,7 +9,7 @@ use super::datatype::{Element, Kind};
 use super::rules;
 use crate::catalogue::{Attribute, Class, Dataset, Datatype, Group, Member, Object, attribute, join};
 use crate::codec::waveform::Coding;
-use crate::dialects::attributes::{number, text};
+use crate::dialects::attributes::{number, said, text};
 use crate::dialects::datasets;
 use crate::source::Interrupt;
 use crate::store::decode::{FillTest, widen};
@@ -175,7 +175,7 @@ impl Opener<'_> {
             ("radware_sigcompress", Some(shift)) => Coding::Sigcompress { shift },
             ("uleb128_zigzag_diff", _) => Coding::Zigzag,
             _ => {
-                self.report(path, format!("codec {codec:?} with shift {shift:?} is not known: bytes are shown"));
+                self.report(path, format!("codec {codec:?} with shift {} is not known: bytes are shown", said(shift)));
                 let rows = ListRows::new(path.to_owned(), offsets, bytes, None, u64::MAX, tally.clone());
                 return Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default() });
             }
@@ -202,7 +202,7 @@ impl Opener<'_> {
 fn one(rows: &dyn Rows, interrupt: &Interrupt) -> Result<u32, String> {
     let array = rows.array(0..1, interrupt).map_err(|error| error.to_string())?;
     let size = widen::signed(&array).filter(|sizes| sizes.len() == 1).map(|sizes| sizes.value(0));
-    size.and_then(|size| u32::try_from(size).ok()).ok_or_else(|| format!("decoded_size is {size:?}"))
+    size.and_then(|size| u32::try_from(size).ok()).ok_or_else(|| format!("decoded_size is {}", said(size)))
 }
 
 fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Object, String> {

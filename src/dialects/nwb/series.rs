@@ -7,7 +7,7 @@ use bstr::BString;
 use super::rules;
 use super::{Nwb, type_of};
 use crate::catalogue::{ColumnId, Dataset, Group, attribute, join};
-use crate::dialects::attributes::{number, text};
+use crate::dialects::attributes::{number, said, text};
 use crate::dialects::{Dialect, Site, arrays, datasets};
 use crate::source::Interrupt;
 use crate::store::Rows;
@@ -142,7 +142,8 @@ fn channels(site: &Site<'_>, group: &Group, data: &Dataset, interrupt: &Interrup
     let axis = attribute(&conversion.attributes, "axis").and_then(number).unwrap_or(1.0);
     let (count, width) = (conversion.shape.first().copied(), data.shape.get(1).copied());
     if axis != 1.0 || count != width || count.is_none_or(|count| count == 0 || count > MOST_CHANNELS) {
-        return Err(format!("{NAME} of {count:?} channels along axis {axis}, data have {width:?}: shown as stored"));
+        let (count, width) = (said(count), said(width));
+        return Err(format!("{NAME} of {count} channels along axis {axis}, data have {width}: shown as stored"));
     }
     let rows = datasets::line(site.file, &join(site.path, NAME.as_bytes()), conversion, &Arc::default())?;
     datasets::numbers(rows, interrupt)

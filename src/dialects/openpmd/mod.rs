@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::attributes::{integers, number, text};
+use super::attributes::{integers, number, said, text};
 use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
 use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
@@ -166,7 +166,10 @@ fn constant(name: BString, path: &str, id: ObjectId, attributes: &Arc<[Attribute
         (Some(count), Some(value), Some(unit)) => {
             Ok(Arc::new(EvenRows::with_step(value * unit, 0.0, count)) as Arc<dyn Rows>)
         }
-        (count, value, unit) => Err(format!("a constant of value {value:?}, unit {unit:?}, for {count:?} particles")),
+        (count, value, unit) => {
+            let (count, value, unit) = (said(count), said(value), said(unit));
+            Err(format!("a constant of value {value}, unit {unit}, for {count} particles"))
+        }
     };
     Column {
         attributes: attributes.clone(),

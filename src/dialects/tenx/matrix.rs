@@ -7,6 +7,7 @@ use bstr::BString;
 use super::rules;
 use super::{FEATURES, OF_FEATURES, TABLES, column, of_length, table};
 use crate::catalogue::{Dataset, Group, Object, ObjectId, join};
+use crate::dialects::attributes::said;
 use crate::dialects::triples::{Axis, PARTS, Triples};
 use crate::dialects::{Site, datasets};
 use crate::source::Interrupt;
@@ -98,7 +99,8 @@ impl<'a> Matrix<'a> {
         let shape = stated(site, self.group, interrupt);
         let known = [count(&features), count(&barcodes)];
         if let Some(stated) = shape.filter(|stated| stated.iter().zip(known).any(|(a, b)| b.is_some_and(|b| b != *a))) {
-            let found = format!("shape is {stated:?}, of {known:?} features and barcodes");
+            let [features, barcodes] = known.map(said);
+            let found = format!("shape is {stated:?}, of {features} features and {barcodes} barcodes");
             findings.push(Finding::new(join(site.path, b"shape"), &rules::MATRIX, found));
         }
         let extents = match (known, shape) {

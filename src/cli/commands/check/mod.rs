@@ -20,7 +20,7 @@ use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, InFile};
 use crate::dialects::{CheckOptions, Checks};
 use crate::fs::tree::{ViewOptions, printable};
-use crate::indexes::Description;
+use crate::indexes::{Description, State};
 use crate::source::Interrupt;
 use crate::store::Count;
 use crate::table::{Finding, Severity, Table, UNREADABLE};
@@ -117,9 +117,11 @@ impl Found {
         let (failed, judged): (Vec<_>, Vec<_>) = verified.iter().partition(|one| report::has_failed(one));
         let mut known = HashSet::new();
         findings.retain(|finding| known.insert((finding.path.clone(), finding.rule.id, finding.found.clone())));
-        let told: HashSet<String> = findings.iter().map(|finding| finding.path.clone()).collect();
+        let errors = findings.iter().filter(|finding| finding.rule.severity == Severity::Error);
+        let told: HashSet<String> = errors.map(|finding| finding.path.clone()).collect();
         // Why an index is not used follows from what was told of it.
-        let of_indexes = judged.into_iter().filter(|one| !told.contains(&one.path));
+        let follows = |one: &Description| one.verdict != State::Broken && told.contains(&one.path);
+        let of_indexes = judged.into_iter().filter(|one| !follows(one));
         findings.extend(of_indexes.filter_map(of_index));
         let unreadable = |path: &str, reason: &str| {
             let reason = reason.strip_prefix(path).and_then(|reason| reason.strip_prefix(": ")).unwrap_or(reason);
@@ -133,7 +135,8 @@ impl Found {
             Finding { rows: Some(Count { rows: *rows, first: *first }), ..unreadable(path, &found) }
         }));
         let columns = file.tables.iter().flat_map(|(_, table)| &table.columns);
-        let closed = columns.filter(|column| !told.contains(&column.path));
+        let told: HashSet<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
+        let closed = columns.filter(|column| !told.contains(column.path.as_str()));
         let closed = closed.filter_map(|column| Some((&column.path, column.rows.as_ref().err()?)));
         let mut known = HashSet::new();
         failures.extend(closed.filter(|(path, _)| known.insert(*path)).map(|(path, reason)| unreadable(path, reason)));

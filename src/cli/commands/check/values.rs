@@ -124,12 +124,13 @@ struct Columns<'a> {
     all: Vec<Option<Arc<Subject<'a>>>>,
     /// Rows read at once.
     step: u64,
+    /// Rows of the longest of them.
+    longest: u64,
 }
 
-impl Columns<'_> {
-    fn longest(&self) -> u64 {
-        self.all.iter().flatten().map(|subject| subject.rows.len()).max().unwrap_or(0)
-    }
+/// Rows of the longest column that is still read.
+fn longest(all: &[Option<Arc<Subject<'_>>>]) -> u64 {
+    all.iter().flatten().map(|subject| subject.rows.len()).max().unwrap_or(0)
 }
 
 /// What there is to read: columns of a table in turn, so that a chunk with fields of many is there for all of them.
@@ -162,7 +163,7 @@ impl<'a> Walk<'a> {
             });
             let all: Vec<_> = columns.chain(labels).map(|subject| Some(Arc::new(subject))).collect();
             let stride = all.iter().flatten().filter_map(|subject| subject.rows.stride()).max().unwrap_or(1).max(1);
-            Columns { all, step: (WHOLE_ROWS / stride).clamp(1, STRETCH) }
+            Columns { longest: longest(&all), all, step: (WHOLE_ROWS / stride).clamp(1, STRETCH) }
         };
         let tables = tables.iter().map(columns_of).collect();
         Self { tables, table: 0, start: 0, next: 0, column: usize::MAX }
@@ -170,9 +171,11 @@ impl<'a> Walk<'a> {
 
     /// Reads no more of a column.
     fn leave(&mut self, (table, at): (usize, usize)) {
-        if let Some(column) = self.tables.get_mut(table).and_then(|columns| columns.all.get_mut(at)) {
+        let Some(columns) = self.tables.get_mut(table) else { return };
+        if let Some(column) = columns.all.get_mut(at) {
             *column = None;
         }
+        columns.longest = longest(&columns.all);
     }
 
     /// The next rows to read, and how many they stand for: of rows without any stored chunk some stand for all.
@@ -188,7 +191,7 @@ impl<'a> Walk<'a> {
                 let on = columns.all.iter().flatten().filter(|subject| subject.rows.len() > end);
                 self.next = on.map(|subject| alike(subject)).min().unwrap_or(end);
             }
-            if self.start >= columns.longest() {
+            if self.start >= columns.longest {
                 (self.table, self.next, self.column) = (self.table + 1, 0, usize::MAX);
                 continue;
             }

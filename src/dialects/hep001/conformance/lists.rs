@@ -84,6 +84,9 @@ fn level(
     if let Some(first) = offset(0).filter(|first| *first > 0 && !offsets.is_empty()) {
         parts.find(&offsets_path, &rules::LIST_FIRST, first.to_string());
     }
+    if let Some((path, values)) = dataset(&group, path, "VALUES") {
+        super::range(parts, &path, values);
+    }
     let nested = group.link(b"VALUES").and_then(|link| link.target.object());
     if let (Some(Object::Group { id, attributes, .. }), Some(entries)) = (nested, offset(entries))
         && depth < MOST_LEVELS

@@ -6,8 +6,10 @@
 //! | `storage` | tells how attributes are stored |
 //! | `categories` | checks label sets and the codes of columns |
 //! | `lists` | checks list columns, level by level |
+//! | `indexes` | checks how search indexes are stored |
 
 mod categories;
+pub(super) mod indexes;
 mod lists;
 mod storage;
 
@@ -21,12 +23,12 @@ use super::consistency::is_reserved;
 use super::draft::Draft;
 use super::members::{Kind, Member};
 use super::names::{
-    CATEGORIES, COLUMN_LIST, COLUMN_ORDER, INDEX_COLUMNS, INDEX_LIST, ROWS, SEARCH_INDEX_LIST, TABLE_CLASS, TEXTS,
-    VALID, VALUES,
+    CATEGORIES, COLUMN_LIST, COLUMN_ORDER, GENERATION, INDEX_COLUMNS, INDEX_LIST, ROWS, SEARCH_INDEX_GROUPS,
+    SEARCH_INDEX_LIST, TABLE_CLASS, TEXTS, VALID, VALUES,
 };
 use super::parts::Parts;
 use super::{rules, values};
-use crate::catalogue::{Attribute, Class, Dataset, Datatype, Fill, ReferenceKind, attribute};
+use crate::catalogue::{Attribute, Class, Dataset, Datatype, Fill, ReferenceKind, Target, attribute};
 use crate::dialects::attributes::{any, integers, references, strings};
 use crate::dialects::datasets;
 use crate::source::Interrupt;
@@ -47,9 +49,12 @@ pub(super) fn check(
     of_table(parts, candidates);
     extents(parts, candidates);
     for link in &parts.group.links {
-        if link.target.object().is_none() {
-            parts.find(parts.path_of(link.name.as_bstr()), &rules::STRANGER, "a link that leads to no object");
-        }
+        let found = match &link.target {
+            Target::Hard(_) => continue,
+            target if target.object().is_none() => "a link that leads to no object",
+            _ => "a symbolic link: what it leads to is not in the table",
+        };
+        parts.find(parts.path_of(link.name.as_bstr()), &rules::STRANGER, found);
     }
     let columns: HashMap<_, _> = table.columns.iter().enumerate().map(|(at, column)| (column.id.object, at)).collect();
     for candidate in candidates.iter().filter(|candidate| candidate.is_shown()) {
@@ -112,6 +117,11 @@ fn of_table(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
             parts.report(&rules::NROWS_TYPE, stored(rows));
         }
         Some(_) => {}
+    }
+    // Where there are search indexes, they tell of it.
+    let indexes = SEARCH_INDEX_GROUPS.iter().any(|name| parts.group.link(name.as_bytes()).is_some());
+    if let Some(generation) = of(GENERATION).filter(|one| !indexes && !is_uint64(one)) {
+        parts.report(&rules::INDEX_GENERATION, stored(generation));
     }
     if let Some(labels) = of(INDEX_COLUMNS).filter(|labels| references(labels).is_some() && !is_line(labels)) {
         parts.report(&rules::LABELS_TYPE, stored(labels));
@@ -186,24 +196,12 @@ fn of_dataset(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
         }
         return;
     }
+    range(parts, path, dataset);
     match &dataset.fill {
         Fill::Explicit(_) if parts.has_foreign_fill(dataset) => {}
         Fill::Explicit(fill) => {
-            let stated = VALID.map(|name| attribute(&dataset.attributes, name).is_some());
-            let [least, greatest] = VALID.map(|name| valid(parts, path, dataset, name));
-            let is_known = stated == [least.is_some(), greatest.is_some()];
-            let fill_is = values::scalar(datatype, fill);
-            if let (Some(least), Some(greatest)) = (&least, &greatest)
-                && least.order(greatest).is_gt()
-            {
-                parts.find(path, &rules::VALID_ORDER, format!("{} is above {}", VALID[0], VALID[1]));
-            } else if let Some(fill) = fill_is
-                && is_known
-                && (least.is_some() || greatest.is_some())
-                && least.is_none_or(|least| least.order(&fill).is_le())
-                && greatest.is_none_or(|greatest| greatest.order(&fill).is_ge())
-            {
-                parts.find(path, &rules::FILL_VALID, "a fill value within");
+            if attribute(&dataset.attributes, "description").is_none() {
+                parts.find(path, &rules::FILL_UNDOCUMENTED, "no description");
             }
             if let Class::Enum { base, members } = &datatype.class
                 && let Some(code) = code(base, fill)
@@ -216,12 +214,34 @@ fn of_dataset(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
             }
         }
         Fill::Default | Fill::Undefined => {
-            VALID.iter().for_each(|name| drop(valid(parts, path, dataset, name)));
             if !parts.is_in_version {
                 parts.find(path, &rules::FILL_MISSING, "none that was set");
             }
         }
         Fill::Unreadable(_) => {}
+    }
+}
+
+/// Rules on `valid_min` and `valid_max`, which leaves of list columns may have as well.
+fn range(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
+    let stated = VALID.map(|name| attribute(&dataset.attributes, name).is_some());
+    let [least, greatest] = VALID.map(|name| valid(parts, path, dataset, name));
+    if stated == [false; 2] || stated != [least.is_some(), greatest.is_some()] {
+        return;
+    }
+    let fill = match &dataset.fill {
+        Fill::Explicit(fill) if !parts.has_foreign_fill(dataset) => values::scalar(&dataset.datatype, fill),
+        _ => None,
+    };
+    if let (Some(least), Some(greatest)) = (&least, &greatest)
+        && least.order(greatest).is_gt()
+    {
+        parts.find(path, &rules::VALID_ORDER, format!("{} is above {}", VALID[0], VALID[1]));
+    } else if let Some(fill) = fill
+        && least.is_none_or(|least| least.order(&fill).is_le())
+        && greatest.is_none_or(|greatest| greatest.order(&fill).is_ge())
+    {
+        parts.find(path, &rules::FILL_VALID, "a fill value within");
     }
 }
 

@@ -36,11 +36,14 @@ pub(super) fn is_utf8(attribute: &Attribute) -> bool {
     matches!(attribute.datatype.class, Class::FixedString { charset: Charset::Utf8, .. })
 }
 
+/// Whether its elements are unsigned integers of this many bytes.
+pub(super) fn is_unsigned(attribute: &Attribute, size: u64) -> bool {
+    attribute.datatype.size == size && matches!(attribute.datatype.class, Class::Integer { signed: false, .. })
+}
+
 /// Whether it is one unsigned integer of 64 bits.
 pub(super) fn is_uint64(attribute: &Attribute) -> bool {
-    is_scalar(attribute)
-        && attribute.datatype.size == 8
-        && matches!(attribute.datatype.class, Class::Integer { signed: false, .. })
+    is_scalar(attribute) && is_unsigned(attribute, 8)
 }
 
 /// Whether a boolean type is the one that producers write: over a signed byte.

@@ -10,12 +10,13 @@ use bstr::{BStr, BString, ByteSlice};
 
 use self::rules::Subject;
 use super::columns::Candidate;
+use super::conformance;
 use super::consistency::is_reserved;
 use super::draft::Draft;
 use super::names::{COLUMN_LIST, SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST, SOURCE_GENERATION, SOURCE_ROWS, VALUES};
 use super::parts::Parts;
 use super::rules as known;
-use crate::catalogue::{Attribute, Charset, Class, Dataset, Group, Object, ObjectId, attribute, join};
+use crate::catalogue::{Dataset, Group, Object, ObjectId, join};
 use crate::dialects::attributes::{any, references, text, unsigned};
 use crate::source::Interrupt;
 use crate::table::{Absent, IndexForm, Reason, SearchIndex, Table};
@@ -139,9 +140,8 @@ fn one(
             return None;
         }
     }
-    let kind_is = attribute(&dataset.attributes, "KIND");
-    if let Some(kind) = kind_is.filter(|kind| parts.is_full && !is_token(kind)) {
-        parts.find(path, &known::INDEX_KIND_STORAGE, format!("an attribute of {} bytes", kind.datatype.size));
+    if parts.is_full {
+        conformance::indexes::check(parts, path, kind.as_deref(), dataset);
     }
     if is_reserved(parts.draft, name) {
         parts.find(path, &known::NAME_RESERVED, name.to_string());
@@ -202,10 +202,4 @@ fn form(
     };
     let Place { group, group_path, path, .. } = *place;
     Subject { path, dataset, group, group_path, candidate, column, table }.form(parts, kind)
-}
-
-/// Whether an attribute is one string of ASCII, of fixed length.
-fn is_token(attribute: &Attribute) -> bool {
-    let is_fixed = matches!(attribute.datatype.class, Class::FixedString { charset: Charset::Ascii, .. });
-    is_fixed && attribute.shape.is_empty() && !attribute.null
 }
