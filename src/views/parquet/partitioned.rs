@@ -151,11 +151,14 @@ struct Batch {
     width: u64,
 }
 
+/// A partition, and its places among rows.
+type Part = (u32, Range<usize>);
+
 /// Rows that are not written yet, and files that they go to.
 #[derive(Default)]
 struct Held {
     /// Rows in the order of their partitions, and where each of these lies.
-    batches: Vec<(RecordBatch, Vec<(u32, Range<usize>)>)>,
+    batches: Vec<(RecordBatch, Vec<Part>)>,
     /// Bytes of them, about.
     bytes: u64,
     files: HashMap<u32, ArrowWriter<File>>,
@@ -179,7 +182,7 @@ impl Job<'_> {
             let is_own = |(_, id): &(u32, &u32)| batch.open.contains(id) && **id as usize % self.cores == core;
             let mut rows: Vec<(u32, u32)> = (0..).zip(&batch.ids).filter(is_own).map(|(row, id)| (*id, row)).collect();
             rows.sort_unstable();
-            let mut parts: Vec<(u32, Range<usize>)> = Vec::new();
+            let mut parts: Vec<Part> = Vec::new();
             for (at, (id, _)) in rows.iter().enumerate() {
                 match parts.last_mut().filter(|(last, _)| last == id) {
                     Some((_, range)) => range.end = at + 1,
