@@ -262,6 +262,13 @@ def good_recommended_fill(table):
 
 
 @case()
+def good_full_domain(table):
+    """Where values reach both ends of their type nothing stands for missing ones."""
+    undefined(table, "n")
+    table["n"][:2] = -(2**31), 2**31 - 1
+
+
+@case()
 def good_missing(table):
     """The recommended fill values, in data."""
     table["x"][3] = 9.969209968386869e36

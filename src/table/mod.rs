@@ -252,6 +252,8 @@ pub struct Expected {
     pub range: Option<(&'static Rule, [Option<Scalar>; 2])>,
     /// What stands for a missing value, and the rule that it lies below or above all others.
     pub fill: Option<(&'static Rule, Scalar)>,
+    /// The rule that something stands for missing values, and the ends of the type, of which values may take up all.
+    pub domain: Option<(&'static Rule, [Scalar; 2])>,
 }
 
 /// A label set of categorical columns.

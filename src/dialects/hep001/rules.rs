@@ -87,7 +87,8 @@ crate::table::rules! {
     TYPE_NESTED: Warning "hep001/type-nested" ["April 2026" "6.2", "July 2026" "8.3"]
         "the fields of a compound column are atomic" => "make a column of each field";
     FILL_MISSING: Error "hep001/fill-missing" ["July 2026" "8.5"]
-        "a column sets a fill value" => "set a fill value that no value has, such as the recommended one";
+        "a column sets a fill value, unless its values reach both ends of their type"
+        => "set a fill value that no value has, such as the recommended one";
     FILL_UNREADABLE: Error "hep001/fill-unreadable" ["April 2026" "6.4", "July 2026" "8.5"]
         "the fill value can be read" => "set the fill value anew";
     FILL_FOREIGN: Note "hep001/fill-foreign" []

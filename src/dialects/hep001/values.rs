@@ -58,6 +58,16 @@ fn is_recommended(datatype: &Datatype, fill: &Scalar) -> bool {
     }
 }
 
+/// The least and the greatest number of a type of integers.
+pub(super) fn ends(datatype: &Datatype) -> Option<[Scalar; 2]> {
+    let Class::Integer { signed, .. } = datatype.class else { return None };
+    let unused = 64_u64.checked_sub(datatype.size.checked_mul(8)?).filter(|unused| *unused < 64)?;
+    Some(match signed {
+        true => [Scalar::Int(i64::MIN >> unused), Scalar::Int(i64::MAX >> unused)],
+        false => [Scalar::UInt(0), Scalar::UInt(u64::MAX >> unused)],
+    })
+}
+
 /// What is expected of the values of a column of numbers: `valid_min`, `valid_max`, and a fill that is none of them.
 pub(super) fn expected(dataset: &Dataset, fill: &Fill, is_categorical: bool) -> Expected {
     let bound = |name: &str| {
@@ -75,5 +85,9 @@ pub(super) fn expected(dataset: &Dataset, fill: &Fill, is_categorical: bool) -> 
     Expected {
         range: range.iter().any(Option::is_some).then_some((&rules::VALID_EXCEEDED, range)),
         fill: fill.map(|fill| (&rules::FILL_AMONG_VALUES, fill)),
+        domain: match dataset.fill {
+            Fill::Default | Fill::Undefined => ends(&dataset.datatype).map(|ends| (&rules::FILL_MISSING, ends)),
+            Fill::Explicit(_) | Fill::Unreadable(_) => None,
+        },
     }
 }

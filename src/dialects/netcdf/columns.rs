@@ -32,7 +32,7 @@ pub(super) fn column(file: &Arc<File>, path: &str, name: BString, stored: &Arc<D
     Column {
         times,
         stored_strings,
-        expected: range.map(|range| Box::new(Expected { range: Some(range), fill: None })),
+        expected: range.map(|range| Box::new(Expected { range: Some(range), ..Expected::default() })),
         units: said("units"),
         description: said("description").or_else(|| said("long_name")),
         attributes: stored.attributes.clone(),

@@ -113,6 +113,11 @@ impl Found {
     fn of(file: &InFile, verified: &[Description], read: &Read) -> Self {
         let mut findings = file.opened.as_ref().map(|opened| opened.findings()).unwrap_or_default();
         findings.extend(file.tables.iter().flat_map(|(_, table)| table.met()));
+        let unfilled = |table: &Table| {
+            let found = table.columns.iter().filter_map(held::unfilled);
+            found.map(|found| found.by(table.judged_by)).collect::<Vec<_>>()
+        };
+        findings.extend(file.tables.iter().flat_map(|(_, table)| unfilled(table)));
         findings.extend(read.findings.iter().cloned());
         let (failed, judged): (Vec<_>, Vec<_>) = verified.iter().partition(|one| report::has_failed(one));
         let mut known = HashSet::new();

@@ -64,11 +64,14 @@ pub(super) fn check(
             of_dataset(parts, &path, dataset);
             if let Some(column) = columns.get(&candidate.id).and_then(|at| table.columns.get_mut(*at)) {
                 let is_categorical = any(candidate.attributes(), &CATEGORIES).is_some();
-                let expected = values::expected(dataset, &parts.missing(dataset), is_categorical);
+                let Expected { range, fill, domain } =
+                    values::expected(dataset, &parts.missing(dataset), is_categorical);
                 let has = |rule| parts.draft.has(rule);
-                let Expected { range, fill } = expected;
-                let expected =
-                    Expected { range: range.filter(|(rule, _)| has(rule)), fill: fill.filter(|(rule, _)| has(rule)) };
+                let expected = Expected {
+                    range: range.filter(|(rule, _)| has(rule)),
+                    fill: fill.filter(|(rule, _)| has(rule)),
+                    domain: domain.filter(|(rule, _)| has(rule) && !parts.is_in_version),
+                };
                 column.expected = Some(Box::new(expected));
             }
         }
@@ -214,7 +217,8 @@ fn of_dataset(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
             }
         }
         Fill::Default | Fill::Undefined => {
-            if !parts.is_in_version {
+            // Values of integers may take up all that could stand for missing ones: they tell.
+            if !parts.is_in_version && values::ends(&dataset.datatype).is_none() {
                 parts.find(path, &rules::FILL_MISSING, "none that was set");
             }
         }
