@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use self::commands::{check, convert, demo, export, import, index, info, ls, mount, prepare, query, umount};
+use crate::dialects::table_writer::Refused;
 use crate::fs::mount::MountError;
 use crate::fs::tree::{OpenError, printable};
 
@@ -101,6 +102,9 @@ pub enum Error {
         /// The tables that there are, a line each.
         lines: Vec<String>,
     },
+    /// Columns that cannot be written.
+    #[error("not every column can be stored")]
+    Columns(Vec<Refused>),
     /// The arguments contradict each other.
     #[error("{0}")]
     Usage(String),
@@ -118,6 +122,12 @@ impl Error {
         eprintln!("hepfs: {}", printable(&self.to_string()));
         if let Error::Tables { lines, .. } = self {
             lines.iter().for_each(|line| eprintln!("  {line}"));
+        }
+        if let Error::Columns(refused) = self {
+            for Refused { column, reason } in refused {
+                let column = column.as_ref().map(|column| format!("column {column:?}: ")).unwrap_or_default();
+                eprintln!("  {column}{}", printable(reason));
+            }
         }
     }
 

@@ -20,11 +20,12 @@ use super::progress::Watched;
 use super::signals::INTERRUPTED;
 use super::tables::table_of;
 use crate::dialects::index_writer;
-use crate::dialects::table_writer::{Encoded, Encoder, Failure, Options, Piece, Profile, Table, Writer};
+use crate::dialects::table_writer::{self, Encoded, Encoder, Failure, Options, Piece, Profile, Table, Writer};
 use crate::fs::tree::{Context, ViewOptions, printable};
 use crate::h5::{self, Exclusive};
 use crate::source::Interrupt;
 use crate::store::{self, Store};
+use crate::table as known;
 
 /// Pieces that wait to be written, for each core.
 const WAITING: usize = 2;
@@ -95,15 +96,15 @@ impl Production {
         &self,
         job: &Job<'_>,
         file: &Path,
-        write: impl FnOnce(&Self, &Target<'_>) -> Result<(), Error>,
+        write: impl FnOnce(&Self, &Target<'_>) -> Result<ExitCode, Error>,
     ) -> Result<ExitCode, Error> {
         let outcome = if job.dry_run || file.exists() {
             write(self, &Target { file, path: file })
         } else {
             let partial = Partial::new(file)?;
-            write(self, &Target { file, path: &partial.path }).and_then(|()| match self.interrupt.is_raised() {
+            write(self, &Target { file, path: &partial.path }).and_then(|code| match self.interrupt.is_raised() {
                 true => Err(Error::Usage("interrupted".into())),
-                false => partial.keep(file),
+                false => partial.keep(file).map(|()| code),
             })
         };
         match outcome {
@@ -111,7 +112,7 @@ impl Production {
                 eprintln!("hepfs: interrupted; what is not listed above was not written");
                 Ok(ExitCode::from(INTERRUPTED))
             }
-            outcome => outcome.map(|()| ExitCode::SUCCESS),
+            outcome => outcome,
         }
     }
 
@@ -139,19 +140,45 @@ impl One<'_> {
     fn run(&self, target: &Target<'_>, begun: Instant) -> Result<(), Error> {
         // What is there stays as it is from here on.
         let exclusive = if self.job.dry_run && !target.path.exists() { None } else { Some(lock(target.path)?) };
-        let rows = match (self.job.mode, &exclusive) {
-            (Mode::Append, Some(exclusive)) if target.path == target.file => self.append(target, exclusive)?,
-            _ => match self.create(target, exclusive.as_ref())? {
-                Some(rows) => rows,
-                None => return Ok(()),
-            },
+        let there = if target.path == target.file { self.there(target)? } else { None };
+        let rows = match (there, &exclusive) {
+            (Some((place, known)), Some(exclusive)) if self.job.mode == Mode::Append => {
+                self.append(target, exclusive, (place, known))?
+            }
+            (there, exclusive) => self.create(target, exclusive.as_ref(), there.is_some())?,
         };
+        let Some(rows) = rows else { return Ok(()) };
         let (seconds, shown) = (begun.elapsed().as_secs_f64(), target.file.display());
         self.production.watched.write(&format!("{shown}:{}  {rows} rows  {seconds:.3} s", self.path))
     }
 
-    /// Writes a new table; `None` where that was only to be told of.
-    fn create(&self, target: &Target<'_>, exclusive: Option<&Exclusive>) -> Result<Option<u64>, Error> {
+    /// The table that is there, where there is one and rows are to be appended to it or it is to be replaced.
+    ///
+    /// # Errors
+    /// Where there is one and it is to stay, or something else that cannot be taken for one.
+    fn there(&self, target: &Target<'_>) -> Result<Option<(Place, Arc<known::Table>)>, Error> {
+        let mut name = OsString::from(target.file);
+        name.push(":");
+        name.push(self.path);
+        // Only the ends of columns are read.
+        let store = Store::new(store::Options { kept_folder: None, ..store::Options::default() });
+        let context = Context::with_views(store, h5::Options::default(), ViewOptions::default());
+        let Ok(place) = Place::open(&name, context, &self.production.interrupt) else { return Ok(None) };
+        let refused = |reason: &str| Error::Usage(format!("{}: {reason}", place.name));
+        let known = table_of(&place, false, &self.production.interrupt);
+        let Some(known) = known.ok().filter(|known| table_writer::is_own(known)) else {
+            return Err(refused("something else is there, which stays: name another path"));
+        };
+        if self.job.mode == Mode::Create {
+            let reason =
+                "a table is there: --mode append adds rows to it, --mode replace puts the new one in its place";
+            return Err(refused(reason));
+        }
+        Ok(Some((place, known)))
+    }
+
+    /// Writes a new table, in the place of one that is there if it `replaces`; `None` where that was only to be told of.
+    fn create(&self, target: &Target<'_>, exclusive: Option<&Exclusive>, replaces: bool) -> Result<Option<u64>, Error> {
         let fields = &self.inputs.fields;
         let mut profiles = Vec::with_capacity(fields.len());
         let mut unseen = Vec::new();
@@ -168,12 +195,11 @@ impl One<'_> {
         loop {
             let rows = self.inputs.rows().or_else(|| profiles.iter().find(|p| p.is_known).map(|p| p.rows));
             let table = Table::plan(fields, &profiles, rows, self.job.options, self.path);
-            let table =
-                table.map_err(|lines| Error::Tables { what: "not every column can be stored".into(), lines })?;
+            let table = table.map_err(Error::Columns)?;
             let Some(exclusive) = exclusive.filter(|_| !self.job.dry_run) else {
                 return self.tell(&table, rows).map(|()| None);
             };
-            match self.write_into(&table, exclusive) {
+            match self.write_into(&table, exclusive, replaces) {
                 Ok(rows) => {
                     let told = table.told().filter_map(|column| Some((column.name, column.note?)));
                     self.production.watched.finish();
@@ -193,17 +219,14 @@ impl One<'_> {
         }
     }
 
-    /// Appends rows to the table that is there.
-    fn append(&self, target: &Target<'_>, exclusive: &Exclusive) -> Result<u64, Error> {
+    /// Appends rows to the table that is there; `None` where that was only to be told of.
+    fn append(
+        &self,
+        target: &Target<'_>,
+        exclusive: &Exclusive,
+        (place, known): (Place, Arc<known::Table>),
+    ) -> Result<Option<u64>, Error> {
         let interrupt = &self.production.interrupt;
-        let mut name = OsString::from(target.file);
-        name.push(":");
-        name.push(self.path);
-        // Only the ends of columns are read.
-        let store = Store::new(store::Options { kept_folder: None, ..store::Options::default() });
-        let context = Context::with_views(store, h5::Options::default(), ViewOptions::default());
-        let place = Place::open(&name, context, interrupt)?;
-        let known = table_of(&place, false, interrupt)?;
         let several = |_| Error::Usage(format!("{}: not a table of one file", place.name));
         let [file] = <[_; 1]>::try_from(place.context.files()).map_err(several)?;
         let fields = &self.inputs.fields;
@@ -213,9 +236,9 @@ impl One<'_> {
         })?;
         drop((place, known, file));
         if self.job.dry_run {
-            return Ok(0);
+            return self.tell(&table, self.inputs.rows()).map(|()| None);
         }
-        let rows = self.write_into(&table, exclusive).map_err(|stopped| match stopped {
+        let rows = self.write_into(&table, exclusive, false).map_err(|stopped| match stopped {
             Stopped::Error(error) => error,
             Stopped::Surprise(column) => {
                 let name = fields[column].name();
@@ -231,7 +254,7 @@ impl One<'_> {
                 table.stale_indexes()
             );
         }
-        Ok(rows)
+        Ok(Some(rows))
     }
 
     /// Looks at all values of these columns.
@@ -303,7 +326,7 @@ impl One<'_> {
     }
 
     /// Writes the table into a file that is there; answers its rows.
-    fn write_into(&self, table: &Table, exclusive: &Exclusive) -> Result<u64, Stopped> {
+    fn write_into(&self, table: &Table, exclusive: &Exclusive, replaces: bool) -> Result<u64, Stopped> {
         let refused = |error: h5::WriteError| Stopped::Error(index_writer::Error::from(error).into());
         let mut writing = exclusive.writer(&h5::Options::default(), &self.production.interrupt).map_err(refused)?;
         let failed = |error: index_writer::Error| Stopped::Error(error.into());
@@ -331,7 +354,6 @@ impl One<'_> {
         self.check().map_err(Stopped::Error)?;
         let encoded: Vec<Encoded> = encoded.into_iter().map(Mutex::into_inner).collect();
         let rows = encoded.first().map_or(0, |encoded| encoded.rows);
-        let replaces = self.job.mode == Mode::Replace;
         writer.finish(&encoded, replaces, &mut writing, &self.production.interrupt).map_err(failed)?;
         Ok(rows)
     }

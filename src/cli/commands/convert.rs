@@ -1,10 +1,12 @@
 //! `hepfs convert IN.h5[:TABLE] OUT.h5[:PATH]`: tables of any dialect as tables of one.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use arrow_schema::Field;
 use clap::Args;
 
 use crate::cli::Error;
@@ -13,14 +15,14 @@ use crate::cli::options::Reading;
 use crate::cli::place::Place;
 use crate::cli::produce::{Job, Mode, Production, Target};
 use crate::cli::tables::find;
-use crate::dialects::table_writer::Options;
+use crate::dialects::table_writer::{self, Options, Refused};
 use crate::fs::tree::{ViewOptions, printable};
 use crate::table::Table;
 
 /// Write tables of an HDF5 file, of whatever kind, as tables of HEP001
 ///
 /// Each table of IN, or the one that PATH names, goes to OUT at its own path: values, types, units and descriptions as
-/// a mount shows them. What is no table is left out. OUT has its name once all is written.
+/// a mount shows them. What is no table is left out, and told of columns that HEP001 has no type for. OUT has its name once all is written.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs convert frame.h5 frame-h5col.h5\n  \
     hepfs convert cells.h5ad:obs obs.h5:/obs --compression deflate:6")]
@@ -85,13 +87,63 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     }
     let job = Job { options: &arguments.options, mode: arguments.mode, dry_run: arguments.dry_run };
     production.run(&job, &file, |production, target| {
+        let mut written = 0;
         for table in &tables {
-            let (inputs, left_out) = Inputs::of_table(&place.name, table, &production.interrupt);
-            for (column, reason) in left_out {
-                eprintln!("hepfs: column {column:?} is left out: {}", printable(&reason));
+            match one(
+                production,
+                &job,
+                target,
+                table,
+                &place.name,
+                path.clone().unwrap_or_else(|| own_path(table, &tables)),
+            ) {
+                Ok(()) => written += 1,
+                Err(error) if tables.len() == 1 || production.interrupt.is_raised() => return Err(error),
+                // One table keeps none of the others back.
+                Err(error) => error.say(),
             }
-            production.write(&job, &inputs, target, &path.clone().unwrap_or_else(|| own_path(table, &tables)))?;
         }
-        Ok(())
+        match tables.len() - written {
+            0 => Ok(ExitCode::SUCCESS),
+            failed if written > 0 => {
+                eprintln!("hepfs: {failed} of {} tables could not be written", tables.len());
+                Ok(ExitCode::FAILURE)
+            }
+            _ => Err(Error::Usage(format!("{}: none of its tables could be written", place.name))),
+        }
     })
+}
+
+/// Writes a table, without the columns that cannot be stored.
+fn one(
+    production: &Production,
+    job: &Job<'_>,
+    target: &Target<'_>,
+    table: &Table,
+    name: &str,
+    path: String,
+) -> Result<(), Error> {
+    let mut refused: HashMap<String, String> = HashMap::new();
+    loop {
+        let by_values = |field: &Field| refused.get(field.name()).cloned();
+        let why_not = |field: &Field| by_values(field).or_else(|| table_writer::why_not(field, job.options));
+        let (inputs, left_out) = Inputs::of_table(name, table, why_not, &production.interrupt);
+        let outcome = match inputs.fields.is_empty() && !table.columns.is_empty() {
+            true => Err(Error::Usage(format!("{}: none of its columns can be stored", table.path))),
+            false => production.write(job, &inputs, target, &path),
+        };
+        match outcome {
+            // What was known when values had been looked at.
+            Err(Error::Columns(more)) if more.iter().all(|more| more.column.is_some()) => {
+                refused.extend(more.into_iter().filter_map(|Refused { column, reason }| Some((column?, reason))));
+            }
+            outcome => {
+                for (column, reason) in left_out {
+                    let (path, reason) = (printable(&table.path), printable(&reason));
+                    eprintln!("hepfs: {path}: column {column:?} is left out: {reason}");
+                }
+                return outcome;
+            }
+        }
+    }
 }

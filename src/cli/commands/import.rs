@@ -58,5 +58,6 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let (file, path) = Target::split(output);
     let path = path.unwrap_or_else(|| TABLE.to_owned());
     let job = Job { options: &arguments.options, mode: arguments.mode, dry_run: arguments.dry_run };
-    Production::new()?.run(&job, &file, |production, target| production.write(&job, &inputs, target, &path))
+    let write = |production: &Production, target: &Target<'_>| production.write(&job, &inputs, target, &path);
+    Production::new()?.run(&job, &file, |production, target| write(production, target).map(|()| ExitCode::SUCCESS))
 }

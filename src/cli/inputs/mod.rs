@@ -143,9 +143,14 @@ impl Inputs {
         Ok(Self { files, fields })
     }
 
-    /// A table of an HDF5 file; also the columns that are left out, and why.
-    pub fn of_table(name: &str, table: &Table, interrupt: &Interrupt) -> (Self, Vec<(String, String)>) {
-        let (shown, left_out) = table::Shown::new(table, interrupt);
+    /// A table of an HDF5 file; also the columns that are left out, and why: `why_not` says so of some.
+    pub fn of_table(
+        name: &str,
+        table: &Table,
+        why_not: impl Fn(&Field) -> Option<String>,
+        interrupt: &Interrupt,
+    ) -> (Self, Vec<(String, String)>) {
+        let (shown, left_out) = table::Shown::new(table, why_not, interrupt);
         let fields = shown.schema().fields().clone();
         (Self { files: vec![(name.to_owned(), Box::new(shown))], fields }, left_out)
     }

@@ -20,14 +20,25 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// The columns that stand in the table; those that do not are named, with the reason.
-    pub fn new(table: &Table, interrupt: &Interrupt) -> (Self, Vec<(String, String)>) {
+    /// The columns that stand in the table and that nothing keeps from being written; the others are named, with the
+    /// reason.
+    pub fn new(
+        table: &Table,
+        why_not: impl Fn(&Field) -> Option<String>,
+        interrupt: &Interrupt,
+    ) -> (Self, Vec<(String, String)>) {
         let (mut fields, mut columns, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         for column in &table.columns {
             match column.shown() {
                 Ok(rows) if column.in_table => {
-                    fields.push(field(column, rows.as_ref()));
-                    columns.push(rows);
+                    let field = field(column, rows.as_ref());
+                    match why_not(&field) {
+                        Some(reason) => left_out.push((column.name.to_string(), reason)),
+                        None => {
+                            fields.push(field);
+                            columns.push(rows);
+                        }
+                    }
                 }
                 Ok(rows) => {
                     left_out.push((column.name.to_string(), format!("it has {} rows, not {}", rows.len(), table.rows)));

@@ -26,7 +26,7 @@ mod profile;
 
 use std::collections::{HashMap, HashSet};
 
-use arrow_schema::Fields;
+use arrow_schema::{Field, Fields};
 
 pub use self::cells::Failure;
 pub use self::commit::Writer;
@@ -38,6 +38,7 @@ use self::extend::Existing;
 use self::plan::{Planned, Planner};
 use super::options::Revision;
 use crate::codec::Compression;
+use crate::dialects::hep001::names::DIALECT;
 use crate::h5::steps::References;
 
 /// A table to be: how each of its columns is stored.
@@ -53,6 +54,15 @@ pub struct Table {
     path: String,
     /// It is there, and rows are appended.
     existing: Option<Existing>,
+}
+
+/// Why a table cannot be written.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// The column that cannot be stored; `None` where it is something else.
+    pub column: Option<String>,
+    /// Why.
+    pub reason: String,
 }
 
 /// What is told of a column to be.
@@ -73,23 +83,26 @@ impl Table {
     /// where they are known.
     ///
     /// # Errors
-    /// Why columns cannot be stored, a line each, with the option that helps.
+    /// Why columns cannot be stored, each with the option that helps.
     pub fn plan(
         fields: &Fields,
         profiles: &[Profile],
         rows: Option<u64>,
         options: &Options,
         path: &str,
-    ) -> Result<Self, Vec<String>> {
+    ) -> Result<Self, Vec<Refused>> {
         let mut wrong = Vec::new();
-        let by_column = |option: &str, given: &[String], wrong: &mut Vec<String>| {
+        let of_all = |reason: String| Refused { column: None, reason };
+        let by_column = |option: &str, given: &[String], wrong: &mut Vec<Refused>| {
             let mut found = HashMap::new();
             for given in given {
                 match split(fields, given) {
                     Some((at, value)) => {
                         found.insert(at, value.to_owned());
                     }
-                    None => wrong.push(format!("{option} {given}: it is COLUMN=…, and there is no such column")),
+                    None => {
+                        wrong.push(of_all(format!("{option} {given}: it is COLUMN=…, and there is no such column")));
+                    }
                 }
             }
             found
@@ -100,7 +113,7 @@ impl Table {
         let known = known.chain(options.index_columns.iter().map(|name| ("--index-columns", name)));
         for (option, name) in known {
             if fields.find(name).is_none() {
-                wrong.push(format!("{option} {name}: there is no such column"));
+                wrong.push(of_all(format!("{option} {name}: there is no such column")));
             }
         }
         let mut planner = Planner { options, rows, fills, units, parts: 0, in_list: false };
@@ -108,16 +121,16 @@ impl Table {
         let mut names = HashSet::new();
         for (at, (field, profile)) in fields.iter().zip(profiles).enumerate() {
             if !names.insert(field.name()) {
-                wrong.push(format!("column {:?}: there are two of this name", field.name()));
+                wrong.push(of_all(format!("column {:?}: there are two of this name", field.name())));
                 continue;
             }
             match planner.column(at, field, profile) {
                 Ok(column) => columns.push(column),
-                Err(reason) => wrong.push(format!("column {:?}, {}: {reason}", field.name(), field.data_type())),
+                Err(reason) => wrong.push(Refused { column: Some(field.name().clone()), reason }),
             }
         }
         if path == "/" || path.split('/').skip(1).any(|part| !commit::is_name(part)) {
-            wrong.push(format!("{path:?} is no path of a group that is to be made"));
+            wrong.push(of_all(format!("{path:?} is no path of a group that is to be made")));
         }
         if !wrong.is_empty() {
             return Err(wrong);
@@ -157,6 +170,18 @@ impl Table {
     pub fn encoders(&self) -> Vec<Encoder> {
         self.columns.iter().map(Encoder::new).collect()
     }
+}
+
+/// Why a column of this type cannot be stored, whatever its values are.
+pub fn why_not(field: &Field, options: &Options) -> Option<String> {
+    let (fills, units) = (HashMap::new(), HashMap::new());
+    let mut planner = Planner { options, rows: None, fills, units, parts: 0, in_list: false };
+    planner.column(0, field, &Profile::unknown(field.data_type())).err()
+}
+
+/// Whether a table is of the kind that is written here.
+pub fn is_own(table: &crate::table::Table) -> bool {
+    table.dialect == DIALECT
 }
 
 /// Splits `COLUMN=VALUE`, where the name may have `=` in it.

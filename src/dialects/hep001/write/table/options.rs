@@ -18,9 +18,9 @@ pub struct Options {
     #[arg(long, value_enum)]
     pub references: Option<Stored>,
 
-    /// How chunks are compressed: zstd or zstd:LEVEL (1 to 19), deflate or deflate:LEVEL (1 to 9), lz4, none.
-    /// h5py reads zstd and lz4 with its package hdf5plugin, the others by itself
-    #[arg(long, value_name = "CODEC", default_value = "zstd:3", value_parser = compression)]
+    /// How chunks are compressed: deflate or deflate:LEVEL (1 to 9), which every HDF5 library reads; zstd or zstd:LEVEL
+    /// (1 to 19), which is faster and smaller, and lz4: h5py reads both with its package hdf5plugin; none
+    #[arg(long, value_name = "CODEC", default_value = "deflate:6", value_parser = compression)]
     pub compression: Compression,
 
     /// Rows of a chunk [default: 65536, and fewer where a row is long]
