@@ -178,10 +178,10 @@ fn names_are_quoted_and_repaired() {
 
 #[test]
 fn types_without_text_are_errors() {
-    let dates = a(arrow_array::Date32Array::from(vec![1]));
+    let dates = a(arrow_array::Date64Array::from(vec![1]));
     let view = view(Format::Csv, &[dates]);
     let error = view.size(Effort::Exact, &Interrupt::new()).unwrap_err();
-    assert_eq!(error.to_string(), "a: values of type Date32 have no text");
+    assert_eq!(error.to_string(), "a: values of type Date64 have no text");
 }
 
 #[test]

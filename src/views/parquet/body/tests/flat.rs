@@ -348,7 +348,7 @@ fn what_does_not_fit_is_an_error_and_no_panic() {
         (DataType::FixedSizeBinary(0), "without bytes"),
         (DataType::FixedSizeBinary(i32::MAX), "bytes, more than"),
         (DataType::Struct(arrow_schema::Fields::empty()), "a compound without fields"),
-        (DataType::Date32, "no place"),
+        (DataType::Date64, "no place"),
     ] {
         let why = Shape::new("x", &data_type, false, &Hints::default(), Given::default()).unwrap_err();
         assert!(why.contains(word), "{why}");
