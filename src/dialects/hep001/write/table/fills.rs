@@ -6,7 +6,7 @@ use arrow_array::types::{
     ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray};
 use arrow_schema::DataType;
 use half::f16;
 
@@ -75,14 +75,17 @@ pub(super) fn patterns(width: usize) -> Vec<Vec<u8>> {
     (1..=PATTERNS).map(|number| pattern(number.wrapping_mul(31).wrapping_sub(30))).collect()
 }
 
-/// Which of [`patterns`] this is.
-pub(super) fn met_bytes(cell: &[u8]) -> u32 {
-    if cell.len() > MARK.len() && !cell.starts_with(MARK) {
-        return 0;
-    }
-    let patterns = patterns(cell.len());
-    let found = patterns.iter().enumerate().filter(|(_, pattern)| pattern.as_slice() == cell);
-    found.fold(0, |met, (at, _)| met | 1 << at)
+/// Which of [`patterns`] occur.
+pub(super) fn met_bytes(cells: &FixedSizeBinaryArray) -> u32 {
+    let patterns = patterns(usize::try_from(cells.value_length()).unwrap_or(0));
+    // Most cells begin with another byte than all of them.
+    let mut is_first = [false; 256];
+    patterns.iter().filter_map(|pattern| pattern.first()).for_each(|first| is_first[usize::from(*first)] = true);
+    let is_likely = |cell: &&[u8]| cell.first().is_none_or(|first| is_first[usize::from(*first)]);
+    cells.iter().flatten().filter(is_likely).fold(0, |met, cell| {
+        let found = patterns.iter().enumerate().filter(|(_, pattern)| pattern.as_slice() == cell);
+        found.fold(met, |met, (at, _)| met | 1 << at)
+    })
 }
 
 /// The numbers that may stand for missing ones of a floating-point type, the usual one first.

@@ -93,11 +93,7 @@ impl Profile {
         self.nulls += array.logical_null_count() as u64;
         match array.data_type() {
             DataType::LargeUtf8 => self.see_texts(array.as_string::<i64>()),
-            DataType::FixedSizeBinary(_) => {
-                for cell in array.as_fixed_size_binary().iter().flatten() {
-                    self.met |= fills::met_bytes(cell);
-                }
-            }
+            DataType::FixedSizeBinary(_) => self.met |= fills::met_bytes(array.as_fixed_size_binary()),
             DataType::LargeList(_) => {
                 let (_, values) = cells::lists(&array)?;
                 self.part(0)?.see(&values)?;
