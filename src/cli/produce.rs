@@ -27,7 +27,7 @@ use crate::source::Interrupt;
 use crate::store::{self, Store};
 use crate::table as known;
 
-/// Pieces that wait to be written, for each core.
+/// Pieces queued for the writer, for each core.
 const WAITING: usize = 2;
 
 /// What to do with a table that is there.
@@ -152,10 +152,10 @@ impl One<'_> {
         self.production.watched.write(&format!("{shown}:{}  {rows} rows  {seconds:.3} s", self.path))
     }
 
-    /// The table that is there, where there is one and rows are to be appended to it or it is to be replaced.
+    /// Finds the table at the path, for a mode that appends to it or replaces it.
     ///
     /// # Errors
-    /// Where there is one and it is to stay, or something else that cannot be taken for one.
+    /// Where the mode leaves it as it is, or the object is no table of the kind that is written.
     fn there(&self, target: &Target<'_>) -> Result<Option<(Place, Arc<known::Table>)>, Error> {
         let mut name = OsString::from(target.file);
         name.push(":");
@@ -177,7 +177,7 @@ impl One<'_> {
         Ok(Some((place, known)))
     }
 
-    /// Writes a new table, in the place of one that is there if it `replaces`; `None` where that was only to be told of.
+    /// Writes a new table, which `replaces` the one at its path; `None` for a dry run.
     fn create(&self, target: &Target<'_>, exclusive: Option<&Exclusive>, replaces: bool) -> Result<Option<u64>, Error> {
         let fields = &self.inputs.fields;
         let mut profiles = Vec::with_capacity(fields.len());
@@ -219,7 +219,7 @@ impl One<'_> {
         }
     }
 
-    /// Appends rows to the table that is there; `None` where that was only to be told of.
+    /// Appends rows to the table that is there; `None` for a dry run.
     fn append(
         &self,
         target: &Target<'_>,
@@ -340,7 +340,7 @@ impl One<'_> {
             let encoding = scope.spawn(|| self.encode(&encoders, &encoded, sender));
             let written =
                 receiver.iter().try_for_each(|piece| writer.put(&piece, &mut writing, &self.production.interrupt));
-            // Who encodes must not wait for one who writes no more.
+            // Unblocks the encoder after an error of the writer.
             drop(receiver);
             let encoding = encoding.join();
             written.map_err(failed)?;

@@ -265,9 +265,9 @@ fn say_left_out(column: &Column, reason: &str) {
     eprintln!("hepfs: column {:?} is left out: {reason}", column.name);
 }
 
-/// Writes the rows of a table as a mount would show them; Parquet with `keeping`, where there is one, as a file to keep.
-/// What was written counts in `done`, and `all` is told once how much there is. A column that has no place in the format
-/// is left out, and said to be.
+/// Writes the rows of a table as a mount would show them; with `keeping`, Parquet is encoded as a file to keep. `done`
+/// counts what was written, `all` is called once with the total. A column that has no place in the format is left out
+/// and named.
 ///
 /// # Errors
 /// Where rows cannot be had, or not be written.

@@ -78,7 +78,7 @@ pub enum Element {
     },
     /// Fields one behind the other, without padding.
     Compound(Vec<(String, Element)>),
-    /// So many elements in one.
+    /// An array of rank 1.
     Array(Box<Element>, u64),
 }
 

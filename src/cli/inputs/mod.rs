@@ -1,7 +1,7 @@
 //! Tables that are read to be written elsewhere: files of Parquet, Arrow IPC, CSV and NDJSON, several as one table.
 //!
-//! Every format is read by its library of arrow-rs, in batches of rows of which [`BATCH`] bytes or so lie in memory. All
-//! can be read more than once: standard input is kept in a file without a name.
+//! Each format is read by its library of arrow-rs, in batches of about [`BATCH`] bytes. Every input can be read more than
+//! once: standard input is kept in a file without a name.
 
 mod arrow;
 mod parquet;
@@ -31,7 +31,7 @@ const BATCH: u64 = 4 << 20;
 /// Most rows of a batch.
 const MOST_ROWS: u64 = 65_536;
 
-/// Batches that wait for whom they are for.
+/// Batches queued for each thread.
 const WAITING: usize = 2;
 
 /// What an input holds.
@@ -261,7 +261,7 @@ impl Inputs {
     }
 }
 
-/// Runs what reads files that nobody vouches for; a panic of a library is an error.
+/// Runs a reader of untrusted files: a panic of its library is an error.
 fn guarded<E>(work: impl FnOnce() -> Result<(), Failed<E>>) -> Result<(), Failed<E>> {
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     caught.unwrap_or_else(|_| Err(Failed::Input("the input is damaged, or the library that reads it is".into())))
@@ -341,7 +341,7 @@ fn is_same(a: &DataType, b: &DataType) -> bool {
     a.equals_datatype(b)
 }
 
-/// Rows of a batch, where rows have so many bytes on average.
+/// Rows of a batch, by the mean bytes of a row.
 fn batch_rows(bytes: u64, rows: u64) -> usize {
     let each = (bytes / rows.max(1)).max(1);
     (BATCH / each).clamp(64, MOST_ROWS) as usize

@@ -1,4 +1,4 @@
-//! CSV and NDJSON. What types the columns have is told by a pass over the whole file.
+//! CSV and NDJSON: types of columns are inferred by a pass over the whole file.
 
 use std::io::BufReader;
 use std::sync::Arc;

@@ -234,8 +234,8 @@ impl Learner {
         }
     }
 
-    /// Adds summaries of pieces of blocks. Those of which some rows were added meanwhile are left out. The statistics, if
-    /// these were the last; they are [known](Learner::known) to everyone before the next one adds rows.
+    /// Adds summaries of pieces of blocks; skips pieces with rows that were added meanwhile. Returns the statistics if
+    /// these were the last: they are [known](Learner::known) before another thread can add rows.
     fn merge(&self, summaries: Vec<(Range<u64>, Summary)>) -> Option<Arc<Statistics>> {
         let mut counted = (0, 0);
         let mut state = self.state.lock();

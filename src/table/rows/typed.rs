@@ -23,9 +23,9 @@ pub struct TypedRows {
 }
 
 impl TypedRows {
-    /// `None` where values of the rows do not stand for this type: 32-bit integers do for dates and for milliseconds of a
-    /// day, 64-bit ones for finer times of day, any for decimals and for narrower ones of the same kind, and 16 bytes
-    /// for decimals.
+    /// `None` where values of the rows do not stand for this type. 32-bit integers stand for dates and for milliseconds of
+    /// a day, 64-bit ones for finer times of day, signed ones for decimals, all for narrower ones of their kind; 16 bytes
+    /// stand for decimals.
     pub fn new(path: String, rows: Arc<dyn Rows>, data_type: DataType) -> Option<Self> {
         let stored = rows.data_type();
         let is_signed = stored.is_signed_integer();

@@ -187,7 +187,7 @@ impl Source {
             .build()
     }
 
-    /// Rows of these columns of a row group shown that take so many bytes, about.
+    /// Rows of these columns of a row group shown that take about `bytes` bytes.
     pub fn rows_in(&self, bytes: u64, columns: &[usize], group: usize) -> u64 {
         let all = self.metadata.metadata().row_group(group);
         let columns: HashSet<usize> = columns.iter().copied().collect();

@@ -8,7 +8,7 @@
 //! Rows are held until they take as much memory as they may; then each partition gets a row group. Encoders take more
 //! memory than rows do, so there is one at a time on each core.
 //!
-//! Partitions are numbered as they are met. So many of them have their files open at a time; rows of later ones are
+//! Partitions are numbered as they are met. Up to [`MOST_OPEN`] files are open at a time; rows of later partitions are
 //! left to another pass, which begins at the first row group with such rows. So each partition is one file, memory and
 //! open files are bounded, and rows that lie in the order of their partitions are read once.
 
@@ -66,7 +66,7 @@ const ROWS_AT_ONCE: usize = 1 << 13;
 /// Bytes of a page at most whose rows have no places, about.
 const PAGE_BYTES: u64 = 2 << 20;
 
-/// Pages that a reader holds may take so many times the memory of rows that are encoded.
+/// Memory of the pages that a reader holds at most, as a multiple of that of the rows held.
 const PAGES_PART: u64 = 4;
 
 /// How a table is written in parts.
@@ -165,7 +165,7 @@ struct Held {
 }
 
 impl Job<'_> {
-    /// Makes the file of a partition whose first row group has so many rows.
+    /// Makes the file of a partition whose first row group has `rows` rows.
     fn create(&self, id: u32, rows: usize) -> Result<ArrowWriter<File>, CompressError> {
         let directory = self.directories.lock().get(id as usize).cloned().unwrap_or_default();
         let file = (self.how.create)(&directory).map_err(CompressError::Output)?;
@@ -175,7 +175,7 @@ impl Job<'_> {
         Ok(ArrowWriter::try_new(file, self.schema.clone(), Some(properties))?)
     }
 
-    /// Writes the rows of every so many partitions, until there are none.
+    /// Writes the rows of the partitions of one core, until the queue is closed.
     fn write(&self, core: usize, batches: &Receiver<Arc<Batch>>) -> Result<(), CompressError> {
         let mut held = Held::default();
         for batch in batches {
@@ -267,7 +267,7 @@ impl Pass<'_> {
                 Ok(())
             });
             drop(senders);
-            // Why a file cannot be written comes before that nobody takes rows any more.
+            // The error of a writer is the cause; that its queue is closed only follows.
             for worker in workers {
                 worker.join().unwrap_or_else(|_| Err(ended()))?;
             }

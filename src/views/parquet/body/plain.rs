@@ -177,7 +177,7 @@ pub(in crate::views::parquet) fn append_fixed(
     }
 }
 
-/// Bytes of a decimal of so many digits, as `parquet` has its schema: of an integer, else the fewest that hold it.
+/// Bytes of a decimal of this precision (`parquet.thrift` DECIMAL): of an INT32 or INT64, else the fewest that hold it.
 fn decimal_width(digits: u8) -> usize {
     match digits {
         0..=9 => 4,

@@ -159,7 +159,7 @@ fn shortest_half(half: f16) -> f32 {
     half.to_f32()
 }
 
-/// Decimals with so many digits behind the point.
+/// Decimals with `scale` digits behind the point.
 pub(super) struct Decimals<'a> {
     pub values: &'a [i128],
     pub scale: usize,

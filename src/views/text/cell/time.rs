@@ -162,7 +162,7 @@ impl<S: Style> Cell<S> for Days<'_> {
     }
 }
 
-/// Times of day, in units of so many digits behind a point.
+/// Times of day, in units of 10^-`digits` s.
 pub(super) struct TimesOfDay {
     pub values: Vec<i64>,
     pub digits: usize,

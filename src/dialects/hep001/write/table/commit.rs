@@ -1,7 +1,7 @@
 //! The steps in which a table comes into a file.
 //!
 //! ```text
-//! the group and its datasets, that nothing leads to │ chunks, as they come │ labels, attributes │ NROWS │ the group's link
+//! group and datasets, not linked │ chunks, as they come │ labels, attributes │ NROWS │ the link of the group
 //! ```
 
 use std::ffi::CString;

@@ -1,7 +1,7 @@
 //! Writing tables.
 //!
 //! ```text
-//! fields ─► Profile, where one is needed ─► Table: how each column is stored ─► Encoder: arrays → chunks ─► Writer: steps
+//! fields ─► Profile, if needed ─► Table: how each column is stored ─► Encoder: arrays → chunks ─► Writer: steps
 //! ```
 //!
 //! | part | what it is |
@@ -65,7 +65,7 @@ pub struct Refused {
     pub reason: String,
 }
 
-/// What is told of a column to be.
+/// How a column will be stored, for people.
 #[derive(Clone, Copy, Debug)]
 pub struct Told<'a> {
     /// Its name.
@@ -151,7 +151,7 @@ impl Table {
         })
     }
 
-    /// What is told of its columns.
+    /// Describes its columns.
     pub fn told(&self) -> impl Iterator<Item = Told<'_>> {
         self.columns.iter().map(|column| Told {
             name: &column.name,

@@ -32,10 +32,10 @@ const CHARACTERS: u64 = 1 << 20;
 /// Texts of up to this many bytes all take as many, however short most are.
 const SHORT: usize = 64;
 
-/// Longer ones do where that takes no more than so many times their own bytes.
+/// Longer ones do where padding takes no more than this many times their own bytes.
 const WASTE: u64 = 8;
 
-/// With `--categorical auto`, texts are labels where each occurs so many times on average.
+/// With `--categorical auto`, texts are labels where each occurs this often on average.
 const SOME_TIMES: u64 = 8;
 
 /// Longest text of a fixed length.
