@@ -139,12 +139,11 @@ struct One<'a> {
 impl One<'_> {
     fn run(&self, target: &Target<'_>, begun: Instant) -> Result<(), Error> {
         // What is there stays as it is from here on.
-        let exclusive = if self.job.dry_run && !target.path.exists() { None } else { Some(lock(target.path)?) };
-        let there = if target.path == target.file { self.there(target)? } else { None };
+        let exists = target.path.exists();
+        let exclusive = if self.job.dry_run && !exists { None } else { Some(lock(target.path)?) };
+        let there = if exists && target.path == target.file { self.there(target)? } else { None };
         let rows = match (there, &exclusive) {
-            (Some((place, known)), Some(exclusive)) if self.job.mode == Mode::Append => {
-                self.append(target, exclusive, (place, known))?
-            }
+            (Some(there), Some(exclusive)) if self.job.mode == Mode::Append => self.append(target, exclusive, there)?,
             (there, exclusive) => self.create(target, exclusive.as_ref(), there.is_some())?,
         };
         let Some(rows) = rows else { return Ok(()) };
@@ -156,17 +155,24 @@ impl One<'_> {
     ///
     /// # Errors
     /// Where the mode leaves it as it is, or the object is no table of the kind that is written.
-    fn there(&self, target: &Target<'_>) -> Result<Option<(Place, Arc<known::Table>)>, Error> {
-        let mut name = OsString::from(target.file);
-        name.push(":");
-        name.push(self.path);
+    fn there(&self, target: &Target<'_>) -> Result<Option<(Arc<store::File>, Arc<known::Table>)>, Error> {
+        let interrupt = &self.production.interrupt;
         // Only the ends of columns are read.
         let store = Store::new(store::Options { kept_folder: None, ..store::Options::default() });
         let context = Context::with_views(store, h5::Options::default(), ViewOptions::default());
-        let Ok(place) = Place::open(&name, context, &self.production.interrupt) else { return Ok(None) };
-        let refused = |reason: &str| Error::Usage(format!("{}: {reason}", place.name));
-        let known = table_of(&place, false, &self.production.interrupt);
-        let Some(known) = known.ok().filter(|known| table_writer::is_own(known)) else {
+        let root = Place::open(target.file.as_os_str(), context.clone(), interrupt)?;
+        root.node.children(interrupt).map_err(|error| root.failed(error))?;
+        let several = |_| Error::Usage(format!("{}: not one HDF5 file", root.name));
+        let [file] = <[_; 1]>::try_from(context.files()).map_err(several)?;
+        if !table_writer::is_there(&file, self.path, interrupt)? {
+            return Ok(None);
+        }
+        let mut name = OsString::from(target.file);
+        name.push(":");
+        name.push(self.path);
+        let refused = |reason: &str| Error::Usage(format!("{}: {reason}", printable(&name.to_string_lossy())));
+        let found = Place::open(&name, context, interrupt).and_then(|place| table_of(&place, false, interrupt));
+        let Some(known) = found.ok().filter(|known| table_writer::is_own(known)) else {
             return Err(refused("something else is there, which stays: name another path"));
         };
         if self.job.mode == Mode::Create {
@@ -174,7 +180,7 @@ impl One<'_> {
                 "a table is there: --mode append adds rows to it, --mode replace puts the new one in its place";
             return Err(refused(reason));
         }
-        Ok(Some((place, known)))
+        Ok(Some((file, known)))
     }
 
     /// Writes a new table, which `replaces` the one at its path; `None` for a dry run.
@@ -224,17 +230,15 @@ impl One<'_> {
         &self,
         target: &Target<'_>,
         exclusive: &Exclusive,
-        (place, known): (Place, Arc<known::Table>),
+        (file, known): (Arc<store::File>, Arc<known::Table>),
     ) -> Result<Option<u64>, Error> {
         let interrupt = &self.production.interrupt;
-        let several = |_| Error::Usage(format!("{}: not a table of one file", place.name));
-        let [file] = <[_; 1]>::try_from(place.context.files()).map_err(several)?;
         let fields = &self.inputs.fields;
         let table = Table::extend(&file, &known, fields, self.job.options, interrupt).map_err(|lines| {
-            let what = format!("{}: the rows do not fit the table", printable(&place.name));
+            let what = format!("{}:{}: the rows do not fit the table", target.file.display(), self.path);
             Error::Tables { what, lines }
         })?;
-        drop((place, known, file));
+        drop((known, file));
         if self.job.dry_run {
             return self.tell(&table, self.inputs.rows()).map(|()| None);
         }

@@ -25,6 +25,7 @@ mod plan;
 mod profile;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use arrow_schema::{Field, Fields};
 
@@ -37,9 +38,13 @@ pub use self::profile::Profile;
 use self::extend::Existing;
 use self::plan::{Planned, Planner};
 use super::options::Revision;
+use crate::catalogue::Object;
 use crate::codec::Compression;
 use crate::dialects::hep001::names::DIALECT;
+use crate::dialects::index_writer::Error;
 use crate::h5::steps::References;
+use crate::source::Interrupt;
+use crate::store::File;
 
 /// A table to be: how each of its columns is stored.
 #[derive(Debug)]
@@ -182,6 +187,24 @@ pub fn why_not(field: &Field, options: &Options) -> Option<String> {
 /// Whether a table is of the kind that is written here.
 pub fn is_own(table: &crate::table::Table) -> bool {
     table.dialect == DIALECT
+}
+
+/// Whether something has this HDF5 path, or stands in its way.
+///
+/// # Errors
+/// Where a group on the way cannot be listed.
+pub fn is_there(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<bool, Error> {
+    let listed = |id| file.group(id, interrupt).map_err(|error| Error::refused(path, error.to_string()));
+    let mut group = listed(file.info().root)?;
+    let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
+    while let Some(part) = parts.next() {
+        let Some(link) = group.link(part.as_bytes()) else { return Ok(false) };
+        match link.target.object() {
+            Some(Object::Group { id, .. }) if parts.peek().is_some() => group = listed(*id)?,
+            _ => return Ok(true),
+        }
+    }
+    Ok(true)
 }
 
 /// Splits `COLUMN=VALUE`, where the name may have `=` in it.
