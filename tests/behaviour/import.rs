@@ -6,6 +6,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use hepfs::h5::create::{self, Fill, Node, Storage};
+use hepfs::h5::element::{Element, Value};
 use parquet::arrow::ArrowWriter;
 
 use crate::support::{HEPFS, LONG, Mounted, hepfs, run_within};
@@ -143,6 +145,31 @@ fn appended_rows_follow_those_that_are_there() {
     refused(&import(&[&at("b.csv"), &out, "--mode", "append"]), &["\"t\"", "longer"]);
     fs::write(at("c.csv"), "n,t\n-9223372036854775807,x\n").unwrap();
     refused(&import(&[&at("c.csv"), &out, "--mode", "append"]), &["\"n\"", "missing"]);
+    assert_eq!(fs::read(&out).unwrap(), before);
+}
+
+#[test]
+fn rows_are_not_appended_to_a_table_that_claims_all_there_can_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let out = at("out.h5");
+    let write = |root: &Node<'_>| {
+        let table = root.group("table")?;
+        table.attribute("CLASS", &Value::ascii("COLUMN_TABLE"))?;
+        table.attribute("VERSION", &Value::ascii("1.0"))?;
+        table.attribute("NROWS", &Value::number(u64::MAX))?;
+        let items = table.group("items")?;
+        items.attribute("CLASS", &Value::ascii("LIST_COLUMN"))?;
+        items.attribute("KIND", &Value::ascii("OFFSETS"))?;
+        let growing = Storage::growing(1, 1024);
+        items.dataset("OFFSETS", &Element::Unsigned(8), &growing, &Fill::Unset)?.write(0, &[0_u64])?;
+        items.dataset("VALUES", &Element::Signed(8), &growing, &Fill::Unset)?.write(0, &[1_i64])
+    };
+    create::file::<create::Error>(Path::new(&out), write).unwrap();
+    fs::write(at("few.ndjson"), "{\"items\":[3]}\n").unwrap();
+    let before = fs::read(&out).unwrap();
+    let said = import(&[&at("few.ndjson"), &out, "--mode", "append"]);
+    refused(&said, &["\"items\"", "1 elements of 18446744073709551615"]);
     assert_eq!(fs::read(&out).unwrap(), before);
 }
 

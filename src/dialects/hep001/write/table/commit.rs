@@ -199,7 +199,9 @@ impl Writer<'_> {
             steps.step(Step::Extend { object: object.clone(), extents: vec![longest] })?;
         }
         steps.step(Step::Commit { removes: false })?;
-        let rows = existing.rows + encoded.first().map_or(0, |encoded| encoded.rows);
+        let more = encoded.first().map_or(0, |encoded| encoded.rows);
+        let rows = existing.rows.checked_add(more);
+        let rows = rows.ok_or_else(|| Error::refused(&table.path, "NROWS would pass 2^64"))?;
         steps.step(Step::Begin)?;
         if let Some(generation) = existing.generation {
             steps.attribute(&group, GENERATION, Value::number(generation.wrapping_add(1)))?;

@@ -251,7 +251,8 @@ impl Out<'_, '_> {
 
     fn ends(&mut self, ends: &mut Ends, lengths: &[u64]) -> Result<(), Failure> {
         for length in lengths {
-            ends.end += length;
+            // Where lists of a file end that is there, the file says.
+            ends.end = ends.end.checked_add(*length).ok_or_else(|| Failure::Wrong("lists end past 2^64".into()))?;
             ends.buffer.held.extend_from_slice(&ends.end.to_le_bytes());
         }
         self.flush(&mut ends.buffer)

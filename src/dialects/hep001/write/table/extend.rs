@@ -187,7 +187,7 @@ impl Reader<'_> {
     ) -> Result<Shape, String> {
         let Object::Group { id, attributes, .. } = object else { return Err("the table has no such list".into()) };
         let group = self.file.group(*id, self.interrupt).map_err(|error| error.to_string())?;
-        let offsets = self.member(path, &group, "OFFSETS", &Element::Unsigned(8), entries + 1)?;
+        let offsets = self.member(path, &group, "OFFSETS", &Element::Unsigned(8), entries.saturating_add(1))?;
         let mask = match group.link(b"MASK") {
             Some(_) => {
                 Some(self.member(path, &group, "MASK", &crate::dialects::hep001::boolean::element(), entries)?)
@@ -341,10 +341,10 @@ fn packing(dataset: &Dataset) -> Option<(bool, Compression)> {
 /// The type as it is written, where import writes such.
 fn element_of(stored: &Datatype) -> Option<Element> {
     let width = u8::try_from(stored.size).ok();
-    let bits = stored.size as u32 * 8;
     Some(match &stored.class {
         Class::Integer { signed, order, precision, offset: 0 }
-            if *precision == bits && (*order == ByteOrder::Little || stored.size == 1) =>
+            if stored.size.checked_mul(8) == Some((*precision).into())
+                && (*order == ByteOrder::Little || stored.size == 1) =>
         {
             if *signed {
                 Element::Signed(width?)
@@ -380,7 +380,7 @@ fn element_of(stored: &Datatype) -> Option<Element> {
                 if field.offset != place {
                     return None;
                 }
-                place += field.datatype.size;
+                place = field.offset.checked_add(field.datatype.size)?;
                 found.push((field.name.to_string(), element_of(&field.datatype)?));
             }
             Element::Compound(found)

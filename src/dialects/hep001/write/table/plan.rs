@@ -565,7 +565,7 @@ impl Planner<'_> {
         let chunk = match self.options.chunk_rows {
             Some(rows) => rows.min((MOST / width_of).max(1)),
             None => {
-                let few = self.rows.map_or(usual, |rows| rows.next_power_of_two().max(1024));
+                let few = self.rows.map_or(usual, |rows| rows.checked_next_power_of_two().unwrap_or(rows).max(1024));
                 usual.min(few).min((LONG / width_of).max(1))
             }
         };
