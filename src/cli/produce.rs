@@ -79,7 +79,7 @@ pub(super) struct Production {
 /// Why a table was not written.
 enum Stopped {
     /// A value of this column contradicts what was chosen.
-    Surprise(usize),
+    Surprise(usize, &'static str),
     Error(Error),
 }
 
@@ -212,13 +212,13 @@ impl One<'_> {
                     told.for_each(|(name, note)| eprintln!("hepfs: column {name:?}: {}", printable(note)));
                     return Ok(Some(rows));
                 }
-                Err(Stopped::Surprise(column)) if !std::mem::replace(&mut seen[column], true) => {
+                Err(Stopped::Surprise(column, _)) if !std::mem::replace(&mut seen[column], true) => {
                     self.look(&[column], &mut profiles)?;
                 }
-                Err(Stopped::Surprise(column)) => {
+                Err(Stopped::Surprise(column, what)) => {
                     let name = fields[column].name();
-                    let reason = "the value that stands for missing ones occurs: use another --fill";
-                    return Err(Error::Usage(format!("{}: column {name:?}: {reason}", target.file.display())));
+                    let shown = target.file.display();
+                    return Err(Error::Usage(format!("{shown}: column {name:?}: {what}: use --fill")));
                 }
                 Err(Stopped::Error(error)) => return Err(error),
             }
@@ -244,11 +244,10 @@ impl One<'_> {
         }
         let rows = self.write_into(&table, exclusive, false).map_err(|stopped| match stopped {
             Stopped::Error(error) => error,
-            Stopped::Surprise(column) => {
+            Stopped::Surprise(column, what) => {
                 let name = fields[column].name();
-                let reason =
-                    "a value is the one that stands for missing ones, or is longer than the table has room for";
-                Error::Usage(format!("{}: column {name:?}: {reason}", target.file.display()))
+                let help = "write all rows anew with --mode replace";
+                Error::Usage(format!("{}: column {name:?}: {what}: {help}", target.file.display()))
             }
         })?;
         self.production.watched.finish();
@@ -350,7 +349,7 @@ impl One<'_> {
             written.map_err(failed)?;
             let encoding = encoding.unwrap_or_else(|_| Err(Failed::Input("a thread of the encoder ended".into())));
             encoding.map_err(|why| match why {
-                Failed::Column(column, Failure::Surprise) => Stopped::Surprise(column),
+                Failed::Column(column, Failure::Surprise(what)) => Stopped::Surprise(column, what),
                 why => Stopped::Error(self.failed(why)),
             })
         });

@@ -142,7 +142,20 @@ fn appended_rows_follow_those_that_are_there() {
     ];
     refused(&said, &words);
     fs::write(at("b.csv"), format!("n,t\n1,{}\n", "long".repeat(9))).unwrap();
-    refused(&import(&[&at("b.csv"), &out, "--mode", "append"]), &["\"t\"", "longer"]);
+    let longer = ["\"t\"", "36 bytes is longer than the 8", "--mode replace", "--string vlen"];
+    refused(&import(&[&at("b.csv"), &out, "--mode", "append"]), &longer);
+    fs::write(at("d.ndjson"), "{\"n\":1,\"t\":\"x\\u0000\"}\n").unwrap();
+    refused(&import(&[&at("d.ndjson"), &out, "--mode", "append"]), &["\"t\"", "NUL", "--mode replace"]);
+    // A table of April becomes one of July, to which rows can be appended.
+    fs::copy(crate::data("seed_11_1.h5"), at("april.h5")).unwrap();
+    let april = format!("{}:april", at("april.h5"));
+    succeeded(&import(&[&at("0.parquet"), &april, "--revision", "april"]));
+    refused(&import(&[&at("1.parquet"), &april, "--mode", "append"]), &["NROWS", "hepfs convert"]);
+    let july = format!("{}:july", at("july.h5"));
+    succeeded(&hepfs(["convert", &april, &july, "--cache-folder", "none"]));
+    succeeded(&import(&[&at("1.parquet"), &july, "--mode", "append"]));
+    let mounted = Mounted::new(&[Path::new(&at("july.h5"))], &[]);
+    assert_eq!(mounted.text("july/table.csv"), lines(0, 3500));
     fs::write(at("c.csv"), "n,t\n-9223372036854775807,x\n").unwrap();
     refused(&import(&[&at("c.csv"), &out, "--mode", "append"]), &["\"n\"", "missing"]);
     assert_eq!(fs::read(&out).unwrap(), before);

@@ -187,6 +187,7 @@ impl Out<'_, '_> {
             State::Strings { part, rows, held } => {
                 let array = cells::normal(array)?;
                 let texts = array.as_string_opt::<i64>().ok_or_else(|| Failure::Wrong("no text".into()))?;
+                cells::no_nul(texts)?;
                 let fill = match &part.fill {
                     crate::h5::element::Fill::Text(text) => text.clone(),
                     _ => String::new(),
@@ -381,7 +382,9 @@ impl Labels {
             return Err(Failure::Wrong(format!("it has more than {most} labels, more than its codes can tell apart")));
         }
         if label.contains('\0') {
-            return Err(Failure::Wrong("a label has a NUL, which HDF5's strings cannot hold".into()));
+            return Err(Failure::Wrong(
+                "a label has a NUL, which HDF5's strings cannot hold: cast the column to text".into(),
+            ));
         }
         self.codes.insert(label.into(), code);
         self.order.push(label.into());
