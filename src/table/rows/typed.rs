@@ -1,4 +1,5 @@
-//! Integers and bytes that a file says to be of another type: dates, times of day, decimals, narrower integers.
+//! Integers and bytes that a file says to be of another type: dates, times of day, durations, decimals, narrower
+//! integers.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Int32Type, Int64Type, Time32MillisecondType, Time64MicrosecondType, Time64NanosecondType,
 };
-use arrow_array::{Array, ArrayRef, Decimal128Array};
+use arrow_array::{Array, ArrayRef, Decimal128Array, make_array};
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::catalogue::Datatype;
@@ -19,31 +20,45 @@ use crate::store::{Error, Hints, RowRange, Rows, Span};
 pub struct TypedRows {
     rows: Arc<dyn Rows>,
     data_type: DataType,
+    /// What is shown of what is stored, of times of day in 32 bits.
+    factor: i32,
     path: String,
 }
 
 impl TypedRows {
-    /// `None` where values of the rows do not stand for this type. 32-bit integers stand for dates and for milliseconds of
-    /// a day, 64-bit ones for finer times of day, signed ones for decimals, all for narrower ones of their kind; 16 bytes
+    /// `None` where values of the rows do not stand for this type. 32-bit integers stand for dates and for seconds, shown as
+    /// milliseconds, and milliseconds of a day, 64-bit ones for finer times of day and for durations, signed ones for decimals, all for narrower ones of their kind; 16 bytes
     /// stand for decimals. A value that the type does not have is missing.
     pub fn new(path: String, rows: Arc<dyn Rows>, data_type: DataType) -> Option<Self> {
         let stored = rows.data_type();
         let is_signed = stored.is_signed_integer();
         let fits = match &data_type {
-            DataType::Date32 | DataType::Time32(TimeUnit::Millisecond) => *stored == DataType::Int32,
+            DataType::Date32 | DataType::Time32(_) => *stored == DataType::Int32,
+            DataType::Duration(_) => *stored == DataType::Int64,
             DataType::Time64(TimeUnit::Microsecond | TimeUnit::Nanosecond) => *stored == DataType::Int64,
             DataType::Decimal128(..) => is_signed || *stored == DataType::FixedSizeBinary(16),
             whole if whole.is_integer() => stored.is_integer() && whole.is_signed_integer() == is_signed,
             _ => false,
         };
-        fits.then_some(Self { rows, data_type, path })
+        // Parquet has no seconds.
+        let (data_type, factor) = match data_type {
+            DataType::Time32(TimeUnit::Second) => (DataType::Time32(TimeUnit::Millisecond), 1000),
+            other => (other, 1),
+        };
+        fits.then_some(Self { rows, data_type, factor, path })
     }
 
     fn typed(&self, array: &ArrayRef) -> Option<ArrayRef> {
         Some(match &self.data_type {
             DataType::Date32 => Arc::new(array.as_primitive_opt::<Int32Type>()?.reinterpret_cast::<Date32Type>()),
             DataType::Time32(_) => {
-                Arc::new(array.as_primitive_opt::<Int32Type>()?.unary_opt::<_, Time32MillisecondType>(of_day(1000)))
+                let (times, within) = (array.as_primitive_opt::<Int32Type>()?, of_day(1000));
+                let time = |stored: i32| stored.checked_mul(self.factor).and_then(&within);
+                Arc::new(times.unary_opt::<_, Time32MillisecondType>(time))
+            }
+            DataType::Duration(_) => {
+                let counts = array.as_primitive_opt::<Int64Type>()?.to_data().into_builder();
+                make_array(counts.data_type(self.data_type.clone()).build().ok()?)
             }
             DataType::Time64(TimeUnit::Microsecond) => {
                 let micros = array.as_primitive_opt::<Int64Type>()?;
@@ -87,11 +102,14 @@ impl Rows for TypedRows {
     }
 
     fn nullable(&self) -> bool {
-        self.rows.nullable() || self.data_type != DataType::Date32
+        self.rows.nullable() || !matches!(self.data_type, DataType::Date32 | DataType::Duration(_))
     }
 
     fn hints(&self) -> Hints {
-        Hints { stored: false, ..Hints::default() }
+        match self.data_type {
+            DataType::Duration(_) => self.rows.hints(),
+            _ => Hints::default(),
+        }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -27,6 +27,17 @@ pub(in crate::dialects::hep001) fn typed(path: &str, rows: &Arc<dyn Rows>, arrow
     Some(Arc::new(rows))
 }
 
+/// The unit of integers that are said to be durations.
+pub(in crate::dialects::hep001) fn duration(arrow_type: &str) -> Option<TimeUnit> {
+    Some(match arrow_type.strip_prefix("duration[")? {
+        "s]" => TimeUnit::Second,
+        "ms]" => TimeUnit::Millisecond,
+        "us]" => TimeUnit::Microsecond,
+        "ns]" => TimeUnit::Nanosecond,
+        _ => return None,
+    })
+}
+
 fn parse(text: &str) -> Option<DataType> {
     let (name, inside) = match text.split_once(['[', '(']) {
         Some((name, inside)) => (name, inside.trim_end_matches([']', ')'])),
@@ -40,6 +51,7 @@ fn parse(text: &str) -> Option<DataType> {
         ("uint16", "") => DataType::UInt16,
         ("uint32", "") => DataType::UInt32,
         ("date32", "") => DataType::Date32,
+        ("time32", "s") => DataType::Time32(TimeUnit::Second),
         ("time32", "ms") => DataType::Time32(TimeUnit::Millisecond),
         ("time64", "us") => DataType::Time64(TimeUnit::Microsecond),
         ("time64", "ns") => DataType::Time64(TimeUnit::Nanosecond),
@@ -54,8 +66,11 @@ fn parse(text: &str) -> Option<DataType> {
     })
 }
 
-/// The instants, in the time zone that `timestamp[UNIT, tz=ZONE]` says, or in none.
+/// The instants, in the time zone that `timestamp[UNIT, tz=ZONE]` says, or in none; days have none either.
 pub(in crate::dialects::hep001) fn in_zone(times: Times, arrow_type: &str) -> Times {
+    if arrow_type == "date64" {
+        return times.in_zone(None);
+    }
     let Some(inside) = arrow_type.strip_prefix("timestamp[").and_then(|inside| inside.strip_suffix(']')) else {
         return times;
     };
