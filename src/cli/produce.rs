@@ -284,6 +284,7 @@ impl One<'_> {
         );
         looked.map_err(|failed| self.failed(failed))?;
         self.check()?;
+        self.inputs.unchanged()?;
         for column in columns {
             profiles[*column] = std::mem::take(&mut *fresh[*column].lock());
         }
@@ -301,6 +302,10 @@ impl One<'_> {
     }
 
     fn failed(&self, failed: Failed<Failure>) -> Error {
+        // What is wrong with a file that changes follows from that.
+        if let Err(changed) = self.inputs.unchanged() {
+            return changed;
+        }
         match failed {
             Failed::Input(reason) => Error::Usage(reason),
             Failed::Column(column, failure) => {
@@ -354,7 +359,7 @@ impl One<'_> {
             })
         });
         outcome?;
-        self.check().map_err(Stopped::Error)?;
+        self.check().and_then(|()| self.inputs.unchanged()).map_err(Stopped::Error)?;
         let encoded: Vec<Encoded> = encoded.into_iter().map(Mutex::into_inner).collect();
         let rows = encoded.first().map_or(0, |encoded| encoded.rows);
         writer.finish(&encoded, replaces, &mut writing, &self.production.interrupt).map_err(failed)?;

@@ -11,6 +11,7 @@ mod text;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +23,7 @@ use parking_lot::Mutex;
 
 use super::Error;
 use crate::dialects::table_writer::Profile;
-use crate::source::Interrupt;
+use crate::source::{Identity, Interrupt};
 use crate::table::Table;
 
 /// Bytes of the batches that are read, about.
@@ -78,6 +79,8 @@ trait Input: Send + Sync {
 /// Inputs that are one table.
 pub(super) struct Inputs {
     files: Vec<(String, Box<dyn Input>)>,
+    /// The files, where their names are those of files.
+    sources: Vec<Source>,
     /// The fields of the table.
     pub fields: Fields,
 }
@@ -87,13 +90,26 @@ pub(super) struct Inputs {
 struct Source {
     file: Arc<File>,
     path: Option<PathBuf>,
+    /// What the file was when it was opened.
+    identity: Identity,
 }
 
 impl Source {
+    fn new(file: File, path: Option<PathBuf>) -> std::io::Result<Self> {
+        let identity = Identity::of(&file.metadata()?);
+        Ok(Self { file: Arc::new(file), path, identity })
+    }
+
+    /// Whether the file holds what it held when it was opened.
+    fn is_unchanged(&self) -> bool {
+        self.path.is_none() || self.file.metadata().is_ok_and(|now| Identity::of(&now).same_content_as(&self.identity))
+    }
+
     /// Another reader of the same bytes.
     fn reader(&self) -> std::io::Result<File> {
         match &self.path {
-            Some(path) => File::open(path),
+            // The file that was opened, whatever has its name now.
+            Some(_) => File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd())),
             // Readers of one descriptor would share their place: only one reads at a time.
             None => {
                 let mut file = self.file.try_clone()?;
@@ -111,6 +127,7 @@ impl Inputs {
     /// Where one cannot be read, or differs from the first.
     pub fn open(names: &[OsString], format: Option<InputFormat>, separator: char) -> Result<Self, Error> {
         let mut files: Vec<(String, Box<dyn Input>)> = Vec::new();
+        let mut sources = Vec::new();
         for name in names {
             let shown = name.to_string_lossy().into_owned();
             let source = source(name)?;
@@ -120,6 +137,7 @@ impl Inputs {
                     .map_err(Error::io(shown.clone()))?
                     .ok_or_else(|| Error::Usage(format!("{shown}: what is it? Say --format")))?,
             };
+            sources.push(source.clone());
             let opened: Result<Box<dyn Input>, ArrowError> = match format {
                 InputFormat::Parquet => parquet::Parquet::open(source).map(|input| Box::new(input) as _),
                 InputFormat::Arrow => arrow::Ipc::open(source).map(|input| Box::new(input) as _),
@@ -140,7 +158,21 @@ impl Inputs {
         let nullable = |at: usize| files.iter().any(|(_, file)| file.schema().field(at).is_nullable());
         let fields = first.schema().fields().iter().enumerate();
         let fields = fields.map(|(at, field)| field.as_ref().clone().with_nullable(nullable(at))).collect();
-        Ok(Self { files, fields })
+        Ok(Self { files, sources, fields })
+    }
+
+    /// Looks whether the files are what they were when they were opened.
+    ///
+    /// # Errors
+    /// Names the first that is not.
+    pub fn unchanged(&self) -> Result<(), Error> {
+        match self.sources.iter().position(|source| !source.is_unchanged()) {
+            Some(at) => {
+                let name = self.files.get(at).map_or("", |(name, _)| name.as_str());
+                Err(Error::Usage(format!("{name}: it was changed while it was read: import it again")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// A table of an HDF5 file; also the columns that are left out, and why: `why_not` says so of some.
@@ -152,7 +184,7 @@ impl Inputs {
     ) -> (Self, Vec<(String, String)>) {
         let (shown, left_out) = table::Shown::new(table, why_not, interrupt);
         let fields = shown.schema().fields().clone();
-        (Self { files: vec![(name.to_owned(), Box::new(shown))], fields }, left_out)
+        (Self { files: vec![(name.to_owned(), Box::new(shown))], sources: Vec::new(), fields }, left_out)
     }
 
     /// Rows, where the files tell.
@@ -276,17 +308,23 @@ pub(super) enum Failed<E> {
 }
 
 fn source(name: &OsString) -> Result<Source, Error> {
+    let keep = |mut input: &mut dyn Read| {
+        let mut kept = unnamed()?;
+        std::io::copy(&mut input, &mut kept)?;
+        Source::new(kept, None)
+    };
     if name == "-" {
-        let mut kept = unnamed().map_err(Error::io("keeping standard input"))?;
-        std::io::copy(&mut std::io::stdin().lock(), &mut kept).map_err(Error::io("keeping standard input"))?;
-        return Ok(Source { file: Arc::new(kept), path: None });
+        return keep(&mut std::io::stdin().lock()).map_err(Error::io("keeping standard input"));
     }
     let path = PathBuf::from(name);
-    let file = File::open(&path).map_err(Error::io(path.display().to_string()))?;
-    if file.metadata().map_err(Error::io(path.display().to_string()))?.is_dir() {
-        return Err(Error::Usage(format!("{}: a folder: name the files in it", path.display())));
+    let shown = path.display().to_string();
+    let mut file = File::open(&path).map_err(Error::io(shown.clone()))?;
+    let metadata = file.metadata().map_err(Error::io(shown.clone()))?;
+    if metadata.is_dir() {
+        return Err(Error::Usage(format!("{shown}: a folder: name the files in it")));
     }
-    Ok(Source { file: Arc::new(file), path: Some(path) })
+    // What a pipe has given is gone.
+    if metadata.is_file() { Source::new(file, Some(path)) } else { keep(&mut file) }.map_err(Error::io(shown))
 }
 
 /// A file without a name in the folder for temporary files.
