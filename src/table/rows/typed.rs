@@ -25,7 +25,7 @@ pub struct TypedRows {
 impl TypedRows {
     /// `None` where values of the rows do not stand for this type. 32-bit integers stand for dates and for milliseconds of
     /// a day, 64-bit ones for finer times of day, signed ones for decimals, all for narrower ones of their kind; 16 bytes
-    /// stand for decimals.
+    /// stand for decimals. A value that the type does not have is missing.
     pub fn new(path: String, rows: Arc<dyn Rows>, data_type: DataType) -> Option<Self> {
         let stored = rows.data_type();
         let is_signed = stored.is_signed_integer();
@@ -43,15 +43,17 @@ impl TypedRows {
         Some(match &self.data_type {
             DataType::Date32 => Arc::new(array.as_primitive_opt::<Int32Type>()?.reinterpret_cast::<Date32Type>()),
             DataType::Time32(_) => {
-                Arc::new(array.as_primitive_opt::<Int32Type>()?.reinterpret_cast::<Time32MillisecondType>())
+                Arc::new(array.as_primitive_opt::<Int32Type>()?.unary_opt::<_, Time32MillisecondType>(of_day(1000)))
             }
             DataType::Time64(TimeUnit::Microsecond) => {
-                Arc::new(array.as_primitive_opt::<Int64Type>()?.reinterpret_cast::<Time64MicrosecondType>())
+                let micros = array.as_primitive_opt::<Int64Type>()?;
+                Arc::new(micros.unary_opt::<_, Time64MicrosecondType>(of_day(1_000_000)))
             }
             DataType::Time64(_) => {
-                Arc::new(array.as_primitive_opt::<Int64Type>()?.reinterpret_cast::<Time64NanosecondType>())
+                let nanos = array.as_primitive_opt::<Int64Type>()?;
+                Arc::new(nanos.unary_opt::<_, Time64NanosecondType>(of_day(1_000_000_000)))
             }
-            DataType::Decimal128(..) => {
+            DataType::Decimal128(digits, _) => {
                 let decimals: Decimal128Array = match array.as_fixed_size_binary_opt() {
                     Some(cells) => {
                         let value = |cell: Option<&[u8]>| Some(i128::from_le_bytes(cell?.try_into().ok()?));
@@ -59,12 +61,16 @@ impl TypedRows {
                     }
                     None => widen::signed(array.as_ref())?.unary(i128::from),
                 };
-                Arc::new(decimals.with_data_type(self.data_type.clone()))
+                Arc::new(decimals.null_if_overflow_precision(*digits).with_data_type(self.data_type.clone()))
             }
-            // What does not fit is missing.
             narrow => arrow_cast::cast(array, narrow).ok()?,
         })
     }
+}
+
+/// Keeps what counts so many parts of a second since midnight, and less than a day.
+fn of_day<T: Copy + Into<i64>>(second: i64) -> impl Fn(T) -> Option<T> {
+    move |value| (0..86_400 * second).contains(&value.into()).then_some(value)
 }
 
 impl Rows for TypedRows {
@@ -81,7 +87,7 @@ impl Rows for TypedRows {
     }
 
     fn nullable(&self) -> bool {
-        self.rows.nullable() || self.data_type.is_integer()
+        self.rows.nullable() || self.data_type != DataType::Date32
     }
 
     fn hints(&self) -> Hints {
@@ -126,5 +132,37 @@ impl Rows for TypedRows {
 
     fn stride(&self) -> Option<u64> {
         self.rows.stride()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Int32Array, Int64Array};
+
+    use super::*;
+    use crate::store::rows::in_memory::Memory;
+
+    /// A row for each value; whether it is there once it is typed.
+    fn is_there(array: ArrayRef, data_type: DataType) -> Vec<bool> {
+        let len = array.len() as u64;
+        let rows = TypedRows::new("/t/c".into(), Arc::new(Memory::new(array)), data_type).unwrap();
+        assert!(rows.nullable());
+        let array = rows.array(0..len, &Interrupt::new()).unwrap();
+        (0..array.len()).map(|row| array.is_valid(row)).collect()
+    }
+
+    #[test]
+    fn what_a_type_does_not_have_is_missing() {
+        let day = 86_400_000;
+        let small = || Arc::new(Int32Array::from(vec![-1, 0, day - 1, day])) as ArrayRef;
+        let large =
+            |factor| Arc::new(Int64Array::from(vec![-1, 0, i64::from(day) * factor - 1, i64::from(day) * factor]));
+        let within = [false, true, true, false];
+        assert_eq!(is_there(small(), DataType::Time32(TimeUnit::Millisecond)), within);
+        assert_eq!(is_there(large(1000), DataType::Time64(TimeUnit::Microsecond)), within);
+        assert_eq!(is_there(large(1_000_000), DataType::Time64(TimeUnit::Nanosecond)), within);
+        let decimals = || Arc::new(Int64Array::from(vec![-1000, -999, 999, 1000])) as ArrayRef;
+        assert_eq!(is_there(decimals(), DataType::Decimal128(3, 1)), within);
+        assert_eq!(is_there(decimals(), DataType::Decimal128(4, 1)), [true; 4]);
     }
 }

@@ -27,16 +27,6 @@ pub struct Piece {
     pub(super) content: Content,
 }
 
-impl Piece {
-    /// Bytes that it takes in memory.
-    pub fn bytes(&self) -> usize {
-        match &self.content {
-            Content::Chunk(bytes) => bytes.len(),
-            Content::Strings(elements) => elements.bytes.len() + elements.heap.len(),
-        }
-    }
-}
-
 /// What is written of a piece.
 #[derive(Debug)]
 pub(super) enum Content {

@@ -11,6 +11,8 @@
 //! | `cells` | from arrays to elements |
 //! | `profile` | what must be known of values before |
 //! | `plan` | how each column is stored |
+//! | `values` | how values of a fixed width are, and what stands for missing ones |
+//! | `types` | what types are called |
 //! | `encode` | from arrays to chunks as they are stored |
 //! | `extend` | how rows are appended to a table that is there |
 //! | `commit` | the steps in which a table comes into a file |
@@ -23,6 +25,8 @@ mod fills;
 mod options;
 mod plan;
 mod profile;
+mod types;
+mod values;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -160,7 +164,7 @@ impl Table {
     pub fn told(&self) -> impl Iterator<Item = Told<'_>> {
         self.columns.iter().map(|column| Told {
             name: &column.name,
-            stored: column.stored(),
+            stored: &column.stored,
             note: column.note.as_deref(),
             row_bytes: column.row_bytes,
         })

@@ -63,7 +63,7 @@ impl Profile {
     /// holds, and is given up when a value contradicts it.
     pub fn is_needed(data_type: &DataType, nullable: bool) -> bool {
         match data_type {
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+            text if text.is_string() => true,
             DataType::Boolean => nullable,
             DataType::Int8 | DataType::UInt8 | DataType::Int16 | DataType::UInt16 | DataType::Float16 => true,
             DataType::FixedSizeBinary(width) => *width < 8,
@@ -76,7 +76,7 @@ impl Profile {
             | DataType::ListView(item)
             | DataType::LargeListView(item) => match item.data_type() {
                 // Texts in lists have no longest one.
-                DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => false,
+                text if text.is_string() => false,
                 inner => Self::is_needed(inner, item.is_nullable()),
             },
             _ => false,
