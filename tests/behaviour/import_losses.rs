@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use crate::import::{import, lines, names, parquet, refused, succeeded};
 use crate::support::{HEPFS, LONG, Mounted, end_of, hepfs, run_within, until};
@@ -127,7 +127,8 @@ fn an_input_that_changes_while_it_is_read_makes_no_table() {
     let changed = |change: &dyn Fn()| {
         parquet(Path::new(&source), 0, 1_500_000);
         let mut command = Command::new(HEPFS);
-        let mut child = command.args(["import", &source, &out]).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let command = command.args(["import", &source, &out]).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         until("it reads", || partial.exists());
         change();
         let status = end_of(&mut child, LONG).unwrap();

@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Int32Type, Int64Type, Time32MillisecondType, Time64MicrosecondType, Time64NanosecondType,
 };
-use arrow_array::{Array, ArrayRef, Decimal128Array, make_array};
+use arrow_array::{Array, ArrayRef, Decimal128Array, NullArray, make_array};
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::catalogue::Datatype;
@@ -20,21 +20,21 @@ use crate::store::{Error, Hints, RowRange, Rows, Span};
 pub struct TypedRows {
     rows: Arc<dyn Rows>,
     data_type: DataType,
-    /// What is shown of what is stored, of times of day in 32 bits.
+    /// What is shown of one second stored.
     factor: i32,
     path: String,
 }
 
 impl TypedRows {
     /// `None` where values of the rows do not stand for this type. 32-bit integers stand for dates and for seconds, shown as
-    /// milliseconds, and milliseconds of a day, 64-bit ones for finer times of day and for durations, signed ones for decimals, all for narrower ones of their kind; 16 bytes
+    /// milliseconds, and milliseconds of a day, 64-bit ones for finer times of day, durations and instants, signed ones for decimals, all for narrower ones of their kind; 16 bytes
     /// stand for decimals. A value that the type does not have is missing.
     pub fn new(path: String, rows: Arc<dyn Rows>, data_type: DataType) -> Option<Self> {
         let stored = rows.data_type();
         let is_signed = stored.is_signed_integer();
         let fits = match &data_type {
             DataType::Date32 | DataType::Time32(_) => *stored == DataType::Int32,
-            DataType::Duration(_) => *stored == DataType::Int64,
+            DataType::Duration(_) | DataType::Timestamp(..) => *stored == DataType::Int64,
             DataType::Time64(TimeUnit::Microsecond | TimeUnit::Nanosecond) => *stored == DataType::Int64,
             DataType::Decimal128(..) => is_signed || *stored == DataType::FixedSizeBinary(16),
             whole if whole.is_integer() => stored.is_integer() && whole.is_signed_integer() == is_signed,
@@ -43,6 +43,7 @@ impl TypedRows {
         // Parquet has no seconds.
         let (data_type, factor) = match data_type {
             DataType::Time32(TimeUnit::Second) => (DataType::Time32(TimeUnit::Millisecond), 1000),
+            DataType::Timestamp(TimeUnit::Second, zone) => (DataType::Timestamp(TimeUnit::Millisecond, zone), 1000),
             other => (other, 1),
         };
         fits.then_some(Self { rows, data_type, factor, path })
@@ -56,9 +57,13 @@ impl TypedRows {
                 let time = |stored: i32| stored.checked_mul(self.factor).and_then(&within);
                 Arc::new(times.unary_opt::<_, Time32MillisecondType>(time))
             }
-            DataType::Duration(_) => {
-                let counts = array.as_primitive_opt::<Int64Type>()?.to_data().into_builder();
-                make_array(counts.data_type(self.data_type.clone()).build().ok()?)
+            DataType::Duration(_) | DataType::Timestamp(..) => {
+                let counts = array.as_primitive_opt::<Int64Type>()?;
+                let counts = match self.factor {
+                    1 => counts.clone(),
+                    factor => counts.unary_opt(|count: i64| count.checked_mul(factor.into())),
+                };
+                make_array(counts.to_data().into_builder().data_type(self.data_type.clone()).build().ok()?)
             }
             DataType::Time64(TimeUnit::Microsecond) => {
                 let micros = array.as_primitive_opt::<Int64Type>()?;
@@ -110,6 +115,11 @@ impl Rows for TypedRows {
             DataType::Duration(_) => self.rows.hints(),
             _ => Hints::default(),
         }
+    }
+
+    fn outline(&self, range: RowRange, _: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let count = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+        Ok(Some(Arc::new(NullArray::new(count))))
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -29,11 +29,34 @@ pub(in crate::dialects::hep001) fn typed(path: &str, rows: &Arc<dyn Rows>, arrow
 
 /// The unit of integers that are said to be durations.
 pub(in crate::dialects::hep001) fn duration(arrow_type: &str) -> Option<TimeUnit> {
-    Some(match arrow_type.strip_prefix("duration[")? {
-        "s]" => TimeUnit::Second,
-        "ms]" => TimeUnit::Millisecond,
-        "us]" => TimeUnit::Microsecond,
-        "ns]" => TimeUnit::Nanosecond,
+    unit_of(arrow_type.strip_prefix("duration[")?.strip_suffix(']')?)
+}
+
+/// The items of lists as the type that is said, durations and instants as well, which of a column are told otherwise.
+pub(in crate::dialects::hep001) fn typed_item(
+    path: &str,
+    rows: &Arc<dyn Rows>,
+    arrow_type: &str,
+    shows_times: bool,
+) -> Option<Arc<dyn Rows>> {
+    let instants = || {
+        let (unit, zone) = match arrow_type.strip_prefix("timestamp[")?.strip_suffix(']')?.split_once(", tz=") {
+            Some((unit, zone)) => (unit, Some(zone.into())),
+            None => (arrow_type.strip_prefix("timestamp[")?.strip_suffix(']')?, None),
+        };
+        Some(DataType::Timestamp(unit_of(unit)?, zone)).filter(|_| shows_times)
+    };
+    let data_type = parse(arrow_type).or_else(|| duration(arrow_type).map(DataType::Duration)).or_else(instants)?;
+    let rows = TypedRows::new(path.to_owned(), rows.clone(), data_type)?;
+    Some(Arc::new(rows))
+}
+
+fn unit_of(text: &str) -> Option<TimeUnit> {
+    Some(match text {
+        "s" => TimeUnit::Second,
+        "ms" => TimeUnit::Millisecond,
+        "us" => TimeUnit::Microsecond,
+        "ns" => TimeUnit::Nanosecond,
         _ => return None,
     })
 }

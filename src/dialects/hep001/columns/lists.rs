@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 
+use super::declared;
 use crate::catalogue::{Attribute, Class, Dataset, Group, Object, ObjectId, join};
 use crate::dialects::attributes::text;
 use crate::dialects::datasets;
@@ -159,7 +160,12 @@ fn leaf(
     if dataset.datatype.is_variable() {
         parts.find(path, &rules::LIST_VARIABLE, "a variable-length datatype");
     }
-    datasets::rows(parts.file, path, dataset, u64::MAX, &parts.missing(dataset), tally)
+    let arrow_type = text(&dataset.attributes, ARROW_TYPE).unwrap_or_default();
+    let booleans = declared::as_booleans(dataset, &arrow_type);
+    let shown = booleans.as_ref().unwrap_or(dataset);
+    let rows = datasets::rows(parts.file, path, shown, u64::MAX, &parts.missing(dataset), tally)?;
+    let shows_times = parts.file.store().shows_times();
+    Ok(declared::typed_item(path, &rows, &arrow_type, shows_times).unwrap_or(rows))
 }
 
 fn strings(

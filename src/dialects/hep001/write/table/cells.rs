@@ -8,6 +8,8 @@ use arrow_array::{Array, ArrayRef, LargeStringArray, UInt64Array, make_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
 
+use super::types;
+
 /// Why values were not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -63,12 +65,15 @@ fn wrong(error: impl std::fmt::Display) -> Failure {
     Failure::Wrong(error.to_string())
 }
 
-/// The same values in one of few types: numbers, booleans, 64-bit offsets, dictionaries; what counts time as integers.
+/// The same values in one of few types: numbers, booleans, 64-bit offsets; what counts time as integers.
 ///
 /// # Errors
 /// Where a type has no such form.
 pub(super) fn normal(array: &ArrayRef) -> Result<ArrayRef, Failure> {
     let to = match array.data_type() {
+        DataType::Dictionary(..) | DataType::RunEndEncoded(..) => {
+            return normal(&arrow_cast::cast(array, types::plain(array.data_type())).map_err(wrong)?);
+        }
         DataType::Utf8 | DataType::Utf8View => DataType::LargeUtf8,
         DataType::Binary | DataType::BinaryView => DataType::LargeBinary,
         DataType::List(item) | DataType::ListView(item) | DataType::LargeListView(item) => {

@@ -14,8 +14,8 @@ use crate::catalogue::Charset;
 use crate::codec::Compression;
 use crate::dialects::hep001::boolean;
 use crate::dialects::hep001::names::{
-    CATEGORIES, CATEGORIES_GROUP, COLUMN_ORDER, GENERATION, INDEX, INDEX_COLUMNS, LIST_CLASS, ROWS, STRINGS_CLASS,
-    TABLE_CLASS,
+    ARROW_TYPE, CATEGORIES, CATEGORIES_GROUP, COLUMN_ORDER, GENERATION, INDEX, INDEX_COLUMNS, LIST_CLASS, ROWS,
+    STRINGS_CLASS, TABLE_CLASS,
 };
 use crate::dialects::hep001::write::options::Revision;
 use crate::dialects::hep001::write::steps::Steps;
@@ -67,7 +67,7 @@ impl<'a> Writer<'a> {
         let mut maker = Maker { steps: &mut steps, parts: Vec::new() };
         let mut columns = Vec::with_capacity(table.columns.len());
         for column in &table.columns {
-            columns.push(maker.shape(&column.shape, true)?);
+            columns.push(maker.shape(&column.shape)?);
         }
         let parts = maker.parts.into_iter().map(|object| (object, 0)).collect();
         Ok(Self { table, group, parts, columns })
@@ -232,6 +232,9 @@ impl Maker<'_, '_, '_> {
             fill: part.fill.clone(),
         };
         let object = self.steps.make(Step::Dataset(layout))?;
+        for (name, value) in &part.attributes {
+            self.steps.attribute(&object, name, Value::utf8(value))?;
+        }
         if self.parts.len() <= part.number {
             self.parts.resize(part.number + 1, object.clone());
         }
@@ -251,23 +254,25 @@ impl Maker<'_, '_, '_> {
     }
 
     /// Makes what a column, or the items of lists, consist of.
-    fn shape(&mut self, shape: &Shape, is_column: bool) -> Result<Object, Error> {
+    fn shape(&mut self, shape: &Shape) -> Result<Object, Error> {
         match shape {
             Shape::Cells(part, _) | Shape::Codes(part, _) | Shape::Strings(part) => self.dataset(part),
             Shape::Lists { offsets, mask, items } => {
                 let group = self.group(LIST_CLASS)?;
                 self.member(&group, "OFFSETS", offsets)?;
                 mask.as_ref().map_or(Ok(()), |mask| self.member(&group, "MASK", mask))?;
-                let items = self.shape(items, false)?;
+                let items = self.shape(items)?;
                 self.steps.link(items, Some(&group), b"VALUES".to_vec())?;
                 Ok(group)
             }
-            // A column of its own is a list of bytes.
-            Shape::Texts { offsets, mask, bytes } => {
-                let group = self.group(if is_column { LIST_CLASS } else { STRINGS_CLASS })?;
+            Shape::Texts { offsets, mask, bytes, stands_for } => {
+                let group = self.group(if stands_for.is_some() { LIST_CLASS } else { STRINGS_CLASS })?;
+                if let Some(arrow_type) = stands_for {
+                    self.steps.attribute(&group, ARROW_TYPE, Value::utf8(arrow_type))?;
+                }
                 self.member(&group, "OFFSETS", offsets)?;
                 mask.as_ref().map_or(Ok(()), |mask| self.member(&group, "MASK", mask))?;
-                self.member(&group, if is_column { "VALUES" } else { "CHARS" }, bytes)?;
+                self.member(&group, if stands_for.is_some() { "VALUES" } else { "CHARS" }, bytes)?;
                 Ok(group)
             }
         }

@@ -118,7 +118,7 @@ impl State {
                 mask: mask.as_ref().map(buffer),
                 items: Box::new(Self::new(items)),
             },
-            Shape::Texts { offsets, mask, bytes } => {
+            Shape::Texts { offsets, mask, bytes, .. } => {
                 Self::Texts { offsets: ends(offsets), mask: mask.as_ref().map(buffer), bytes: buffer(bytes) }
             }
         }

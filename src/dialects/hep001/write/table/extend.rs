@@ -140,12 +140,12 @@ impl Reader<'_> {
         let shape = match link {
             Object::Dataset(dataset) if attribute(&column.attributes, CATEGORIES[0]).is_some() => {
                 labels = Some(self.labels(column, table)?);
-                let is_text = unpacked(field.data_type()).is_string();
+                let is_text = types::plain(field.data_type()).is_string();
                 let codes = element_of(&dataset.datatype).filter(|_| is_text).ok_or("the table has labels of text")?;
                 Shape::Codes(self.part(&column.path, dataset, codes, self.rows)?, false)
             }
             Object::Dataset(dataset) => {
-                self.dataset(&column.path, dataset, field.data_type(), arrow_type.as_deref())?
+                self.dataset(&column.path, dataset, types::plain(field.data_type()), arrow_type.as_deref())?
             }
             object => self.list(&column.path, object, field, arrow_type.as_deref(), self.rows)?,
         };
@@ -200,25 +200,32 @@ impl Reader<'_> {
         };
         let items = offsets.resumed.as_ref().map_or(0, |resumed| resumed.last);
         let is_strings = text(attributes, "CLASS").as_deref() == Some(STRINGS_CLASS);
-        let is_text = field.data_type().is_string();
-        let is_binary = matches!(field.data_type(), DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
+        let data_type = types::plain(field.data_type());
+        let is_text = data_type.is_string();
+        let is_binary = matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
         let is_bytes =
             is_text && (is_strings || arrow_type == Some("utf8")) || is_binary && arrow_type == Some("binary");
         if is_bytes {
             let name = if is_strings { "CHARS" } else { "VALUES" };
             let bytes = self.member(path, &group, name, &Element::Unsigned(1), items)?;
-            return Ok(Shape::Texts { offsets, mask, bytes });
+            return Ok(Shape::Texts { offsets, mask, bytes, stands_for: None });
         }
-        let item = item_of(field.data_type()).ok_or("the table has lists")?;
+        let item = item_of(data_type).ok_or("the table has lists")?;
         let values = group.link(b"VALUES").and_then(|link| link.target.object()).ok_or("no VALUES")?;
         let inner = join(path, b"VALUES");
         let items = match values {
             Object::Dataset(dataset) => {
-                let (element, cells) = cells_of(item.data_type(), &dataset.datatype, None)
-                    .ok_or_else(|| format!("the table has lists of {}", told(&dataset.datatype)))?;
+                let arrow_type = text(&dataset.attributes, ARROW_TYPE);
+                let stored = || arrow_type.clone().unwrap_or_else(|| told(&dataset.datatype));
+                let (element, cells) =
+                    cells_of(types::plain(item.data_type()), &dataset.datatype, arrow_type.as_deref())
+                        .ok_or_else(|| format!("the table has lists of {}", stored()))?;
                 Shape::Cells(self.part(&inner, dataset, element, items)?, cells)
             }
-            object => self.list(&inner, object, item, None, items)?,
+            object @ Object::Group { attributes, .. } => {
+                self.list(&inner, object, item, text(attributes, ARROW_TYPE).as_deref(), items)?
+            }
+            _ => return Err("no VALUES".into()),
         };
         Ok(Shape::Lists { offsets, mask, items: Box::new(items) })
     }
@@ -283,6 +290,7 @@ impl Reader<'_> {
             chunk,
             shuffles,
             compression,
+            attributes: Vec::new(),
             resumed: Some(Arc::new(resumed)),
         })
     }
@@ -308,13 +316,6 @@ impl Reader<'_> {
         let members = group_at(self.file, group, self.interrupt).ok()?;
         let link = members.links.iter().find(|link| link.target.object().is_some_and(|object| object.id() == id))?;
         Some(join(group, &link.name).into_bytes())
-    }
-}
-
-fn unpacked(data_type: &DataType) -> &DataType {
-    match data_type {
-        DataType::Dictionary(_, labels) => labels,
-        other => other,
     }
 }
 

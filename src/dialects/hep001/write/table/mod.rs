@@ -125,7 +125,7 @@ impl Table {
                 wrong.push(of_all(format!("{option} {name}: there is no such column")));
             }
         }
-        let mut planner = Planner { options, rows, fills, units, parts: 0, in_list: false };
+        let mut planner = Planner { options, rows, fills, units, parts: 0 };
         let mut columns: Vec<Planned> = Vec::new();
         let mut names = HashSet::new();
         for (at, (field, profile)) in fields.iter().zip(profiles).enumerate() {
@@ -184,7 +184,7 @@ impl Table {
 /// Why a column of this type cannot be stored, whatever its values are.
 pub fn why_not(field: &Field, options: &Options) -> Option<String> {
     let (fills, units) = (HashMap::new(), HashMap::new());
-    let mut planner = Planner { options, rows: None, fills, units, parts: 0, in_list: false };
+    let mut planner = Planner { options, rows: None, fills, units, parts: 0 };
     planner.column(0, field, &Profile::unknown(field.data_type())).err()
 }
 

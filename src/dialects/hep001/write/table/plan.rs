@@ -59,6 +59,8 @@ pub(super) struct Part {
     pub shuffles: bool,
     /// How chunks are compressed.
     pub compression: Compression,
+    /// Attributes of what lies in lists; those of a column are its own.
+    pub attributes: Vec<(&'static str, String)>,
     /// Where it goes on, of a table that is there.
     pub resumed: Option<Arc<Resumed>>,
 }
@@ -84,8 +86,9 @@ pub(super) enum Shape {
     Strings(Part),
     /// Lists: where each ends, which are there, their items.
     Lists { offsets: Part, mask: Option<Part>, items: Box<Shape> },
-    /// Texts or bytes of any length: where each ends, which are there, their bytes.
-    Texts { offsets: Part, mask: Option<Part>, bytes: Part },
+    /// Texts or bytes of any length: where each ends, which are there, their bytes. A list of bytes that says what it
+    /// stands for, or else `STRING_VALUES`, which are no column.
+    Texts { offsets: Part, mask: Option<Part>, bytes: Part, stands_for: Option<&'static str> },
 }
 
 impl Shape {
@@ -106,7 +109,7 @@ impl Shape {
                 mask.iter().for_each(&mut *see);
                 items.each(see);
             }
-            Self::Texts { offsets, mask, bytes } => {
+            Self::Texts { offsets, mask, bytes, .. } => {
                 see(offsets);
                 mask.iter().for_each(&mut *see);
                 see(bytes);
@@ -146,8 +149,6 @@ pub(super) struct Planner<'a> {
     pub units: HashMap<usize, String>,
     /// Datasets planned so far.
     pub parts: usize,
-    /// What is planned lies in lists, where nothing says that a wider type was another one.
-    pub in_list: bool,
 }
 
 impl Planner<'_> {
@@ -165,10 +166,7 @@ impl Planner<'_> {
         let mut chosen = None;
         let labelled = self.is_labelled(name, field.data_type(), profile);
         let shape = match field.data_type() {
-            DataType::Dictionary(key, labels) => {
-                if !labels.is_string() {
-                    return Err(format!("labels of {labels} have no place in HEP001"));
-                }
+            DataType::Dictionary(key, labels) if labels.is_string() => {
                 Shape::Codes(self.codes(key)?, field.dict_is_ordered().unwrap_or(false))
             }
             _ if labelled => Shape::Codes(self.codes(&DataType::Int32)?, false),
@@ -235,23 +233,23 @@ impl Planner<'_> {
         profile: &Profile,
         is_column: bool,
     ) -> Result<(Shape, Option<Chosen>), String> {
-        let bytes = |arrow_type: &str| Chosen {
-            arrow_type: Some(arrow_type.to_owned()),
-            ..Chosen::new(Element::VariableText, Cells::Bytes(1), Fill::Unset, "in MASK")
-        };
-        match data_type {
-            DataType::Binary | DataType::LargeBinary | DataType::BinaryView if is_column => {
-                Ok((self.texts(nullable), Some(bytes("binary"))))
+        match types::plain(data_type) {
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
+                Ok((self.texts(nullable, Some("binary")), None))
             }
             data_type if data_type.is_string() => {
                 if !is_column {
-                    return Ok((self.texts(nullable), None));
+                    return Ok((self.texts(nullable, None), None));
                 }
                 let is_wide = self.is_wasteful(profile);
                 let wants = self.options.string.unwrap_or(if is_wide { Strings::Vlen } else { Strings::Fixed });
                 if profile.has_nul {
                     let note = "a text has a NUL, which HDF5's strings cannot hold: stored as lists of bytes";
-                    return Ok((self.texts(nullable), Some(Chosen { note: Some(note.into()), ..bytes("utf8") })));
+                    let chosen = Chosen::new(u8::ELEMENT, Cells::Bytes(1), Fill::Unset, "in MASK");
+                    return Ok((
+                        self.texts(nullable, Some("utf8")),
+                        Some(Chosen { note: Some(note.into()), ..chosen }),
+                    ));
                 }
                 let (fill, note) = self.text_fill(at, profile)?;
                 match wants {
@@ -299,20 +297,18 @@ impl Planner<'_> {
                 let chosen = Chosen { arrow_type: None, ..Chosen::new(element, cells, fill, missing) };
                 Ok((Shape::Cells(self.part(&chosen), chosen.cells.clone()), Some(chosen)))
             }
-            _ if item_of(data_type).is_some() => {
-                let Some(item) = item_of(data_type) else { return Err("no list".into()) };
+            list if let Some(item) = item_of(list) => {
                 let offsets = self.offsets();
                 let mask = nullable.then(|| self.mask());
-                let was_in_list = std::mem::replace(&mut self.in_list, true);
-                let shape = self.shape(at, item.data_type(), item.is_nullable(), part_of(profile), false);
-                self.in_list = was_in_list;
-                let (items, chosen) = shape?;
-                if let Some(arrow_type) = chosen.as_ref().and_then(|chosen| chosen.arrow_type.as_ref()) {
-                    return Err(format!("lists of {arrow_type} have no place in HEP001: cast the items to integers"));
+                let (mut items, chosen) =
+                    self.shape(at, item.data_type(), item.is_nullable(), part_of(profile), false)?;
+                if let (Shape::Cells(part, _), Some(chosen)) = (&mut items, chosen) {
+                    let attributes = [(ARROW_TYPE, chosen.arrow_type), ("units", chosen.units)];
+                    part.attributes = attributes.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
                 }
                 Ok((Shape::Lists { offsets, mask, items: Box::new(items) }, None))
             }
-            _ => {
+            data_type => {
                 let chosen = self.cells(at, data_type, nullable, profile)?;
                 Ok((Shape::Cells(self.part(&chosen), chosen.cells.clone()), Some(chosen)))
             }
@@ -347,7 +343,17 @@ impl Planner<'_> {
                 usual.min(few).min((LONG / width_of).max(1))
             }
         };
-        Part { number, element, width, fill, chunk, shuffles, compression: self.options.compression, resumed: None }
+        Part {
+            number,
+            element,
+            width,
+            fill,
+            chunk,
+            shuffles,
+            compression: self.options.compression,
+            attributes: Vec::new(),
+            resumed: None,
+        }
     }
 
     fn codes(&mut self, key: &DataType) -> Result<Part, String> {
@@ -367,13 +373,13 @@ impl Planner<'_> {
         self.dataset(boolean::element(), 1, Fill::Unset, false, CHUNK)
     }
 
-    fn texts(&mut self, nullable: bool) -> Shape {
+    fn texts(&mut self, nullable: bool, stands_for: Option<&'static str>) -> Shape {
         let offsets = self.offsets();
         let mask = nullable.then(|| self.mask());
         let bytes = self.dataset(u8::ELEMENT, 1, Fill::Unset, false, CHARACTERS);
         // As many bytes as rows say nothing of how many there will be.
         let chunk = self.options.chunk_rows.map_or(CHARACTERS.min(bytes.chunk.max(1) * 16), |_| bytes.chunk);
-        Shape::Texts { offsets, mask, bytes: Part { chunk, ..bytes } }
+        Shape::Texts { offsets, mask, bytes: Part { chunk, ..bytes }, stands_for }
     }
 }
 

@@ -8,6 +8,7 @@ use arrow_schema::DataType;
 
 use super::cells::{self, Failure};
 use super::fills::{self, Bound};
+use super::types;
 
 /// Most different texts that are gathered.
 const MOST_LABELS: usize = 1024;
@@ -42,7 +43,7 @@ pub struct Profile {
 impl Profile {
     /// One that holds for any values of a type until [`Profile::see`] says more.
     pub fn unknown(data_type: &DataType) -> Self {
-        let parts = match data_type {
+        let parts = match types::plain(data_type) {
             DataType::Struct(fields) => fields.iter().map(|field| Self::unknown(field.data_type())).collect(),
             DataType::List(item)
             | DataType::LargeList(item)
@@ -63,6 +64,11 @@ impl Profile {
     /// holds, and is given up when a value contradicts it.
     pub fn is_needed(data_type: &DataType, nullable: bool) -> bool {
         match data_type {
+            // Labels are gathered as they come.
+            DataType::Dictionary(_, labels) if labels.is_string() => return false,
+            _ => {}
+        }
+        match types::plain(data_type) {
             text if text.is_string() => true,
             DataType::Boolean => nullable,
             DataType::Int8 | DataType::UInt8 | DataType::Int16 | DataType::UInt16 | DataType::Float16 => true,
@@ -74,7 +80,7 @@ impl Profile {
             DataType::List(item)
             | DataType::LargeList(item)
             | DataType::ListView(item)
-            | DataType::LargeListView(item) => match item.data_type() {
+            | DataType::LargeListView(item) => match types::plain(item.data_type()) {
                 // Texts in lists have no longest one.
                 text if text.is_string() => false,
                 inner => Self::is_needed(inner, item.is_nullable()),

@@ -5,6 +5,15 @@ use arrow_schema::{DataType, TimeUnit};
 use super::plan::{Part, Shape};
 use crate::h5::element::Element;
 
+/// The type of the values, where it is one of dictionaries or runs of them.
+pub(super) fn plain(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => plain(values),
+        DataType::RunEndEncoded(_, values) => plain(values.data_type()),
+        other => other,
+    }
+}
+
 /// What the attribute says of a type that HEP001 has not.
 pub(super) fn declared(data_type: &DataType) -> Option<String> {
     Some(match data_type {

@@ -56,6 +56,11 @@ impl Planner<'_> {
                 if is_wider { typed(chosen, whole.to_string().to_lowercase()) } else { chosen }
             }
             float if float.is_floating() => self.float(at, float, profile)?,
+            DataType::Decimal128(_, scale) | DataType::Decimal64(_, scale) | DataType::Decimal32(_, scale)
+                if *scale < 0 =>
+            {
+                return Err(format!("{data_type}: its scale is negative: cast it to one of scale 0"));
+            }
             DataType::Decimal128(digits, _) => {
                 let arrow_type = types::declared(data_type).unwrap_or_default();
                 if *digits <= 18 {
@@ -150,7 +155,7 @@ impl Planner<'_> {
             if policy == NullPolicy::Error {
                 return Err(format!("{usual} occurs, which stands for missing values: use --fill or --null-policy"));
             }
-            if width == 8 || self.in_list {
+            if width == 8 {
                 // Where nothing is missing, every value may be one.
                 if profile.is_counted && profile.nulls == 0 {
                     let bytes = own as u8;
