@@ -12,6 +12,7 @@ mod commands;
 mod daemon;
 mod hostile;
 mod import;
+mod import_options;
 mod index_build;
 mod kept;
 mod outside;

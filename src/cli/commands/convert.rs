@@ -13,7 +13,7 @@ use crate::cli::Error;
 use crate::cli::inputs::Inputs;
 use crate::cli::options::Reading;
 use crate::cli::place::Place;
-use crate::cli::produce::{Job, Mode, Production, Target};
+use crate::cli::produce::{Job, Mode, Production, Running, Target};
 use crate::cli::tables::find;
 use crate::dialects::table_writer::{self, Options, Refused};
 use crate::fs::tree::{ViewOptions, printable};
@@ -39,9 +39,8 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_enum, default_value_t = Mode::Create)]
     mode: Mode,
 
-    /// Tell how each column would be stored, and write nothing
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    running: Running,
 
     #[command(flatten)]
     options: Options,
@@ -85,7 +84,13 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         let reason = "several tables go to their own paths: name the file alone, or one table";
         return Err(Error::Usage(format!("{}: {reason}", arguments.output.display())));
     }
-    let job = Job { options: &arguments.options, mode: arguments.mode, dry_run: arguments.dry_run };
+    let job = Job {
+        options: &arguments.options,
+        mode: arguments.mode,
+        running: &arguments.running,
+        sort_by: None,
+        indexes: &[],
+    };
     production.run(&job, &file, |production, target| {
         let mut written = 0;
         for table in &tables {
