@@ -19,6 +19,9 @@ use crate::dialects::table_writer::{self, Options, Refused};
 use crate::fs::tree::{ViewOptions, printable};
 use crate::table::Table;
 
+/// The part of `--memory` that is for what is decoded, in eighths.
+const CACHE_EIGHTHS: u64 = 3;
+
 /// Write tables of an HDF5 file, of whatever kind, as tables of HEP001
 ///
 /// Each table of IN, or the one that PATH names, goes to OUT at its own path: values, types, units and descriptions as
@@ -62,7 +65,9 @@ fn own_path(table: &Table, tables: &[Arc<Table>]) -> String {
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let production = Production::new()?;
     let interrupt = &production.interrupt;
-    let place = Place::open(&arguments.place, arguments.reading.context(ViewOptions::default())?, interrupt)?;
+    let mut reading = arguments.reading.clone();
+    reading.cache_size = reading.cache_size.or(Some(arguments.running.memory / 8 * CACHE_EIGHTHS));
+    let place = Place::open(&arguments.place, reading.context(ViewOptions::default())?, interrupt)?;
     place.node.children(interrupt).map_err(|error| place.failed(error))?;
     let files = match place.node.table() {
         Some(_) => Vec::new(),
