@@ -13,7 +13,7 @@ use parquet::arrow::ArrowWriter;
 use crate::support::{HEPFS, LONG, Mounted, hepfs, run_within};
 
 /// A Parquet file of rows that count up from `first`.
-pub fn parquet(path: &Path, first: i64, rows: i64) {
+pub(super) fn parquet(path: &Path, first: i64, rows: i64) {
     let numbers: Int64Array = (first..first + rows).map(|row| (row % 7 != 3).then_some(row * 3)).collect();
     let texts: StringArray = (first..first + rows).map(|row| (row % 5 != 1).then(|| format!("row {row}"))).collect();
     let columns = [("n", Arc::new(numbers) as ArrayRef), ("t", Arc::new(texts) as ArrayRef)];
@@ -24,7 +24,7 @@ pub fn parquet(path: &Path, first: i64, rows: i64) {
 }
 
 /// The lines that CSV of such rows has.
-pub fn lines(first: i64, rows: i64) -> String {
+pub(super) fn lines(first: i64, rows: i64) -> String {
     let line = |row: i64| {
         let number = if row % 7 == 3 { String::new() } else { (row * 3).to_string() };
         let text = if row % 5 == 1 { String::new() } else { format!("row {row}") };
@@ -33,22 +33,22 @@ pub fn lines(first: i64, rows: i64) -> String {
     ["n,t\n".to_owned()].into_iter().chain((first..first + rows).map(line)).collect()
 }
 
-pub fn import(arguments: &[&str]) -> Output {
+pub(super) fn import(arguments: &[&str]) -> Output {
     hepfs(["import"].into_iter().chain(arguments.iter().copied()))
 }
 
-pub fn succeeded(output: &Output) -> String {
+pub(super) fn succeeded(output: &Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-pub fn refused(output: &Output, words: &[&str]) {
+pub(super) fn refused(output: &Output, words: &[&str]) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "{said}");
     words.iter().for_each(|word| assert!(said.contains(word), "no {word:?} in {said}"));
 }
 
-pub fn names(folder: &Path) -> Vec<String> {
+pub(super) fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();

@@ -13,6 +13,7 @@ mod daemon;
 mod hostile;
 mod import;
 mod import_losses;
+mod import_options;
 mod index_build;
 mod kept;
 mod outside;

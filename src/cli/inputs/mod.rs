@@ -5,8 +5,10 @@
 
 mod arrow;
 mod parquet;
+mod sorted;
 mod table;
 mod text;
+mod typed;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,6 +22,9 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use clap::ValueEnum;
 use parking_lot::Mutex;
+
+pub(super) use self::sorted::{SortBy, Sorted};
+pub(super) use self::typed::Typed;
 
 use super::Error;
 use crate::dialects::table_writer::Profile;
@@ -121,11 +126,16 @@ impl Source {
 }
 
 impl Inputs {
-    /// Opens the inputs; their fields must be the same.
+    /// Opens the inputs, some of whose columns are read as other types; their fields must be the same.
     ///
     /// # Errors
     /// Where one cannot be read, or differs from the first.
-    pub fn open(names: &[OsString], format: Option<InputFormat>, separator: char) -> Result<Self, Error> {
+    pub fn open(
+        names: &[OsString],
+        format: Option<InputFormat>,
+        separator: char,
+        types: &[Typed],
+    ) -> Result<Self, Error> {
         let mut files: Vec<(String, Box<dyn Input>)> = Vec::new();
         let mut sources = Vec::new();
         for name in names {
@@ -141,9 +151,10 @@ impl Inputs {
             let opened: Result<Box<dyn Input>, ArrowError> = match format {
                 InputFormat::Parquet => parquet::Parquet::open(source).map(|input| Box::new(input) as _),
                 InputFormat::Arrow => arrow::Ipc::open(source).map(|input| Box::new(input) as _),
-                InputFormat::Csv => text::Text::csv(source, separator).map(|input| Box::new(input) as _),
-                InputFormat::Ndjson => text::Text::ndjson(source).map(|input| Box::new(input) as _),
+                InputFormat::Csv => text::Text::csv(source, separator, types).map(|input| Box::new(input) as _),
+                InputFormat::Ndjson => text::Text::ndjson(source, types).map(|input| Box::new(input) as _),
             };
+            let opened = opened.map_err(|error| error.to_string()).and_then(|input| typed::Cast::of(input, types));
             let opened = opened.map_err(|error| Error::Usage(format!("{shown}: {error}")))?;
             if let Some((first, known)) = files.first() {
                 let difference = difference(known.schema(), opened.schema());
@@ -187,6 +198,11 @@ impl Inputs {
         (Self { files: vec![(name.to_owned(), Box::new(shown))], sources: Vec::new(), fields }, left_out)
     }
 
+    /// Whether each column is read without the others.
+    pub fn is_columnar(&self) -> bool {
+        self.files.iter().all(|(_, file)| file.is_columnar())
+    }
+
     /// Rows, where the files tell.
     pub fn rows(&self) -> Option<u64> {
         self.files.iter().map(|(_, file)| file.rows()).sum()
@@ -198,14 +214,15 @@ impl Inputs {
         self.files.iter().all(|(_, file)| file.believe(column, &mut profile)).then_some(profile)
     }
 
-    /// Calls `act` with each array of each of these columns, in the order of rows, on all cores; an array of one column
-    /// after the other. `done` counts rows of all columns.
+    /// Calls `act` with each array of each of these columns, in the order of rows, or of `sorted`, on all cores; an array
+    /// of one column after the other. `done` counts rows of all columns.
     ///
     /// # Errors
     /// Where an input cannot be read, and the first that `act` says, with the column.
     pub fn each<E: Send>(
         &self,
         columns: &[usize],
+        sorted: Option<&Sorted>,
         done: &AtomicU64,
         interrupt: &Interrupt,
         act: impl Fn(usize, &ArrayRef) -> Result<(), E> + Sync,
@@ -221,7 +238,7 @@ impl Inputs {
             act(column, array).map_err(|error| Failed::Column(column, error))
         };
         let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get()).min(columns.len().max(1));
-        if self.files.iter().all(|(_, file)| file.is_columnar()) {
+        if sorted.is_none() && self.is_columnar() {
             let next = AtomicU64::new(0);
             let work = || {
                 while let Some(column) = columns.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
@@ -265,7 +282,11 @@ impl Inputs {
                     });
                 }
                 let read = || {
-                    for batch in self.batches(columns) {
+                    let batches: Box<dyn Iterator<Item = _>> = match sorted {
+                        Some(sorted) => sorted.batches(self, columns),
+                        None => Box::new(self.batches(columns)),
+                    };
+                    for batch in batches {
                         let batch = Arc::new(batch.map_err(Failed::Input)?);
                         // A thread that is gone has failed.
                         if is_over() || senders.iter().any(|sender| sender.send(batch.clone()).is_err()) {
@@ -309,7 +330,7 @@ pub(super) enum Failed<E> {
 
 fn source(name: &OsString) -> Result<Source, Error> {
     let keep = |mut input: &mut dyn Read| {
-        let mut kept = unnamed()?;
+        let mut kept = tempfile::tempfile()?;
         std::io::copy(&mut input, &mut kept)?;
         Source::new(kept, None)
     };
@@ -325,12 +346,6 @@ fn source(name: &OsString) -> Result<Source, Error> {
     }
     // What a pipe has given is gone.
     if metadata.is_file() { Source::new(file, Some(path)) } else { keep(&mut file) }.map_err(Error::io(shown))
-}
-
-/// A file without a name in the folder for temporary files.
-fn unnamed() -> std::io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    File::options().read(true).write(true).custom_flags(libc::O_TMPFILE).mode(0o600).open(std::env::temp_dir())
 }
 
 /// The format by the first bytes, else by the name.

@@ -149,9 +149,20 @@ pub(super) struct Planner<'a> {
     pub units: HashMap<usize, String>,
     /// Datasets planned so far.
     pub parts: usize,
+    /// How chunks of the column are compressed.
+    pub compression: Compression,
+    /// Most bytes of a chunk.
+    pub most: u64,
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    /// One that plans no column yet.
+    pub fn new(options: &'a Options, rows: Option<u64>) -> Self {
+        let (fills, units) = (HashMap::new(), HashMap::new());
+        let compression = options.compression_of(None);
+        Self { options, rows, fills, units, parts: 0, compression, most: LONG }
+    }
+
     /// Plans a column.
     ///
     /// # Errors
@@ -161,6 +172,7 @@ impl Planner<'_> {
         if name.is_empty() || name.contains(['/', '\0']) || name == "." || RESERVED.contains(&name.as_str()) {
             return Err("no HDF5 link, or no column of HEP001, can have this name".into());
         }
+        self.compression = self.options.compression_of(Some(name));
         let mut attributes = Vec::new();
         let is_april = self.options.revision == Revision::April;
         let mut chosen = None;
@@ -260,7 +272,7 @@ impl Planner<'_> {
                         chosen.note = note;
                         let part = self.part(&chosen);
                         // libhdf5 itself writes these, and knows no other compressor.
-                        let compression = match self.options.compression {
+                        let compression = match self.compression {
                             Compression::None => Compression::None,
                             _ => Compression::Deflate(6),
                         };
@@ -340,7 +352,7 @@ impl Planner<'_> {
             Some(rows) => rows.min((MOST / width_of).max(1)),
             None => {
                 let few = self.rows.map_or(usual, |rows| rows.checked_next_power_of_two().unwrap_or(rows).max(1024));
-                usual.min(few).min((LONG / width_of).max(1))
+                usual.min(few).min((self.most / width_of).max(1))
             }
         };
         Part {
@@ -350,7 +362,7 @@ impl Planner<'_> {
             fill,
             chunk,
             shuffles,
-            compression: self.options.compression,
+            compression: self.compression,
             attributes: Vec::new(),
             resumed: None,
         }
@@ -378,7 +390,8 @@ impl Planner<'_> {
         let mask = nullable.then(|| self.mask());
         let bytes = self.dataset(u8::ELEMENT, 1, Fill::Unset, false, CHARACTERS);
         // As many bytes as rows say nothing of how many there will be.
-        let chunk = self.options.chunk_rows.map_or(CHARACTERS.min(bytes.chunk.max(1) * 16), |_| bytes.chunk);
+        let usual = CHARACTERS.min(self.most).min(bytes.chunk.max(1) * 16);
+        let chunk = self.options.chunk_rows.map_or(usual, |_| bytes.chunk);
         Shape::Texts { offsets, mask, bytes: Part { chunk, ..bytes }, stands_for }
     }
 }

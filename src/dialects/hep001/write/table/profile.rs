@@ -13,6 +13,9 @@ use super::types;
 /// Most different texts that are gathered.
 const MOST_LABELS: usize = 1024;
 
+/// Bytes of the longest of them.
+const LONGEST_LABEL: usize = 4096;
+
 /// What is known of the values of a column, or of the items of lists or the fields of structs.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
@@ -144,10 +147,10 @@ impl Profile {
         }
         for text in texts.iter().flatten() {
             let Some(labels) = &mut self.labels else { break };
-            if !labels.contains(text) {
+            if text.len() <= LONGEST_LABEL && !labels.contains(text) {
                 labels.insert(text.into());
             }
-            if labels.len() > MOST_LABELS {
+            if text.len() > LONGEST_LABEL || labels.len() > MOST_LABELS {
                 self.labels = None;
             }
         }
