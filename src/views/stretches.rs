@@ -2,7 +2,7 @@
 //! stored. What is learnt of a run is learnt of its first unit, so that rows which are only claimed cost nothing.
 
 use crate::source::Interrupt;
-use crate::store::{Error, RowRange, Rows};
+use crate::store::{Blocked, Error, RowRange, Rows};
 
 /// Places at which a sample is taken, …
 const PLACES: u64 = 8;
@@ -33,10 +33,10 @@ pub(super) fn is_small(rows: &dyn Rows, count: u64, interrupt: &Interrupt) -> Re
 /// Units of rows, and runs of those that are alike.
 #[derive(Debug)]
 pub(super) struct Stretches {
-    unit: u64,
-    rows: u64,
+    units: Blocked,
     runs: Vec<Run>,
     blocks: usize,
+    /// Rows of units that may hold something.
     stored: u64,
 }
 
@@ -54,17 +54,21 @@ pub(super) struct Run {
 }
 
 impl Stretches {
-    /// Cuts `rows` into units of `unit` rows; `alike_until` tells where rows end that are alike from a row on.
+    /// Finds runs among units of rows; `alike_until` tells where rows end that are alike from a row on. Where units are
+    /// cut short, each is a run of its own.
     ///
     /// # Errors
     /// Those of `alike_until`.
-    pub fn find(rows: u64, unit: u64, mut alike_until: impl FnMut(u64) -> Result<u64, Error>) -> Result<Self, Error> {
-        let unit = unit.max(1);
-        let mut found = Self { unit, rows, runs: Vec::new(), blocks: 0, stored: 0 };
-        let all = rows.div_ceil(unit);
+    pub fn find(units: Blocked, mut alike_until: impl FnMut(u64) -> Result<u64, Error>) -> Result<Self, Error> {
+        let all = units.count();
+        let mut found = Self { units, runs: Vec::new(), blocks: 0, stored: 0 };
         let mut first = 0;
         while first < all {
-            let end = alike_until(first.saturating_mul(unit))?.min(rows) / unit;
+            let rows = found.units.rows_of(first);
+            let end = match found.units.is_cut() {
+                true => first,
+                false => alike_until(rows.start)?.min(found.units.rows()) / found.units.per_block(),
+            };
             let alike = end > first + 1;
             let units = if alike { end - first } else { 1 };
             match found.runs.last_mut().filter(|last| !last.alike && !alike) {
@@ -72,7 +76,7 @@ impl Stretches {
                 None => found.runs.push(Run { first, units, block: found.blocks, alike }),
             }
             found.blocks = found.blocks.saturating_add(1);
-            found.stored += if alike { 0 } else { 1 };
+            found.stored += if alike { 0 } else { rows.end - rows.start };
             first += units;
         }
         Ok(found)
@@ -90,13 +94,19 @@ impl Stretches {
 
     /// Rows of units that may hold something.
     pub fn stored_rows(&self) -> u64 {
-        self.stored.saturating_mul(self.unit).min(self.rows)
+        self.stored
     }
 
     /// The rows of a unit.
     pub fn rows_of_unit(&self, unit: u64) -> RowRange {
-        let start = unit.saturating_mul(self.unit).min(self.rows);
-        start..start.saturating_add(self.unit).min(self.rows)
+        self.units.rows_of(unit)
+    }
+
+    /// The rows of each part of a run: of the run itself, or of its units where these are cut short.
+    pub fn parts_of<'a>(&'a self, run: &Run) -> impl Iterator<Item = RowRange> + use<'a> {
+        let each = if self.units.is_cut() { 1 } else { run.units.max(1) };
+        let firsts = (run.first..run.first + run.units).step_by(usize::try_from(each).unwrap_or(usize::MAX));
+        firsts.map(move |first| self.rows_of_unit(first).start..self.rows_of_unit(first + each - 1).end)
     }
 
     /// The rows that a block is learnt of.
@@ -164,7 +174,7 @@ mod tests {
                 _ => 1 << 40,
             })
         };
-        let stretches = Stretches::find(1 << 40, 10, alike).unwrap();
+        let stretches = Stretches::find(Blocked::new(1 << 40, 10, None), alike).unwrap();
         let runs: Vec<_> = stretches.runs().iter().map(|run| (run.first, run.units, run.block, run.alike)).collect();
         let rest = (1 << 40) / 10 - 10_010;
         // The last unit is short.
@@ -177,7 +187,7 @@ mod tests {
             (10_010 + rest, 1, 23, false),
         ];
         assert_eq!(runs, expected);
-        assert_eq!((stretches.blocks(), stretches.stored_rows()), (24, 210));
+        assert_eq!((stretches.blocks(), stretches.stored_rows()), (24, 206));
         assert_eq!((stretches.rows_of(0), stretches.rows_of(5)), (0..10, 340..350));
         assert_eq!((stretches.rows_of(22), stretches.rows_of(23)), (100_100..100_110, (1 << 40) - 6..1 << 40));
         assert_eq!(stretches.unit(9999).map(|(run, block)| (run.first, block)), Some((40, 11)));
@@ -189,13 +199,13 @@ mod tests {
 
     #[test]
     fn a_sample_is_spread_over_all_rows() {
-        let stretches = Stretches::find(4_000_000, 65_536, Ok).unwrap();
+        let stretches = Stretches::find(Blocked::new(4_000_000, 65_536, None), Ok).unwrap();
         let sample = stretches.sample(false);
         assert_eq!(sample.len(), 8);
         assert!(sample.iter().all(|rows| rows.end - rows.start == 1024 && rows.end <= 4_000_000));
         assert!(sample.windows(2).all(|pair| (490_000..510_000).contains(&(pair[1].start - pair[0].start))));
-        assert_eq!(Stretches::find(4_000_000, 16_384, Ok).unwrap().sample(false), sample);
-        let few = Stretches::find(100_000, 65_536, Ok).unwrap();
+        assert_eq!(Stretches::find(Blocked::new(4_000_000, 16_384, None), Ok).unwrap().sample(false), sample);
+        let few = Stretches::find(Blocked::new(100_000, 65_536, None), Ok).unwrap();
         assert!(few.sample(false).windows(2).all(|pair| pair[0].start < pair[1].start));
     }
 

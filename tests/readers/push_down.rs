@@ -37,6 +37,22 @@ fn decodes_a_tenth(reader: &str) {
     assert!(decoded > 0 && decoded * 10 <= whole, "{reader} made hepfs decode {decoded} of {whole} bytes");
 }
 
+/// Row groups of the table of groups beside each other do not cross these: least and greatest name are one.
+#[test]
+fn a_filter_by_the_name_of_a_group_decodes_that_group_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("series.h5");
+    script("series.py", [Path::new("write"), &source]).unwrap_or_else(|said| panic!("{said}"));
+    let kept = ["--cache-folder", folder.path().to_str().unwrap()];
+    let mut prepare = Command::new(HEPFS);
+    prepare.args(["prepare", "--stats"]).args(kept).arg(&source);
+    let prepared = run_within(LIMIT, &mut prepare);
+    assert!(prepared.status.success(), "{}", String::from_utf8_lossy(&prepared.stderr));
+    let mounted = Mounted::new(&[&source], &kept);
+    let at = mounted.join("");
+    script("series.py", [Path::new("check"), &source, &at]).unwrap_or_else(|said| panic!("{said}"));
+}
+
 #[test]
 fn duckdb_decodes_at_most_a_tenth() {
     decodes_a_tenth("DuckDB");

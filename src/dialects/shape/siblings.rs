@@ -244,7 +244,7 @@ impl Chain<'_> {
             }
         }
         for (at, (column, parts)) in columns(first).zip(parts).enumerate() {
-            let chain = ChainRows::new(parts).map(|chain| Arc::new(chain.with_texts()) as Arc<dyn Rows>);
+            let chain = ChainRows::new(parts).map(|chain| Arc::new(chain.with_texts().cut()) as Arc<dyn Rows>);
             let chain = chain.filter(|chain| chain.len() == rows).ok_or_else(|| "its parts differ".to_owned());
             let own = self.column(u32::try_from(at).ok()?.checked_add(1)?, column.name.clone(), chain);
             chained.push(Column {
@@ -270,8 +270,9 @@ impl Chain<'_> {
         let longest = self.labels.iter().map(String::len).max().unwrap_or(0) as u64;
         let texts = Hints { texts: TextLength::Shown(longest), ..Hints::default() };
         let labels = held(Arc::new(LargeStringArray::from(self.labels.clone())), texts);
+        let ends: Vec<u64> = pointers.iter().map(|end| end.cast_unsigned()).collect();
         let pointers = held(Arc::new(Int64Array::from(pointers)), Hints::default());
-        let runs = RunRows::new(self.path.to_owned(), pointers, rows, false, interrupt)?;
+        let runs = RunRows::new(self.path.to_owned(), pointers, rows, false, interrupt)?.cut(ends);
         Ok(Arc::new(CategoryRows::new(self.path.to_owned(), Arc::new(runs), labels, Arc::default())))
     }
 }

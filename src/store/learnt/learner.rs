@@ -12,8 +12,8 @@ use super::Opening;
 use super::ranges::Ranges;
 use crate::catalogue::ColumnId;
 use crate::source::Interrupt;
-use crate::store::statistics::{self, Blocks, GRAIN, Kind, Statistics, Summary, blocks_of, format, rows_of};
-use crate::store::{Error, Rows};
+use crate::store::statistics::{self, Blocks, GRAIN, Kind, Statistics, Summary, format};
+use crate::store::{Blocked, Cuts, Error, Rows};
 
 /// Stretches of rows remembered apart. Random reads of single rows teach little and would fill memory.
 const MOST_RANGES: usize = 4096;
@@ -35,6 +35,7 @@ const ASKED_AT_ONCE: u64 = 1024 * GRAIN;
 pub struct Learner {
     path: String,
     reading: Reading,
+    blocked: Blocked,
     kind: Kind,
     /// Where it is kept; an opening lists its learners, so they cannot own it.
     opening: Weak<Opening>,
@@ -55,11 +56,19 @@ pub(super) struct Reading {
     rows: u64,
     data_type: DataType,
     nullable: bool,
+    /// Tells where it is cut.
+    cuts: Option<u64>,
 }
 
 impl Reading {
     pub fn new(column: ColumnId, rows: &dyn Rows) -> Self {
-        Self { column, rows: rows.len(), data_type: rows.data_type().clone(), nullable: rows.nullable() }
+        Self {
+            column,
+            rows: rows.len(),
+            data_type: rows.data_type().clone(),
+            nullable: rows.nullable(),
+            cuts: rows.cuts().map(Cuts::digest),
+        }
     }
 }
 
@@ -78,16 +87,18 @@ impl Learner {
     pub fn new(opening: &Weak<Opening>, path: &str, column: ColumnId, rows: &dyn Rows) -> Option<Self> {
         let reading = Reading::new(column, rows);
         let kind = Kind::of(&reading.data_type)?;
-        if blocks_of(reading.rows) > MOST_BLOCKS {
+        let blocked = Blocked::new(reading.rows, GRAIN, rows.cuts());
+        if blocked.count() > MOST_BLOCKS {
             return None;
         }
         let complete = OnceLock::new();
         if reading.rows == 0 {
-            complete.set(Arc::new(Statistics::new(Blocks::new(kind, 0)))).ok();
+            complete.set(Arc::new(Statistics::new(Blocks::new(kind, blocked.clone())))).ok();
         }
         Some(Self {
             path: path.to_owned(),
             reading,
+            blocked,
             kind,
             opening: opening.clone(),
             complete,
@@ -100,9 +111,10 @@ impl Learner {
 
     /// Name of the statistics in the cache folder: the path is no part of it.
     fn what(&self) -> String {
-        let Reading { column, rows, data_type, nullable } = &self.reading;
+        let Reading { column, rows, data_type, nullable, cuts } = &self.reading;
         let nulls = if *nullable { " or missing" } else { "" };
-        format!("{column:?} {rows} {data_type}{nulls} statistics {}", format::VERSION)
+        let cuts = cuts.map_or(String::new(), |cuts| format!(" cut {cuts:016x}"));
+        format!("{column:?} {rows} {data_type}{nulls}{cuts} statistics {}", format::VERSION)
     }
 
     /// What it is the learner of.
@@ -111,7 +123,7 @@ impl Learner {
     }
 
     fn new_state(&self) -> Box<State> {
-        let blocks = Blocks::new(self.kind, self.reading.rows);
+        let blocks = Blocks::new(self.kind, self.blocked.clone());
         Box::new(State { seen: Ranges::default(), partial: BTreeMap::new(), blocks })
     }
 
@@ -132,7 +144,7 @@ impl Learner {
 
     /// Blocks of which everything is known, and blocks there are.
     pub fn progress(&self) -> (u64, u64) {
-        let all = blocks_of(self.rows());
+        let all = self.blocked.count();
         let learnt = || self.state.lock().as_ref().map_or(0, |state| state.blocks.known());
         if self.known().is_some() { (all, all) } else { (learnt(), all) }
     }
@@ -220,7 +232,7 @@ impl Learner {
                 return;
             }
             let mut summaries = Vec::new();
-            for piece in missing.iter().flat_map(by_block) {
+            for piece in missing.iter().flat_map(|rows| self.by_block(rows)) {
                 // Within the rows seen.
                 let part = (piece.start - rows.start) as usize..(piece.end - rows.start) as usize;
                 let length = part.len() as u64;
@@ -232,6 +244,15 @@ impl Learner {
                 return;
             }
         }
+    }
+
+    /// A range cut where blocks end.
+    fn by_block(&self, range: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
+        let range = range.clone();
+        self.blocked.blocks_of(&range).map(move |block| {
+            let block = self.blocked.rows_of(block);
+            range.start.max(block.start)..range.end.min(block.end)
+        })
     }
 
     /// Adds summaries of pieces of blocks; skips pieces with rows that were added meanwhile. Returns the statistics if
@@ -246,8 +267,8 @@ impl Learner {
                 continue;
             }
             counted.0 += piece.end - piece.start;
-            let block = piece.start / GRAIN;
-            let of_block = rows_of(block, self.reading.rows);
+            let block = self.blocked.block_of(piece.start);
+            let of_block = self.blocked.rows_of(block);
             state.seen.insert(piece);
             let summary = match state.partial.remove(&block) {
                 Some(partial) => partial.merge(summary),
@@ -272,7 +293,7 @@ impl Learner {
         if self.opening.upgrade().is_some_and(|opening| opening.check().is_err()) {
             return None;
         }
-        let blocks = std::mem::replace(&mut state.blocks, Blocks::new(self.kind, self.reading.rows));
+        let blocks = std::mem::replace(&mut state.blocks, Blocks::new(self.kind, self.blocked.clone()));
         Some(self.complete.get_or_init(|| Arc::new(Statistics::new(blocks))).clone())
     }
 
@@ -285,7 +306,7 @@ impl Learner {
 
     fn load(&self) {
         let Some(opening) = self.opening.upgrade() else { return };
-        let blocks = opening.kept(&self.what()).and_then(|bytes| format::decode(&bytes, self.kind, self.reading.rows));
+        let blocks = opening.kept(&self.what()).and_then(|bytes| format::decode(&bytes, self.kind, &self.blocked));
         if let Some(blocks) = blocks {
             opening.store().counters().statistics_loaded.add(1);
             self.kept.set(true).ok();
@@ -301,11 +322,4 @@ fn of_part(array: &dyn Array, part: Range<usize>) -> Option<Summary> {
     } else {
         statistics::summary(&array.slice(part.start, part.len()))
     }
-}
-
-/// A range cut where blocks end.
-fn by_block(range: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    let range = range.clone();
-    (range.start / GRAIN..range.end.div_ceil(GRAIN))
-        .map(move |block| range.start.max(block * GRAIN)..range.end.min((block + 1).saturating_mul(GRAIN)))
 }

@@ -11,7 +11,7 @@ use super::Learner;
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::statistics::Summary;
-use crate::store::{Error, Fitting, Hints, Lent, Place, RowRange, Rows, Shared, Span};
+use crate::store::{Cuts, Error, Fitting, Hints, Lent, Place, RowRange, Rows, Shared, Span};
 
 /// The rows of a column, whose values a [`Learner`] sees as they pass: as arrays, as keys, and as bytes that were
 /// decoded. Bytes copied out of the file as they are teach nothing: looking at them would be most of the work.
@@ -205,5 +205,9 @@ impl Rows for Observed {
 
     fn stride(&self) -> Option<u64> {
         self.rows.stride()
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.rows.cuts()
     }
 }

@@ -12,12 +12,14 @@ use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
 use crate::store::{Error, Lent, Place, Span};
 
+mod cuts;
 mod fitting;
 mod hints;
 #[cfg(test)]
 pub(crate) mod in_memory;
 mod shared;
 
+pub use cuts::{Blocked, Cuts};
 pub use fitting::{Fitter, Fitting, for_each_array, for_each_counted};
 pub use hints::{Hints, Names, TextLength, ValueSet};
 pub use shared::{Shared, numbered};
@@ -252,6 +254,11 @@ pub trait Rows: Debug + Send + Sync {
     /// Bytes from a row to the next, where those of other columns lie in between: who reads a row makes a chunk with
     /// all of them be decoded. `None` where rows lie by themselves.
     fn stride(&self) -> Option<u64> {
+        None
+    }
+
+    /// Where rows of one origin end: statistics and row groups keep to it. `None` where all rows are of one.
+    fn cuts(&self) -> Option<&Cuts> {
         None
     }
 }

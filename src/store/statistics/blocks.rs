@@ -1,11 +1,10 @@
 //! The blocks of a column that are known, packed: 24 bytes a block of numbers.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-
 use super::scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
+use crate::store::Blocked;
+use std::collections::BTreeMap;
 
-/// Rows of a block. Constant: what is kept of one run fits the next, and a coarser grain is made by merging blocks.
+/// Rows of a block that no [cut](crate::store::Cuts) ends. Constant: what is kept of one run fits the next, and a coarser grain is made by merging blocks.
 pub const GRAIN: u64 = 65_536;
 
 /// Blocks of a page, the last page of a column but for its end: memory is taken for what was read, not for what a file
@@ -17,7 +16,7 @@ const PAGE: usize = 256;
 pub(in crate::store) struct Blocks {
     kind: Kind,
     /// Rows of the column.
-    rows: u64,
+    blocked: Blocked,
     pages: BTreeMap<u64, Page>,
     known: u64,
 }
@@ -72,28 +71,18 @@ pub(super) fn from_bits(kind: Kind, bits: u64) -> Option<Scalar> {
     })
 }
 
-/// Blocks of a column of `rows` rows.
-pub(in crate::store) fn blocks_of(rows: u64) -> u64 {
-    rows.div_ceil(GRAIN)
-}
-
-/// Rows of a block: the last one may be short.
-pub(in crate::store) fn rows_of(block: u64, rows: u64) -> Range<u64> {
-    let start = block.saturating_mul(GRAIN).min(rows);
-    start..start.saturating_add(GRAIN).min(rows)
-}
-
 impl Blocks {
-    pub fn new(kind: Kind, rows: u64) -> Self {
-        Self { kind, rows, pages: BTreeMap::new(), known: 0 }
+    pub fn new(kind: Kind, blocked: Blocked) -> Self {
+        Self { kind, blocked, pages: BTreeMap::new(), known: 0 }
     }
 
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    pub fn rows(&self) -> u64 {
-        self.rows
+    /// Which rows each block has.
+    pub fn blocked(&self) -> &Blocked {
+        &self.blocked
     }
 
     /// Blocks known.
@@ -102,13 +91,13 @@ impl Blocks {
     }
 
     pub fn is_complete(&self) -> bool {
-        self.known == blocks_of(self.rows)
+        self.known == self.blocked.count()
     }
 
     /// Learns a block of the column: its summary over all of its rows, with bounds of the column's kind.
     pub fn set(&mut self, block: u64, summary: Summary) {
         let at = (block % PAGE as u64) as usize;
-        let left = blocks_of(self.rows).saturating_sub(block - at as u64);
+        let left = self.blocked.count().saturating_sub(block - at as u64);
         let length = usize::try_from(left).unwrap_or(PAGE).clamp(at + 1, PAGE);
         let page = self.pages.entry(block / PAGE as u64).or_insert_with(|| Page::new(self.kind, length));
         self.known += u64::from(!page.known[at]);
@@ -137,7 +126,7 @@ impl Blocks {
         if !*page.known.get(at)? {
             return None;
         }
-        let rows = rows_of(block, self.rows);
+        let rows = self.blocked.rows_of(block);
         let [nulls, nans] = page.counts.as_ref().map_or([0, 0], |counts| counts[at]).map(u64::from);
         let mut summary = Summary { rows: rows.end - rows.start, nulls, nans, min: None, max: None };
         if summary.values() > 0 {

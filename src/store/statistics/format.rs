@@ -13,8 +13,9 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::blocks::{Blocks, blocks_of, from_bits, rows_of, to_bits};
+use super::blocks::{Blocks, from_bits, to_bits};
 use super::scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
+use crate::store::Blocked;
 
 /// Changes with the bytes below and with what they mean: what is missing, how values are shown.
 pub(in crate::store) const VERSION: u8 = 1;
@@ -39,14 +40,14 @@ fn code(kind: Kind) -> u8 {
 
 /// The bytes of complete statistics.
 pub(in crate::store) fn encode(blocks: &Blocks) -> Vec<u8> {
-    let all: Vec<Summary> = (0..blocks_of(blocks.rows())).filter_map(|block| blocks.get(block)).collect();
+    let all: Vec<Summary> = (0..blocks.blocked().count()).filter_map(|block| blocks.get(block)).collect();
     let has_nulls = all.iter().any(|block| block.nulls > 0);
     let has_nans = all.iter().any(|block| block.nans > 0);
     let flags = if has_nulls { HAS_NULLS } else { 0 } | if has_nans { HAS_NANS } else { 0 };
 
     let mut out = MAGIC.to_vec();
     out.extend([VERSION, code(blocks.kind()), flags, 0, 0, 0, 0, 0]);
-    out.extend(blocks.rows().to_le_bytes());
+    out.extend(blocks.blocked().rows().to_le_bytes());
     // A block has at most 65,536 rows.
     if has_nulls {
         all.iter().for_each(|block| out.extend((block.nulls as u32).to_le_bytes()));
@@ -106,8 +107,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The statistics of a column of this kind and length; `None` where the bytes are damaged or of something else.
-pub(in crate::store) fn decode(bytes: &[u8], kind: Kind, rows: u64) -> Option<Blocks> {
+/// The statistics of a column of this kind in these blocks; `None` where the bytes are damaged or of something else.
+pub(in crate::store) fn decode(bytes: &[u8], kind: Kind, blocked: &Blocked) -> Option<Blocks> {
     let (content, hash) = bytes.split_last_chunk::<8>()?;
     if xxh3_64(content) != u64::from_le_bytes(*hash) {
         return None;
@@ -119,18 +120,18 @@ pub(in crate::store) fn decode(bytes: &[u8], kind: Kind, rows: u64) -> Option<Bl
     let [version, kind_code, flags, ..] = reader.array::<8>()?;
     let stated = u64::from_le_bytes(reader.array()?);
     let known_flags = if kind == Kind::Float { HAS_NULLS | HAS_NANS } else { HAS_NULLS };
-    if version != VERSION || kind_code != code(kind) || stated != rows || flags & !known_flags != 0 {
+    if version != VERSION || kind_code != code(kind) || stated != blocked.rows() || flags & !known_flags != 0 {
         return None;
     }
-    let count = usize::try_from(blocks_of(rows)).ok()?;
+    let count = usize::try_from(blocked.count()).ok()?;
     let nulls = if flags & HAS_NULLS != 0 { Some(reader.counts(count)?) } else { None };
     let nans = if flags & HAS_NANS != 0 { Some(reader.counts(count)?) } else { None };
     let bits = if kind == Kind::Text { None } else { Some((reader.bits(count)?, reader.bits(count)?)) };
 
-    let mut blocks = Blocks::new(kind, rows);
+    let mut blocks = Blocks::new(kind, blocked.clone());
     for block in 0..count {
         let of = |counts: &Option<Vec<u32>>| counts.as_ref().and_then(|counts| counts.get(block)).copied().unwrap_or(0);
-        let range = rows_of(block as u64, rows);
+        let range = blocked.rows_of(block as u64);
         let (min, max) = match &bits {
             Some((min, max)) => (from_bits(kind, *min.get(block)?), from_bits(kind, *max.get(block)?)),
             None => (reader.text()?, reader.text()?),

@@ -21,8 +21,8 @@ mod tests;
 
 use std::ops::Range;
 
+pub(super) use blocks::Blocks;
 pub use blocks::GRAIN;
-pub(super) use blocks::{Blocks, blocks_of, rows_of};
 pub(super) use cells::Cells;
 pub use labels::Labels;
 pub(super) use labels::named;
@@ -43,7 +43,7 @@ impl Statistics {
 
     /// Rows of the column.
     pub fn rows(&self) -> u64 {
-        self.blocks.rows()
+        self.blocks.blocked().rows()
     }
 
     /// What the column's values are.
@@ -51,20 +51,30 @@ impl Statistics {
         self.blocks.kind()
     }
 
-    /// Blocks of [`GRAIN`] rows; the last may be short.
+    /// Blocks of [`GRAIN`] rows; the last may be short, and each before a [cut](crate::store::Cuts).
     pub fn blocks(&self) -> u64 {
-        blocks_of(self.rows())
+        self.blocks.blocked().count()
     }
 
     /// What a range of rows holds, exactly. `None` where the range does not begin with a block, or ends neither with
     /// one nor with the column.
     pub fn over(&self, rows: Range<u64>) -> Option<Summary> {
-        let ends_well = rows.end.is_multiple_of(GRAIN) || rows.end == self.rows();
-        if rows.is_empty() || !rows.start.is_multiple_of(GRAIN) || rows.end > self.rows() || !ends_well {
+        if rows.is_empty() {
             let is_nothing = rows.start == rows.end && rows.end <= self.rows();
             return is_nothing.then(Summary::default);
         }
-        let mut blocks = (rows.start / GRAIN..rows.end.div_ceil(GRAIN)).map(|block| self.blocks.get(block));
-        blocks.try_fold(Summary::default(), |sum, block| Some(sum.merge(block?)))
+        self.around(&rows).filter(|(around, _)| *around == rows).map(|(_, summary)| summary)
+    }
+
+    /// What the blocks hold that a range of rows lies in, and all of their rows. `None` of none, or none of the column.
+    pub fn around(&self, rows: &Range<u64>) -> Option<(Range<u64>, Summary)> {
+        let blocked = self.blocks.blocked();
+        if rows.is_empty() || rows.end > self.rows() {
+            return None;
+        }
+        let blocks = blocked.blocks_of(rows);
+        let around = blocked.rows_of(blocks.start).start..blocked.rows_of(blocks.end - 1).end;
+        let mut all = blocks.map(|block| self.blocks.get(block));
+        Some((around, all.try_fold(Summary::default(), |sum, block| Some(sum.merge(block?)))?))
     }
 }

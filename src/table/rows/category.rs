@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
-use crate::store::statistics::{Labels, Summary};
-use crate::store::{Error, Fitting, Hints, Lent, RowRange, Rows, Span, Tally, ValueSet};
+use crate::store::statistics::{Labels, Scalar, Summary};
+use crate::store::{Cuts, Error, Fitting, Hints, Lent, RowRange, Rows, Span, Tally, ValueSet};
 
 /// Labels of the largest set held in memory.
 const MOST_LABELS: u64 = 1 << 26;
@@ -205,6 +205,24 @@ impl Rows for CategoryRows {
         self.codes.summary(range, interrupt)
     }
 
+    fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        // As in `summary_of`: many labels are not worth reading for it.
+        if self.labels.len() > Labels::MOST {
+            return Ok(None);
+        }
+        // Labels have another order than codes, but one alone is the least and the greatest.
+        let Some(codes) = self.codes.summary(range, interrupt)? else { return Ok(None) };
+        let code = match (&codes.min, &codes.max) {
+            (Some(Scalar::Int(min)), Some(max)) if codes.nulls == 0 && *max == Scalar::Int(*min) => *min,
+            _ => return Ok(None),
+        };
+        let labels = self.labels(interrupt)?;
+        let labels = labels.as_string_opt::<i64>().filter(|labels| labels.null_count() == 0);
+        let at = usize::try_from(code).ok().filter(|at| labels.is_some_and(|labels| *at < labels.len()));
+        let label = labels.zip(at).map(|(labels, at)| Scalar::Text(labels.value(at).into()));
+        Ok(label.map(|label| Summary { min: Some(label.clone()), max: Some(label), ..codes }))
+    }
+
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         self.codes.outline(range, interrupt)
     }
@@ -219,5 +237,9 @@ impl Rows for CategoryRows {
 
     fn stride(&self) -> Option<u64> {
         self.codes.stride()
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.codes.cuts()
     }
 }

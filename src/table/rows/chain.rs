@@ -12,7 +12,7 @@ use arrow_select::concat::concat;
 use arrow_select::take::take;
 
 use crate::source::Interrupt;
-use crate::store::{Error, Fitting, Hints, RowRange, Rows};
+use crate::store::{Cuts, Error, Fitting, Hints, RowRange, Rows};
 
 /// A part, its first row among all, and some of its own rows.
 type Part<'a> = (&'a Arc<dyn Rows>, u64, Range<u64>);
@@ -26,6 +26,7 @@ pub struct ChainRows {
     data_type: DataType,
     /// Floats are multiplied by this, and rounded to integers.
     factor: Option<f64>,
+    cuts: Option<Cuts>,
 }
 
 impl ChainRows {
@@ -37,7 +38,7 @@ impl ChainRows {
         for part in &parts {
             starts.push(starts.last()?.checked_add(part.len())?);
         }
-        is_one.then_some(Self { parts, starts, data_type, factor: None })
+        is_one.then_some(Self { parts, starts, data_type, factor: None, cuts: None })
     }
 
     /// The same rows in another unit, as integers; `None` where they are not float64.
@@ -52,6 +53,11 @@ impl ChainRows {
             DataType::Dictionary(_, labels) => Self { data_type: *labels, ..self },
             _ => self,
         }
+    }
+
+    /// The same rows, whose statistics and row groups end where parts do.
+    pub fn cut(self) -> Self {
+        Self { cuts: Cuts::new(self.starts.iter().copied()), ..self }
     }
 
     fn unsupported(reason: String) -> Error {
@@ -174,6 +180,10 @@ impl Rows for ChainRows {
 
     fn natural_rows(&self) -> Option<u64> {
         None
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.cuts.as_ref()
     }
 }
 

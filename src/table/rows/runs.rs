@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::statistics::{Scalar, Summary};
-use crate::store::{ARRAY_BYTES, Error, RowRange, Rows, for_each_array};
+use crate::store::{ARRAY_BYTES, Cuts, Error, RowRange, Rows, for_each_array};
 
 /// Of this many pointers one is kept.
 const KEPT: u64 = 1024;
@@ -26,6 +26,7 @@ pub struct RunRows {
     path: String,
     /// Every [`KEPT`]th pointer, once all were found to be in order.
     kept: OnceLock<Vec<u64>>,
+    cuts: Option<Cuts>,
 }
 
 impl RunRows {
@@ -42,7 +43,7 @@ impl RunRows {
         interrupt: &Interrupt,
     ) -> Result<Self, String> {
         let data_type = if wide { DataType::Int64 } else { DataType::Int32 };
-        let runs = Self { pointers, len, data_type, path, kept: OnceLock::new() };
+        let runs = Self { pointers, len, data_type, path, kept: OnceLock::new(), cuts: None };
         let Some(last) = runs.pointers.len().checked_sub(1) else { return Err("no pointers".into()) };
         let end = |at| runs.read(at..at + 1, interrupt).map_err(|error| error.to_string());
         let (first, last) = (end(0)?, end(last)?);
@@ -50,6 +51,11 @@ impl RunRows {
             return Err(format!("pointers from {first:?} to {last:?}, of {len} entries"));
         }
         Ok(runs)
+    }
+
+    /// The same rows, whose statistics and row groups end where runs do, which have these ends.
+    pub fn cut(self, ends: impl IntoIterator<Item = u64>) -> Self {
+        Self { cuts: Cuts::new(ends), ..self }
     }
 
     /// Pointers, of which none is negative.
@@ -175,5 +181,9 @@ impl Rows for RunRows {
 
     fn natural_rows(&self) -> Option<u64> {
         None
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.cuts.as_ref()
     }
 }

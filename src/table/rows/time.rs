@@ -11,7 +11,7 @@ use arrow_schema::{DataType, TimeUnit};
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
-use crate::store::{Error, Hints, Lent, RowRange, Rows, Span, Tally};
+use crate::store::{Cuts, Error, Hints, Lent, RowRange, Rows, Span, Tally};
 use crate::table::times::Times;
 
 /// Integers shown as the instants that they stand for. Those that 64 bits of the unit cannot hold are missing. Bytes as
@@ -124,5 +124,9 @@ impl Rows for TimeRows {
 
     fn stride(&self) -> Option<u64> {
         self.numbers.stride()
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.numbers.cuts()
     }
 }

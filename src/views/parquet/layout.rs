@@ -1,5 +1,6 @@
 //! Where everything lies in the file: arithmetic over the number of rows and what is known of each leaf column.
 
+use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::thrift::LARGEST;
 use super::thrift::page::{DATA_HEADER, PADDED_HEADER};
-use crate::store::RowRange;
+use crate::store::{Blocked, Cuts, RowRange};
 
 /// Rows of a row group at least: readers fetch whole column chunks, so this is the grain of most reads.
 const LEAST_ROWS: u64 = 131_072;
@@ -31,6 +32,16 @@ const MOST_CHUNKS: u64 = 50_000;
 /// The same of fields of one dataset: a longer footer is read once, a row group that is not kept once for each field.
 const MOST_STRIDDEN_CHUNKS: u64 = 8 * MOST_CHUNKS;
 
+/// Row groups of rows that are [cut](Cuts), whatever bytes they have, at most. DuckDB reads 1 MB for each list column
+/// of each row group, however short this is.
+const MOST_SHORT: u64 = 256;
+
+/// Bytes of whole rows, about, up to which runs of rows share a row group where there would be more.
+const SHARED_BYTES: u64 = 1 << 20;
+
+/// Column chunks of all row groups at most where rows are cut: beyond, runs of rows share longer ones.
+const MOST_CUT_CHUNKS: u64 = 2 * MOST_CHUNKS;
+
 /// Bytes of a page at most, where it is rendered whole; a single value may be longer.
 pub(super) const PAGE_BYTES: u64 = 1 << 20;
 
@@ -46,19 +57,37 @@ const ALIGNMENT: u64 = 4096;
 /// The bytes before everything else: `PAR1`.
 const MAGIC: u64 = 4;
 
-/// Rows in groups of equal length; the last may be shorter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the rows of a file take.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RowSizes {
+    /// Leaf columns.
+    pub leaves: usize,
+    /// Bytes of a row, about.
+    pub width: u64,
+    /// The longest [stride](crate::store::Rows::stride).
+    pub stride: u64,
+    /// Labels of the longest dictionary.
+    pub labels: u64,
+}
+
+/// Row groups: of equal length but for the last, and for those before a cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Groups {
-    /// Rows of the file.
-    pub rows: u64,
-    /// Rows of a group, a power of two.
-    pub per_group: u64,
+    blocked: Blocked,
+    /// Where row groups end, however many rows they have.
+    pub cuts: Option<Cuts>,
 }
 
 impl Groups {
-    /// Groups for a file of `leaves` leaf columns, whose longest [stride](crate::store::Rows::stride) is `stride`
-    /// bytes, and whose longest dictionary has `labels` labels.
-    pub fn choose(rows: u64, leaves: usize, stride: u64, labels: u64) -> Self {
+    /// Groups of `per_group` rows, a power of two.
+    pub fn new(rows: u64, per_group: u64, cuts: Option<Cuts>) -> Self {
+        Self { blocked: Blocked::new(rows, per_group, cuts.as_ref()), cuts }
+    }
+
+    /// Groups for a file of these leaf columns. Runs of rows between `cuts` have groups of their own, or, where these
+    /// would be too many, share them as a whole.
+    pub fn choose(rows: u64, sizes: &RowSizes, cuts: Option<&Cuts>) -> Self {
+        let RowSizes { leaves, width, stride, labels } = *sizes;
         let fitting = (STRIDDEN_BYTES / stride.max(1)).max(1);
         // More labels are texts, as a rule: a dictionary would be longer than they are.
         let for_labels = if labels > MOST_LABELLED / ROWS_PER_LABEL { 0 } else { labels * ROWS_PER_LABEL };
@@ -67,24 +96,45 @@ impl Groups {
         while per_group < MOST_ROWS && rows.div_ceil(per_group).saturating_mul(leaves as u64) > most {
             per_group *= 2;
         }
-        Self { rows, per_group }
+        let mut groups = Self::new(rows, per_group, cuts.cloned());
+        let are_many = |groups: &Self| groups.count().saturating_mul(leaves as u64) > MOST_CUT_CHUNKS;
+        if let Some(cuts) = cuts.filter(|_| groups.count() > MOST_SHORT || are_many(&groups)) {
+            let mut shared = (SHARED_BYTES / width.max(1)).clamp(1, per_group);
+            groups = Self::new(rows, per_group, cuts.joined(shared));
+            while shared < per_group && are_many(&groups) {
+                shared = (2 * shared).min(per_group);
+                groups = Self::new(rows, per_group, cuts.joined(shared));
+            }
+        }
+        groups
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> u64 {
+        self.blocked.rows()
+    }
+
+    /// Rows of a group at most.
+    pub fn per_group(&self) -> u64 {
+        self.blocked.per_block()
+    }
+
+    /// Rows of a group as a rule.
+    pub fn typical(&self) -> u64 {
+        match self.blocked.is_cut() {
+            true => self.rows() / self.count().max(1),
+            false => self.per_group(),
+        }
     }
 
     /// Number of groups.
     pub fn count(&self) -> u64 {
-        self.rows.div_ceil(self.per_group)
+        self.blocked.count()
     }
 
     /// Rows of one group.
     pub fn rows_of(&self, group: u64) -> RowRange {
-        let start = group.saturating_mul(self.per_group).min(self.rows);
-        start..start.saturating_add(self.per_group).min(self.rows)
-    }
-
-    /// Rows of the last group.
-    fn last(&self) -> u64 {
-        let range = self.rows_of(self.count().saturating_sub(1));
-        range.end - range.start
+        self.blocked.rows_of(group)
     }
 }
 
@@ -110,7 +160,7 @@ impl Pages {
     /// Bytes of the longest, its header among them.
     pub fn longest(&self) -> u64 {
         match self {
-            Pages::Slots(slots) => slots.bytes.max(slots.rest),
+            Pages::Slots(slots) => slots.bytes,
             Pages::Measured(measured) => measured.longest,
         }
     }
@@ -124,26 +174,23 @@ impl Pages {
     }
 }
 
-/// Pages of equal length; the last one of the file may be shorter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Pages of equal length; the last one of a group may be shorter.
+#[derive(Clone, Debug)]
 pub(super) struct Slots {
     /// Rows of a page: a power of two, at most those of a group.
     pub rows: u64,
     /// Bytes of a page with header and padding.
     pub bytes: u64,
-    /// Bytes of the page that ends the file, where it has fewer rows.
-    pub rest: u64,
     /// The header comes in two lengths.
     pub padded: bool,
     /// Values for each row.
     pub entries: u64,
-    /// Where rows have their places in a page: bytes before the first row's, in a page of `rows` rows and in the last.
-    pub lead: Option<(u64, u64)>,
+    bodies: Arc<dyn Bodies>,
 }
 
 /// The bodies of a leaf's pages, by their number of rows.
-pub(super) trait Bodies {
-    /// Bytes at most; `None` where that is not known.
+pub(super) trait Bodies: Debug + Send + Sync {
+    /// Bytes at most, the more the more rows; `None` where that is not known.
     fn most(&self, rows: u64) -> Option<u64>;
     /// Whether they always have that many.
     fn exact(&self) -> bool;
@@ -156,11 +203,10 @@ pub(super) trait Bodies {
 impl Slots {
     /// Slots for such pages. `None` where even one row's takes more than [`PAGE_BYTES`] and might take much less, or
     /// where nothing is known. Exact bodies need no padding.
-    pub fn new(groups: &Groups, bodies: &impl Bodies) -> Option<Self> {
-        let (exact, lead) = (bodies.exact(), bodies.lead(1).is_some());
-        let header = if exact { DATA_HEADER } else { PADDED_HEADER };
-        let limit = if lead { CELLS_BYTES } else { PAGE_BYTES };
-        let mut rows = groups.per_group;
+    pub fn new(groups: &Groups, bodies: Arc<dyn Bodies>) -> Option<Self> {
+        let exact = bodies.exact();
+        let limit = if bodies.lead(1).is_some() { CELLS_BYTES } else { PAGE_BYTES };
+        let mut rows = groups.per_group();
         let fits = |rows| bodies.most(rows).is_some_and(|body| body <= limit);
         while rows > 1 && !fits(rows) {
             rows /= 2;
@@ -169,23 +215,29 @@ impl Slots {
         if !fits(rows) && (!exact || bodies.most(rows)? > i32::MAX as u64) {
             return None;
         }
-        let last = groups.last() % rows;
-        let rest = if last == 0 { 0 } else { bodies.most(last)?.checked_add(header)? };
-        let lead = if lead { Some((header + bodies.lead(rows)?, header + bodies.lead(last)?)) } else { None };
-        let bytes = bodies.most(rows)?.checked_add(header)?;
-        Some(Self { rows, bytes, rest, padded: !exact, entries: bodies.entries(), lead })
+        let slots = Self { rows, bytes: 0, padded: !exact, entries: bodies.entries(), bodies };
+        Some(Self { bytes: slots.page(rows)?, ..slots })
+    }
+
+    /// Bytes of the header.
+    fn header(&self) -> u64 {
+        if self.padded { PADDED_HEADER } else { DATA_HEADER }
+    }
+
+    /// Bytes of a page of this many rows.
+    fn page(&self, rows: u64) -> Option<u64> {
+        if rows == 0 { Some(0) } else { self.bodies.most(rows)?.checked_add(self.header()) }
     }
 
     fn chunk(&self, rows: u64) -> Option<u64> {
-        let rest = if rows.is_multiple_of(self.rows) { 0 } else { self.rest };
-        (rows / self.rows).checked_mul(self.bytes)?.checked_add(rest)
+        (rows / self.rows).checked_mul(self.bytes)?.checked_add(self.page(rows % self.rows)?)
     }
 
     /// Bytes of the page before the first row's place, which begins on a boundary in a chunk of `rows` rows.
     fn aligned(&self, rows: u64) -> Option<u64> {
-        let (lead, rest_lead) = self.lead?;
-        let (bytes, lead) = if rows >= self.rows { (self.bytes, lead) } else { (self.rest, rest_lead) };
-        (bytes >= WORTH_ALIGNING).then_some(lead)
+        let rows = rows.min(self.rows);
+        let is_long = self.page(rows)? >= WORTH_ALIGNING;
+        if is_long { self.bodies.lead(rows)?.checked_add(self.header()) } else { None }
     }
 }
 
@@ -392,14 +444,16 @@ enum Starts {
 impl Layout {
     /// `None` where the file would be too large.
     pub fn new(groups: Groups, leaves: Vec<LeafSize>) -> Option<Self> {
-        let alike = leaves.iter().all(|leaf| matches!(leaf.pages, Pages::Slots(_)));
+        let is_even = |leaf: &LeafSize| matches!(leaf.pages, Pages::Slots(_));
+        let alike = groups.cuts.is_none() && leaves.iter().all(is_even);
         let count = groups.count();
         let (starts, end) = if count == 0 || leaves.is_empty() {
             (Starts::Each(Vec::new()), MAGIC)
         } else if alike {
-            let most = groups.per_group.min(groups.rows);
-            let aligned =
-                leaves.iter().any(|leaf| matches!(leaf.pages, Pages::Slots(slots) if slots.aligned(most).is_some()));
+            let most = groups.per_group().min(groups.rows());
+            let is_aligned =
+                |leaf: &LeafSize| matches!(&leaf.pages, Pages::Slots(slots) if slots.aligned(most).is_some());
+            let aligned = leaves.iter().any(is_aligned);
             // Groups begin on a boundary where a chunk of theirs does; the first chunk of the file keeps off the magic.
             let (first, from) = if aligned { (0, MAGIC) } else { (MAGIC, 0) };
             let (full, full_end) = place(&leaves, &groups, 0, from)?;
@@ -533,7 +587,7 @@ impl Layout {
                 let first =
                     rows.start.checked_add(number.checked_mul(slots.rows)?).filter(|&first| first < rows.end)?;
                 let end = first.saturating_add(slots.rows).min(rows.end);
-                let bytes = if end - first == slots.rows { slots.bytes } else { slots.rest };
+                let bytes = slots.page(end - first)?;
                 Some(PagePlace { leaf, rows: first..end, start: chunk.data + number * slots.bytes, bytes })
             }
             Pages::Measured(measured) => {

@@ -17,7 +17,7 @@ use super::columns::{ParquetColumn, Prepared};
 use super::layout::{Groups, Measured, PAGE_BYTES, Page};
 use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Measure, Pass, Progress};
-use crate::store::{Error, RowRange, for_each_array};
+use crate::store::{Blocked, Cuts, Error, RowRange, for_each_array};
 use crate::views::stretches::{Stretches, estimate, is_small};
 
 /// Counts changes of how pages are cut or written: what was kept before one is not used after it.
@@ -71,11 +71,12 @@ struct Lengths {
 #[derive(Debug)]
 struct MeasuredColumn {
     column: ParquetColumn,
-    rows: u64,
-    /// Rows of a unit: a power of two.
-    unit: u64,
+    /// Units of rows, a power of two of them where nothing cuts them short.
+    units: Blocked,
+    /// Tells where that is.
+    cuts: Option<u64>,
     /// With the position of each among all leaves.
-    leaves: Vec<(usize, Leaf)>,
+    leaves: Vec<(usize, Arc<Leaf>)>,
     stretches: OnceLock<Stretches>,
     /// It takes no longer than a sample to measure all values.
     small: OnceLock<bool>,
@@ -104,9 +105,10 @@ struct Typical {
 impl Sizes {
     /// Reads nothing.
     pub fn new(columns: &[ParquetColumn], prepared: &Prepared) -> Self {
-        let (rows, unit) = (prepared.groups.rows, UNIT.min(prepared.groups.per_group));
-        let mut leaves: BTreeMap<usize, Vec<(usize, Leaf)>> = BTreeMap::new();
-        if rows > 0 {
+        let groups = &prepared.groups;
+        let units = Blocked::new(groups.rows(), UNIT.min(groups.per_group()), groups.cuts.as_ref());
+        let mut leaves: BTreeMap<usize, Vec<(usize, Arc<Leaf>)>> = BTreeMap::new();
+        if groups.rows() > 0 {
             for (position, leaf) in prepared.leaves.iter().enumerate().filter(|(_, leaf)| leaf.slots.is_none()) {
                 leaves.entry(leaf.column).or_default().push((position, leaf.leaf.clone()));
             }
@@ -114,11 +116,13 @@ impl Sizes {
         let columns = leaves.into_iter().filter_map(|(column, leaves)| {
             let (stretches, small, by_values) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
             let column = columns.get(column)?.clone();
-            let measured = Arc::new(MeasuredColumn { column, rows, unit, leaves, stretches, small, by_values });
+            let (units, cuts) = (units.clone(), groups.cuts.as_ref().map(Cuts::digest));
+            let measured = Arc::new(MeasuredColumn { column, units, cuts, leaves, stretches, small, by_values });
             let (sample, pass, distrusted) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
             Some(Lengths { measured, sample, pass, distrusted })
         });
-        Self { groups: prepared.groups, columns: columns.collect() }
+        let columns = columns.collect();
+        Self { groups: groups.clone(), columns }
     }
 
     /// The pages of each leaf: waits for passes over what is not known.
@@ -161,9 +165,9 @@ impl Sizes {
             for (which, (position, _)) in column.leaves.iter().enumerate() {
                 let all = stretches.runs().iter().flat_map(|run| {
                     let typical = if run.alike { &sample.alike } else { &sample.stored };
-                    let last = stretches.rows_of_unit(run.first + run.units - 1).end;
-                    let rows = last - stretches.rows_of_unit(run.first).start;
-                    typical.get(which).copied().unwrap_or_default().pages(rows, column.unit)
+                    let typical = typical.get(which).copied().unwrap_or_default();
+                    let unit = column.units.per_block();
+                    stretches.parts_of(run).flat_map(move |rows| typical.pages(rows.end - rows.start, unit))
                 });
                 pages.insert(*position, Arc::new(self.measured(column, true, all)?));
             }
@@ -217,7 +221,7 @@ impl Sizes {
     pub fn progress(&self) -> Option<Progress> {
         let progress = |lengths: &Lengths| match lengths.pass.get() {
             Some(pass) => pass.progress(),
-            None => Progress { done: 0, all: lengths.measured.rows.div_ceil(lengths.measured.unit), kept: None },
+            None => Progress { done: 0, all: lengths.measured.units.count(), kept: None },
         };
         Progress::sum(self.columns.iter().map(progress))
     }
@@ -292,7 +296,7 @@ impl MeasuredColumn {
         if let Some(small) = self.small.get() {
             return Ok(*small);
         }
-        let small = is_small(self.column.rows.as_ref(), self.rows, interrupt)?;
+        let small = is_small(self.column.rows.as_ref(), self.units.rows(), interrupt)?;
         Ok(*self.small.get_or_init(|| small))
     }
 
@@ -300,7 +304,7 @@ impl MeasuredColumn {
         if let Some(stretches) = self.stretches.get() {
             return Ok(stretches);
         }
-        let stretches = Stretches::find(self.rows, self.unit, |row| {
+        let stretches = Stretches::find(self.units.clone(), |row| {
             interrupt.check()?;
             self.column.rows.alike_until(row, interrupt)
         })?;
@@ -311,25 +315,29 @@ impl MeasuredColumn {
         self.by_values.get().copied().unwrap_or(true)
     }
 
-    /// Units of a step: those of a chunk, so that it is decoded once.
+    /// Units of a step: those of a chunk, so that it is decoded once; many where they are cut short.
     fn units_of_step(&self) -> usize {
+        if self.units.is_cut() {
+            return MOST_UNITS as usize;
+        }
         let natural = self.column.rows.natural_rows().unwrap_or(0);
-        (natural / self.unit).clamp(1, MOST_UNITS) as usize
+        (natural / self.units.per_block()).clamp(1, MOST_UNITS) as usize
     }
 
     /// The file of a column and the table's with the same rows have the same pages.
     fn keeper(&self, of: &str) -> Option<Keeper> {
         let Keeper { file, what } = self.column.keeper.clone()?;
-        let (leaves, rows, unit) = (self.leaves.len(), self.rows, self.unit);
+        let (leaves, rows, unit) = (self.leaves.len(), self.units.rows(), self.units.per_block());
+        let cuts = self.cuts.map_or(String::new(), |cuts| format!(" cut {cuts:016x}"));
         Some(Keeper {
             file,
-            what: format!("{what} parquet-pages {VERSION} {of} leaves {leaves} rows {rows} by {unit}"),
+            what: format!("{what} parquet-pages {VERSION} {of} leaves {leaves} rows {rows} by {unit}{cuts}"),
         })
     }
 
     /// Looks at some rows.
     fn sample(&self, interrupt: &Interrupt) -> Result<Sample, Error> {
-        let stretches = self.stretches(interrupt)?;
+        let (stretches, unit) = (self.stretches(interrupt)?, self.units.per_block());
         let mut by_values = false;
         let mut grown = (0, 0);
         let mut of = |alike: bool| {
@@ -348,8 +356,8 @@ impl MeasuredColumn {
                 }
             }
             let typical = |seen: Vec<(f64, f64)>| Typical {
-                bytes: (estimate(seen.iter().map(|(bytes, _)| *bytes), alike) * self.unit as f64) as u64,
-                entries: (estimate(seen.iter().map(|(_, entries)| *entries), alike) * self.unit as f64) as u64,
+                bytes: (estimate(seen.iter().map(|(bytes, _)| *bytes), alike) * unit as f64) as u64,
+                entries: (estimate(seen.iter().map(|(_, entries)| *entries), alike) * unit as f64) as u64,
             };
             Ok(seen.into_iter().map(typical).collect::<Vec<_>>())
         };
@@ -360,8 +368,8 @@ impl MeasuredColumn {
             stored.iter_mut().for_each(|leaf| leaf.bytes = leaf.bytes.saturating_mul(shown) / u64::max(room, 1));
         }
         let entries = stored.iter().map(|leaf| leaf.entries).max().unwrap_or(0);
-        let of_unit = self.unit.saturating_add(entries).saturating_mul(if by_values { PER_VALUE } else { 1 });
-        let work = (stretches.stored_rows() / self.unit + stretches.runs().len() as u64).saturating_mul(of_unit);
+        let of_unit = unit.saturating_add(entries).saturating_mul(if by_values { PER_VALUE } else { 1 });
+        let work = (stretches.stored_rows() / unit + stretches.runs().len() as u64).saturating_mul(of_unit);
         Ok(Sample { by_values, work, stored, alike })
     }
 

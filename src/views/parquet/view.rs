@@ -99,12 +99,12 @@ impl ParquetView {
                 sizes.extend(leaf.slots.map(|slots| LeafSize { dictionary: 0, pages: Pages::Slots(slots) }));
             }
         }
+        let (rows, row_groups) = (groups.rows(), groups.count());
         if Layout::new(groups, sizes).is_none() {
-            return Err(format!("{} rows pass 2^62 bytes", groups.rows));
+            return Err(format!("{rows} rows pass 2^62 bytes"));
         }
-        if groups.count().checked_mul(entries).is_none_or(|bytes| bytes > LONGEST) {
-            let groups = groups.count();
-            return Err(format!("{groups} row groups of {count} columns need a footer of more than 256 MiB"));
+        if row_groups.checked_mul(entries).is_none_or(|bytes| bytes > LONGEST) {
+            return Err(format!("{row_groups} row groups of {count} columns need a footer of more than 256 MiB"));
         }
         Ok(())
     }
@@ -207,7 +207,7 @@ impl View for ParquetView {
 
 /// Whether the file's own bytes are a leaf's cells.
 fn stored(leaf: &PreparedLeaf, column: &ParquetColumn) -> bool {
-    let width = leaf.cells.as_ref().map(|[full, _]| full.width);
+    let width = leaf.cells.map(|full| full.width);
     leaf.leaf.stored && width.is_some() && column.rows.stored_width() == width && !column.rows.nullable()
 }
 
@@ -283,15 +283,16 @@ impl Shared {
     ) -> Result<Frame, Error> {
         let leaves = started.prepared.leaves.iter().enumerate().map(|(position, leaf)| {
             let dictionary = leaf.leaf.dictionary().map_or(0, |(body, _)| DICTIONARY_HEADER + body.len() as u64);
-            let pages = match (leaf.slots, pages.get(&position)) {
-                (Some(slots), _) => Pages::Slots(slots),
+            let pages = match (&leaf.slots, pages.get(&position)) {
+                (Some(slots), _) => Pages::Slots(slots.clone()),
                 (None, Some(measured)) => Pages::Measured(Arc::clone(measured)),
                 // There are no rows.
                 (None, None) => Pages::Measured(Arc::default()),
             };
             LeafSize { dictionary, pages }
         });
-        let layout = Layout::new(started.prepared.groups, leaves.collect()).and_then(|layout| layout.with_gap(gap));
+        let layout =
+            Layout::new(started.prepared.groups.clone(), leaves.collect()).and_then(|layout| layout.with_gap(gap));
         let layout = Arc::new(layout.ok_or_else(|| broken("the file would pass 2^62 bytes".into()))?);
         let prepared = &started.prepared;
         let known = |leaf: &PreparedLeaf| {
@@ -362,7 +363,7 @@ impl Shared {
             self.read_ahead(frame, page);
             return Ok(());
         };
-        let entries = rows.saturating_mul(leaf.slots.map_or(1, |slots| slots.entries));
+        let entries = rows.saturating_mul(leaf.slots.as_ref().map_or(1, |slots| slots.entries));
         let start = page.start + DATA_HEADER + cells.before;
         if wanted.next().is_some_and(|at| at < start) {
             let mut header = Vec::with_capacity(DATA_HEADER as usize);

@@ -11,8 +11,9 @@ use arrow_array::ArrayRef;
 
 use super::Learner;
 use crate::catalogue::{ColumnId, ObjectId};
+use crate::store::Blocked;
 use crate::store::rows::in_memory::Memory;
-use crate::store::statistics::Statistics;
+use crate::store::statistics::{GRAIN, Statistics};
 
 const ID: ColumnId = ColumnId { object: ObjectId { file: 0, address: 96 }, field: 0 };
 
@@ -24,6 +25,11 @@ fn memory(array: ArrayRef) -> Memory {
 /// A learner for an array, of no file.
 fn learner(array: &ArrayRef) -> Learner {
     Learner::new(&Weak::new(), "/t/x", ID, &memory(array.clone())).unwrap()
+}
+
+/// The blocks of a column that nothing cuts.
+fn blocks(rows: u64) -> Blocked {
+    Blocked::new(rows, GRAIN, None)
 }
 
 /// The statistics of an array, learnt in one go.

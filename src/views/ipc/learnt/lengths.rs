@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::source::Interrupt;
 use crate::store::pass::{self, Keeper, Measure};
-use crate::store::{Error, RowRange, for_each_counted};
+use crate::store::{Blocked, Error, RowRange, for_each_counted};
 use crate::views::ipc::IpcColumn;
 use crate::views::ipc::plan::{self, Kind, Node, Plan, walk};
 use crate::views::ipc::table::{Table, lengths_of};
@@ -313,7 +313,7 @@ impl Measured {
             return Ok(stretches);
         }
         let table = &self.table;
-        let stretches = Stretches::find(table.rows, table.variable_piece, |row| {
+        let stretches = Stretches::find(Blocked::new(table.rows, table.variable_piece, None), |row| {
             interrupt.check()?;
             let mut end = u64::MAX;
             for (plan, column) in table.plans.iter().zip(&table.columns).filter(|(plan, _)| plan.is_variable()) {

@@ -14,12 +14,12 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::body::leaf::{Cells, Leaf, Physical};
 use super::body::shred::Step;
-use super::layout::{Bodies, Groups, Slots};
+use super::layout::{Bodies, Groups, RowSizes, Slots};
 use super::thrift::schema;
 use crate::source::Interrupt;
 use crate::store::Learner;
 use crate::store::pass::Keeper;
-use crate::store::{Error, Hints, Rows, ValueSet};
+use crate::store::{Error, Hints, Rows, ValueSet, fixed_width};
 use crate::table::{Column, IndexForm, Times};
 use crate::views::field_metadata;
 use shape::{Given, Shape};
@@ -69,6 +69,8 @@ impl ParquetColumn {
         let times = column.times().map(Times::of_parquet);
         let rows = column.shown_by(times)?;
         let hints = rows.hints();
+        // By values of a dictionary, pyarrow skips no row group.
+        let is_plain = rows.cuts().is_some() && matches!(rows.data_type(), DataType::Dictionary(..));
         let name = column.name.to_string();
         let mut own = Self {
             name,
@@ -82,7 +84,7 @@ impl ParquetColumn {
             bitmap: None,
             keeper: None,
             notes: column.notes(),
-            is_plain: false,
+            is_plain,
             leaves: 0,
         };
         own.leaves = own.shape(&own.name, Given::default())?.leaves().len();
@@ -150,7 +152,7 @@ impl ParquetColumn {
     /// # Errors
     /// Why it has none.
     pub(super) fn leaves_of(&self, groups: &Groups) -> Result<impl Iterator<Item = PreparedLeaf>, Error> {
-        let shape = self.shape(&self.name, Given { row_group: Some(groups.per_group), labels: None });
+        let shape = self.shape(&self.name, Given { row_group: Some(groups.typical()), labels: None });
         let leaves = shape.map_err(|reason| self.unsupported(reason))?.into_leaves();
         Ok(leaves.into_iter().map(|leaf| PreparedLeaf::new(groups, 0, leaf)))
     }
@@ -170,11 +172,11 @@ impl ParquetColumn {
 pub(super) struct PreparedLeaf {
     /// Position of its column.
     pub column: usize,
-    pub leaf: Leaf,
+    pub leaf: Arc<Leaf>,
     /// Slots of its pages; `None` where they must be measured.
     pub slots: Option<Slots>,
-    /// Where rows have their places in a full page, and in the one that ends the file.
-    pub cells: Option<[Cells; 2]>,
+    /// Where rows have their places in a full page.
+    pub cells: Option<Cells>,
 }
 
 /// What is known before a value is read, but for labels.
@@ -189,14 +191,17 @@ pub(super) struct Prepared {
 
 /// The row groups of a file of these columns.
 pub(super) fn groups<C: Borrow<ParquetColumn>>(columns: impl IntoIterator<Item = C>) -> Groups {
-    let sizes = columns.into_iter().map(|column| {
+    let (mut rows, mut sizes, mut cuts) = (None::<u64>, RowSizes::default(), None);
+    for column in columns {
         let column = column.borrow();
-        let labels = column.labels.as_ref().map_or(0, |labels| labels.len());
-        (column.rows.len(), column.leaves, column.rows.stride().unwrap_or(0), labels)
-    });
-    let all = sizes.reduce(|all, one| (all.0.min(one.0), all.1 + one.1, all.2.max(one.2), all.3.max(one.3)));
-    let (rows, leaves, stride, labels) = all.unwrap_or_default();
-    Groups::choose(rows, leaves, stride, labels)
+        rows = Some(rows.map_or(column.rows.len(), |rows| rows.min(column.rows.len())));
+        sizes.leaves += column.leaves;
+        sizes.width = sizes.width.saturating_add(fixed_width(column.rows.data_type()));
+        sizes.stride = sizes.stride.max(column.rows.stride().unwrap_or(0));
+        sizes.labels = sizes.labels.max(column.labels.as_ref().map_or(0, |labels| labels.len()));
+        cuts = cuts.or_else(|| column.rows.cuts().cloned());
+    }
+    Groups::choose(rows.unwrap_or(0), &sizes, cuts.as_ref())
 }
 
 /// Row groups and leaves: what places and sizes follow from.
@@ -218,7 +223,7 @@ impl Leaves {
         let mut fields = Vec::with_capacity(columns.len());
         let names = unique(columns.iter().map(|column| column.name.as_str()));
         for (position, (column, name)) in columns.iter().zip(&names).enumerate() {
-            let mut given = Given { row_group: Some(groups.per_group), labels: None };
+            let mut given = Given { row_group: Some(groups.typical()), labels: None };
             if let Some(rows) = &column.labels {
                 given.labels = Some(read_labels(rows, interrupt)?);
             }
@@ -312,18 +317,16 @@ fn read_labels(labels: &Arc<dyn Rows>, interrupt: &Interrupt) -> Result<ArrayRef
 
 impl PreparedLeaf {
     fn new(groups: &Groups, column: usize, leaf: Leaf) -> Self {
-        let slots = if has_fixed_entries(&leaf) { Slots::new(groups, &leaf) } else { None };
-        let cells = slots.filter(|slots| slots.lead.is_some()).and_then(|slots| {
-            let last = groups.rows % slots.rows;
-            Some([leaf.cells(slots.rows)?, leaf.cells(last)?])
-        });
+        let leaf = Arc::new(leaf);
+        let slots = if has_fixed_entries(&leaf) { Slots::new(groups, leaf.clone()) } else { None };
+        let cells = slots.as_ref().and_then(|slots| leaf.cells(slots.rows));
         Self { column, leaf, slots, cells }
     }
 
     /// Where rows have their places in a page of `rows` rows.
-    pub fn cells(&self, rows: u64) -> Option<&Cells> {
-        let [full, rest] = self.cells.as_ref()?;
-        Some(if self.slots.is_some_and(|slots| slots.rows == rows) { full } else { rest })
+    pub fn cells(&self, rows: u64) -> Option<Cells> {
+        let full = self.cells?;
+        if self.slots.as_ref().is_some_and(|slots| slots.rows == rows) { Some(full) } else { self.leaf.cells(rows) }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::summary::plain;
 use crate::store::RowRange;
-use crate::store::statistics::{GRAIN, Scalar, Statistics, Summary};
+use crate::store::statistics::{Scalar, Statistics, Summary};
 use crate::table::Times;
 use crate::views::parquet::body::leaf::Physical;
 use crate::views::parquet::thrift::{self, Element, PADDING_OVERHEAD, Struct, WIDTH_64, list_header_length, wide_i64};
@@ -36,7 +36,15 @@ pub(in crate::views::parquet) struct KnownLeaf {
 impl KnownLeaf {
     /// What is known of the values in some rows.
     pub fn over(&self, rows: RowRange) -> Option<Summary> {
-        let known = self.statistics.as_ref()?.over(rows)?;
+        self.shown(self.statistics.as_ref()?.over(rows)?)
+    }
+
+    /// The same of all rows of the blocks that some rows lie in.
+    fn around(&self, rows: &RowRange) -> Option<Summary> {
+        self.shown(self.statistics.as_ref()?.around(rows)?.1)
+    }
+
+    fn shown(&self, known: Summary) -> Option<Summary> {
         self.times.map_or(Some(known.clone()), |times| times.summary(known))
     }
 }
@@ -124,9 +132,7 @@ impl ColumnIndex {
 impl PageValues {
     /// What an index must say of a page with these rows; `None` where it is not known.
     fn new(leaf: &KnownLeaf, rows: &RowRange) -> Option<Self> {
-        let statistics = leaf.statistics.as_ref()?;
-        let around = rows.start - rows.start % GRAIN..rows.end.next_multiple_of(GRAIN).min(statistics.rows());
-        let known = leaf.over(around)?;
+        let known = leaf.around(rows)?;
         let count = rows.end - rows.start;
         let nulls = match known.nulls {
             nulls if known.rows == count => Some(nulls),

@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn room_holds_what_is_known() {
-        let groups = Groups { rows: 131_080, per_group: 131_072 };
+        let groups = Groups::new(131_080, 131_072, None);
         let pages = [131_072, 8].map(|rows| Page { rows, bytes: rows, entries: rows });
         let measured = Arc::new(Measured::new(&groups, false, pages.map(|page| (page, 1))).unwrap());
         let leaf = LeafSize { dictionary: 50, pages: Pages::Measured(measured) };

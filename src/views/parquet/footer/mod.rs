@@ -107,7 +107,7 @@ impl Footer {
         opened.i32(1, 1);
         let root = schema.root_schema();
         opened.list(2, Element::Struct, schema::count(root), |out| schema::write(root, out));
-        opened.i64(3, layout.groups().rows.min(LARGEST));
+        opened.i64(3, layout.groups().rows().min(LARGEST));
         opened.list(4, Element::Struct, usize::try_from(groups).ok()?, |_| ());
         let mut tail = Vec::new();
         let mut opened = Struct::resume(&mut tail, 4);
@@ -323,7 +323,7 @@ mod tests {
 
     /// Three columns in two row groups, with what is known of the second of them.
     fn footer(known: [Option<Summary>; 3]) -> Footer {
-        let groups = Groups { rows: 131_080, per_group: 131_072 };
+        let groups = Groups::new(131_080, 131_072, None);
         let pages = [131_072, 8].map(|rows| Page { rows, bytes: rows, entries: rows });
         let measured = Arc::new(Measured::new(&groups, false, pages.map(|page| (page, 1))).unwrap());
         let leaf = |dictionary| LeafSize { dictionary, pages: Pages::Measured(measured.clone()) };

@@ -192,7 +192,7 @@ mod tests {
 
     /// Pages of 2, 2 and, in a row group of its own, 1 row.
     fn index() -> PageIndex {
-        let groups = Groups { rows: 5, per_group: 4 };
+        let groups = Groups::new(5, 4, None);
         let pages = [(2, 10), (2, 20), (1, 5)].map(|(rows, bytes)| Page { rows, bytes, entries: rows });
         let pages = Pages::Measured(Arc::new(Measured::new(&groups, false, pages.map(|page| (page, 1))).unwrap()));
         let layout = Layout::new(groups, vec![LeafSize { dictionary: 0, pages }]).unwrap();

@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn all_row_groups_have_bounds_or_none() {
-        let groups = Groups { rows: 300_000, per_group: 131_072 };
+        let groups = Groups::new(300_000, 131_072, None);
         let bounds = |odd: Option<f64>| {
             let values = (0..300_000).map(|row| if row / 131_072 == 1 { odd } else { Some(row as f64) });
             let learner = crate::views::parquet::tests::learnt(values.collect::<arrow_array::Float64Array>());
