@@ -125,6 +125,9 @@ pub(super) struct Production {
     pub interrupt: Interrupt,
 }
 
+/// A table that is there, and its file.
+type There = (Arc<store::File>, Arc<known::Table>);
+
 /// Why a table was not written.
 enum Stopped {
     /// A value of this column contradicts what was chosen.
@@ -319,7 +322,7 @@ impl One<'_> {
     ///
     /// # Errors
     /// Where the mode leaves it as it is, or the object is no table of the kind that is written.
-    fn there(&self, target: &Target<'_>) -> Result<Option<(Arc<store::File>, Arc<known::Table>)>, Error> {
+    fn there(&self, target: &Target<'_>) -> Result<Option<There>, Error> {
         let interrupt = &self.production.interrupt;
         let context = self.context();
         let root = Place::open(target.file.as_os_str(), context.clone(), interrupt)?;
@@ -394,7 +397,7 @@ impl One<'_> {
         &self,
         target: &Target<'_>,
         exclusive: &Exclusive,
-        (file, known): (Arc<store::File>, Arc<known::Table>),
+        (file, known): There,
         renewed: usize,
     ) -> Result<Option<u64>, Error> {
         let interrupt = &self.production.interrupt;
