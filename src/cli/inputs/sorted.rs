@@ -122,6 +122,7 @@ impl SortBy {
             most: memory,
             most_runs: (memory / PIECE / 2).max(FEWEST),
         };
+        let failed = |error: ArrowError| format!("sorting, in files without names in {}: {error}", folder.display());
         let (sender, receiver) = crossbeam_channel::bounded(1);
         std::thread::scope(|scope| {
             scope.spawn(move || {
@@ -141,9 +142,9 @@ impl SortBy {
                 }
                 let batch = batch?;
                 done.fetch_add(batch.num_rows() as u64, atomic::Ordering::Relaxed);
-                sorter.add(&batch).map_err(wrong)?;
+                sorter.add(&batch).map_err(failed)?;
             }
-            sorter.spill().map_err(wrong)
+            sorter.spill().map_err(failed)
         })?;
         Ok(sorter.sorted)
     }
@@ -244,10 +245,7 @@ impl Sorter {
     }
 
     fn run(&self) -> Result<StreamWriter<BufWriter<File>>, ArrowError> {
-        let file = tempfile::tempfile_in(&self.folder).map_err(|error| {
-            let what = format!("a file without a name in {}: {error}", self.folder.display());
-            ArrowError::IoError(what, error)
-        })?;
+        let file = tempfile::tempfile_in(&self.folder)?;
         StreamWriter::try_new(BufWriter::with_capacity(PIECE, file), &self.sorted.schema)
     }
 
