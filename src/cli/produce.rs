@@ -184,6 +184,9 @@ impl Production {
     }
 }
 
+/// A table that is there, and its file.
+type There = (Arc<store::File>, Arc<known::Table>);
+
 /// One table that is written.
 struct One<'a> {
     production: &'a Production,
@@ -222,7 +225,10 @@ impl One<'_> {
         let mut said = Vec::new();
         let built = self.build(&place, &exclusive, &wanted, &mut |line| match is_new {
             // Nothing is there before all is.
-            true => Ok(said.push(line)),
+            true => {
+                said.push(line);
+                Ok(())
+            }
             false => self.production.watched.write(&line),
         });
         match built {
@@ -319,7 +325,7 @@ impl One<'_> {
     ///
     /// # Errors
     /// Where the mode leaves it as it is, or the object is no table of the kind that is written.
-    fn there(&self, target: &Target<'_>) -> Result<Option<(Arc<store::File>, Arc<known::Table>)>, Error> {
+    fn there(&self, target: &Target<'_>) -> Result<Option<There>, Error> {
         let interrupt = &self.production.interrupt;
         let context = self.context();
         let root = Place::open(target.file.as_os_str(), context.clone(), interrupt)?;
@@ -394,7 +400,7 @@ impl One<'_> {
         &self,
         target: &Target<'_>,
         exclusive: &Exclusive,
-        (file, known): (Arc<store::File>, Arc<known::Table>),
+        (file, known): There,
         renewed: usize,
     ) -> Result<Option<u64>, Error> {
         let interrupt = &self.production.interrupt;
