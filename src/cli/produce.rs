@@ -187,6 +187,9 @@ impl Production {
     }
 }
 
+/// A table that is there, and its file.
+type There = (Arc<store::File>, Arc<known::Table>);
+
 /// One table that is written.
 struct One<'a> {
     production: &'a Production,
@@ -225,7 +228,10 @@ impl One<'_> {
         let mut said = Vec::new();
         let built = self.build(&place, &exclusive, &wanted, &mut |line| match is_new {
             // Nothing is there before all is.
-            true => Ok(said.push(line)),
+            true => {
+                said.push(line);
+                Ok(())
+            }
             false => self.production.watched.write(&line),
         });
         match built {

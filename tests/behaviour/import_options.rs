@@ -2,9 +2,15 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use parquet::arrow::ArrowWriter;
 
 use crate::import::{import, lines, names, parquet, refused, succeeded};
-use crate::support::{Mounted, hepfs};
+use crate::support::{HEPFS, Mounted, family, hepfs, status};
 
 fn verified(file: &str) -> Vec<String> {
     let said = succeeded(&hepfs(["index", "verify", file, "--cache-folder", "none"]));
@@ -94,4 +100,57 @@ fn labels_have_a_bound() {
     assert_eq!(names(folder.path()), ["a.csv"]);
     succeeded(&import(&[&a, &out, "--categorical", "name"]));
     refused(&import(&[&a, &out, "--memory", "1M"]), &["64M is the least"]);
+}
+
+/// Runs an import; the most memory that it and its worker took, each, in MB.
+fn peaks(arguments: &[&str]) -> [u64; 2] {
+    let mut child = Command::new(HEPFS).arg("import").args(arguments).stdout(Stdio::null()).spawn().unwrap();
+    let mut peaks = [0, 0];
+    let code = loop {
+        for process in family(child.id()) {
+            let peak = status(process, "VmHWM:").unwrap_or(0) >> 10;
+            let of = &mut peaks[usize::from(process != child.id())];
+            *of = peak.max(*of);
+        }
+        if let Some(code) = child.try_wait().unwrap() {
+            break code;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    assert!(code.success());
+    peaks
+}
+
+#[test]
+fn an_import_keeps_to_its_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (input, out) = (at("a.parquet"), at("out.h5"));
+    let wide = at("wide.csv");
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"];
+    let rows = 200_000_i64;
+    let batch = |first: i64| {
+        let column = |by: i64| (first..first + rows).map(|row| row * by % 1009).collect::<Int64Array>();
+        let arrays = (1..).zip(names).map(|(by, name)| (name, Arc::new(column(by * 7)) as ArrayRef));
+        RecordBatch::try_from_iter(arrays).unwrap()
+    };
+    let mut writer = ArrowWriter::try_new(fs::File::create(&input).unwrap(), batch(0).schema(), None).unwrap();
+    // 128 MB of numbers.
+    (0..5).for_each(|part| writer.write(&batch(part * rows)).unwrap());
+    writer.close().unwrap();
+    // A thousand columns that are filled and compressed together.
+    let line: String = (0..1000).map(|column| format!("{}.5,", column % 9)).collect();
+    let header: String = (0..1000).map(|column| format!("column {column},")).collect();
+    let lines = format!("{}\n", line.trim_end_matches(',')).repeat(6000);
+    fs::write(&wide, format!("{}\n{lines}", header.trim_end_matches(','))).unwrap();
+    let job = |more: &[&'static str]| [&["--memory", "64M", "--mode", "replace", "--compression"], more].concat();
+    for (source, arguments, room) in [
+        (&input, job(&["lz4"]), 40),
+        (&input, job(&["lz4", "--sort-by", "c,a:desc"]), 40),
+        (&wide, job(&["zstd:3"]), 100),
+    ] {
+        let [own, worker] = peaks(&[&[source.as_str(), out.as_str()], &*arguments].concat());
+        let fits = (20..64 + room).contains(&own) && (20..100).contains(&worker);
+        assert!(fits, "{own} MB, and {worker} MB of the worker: {arguments:?}");
+    }
 }

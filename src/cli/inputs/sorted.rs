@@ -122,8 +122,11 @@ impl SortBy {
             most: memory,
             most_runs: (memory / PIECE / 2).max(FEWEST),
         };
+        let failed = |error: ArrowError| {
+            Failed::Input(format!("sorting, in files without names in {}: {error}", folder.display()))
+        };
         let (sender, receiver) = crossbeam_channel::bounded(1);
-        std::thread::scope(|scope| {
+        let sorted = std::thread::scope(|scope| {
             scope.spawn(move || {
                 let columns: Vec<usize> = (0..inputs.fields.len()).collect();
                 let read = || {
@@ -135,17 +138,22 @@ impl SortBy {
                     sender.send(Err(reason)).ok();
                 }
             });
-            for batch in receiver {
-                if interrupt.is_raised() {
-                    return Err("interrupted".to_owned());
+            let sort = || {
+                for batch in receiver {
+                    let batch = batch.map_err(Failed::Input)?;
+                    done.fetch_add(batch.num_rows() as u64, atomic::Ordering::Relaxed);
+                    sorter.add(&batch).map_err(failed)?;
+                    interrupt.check().map_err(|error| Failed::Input(error.to_string()))?;
                 }
-                let batch = batch?;
-                done.fetch_add(batch.num_rows() as u64, atomic::Ordering::Relaxed);
-                sorter.add(&batch).map_err(wrong)?;
-            }
-            sorter.spill().map_err(wrong)
-        })?;
-        Ok(sorter.sorted)
+                sorter.spill().map_err(failed)
+            };
+            guarded::<()>(sort)
+        });
+        match sorted {
+            Ok(()) => Ok(sorter.sorted),
+            Err(Failed::Input(reason)) => Err(reason),
+            Err(Failed::Column(..)) => Err("the rows cannot be sorted".to_owned()),
+        }
     }
 }
 
@@ -244,10 +252,7 @@ impl Sorter {
     }
 
     fn run(&self) -> Result<StreamWriter<BufWriter<File>>, ArrowError> {
-        let file = tempfile::tempfile_in(&self.folder).map_err(|error| {
-            let what = format!("a file without a name in {}: {error}", self.folder.display());
-            ArrowError::IoError(what, error)
-        })?;
+        let file = tempfile::tempfile_in(&self.folder)?;
         StreamWriter::try_new(BufWriter::with_capacity(PIECE, file), &self.sorted.schema)
     }
 

@@ -189,7 +189,7 @@ fn checked(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, (usize, String)>
     if may_lose {
         let (whole, back) = (one_zero(array.clone()), cast(&done, from).map_err(|error| (0, error.to_string()))?);
         let differs = |row: &usize| whole.slice(*row, 1) != back.slice(*row, 1);
-        if &whole != &back
+        if whole.as_ref() != back.as_ref()
             && let Some(row) = (0..array.len()).find(differs)
         {
             return Err(told(row));

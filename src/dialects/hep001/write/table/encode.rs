@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
+use parking_lot::Mutex;
 
 use super::cells::{self, Cells, Failure};
 use super::plan::{Part, Planned, Shape};
@@ -14,9 +15,6 @@ use crate::h5::Elements;
 
 /// Most bytes of strings of variable length that are written at once.
 const STRINGS: usize = 4 << 20;
-
-/// Bytes of elements that are made at once, about.
-const AT_ONCE: usize = 4 << 20;
 
 /// Bytes that a label takes beside its text, which is held twice: to find its code, and in the order of codes.
 const LABEL: u64 = 96;
@@ -50,7 +48,7 @@ pub type Take<'a> = dyn FnMut(Piece) -> Result<(), Failure> + 'a;
 #[derive(Debug)]
 pub struct Encoder {
     state: State,
-    packers: Vec<(Compression, Packer)>,
+    shared: Arc<Shared>,
     is_known: bool,
     rows: u64,
 }
@@ -94,14 +92,13 @@ struct Ends {
 struct Labels {
     codes: HashMap<Box<str>, u64>,
     order: Vec<Box<str>>,
-    /// Bytes that further labels of all columns may take.
-    room: Arc<AtomicU64>,
+    shared: Arc<Shared>,
     /// The dictionary met last, and the code of each of its labels.
     last: Option<(ArrayRef, Vec<Option<u64>>)>,
 }
 
 impl State {
-    fn new(shape: &Shape, room: &Arc<AtomicU64>) -> Self {
+    fn new(shape: &Shape, shared: &Arc<Shared>) -> Self {
         let buffer = |part: &Part| match &part.resumed {
             Some(resumed) => Buffer { part: part.clone(), held: resumed.held.clone(), start: resumed.start },
             None => Buffer { part: part.clone(), held: Vec::new(), start: 0 },
@@ -116,7 +113,7 @@ impl State {
         };
         match shape {
             Shape::Cells(part, cells) => Self::Cells(buffer(part), cells.clone()),
-            Shape::Codes(part, _) => Self::Codes(buffer(part), Labels::new(room.clone())),
+            Shape::Codes(part, _) => Self::Codes(buffer(part), Labels::new(shared.clone())),
             Shape::Strings(part) => Self::Strings {
                 part: part.clone(),
                 rows: part.resumed.as_ref().map_or(0, |resumed| resumed.start),
@@ -125,7 +122,7 @@ impl State {
             Shape::Lists { offsets, mask, items } => Self::Lists {
                 offsets: ends(offsets),
                 mask: mask.as_ref().map(buffer),
-                items: Box::new(Self::new(items, room)),
+                items: Box::new(Self::new(items, shared)),
             },
             Shape::Texts { offsets, mask, bytes, .. } => {
                 Self::Texts { offsets: ends(offsets), mask: mask.as_ref().map(buffer), bytes: buffer(bytes) }
@@ -139,13 +136,13 @@ fn strings() -> Elements {
 }
 
 impl Encoder {
-    pub(super) fn new(planned: &Planned, room: Arc<AtomicU64>) -> Self {
-        let mut state = State::new(&planned.shape, &room);
+    pub(super) fn new(planned: &Planned, shared: Arc<Shared>) -> Self {
+        let mut state = State::new(&planned.shape, &shared);
         if let (State::Codes(_, labels), Some(known)) = (&mut state, &planned.known) {
             labels.order = known.labels.clone();
             labels.codes = known.labels.iter().cloned().zip(0..).collect();
         }
-        Self { state, packers: Vec::new(), is_known: planned.is_known, rows: 0 }
+        Self { state, shared, is_known: planned.is_known, rows: 0 }
     }
 
     /// Encodes further values; what fills a chunk is handed out.
@@ -154,7 +151,7 @@ impl Encoder {
     /// See [`Failure`].
     pub fn push(&mut self, array: &ArrayRef, take: &mut Take<'_>) -> Result<(), Failure> {
         self.rows += array.len() as u64;
-        let mut out = Out { packers: &mut self.packers, take, is_known: self.is_known };
+        let mut out = Out { shared: &self.shared, take, is_known: self.is_known };
         out.push(&mut self.state, array)
     }
 
@@ -163,7 +160,7 @@ impl Encoder {
     /// # Errors
     /// See [`Failure`].
     pub fn finish(mut self, take: &mut Take<'_>) -> Result<Encoded, Failure> {
-        let mut out = Out { packers: &mut self.packers, take, is_known: self.is_known };
+        let mut out = Out { shared: &self.shared, take, is_known: self.is_known };
         out.finish(&mut self.state)?;
         let labels = match self.state {
             State::Codes(_, labels) => labels.order,
@@ -175,7 +172,7 @@ impl Encoder {
 
 /// Where chunks go.
 struct Out<'a, 't> {
-    packers: &'a mut Vec<(Compression, Packer)>,
+    shared: &'a Shared,
     take: &'a mut Take<'t>,
     is_known: bool,
 }
@@ -186,12 +183,15 @@ impl Out<'_, '_> {
             State::Cells(buffer, cells) => {
                 let array = cells::normal(array)?;
                 let fill = buffer.part.fill().map(<[u8]>::to_vec);
-                // Elements may be far longer than the texts that they are made of.
-                let rows = (AT_ONCE / buffer.part.width.max(1)).max(1);
-                for start in (0..array.len()).step_by(rows) {
-                    let array = array.slice(start, rows.min(array.len() - start));
-                    cells::append(cells, &array, fill.as_deref(), self.is_known, &mut buffer.held)?;
+                // A chunk after the other: elements may be far longer than the texts that they are made of.
+                let (width, chunk) = (buffer.part.width.max(1), buffer.part.chunk.max(1) as usize);
+                let mut start = 0;
+                while start < array.len() {
+                    let rows = (chunk - (buffer.held.len() / width) % chunk).min(array.len() - start);
+                    buffer.held.reserve_exact(rows * width);
+                    cells::append(cells, &array.slice(start, rows), fill.as_deref(), self.is_known, &mut buffer.held)?;
                     self.flush(buffer)?;
+                    start += rows;
                 }
                 Ok(())
             }
@@ -280,7 +280,7 @@ impl Out<'_, '_> {
         let bytes = buffer.part.chunk as usize * buffer.part.width;
         let whole = buffer.held.len() / bytes.max(1) * bytes;
         for chunk in buffer.held.get(..whole).unwrap_or_default().chunks_exact(bytes.max(1)) {
-            let content = pack(self.packers, &buffer.part, chunk)?;
+            let content = self.shared.pack(&buffer.part, chunk)?;
             let (part, start, count) = (buffer.part.number, buffer.start, buffer.part.chunk);
             (self.take)(Piece { part, start, count, content })?;
             buffer.start += count;
@@ -328,24 +328,41 @@ impl Out<'_, '_> {
         for _ in count..part.chunk {
             buffer.held.extend_from_slice(&fill);
         }
-        let content = pack(self.packers, part, &buffer.held)?;
+        let content = self.shared.pack(part, &buffer.held)?;
         (self.take)(Piece { part: part.number, start: buffer.start, count, content })
     }
 }
 
-fn pack(packers: &mut Vec<(Compression, Packer)>, part: &Part, chunk: &[u8]) -> Result<Content, Failure> {
-    let known = packers.iter().position(|(compression, _)| *compression == part.compression);
-    let at = known.unwrap_or_else(|| {
-        packers.push((part.compression, Packer::new(part.compression)));
-        packers.len() - 1
-    });
-    let packed = packers[at].1.pack(chunk, part.width, part.shuffles);
-    packed.map(Content::Chunk).map_err(Failure::Wrong)
+/// What the encoders of all columns share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// Compressors that no encoder uses: one takes about a megabyte.
+    packers: Mutex<Vec<(Compression, Packer)>>,
+    /// Bytes that further labels may take.
+    room: AtomicU64,
+}
+
+impl Shared {
+    pub fn new(room: u64) -> Self {
+        Self { packers: Mutex::default(), room: AtomicU64::new(room) }
+    }
+
+    fn pack(&self, part: &Part, chunk: &[u8]) -> Result<Content, Failure> {
+        let take = |packers: &mut Vec<(Compression, Packer)>| {
+            let known = packers.iter().position(|(compression, _)| *compression == part.compression)?;
+            Some(packers.swap_remove(known).1)
+        };
+        let known = take(&mut self.packers.lock());
+        let mut packer = known.unwrap_or_else(|| Packer::new(part.compression));
+        let packed = packer.pack(chunk, part.width, part.shuffles);
+        self.packers.lock().push((part.compression, packer));
+        packed.map(Content::Chunk).map_err(Failure::Wrong)
+    }
 }
 
 impl Labels {
-    fn new(room: Arc<AtomicU64>) -> Self {
-        Self { codes: HashMap::new(), order: Vec::new(), room, last: None }
+    fn new(shared: Arc<Shared>) -> Self {
+        Self { codes: HashMap::new(), order: Vec::new(), shared, last: None }
     }
 
     /// Appends the codes of labels: of a dictionary, or of texts.
@@ -407,7 +424,7 @@ impl Labels {
         }
         let bytes = LABEL + 2 * label.len() as u64;
         let take = |room: u64| room.checked_sub(bytes);
-        if self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+        if self.shared.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
             let reason = format!(
                 "it has more than {code} different texts, too many to hold as labels: leave out --categorical, or use \
                  a larger --memory"

@@ -30,7 +30,6 @@ mod values;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use arrow_schema::{Field, Fields};
 
@@ -40,6 +39,7 @@ pub use self::encode::{Encoded, Encoder, Piece};
 pub use self::options::Options;
 pub use self::profile::Profile;
 
+use self::encode::Shared;
 use self::extend::Existing;
 use self::plan::{Part, Planned, Planner};
 use super::options::Revision;
@@ -194,8 +194,8 @@ impl Table {
 
     /// What encodes each column. Labels of all columns take `room` bytes at most.
     pub fn encoders(&self, room: u64) -> Vec<Encoder> {
-        let room = Arc::new(AtomicU64::new(room));
-        self.columns.iter().map(|column| Encoder::new(column, room.clone())).collect()
+        let shared = Arc::new(Shared::new(room));
+        self.columns.iter().map(|column| Encoder::new(column, shared.clone())).collect()
     }
 }
 
