@@ -1,6 +1,7 @@
 //! The command line. Parsed arguments become validated settings once, then never strings again.
 
 mod commands;
+mod indexing;
 mod inputs;
 mod logging;
 mod options;

@@ -23,7 +23,7 @@ use crate::table::did_you_mean;
 const LONGEST_SETTLING: Duration = Duration::from_secs(4);
 
 /// Places, as arguments name them, and how they are read.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct Named {
     /// HDF5 files or folders, each with a path in it as a mount would show it. With several, or a folder, each line
     /// begins with the file

@@ -1,25 +1,29 @@
 //! From inputs to a table in an HDF5 file: looks at columns, plans, encodes on all cores, and has the pieces written.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use parking_lot::Mutex;
 
 use super::Error;
-use super::inputs::{Failed, Inputs};
+use super::indexing::{Builder, Opened};
+use super::inputs::{Failed, Inputs, SortBy, Sorted};
+use super::options::size;
 use super::place::Place;
 use super::progress::Watched;
 use super::signals::INTERRUPTED;
 use super::tables::table_of;
-use crate::dialects::index_writer;
+use crate::dialects::IndexOptions;
+use crate::dialects::index_writer::{self, Kind};
 use crate::dialects::table_writer::{self, Encoded, Encoder, Failure, Options, Piece, Profile, Table, Writer};
 use crate::fs::tree::{Context, ViewOptions, printable};
 use crate::h5::{self, Exclusive};
@@ -29,6 +33,9 @@ use crate::table as known;
 
 /// Pieces queued for the writer, for each core.
 const WAITING: usize = 2;
+
+/// Bytes of memory that a run has at least.
+const LEAST_MEMORY: u64 = 64 << 20;
 
 /// What to do with a table that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -41,12 +48,54 @@ pub(super) enum Mode {
     Replace,
 }
 
+/// How a run that writes tables goes.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Running {
+    /// Tell how each column would be stored, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Memory for rows that are read, sorted, encoded and indexed, and for labels, at least 64M
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory)]
+    pub memory: u64,
+}
+
 /// How tables are written.
 pub(super) struct Job<'a> {
     pub options: &'a Options,
     pub mode: Mode,
-    /// Only tells how.
-    pub dry_run: bool,
+    pub running: &'a Running,
+    /// The order of rows, where it is not that of the inputs.
+    pub sort_by: Option<&'a SortBy>,
+    pub indexes: &'a [Indexes],
+}
+
+/// Search indexes that are built once a table is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Indexes {
+    /// Those that the table had
+    Kept,
+    /// Of a column
+    Of(String, Vec<Kind>),
+}
+
+impl Indexes {
+    /// Parses `COLUMN:KIND,…` or `keep`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text == "keep" {
+            return Ok(Self::Kept);
+        }
+        let (column, kinds) = text.rsplit_once(':').ok_or("it is COLUMN:KIND,... or `keep`")?;
+        let known = || Kind::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names = || known().map(|kind| kind.get_name().to_owned()).collect::<Vec<_>>().join(", ");
+        let kind = |text: &str| Kind::from_str(text, false).map_err(|_| format!("{text:?} is none of {}", names()));
+        Ok(Self::Of(column.to_owned(), kinds.split(',').map(kind).collect::<Result<_, _>>()?))
+    }
+}
+
+/// Parses how much memory may be used.
+fn memory(text: &str) -> Result<u64, String> {
+    size(text).and_then(|bytes| if bytes < LEAST_MEMORY { Err("64M is the least".to_owned()) } else { Ok(bytes) })
 }
 
 /// The file that is written to.
@@ -79,7 +128,7 @@ pub(super) struct Production {
 /// Why a table was not written.
 enum Stopped {
     /// A value of this column contradicts what was chosen.
-    Surprise(usize),
+    Surprise(usize, &'static str),
     Error(Error),
 }
 
@@ -98,7 +147,7 @@ impl Production {
         file: &Path,
         write: impl FnOnce(&Self, &Target<'_>) -> Result<ExitCode, Error>,
     ) -> Result<ExitCode, Error> {
-        let outcome = if job.dry_run || file.exists() {
+        let outcome = if job.running.dry_run || file.exists() {
             write(self, &Target { file, path: file })
         } else {
             let partial = Partial::new(file)?;
@@ -122,7 +171,15 @@ impl Production {
     /// Where it cannot be; nothing is written then.
     pub fn write(&self, job: &Job<'_>, inputs: &Inputs, target: &Target<'_>, path: &str) -> Result<(), Error> {
         let begun = Instant::now();
-        let one = One { production: self, job, inputs, path };
+        let missing = |column: &&String| inputs.fields.find(column).is_none();
+        let columns = job.indexes.iter().filter_map(|indexes| match indexes {
+            Indexes::Of(column, _) => Some(column),
+            Indexes::Kept => None,
+        });
+        if let Some(column) = columns.into_iter().find(missing) {
+            return Err(Error::Usage(format!("--index {column}: there is no such column")));
+        }
+        let one = One { production: self, job, inputs, path, sorted: OnceLock::new() };
         one.run(target, begun)
     }
 }
@@ -134,21 +191,128 @@ struct One<'a> {
     inputs: &'a Inputs,
     /// HDF5 path of the table.
     path: &'a str,
+    /// The rows in another order, once they are needed.
+    sorted: OnceLock<Sorted>,
 }
 
 impl One<'_> {
     fn run(&self, target: &Target<'_>, begun: Instant) -> Result<(), Error> {
         // What is there stays as it is from here on.
         let exists = target.path.exists();
-        let exclusive = if self.job.dry_run && !exists { None } else { Some(lock(target.path)?) };
-        let there = if exists && target.path == target.file { self.there(target)? } else { None };
+        let exclusive = if self.job.running.dry_run && !exists { None } else { Some(lock(target.path)?) };
+        let is_new = target.path != target.file;
+        let there = if exists && !is_new { self.there(target)? } else { None };
+        let place = self.place(target);
+        let (wanted, renewed) = self.indexes(&place, there.is_some())?;
         let rows = match (there, &exclusive) {
-            (Some(there), Some(exclusive)) if self.job.mode == Mode::Append => self.append(target, exclusive, there)?,
+            (Some(there), Some(exclusive)) if self.job.mode == Mode::Append => {
+                self.append(target, exclusive, there, renewed)?
+            }
             (there, exclusive) => self.create(target, exclusive.as_ref(), there.is_some())?,
         };
         let Some(rows) = rows else { return Ok(()) };
         let (seconds, shown) = (begun.elapsed().as_secs_f64(), target.file.display());
-        self.production.watched.write(&format!("{shown}:{}  {rows} rows  {seconds:.3} s", self.path))
+        let line = format!("{shown}:{}  {rows} rows  {seconds:.3} s", self.path);
+        let Some(exclusive) = exclusive.filter(|_| !wanted.is_empty()) else {
+            return self.production.watched.write(&line);
+        };
+        if !is_new {
+            self.production.watched.write(&line)?;
+        }
+        let mut said = Vec::new();
+        let built = self.build(&place, &exclusive, &wanted, &mut |line| match is_new {
+            // Nothing is there before all is.
+            true => Ok(said.push(line)),
+            false => self.production.watched.write(&line),
+        });
+        match built {
+            Ok(()) => said.insert(0, line),
+            Err(error) if is_new || self.production.interrupt.is_raised() => return Err(error),
+            Err(error) => {
+                return Err(Error::Usage(format!("{error}; the table is written, without this index")));
+            }
+        }
+        said.iter().filter(|_| is_new).try_for_each(|line| self.production.watched.write(line))
+    }
+
+    /// The table's place, as other commands name it.
+    fn place(&self, target: &Target<'_>) -> OsString {
+        let mut name = OsString::from(target.path);
+        name.push(":");
+        name.push(self.path);
+        name
+    }
+
+    /// What the file is read with; nothing of it is kept.
+    fn context(&self) -> Arc<Context> {
+        let cache_size = self.job.running.memory / 4;
+        let store = Store::new(store::Options { kept_folder: None, cache_size, ..store::Options::default() });
+        Context::with_views(store, h5::Options::default(), ViewOptions::default())
+    }
+
+    /// The search indexes to build, and how many of them the table has that is there.
+    fn indexes(&self, place: &OsStr, is_there: bool) -> Result<(Vec<(String, Kind)>, usize), Error> {
+        let interrupt = &self.production.interrupt;
+        let mut wanted: Vec<(String, Kind)> = Vec::new();
+        for indexes in self.job.indexes {
+            if let Indexes::Of(column, kinds) = indexes {
+                wanted.extend(kinds.iter().map(|kind| (column.clone(), *kind)));
+            }
+        }
+        let mut renewed = 0;
+        if is_there && !self.job.indexes.is_empty() {
+            let opened = Opened::new(place, self.context(), interrupt)?;
+            if self.job.indexes.contains(&Indexes::Kept) {
+                let known = opened.indexed(interrupt)?.into_iter();
+                wanted.extend(known.filter(|(column, _)| self.inputs.fields.find(column).is_some()));
+            }
+            for (column, kind) in wanted.iter().collect::<BTreeSet<_>>() {
+                renewed += opened.listed(Some(column), &[*kind], interrupt)?.len();
+            }
+        }
+        // Each is built once, also where it was named twice.
+        wanted.sort();
+        wanted.dedup();
+        Ok((wanted, renewed))
+    }
+
+    /// Builds search indexes of the table that was written; says of each what there is to say.
+    fn build(
+        &self,
+        place: &OsStr,
+        exclusive: &Exclusive,
+        wanted: &[(String, Kind)],
+        say: &mut dyn FnMut(String) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let builder = Builder {
+            place,
+            context: &|| Ok(self.context()),
+            locked: exclusive,
+            options: &IndexOptions::of_table(self.job.options),
+            memory: self.job.running.memory,
+            interrupt: &self.production.interrupt,
+        };
+        let each = || wanted.iter().map(|(column, kind)| (column.as_str(), *kind));
+        let rows = builder.rows(each())?;
+        self.production.done.store(0, Ordering::Relaxed);
+        self.production.watched.say("building search indexes");
+        self.production.watched.expect(rows);
+        for (column, kind) in each() {
+            say(builder.build(column, kind, &self.production.done)?)?;
+        }
+        Ok(())
+    }
+
+    /// Sorts the rows, if they are to be.
+    fn sort(&self, target: &Target<'_>) -> Result<(), Error> {
+        let Some(by) = self.job.sort_by.filter(|_| self.sorted.get().is_none()) else { return Ok(()) };
+        self.begin("sorting", 1);
+        let folder = target.file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let (done, interrupt) = (&self.production.done, &self.production.interrupt);
+        let sorted =
+            by.sort(self.inputs, self.job.running.memory / 2, folder, done, interrupt).map_err(Error::Usage)?;
+        self.sorted.get_or_init(|| sorted);
+        Ok(())
     }
 
     /// Finds the table at the path, for a mode that appends to it or replaces it.
@@ -157,9 +321,7 @@ impl One<'_> {
     /// Where the mode leaves it as it is, or the object is no table of the kind that is written.
     fn there(&self, target: &Target<'_>) -> Result<Option<(Arc<store::File>, Arc<known::Table>)>, Error> {
         let interrupt = &self.production.interrupt;
-        // Only the ends of columns are read.
-        let store = Store::new(store::Options { kept_folder: None, ..store::Options::default() });
-        let context = Context::with_views(store, h5::Options::default(), ViewOptions::default());
+        let context = self.context();
         let root = Place::open(target.file.as_os_str(), context.clone(), interrupt)?;
         root.node.children(interrupt).map_err(|error| root.failed(error))?;
         let several = |_| Error::Usage(format!("{}: not one HDF5 file", root.name));
@@ -167,9 +329,7 @@ impl One<'_> {
         if !table_writer::is_there(&file, self.path, interrupt)? {
             return Ok(None);
         }
-        let mut name = OsString::from(target.file);
-        name.push(":");
-        name.push(self.path);
+        let name = self.place(target);
         let refused = |reason: &str| Error::Usage(format!("{}: {reason}", printable(&name.to_string_lossy())));
         let found = Place::open(&name, context, interrupt).and_then(|place| table_of(&place, false, interrupt));
         let Some(known) = found.ok().filter(|known| table_writer::is_own(known)) else {
@@ -200,11 +360,15 @@ impl One<'_> {
         let mut seen: Vec<bool> = (0..fields.len()).map(|at| unseen.contains(&at)).collect();
         loop {
             let rows = self.inputs.rows().or_else(|| profiles.iter().find(|p| p.is_known).map(|p| p.rows));
-            let table = Table::plan(fields, &profiles, rows, self.job.options, self.path);
+            // A column after the other is written where that can be; else chunks of all of them are filled at once.
+            let is_one = self.inputs.is_columnar() && self.job.sort_by.is_none();
+            let room = (!is_one).then_some(self.job.running.memory / 4);
+            let table = Table::plan(fields, &profiles, rows, room, self.job.options, self.path);
             let table = table.map_err(Error::Columns)?;
-            let Some(exclusive) = exclusive.filter(|_| !self.job.dry_run) else {
+            let Some(exclusive) = exclusive.filter(|_| !self.job.running.dry_run) else {
                 return self.tell(&table, rows).map(|()| None);
             };
+            self.sort(target)?;
             match self.write_into(&table, exclusive, replaces) {
                 Ok(rows) => {
                     let told = table.told().filter_map(|column| Some((column.name, column.note?)));
@@ -212,13 +376,13 @@ impl One<'_> {
                     told.for_each(|(name, note)| eprintln!("hepfs: column {name:?}: {}", printable(note)));
                     return Ok(Some(rows));
                 }
-                Err(Stopped::Surprise(column)) if !std::mem::replace(&mut seen[column], true) => {
+                Err(Stopped::Surprise(column, _)) if !std::mem::replace(&mut seen[column], true) => {
                     self.look(&[column], &mut profiles)?;
                 }
-                Err(Stopped::Surprise(column)) => {
+                Err(Stopped::Surprise(column, what)) => {
                     let name = fields[column].name();
-                    let reason = "the value that stands for missing ones occurs: use another --fill";
-                    return Err(Error::Usage(format!("{}: column {name:?}: {reason}", target.file.display())));
+                    let shown = target.file.display();
+                    return Err(Error::Usage(format!("{shown}: column {name:?}: {what}: use --fill")));
                 }
                 Err(Stopped::Error(error)) => return Err(error),
             }
@@ -231,6 +395,7 @@ impl One<'_> {
         target: &Target<'_>,
         exclusive: &Exclusive,
         (file, known): (Arc<store::File>, Arc<known::Table>),
+        renewed: usize,
     ) -> Result<Option<u64>, Error> {
         let interrupt = &self.production.interrupt;
         let fields = &self.inputs.fields;
@@ -239,23 +404,24 @@ impl One<'_> {
             Error::Tables { what, lines }
         })?;
         drop((known, file));
-        if self.job.dry_run {
+        if self.job.running.dry_run {
             return self.tell(&table, self.inputs.rows()).map(|()| None);
         }
+        self.sort(target)?;
         let rows = self.write_into(&table, exclusive, false).map_err(|stopped| match stopped {
             Stopped::Error(error) => error,
-            Stopped::Surprise(column) => {
+            Stopped::Surprise(column, what) => {
                 let name = fields[column].name();
-                let reason =
-                    "a value is the one that stands for missing ones, or is longer than the table has room for";
-                Error::Usage(format!("{}: column {name:?}: {reason}", target.file.display()))
+                let help = "write all rows anew with --mode replace";
+                Error::Usage(format!("{}: column {name:?}: {what}: {help}", target.file.display()))
             }
         })?;
         self.production.watched.finish();
-        if table.stale_indexes() > 0 {
+        let stale = table.stale_indexes().saturating_sub(renewed);
+        if stale > 0 {
             eprintln!(
-                "hepfs: {} search indexes of the table are stale now, and ignored: `hepfs index build` makes them anew",
-                table.stale_indexes()
+                "hepfs: {stale} search indexes of the table are stale now, and ignored: `hepfs index build` and \
+                 `--index keep` make them anew"
             );
         }
         Ok(Some(rows))
@@ -275,6 +441,7 @@ impl One<'_> {
         let fresh: Vec<_> = fresh.collect();
         let looked = self.inputs.each(
             columns,
+            None,
             &self.production.done,
             &self.production.interrupt,
             |column, array| fresh[column].lock().see(array),
@@ -285,6 +452,7 @@ impl One<'_> {
         );
         looked.map_err(|failed| self.failed(failed))?;
         self.check()?;
+        self.inputs.unchanged()?;
         for column in columns {
             profiles[*column] = std::mem::take(&mut *fresh[*column].lock());
         }
@@ -302,6 +470,10 @@ impl One<'_> {
     }
 
     fn failed(&self, failed: Failed<Failure>) -> Error {
+        // What is wrong with a file that changes follows from that.
+        if let Err(changed) = self.inputs.unchanged() {
+            return changed;
+        }
         match failed {
             Failed::Input(reason) => Error::Usage(reason),
             Failed::Column(column, failure) => {
@@ -335,11 +507,13 @@ impl One<'_> {
         let mut writing = exclusive.writer(&h5::Options::default(), &self.production.interrupt).map_err(refused)?;
         let failed = |error: index_writer::Error| Stopped::Error(error.into());
         let mut writer = Writer::begin(table, &mut writing, &self.production.interrupt).map_err(failed)?;
-        let encoders: Vec<_> = table.encoders().into_iter().map(|encoder| Mutex::new(Some(encoder))).collect();
+        let encoders: Vec<_> =
+            table.encoders(self.job.running.memory / 4).into_iter().map(|encoder| Mutex::new(Some(encoder))).collect();
         let encoded: Vec<_> = encoders.iter().map(|_| Mutex::new(Encoded::default())).collect();
         self.begin("writing", encoders.len());
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let (sender, receiver) = crossbeam_channel::bounded(WAITING * cores);
+        let fitting = self.job.running.memory / 8 / table.longest_chunk().max(1);
+        let (sender, receiver) = crossbeam_channel::bounded((fitting as usize).clamp(1, WAITING * cores));
         let outcome = std::thread::scope(|scope| {
             let encoding = scope.spawn(|| self.encode(&encoders, &encoded, sender));
             let written =
@@ -350,12 +524,12 @@ impl One<'_> {
             written.map_err(failed)?;
             let encoding = encoding.unwrap_or_else(|_| Err(Failed::Input("a thread of the encoder ended".into())));
             encoding.map_err(|why| match why {
-                Failed::Column(column, Failure::Surprise) => Stopped::Surprise(column),
+                Failed::Column(column, Failure::Surprise(what)) => Stopped::Surprise(column, what),
                 why => Stopped::Error(self.failed(why)),
             })
         });
         outcome?;
-        self.check().map_err(Stopped::Error)?;
+        self.check().and_then(|()| self.inputs.unchanged()).map_err(Stopped::Error)?;
         let encoded: Vec<Encoded> = encoded.into_iter().map(Mutex::into_inner).collect();
         let rows = encoded.first().map_or(0, |encoded| encoded.rows);
         writer.finish(&encoded, replaces, &mut writing, &self.production.interrupt).map_err(failed)?;
@@ -376,6 +550,7 @@ impl One<'_> {
         let take = |piece: Piece| sender.send(piece).map_err(|_| Failure::Stopped);
         self.inputs.each(
             &all,
+            self.sorted.get(),
             &self.production.done,
             &self.production.interrupt,
             |column, array| match encoders[column].lock().as_mut() {

@@ -427,6 +427,13 @@ pub struct IndexOptions {
     hep001: hep001::write::Options,
 }
 
+impl IndexOptions {
+    /// The options of a table that is written, for its indexes.
+    pub fn of_table(options: &table_writer::Options) -> Self {
+        Self { hep001: hep001::write::Options { references: options.references, ..hep001::write::Options::default() } }
+    }
+}
+
 /// What writes the search indexes of a table.
 ///
 /// # Errors

@@ -41,3 +41,7 @@ pub use writing::{Elements, Exclusive, WRITE_LIMIT, WriteError, Writing, journal
 /// The variable that makes a writing worker die at a chosen write, for tests.
 #[cfg(debug_assertions)]
 const REHEARSED_DEATH: &str = "HEPFS_REHEARSED_DEATH";
+
+/// After how many writes a writing worker finds the disk full, in a program with debug assertions; for tests.
+#[cfg(debug_assertions)]
+const REHEARSED_FULL: &str = "HEPFS_REHEARSED_FULL";

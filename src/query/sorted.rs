@@ -183,7 +183,7 @@ fn gathered(
 }
 
 /// Both zeros are one number, and so are all NaN.
-fn one_zero(array: ArrayRef) -> ArrayRef {
+pub fn one_zero(array: ArrayRef) -> ArrayRef {
     macro_rules! of {
         ($type:ty, $nan:expr, $zero:expr) => {{
             let one = |value: <$type as arrow_array::ArrowPrimitiveType>::Native| match value {

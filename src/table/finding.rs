@@ -113,11 +113,11 @@ impl Finding {
     }
 }
 
-/// For people: `path: severity: rule: what was found [id, revision, section]; what to do`.
+/// For people: `path: severity: rule; found: what was [id, revision, section]; what to do`.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rule, path, found, .. } = self;
-        write!(f, "{path}: {}: {}: {found} [{}", rule.severity, rule.text, rule.id)?;
+        write!(f, "{path}: {}: {}; found: {found} [{}", rule.severity, rule.text, rule.id)?;
         if let Some((revision, section)) = self.section {
             write!(f, ", {revision} §{section}")?;
         }

@@ -12,6 +12,7 @@ mod times;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use arrow_schema::{DataType, TimeUnit};
 use bstr::BString;
 use serde_json::Value;
 
@@ -138,6 +139,8 @@ pub struct Column {
     /// How `rows`, integers as stored, stand for instants; or why they do not, though the file calls them times. `None`
     /// of anything else.
     pub times: Option<Box<Result<Times, String>>>,
+    /// The unit of time that `rows`, integers of 64 bits, count, where files with types show durations.
+    pub duration: Option<TimeUnit>,
     /// Variable-length strings as stored, for `.raw`; `None` for any other type, whose bytes `rows` gives.
     pub stored_strings: Option<Arc<dyn Rows>>,
     /// What learns the statistics of `rows` from all that is read through them; `None` where there are none. A file
@@ -182,6 +185,7 @@ impl Column {
             in_table: rows.is_ok(),
             rows,
             times: None,
+            duration: None,
             stored_strings: None,
             learner: None,
             tally,
@@ -209,7 +213,7 @@ impl Column {
         self.times.as_deref()?.as_ref().ok().copied()
     }
 
-    /// The rows as files with types show them: instants where `rows` are integers that stand for instants.
+    /// The rows as files with types show them: instants or durations where `rows` are integers that stand for such.
     ///
     /// # Errors
     /// Why there are none.
@@ -223,9 +227,11 @@ impl Column {
     /// As [`Column::shown`].
     pub fn shown_by(&self, times: Option<Times>) -> Result<Arc<dyn Rows>, String> {
         let rows = self.rows.clone()?;
-        Ok(match times {
-            Some(times) => Arc::new(TimeRows::new(self.path.clone(), rows, times, self.tally.clone())),
-            None => rows,
+        let typed = |unit| TypedRows::new(self.path.clone(), rows.clone(), DataType::Duration(unit));
+        Ok(match (times, self.duration) {
+            (Some(times), _) => Arc::new(TimeRows::new(self.path.clone(), rows, times, self.tally.clone())),
+            (None, Some(unit)) => typed(unit).map_or(rows, |typed| Arc::new(typed)),
+            (None, None) => rows,
         })
     }
 

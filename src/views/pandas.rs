@@ -68,7 +68,7 @@ fn pandas_type(data_type: &DataType) -> (&'static str, &'static str) {
             (if zone.is_some() { "datetimetz" } else { "datetime" }, numpy)
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => ("unicode", "object"),
-        DataType::FixedSizeBinary(_) => ("bytes", "object"),
+        DataType::FixedSizeBinary(_) | DataType::Binary => ("bytes", "object"),
         // What is said to be categorical must have a number of categories for fastparquet; pyarrow knows it by its
         // type.
         DataType::Dictionary(_, labels) => pandas_type(labels),

@@ -13,7 +13,7 @@ use parquet::arrow::ArrowWriter;
 use crate::support::{HEPFS, LONG, Mounted, hepfs, run_within};
 
 /// A Parquet file of rows that count up from `first`.
-fn parquet(path: &Path, first: i64, rows: i64) {
+pub(super) fn parquet(path: &Path, first: i64, rows: i64) {
     let numbers: Int64Array = (first..first + rows).map(|row| (row % 7 != 3).then_some(row * 3)).collect();
     let texts: StringArray = (first..first + rows).map(|row| (row % 5 != 1).then(|| format!("row {row}"))).collect();
     let columns = [("n", Arc::new(numbers) as ArrayRef), ("t", Arc::new(texts) as ArrayRef)];
@@ -24,7 +24,7 @@ fn parquet(path: &Path, first: i64, rows: i64) {
 }
 
 /// The lines that CSV of such rows has.
-fn lines(first: i64, rows: i64) -> String {
+pub(super) fn lines(first: i64, rows: i64) -> String {
     let line = |row: i64| {
         let number = if row % 7 == 3 { String::new() } else { (row * 3).to_string() };
         let text = if row % 5 == 1 { String::new() } else { format!("row {row}") };
@@ -33,22 +33,22 @@ fn lines(first: i64, rows: i64) -> String {
     ["n,t\n".to_owned()].into_iter().chain((first..first + rows).map(line)).collect()
 }
 
-fn import(arguments: &[&str]) -> Output {
+pub(super) fn import(arguments: &[&str]) -> Output {
     hepfs(["import"].into_iter().chain(arguments.iter().copied()))
 }
 
-fn succeeded(output: &Output) -> String {
+pub(super) fn succeeded(output: &Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-fn refused(output: &Output, words: &[&str]) {
+pub(super) fn refused(output: &Output, words: &[&str]) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "{said}");
     words.iter().for_each(|word| assert!(said.contains(word), "no {word:?} in {said}"));
 }
 
-fn names(folder: &Path) -> Vec<String> {
+pub(super) fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -142,7 +142,20 @@ fn appended_rows_follow_those_that_are_there() {
     ];
     refused(&said, &words);
     fs::write(at("b.csv"), format!("n,t\n1,{}\n", "long".repeat(9))).unwrap();
-    refused(&import(&[&at("b.csv"), &out, "--mode", "append"]), &["\"t\"", "longer"]);
+    let longer = ["\"t\"", "36 bytes is longer than the 8", "--mode replace", "--string vlen"];
+    refused(&import(&[&at("b.csv"), &out, "--mode", "append"]), &longer);
+    fs::write(at("d.ndjson"), "{\"n\":1,\"t\":\"x\\u0000\"}\n").unwrap();
+    refused(&import(&[&at("d.ndjson"), &out, "--mode", "append"]), &["\"t\"", "NUL", "--mode replace"]);
+    // A table of April becomes one of July, to which rows can be appended.
+    fs::copy(crate::data("seed_11_1.h5"), at("april.h5")).unwrap();
+    let april = format!("{}:april", at("april.h5"));
+    succeeded(&import(&[&at("0.parquet"), &april, "--revision", "april"]));
+    refused(&import(&[&at("1.parquet"), &april, "--mode", "append"]), &["NROWS", "hepfs convert"]);
+    let july = format!("{}:july", at("july.h5"));
+    succeeded(&hepfs(["convert", &april, &july, "--cache-folder", "none"]));
+    succeeded(&import(&[&at("1.parquet"), &july, "--mode", "append"]));
+    let mounted = Mounted::new(&[Path::new(&at("july.h5"))], &[]);
+    assert_eq!(mounted.text("july/table.csv"), lines(0, 3500));
     fs::write(at("c.csv"), "n,t\n-9223372036854775807,x\n").unwrap();
     refused(&import(&[&at("c.csv"), &out, "--mode", "append"]), &["\"n\"", "missing"]);
     assert_eq!(fs::read(&out).unwrap(), before);

@@ -12,6 +12,8 @@ mod commands;
 mod daemon;
 mod hostile;
 mod import;
+mod import_losses;
+mod import_options;
 mod index_build;
 mod kept;
 mod outside;

@@ -13,11 +13,14 @@ use crate::cli::Error;
 use crate::cli::inputs::Inputs;
 use crate::cli::options::Reading;
 use crate::cli::place::Place;
-use crate::cli::produce::{Job, Mode, Production, Target};
+use crate::cli::produce::{Job, Mode, Production, Running, Target};
 use crate::cli::tables::find;
 use crate::dialects::table_writer::{self, Options, Refused};
 use crate::fs::tree::{ViewOptions, printable};
 use crate::table::Table;
+
+/// The part of `--memory` that is for what is decoded, in eighths.
+const CACHE_EIGHTHS: u64 = 3;
 
 /// Write tables of an HDF5 file, of whatever kind, as tables of HEP001
 ///
@@ -39,9 +42,8 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_enum, default_value_t = Mode::Create)]
     mode: Mode,
 
-    /// Tell how each column would be stored, and write nothing
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    running: Running,
 
     #[command(flatten)]
     options: Options,
@@ -63,7 +65,9 @@ fn own_path(table: &Table, tables: &[Arc<Table>]) -> String {
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let production = Production::new()?;
     let interrupt = &production.interrupt;
-    let place = Place::open(&arguments.place, arguments.reading.context(ViewOptions::default())?, interrupt)?;
+    let mut reading = arguments.reading.clone();
+    reading.cache_size = reading.cache_size.or(Some(arguments.running.memory / 8 * CACHE_EIGHTHS));
+    let place = Place::open(&arguments.place, reading.context(ViewOptions::default())?, interrupt)?;
     place.node.children(interrupt).map_err(|error| place.failed(error))?;
     let files = match place.node.table() {
         Some(_) => Vec::new(),
@@ -85,7 +89,13 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         let reason = "several tables go to their own paths: name the file alone, or one table";
         return Err(Error::Usage(format!("{}: {reason}", arguments.output.display())));
     }
-    let job = Job { options: &arguments.options, mode: arguments.mode, dry_run: arguments.dry_run };
+    let job = Job {
+        options: &arguments.options,
+        mode: arguments.mode,
+        running: &arguments.running,
+        sort_by: None,
+        indexes: &[],
+    };
     production.run(&job, &file, |production, target| {
         let mut written = 0;
         for table in &tables {

@@ -5,12 +5,15 @@
 
 mod arrow;
 mod parquet;
+mod sorted;
 mod table;
 mod text;
+mod typed;
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,9 +23,12 @@ use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use clap::ValueEnum;
 use parking_lot::Mutex;
 
+pub(super) use self::sorted::{SortBy, Sorted};
+pub(super) use self::typed::Typed;
+
 use super::Error;
 use crate::dialects::table_writer::Profile;
-use crate::source::Interrupt;
+use crate::source::{Identity, Interrupt};
 use crate::table::Table;
 
 /// Bytes of the batches that are read, about.
@@ -78,6 +84,8 @@ trait Input: Send + Sync {
 /// Inputs that are one table.
 pub(super) struct Inputs {
     files: Vec<(String, Box<dyn Input>)>,
+    /// The files, where their names are those of files.
+    sources: Vec<Source>,
     /// The fields of the table.
     pub fields: Fields,
 }
@@ -87,13 +95,26 @@ pub(super) struct Inputs {
 struct Source {
     file: Arc<File>,
     path: Option<PathBuf>,
+    /// What the file was when it was opened.
+    identity: Identity,
 }
 
 impl Source {
+    fn new(file: File, path: Option<PathBuf>) -> std::io::Result<Self> {
+        let identity = Identity::of(&file.metadata()?);
+        Ok(Self { file: Arc::new(file), path, identity })
+    }
+
+    /// Whether the file holds what it held when it was opened.
+    fn is_unchanged(&self) -> bool {
+        self.path.is_none() || self.file.metadata().is_ok_and(|now| Identity::of(&now).same_content_as(&self.identity))
+    }
+
     /// Another reader of the same bytes.
     fn reader(&self) -> std::io::Result<File> {
         match &self.path {
-            Some(path) => File::open(path),
+            // The file that was opened, whatever has its name now.
+            Some(_) => File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd())),
             // Readers of one descriptor would share their place: only one reads at a time.
             None => {
                 let mut file = self.file.try_clone()?;
@@ -105,12 +126,18 @@ impl Source {
 }
 
 impl Inputs {
-    /// Opens the inputs; their fields must be the same.
+    /// Opens the inputs, some of whose columns are read as other types; their fields must be the same.
     ///
     /// # Errors
     /// Where one cannot be read, or differs from the first.
-    pub fn open(names: &[OsString], format: Option<InputFormat>, separator: char) -> Result<Self, Error> {
+    pub fn open(
+        names: &[OsString],
+        format: Option<InputFormat>,
+        separator: char,
+        types: &[Typed],
+    ) -> Result<Self, Error> {
         let mut files: Vec<(String, Box<dyn Input>)> = Vec::new();
+        let mut sources = Vec::new();
         for name in names {
             let shown = name.to_string_lossy().into_owned();
             let source = source(name)?;
@@ -120,12 +147,14 @@ impl Inputs {
                     .map_err(Error::io(shown.clone()))?
                     .ok_or_else(|| Error::Usage(format!("{shown}: what is it? Say --format")))?,
             };
+            sources.push(source.clone());
             let opened: Result<Box<dyn Input>, ArrowError> = match format {
                 InputFormat::Parquet => parquet::Parquet::open(source).map(|input| Box::new(input) as _),
                 InputFormat::Arrow => arrow::Ipc::open(source).map(|input| Box::new(input) as _),
-                InputFormat::Csv => text::Text::csv(source, separator).map(|input| Box::new(input) as _),
-                InputFormat::Ndjson => text::Text::ndjson(source).map(|input| Box::new(input) as _),
+                InputFormat::Csv => text::Text::csv(source, separator, types).map(|input| Box::new(input) as _),
+                InputFormat::Ndjson => text::Text::ndjson(source, types).map(|input| Box::new(input) as _),
             };
+            let opened = opened.map_err(|error| error.to_string()).and_then(|input| typed::Cast::of(input, types));
             let opened = opened.map_err(|error| Error::Usage(format!("{shown}: {error}")))?;
             if let Some((first, known)) = files.first() {
                 let difference = difference(known.schema(), opened.schema());
@@ -140,7 +169,21 @@ impl Inputs {
         let nullable = |at: usize| files.iter().any(|(_, file)| file.schema().field(at).is_nullable());
         let fields = first.schema().fields().iter().enumerate();
         let fields = fields.map(|(at, field)| field.as_ref().clone().with_nullable(nullable(at))).collect();
-        Ok(Self { files, fields })
+        Ok(Self { files, sources, fields })
+    }
+
+    /// Looks whether the files are what they were when they were opened.
+    ///
+    /// # Errors
+    /// Names the first that is not.
+    pub fn unchanged(&self) -> Result<(), Error> {
+        match self.sources.iter().position(|source| !source.is_unchanged()) {
+            Some(at) => {
+                let name = self.files.get(at).map_or("", |(name, _)| name.as_str());
+                Err(Error::Usage(format!("{name}: it was changed while it was read: import it again")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// A table of an HDF5 file; also the columns that are left out, and why: `why_not` says so of some.
@@ -152,7 +195,12 @@ impl Inputs {
     ) -> (Self, Vec<(String, String)>) {
         let (shown, left_out) = table::Shown::new(table, why_not, interrupt);
         let fields = shown.schema().fields().clone();
-        (Self { files: vec![(name.to_owned(), Box::new(shown))], fields }, left_out)
+        (Self { files: vec![(name.to_owned(), Box::new(shown))], sources: Vec::new(), fields }, left_out)
+    }
+
+    /// Whether each column is read without the others.
+    pub fn is_columnar(&self) -> bool {
+        self.files.iter().all(|(_, file)| file.is_columnar())
     }
 
     /// Rows, where the files tell.
@@ -166,14 +214,15 @@ impl Inputs {
         self.files.iter().all(|(_, file)| file.believe(column, &mut profile)).then_some(profile)
     }
 
-    /// Calls `act` with each array of each of these columns, in the order of rows, on all cores; an array of one column
-    /// after the other. `done` counts rows of all columns.
+    /// Calls `act` with each array of each of these columns, in the order of rows, or of `sorted`, on all cores; an array
+    /// of one column after the other. `done` counts rows of all columns.
     ///
     /// # Errors
     /// Where an input cannot be read, and the first that `act` says, with the column.
     pub fn each<E: Send>(
         &self,
         columns: &[usize],
+        sorted: Option<&Sorted>,
         done: &AtomicU64,
         interrupt: &Interrupt,
         act: impl Fn(usize, &ArrayRef) -> Result<(), E> + Sync,
@@ -189,7 +238,7 @@ impl Inputs {
             act(column, array).map_err(|error| Failed::Column(column, error))
         };
         let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get()).min(columns.len().max(1));
-        if self.files.iter().all(|(_, file)| file.is_columnar()) {
+        if sorted.is_none() && self.is_columnar() {
             let next = AtomicU64::new(0);
             let work = || {
                 while let Some(column) = columns.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
@@ -233,7 +282,11 @@ impl Inputs {
                     });
                 }
                 let read = || {
-                    for batch in self.batches(columns) {
+                    let batches: Box<dyn Iterator<Item = _>> = match sorted {
+                        Some(sorted) => sorted.batches(self, columns),
+                        None => Box::new(self.batches(columns)),
+                    };
+                    for batch in batches {
                         let batch = Arc::new(batch.map_err(Failed::Input)?);
                         // A thread that is gone has failed.
                         if is_over() || senders.iter().any(|sender| sender.send(batch.clone()).is_err()) {
@@ -276,23 +329,23 @@ pub(super) enum Failed<E> {
 }
 
 fn source(name: &OsString) -> Result<Source, Error> {
+    let keep = |mut input: &mut dyn Read| {
+        let mut kept = tempfile::tempfile()?;
+        std::io::copy(&mut input, &mut kept)?;
+        Source::new(kept, None)
+    };
     if name == "-" {
-        let mut kept = unnamed().map_err(Error::io("keeping standard input"))?;
-        std::io::copy(&mut std::io::stdin().lock(), &mut kept).map_err(Error::io("keeping standard input"))?;
-        return Ok(Source { file: Arc::new(kept), path: None });
+        return keep(&mut std::io::stdin().lock()).map_err(Error::io("keeping standard input"));
     }
     let path = PathBuf::from(name);
-    let file = File::open(&path).map_err(Error::io(path.display().to_string()))?;
-    if file.metadata().map_err(Error::io(path.display().to_string()))?.is_dir() {
-        return Err(Error::Usage(format!("{}: a folder: name the files in it", path.display())));
+    let shown = path.display().to_string();
+    let mut file = File::open(&path).map_err(Error::io(shown.clone()))?;
+    let metadata = file.metadata().map_err(Error::io(shown.clone()))?;
+    if metadata.is_dir() {
+        return Err(Error::Usage(format!("{shown}: a folder: name the files in it")));
     }
-    Ok(Source { file: Arc::new(file), path: Some(path) })
-}
-
-/// A file without a name in the folder for temporary files.
-fn unnamed() -> std::io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    File::options().read(true).write(true).custom_flags(libc::O_TMPFILE).mode(0o600).open(std::env::temp_dir())
+    // What a pipe has given is gone.
+    if metadata.is_file() { Source::new(file, Some(path)) } else { keep(&mut file) }.map_err(Error::io(shown))
 }
 
 /// The format by the first bytes, else by the name.

@@ -1,23 +1,37 @@
 //! Parquet files.
 
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 
-use super::{Batches, Input, Source, batch_rows};
+use super::{BATCH, Batches, Input, Source, batch_rows};
 use crate::dialects::table_writer::Profile;
 
-/// A Parquet file.
+/// A Parquet file. Texts are read as views: many rows may be one text of a dictionary, which is long.
 pub(super) struct Parquet {
     source: Source,
+    schema: SchemaRef,
     metadata: ArrowReaderMetadata,
 }
 
 impl Parquet {
     pub fn open(source: Source) -> Result<Self, ArrowError> {
         let metadata = ArrowReaderMetadata::load(&source.reader()?, ArrowReaderOptions::new())?;
-        Ok(Self { source, metadata })
+        let schema = metadata.schema().clone();
+        let viewed = schema.fields().iter().map(|field| match field.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 => field.as_ref().clone().with_data_type(DataType::Utf8View),
+            DataType::Binary | DataType::LargeBinary => field.as_ref().clone().with_data_type(DataType::BinaryView),
+            _ => field.as_ref().clone(),
+        });
+        let viewed = Schema::new_with_metadata(viewed.collect::<Vec<_>>(), schema.metadata().clone());
+        let options = ArrowReaderOptions::new().with_schema(Arc::new(viewed));
+        let metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), options)?;
+        Ok(Self { source, schema, metadata })
     }
 
     fn count(&self) -> u64 {
@@ -27,7 +41,7 @@ impl Parquet {
 
 impl Input for Parquet {
     fn schema(&self) -> &SchemaRef {
-        self.metadata.schema()
+        &self.schema
     }
 
     fn rows(&self) -> Option<u64> {
@@ -97,6 +111,39 @@ impl Input for Parquet {
         sorted.sort_unstable();
         let places: Vec<usize> =
             columns.iter().filter_map(|column| sorted.iter().position(|at| at == column)).collect();
-        Ok(Box::new(reader.map(move |batch| batch?.project(&places))))
+        let schema = Arc::new(self.schema.project(columns)?);
+        Ok(Box::new(reader.flat_map(move |batch| match batch.and_then(|batch| batch.project(&places)) {
+            Ok(batch) => pieces(batch, schema.clone()),
+            Err(error) => Box::new(std::iter::once(Err(error))),
+        })))
     }
+}
+
+/// The rows of a batch in the types of a schema, in pieces whose texts take about [`BATCH`] bytes.
+fn pieces(batch: RecordBatch, schema: SchemaRef) -> Batches {
+    let views = |array: &ArrayRef| {
+        let texts = array.as_string_view_opt().map(|texts| texts.views().clone());
+        texts.or_else(|| array.as_binary_view_opt().map(|texts| texts.views().clone()))
+    };
+    let views: Vec<_> = batch.columns().iter().filter_map(views).collect();
+    let (mut cuts, mut bytes) = (vec![0], 0);
+    for row in 0..batch.num_rows() {
+        // The lower half of the first eight bytes of a view is the length of its text.
+        let own = views.iter().map(|views| views.get(row).map_or(0, |view| u64::from(*view as u32))).sum::<u64>();
+        if bytes > 0 && bytes + own > BATCH {
+            cuts.push(row);
+            bytes = 0;
+        }
+        bytes += own;
+    }
+    cuts.push(batch.num_rows());
+    let last = cuts.len() - 1;
+    Box::new((0..last).map(move |at| {
+        let piece = batch.slice(cuts[at], cuts[at + 1] - cuts[at]);
+        let arrays = piece.columns().iter().zip(schema.fields()).map(|(array, field)| match field.data_type() {
+            same if same == array.data_type() => Ok(array.clone()),
+            other => arrow_cast::cast(array, other),
+        });
+        RecordBatch::try_new(schema.clone(), arrays.collect::<Result<Vec<_>, _>>()?)
+    }))
 }

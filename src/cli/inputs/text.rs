@@ -1,4 +1,4 @@
-//! CSV and NDJSON: types of columns are inferred by a pass over the whole file.
+//! CSV and NDJSON: types of columns are inferred by a pass over the whole file. Where one is given, text is read.
 
 use std::io::BufReader;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use arrow_csv::reader::Format;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
-use super::{Batches, Input, Source};
+use super::{Batches, Input, Source, Typed, batch_rows};
 
-/// Rows of a batch: lines are of any length.
+/// Most rows of a batch.
 const ROWS: usize = 8192;
 
 /// Bytes read ahead.
@@ -20,29 +20,43 @@ pub(super) struct Text {
     schema: SchemaRef,
     /// What separates the fields of CSV; `None` of NDJSON.
     format: Option<Format>,
+    /// Rows of a batch, by the mean length of lines.
+    batch: usize,
 }
 
 impl Text {
-    pub fn csv(source: Source, separator: char) -> Result<Self, ArrowError> {
+    pub fn csv(source: Source, separator: char, types: &[Typed]) -> Result<Self, ArrowError> {
         let separator = u8::try_from(separator);
         let separator =
             separator.map_err(|_| ArrowError::ParseError("a separator is one character of ASCII".into()))?;
         let format = Format::default().with_header(true).with_delimiter(separator);
-        let (schema, _) = format.infer_schema(BufReader::with_capacity(AHEAD, source.reader()?), None)?;
-        Ok(Self { source, schema: typed(&schema), format: Some(format) })
+        let (schema, rows) = format.infer_schema(BufReader::with_capacity(AHEAD, source.reader()?), None)?;
+        Self::new(source, &schema, types, Some(format), rows)
     }
 
-    pub fn ndjson(source: Source) -> Result<Self, ArrowError> {
+    pub fn ndjson(source: Source, types: &[Typed]) -> Result<Self, ArrowError> {
         let mut reader = BufReader::with_capacity(AHEAD, source.reader()?);
-        let (schema, _) = arrow_json::reader::infer_json_schema(&mut reader, None)?;
-        Ok(Self { source, schema: typed(&schema), format: None })
+        let (schema, rows) = arrow_json::reader::infer_json_schema(&mut reader, None)?;
+        Self::new(source, &schema, types, None, rows)
+    }
+
+    fn new(
+        source: Source,
+        schema: &Schema,
+        types: &[Typed],
+        format: Option<Format>,
+        rows: usize,
+    ) -> Result<Self, ArrowError> {
+        let batch = batch_rows(source.reader()?.metadata()?.len(), rows as u64).min(ROWS);
+        Ok(Self { source, schema: typed(schema, types), format, batch })
     }
 }
 
-/// The schema, where a column without any value is one of text.
-fn typed(schema: &Schema) -> SchemaRef {
+/// The schema, where a column without any value is one of text, and so is one whose type is given: it is cast then.
+fn typed(schema: &Schema, types: &[Typed]) -> SchemaRef {
     let typed = |field: &Field| match field.data_type() {
         DataType::Null => field.clone().with_data_type(DataType::Utf8),
+        _ if types.iter().any(|typed| typed.is_of(field.name())) => field.clone().with_data_type(DataType::Utf8),
         _ => field.clone(),
     };
     Arc::new(Schema::new(schema.fields().iter().map(|field| typed(field)).collect::<Vec<_>>()))
@@ -59,11 +73,13 @@ impl Input for Text {
         Ok(match &self.format {
             Some(format) => {
                 let builder = arrow_csv::ReaderBuilder::new(self.schema.clone()).with_format(format.clone());
-                let reader = builder.with_batch_size(ROWS).build_buffered(file)?;
+                let reader = builder.with_batch_size(self.batch).build_buffered(file)?;
                 Box::new(reader.map(move |batch| batch?.project(&columns)))
             }
             None => {
-                let builder = arrow_json::ReaderBuilder::new(self.schema.clone()).with_batch_size(ROWS);
+                let builder = arrow_json::ReaderBuilder::new(self.schema.clone()).with_batch_size(self.batch);
+                // Numbers in a column of text are text.
+                let builder = builder.with_coerce_primitive(true);
                 Box::new(builder.build(file)?.map(move |batch| batch?.project(&columns)))
             }
         })

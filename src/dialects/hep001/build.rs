@@ -195,6 +195,7 @@ fn column(
     let arrow_type = text(&attributes, ARROW_TYPE);
     let typed = arrow_type.as_ref().zip(content.as_ref().ok());
     let typed = typed.and_then(|(arrow_type, rows)| columns::typed(&path, rows, arrow_type));
+    let duration = arrow_type.as_deref().and_then(columns::duration);
     let times = match (&typed, content.as_ref()) {
         (None, Ok(rows)) => times::of(parts.file, &attributes, rows.as_ref()),
         _ => None,
@@ -218,6 +219,7 @@ fn column(
         in_table,
         stored_strings,
         times: times.map(Box::new),
+        duration,
         units: text(&attributes, "units"),
         units_vocabulary: vocabulary,
         description: text(&attributes, "description"),

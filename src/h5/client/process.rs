@@ -73,8 +73,10 @@ impl Worker {
             command.env("HDF5_EXTFILE_PREFIX", folder);
         }
         #[cfg(debug_assertions)]
-        if let Some(last) = std::env::var_os(crate::h5::REHEARSED_DEATH) {
-            command.env(crate::h5::REHEARSED_DEATH, last);
+        for name in [crate::h5::REHEARSED_DEATH, crate::h5::REHEARSED_FULL] {
+            if let Some(last) = std::env::var_os(name) {
+                command.env(name, last);
+            }
         }
         // The worker writes nothing there but the message of a panic or of a failed start.
         let stderr = if tracing::enabled!(tracing::Level::DEBUG) { Stdio::inherit() } else { Stdio::null() };

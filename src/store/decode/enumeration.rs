@@ -35,32 +35,16 @@ pub(super) fn flags(bytes: &[u8]) -> ArrayRef {
 
 /// Codes as a dictionary of member names; a code without a name is an oddity and stands as its number.
 pub(super) fn labels(bytes: &Buffer, base: &Datatype, members: &[Member], oddities: &mut Oddities) -> ArrayRef {
-    let codes = codes(bytes.clone(), base);
-    let mut labels: Vec<String> = members.iter().map(|member| member.name.to_string()).collect();
-    let mut key_of: HashMap<i128, i32> = HashMap::with_capacity(members.len());
-    for (key, member) in members.iter().enumerate() {
-        key_of.entry(member.value).or_insert(key as i32);
-    }
-    let named = labels.len() as i32;
-    let mut last: Option<(i128, i32)> = None;
-    let mut keys = Vec::with_capacity(codes.len());
-    for (row, code) in codes.into_iter().enumerate() {
-        let key = match last {
-            Some((seen, key)) if seen == code => key,
-            _ => *key_of.entry(code).or_insert_with(|| {
-                labels.push(code.to_string());
-                labels.len() as i32 - 1
-            }),
-        };
-        if key >= named {
-            oddities.push((Oddity::UnnamedCode, row as u64));
-        }
-        last = Some((code, key));
-        keys.push(key);
-    }
-    let labels = Arc::new(LargeStringArray::from(labels));
+    let mut names = Names::new(members);
+    let codes = integers(bytes.clone(), base);
+    let is_signed = codes.as_ref().is_some_and(|codes| codes.data_type().is_signed_integer());
+    let keys = codes.and_then(|codes| match is_signed {
+        true => widen::signed(&codes).map(|codes| names.keys(codes.values(), oddities)),
+        false => widen::unsigned(&codes).map(|codes| names.keys(codes.values(), oddities)),
+    });
+    let labels = Arc::new(LargeStringArray::from(names.labels));
     // Every key was made from an index of `labels` just above.
-    match DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), labels) {
+    match DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys.unwrap_or_default()), labels) {
         Ok(array) => Arc::new(array),
         Err(_) => arrow_array::new_null_array(
             &DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::LargeUtf8)),
@@ -69,19 +53,54 @@ pub(super) fn labels(bytes: &Buffer, base: &Datatype, members: &[Member], odditi
     }
 }
 
+/// The names of codes, and those made for codes without one.
+struct Names {
+    labels: Vec<String>,
+    /// How many labels are of members.
+    named: i32,
+    key_of: HashMap<i128, i32>,
+    /// The last code met of each lowest byte, and its key: few codes are hashed.
+    recent: [Option<(i128, i32)>; 256],
+}
+
+impl Names {
+    fn new(members: &[Member]) -> Self {
+        let labels: Vec<String> = members.iter().map(|member| member.name.to_string()).collect();
+        let named = labels.len() as i32;
+        let mut names = Self { labels, named, key_of: HashMap::with_capacity(members.len()), recent: [None; 256] };
+        for (member, key) in members.iter().zip(0..) {
+            names.key_of.entry(member.value).or_insert(key);
+        }
+        names
+    }
+
+    fn keys<T: Copy + Into<i128>>(&mut self, codes: &[T], oddities: &mut Oddities) -> Vec<i32> {
+        let one = |(row, code): (usize, &T)| {
+            let code = (*code).into();
+            let recent = &mut self.recent[usize::from(code as u8)];
+            let key = match recent {
+                Some((seen, key)) if *seen == code => *key,
+                _ => {
+                    let key = *self.key_of.entry(code).or_insert_with(|| {
+                        self.labels.push(code.to_string());
+                        self.labels.len() as i32 - 1
+                    });
+                    *recent = Some((code, key));
+                    key
+                }
+            };
+            if key >= self.named {
+                oddities.push((Oddity::UnnamedCode, row as u64));
+            }
+            key
+        };
+        codes.iter().enumerate().map(one).collect()
+    }
+}
+
 /// Codes of this base type as integers; `None` of another.
 pub(in crate::store) fn integers(bytes: Buffer, base: &Datatype) -> Option<ArrayRef> {
     let Class::Integer { order, signed, precision, offset } = base.class else { return None };
     let layout = number::BitPlaces { width: usize::try_from(base.size).ok()?, order, precision, offset };
     is_readable(base).then(|| number::integers(bytes, layout, signed))
-}
-
-fn codes(bytes: Buffer, base: &Datatype) -> Vec<i128> {
-    let Some(integers) = integers(bytes, base) else { return Vec::new() };
-    let wide = if integers.data_type().is_signed_integer() {
-        widen::signed(&integers).map(|codes| codes.values().iter().map(|code| i128::from(*code)).collect())
-    } else {
-        widen::unsigned(&integers).map(|codes| codes.values().iter().map(|code| i128::from(*code)).collect())
-    };
-    wide.unwrap_or_default()
 }

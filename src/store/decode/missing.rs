@@ -169,7 +169,14 @@ impl Pattern {
                 _ => float_valid::<Float64Type>(array, fill, |v| v.is_nan()),
             },
             Pattern::Text(fill) => match &datatype.class {
-                Class::FixedString { padding, .. } => cells(bytes, datatype, count, |cell| padding.strip(cell) != fill),
+                Class::FixedString { padding, .. } => cells(bytes, datatype, count, |cell| {
+                    // Nearly always the first byte tells.
+                    let is_like = match fill.first() {
+                        Some(first) => cell.first() == Some(first),
+                        None => matches!(cell.first(), None | Some(b'\0' | b' ')),
+                    };
+                    !is_like || padding.strip(cell) != fill
+                }),
                 Class::VariableString { padding, .. } => {
                     let padding = text::variable_padding(*padding);
                     let mut cursor = parts.cursor();
@@ -194,7 +201,7 @@ impl Pattern {
                 [a, b] => words(bytes, count, [a, b]),
                 [a, b, c, d] => words(bytes, count, [a, b, c, d]),
                 [a, b, c, d, e, f, g, h] => words(bytes, count, [a, b, c, d, e, f, g, h]),
-                _ => cells(bytes, datatype, count, |cell| cell != fill),
+                _ => cells(bytes, datatype, count, |cell| cell.first() != fill.first() || cell != fill),
             },
         }
     }
@@ -258,7 +265,11 @@ mod tests {
         let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 };
         let datatype = Datatype { size: 3, class };
         assert_eq!(missing(&datatype, b"NA\0", b"NA\0N\0\0\0\0\0"), [true, false, false]);
-        assert_eq!(missing(&datatype, b"\0\0\0", b"NA\0\0\0\0"), [false, true]);
+        assert_eq!(missing(&datatype, b"\0\0\0", b"NA\0\0\0\0\0\0A"), [false, true, false]);
+        let class = Class::FixedString { padding: Padding::SpacePadded, charset: Charset::Ascii };
+        let datatype = Datatype { size: 3, class };
+        assert_eq!(missing(&datatype, b"   ", b"    \0\0\0\0\0 x "), [true, true, true, false]);
+        assert_eq!(missing(&datatype, b" x ", b"    x  x\0 xy"), [false, true, true, false]);
     }
 
     #[test]

@@ -6,16 +6,27 @@ use std::sync::Arc;
 
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, LargeStringArray};
+use arrow_buffer::OffsetBuffer;
 
 use super::{DecodeError, Oddities, Oddity, Parts};
 use crate::catalogue::Padding;
 
 /// Strings of `width` bytes each; invalid UTF-8 becomes U+FFFD.
 pub(super) fn fixed(bytes: &[u8], width: usize, padding: Padding, oddities: &mut Oddities) -> ArrayRef {
-    let width = width.max(1);
-    let mut builder = LargeStringBuilder::with_capacity(bytes.len() / width, bytes.len());
-    for (row, cell) in bytes.chunks_exact(width).enumerate() {
-        builder.append_value(shown(padding.strip(cell), row, oddities));
+    let cells = bytes.chunks_exact(width.max(1)).map(|cell| padding.strip(cell));
+    let mut all = Vec::with_capacity(bytes.len());
+    let mut lengths = Vec::with_capacity(cells.len());
+    for cell in cells.clone() {
+        all.extend_from_slice(cell);
+        lengths.push(cell.len());
+    }
+    // Where all is UTF-8, it is looked at once.
+    if let Ok(texts) = LargeStringArray::try_new(OffsetBuffer::from_lengths(lengths), all.into(), None) {
+        return Arc::new(texts);
+    }
+    let mut builder = LargeStringBuilder::with_capacity(cells.len(), bytes.len());
+    for (row, cell) in cells.enumerate() {
+        builder.append_value(shown(cell, row, oddities));
     }
     Arc::new(builder.finish())
 }

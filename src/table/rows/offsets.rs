@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
+use arrow_array::{Array, BooleanArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 use crate::source::Interrupt;
@@ -104,11 +104,11 @@ impl Level {
             reason: format!("OFFSETS of type {}", offsets.data_type()),
         })?;
         let mask = self.mask.as_ref().map(|mask| mask.array(range, interrupt)).transpose()?;
-        let present = |row: usize| match mask.as_ref().and_then(|mask| mask.as_boolean_opt()) {
-            // A mask byte that is neither 0 nor 1 is null in the array: the entry is then null as well.
-            Some(mask) => mask.is_valid(row) && mask.value(row),
-            None => true,
-        };
+        // A mask byte that is neither 0 nor 1 is null in the array: the entry is then null as well.
+        let shown =
+            |mask: &BooleanArray| mask.nulls().map_or(mask.values().clone(), |known| mask.values() & known.inner());
+        let mask = mask.as_ref().and_then(|mask| mask.as_boolean_opt()).map(shown);
+        let present = |row: usize| mask.as_ref().is_none_or(|mask| mask.value(row));
         let mut odd = Oddities::new();
         let mut spans = Vec::with_capacity(offsets.len());
         let mut valid = Vec::with_capacity(offsets.len());

@@ -1,9 +1,10 @@
-//! Strings as slices of a byte buffer (HEP001 July, "String elements — the `STRING_VALUES` group").
+//! Strings as slices of a byte buffer (HEP001 July, "String elements — the `STRING_VALUES` group"), and bytes of any
+//! length.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_array::builder::LargeStringBuilder;
+use arrow_array::builder::{BinaryBuilder, LargeStringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt8Type;
 use arrow_array::{ArrayRef, UInt64Array};
@@ -17,11 +18,12 @@ use crate::store::{ARRAY_BYTES, Error, Fitter, Fitting, Hints, RowRange, Rows, S
 /// Most characters of strings that share them, in one block of rows.
 const MOST_SHARED: u64 = 64 << 20;
 
-/// Strings behind offsets; invalid UTF-8 becomes U+FFFD.
+/// Strings behind offsets, where invalid UTF-8 becomes U+FFFD; or bytes as they are.
 #[derive(Debug)]
 pub struct StringRows {
     level: Level,
     characters: Arc<dyn Rows>,
+    data_type: DataType,
 }
 
 impl StringRows {
@@ -34,7 +36,13 @@ impl StringRows {
         len: u64,
         tally: Arc<Tally>,
     ) -> Self {
-        Self { level: Level::new(path, offsets, mask, len, tally), characters }
+        let level = Level::new(path, offsets, mask, len, tally);
+        Self { level, characters, data_type: DataType::LargeUtf8 }
+    }
+
+    /// The same rows as bytes, of type [`DataType::Binary`].
+    pub fn as_bytes(self) -> Self {
+        Self { data_type: DataType::Binary, ..self }
     }
 
     /// The strings of `entries`; those that are no UTF-8 are odd.
@@ -44,12 +52,14 @@ impl StringRows {
         let last = used().map(|(_, end)| *end).max().unwrap_or(0);
         // One string may be as long as the characters may be together; several may share theirs.
         let shown = used().map(|(start, end)| end - start).fold(0, u64::saturating_add);
-        if shown > MOST_SHARED.max(last - first) {
+        let is_text = self.data_type == DataType::LargeUtf8;
+        let limit = if is_text { u64::MAX } else { i32::MAX as u64 }.min(MOST_SHARED.max(last - first));
+        if shown > limit {
             return Err(Error::TooLarge {
                 path: self.level.path.clone(),
                 what: "a block of strings".into(),
                 bytes: shown,
-                limit: MOST_SHARED,
+                limit,
                 option: "characters at once",
             });
         }
@@ -60,14 +70,26 @@ impl StringRows {
                 reason: format!("CHARS holds {}, not one-byte unsigned integers", characters.data_type()),
             });
         };
+        let rows = entries.spans.iter().enumerate().map(|(row, (start, end))| {
+            let is_null = entries.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+            let cell =
+                if start == end { &[] } else { &characters.values()[(start - first) as usize..(end - first) as usize] };
+            (row, (!is_null).then_some(cell))
+        });
+        if !is_text {
+            let mut builder = BinaryBuilder::with_capacity(entries.spans.len(), characters.values().len());
+            rows.for_each(|(_, cell)| builder.append_option(cell));
+            return Ok(Arc::new(builder.finish()));
+        }
         let mut builder = LargeStringBuilder::with_capacity(entries.spans.len(), characters.values().len());
-        for (row, (start, end)) in entries.spans.iter().enumerate() {
-            if entries.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+        for (row, text) in rows {
+            let Some(text) = text else {
                 builder.append_null();
-            } else if start == end {
+                continue;
+            };
+            if text.is_empty() {
                 builder.append_value("");
             } else {
-                let text = &characters.values()[(start - first) as usize..(end - first) as usize];
                 let text = String::from_utf8_lossy(text);
                 if matches!(text, Cow::Owned(_)) {
                     odd.push((Oddity::InvalidText, row as u64));
@@ -85,7 +107,7 @@ impl Rows for StringRows {
     }
 
     fn data_type(&self) -> &DataType {
-        &DataType::LargeUtf8
+        &self.data_type
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {

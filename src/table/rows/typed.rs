@@ -1,4 +1,5 @@
-//! Integers and bytes that a file says to be of another type: dates, times of day, decimals, narrower integers.
+//! Integers and bytes that a file says to be of another type: dates, times of day, durations, decimals, narrower
+//! integers.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Int32Type, Int64Type, Time32MillisecondType, Time64MicrosecondType, Time64NanosecondType,
 };
-use arrow_array::{Array, ArrayRef, Decimal128Array};
+use arrow_array::{Array, ArrayRef, Decimal128Array, NullArray, make_array};
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::catalogue::Datatype;
@@ -19,39 +20,60 @@ use crate::store::{Error, Hints, RowRange, Rows, Span};
 pub struct TypedRows {
     rows: Arc<dyn Rows>,
     data_type: DataType,
+    /// What is shown of one second stored.
+    factor: i32,
     path: String,
 }
 
 impl TypedRows {
-    /// `None` where values of the rows do not stand for this type. 32-bit integers stand for dates and for milliseconds of
-    /// a day, 64-bit ones for finer times of day, signed ones for decimals, all for narrower ones of their kind; 16 bytes
-    /// stand for decimals.
+    /// `None` where values of the rows do not stand for this type. 32-bit integers stand for dates and for seconds, shown as
+    /// milliseconds, and milliseconds of a day, 64-bit ones for finer times of day, durations and instants, signed ones for decimals, all for narrower ones of their kind; 16 bytes
+    /// stand for decimals. A value that the type does not have is missing.
     pub fn new(path: String, rows: Arc<dyn Rows>, data_type: DataType) -> Option<Self> {
         let stored = rows.data_type();
         let is_signed = stored.is_signed_integer();
         let fits = match &data_type {
-            DataType::Date32 | DataType::Time32(TimeUnit::Millisecond) => *stored == DataType::Int32,
+            DataType::Date32 | DataType::Time32(_) => *stored == DataType::Int32,
+            DataType::Duration(_) | DataType::Timestamp(..) => *stored == DataType::Int64,
             DataType::Time64(TimeUnit::Microsecond | TimeUnit::Nanosecond) => *stored == DataType::Int64,
             DataType::Decimal128(..) => is_signed || *stored == DataType::FixedSizeBinary(16),
             whole if whole.is_integer() => stored.is_integer() && whole.is_signed_integer() == is_signed,
             _ => false,
         };
-        fits.then_some(Self { rows, data_type, path })
+        // Parquet has no seconds.
+        let (data_type, factor) = match data_type {
+            DataType::Time32(TimeUnit::Second) => (DataType::Time32(TimeUnit::Millisecond), 1000),
+            DataType::Timestamp(TimeUnit::Second, zone) => (DataType::Timestamp(TimeUnit::Millisecond, zone), 1000),
+            other => (other, 1),
+        };
+        fits.then_some(Self { rows, data_type, factor, path })
     }
 
     fn typed(&self, array: &ArrayRef) -> Option<ArrayRef> {
         Some(match &self.data_type {
             DataType::Date32 => Arc::new(array.as_primitive_opt::<Int32Type>()?.reinterpret_cast::<Date32Type>()),
             DataType::Time32(_) => {
-                Arc::new(array.as_primitive_opt::<Int32Type>()?.reinterpret_cast::<Time32MillisecondType>())
+                let (times, within) = (array.as_primitive_opt::<Int32Type>()?, of_day(1000));
+                let time = |stored: i32| stored.checked_mul(self.factor).and_then(&within);
+                Arc::new(times.unary_opt::<_, Time32MillisecondType>(time))
+            }
+            DataType::Duration(_) | DataType::Timestamp(..) => {
+                let counts = array.as_primitive_opt::<Int64Type>()?;
+                let counts = match self.factor {
+                    1 => counts.clone(),
+                    factor => counts.unary_opt(|count: i64| count.checked_mul(factor.into())),
+                };
+                make_array(counts.to_data().into_builder().data_type(self.data_type.clone()).build().ok()?)
             }
             DataType::Time64(TimeUnit::Microsecond) => {
-                Arc::new(array.as_primitive_opt::<Int64Type>()?.reinterpret_cast::<Time64MicrosecondType>())
+                let micros = array.as_primitive_opt::<Int64Type>()?;
+                Arc::new(micros.unary_opt::<_, Time64MicrosecondType>(of_day(1_000_000)))
             }
             DataType::Time64(_) => {
-                Arc::new(array.as_primitive_opt::<Int64Type>()?.reinterpret_cast::<Time64NanosecondType>())
+                let nanos = array.as_primitive_opt::<Int64Type>()?;
+                Arc::new(nanos.unary_opt::<_, Time64NanosecondType>(of_day(1_000_000_000)))
             }
-            DataType::Decimal128(..) => {
+            DataType::Decimal128(digits, _) => {
                 let decimals: Decimal128Array = match array.as_fixed_size_binary_opt() {
                     Some(cells) => {
                         let value = |cell: Option<&[u8]>| Some(i128::from_le_bytes(cell?.try_into().ok()?));
@@ -59,12 +81,16 @@ impl TypedRows {
                     }
                     None => widen::signed(array.as_ref())?.unary(i128::from),
                 };
-                Arc::new(decimals.with_data_type(self.data_type.clone()))
+                Arc::new(decimals.null_if_overflow_precision(*digits).with_data_type(self.data_type.clone()))
             }
-            // What does not fit is missing.
             narrow => arrow_cast::cast(array, narrow).ok()?,
         })
     }
+}
+
+/// Keeps what counts so many parts of a second since midnight, and less than a day.
+fn of_day<T: Copy + Into<i64>>(second: i64) -> impl Fn(T) -> Option<T> {
+    move |value| (0..86_400 * second).contains(&value.into()).then_some(value)
 }
 
 impl Rows for TypedRows {
@@ -81,11 +107,19 @@ impl Rows for TypedRows {
     }
 
     fn nullable(&self) -> bool {
-        self.rows.nullable() || self.data_type.is_integer()
+        self.rows.nullable() || !matches!(self.data_type, DataType::Date32 | DataType::Duration(_))
     }
 
     fn hints(&self) -> Hints {
-        Hints { stored: false, ..Hints::default() }
+        match self.data_type {
+            DataType::Duration(_) => self.rows.hints(),
+            _ => Hints::default(),
+        }
+    }
+
+    fn outline(&self, range: RowRange, _: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let count = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+        Ok(Some(Arc::new(NullArray::new(count))))
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -126,5 +160,37 @@ impl Rows for TypedRows {
 
     fn stride(&self) -> Option<u64> {
         self.rows.stride()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Int32Array, Int64Array};
+
+    use super::*;
+    use crate::store::rows::in_memory::Memory;
+
+    /// A row for each value; whether it is there once it is typed.
+    fn is_there(array: ArrayRef, data_type: DataType) -> Vec<bool> {
+        let len = array.len() as u64;
+        let rows = TypedRows::new("/t/c".into(), Arc::new(Memory::new(array)), data_type).unwrap();
+        assert!(rows.nullable());
+        let array = rows.array(0..len, &Interrupt::new()).unwrap();
+        (0..array.len()).map(|row| array.is_valid(row)).collect()
+    }
+
+    #[test]
+    fn what_a_type_does_not_have_is_missing() {
+        let day = 86_400_000;
+        let small = || Arc::new(Int32Array::from(vec![-1, 0, day - 1, day])) as ArrayRef;
+        let large =
+            |factor| Arc::new(Int64Array::from(vec![-1, 0, i64::from(day) * factor - 1, i64::from(day) * factor]));
+        let within = [false, true, true, false];
+        assert_eq!(is_there(small(), DataType::Time32(TimeUnit::Millisecond)), within);
+        assert_eq!(is_there(large(1000), DataType::Time64(TimeUnit::Microsecond)), within);
+        assert_eq!(is_there(large(1_000_000), DataType::Time64(TimeUnit::Nanosecond)), within);
+        let decimals = || Arc::new(Int64Array::from(vec![-1000, -999, 999, 1000])) as ArrayRef;
+        assert_eq!(is_there(decimals(), DataType::Decimal128(3, 1)), within);
+        assert_eq!(is_there(decimals(), DataType::Decimal128(4, 1)), [true; 4]);
     }
 }

@@ -77,9 +77,17 @@ impl Piece<'_> {
             }
             (Kind::Views(views), [cells, slots @ ..]) => self.views(node, views, rows, array, cells, slots)?,
             (Kind::Text, [offsets, bytes]) => {
-                let text = array.as_string_opt::<i64>().ok_or_else(other)?;
-                let range = self.offsets(node, text.value_offsets(), offsets);
-                bytes.extend_from_slice(text.value_data().get(range).unwrap_or_default());
+                let (range, data) = match array.as_binary_opt::<i32>() {
+                    Some(cells) => {
+                        let own: Vec<i64> = cells.value_offsets().iter().copied().map(i64::from).collect();
+                        (self.offsets(node, &own, offsets), cells.value_data())
+                    }
+                    None => {
+                        let text = array.as_string_opt::<i64>().ok_or_else(other)?;
+                        (self.offsets(node, text.value_offsets(), offsets), text.value_data())
+                    }
+                };
+                bytes.extend_from_slice(data.get(range).unwrap_or_default());
             }
             (Kind::List, [offsets]) => {
                 let list = array.as_list_opt::<i64>().ok_or_else(other)?;

@@ -116,6 +116,7 @@ pub(super) fn arrow_name(data_type: &DataType) -> String {
             let zone = zone.as_ref().map_or_else(String::new, |zone| format!(", {zone}"));
             format!("timestamp[{unit}{zone}]")
         }
+        DataType::Duration(unit) => format!("duration[{unit}]"),
         DataType::FixedSizeBinary(width) => format!("binary[{width}]"),
         DataType::Dictionary(_, values) => format!("dictionary<{}>", arrow_name(values)),
         DataType::LargeList(field) | DataType::List(field) => format!("list<{}>", arrow_name(field.data_type())),

@@ -77,7 +77,7 @@ fn unquoted(data_type: &DataType, format: Format, longest: Option<u64>, missing:
         DataType::UInt8 => Width::between(1, 3),
         DataType::UInt16 => Width::between(1, 5),
         DataType::UInt32 => Width::between(1, 10),
-        DataType::Int64 | DataType::UInt64 => Width::between(1, 20),
+        DataType::Int64 | DataType::UInt64 | DataType::Duration(_) => Width::between(1, 20),
         // `-0.000012345679` and the like; `-1.2345678901234567e-308`. The shortest are `0.0` and `NaN`.
         DataType::Float16 | DataType::Float32 => Width::between(3, 16),
         DataType::Float64 => Width::between(3, 24),
@@ -95,6 +95,8 @@ fn unquoted(data_type: &DataType, format: Format, longest: Option<u64>, missing:
             })
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::LargeBinary => string(format, longest),
+        // Two digits of a byte.
+        DataType::Binary => string(format, longest.and_then(|longest| longest.checked_mul(2))),
         DataType::Dictionary(_, labels) => unquoted(labels, format, longest, None),
         DataType::Struct(_) | DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
             in_format(format, nested(data_type, 0))
@@ -162,12 +164,12 @@ pub fn estimate(data_type: &DataType, longest: Option<u64>) -> u64 {
         DataType::Int8 | DataType::UInt8 => 3,
         DataType::Int16 | DataType::UInt16 => 5,
         DataType::Int32 | DataType::UInt32 => 8,
-        DataType::Int64 | DataType::UInt64 => 11,
+        DataType::Int64 | DataType::UInt64 | DataType::Duration(_) => 11,
         DataType::Float16 | DataType::Float32 => 10,
         DataType::Float64 => 18,
         DataType::Timestamp(unit, zone) => time_lengths(*unit, zone.is_some())[0] + 1,
         DataType::Dictionary(..) => longest.map_or(10, |longest| longest.clamp(1, 32)),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::LargeBinary => {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::LargeBinary | DataType::Binary => {
             longest.map_or(24, |longest| longest.clamp(2, 64))
         }
         DataType::FixedSizeBinary(size) => 2 * u64::from(size.unsigned_abs()),

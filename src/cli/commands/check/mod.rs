@@ -22,13 +22,17 @@ use crate::dialects::{CheckOptions, Checks};
 use crate::fs::tree::{ViewOptions, printable};
 use crate::indexes::{Description, State};
 use crate::source::Interrupt;
-use crate::store::Count;
+use crate::store::{self, Count};
 use crate::table::{Finding, Severity, Table, UNREADABLE};
+
+/// Memory for decoded chunks where nothing is said of it, in bytes: each value is read once.
+const CACHE: u64 = 128 << 20;
 
 /// Say which rules the tables of a file break, and whether they can be read
 ///
 /// Looks at every table and every chunk index, reads every value of every table in one pass on all cores, and holds
-/// every search index against its column in full. Each finding has the name of a rule (`--rules` lists them), the
+/// every search index against its column in full. 128 MB of decoded chunks are kept meanwhile, where `--cache-size` says
+/// nothing else. Each finding has the name of a rule (`--rules` lists them), the
 /// section of the specification, what was found and what to do. Exit code: 0 where no rule is broken that `--fail-on`
 /// counts, 1 where one is, 2 where something could not be read.
 #[derive(Debug, Args)]
@@ -64,7 +68,10 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     }
     let checks = Checks { is_full: true, options: arguments.options };
     let views = ViewOptions { checks, ..ViewOptions::default() };
-    arguments.named.each(&views, 2, |asked| {
+    let mut named = arguments.named.clone();
+    let cache_size = named.reading.cache_size.unwrap_or(store::Options::default().cache_size.min(CACHE));
+    named.reading.cache_size = Some(cache_size);
+    named.each(&views, 2, |asked| {
         let interrupt = Interrupt::new();
         let place = asked.find_settled(&interrupt)?;
         let files = tables::find(&place, true, &interrupt)?;
@@ -75,7 +82,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             for file in &files {
                 let tables = file.tables.iter().map(|(_, table)| table.as_ref());
                 let tables: Vec<&Table> = tables.filter(|table| !table.repeats).collect();
-                let Some(found) = values::read(&tables, &interrupt)? else {
+                let Some(found) = values::read(&tables, cache_size, &interrupt)? else {
                     interrupted();
                     return Ok(INTERRUPTED);
                 };

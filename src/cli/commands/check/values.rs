@@ -17,9 +17,12 @@ use crate::table::{Column, Finding, Table};
 /// Bytes of an array that is read and dropped.
 const ARRAY: u64 = 4 << 20;
 
-/// Rows of a column that are read at once, of whole rows of at most [`WHOLE_ROWS`] bytes where columns are fields.
+/// Rows of a column that are read at once.
 const STRETCH: u64 = 1 << 17;
-const WHOLE_ROWS: u64 = 32 << 20;
+
+/// Where columns are fields, whole rows read at once are this part of the cache: two stretches of them, and what is
+/// decoded ahead of the second, are kept at a time.
+const WHOLE_ROWS: u64 = 4;
 
 /// Pieces of a column that cannot be read until the rest of it is left: a file may claim any number of rows.
 const MOST_FAILURES: u64 = 1 << 12;
@@ -69,12 +72,13 @@ struct Task<'a> {
     range: RowRange,
 }
 
-/// Reads all columns of the tables, and the labels of their categories, on all cores. `None` where it was interrupted.
+/// Reads all columns of the tables, and the labels of their categories, on all cores; `cache_size` bytes of chunks are
+/// kept. `None` where it was interrupted.
 ///
 /// # Errors
 /// Where a thread cannot be started.
-pub(super) fn read(tables: &[&Table], interrupt: &Interrupt) -> Result<Option<Read>, Error> {
-    let walk = Walk::new(tables);
+pub(super) fn read(tables: &[&Table], cache_size: u64, interrupt: &Interrupt) -> Result<Option<Read>, Error> {
+    let walk = Walk::new(tables, cache_size);
     let subjects: Vec<_> = walk.tables.iter().map(|columns| columns.all.clone()).collect();
     let lengths = subjects.iter().flatten().flatten().map(|subject| subject.rows.len());
     let all = lengths.fold(0, u64::saturating_add);
@@ -145,7 +149,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// What two tables show of the same object is read once.
-    fn new(tables: &[&'a Table]) -> Self {
+    fn new(tables: &[&'a Table], cache_size: u64) -> Self {
         let mut known = HashSet::new();
         let columns_of = |table: &&'a Table| {
             let is_new =
@@ -163,7 +167,7 @@ impl<'a> Walk<'a> {
             });
             let all: Vec<_> = columns.chain(labels).map(|subject| Some(Arc::new(subject))).collect();
             let stride = all.iter().flatten().filter_map(|subject| subject.rows.stride()).max().unwrap_or(1).max(1);
-            Columns { longest: longest(&all), all, step: (WHOLE_ROWS / stride).clamp(1, STRETCH) }
+            Columns { longest: longest(&all), all, step: (cache_size / WHOLE_ROWS / stride).clamp(1, STRETCH) }
         };
         let tables = tables.iter().map(columns_of).collect();
         Self { tables, table: 0, start: 0, next: 0, column: usize::MAX }
@@ -307,7 +311,7 @@ mod tests {
         let id = ColumnId::whole(ObjectId { file: 0, address: 0 });
         let column = Column::new("x".into(), "/t/x".into(), id, Ok(Arc::new(Claimed)), Arc::default());
         let table = Table { rows: 1 << 62, columns: vec![column], ..Table::empty("/t", "HEP001") };
-        let found = read(&[&table], &Interrupt::new()).unwrap().unwrap();
+        let found = read(&[&table], 1 << 20, &Interrupt::new()).unwrap().unwrap();
         let found = found.unreadable;
         assert!(found.len() == 1 && found[0].first == 0 && found[0].is_left());
         assert!((MOST_FAILURES * 100..MOST_FAILURES * 2000).contains(&found[0].rows), "{}", found[0].rows);

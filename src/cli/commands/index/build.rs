@@ -4,19 +4,17 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use clap::Args;
 
-use super::opened::{Opened, lock};
 use crate::cli::Error;
+use crate::cli::indexing::{Builder, lock};
 use crate::cli::options::{self, Reading};
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
-use crate::dialects::index_writer::{Kind, Plan};
-use crate::dialects::{IndexOptions, index_writer};
-use crate::fs::tree::printable;
-use crate::h5::Exclusive;
+use crate::dialects::IndexOptions;
+use crate::dialects::index_writer::Kind;
+use crate::fs::tree::ViewOptions;
 use crate::source::Interrupt;
 
 /// Build search indexes of a column into its HDF5 file
@@ -61,76 +59,25 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let mut kinds = arguments.kind.clone();
     kinds.sort();
     kinds.dedup();
+    let builder = Builder {
+        place: &arguments.place,
+        context: &|| arguments.reading.context(ViewOptions::default()),
+        locked: &locked,
+        options: &arguments.options,
+        memory: arguments.memory.unwrap_or_else(|| crate::store::machine_memory() / 2),
+        interrupt: &interrupt,
+    };
     // Refuse before anything is changed.
-    let opened = Opened::new(&arguments.place, &arguments.reading, &interrupt)?;
-    let mut all = 0;
-    for column in &arguments.column {
-        let plan = arguments.plan(&opened, column, &interrupt)?;
-        all += kinds.iter().map(|kind| plan.rows().saturating_mul(plan.passes(*kind))).sum::<u64>();
-    }
-    drop(opened);
+    let each = || arguments.column.iter().flat_map(|column| kinds.iter().map(move |kind| (column.as_str(), *kind)));
+    let all = builder.rows(each())?;
     let done = Arc::new(AtomicU64::new(0));
     let shown = done.clone();
     let watched = Watched::new(interrupt.clone(), all, move || shown.load(Ordering::Relaxed))?;
-    let mut outcome = Ok(());
-    'all: for column in &arguments.column {
-        for kind in &kinds {
-            outcome = arguments.one(&locked, column, *kind, &done, &watched, &interrupt);
-            if outcome.is_err() {
-                break 'all;
-            }
-        }
-    }
+    let outcome = each().try_for_each(|(column, kind)| watched.write(&builder.build(column, kind, &done)?));
     drop(watched);
     if interrupt.is_raised() {
         eprintln!("hepfs: interrupted; what is listed above is in the file");
         return Ok(ExitCode::from(INTERRUPTED));
     }
     outcome.map(|()| ExitCode::SUCCESS)
-}
-
-impl Arguments {
-    fn plan(&self, opened: &Opened, column: &str, interrupt: &Interrupt) -> Result<Box<dyn Plan>, Error> {
-        let writer = opened.writer(&self.options)?;
-        Ok(writer.plan(&opened.file, &opened.table, column.as_bytes(), interrupt)?)
-    }
-
-    fn one(
-        &self,
-        locked: &Exclusive,
-        column: &str,
-        kind: Kind,
-        done: &AtomicU64,
-        watched: &Watched,
-        interrupt: &Interrupt,
-    ) -> Result<(), Error> {
-        let begun = Instant::now();
-        let opened = Opened::new(&self.place, &self.reading, interrupt)?;
-        let plan = self.plan(&opened, column, interrupt)?;
-        let memory = self.memory.unwrap_or_else(|| crate::store::machine_memory() / 2);
-        let progress = |rows| {
-            done.fetch_add(rows, Ordering::Relaxed);
-        };
-        let index = plan.compute(kind, memory, &progress, interrupt)?;
-        // The column must be what was read until the file changes, which it does by us alone.
-        opened.file.check().map_err(index_writer::Error::from)?;
-        let old = opened.listed(Some(column), &[kind], interrupt)?;
-        let workers = opened.place.context.workers.clone();
-        drop(opened);
-        let mut writing = locked.writer(&workers, interrupt).map_err(index_writer::Error::from)?;
-        for old in &old {
-            old.remove(&mut writing, interrupt)?;
-        }
-        let path = index.write(&mut writing, &description(), interrupt)?;
-        let seconds = begun.elapsed().as_secs_f64();
-        let what = if old.is_empty() { "built" } else { "replaced" };
-        let line = format!("{}  {} rows  {seconds:.3} s  {what}", printable(&path), plan.rows());
-        watched.write(&line)
-    }
-}
-
-/// Where an index comes from.
-fn description() -> String {
-    let seconds = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
-    format!("Built by hepfs {} at {} s since 1970-01-01 UTC.", env!("CARGO_PKG_VERSION"), seconds)
 }

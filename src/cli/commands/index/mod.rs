@@ -3,7 +3,6 @@
 mod build;
 mod found;
 mod list;
-mod opened;
 mod remove;
 pub(in crate::cli) mod report;
 pub(in crate::cli) mod verify;

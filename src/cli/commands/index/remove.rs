@@ -6,11 +6,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::opened::{Opened, lock};
 use crate::cli::Error;
+use crate::cli::indexing::{Opened, lock};
 use crate::cli::options::Reading;
 use crate::dialects::index_writer::{self, Kind};
-use crate::fs::tree::printable;
+use crate::fs::tree::{ViewOptions, printable};
 use crate::source::Interrupt;
 
 /// Take search indexes out of an HDF5 file
@@ -39,7 +39,8 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
     let locked = lock(&arguments.place)?;
-    let opened = Opened::new(&arguments.place, &arguments.reading, &interrupt)?;
+    let context = arguments.reading.context(ViewOptions::default())?;
+    let opened = Opened::new(&arguments.place, context, &interrupt)?;
     let listed = opened.listed(arguments.column.as_deref(), &arguments.kind, &interrupt)?;
     if listed.is_empty() {
         return Err(Error::Usage(format!("{}: no such search index", arguments.place.display())));

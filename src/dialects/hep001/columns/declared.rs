@@ -27,6 +27,40 @@ pub(in crate::dialects::hep001) fn typed(path: &str, rows: &Arc<dyn Rows>, arrow
     Some(Arc::new(rows))
 }
 
+/// The unit of integers that are said to be durations.
+pub(in crate::dialects::hep001) fn duration(arrow_type: &str) -> Option<TimeUnit> {
+    unit_of(arrow_type.strip_prefix("duration[")?.strip_suffix(']')?)
+}
+
+/// The items of lists as the type that is said, durations and instants as well, which of a column are told otherwise.
+pub(in crate::dialects::hep001) fn typed_item(
+    path: &str,
+    rows: &Arc<dyn Rows>,
+    arrow_type: &str,
+    shows_times: bool,
+) -> Option<Arc<dyn Rows>> {
+    let instants = || {
+        let (unit, zone) = match arrow_type.strip_prefix("timestamp[")?.strip_suffix(']')?.split_once(", tz=") {
+            Some((unit, zone)) => (unit, Some(zone.into())),
+            None => (arrow_type.strip_prefix("timestamp[")?.strip_suffix(']')?, None),
+        };
+        Some(DataType::Timestamp(unit_of(unit)?, zone)).filter(|_| shows_times)
+    };
+    let data_type = parse(arrow_type).or_else(|| duration(arrow_type).map(DataType::Duration)).or_else(instants)?;
+    let rows = TypedRows::new(path.to_owned(), rows.clone(), data_type)?;
+    Some(Arc::new(rows))
+}
+
+fn unit_of(text: &str) -> Option<TimeUnit> {
+    Some(match text {
+        "s" => TimeUnit::Second,
+        "ms" => TimeUnit::Millisecond,
+        "us" => TimeUnit::Microsecond,
+        "ns" => TimeUnit::Nanosecond,
+        _ => return None,
+    })
+}
+
 fn parse(text: &str) -> Option<DataType> {
     let (name, inside) = match text.split_once(['[', '(']) {
         Some((name, inside)) => (name, inside.trim_end_matches([']', ')'])),
@@ -40,6 +74,7 @@ fn parse(text: &str) -> Option<DataType> {
         ("uint16", "") => DataType::UInt16,
         ("uint32", "") => DataType::UInt32,
         ("date32", "") => DataType::Date32,
+        ("time32", "s") => DataType::Time32(TimeUnit::Second),
         ("time32", "ms") => DataType::Time32(TimeUnit::Millisecond),
         ("time64", "us") => DataType::Time64(TimeUnit::Microsecond),
         ("time64", "ns") => DataType::Time64(TimeUnit::Nanosecond),
@@ -54,8 +89,11 @@ fn parse(text: &str) -> Option<DataType> {
     })
 }
 
-/// The instants, in the time zone that `timestamp[UNIT, tz=ZONE]` says, or in none.
+/// The instants, in the time zone that `timestamp[UNIT, tz=ZONE]` says, or in none; days have none either.
 pub(in crate::dialects::hep001) fn in_zone(times: Times, arrow_type: &str) -> Times {
+    if arrow_type == "date64" {
+        return times.in_zone(None);
+    }
     let Some(inside) = arrow_type.strip_prefix("timestamp[").and_then(|inside| inside.strip_suffix(']')) else {
         return times;
     };

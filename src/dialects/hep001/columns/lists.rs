@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use arrow_schema::DataType;
+
+use super::declared;
 use crate::catalogue::{Attribute, Class, Dataset, Group, Object, ObjectId, join};
 use crate::dialects::attributes::text;
 use crate::dialects::datasets;
 use crate::dialects::hep001::members::is_list;
-use crate::dialects::hep001::names::STRINGS_CLASS;
+use crate::dialects::hep001::names::{ARROW_TYPE, STRINGS_CLASS};
 use crate::dialects::hep001::parts::Parts;
 use crate::dialects::hep001::rules;
 use crate::source::Interrupt;
@@ -39,16 +42,16 @@ impl List {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// At most `len` rows.
-    pub fn rows(&self, len: u64, tally: &Arc<Tally>) -> Arc<dyn Rows> {
-        Arc::new(ListRows::new(
-            self.path.clone(),
-            self.offsets.clone(),
-            self.values.clone(),
-            self.mask.clone(),
-            len,
-            tally.clone(),
-        ))
+    /// At most `len` rows: lists, or what the attribute says that lists of bytes are.
+    pub fn rows(&self, len: u64, arrow_type: Option<&str>, tally: &Arc<Tally>) -> Arc<dyn Rows> {
+        let (path, tally) = (self.path.clone(), tally.clone());
+        let (offsets, values, mask) = (self.offsets.clone(), self.values.clone(), self.mask.clone());
+        let is_bytes = *values.data_type() == DataType::UInt8 && !values.nullable();
+        match arrow_type {
+            Some("utf8") if is_bytes => Arc::new(StringRows::new(path, offsets, values, mask, len, tally)),
+            Some("binary") if is_bytes => Arc::new(StringRows::new(path, offsets, values, mask, len, tally).as_bytes()),
+            _ => Arc::new(ListRows::new(path, offsets, values, mask, len, tally)),
+        }
     }
 }
 
@@ -102,7 +105,7 @@ fn level(
             let tally = tally();
             let mut nested = level(parts, &member, *id, attributes, depth + 1, interrupt)?;
             below.append(&mut nested.below);
-            nested.rows(u64::MAX, &tally)
+            nested.rows(u64::MAX, text(attributes, ARROW_TYPE).as_deref(), &tally)
         }
         Some(Object::Group { id, attributes, .. }) if text(attributes, "CLASS").as_deref() == Some(STRINGS_CLASS) => {
             let tally = tally();
@@ -157,7 +160,12 @@ fn leaf(
     if dataset.datatype.is_variable() {
         parts.find(path, &rules::LIST_VARIABLE, "a variable-length datatype");
     }
-    datasets::rows(parts.file, path, dataset, u64::MAX, &parts.missing(dataset), tally)
+    let arrow_type = text(&dataset.attributes, ARROW_TYPE).unwrap_or_default();
+    let booleans = declared::as_booleans(dataset, &arrow_type);
+    let shown = booleans.as_ref().unwrap_or(dataset);
+    let rows = datasets::rows(parts.file, path, shown, u64::MAX, &parts.missing(dataset), tally)?;
+    let shows_times = parts.file.store().shows_times();
+    Ok(declared::typed_item(path, &rows, &arrow_type, shows_times).unwrap_or(rows))
 }
 
 fn strings(

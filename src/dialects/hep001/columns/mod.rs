@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 
 pub(super) use self::categories::CategorySets;
-pub(super) use self::declared::{in_zone, typed};
+pub(super) use self::declared::{duration, in_zone, typed};
 use super::members::{Kind, Member};
 use super::names::ARROW_TYPE;
 use super::parts::Parts;
@@ -106,11 +106,11 @@ pub(super) fn rows(
 ) -> Result<Arc<dyn Rows>, String> {
     let len = declared.unwrap_or(u64::MAX);
     let path = parts.path_of(candidate.name.as_bstr());
+    let arrow_type = text(candidate.attributes(), ARROW_TYPE);
     match (&candidate.list, candidate.dataset) {
-        (Some(Ok(list)), _) => Ok(list.rows(len, tally)),
+        (Some(Ok(list)), _) => Ok(list.rows(len, arrow_type.as_deref(), tally)),
         (Some(Err(reason)), _) => Err(reason.clone()),
         (None, Some(dataset)) => {
-            let arrow_type = text(candidate.attributes(), ARROW_TYPE);
             let booleans = arrow_type.and_then(|arrow_type| declared::as_booleans(dataset, &arrow_type));
             let shown = booleans.as_ref().unwrap_or(dataset);
             datasets::rows(parts.file, &path, shown, len, &parts.missing(dataset), tally)

@@ -13,6 +13,7 @@ use bstr::{BString, ByteSlice};
 use super::content::{Content, Data, Layout};
 use super::name_of;
 use super::options::Revision;
+use super::steps::Steps;
 use super::stored::{Encoder, width};
 use super::subject::{Subject, member};
 use crate::catalogue::join;
@@ -20,7 +21,7 @@ use crate::codec::Compression;
 use crate::dialects::hep001::names::{ENTRY, GENERATION, SOURCE_GENERATION, SOURCE_ROWS};
 use crate::dialects::index_writer::{Error, Kind};
 use crate::h5::element::{Element, Fill, Number, Value};
-use crate::h5::steps::{self, NewElement, Object, References, Step};
+use crate::h5::steps::{Layout as NewLayout, NewElement, Object, Step};
 use crate::h5::{self, WRITE_LIMIT, Writing};
 use crate::source::Interrupt;
 
@@ -36,7 +37,7 @@ pub(super) fn write(
     description: &str,
     interrupt: &Interrupt,
 ) -> Result<String, Error> {
-    let mut writer = Writer { writing, interrupt };
+    let mut writer = Steps { writing, interrupt };
     let table = Object::Path(subject.table.clone().into_bytes());
     let column = Object::Path(member(&subject.table, &subject.name));
     let generation = subject.generation.unwrap_or(0);
@@ -63,7 +64,7 @@ pub(super) fn write(
         if count > 0 {
             writer.elements(&object, &[0], &[count], values)?;
         }
-        writer.references(&index, subject.names.values, subject.references, object.clone(), false)?;
+        writer.references(&index, subject.names.values, subject.references, vec![object.clone()], false)?;
         made.push((object, names.1));
     }
     let kind_value = match subject.revision {
@@ -83,16 +84,16 @@ pub(super) fn write(
             writer.step(Step::Flush)?;
         }
         Revision::April => {
-            writer.references(&index, subject.names.back, subject.references, column.clone(), true)?;
+            writer.references(&index, subject.names.back, subject.references, vec![column.clone()], true)?;
         }
     }
     made.push((index, names.0.clone()));
     if subject.taken.is_none() {
-        let object = writer.writing.make(Step::Group, interrupt)?;
-        writer.step(Step::Link { object, group: None, replaces: false, path: group.clone().into_bytes() })?;
+        let object = writer.make(Step::Group)?;
+        writer.link(object, None, group.clone().into_bytes())?;
     }
     for (object, name) in made {
-        writer.step(Step::Link { object, group: None, replaces: false, path: member(&group, &name) })?;
+        writer.link(object, None, member(&group, &name))?;
     }
     writer.step(Step::Commit { removes: false })?;
 
@@ -130,48 +131,12 @@ fn free_names(subject: &Subject, kind: Kind) -> (BString, BString) {
     (1..).map(named).find(|(name, values)| !taken.contains(name) && !taken.contains(values)).unwrap_or_else(|| named(0))
 }
 
-struct Writer<'a, 'b> {
-    writing: &'a mut Writing<'b>,
-    interrupt: &'a Interrupt,
-}
-
-impl Writer<'_, '_> {
-    fn step(&mut self, step: Step) -> Result<(), Error> {
-        self.writing.step(step, self.interrupt)?;
-        Ok(())
-    }
-
-    fn attribute(&mut self, object: &Object, name: &str, value: Value) -> Result<(), Error> {
-        self.step(Step::Attribute { object: object.clone(), name: name.to_owned(), value })
-    }
-
-    /// An attribute with one reference, as a scalar or in a list.
-    fn references(
-        &mut self,
-        object: &Object,
-        name: &str,
-        kind: References,
-        to: Object,
-        is_list: bool,
-    ) -> Result<(), Error> {
-        self.step(Step::References { object: object.clone(), name: name.to_owned(), kind, to: vec![to], is_list })
-    }
-
+impl Steps<'_, '_> {
     fn dataset(&mut self, element: NewElement, layout: &Layout) -> Result<Object, Error> {
         let Layout { extents, grows, chunk } = layout.clone();
         let (compression, fill) = (Compression::Deflate(1), Fill::Unset);
-        let layout = steps::Layout { element, extents, grows, chunk, compression, shuffles: true, fill };
-        Ok(self.writing.make(Step::Dataset(layout), self.interrupt)?)
-    }
-
-    fn elements(
-        &mut self,
-        object: &Object,
-        start: &[u64],
-        count: &[u64],
-        elements: &h5::Elements,
-    ) -> Result<(), Error> {
-        Ok(self.writing.elements(object, [start, count], elements, self.interrupt)?)
+        let layout = NewLayout { element, extents, grows, chunk, compression, shuffles: true, fill };
+        self.make(Step::Dataset(layout))
     }
 
     fn contents(&mut self, index: &Object, subject: &Subject, content: &Content) -> Result<(), Error> {

@@ -14,6 +14,7 @@ mod commits;
 mod content;
 mod options;
 mod removal;
+mod steps;
 mod stored;
 mod subject;
 pub mod table;

@@ -128,7 +128,7 @@ enum Rank {
     FractalHeap,
     Tree2,
     ObjectHeader,
-    /// Elements: where space was given up and used again, nothing leads to what was there any more.
+    /// Elements written over others; new ones lie behind all that is there, and are not held back.
     Data,
 }
 

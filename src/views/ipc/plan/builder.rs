@@ -128,6 +128,10 @@ impl Builder {
                 self.push(Kind::Text, nullable, domain);
                 Ok(DataType::LargeUtf8)
             }
+            DataType::Binary => {
+                self.push(Kind::Text, nullable, domain);
+                Ok(DataType::LargeBinary)
+            }
             // Labels of a type that dictionaries are seldom of, or in arrays and compounds: each for itself.
             DataType::Dictionary(_, values) => self.node(values, &Hints::default(), true, domain),
             DataType::Struct(fields) => {

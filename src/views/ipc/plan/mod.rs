@@ -297,6 +297,10 @@ pub(super) fn nulls(node: &Node, array: &ArrayRef) -> u64 {
 pub(super) fn length(array: &ArrayRef) -> Option<u64> {
     use arrow_array::cast::AsArray;
     let offsets = match array.data_type() {
+        DataType::Binary => {
+            let offsets = array.as_binary::<i32>().value_offsets();
+            return u64::try_from(offsets.last()? - offsets.first()?).ok();
+        }
         DataType::LargeUtf8 => array.as_string::<i64>().value_offsets(),
         DataType::LargeList(_) => array.as_list::<i64>().value_offsets(),
         _ => return None,

@@ -2,13 +2,13 @@
 //! Whatever is null is left out.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::types::{ArrowPrimitiveType, ByteArrayType};
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     Time32MillisecondType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
     TimestampMillisecondType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, GenericByteArray};
 use arrow_buffer::BooleanBuffer;
 use arrow_buffer::BooleanBufferBuilder;
 use arrow_buffer::bit_iterator::BitSliceIterator;
@@ -110,7 +110,9 @@ pub(in crate::views::parquet) fn append_mapped<T: Copy, U: ArrowNativeType>(
 /// Bytes of a cell that values of `data_type` are shown as; `None` for those that are not cells.
 pub(in crate::views::parquet) fn cell_width(data_type: &DataType) -> Option<u64> {
     match data_type {
-        DataType::Int64 | DataType::UInt64 | DataType::Float64 | DataType::Timestamp(..) => Some(8),
+        DataType::Int64 | DataType::UInt64 | DataType::Float64 | DataType::Timestamp(..) | DataType::Duration(_) => {
+            Some(8)
+        }
         DataType::Date32 | DataType::Time32(_) => Some(4),
         DataType::Time64(_) => Some(8),
         DataType::Decimal128(digits, _) => Some(decimal_width(*digits) as u64),
@@ -148,6 +150,11 @@ pub(in crate::views::parquet) fn append_fixed(
         DataType::Timestamp(TimeUnit::Millisecond, _) => same::<TimestampMillisecondType>(array, selection, out),
         DataType::Timestamp(TimeUnit::Microsecond, _) => same::<TimestampMicrosecondType>(array, selection, out),
         DataType::Timestamp(TimeUnit::Nanosecond, _) => same::<TimestampNanosecondType>(array, selection, out),
+        // All units lie in memory as the same integers.
+        DataType::Duration(_) => {
+            let counts = arrow_cast::cast(array, &DataType::Int64).map_err(|error| error.to_string())?;
+            same::<Int64Type>(&counts, selection, out)
+        }
         DataType::Int32 => same::<Int32Type>(array, selection, out),
         DataType::UInt32 => same::<UInt32Type>(array, selection, out),
         DataType::Float32 => same::<Float32Type>(array, selection, out),
@@ -244,7 +251,7 @@ fn append_selected_bits(values: &BooleanBuffer, selected: &BooleanBuffer, out: &
     out.extend_from_slice(&pending.to_le_bytes()[..used.div_ceil(8) as usize]);
 }
 
-/// Calls `text` with each selected value of `array`: text, or a dictionary of texts.
+/// Calls `text` with each selected value of `array`: text, bytes, or a dictionary of texts.
 ///
 /// # Errors
 /// Any other type, and what `text` says.
@@ -253,16 +260,26 @@ fn texts(
     selection: &Selection,
     mut text: impl FnMut(&[u8]) -> Result<(), String>,
 ) -> Result<(), String> {
-    if let Some(array) = array.as_string_opt::<i64>() {
+    fn each<T: ByteArrayType>(
+        array: &GenericByteArray<T>,
+        selection: &Selection,
+        text: &mut dyn FnMut(&[u8]) -> Result<(), String>,
+    ) -> Result<(), String> {
         let bytes = array.value_data();
         let offsets = array.value_offsets();
-        return selection.spans(array.len(), |start, end| {
+        selection.spans(array.len(), |start, end| {
             let offsets = offsets.get(start..=end).ok_or_else(|| outside(start, end, array.len()))?;
             offsets.windows(2).try_for_each(|pair| {
                 let range = pair[0].as_usize()..pair[1].as_usize();
                 text(bytes.get(range).ok_or("text outside its array")?)
             })
-        });
+        })
+    }
+    if let Some(array) = array.as_string_opt::<i64>() {
+        return each(array, selection, &mut text);
+    }
+    if let Some(array) = array.as_binary_opt::<i32>() {
+        return each(array, selection, &mut text);
     }
     let dictionary = array.as_any_dictionary_opt().ok_or_else(|| format!("{} is no text", array.data_type()))?;
     let labels = dictionary.values().as_string_opt::<i64>();

@@ -182,6 +182,7 @@ impl Way {
         let mut looked_up = false;
         let (physical, values, seen) = match data_type {
             DataType::LargeUtf8 => text(Values::Texts(hints.texts.slot())),
+            DataType::Binary => (Physical::ByteArray, Values::Texts(None), DataType::Binary),
             DataType::Dictionary(key, labels) => match (key.as_ref(), labels.as_ref()) {
                 (DataType::Int32, DataType::LargeUtf8) => {
                     let values = names(hints).map(|names| Values::Indices(Arc::new(names)));
@@ -265,7 +266,9 @@ fn fixed(data_type: &DataType) -> Option<(Physical, Values, DataType)> {
             width if *digits <= 38 => (Physical::FixedLenByteArray(i32::try_from(width).ok()?), data_type),
             _ => return None,
         },
-        DataType::Int64 | DataType::UInt64 | DataType::Timestamp(..) => (Physical::Int64, data_type),
+        DataType::Int64 | DataType::UInt64 | DataType::Timestamp(..) | DataType::Duration(_) => {
+            (Physical::Int64, data_type)
+        }
         DataType::Float16 | DataType::Float32 => (Physical::Float, &DataType::Float32),
         DataType::Float64 => (Physical::Double, data_type),
         DataType::FixedSizeBinary(width) => (Physical::FixedLenByteArray(*width), data_type),

@@ -245,6 +245,11 @@ fn cell<'a, S: Style>(array: &'a dyn Array, depth: usize) -> Result<Box<dyn Cell
         // Strings as stored, whatever their encoding.
         DataType::LargeBinary => Box::new(Strings::new::<S, _>(array.as_binary::<i64>())),
         DataType::FixedSizeBinary(_) => Box::new(Hex(array.as_fixed_size_binary())),
+        DataType::Binary => Box::new(Hex(array.as_binary::<i32>())),
+        DataType::Duration(TimeUnit::Second) => integers::<S, types::DurationSecondType>(array),
+        DataType::Duration(TimeUnit::Millisecond) => integers::<S, types::DurationMillisecondType>(array),
+        DataType::Duration(TimeUnit::Microsecond) => integers::<S, types::DurationMicrosecondType>(array),
+        DataType::Duration(TimeUnit::Nanosecond) => integers::<S, types::DurationNanosecondType>(array),
         DataType::Dictionary(..) => {
             Box::new(Dictionary::new(array.as_any_dictionary_opt().ok_or_else(no_text)?, depth)?)
         }

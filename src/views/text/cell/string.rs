@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use arrow_array::types::ByteArrayType;
-use arrow_array::{FixedSizeBinaryArray, GenericByteArray, OffsetSizeTrait};
+use arrow_array::{ArrayAccessor, GenericByteArray, OffsetSizeTrait};
 use arrow_buffer::NullBuffer;
 
 use super::style::Style;
@@ -71,19 +71,20 @@ impl<S: Style, O: OffsetSizeTrait> Cell<S> for Strings<'_, O> {
 }
 
 /// Bytes as lower-case hexadecimal digits.
-pub(in crate::views::text) struct Hex<'a>(pub &'a FixedSizeBinaryArray);
+pub(in crate::views::text) struct Hex<A>(pub A);
 
-impl<S: Style> Cell<S> for Hex<'_> {
+impl<'a, S: Style, A: ArrayAccessor<Item = &'a [u8]>> Cell<S> for Hex<A> {
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = Vec::with_capacity(2 * self.0.value_size());
-        for &byte in self.0.value(row) {
+        let cell = self.0.value(row);
+        let mut text = Vec::with_capacity(2 * cell.len());
+        for &byte in cell {
             text.extend_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
         }
         S::clean_string(&text, out);
     }
 
-    fn length(&self, _: usize, _: &mut Vec<u8>) -> usize {
-        S::clean_string_length(2 * self.0.value_size())
+    fn length(&self, row: usize, _: &mut Vec<u8>) -> usize {
+        S::clean_string_length(2 * self.0.value(row).len())
     }
 }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal32Type, Decimal64Type, Decimal128Type, Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, UInt64Array, make_array};
+use arrow_array::{Array, ArrayRef, LargeStringArray, UInt64Array, make_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
+
+use super::types;
 
 /// Why values were not stored.
 #[derive(Debug, thiserror::Error)]
@@ -14,9 +16,9 @@ pub enum Failure {
     /// They cannot be.
     #[error("{0}")]
     Wrong(String),
-    /// A value contradicts what was chosen without a look at all of them.
-    #[error("a value contradicts what was known of its column")]
-    Surprise,
+    /// A value contradicts what was chosen without a look at all of them: how.
+    #[error("{0}")]
+    Surprise(&'static str),
     /// What takes the chunks wants no more.
     #[error("interrupted")]
     Stopped,
@@ -63,12 +65,15 @@ fn wrong(error: impl std::fmt::Display) -> Failure {
     Failure::Wrong(error.to_string())
 }
 
-/// The same values in one of few types: numbers, booleans, 64-bit offsets, dictionaries; what counts time as integers.
+/// The same values in one of few types: numbers, booleans, 64-bit offsets; what counts time as integers.
 ///
 /// # Errors
 /// Where a type has no such form.
 pub(super) fn normal(array: &ArrayRef) -> Result<ArrayRef, Failure> {
     let to = match array.data_type() {
+        DataType::Dictionary(..) | DataType::RunEndEncoded(..) => {
+            return normal(&arrow_cast::cast(array, types::plain(array.data_type())).map_err(wrong)?);
+        }
         DataType::Utf8 | DataType::Utf8View => DataType::LargeUtf8,
         DataType::Binary | DataType::BinaryView => DataType::LargeBinary,
         DataType::List(item) | DataType::ListView(item) | DataType::LargeListView(item) => {
@@ -164,11 +169,18 @@ pub(super) fn append(
         Cells::Text(most) | Cells::Terminated(most) => {
             let most = most - usize::from(matches!(cells, Cells::Terminated(_)));
             let texts = array.as_string_opt::<i64>().ok_or_else(|| wrong("no text"))?;
+            no_nul(texts)?;
             out.resize(start + texts.len() * width, 0);
             let room = out.get_mut(start..).unwrap_or_default();
             for (cell, text) in room.chunks_exact_mut(width).zip(texts.iter()) {
                 let Some(text) = text else { continue };
-                let cell = cell.get_mut(..text.len()).filter(|cell| cell.len() <= most).ok_or(Failure::Surprise)?;
+                let cell = cell.get_mut(..text.len()).filter(|cell| cell.len() <= most).ok_or_else(|| {
+                    wrong(format!(
+                        "a text of {} bytes is longer than the {most} that the column has room for: write all rows anew \
+                         with --mode replace, and with --string vlen where texts of any length may follow",
+                        text.len()
+                    ))
+                })?;
                 cell.copy_from_slice(text.as_bytes());
             }
         }
@@ -207,10 +219,10 @@ pub(super) fn append(
     if let Some(fill) = fill.filter(|_| !is_known)
         && collides(written, fill, array)
     {
-        return Err(Failure::Surprise);
+        return Err(Failure::Surprise("a value is the one that stands for missing ones"));
     }
     let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) else { return Ok(()) };
-    let fill = fill.ok_or(Failure::Surprise)?;
+    let fill = fill.ok_or(Failure::Surprise("a value is missing, and no value stands for missing ones"))?;
     for (row, cell) in written.chunks_exact_mut(width).enumerate() {
         if nulls.is_null(row) {
             cell.copy_from_slice(fill);
@@ -225,7 +237,23 @@ fn no_nulls(values: &ArrayRef, around: Option<&NullBuffer>, is_known: bool) -> R
     if all == around.map_or(0, NullBuffer::null_count) {
         return Ok(());
     }
-    if is_known { Err(wrong("values are missing within a row that is there")) } else { Err(Failure::Surprise) }
+    let within = "values are missing within a row that is there";
+    if is_known { Err(wrong(within)) } else { Err(Failure::Surprise(within)) }
+}
+
+/// Fails where a text has a NUL, which HDF5's strings cannot hold.
+pub(super) fn no_nul(texts: &LargeStringArray) -> Result<(), Failure> {
+    let (first, last) = (texts.value_offsets().first(), texts.value_offsets().last());
+    let (first, last) = (first.copied().unwrap_or(0), last.copied().unwrap_or(0));
+    let bytes = texts.value_data().get(first as usize..last as usize).unwrap_or_default();
+    match memchr::memchr(0, bytes) {
+        // What lies below a missing text is none.
+        Some(_) if texts.iter().flatten().any(|text| text.contains('\0')) => Err(wrong(
+            "a text has a NUL, which HDF5's strings cannot hold: write all rows anew with --mode replace, which then \
+             stores lists of bytes",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a value that is not missing is stored as `fill`.

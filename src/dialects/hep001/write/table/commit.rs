@@ -9,18 +9,19 @@ use std::ffi::CString;
 use super::Table;
 use super::encode::{Content, Encoded, Piece};
 use super::extend::Existing;
-use super::plan::{Part, Planned, Shape};
+use super::plan::{Part, Shape};
 use crate::catalogue::Charset;
 use crate::codec::Compression;
 use crate::dialects::hep001::boolean;
 use crate::dialects::hep001::names::{
-    CATEGORIES, CATEGORIES_GROUP, COLUMN_ORDER, GENERATION, INDEX, INDEX_COLUMNS, LIST_CLASS, ROWS, STRINGS_CLASS,
-    TABLE_CLASS,
+    ARROW_TYPE, CATEGORIES, CATEGORIES_GROUP, COLUMN_ORDER, GENERATION, INDEX, INDEX_COLUMNS, LIST_CLASS, ROWS,
+    STRINGS_CLASS, TABLE_CLASS,
 };
 use crate::dialects::hep001::write::options::Revision;
+use crate::dialects::hep001::write::steps::Steps;
 use crate::dialects::index_writer::Error;
 use crate::h5::element::{Element, Fill, Value};
-use crate::h5::steps::{Layout, NewElement, Object, References, Step};
+use crate::h5::steps::{Layout, NewElement, Object, Step};
 use crate::h5::{self, Writing};
 use crate::source::Interrupt;
 
@@ -61,13 +62,14 @@ impl<'a> Writer<'a> {
             let group = Object::Path(table.path.clone().into_bytes());
             return Ok(Self { table, group, parts, columns: Vec::new() });
         }
-        let group = writing.make(Step::Group, interrupt)?;
-        let mut steps = Steps { writing, interrupt, parts: Vec::new() };
+        let mut steps = Steps { writing, interrupt };
+        let group = steps.make(Step::Group)?;
+        let mut maker = Maker { steps: &mut steps, parts: Vec::new() };
         let mut columns = Vec::with_capacity(table.columns.len());
         for column in &table.columns {
-            columns.push(steps.shape(&column.shape)?);
+            columns.push(maker.shape(&column.shape)?);
         }
-        let parts = steps.parts.into_iter().map(|object| (object, 0)).collect();
+        let parts = maker.parts.into_iter().map(|object| (object, 0)).collect();
         Ok(Self { table, group, parts, columns })
     }
 
@@ -107,7 +109,7 @@ impl<'a> Writer<'a> {
             return self.extended(existing, encoded, writing, interrupt);
         }
         let Self { table, group, columns, .. } = self;
-        let mut steps = Steps { writing, interrupt, parts: Vec::new() };
+        let mut steps = Steps { writing, interrupt };
         let is_july = table.revision == Revision::July;
         let class = if is_july { Value::ascii(TABLE_CLASS) } else { Value::padded(TABLE_CLASS) };
         steps.attribute(&group, "CLASS", class)?;
@@ -126,7 +128,7 @@ impl<'a> Writer<'a> {
                 let labels = steps.labels(table, &encoded.labels, *is_ordered)?;
                 let to = if is_july {
                     if categories.is_none() {
-                        categories = Some(steps.writing.make(Step::Group, interrupt)?);
+                        categories = Some(steps.make(Step::Group)?);
                     }
                     categories.clone().unwrap_or_else(|| group.clone())
                 } else {
@@ -134,16 +136,16 @@ impl<'a> Writer<'a> {
                 };
                 let role = if is_july { CATEGORIES[0] } else { "categories" };
                 let name = format!("{}__{role}", column.name);
-                steps.link(&labels, &to, &name)?;
+                steps.link(labels.clone(), Some(&to), name.into_bytes())?;
                 let attribute = CATEGORIES[usize::from(!is_july)];
                 steps.references(object, attribute, table.references, vec![labels], false)?;
             }
         }
         for (column, object) in table.columns.iter().zip(&columns) {
-            steps.link(object, &group, &column.name)?;
+            steps.link(object.clone(), Some(&group), column.name.clone().into_bytes())?;
         }
         if let Some(categories) = categories {
-            steps.link(&categories, &group, CATEGORIES_GROUP)?;
+            steps.link(categories, Some(&group), CATEGORIES_GROUP.into())?;
         }
         let labels: Vec<Object> = table.labels.iter().filter_map(|at| columns.get(*at).cloned()).collect();
         if let Some(first) = table.labels.first().and_then(|at| table.columns.get(*at)) {
@@ -172,7 +174,7 @@ impl Writer<'_> {
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         let Self { table, group, parts, .. } = self;
-        let mut steps = Steps { writing, interrupt, parts: Vec::new() };
+        let mut steps = Steps { writing, interrupt };
         for (column, encoded) in table.columns.iter().zip(encoded) {
             let Some(known) = &column.known else { continue };
             let fresh = encoded.labels.get(known.labels.len()..).unwrap_or_default();
@@ -211,39 +213,14 @@ impl Writer<'_> {
     }
 }
 
-struct Steps<'a, 'b> {
-    writing: &'a mut Writing<'b>,
-    interrupt: &'a Interrupt,
+/// Makes datasets of parts.
+struct Maker<'s, 'a, 'b> {
+    steps: &'s mut Steps<'a, 'b>,
     /// Objects of the parts, by their numbers.
     parts: Vec<Object>,
 }
 
-impl Steps<'_, '_> {
-    fn step(&mut self, step: Step) -> Result<(), Error> {
-        self.writing.step(step, self.interrupt)?;
-        Ok(())
-    }
-
-    fn attribute(&mut self, object: &Object, name: &str, value: Value) -> Result<(), Error> {
-        self.step(Step::Attribute { object: object.clone(), name: name.to_owned(), value })
-    }
-
-    fn references(
-        &mut self,
-        object: &Object,
-        name: &str,
-        kind: References,
-        to: Vec<Object>,
-        is_list: bool,
-    ) -> Result<(), Error> {
-        self.step(Step::References { object: object.clone(), name: name.to_owned(), kind, to, is_list })
-    }
-
-    fn link(&mut self, object: &Object, group: &Object, name: &str) -> Result<(), Error> {
-        let (object, group) = (object.clone(), Some(group.clone()));
-        self.step(Step::Link { object, group, replaces: false, path: name.as_bytes().to_vec() })
-    }
-
+impl Maker<'_, '_, '_> {
     fn dataset(&mut self, part: &Part) -> Result<Object, Error> {
         let layout = Layout {
             element: NewElement::Of(part.element.clone()),
@@ -254,7 +231,10 @@ impl Steps<'_, '_> {
             shuffles: part.shuffles,
             fill: part.fill.clone(),
         };
-        let object = self.writing.make(Step::Dataset(layout), self.interrupt)?;
+        let object = self.steps.make(Step::Dataset(layout))?;
+        for (name, value) in &part.attributes {
+            self.steps.attribute(&object, name, Value::utf8(value))?;
+        }
         if self.parts.len() <= part.number {
             self.parts.resize(part.number + 1, object.clone());
         }
@@ -265,36 +245,34 @@ impl Steps<'_, '_> {
     }
 
     fn group(&mut self, class: &str) -> Result<Object, Error> {
-        let group = self.writing.make(Step::Group, self.interrupt)?;
-        self.attribute(&group, "CLASS", Value::ascii(class))?;
+        let group = self.steps.make(Step::Group)?;
+        self.steps.attribute(&group, "CLASS", Value::ascii(class))?;
         if class == LIST_CLASS {
-            self.attribute(&group, "KIND", Value::ascii("OFFSETS"))?;
+            self.steps.attribute(&group, "KIND", Value::ascii("OFFSETS"))?;
         }
         Ok(group)
     }
 
     /// Makes what a column, or the items of lists, consist of.
     fn shape(&mut self, shape: &Shape) -> Result<Object, Error> {
-        self.nested(shape, true)
-    }
-
-    fn nested(&mut self, shape: &Shape, is_column: bool) -> Result<Object, Error> {
         match shape {
             Shape::Cells(part, _) | Shape::Codes(part, _) | Shape::Strings(part) => self.dataset(part),
             Shape::Lists { offsets, mask, items } => {
                 let group = self.group(LIST_CLASS)?;
                 self.member(&group, "OFFSETS", offsets)?;
                 mask.as_ref().map_or(Ok(()), |mask| self.member(&group, "MASK", mask))?;
-                let items = self.nested(items, false)?;
-                self.link(&items, &group, "VALUES")?;
+                let items = self.shape(items)?;
+                self.steps.link(items, Some(&group), b"VALUES".to_vec())?;
                 Ok(group)
             }
-            // A column of its own is a list of bytes.
-            Shape::Texts { offsets, mask, bytes } => {
-                let group = self.group(if is_column { LIST_CLASS } else { STRINGS_CLASS })?;
+            Shape::Texts { offsets, mask, bytes, stands_for } => {
+                let group = self.group(if stands_for.is_some() { LIST_CLASS } else { STRINGS_CLASS })?;
+                if let Some(arrow_type) = stands_for {
+                    self.steps.attribute(&group, ARROW_TYPE, Value::utf8(arrow_type))?;
+                }
                 self.member(&group, "OFFSETS", offsets)?;
                 mask.as_ref().map_or(Ok(()), |mask| self.member(&group, "MASK", mask))?;
-                self.member(&group, if is_column { "VALUES" } else { "CHARS" }, bytes)?;
+                self.member(&group, if stands_for.is_some() { "VALUES" } else { "CHARS" }, bytes)?;
                 Ok(group)
             }
         }
@@ -302,9 +280,11 @@ impl Steps<'_, '_> {
 
     fn member(&mut self, group: &Object, name: &str, part: &Part) -> Result<(), Error> {
         let dataset = self.dataset(part)?;
-        self.link(&dataset, group, name)
+        self.steps.link(dataset, Some(group), name.into())
     }
+}
 
+impl Steps<'_, '_> {
     /// Writes labels from one on, in `width` bytes each.
     fn texts(&mut self, object: &Object, first: u64, labels: &[Box<str>], width: usize) -> Result<(), Error> {
         let each = (LABELS / width.max(1)).max(1);
@@ -314,7 +294,7 @@ impl Steps<'_, '_> {
                 elements.bytes.extend_from_slice(label.as_bytes());
                 elements.bytes.resize(elements.bytes.len() + width - label.len(), 0);
             }
-            self.writing.elements(object, [&[at], &[labels.len() as u64]], &elements, self.interrupt)?;
+            self.elements(object, &[at], &[labels.len() as u64], &elements)?;
         }
         Ok(())
     }
@@ -334,7 +314,7 @@ impl Steps<'_, '_> {
             shuffles: false,
             fill: Fill::Unset,
         };
-        let object = self.writing.make(Step::Dataset(layout), self.interrupt)?;
+        let object = self.make(Step::Dataset(layout))?;
         self.texts(&object, 0, labels, width)?;
         self.attribute(&object, "ordered", boolean::value(is_ordered))?;
         if table.revision == Revision::April {
@@ -347,11 +327,4 @@ impl Steps<'_, '_> {
 /// Whether a name can be part of a path in a file.
 pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name != "." && CString::new(name).is_ok()
-}
-
-impl Planned {
-    /// How the column is stored, for people.
-    pub fn stored(&self) -> &str {
-        &self.stored
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
@@ -14,6 +15,12 @@ use crate::h5::Elements;
 /// Most bytes of strings of variable length that are written at once.
 const STRINGS: usize = 4 << 20;
 
+/// Bytes of elements that are made at once, about.
+const AT_ONCE: usize = 4 << 20;
+
+/// Bytes that a label takes beside its text, which is held twice: to find its code, and in the order of codes.
+const LABEL: u64 = 96;
+
 /// A piece of a dataset, ready to be written.
 #[derive(Debug)]
 pub struct Piece {
@@ -25,16 +32,6 @@ pub struct Piece {
     pub(super) count: u64,
     /// What to write.
     pub(super) content: Content,
-}
-
-impl Piece {
-    /// Bytes that it takes in memory.
-    pub fn bytes(&self) -> usize {
-        match &self.content {
-            Content::Chunk(bytes) => bytes.len(),
-            Content::Strings(elements) => elements.bytes.len() + elements.heap.len(),
-        }
-    }
 }
 
 /// What is written of a piece.
@@ -93,16 +90,18 @@ struct Ends {
 }
 
 /// The labels met so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Labels {
     codes: HashMap<Box<str>, u64>,
     order: Vec<Box<str>>,
+    /// Bytes that further labels of all columns may take.
+    room: Arc<AtomicU64>,
     /// The dictionary met last, and the code of each of its labels.
     last: Option<(ArrayRef, Vec<Option<u64>>)>,
 }
 
 impl State {
-    fn new(shape: &Shape) -> Self {
+    fn new(shape: &Shape, room: &Arc<AtomicU64>) -> Self {
         let buffer = |part: &Part| match &part.resumed {
             Some(resumed) => Buffer { part: part.clone(), held: resumed.held.clone(), start: resumed.start },
             None => Buffer { part: part.clone(), held: Vec::new(), start: 0 },
@@ -117,7 +116,7 @@ impl State {
         };
         match shape {
             Shape::Cells(part, cells) => Self::Cells(buffer(part), cells.clone()),
-            Shape::Codes(part, _) => Self::Codes(buffer(part), Labels::default()),
+            Shape::Codes(part, _) => Self::Codes(buffer(part), Labels::new(room.clone())),
             Shape::Strings(part) => Self::Strings {
                 part: part.clone(),
                 rows: part.resumed.as_ref().map_or(0, |resumed| resumed.start),
@@ -126,9 +125,9 @@ impl State {
             Shape::Lists { offsets, mask, items } => Self::Lists {
                 offsets: ends(offsets),
                 mask: mask.as_ref().map(buffer),
-                items: Box::new(Self::new(items)),
+                items: Box::new(Self::new(items, room)),
             },
-            Shape::Texts { offsets, mask, bytes } => {
+            Shape::Texts { offsets, mask, bytes, .. } => {
                 Self::Texts { offsets: ends(offsets), mask: mask.as_ref().map(buffer), bytes: buffer(bytes) }
             }
         }
@@ -140,8 +139,8 @@ fn strings() -> Elements {
 }
 
 impl Encoder {
-    pub(super) fn new(planned: &Planned) -> Self {
-        let mut state = State::new(&planned.shape);
+    pub(super) fn new(planned: &Planned, room: Arc<AtomicU64>) -> Self {
+        let mut state = State::new(&planned.shape, &room);
         if let (State::Codes(_, labels), Some(known)) = (&mut state, &planned.known) {
             labels.order = known.labels.clone();
             labels.codes = known.labels.iter().cloned().zip(0..).collect();
@@ -187,8 +186,14 @@ impl Out<'_, '_> {
             State::Cells(buffer, cells) => {
                 let array = cells::normal(array)?;
                 let fill = buffer.part.fill().map(<[u8]>::to_vec);
-                cells::append(cells, &array, fill.as_deref(), self.is_known, &mut buffer.held)?;
-                self.flush(buffer)
+                // Elements may be far longer than the texts that they are made of.
+                let rows = (AT_ONCE / buffer.part.width.max(1)).max(1);
+                for start in (0..array.len()).step_by(rows) {
+                    let array = array.slice(start, rows.min(array.len() - start));
+                    cells::append(cells, &array, fill.as_deref(), self.is_known, &mut buffer.held)?;
+                    self.flush(buffer)?;
+                }
+                Ok(())
             }
             State::Codes(buffer, labels) => {
                 labels.append(array, &buffer.part, &mut buffer.held)?;
@@ -197,6 +202,7 @@ impl Out<'_, '_> {
             State::Strings { part, rows, held } => {
                 let array = cells::normal(array)?;
                 let texts = array.as_string_opt::<i64>().ok_or_else(|| Failure::Wrong("no text".into()))?;
+                cells::no_nul(texts)?;
                 let fill = match &part.fill {
                     crate::h5::element::Fill::Text(text) => text.clone(),
                     _ => String::new(),
@@ -338,6 +344,10 @@ fn pack(packers: &mut Vec<(Compression, Packer)>, part: &Part, chunk: &[u8]) -> 
 }
 
 impl Labels {
+    fn new(room: Arc<AtomicU64>) -> Self {
+        Self { codes: HashMap::new(), order: Vec::new(), room, last: None }
+    }
+
     /// Appends the codes of labels: of a dictionary, or of texts.
     fn append(&mut self, array: &ArrayRef, part: &Part, out: &mut Vec<u8>) -> Result<(), Failure> {
         let width = part.width;
@@ -391,7 +401,18 @@ impl Labels {
             return Err(Failure::Wrong(format!("it has more than {most} labels, more than its codes can tell apart")));
         }
         if label.contains('\0') {
-            return Err(Failure::Wrong("a label has a NUL, which HDF5's strings cannot hold".into()));
+            return Err(Failure::Wrong(
+                "a label has a NUL, which HDF5's strings cannot hold: cast the column to text".into(),
+            ));
+        }
+        let bytes = LABEL + 2 * label.len() as u64;
+        let take = |room: u64| room.checked_sub(bytes);
+        if self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+            let reason = format!(
+                "it has more than {code} different texts, too many to hold as labels: leave out --categorical, or use \
+                 a larger --memory"
+            );
+            return Err(Failure::Wrong(reason));
         }
         self.codes.insert(label.into(), code);
         self.order.push(label.into());

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use arrow_schema::{DataType, Field, Fields};
 
 use super::Table;
 use super::cells::{Cells, item_of};
 use super::options::Options;
 use super::plan::{Part, Planned, Shape};
+use super::types;
 use crate::catalogue::{
     ByteOrder, Class, Dataset, Datatype, Fill as StoredFill, FloatFormat, Group, Layout, Object, Padding, attribute,
     join,
@@ -82,7 +83,8 @@ impl Table {
     ) -> Result<Self, Vec<String>> {
         let one = |reason: String| vec![reason];
         let rows = unsigned(&table.attributes, ROWS);
-        let rows = rows.ok_or_else(|| one("rows are appended to tables with NROWS, of HEP001 July".into()))?;
+        let rows = rows.ok_or_else(|| one("rows are appended by the rules of HEP001 July (\"Appending rows\"), and a table of April has no NROWS: \
+             `hepfs convert` writes a table of July from it".into()))?;
         let group = group_at(file, &table.path, interrupt).map_err(|error| one(error.to_string()))?;
         let mut reader = Reader { file, rows, parts: 0, interrupt };
         let (mut columns, mut wrong) = (Vec::new(), Vec::new());
@@ -138,13 +140,12 @@ impl Reader<'_> {
         let shape = match link {
             Object::Dataset(dataset) if attribute(&column.attributes, CATEGORIES[0]).is_some() => {
                 labels = Some(self.labels(column, table)?);
-                let is_text =
-                    matches!(unpacked(field.data_type()), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+                let is_text = types::plain(field.data_type()).is_string();
                 let codes = element_of(&dataset.datatype).filter(|_| is_text).ok_or("the table has labels of text")?;
                 Shape::Codes(self.part(&column.path, dataset, codes, self.rows)?, false)
             }
             Object::Dataset(dataset) => {
-                self.dataset(&column.path, dataset, field.data_type(), arrow_type.as_deref())?
+                self.dataset(&column.path, dataset, types::plain(field.data_type()), arrow_type.as_deref())?
             }
             object => self.list(&column.path, object, field, arrow_type.as_deref(), self.rows)?,
         };
@@ -168,7 +169,7 @@ impl Reader<'_> {
         arrow_type: Option<&str>,
     ) -> Result<Shape, String> {
         if matches!(dataset.datatype.class, Class::VariableString { .. }) {
-            let is_text = matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+            let is_text = data_type.is_string();
             let part = self.part(path, dataset, Element::VariableText, self.rows)?;
             return if is_text { Ok(Shape::Strings(part)) } else { Err("the table has text".into()) };
         }
@@ -199,25 +200,32 @@ impl Reader<'_> {
         };
         let items = offsets.resumed.as_ref().map_or(0, |resumed| resumed.last);
         let is_strings = text(attributes, "CLASS").as_deref() == Some(STRINGS_CLASS);
-        let is_text = matches!(field.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-        let is_binary = matches!(field.data_type(), DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
+        let data_type = types::plain(field.data_type());
+        let is_text = data_type.is_string();
+        let is_binary = matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
         let is_bytes =
             is_text && (is_strings || arrow_type == Some("utf8")) || is_binary && arrow_type == Some("binary");
         if is_bytes {
             let name = if is_strings { "CHARS" } else { "VALUES" };
             let bytes = self.member(path, &group, name, &Element::Unsigned(1), items)?;
-            return Ok(Shape::Texts { offsets, mask, bytes });
+            return Ok(Shape::Texts { offsets, mask, bytes, stands_for: None });
         }
-        let item = item_of(field.data_type()).ok_or("the table has lists")?;
+        let item = item_of(data_type).ok_or("the table has lists")?;
         let values = group.link(b"VALUES").and_then(|link| link.target.object()).ok_or("no VALUES")?;
         let inner = join(path, b"VALUES");
         let items = match values {
             Object::Dataset(dataset) => {
-                let (element, cells) = cells_of(item.data_type(), &dataset.datatype, None)
-                    .ok_or_else(|| format!("the table has lists of {}", told(&dataset.datatype)))?;
+                let arrow_type = text(&dataset.attributes, ARROW_TYPE);
+                let stored = || arrow_type.clone().unwrap_or_else(|| told(&dataset.datatype));
+                let (element, cells) =
+                    cells_of(types::plain(item.data_type()), &dataset.datatype, arrow_type.as_deref())
+                        .ok_or_else(|| format!("the table has lists of {}", stored()))?;
                 Shape::Cells(self.part(&inner, dataset, element, items)?, cells)
             }
-            object => self.list(&inner, object, item, None, items)?,
+            object @ Object::Group { attributes, .. } => {
+                self.list(&inner, object, item, text(attributes, ARROW_TYPE).as_deref(), items)?
+            }
+            _ => return Err("no VALUES".into()),
         };
         Ok(Shape::Lists { offsets, mask, items: Box::new(items) })
     }
@@ -282,6 +290,7 @@ impl Reader<'_> {
             chunk,
             shuffles,
             compression,
+            attributes: Vec::new(),
             resumed: Some(Arc::new(resumed)),
         })
     }
@@ -307,13 +316,6 @@ impl Reader<'_> {
         let members = group_at(self.file, group, self.interrupt).ok()?;
         let link = members.links.iter().find(|link| link.target.object().is_some_and(|object| object.id() == id))?;
         Some(join(group, &link.name).into_bytes())
-    }
-}
-
-fn unpacked(data_type: &DataType) -> &DataType {
-    match data_type {
-        DataType::Dictionary(_, labels) => labels,
-        other => other,
     }
 }
 
@@ -393,7 +395,7 @@ fn element_of(stored: &Datatype) -> Option<Element> {
 fn cells_of(data_type: &DataType, stored: &Datatype, arrow_type: Option<&str>) -> Option<(Element, Cells)> {
     let element = element_of(stored)?;
     let width = usize::try_from(stored.size).ok()?;
-    let declared = declared(data_type);
+    let declared = types::declared(data_type);
     let is_plain = declared.is_none() && arrow_type.is_none_or(|name| data_type.to_string().to_lowercase() == name);
     let own = data_type.primitive_width();
     let number = || if own == Some(width) { Cells::Number(width) } else { Cells::Widened(width) };
@@ -409,7 +411,7 @@ fn cells_of(data_type: &DataType, stored: &Datatype, arrow_type: Option<&str>) -
         (Element::Signed(_), whole) if is_plain && whole.is_signed_integer() && own? <= width => number(),
         (Element::Unsigned(_), whole) if is_plain && whole.is_unsigned_integer() && own? <= width => number(),
         (Element::Float(_), float) if is_plain && float.is_floating() && own? <= width => number(),
-        (Element::Text { size, is_terminated, .. }, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => {
+        (Element::Text { size, is_terminated, .. }, text) if text.is_string() => {
             // The last byte of a terminated one is its NUL; a longer text is told of when it comes.
             if *is_terminated { return terminated(&element, *size) } else { Cells::Text(*size) }
         }
@@ -441,29 +443,6 @@ fn cells_of(data_type: &DataType, stored: &Datatype, arrow_type: Option<&str>) -
 /// A text with room for a NUL, which is none of its bytes.
 fn terminated(element: &Element, size: usize) -> Option<(Element, Cells)> {
     (size > 1).then(|| (element.clone(), Cells::Terminated(size)))
-}
-
-/// What the attribute says of a type that HEP001 has not.
-pub(super) fn declared(data_type: &DataType) -> Option<String> {
-    let short = |unit: &TimeUnit| match unit {
-        TimeUnit::Second => "s",
-        TimeUnit::Millisecond => "ms",
-        TimeUnit::Microsecond => "us",
-        TimeUnit::Nanosecond => "ns",
-    };
-    Some(match data_type {
-        DataType::Timestamp(unit, None) => format!("timestamp[{}]", short(unit)),
-        DataType::Timestamp(unit, Some(zone)) => format!("timestamp[{}, tz={zone}]", short(unit)),
-        DataType::Date32 => "date32".into(),
-        DataType::Date64 => "date64".into(),
-        DataType::Time32(unit) => format!("time32[{}]", short(unit)),
-        DataType::Time64(unit) => format!("time64[{}]", short(unit)),
-        DataType::Duration(unit) => format!("duration[{}]", short(unit)),
-        DataType::Decimal32(digits, scale) => format!("decimal32({digits}, {scale})"),
-        DataType::Decimal64(digits, scale) => format!("decimal64({digits}, {scale})"),
-        DataType::Decimal128(digits, scale) => format!("decimal128({digits}, {scale})"),
-        _ => return None,
-    })
 }
 
 /// A stored type, for people.

@@ -11,6 +11,8 @@
 //! | `cells` | from arrays to elements |
 //! | `profile` | what must be known of values before |
 //! | `plan` | how each column is stored |
+//! | `values` | how values of a fixed width are, and what stands for missing ones |
+//! | `types` | what types are called |
 //! | `encode` | from arrays to chunks as they are stored |
 //! | `extend` | how rows are appended to a table that is there |
 //! | `commit` | the steps in which a table comes into a file |
@@ -23,9 +25,12 @@ mod fills;
 mod options;
 mod plan;
 mod profile;
+mod types;
+mod values;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use arrow_schema::{Field, Fields};
 
@@ -36,7 +41,7 @@ pub use self::options::Options;
 pub use self::profile::Profile;
 
 use self::extend::Existing;
-use self::plan::{Planned, Planner};
+use self::plan::{Part, Planned, Planner};
 use super::options::Revision;
 use crate::catalogue::Object;
 use crate::codec::Compression;
@@ -45,6 +50,9 @@ use crate::dialects::index_writer::Error;
 use crate::h5::steps::References;
 use crate::source::Interrupt;
 use crate::store::File;
+
+/// Bytes of a chunk, however many columns there are.
+const LEAST_CHUNK: u64 = 8192;
 
 /// A table to be: how each of its columns is stored.
 #[derive(Debug)]
@@ -85,7 +93,7 @@ pub struct Told<'a> {
 
 impl Table {
     /// Plans a table of these fields at an HDF5 path. `profiles` has one for each field; `rows` are those of the table,
-    /// where they are known.
+    /// where they are known. Chunks of all columns that are filled at once take `room` bytes, where that matters.
     ///
     /// # Errors
     /// Why columns cannot be stored, each with the option that helps.
@@ -93,6 +101,7 @@ impl Table {
         fields: &Fields,
         profiles: &[Profile],
         rows: Option<u64>,
+        room: Option<u64>,
         options: &Options,
         path: &str,
     ) -> Result<Self, Vec<Refused>> {
@@ -116,12 +125,16 @@ impl Table {
         let units = by_column("--units", &options.units, &mut wrong);
         let known = options.categorical.iter().filter(|name| *name != "auto").map(|name| ("--categorical", name));
         let known = known.chain(options.index_columns.iter().map(|name| ("--index-columns", name)));
-        for (option, name) in known {
+        let codecs = options.compression.iter().filter_map(|codec| codec.column.as_ref());
+        for (option, name) in known.chain(codecs.map(|name| ("--compression", name))) {
             if fields.find(name).is_none() {
                 wrong.push(of_all(format!("{option} {name}: there is no such column")));
             }
         }
-        let mut planner = Planner { options, rows, fills, units, parts: 0, in_list: false };
+        let mut planner = Planner { fills, units, ..Planner::new(options, rows) };
+        if let Some(room) = room {
+            planner.most = planner.most.min((room / fields.len().max(1) as u64).max(LEAST_CHUNK));
+        }
         let mut columns: Vec<Planned> = Vec::new();
         let mut names = HashSet::new();
         for (at, (field, profile)) in fields.iter().zip(profiles).enumerate() {
@@ -150,7 +163,7 @@ impl Table {
                 Revision::July => References::Standard,
                 Revision::April => References::Object,
             }),
-            is_compressed: options.compression != Compression::None,
+            is_compressed: options.compression_of(None) != Compression::None,
             path: path.to_owned(),
             existing: None,
         })
@@ -160,7 +173,7 @@ impl Table {
     pub fn told(&self) -> impl Iterator<Item = Told<'_>> {
         self.columns.iter().map(|column| Told {
             name: &column.name,
-            stored: column.stored(),
+            stored: &column.stored,
             note: column.note.as_deref(),
             row_bytes: column.row_bytes,
         })
@@ -171,16 +184,24 @@ impl Table {
         self.existing.as_ref().map_or(0, |existing| existing.indexes)
     }
 
-    /// What encodes each column.
-    pub fn encoders(&self) -> Vec<Encoder> {
-        self.columns.iter().map(Encoder::new).collect()
+    /// Most bytes of a chunk before compression.
+    pub fn longest_chunk(&self) -> u64 {
+        let mut longest = 0;
+        let mut see = |part: &Part| longest = longest.max(part.chunk.saturating_mul(part.width as u64));
+        self.columns.iter().for_each(|column| column.shape.each(&mut see));
+        longest
+    }
+
+    /// What encodes each column. Labels of all columns take `room` bytes at most.
+    pub fn encoders(&self, room: u64) -> Vec<Encoder> {
+        let room = Arc::new(AtomicU64::new(room));
+        self.columns.iter().map(|column| Encoder::new(column, room.clone())).collect()
     }
 }
 
 /// Why a column of this type cannot be stored, whatever its values are.
 pub fn why_not(field: &Field, options: &Options) -> Option<String> {
-    let (fills, units) = (HashMap::new(), HashMap::new());
-    let mut planner = Planner { options, rows: None, fills, units, parts: 0, in_list: false };
+    let mut planner = Planner::new(options, None);
     planner.column(0, field, &Profile::unknown(field.data_type())).err()
 }
 

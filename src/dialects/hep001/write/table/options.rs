@@ -18,10 +18,11 @@ pub struct Options {
     #[arg(long, value_enum)]
     pub references: Option<Stored>,
 
-    /// How chunks are compressed: deflate or deflate:LEVEL (1 to 9), which every HDF5 library reads; zstd or zstd:LEVEL
-    /// (1 to 19), which is faster and smaller, and lz4: h5py reads both with its package hdf5plugin; none
-    #[arg(long, value_name = "CODEC", default_value = "deflate:6", value_parser = compression)]
-    pub compression: Compression,
+    /// How chunks are compressed, all or those of one column: deflate or deflate:LEVEL (1 to 9), which every HDF5
+    /// library reads; zstd or zstd:LEVEL (1 to 19), which is faster and smaller, and lz4: h5py reads both with its
+    /// package hdf5plugin; none [default: deflate:6]
+    #[arg(long, value_name = "[COLUMN=]CODEC", value_parser = codec)]
+    pub compression: Vec<Codec>,
 
     /// Rows of a chunk [default: 65536, and fewer where a row is long]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
@@ -57,6 +58,12 @@ pub struct Options {
 }
 
 impl Options {
+    /// How chunks of a column are compressed; `None`: of those that nothing is said of.
+    pub fn compression_of(&self, column: Option<&str>) -> Compression {
+        let last = |column| self.compression.iter().rfind(|codec| codec.column.as_deref() == column);
+        last(column).or_else(|| last(None)).map_or(Compression::Deflate(6), |codec| codec.compression)
+    }
+
     /// Whether columns of few different texts are stored as codes and labels.
     pub fn wants_labels(&self) -> bool {
         self.categorical.iter().any(|column| column == "auto")
@@ -81,6 +88,20 @@ pub enum Strings {
     Fixed,
     /// In HDF5's strings of variable length
     Vlen,
+}
+
+/// How chunks are compressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Codec {
+    /// Of this column alone.
+    pub column: Option<String>,
+    /// How.
+    pub compression: Compression,
+}
+
+fn codec(text: &str) -> Result<Codec, String> {
+    let (column, text) = text.rsplit_once('=').map_or((None, text), |(column, text)| (Some(column.to_owned()), text));
+    compression(text).map(|compression| Codec { column, compression })
 }
 
 fn compression(text: &str) -> Result<Compression, String> {

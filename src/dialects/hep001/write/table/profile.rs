@@ -8,9 +8,13 @@ use arrow_schema::DataType;
 
 use super::cells::{self, Failure};
 use super::fills::{self, Bound};
+use super::types;
 
 /// Most different texts that are gathered.
 const MOST_LABELS: usize = 1024;
+
+/// Bytes of the longest of them.
+const LONGEST_LABEL: usize = 4096;
 
 /// What is known of the values of a column, or of the items of lists or the fields of structs.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +46,7 @@ pub struct Profile {
 impl Profile {
     /// One that holds for any values of a type until [`Profile::see`] says more.
     pub fn unknown(data_type: &DataType) -> Self {
-        let parts = match data_type {
+        let parts = match types::plain(data_type) {
             DataType::Struct(fields) => fields.iter().map(|field| Self::unknown(field.data_type())).collect(),
             DataType::List(item)
             | DataType::LargeList(item)
@@ -63,7 +67,12 @@ impl Profile {
     /// holds, and is given up when a value contradicts it.
     pub fn is_needed(data_type: &DataType, nullable: bool) -> bool {
         match data_type {
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+            // Labels are gathered as they come.
+            DataType::Dictionary(_, labels) if labels.is_string() => return false,
+            _ => {}
+        }
+        match types::plain(data_type) {
+            text if text.is_string() => true,
             DataType::Boolean => nullable,
             DataType::Int8 | DataType::UInt8 | DataType::Int16 | DataType::UInt16 | DataType::Float16 => true,
             DataType::FixedSizeBinary(width) => *width < 8,
@@ -74,9 +83,9 @@ impl Profile {
             DataType::List(item)
             | DataType::LargeList(item)
             | DataType::ListView(item)
-            | DataType::LargeListView(item) => match item.data_type() {
+            | DataType::LargeListView(item) => match types::plain(item.data_type()) {
                 // Texts in lists have no longest one.
-                DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => false,
+                text if text.is_string() => false,
                 inner => Self::is_needed(inner, item.is_nullable()),
             },
             _ => false,
@@ -138,10 +147,10 @@ impl Profile {
         }
         for text in texts.iter().flatten() {
             let Some(labels) = &mut self.labels else { break };
-            if !labels.contains(text) {
+            if text.len() <= LONGEST_LABEL && !labels.contains(text) {
                 labels.insert(text.into());
             }
-            if labels.len() > MOST_LABELS {
+            if text.len() > LONGEST_LABEL || labels.len() > MOST_LABELS {
                 self.labels = None;
             }
         }

@@ -1,0 +1,148 @@
+//! Search indexes of a table whose file is locked for writing.
+
+use std::ffi::OsStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use clap::ValueEnum;
+
+use super::Error;
+use super::place::{self, Place};
+use super::tables::table_of;
+use crate::dialects::index_writer::{self, IndexWriter, Kind, Listed, Plan};
+use crate::dialects::{self, IndexOptions};
+use crate::fs::tree::{Context, printable};
+use crate::h5::Exclusive;
+use crate::source::Interrupt;
+use crate::store::File;
+use crate::table::Table;
+
+/// A table in a file that is locked for writing. It is opened anew after each change of the file.
+pub(super) struct Opened {
+    pub place: Place,
+    pub table: Arc<Table>,
+    pub file: Arc<File>,
+}
+
+impl Opened {
+    pub fn new(text: &OsStr, context: Arc<Context>, interrupt: &Interrupt) -> Result<Self, Error> {
+        let place = Place::open(text, context, interrupt)?;
+        let table = table_of(&place, false, interrupt)?;
+        let several = |_| Error::Usage(format!("{}: not a table of one file", place.name));
+        let [file] = <[_; 1]>::try_from(place.context.files()).map_err(several)?;
+        Ok(Self { place, table, file })
+    }
+
+    /// What writes the search indexes of the table.
+    fn writer(&self, options: &IndexOptions) -> Result<Box<dyn IndexWriter>, Error> {
+        Ok(dialects::index_writer(&self.table, options)?)
+    }
+
+    /// The search indexes that are of this column, or any, and of these kinds, or any.
+    pub fn listed(&self, column: Option<&str>, kinds: &[Kind], interrupt: &Interrupt) -> Result<Vec<Listed>, Error> {
+        let writer = self.writer(&IndexOptions::default())?;
+        Ok(writer.listed(&self.file, &self.table, column, kinds, interrupt)?)
+    }
+
+    /// Columns that have search indexes, and the kind of each that can be built.
+    pub fn indexed(&self, interrupt: &Interrupt) -> Result<Vec<(String, Kind)>, Error> {
+        let mut names: Vec<_> = self.table.indexes.iter().flat_map(|index| &index.columns).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut found = Vec::with_capacity(names.len());
+        for name in names {
+            let name = name.to_string();
+            for kind in Kind::value_variants() {
+                if !self.listed(Some(&name), &[*kind], interrupt)?.is_empty() {
+                    found.push((name.clone(), *kind));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Locks the file of `SOURCE:table` for writing.
+pub(super) fn lock(text: &OsStr) -> Result<Exclusive, Error> {
+    let (source, _) = place::split(text);
+    if source.is_dir() {
+        return Err(Error::Usage(format!("{}: a folder: name one HDF5 file in it, and the table", text.display())));
+    }
+    let locked = Exclusive::open(&source).map_err(index_writer::Error::from)?;
+    if locked.was_put_back() {
+        eprintln!("hepfs: an earlier run was ended while it changed the file: it is as it was before that run");
+    }
+    Ok(locked)
+}
+
+/// Builds search indexes of one table.
+pub(super) struct Builder<'a> {
+    /// The file and the path of the table in it.
+    pub place: &'a OsStr,
+    /// What the file is read with, each time that it is opened.
+    pub context: &'a dyn Fn() -> Result<Arc<Context>, Error>,
+    pub locked: &'a Exclusive,
+    pub options: &'a IndexOptions,
+    /// Bytes that an index may take while it is built.
+    pub memory: u64,
+    pub interrupt: &'a Interrupt,
+}
+
+impl Builder<'_> {
+    fn open(&self) -> Result<Opened, Error> {
+        Opened::new(self.place, (self.context)()?, self.interrupt)
+    }
+
+    fn plan(&self, opened: &Opened, column: &str) -> Result<Box<dyn Plan>, Error> {
+        let writer = opened.writer(self.options)?;
+        Ok(writer.plan(&opened.file, &opened.table, column.as_bytes(), self.interrupt)?)
+    }
+
+    /// Counts the rows that are read for these indexes.
+    ///
+    /// # Errors
+    /// Where one cannot be built.
+    pub fn rows<'a>(&self, all: impl IntoIterator<Item = (&'a str, Kind)>) -> Result<u64, Error> {
+        let opened = self.open()?;
+        let mut rows = 0_u64;
+        for (column, kind) in all {
+            let plan = self.plan(&opened, column)?;
+            rows = rows.saturating_add(plan.rows().saturating_mul(plan.passes(kind)));
+        }
+        Ok(rows)
+    }
+
+    /// Builds an index, in the place of one of its kind; answers what there is to say of it. `done` counts rows.
+    ///
+    /// # Errors
+    /// Where it cannot be built or written.
+    pub fn build(&self, column: &str, kind: Kind, done: &AtomicU64) -> Result<String, Error> {
+        let begun = Instant::now();
+        let opened = self.open()?;
+        let plan = self.plan(&opened, column)?;
+        let progress = |rows| {
+            done.fetch_add(rows, Ordering::Relaxed);
+        };
+        let index = plan.compute(kind, self.memory, &progress, self.interrupt)?;
+        // The column must be what was read until the file changes, which it does by us alone.
+        opened.file.check().map_err(index_writer::Error::from)?;
+        let old = opened.listed(Some(column), &[kind], self.interrupt)?;
+        let workers = opened.place.context.workers.clone();
+        drop(opened);
+        let mut writing = self.locked.writer(&workers, self.interrupt).map_err(index_writer::Error::from)?;
+        for old in &old {
+            old.remove(&mut writing, self.interrupt)?;
+        }
+        let path = index.write(&mut writing, &description(), self.interrupt)?;
+        let seconds = begun.elapsed().as_secs_f64();
+        let what = if old.is_empty() { "built" } else { "replaced" };
+        Ok(format!("{}  {} rows  {seconds:.3} s  {what}", printable(&path), plan.rows()))
+    }
+}
+
+/// Where an index comes from.
+fn description() -> String {
+    let seconds = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+    format!("Built by hepfs {} at {} s since 1970-01-01 UTC.", env!("CARGO_PKG_VERSION"), seconds)
+}

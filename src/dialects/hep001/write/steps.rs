@@ -1,0 +1,57 @@
+//! Steps of a change, as objects are made and described.
+
+use crate::dialects::index_writer::Error;
+use crate::h5::element::Value;
+use crate::h5::steps::{Object, References, Step};
+use crate::h5::{self, Writing};
+use crate::source::Interrupt;
+
+/// Takes the steps of a change.
+pub(super) struct Steps<'a, 'b> {
+    pub writing: &'a mut Writing<'b>,
+    pub interrupt: &'a Interrupt,
+}
+
+impl Steps<'_, '_> {
+    pub fn step(&mut self, step: Step) -> Result<(), Error> {
+        self.writing.step(step, self.interrupt)?;
+        Ok(())
+    }
+
+    /// Makes an object to which nothing leads yet.
+    pub fn make(&mut self, step: Step) -> Result<Object, Error> {
+        Ok(self.writing.make(step, self.interrupt)?)
+    }
+
+    pub fn attribute(&mut self, object: &Object, name: &str, value: Value) -> Result<(), Error> {
+        self.step(Step::Attribute { object: object.clone(), name: name.to_owned(), value })
+    }
+
+    /// Makes an attribute of references: a list of them, or a scalar.
+    pub fn references(
+        &mut self,
+        object: &Object,
+        name: &str,
+        kind: References,
+        to: Vec<Object>,
+        is_list: bool,
+    ) -> Result<(), Error> {
+        self.step(Step::References { object: object.clone(), name: name.to_owned(), kind, to, is_list })
+    }
+
+    /// Links an object at a path, which is relative to `group` where there is one.
+    pub fn link(&mut self, object: Object, group: Option<&Object>, path: Vec<u8>) -> Result<(), Error> {
+        self.step(Step::Link { object, group: group.cloned(), replaces: false, path })
+    }
+
+    /// Writes elements of a box.
+    pub fn elements(
+        &mut self,
+        object: &Object,
+        start: &[u64],
+        count: &[u64],
+        elements: &h5::Elements,
+    ) -> Result<(), Error> {
+        Ok(self.writing.elements(object, [start, count], elements, self.interrupt)?)
+    }
+}

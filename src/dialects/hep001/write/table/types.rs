@@ -1,0 +1,85 @@
+//! What types are called, in attributes and by people.
+
+use arrow_schema::{DataType, TimeUnit};
+
+use super::plan::{Part, Shape};
+use crate::h5::element::Element;
+
+/// The type of the values, where it is one of dictionaries or runs of them.
+pub(super) fn plain(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => plain(values),
+        DataType::RunEndEncoded(_, values) => plain(values.data_type()),
+        other => other,
+    }
+}
+
+/// What the attribute says of a type that HEP001 has not.
+pub(super) fn declared(data_type: &DataType) -> Option<String> {
+    Some(match data_type {
+        DataType::Timestamp(unit, None) => format!("timestamp[{}]", short(unit)),
+        DataType::Timestamp(unit, Some(zone)) => format!("timestamp[{}, tz={zone}]", short(unit)),
+        DataType::Date32 => "date32".into(),
+        DataType::Date64 => "date64".into(),
+        DataType::Time32(unit) => format!("time32[{}]", short(unit)),
+        DataType::Time64(unit) => format!("time64[{}]", short(unit)),
+        DataType::Duration(unit) => format!("duration[{}]", short(unit)),
+        DataType::Decimal32(digits, scale) => format!("decimal32({digits}, {scale})"),
+        DataType::Decimal64(digits, scale) => format!("decimal64({digits}, {scale})"),
+        DataType::Decimal128(digits, scale) => format!("decimal128({digits}, {scale})"),
+        _ => return None,
+    })
+}
+
+/// What the attribute `units` says of what counts time.
+pub(super) fn units(data_type: &DataType) -> Option<String> {
+    Some(match data_type {
+        DataType::Timestamp(unit, _) => format!("{} since 1970-01-01 00:00:00", long(unit)),
+        DataType::Date32 => "days since 1970-01-01".into(),
+        DataType::Date64 => "milliseconds since 1970-01-01 00:00:00".into(),
+        DataType::Time32(unit) | DataType::Time64(unit) | DataType::Duration(unit) => short(unit).into(),
+        _ => return None,
+    })
+}
+
+/// How a column is stored, and what stands for a missing value.
+pub(super) fn told(shape: &Shape, missing: Option<&str>) -> String {
+    let of = |part: &Part| match &part.element {
+        Element::Signed(width) => format!("int{}", u32::from(*width) * 8),
+        Element::Unsigned(width) => format!("uint{}", u32::from(*width) * 8),
+        Element::Float(width) => format!("float{}", u32::from(*width) * 8),
+        Element::Text { size, .. } => format!("string[{size}]"),
+        Element::VariableText => "strings of variable length".to_owned(),
+        Element::Opaque(size) => format!("opaque[{size}]"),
+        Element::Enum { members, .. } => format!("enum of {}", members.len()),
+        Element::Compound(fields) => format!("compound of {}", fields.len()),
+        Element::Array(_, count) => format!("array[{count}]"),
+    };
+    match shape {
+        Shape::Cells(part, _) | Shape::Strings(part) => {
+            let missing = missing.unwrap_or("none");
+            format!("{}, missing {missing}, chunks of {}", of(part), part.chunk)
+        }
+        Shape::Codes(part, _) => format!("{} codes of labels, chunks of {}", of(part), part.chunk),
+        Shape::Lists { items, .. } => format!("lists of {}", told(items, None)),
+        Shape::Texts { .. } => "bytes of any length".to_owned(),
+    }
+}
+
+fn short(unit: &TimeUnit) -> &'static str {
+    match unit {
+        TimeUnit::Second => "s",
+        TimeUnit::Millisecond => "ms",
+        TimeUnit::Microsecond => "us",
+        TimeUnit::Nanosecond => "ns",
+    }
+}
+
+fn long(unit: &TimeUnit) -> &'static str {
+    match unit {
+        TimeUnit::Second => "seconds",
+        TimeUnit::Millisecond => "milliseconds",
+        TimeUnit::Microsecond => "microseconds",
+        TimeUnit::Nanosecond => "nanoseconds",
+    }
+}

@@ -1,0 +1,97 @@
+//! Options of `hepfs import`: search indexes, the memory that it takes.
+
+use std::fs;
+use std::path::Path;
+
+use crate::import::{import, lines, names, parquet, refused, succeeded};
+use crate::support::{Mounted, hepfs};
+
+fn verified(file: &str) -> Vec<String> {
+    let said = succeeded(&hepfs(["index", "verify", file, "--cache-folder", "none"]));
+    let mut kinds: Vec<String> = said
+        .lines()
+        .map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(words[0], "verified", "{said}");
+            format!("{} {}", words[1], words[4].trim_end_matches(','))
+        })
+        .collect();
+    kinds.sort();
+    kinds
+}
+
+#[test]
+fn indexes_are_built_with_the_table_and_kept_by_appends() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    parquet(Path::new(&at("a.parquet")), 0, 3000);
+    parquet(Path::new(&at("b.parquet")), 3000, 500);
+    let (a, b, out) = (at("a.parquet"), at("b.parquet"), at("out.h5"));
+    let said = succeeded(&import(&[&a, &out, "--index", "n:minmax,sorted", "--index", "t:bloom"]));
+    assert_eq!(said.lines().filter(|line| line.ends_with("built")).count(), 3, "{said}");
+    let all = ["CHUNK_BLOOM t", "CHUNK_MINMAX n", "SORTED_ROWS n"];
+    assert_eq!(verified(&out), all);
+    // Those that are not named are stale.
+    let appended = import(&[&b, &out, "--mode", "append", "--index", "n:sorted"]);
+    succeeded(&appended);
+    let said = String::from_utf8_lossy(&appended.stderr).into_owned();
+    assert!(said.contains("2 search indexes of the table are stale"), "{said}");
+    parquet(Path::new(&at("c.parquet")), 3500, 500);
+    let kept = import(&[&at("c.parquet"), &out, "--mode", "append", "--index", "keep"]);
+    succeeded(&kept);
+    assert!(kept.stderr.is_empty(), "{}", String::from_utf8_lossy(&kept.stderr));
+    assert_eq!(verified(&out), all);
+    let mounted = Mounted::new(&[Path::new(&out)], &[]);
+    assert_eq!(mounted.text("table/table.csv"), lines(0, 4000));
+    drop(mounted);
+    succeeded(&import(&[&a, &out, "--mode", "replace", "--index", "keep"]));
+    assert_eq!(verified(&out), all);
+}
+
+#[test]
+fn a_table_without_its_index_is_told_and_a_new_file_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("a.ndjson"), "{\"l\": [1, 2], \"n\": 3}\n").unwrap();
+    let (a, out) = (at("a.ndjson"), at("out.h5"));
+    refused(&import(&[&a, &out, "--index", "n:minmax", "--index", "l:minmax"]), &["search indexes are of columns"]);
+    refused(&import(&[&a, &out, "--index", "x:minmax"]), &["--index x", "no such column"]);
+    refused(&import(&[&a, &out, "--index", "n:minimax"]), &["minmax, sorted, bitmap, bloom"]);
+    assert_eq!(names(folder.path()), ["a.ndjson"]);
+    succeeded(&import(&[&a, &out]));
+    let words = ["search indexes are of columns", "the table is written, without this index"];
+    refused(&import(&[&a, &format!("{out}:other"), "--index", "l:minmax"]), &words);
+    let mounted = Mounted::new(&[Path::new(&out)], &[]);
+    assert_eq!(mounted.text("other/table.csv"), mounted.text("table/table.csv"));
+}
+
+#[test]
+fn appended_rows_are_sorted_among_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("a.csv"), "n,t\n2,b\n,c\n1,a\n").unwrap();
+    let (a, out) = (at("a.csv"), at("out.h5"));
+    succeeded(&import(&[&a, &out]));
+    succeeded(&import(&[&a, &out, "--mode", "append", "--sort-by", "n"]));
+    succeeded(&import(&[&a, &out, "--mode", "append", "--sort-by", "t:desc"]));
+    refused(&import(&[&a, &out, "--mode", "append", "--sort-by", "m"]), &["--sort-by m", "no such column"]);
+    let mounted = Mounted::new(&[Path::new(&out)], &[]);
+    assert_eq!(mounted.text("table/table.csv"), "n,t\n2,b\n,c\n1,a\n1,a\n2,b\n,c\n,c\n2,b\n1,a\n");
+    drop(mounted);
+    assert_eq!(names(folder.path()), ["a.csv", "out.h5"]);
+}
+
+#[test]
+fn labels_have_a_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let text = "long ".repeat(40);
+    let lines: String = (0..60_000).map(|row| format!("{row},{text}{row}\n")).collect();
+    fs::write(at("a.csv"), format!("n,name\n{lines}")).unwrap();
+    let (a, out) = (at("a.csv"), at("out.h5"));
+    let words = ["column \"name\"", "different texts", "--categorical", "--memory"];
+    refused(&import(&[&a, &out, "--categorical", "name", "--memory", "64M"]), &words);
+    assert_eq!(names(folder.path()), ["a.csv"]);
+    succeeded(&import(&[&a, &out, "--categorical", "name"]));
+    refused(&import(&[&a, &out, "--memory", "1M"]), &["64M is the least"]);
+}
