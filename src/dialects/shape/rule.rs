@@ -12,7 +12,7 @@ use crate::catalogue::{Attribute, Class, Dataset, Group, Link, Object, Target, a
 use crate::dialects::attributes::text;
 
 /// Counts up when the rule says otherwise of some group.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// Tables of no more rows than this need [`SOME_COLUMNS`], or one of texts or compounds.
 const FEW_ROWS: u64 = 3;
@@ -73,21 +73,21 @@ pub(super) struct Shapes<'a> {
 struct Count {
     /// Of rank 1.
     lines: usize,
-    /// Of rank 2.
-    planes: usize,
+    /// Of rank 2, or of a higher one with few elements in a row.
+    wide: usize,
     /// Of any rank.
     all: usize,
-    /// Texts or compounds are among those of rank 1 and 2.
+    /// Texts or compounds are among these.
     has_text: bool,
-    /// All of rank 1 and 2 can grow.
+    /// All of these can grow.
     grows: bool,
 }
 
 impl Count {
-    const NONE: Self = Self { lines: 0, planes: 0, all: 0, has_text: false, grows: true };
+    const NONE: Self = Self { lines: 0, wide: 0, all: 0, has_text: false, grows: true };
 
     fn columns(&self) -> usize {
-        self.lines + self.planes
+        self.lines + self.wide
     }
 
     /// Whether there are columns to speak of.
@@ -102,14 +102,17 @@ impl<'a> Shapes<'a> {
         let has_longer = members.iter().any(|(_, dataset)| dataset.shape[0] > 1);
         let has_aside = has_longer && members.iter().any(|(_, dataset)| dataset.shape == [1]);
         members.retain(|(_, dataset)| !(has_longer && dataset.shape == [1]));
-        let lines: HashSet<u64> = members
-            .iter()
-            .filter(|(_, dataset)| dataset.shape.len() == 1)
-            .map(|(_, dataset)| dataset.shape[0])
-            .collect();
+        let lines = || members.iter().filter(|(_, dataset)| dataset.shape.len() == 1);
+        let all: HashSet<u64> = lines().map(|(_, dataset)| dataset.shape[0]).collect();
+        let of_numbers: HashSet<u64> =
+            lines().filter(|(_, dataset)| !is_text(dataset)).map(|(_, dataset)| dataset.shape[0]).collect();
         let is_grid = |(_, dataset): &&(&BString, &Arc<Dataset>)| {
-            let labelled = dataset.shape.iter().filter(|extent| **extent > 1 && lines.contains(extent));
-            dataset.shape.len() >= 2 && labelled.count() >= 2
+            let Some((rows, inner)) = dataset.shape.split_first() else { return false };
+            // Texts and compounds along another axis than the rows' say what columns are, such as sites of a time line.
+            let is_labelled = |extent: &&u64| **extent > 1 && (of_numbers.contains(*extent) || *extent == rows);
+            let is_row = *rows > 1 && all.contains(rows);
+            let inner = inner.iter().filter(|extent| all.contains(extent)).filter(is_labelled).count();
+            usize::from(is_row) + inner >= 2
         };
         let grid = members.iter().find(is_grid).map(|(name, _)| *name);
         let mut counts = HashMap::<u64, Count>::new();
@@ -118,8 +121,9 @@ impl<'a> Shapes<'a> {
             count.all += 1;
             match dataset.shape.len() {
                 1 => count.lines += 1,
-                2 => count.planes += 1,
-                _ => continue,
+                2 => count.wide += 1,
+                _ if is_deep(dataset) => continue,
+                _ => count.wide += 1,
             }
             count.has_text |= is_text(dataset);
             count.grows &=
@@ -130,7 +134,7 @@ impl<'a> Shapes<'a> {
 
     /// The row set with the most members of rank 1.
     fn first(&self) -> Option<(u64, Count)> {
-        let order = |(rows, count): &(u64, Count)| (count.lines, count.planes, *rows);
+        let order = |(rows, count): &(u64, Count)| (count.lines, count.wide, *rows);
         self.counts.iter().map(|(rows, count)| (*rows, *count)).max_by_key(order)
     }
 
@@ -205,12 +209,21 @@ impl<'a> Shapes<'a> {
 
 /// Why a member is no column of the row set of a length.
 fn no_column(dataset: &Dataset, rows: u64) -> Option<Cow<'static, str>> {
-    let (own, inner) = (dataset.shape[0], product(&dataset.shape[1..]).unwrap_or(u64::MAX));
+    let own = dataset.shape[0];
     if own != rows {
         return Some(format!("{own} rows, the table has {rows}").into());
     }
-    let is_deep = inner > if dataset.shape.len() > 2 { MOST_NESTED } else { MOST_WIDE };
-    is_deep.then(|| format!("rank {} with {inner} elements in a row", dataset.shape.len()).into())
+    let (rank, inner) = (dataset.shape.len(), elements_of_row(dataset));
+    is_deep(dataset).then(|| format!("rank {rank} with {inner} elements in a row").into())
+}
+
+/// Whether a row has more elements than one of a column.
+fn is_deep(dataset: &Dataset) -> bool {
+    elements_of_row(dataset) > if dataset.shape.len() > 2 { MOST_NESTED } else { MOST_WIDE }
+}
+
+fn elements_of_row(dataset: &Dataset) -> u64 {
+    product(&dataset.shape[1..]).unwrap_or(u64::MAX)
 }
 
 /// The dataset behind a link that may be a column; why it is none.

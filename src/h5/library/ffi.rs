@@ -33,6 +33,7 @@ pub const I_DATASET: c_int = 5;
 pub const INDEX_NAME: c_int = 0;
 pub const INDEX_CREATION: c_int = 1;
 pub const ITER_INCREASING: c_int = 0;
+pub const ITER_NATIVE: c_int = 2;
 
 // H5L_type_t
 pub const L_HARD: c_int = 0;
@@ -182,6 +183,16 @@ impl Default for MetadataCache {
     }
 }
 
+/// `H5G_info_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct GroupInfo {
+    pub storage: c_int,
+    pub links: u64,
+    pub most_creation: i64,
+    pub mounted: bool,
+}
+
 /// `H5F_info2_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -324,11 +335,14 @@ unsafe extern "C" {
 
     pub fn H5Idec_ref(id: Hid) -> c_int;
     pub fn H5Iget_type(id: Hid) -> c_int;
+    pub fn H5Iget_file_id(id: Hid) -> Hid;
 
     pub fn H5FDregister(class: *const DriverClass) -> Hid;
     pub fn H5Fopen(name: *const c_char, flags: c_uint, fapl: Hid) -> Hid;
     pub fn H5Fget_create_plist(file: Hid) -> Hid;
     pub fn H5Fget_info2(object: Hid, info: *mut FileInfo2) -> Herr;
+    pub fn H5Fget_mdc_config(file: Hid, config: *mut MetadataCache) -> Herr;
+    pub fn H5Fset_mdc_config(file: Hid, config: *const MetadataCache) -> Herr;
 
     pub fn H5Pcreate(class: Hid) -> Hid;
     pub fn H5Pset_driver(fapl: Hid, driver: Hid, info: *const c_void) -> Herr;
@@ -380,6 +394,7 @@ unsafe extern "C" {
     pub fn H5Oopen_by_token(location: Hid, token: Token) -> Hid;
     pub fn H5Oget_info3(object: Hid, info: *mut ObjectInfo, fields: c_uint) -> Herr;
     pub fn H5Gget_create_plist(group: Hid) -> Hid;
+    pub fn H5Gget_info(group: Hid, info: *mut GroupInfo) -> Herr;
 
     pub fn H5Lregister(class: *const LinkClass) -> Herr;
     pub fn H5Literate2(

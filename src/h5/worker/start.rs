@@ -12,6 +12,10 @@ const CHUNK_CACHE: usize = 32 << 20;
 /// libhdf5's cache of metadata, in bytes as stored; in memory an object header takes about twenty times as many.
 const METADATA_CACHE: usize = 512 << 10;
 
+/// The same while the links of a group of more than [`MANY_LINKS`] are gone through: no object header is read then.
+const LINKS_CACHE: usize = 32 << 20;
+const MANY_LINKS: u64 = 4096;
+
 /// Initialises libhdf5, which may load plugins from that folder only. Returns the list that says how it opens files.
 pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id, Reason> {
     // SAFETY: calls of the library in the order it wants; the arguments are plain numbers and valid pointers.
@@ -47,13 +51,42 @@ fn limit_metadata(fapl: &Id) -> Result<(), Reason> {
     // SAFETY: an access list; a place for the settings.
     unsafe {
         check(ffi::H5Pget_mdc_config(fapl.raw(), &mut config))?;
-        config.set_initial_size = true;
-        config.initial_size = config.initial_size.min(METADATA_CACHE);
-        config.max_size = METADATA_CACHE;
-        config.min_size = config.min_size.min(METADATA_CACHE);
+        resize(&mut config, METADATA_CACHE);
         check(ffi::H5Pset_mdc_config(fapl.raw(), &config))?;
     }
     Ok(())
+}
+
+fn resize(config: &mut ffi::MetadataCache, most: usize) {
+    config.set_initial_size = true;
+    config.initial_size = most;
+    config.max_size = most;
+    config.min_size = config.min_size.min(most);
+}
+
+/// Goes through the links of a group of very many with a cache that holds where they are: libhdf5 comes by them in the
+/// order of hashes, and reads a block of the heap with their names anew for nearly each of a million.
+pub(super) fn with_room_for_links<T>(group: &Id, iterate: impl FnOnce() -> T) -> T {
+    let mut info = ffi::GroupInfo::default();
+    // SAFETY: an open group; a place for the answer.
+    let is_large = check(unsafe { ffi::H5Gget_info(group.raw(), &mut info) }).is_ok() && info.links > MANY_LINKS;
+    // SAFETY: an open group.
+    let file = if is_large { Id::own(unsafe { ffi::H5Iget_file_id(group.raw()) }).ok() } else { None };
+    let set = |most| {
+        let Some(file) = &file else { return };
+        let mut config = ffi::MetadataCache::default();
+        // SAFETY: an open file; a place for the settings. A cache that stays as it is only takes longer.
+        unsafe {
+            if check(ffi::H5Fget_mdc_config(file.raw(), &mut config)).is_ok() {
+                resize(&mut config, most);
+                ffi::H5Fset_mdc_config(file.raw(), &config);
+            }
+        }
+    };
+    set(LINKS_CACHE);
+    let outcome = iterate();
+    set(METADATA_CACHE);
+    outcome
 }
 
 /// Replaces the library's class of external links by one that is never traversed.

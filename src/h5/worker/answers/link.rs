@@ -15,6 +15,7 @@ use crate::h5::protocol::{Answer, GroupPage, MAX_ITEM, MAX_LINKS, PAGE, Refusal}
 use crate::h5::worker::address::{address_in, address_of};
 use crate::h5::worker::kept::{Found, Listing};
 use crate::h5::worker::session::Session;
+use crate::h5::worker::start::with_room_for_links;
 
 /// Soft and external links that one path may pass.
 const MAX_HOPS: usize = 16;
@@ -176,21 +177,24 @@ fn list(group: &Id, id: ObjectId) -> Result<Listing, Reason> {
         let both = ffi::CREATION_ORDER_TRACKED | ffi::CREATION_ORDER_INDEXED;
         status.is_ok() && flags & both == both
     };
-    let (mut links, failure) = found(group, if creation_order { ffi::INDEX_CREATION } else { ffi::INDEX_NAME })?;
-    if !creation_order {
-        links.sort_by(|a, b| a.name.cmp(&b.name));
-    }
+    let (links, failure) = found(group, if creation_order { ffi::INDEX_CREATION } else { ffi::INDEX_NAME })?;
     Ok(Listing { id, creation_order, links, failure })
 }
 
-/// The links of a group, with the reason why some are missing; an error where there would be none at all.
+/// The links of a group in the order of an index, with the reason why some are missing; an error where there would be none at all.
 pub(super) fn found(group: &Id, index: c_int) -> Result<(Vec<Found>, Option<Reason>), Reason> {
     let mut links: Vec<Found> = Vec::new();
     let mut position = 0;
+    let by_name = index == ffi::INDEX_NAME;
+    // libhdf5 puts names in order by reading each twice.
+    let order = if by_name { ffi::ITER_NATIVE } else { ffi::ITER_INCREASING };
     // SAFETY: the callback gets `links` back and is not called afterwards.
-    let status = unsafe {
-        ffi::H5Literate2(group.raw(), index, ffi::ITER_INCREASING, &mut position, collect, (&raw mut links).cast())
-    };
+    let status = with_room_for_links(group, || unsafe {
+        ffi::H5Literate2(group.raw(), index, order, &mut position, collect, (&raw mut links).cast())
+    });
+    if by_name {
+        links.sort_by(|a, b| a.name.cmp(&b.name));
+    }
     match check(status) {
         Ok(0) => Ok((links, None)),
         Ok(_) => Ok((links, Some(Reason::new(format!("more than {MAX_LINKS} links"))))),
