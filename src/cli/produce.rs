@@ -187,9 +187,6 @@ impl Production {
     }
 }
 
-/// A table that is there, and its file.
-type There = (Arc<store::File>, Arc<known::Table>);
-
 /// One table that is written.
 struct One<'a> {
     production: &'a Production,
