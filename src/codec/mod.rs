@@ -4,8 +4,9 @@
 //! before it runs: the chunk's size is known, shuffle keeps it and fletcher32 adds four bytes. Only below a second
 //! compressor is a size unknown, and there it is bounded. So a bomb meets the end of a buffer, never an allocation.
 //!
-//! A [`Packer`] applies filters to chunks that are written. Beside the filters, [`pickle`] reads what Python has pickled,
-//! [`waveform`] decodes encoded rows of samples, and [`trevni`] reads the headers and blocks of a format of column files.
+//! A [`Packer`] applies filters to chunks that are written. Beside the filters, [`pickle`] reads what Python has
+//! pickled, [`waveform`] decodes encoded rows of samples, and [`trevni`] reads the headers and blocks of a format of
+//! column files.
 
 mod bits;
 mod bitshuffle;

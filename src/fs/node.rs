@@ -67,8 +67,8 @@ pub trait Node: Send + Sync {
     /// and opens answer `ESTALE`, so that the kernel asks again from the top.
     fn is_current(&self) -> bool;
 
-    /// Whether a directory holds no more than what is shown elsewhere or made anew, or what a dialect made up beside its
-    /// group: what walks a tree to do something with its tables leaves it out.
+    /// Whether a directory holds no more than what is shown elsewhere or made anew, or what a dialect made up beside
+    /// its group: what walks a tree to do something with its tables leaves it out.
     fn repeats(&self) -> bool {
         false
     }

@@ -72,8 +72,8 @@ pub struct Options {
     pub cache_size: u64,
     /// Bytes of the largest chunk that is decoded (`--max-chunk`): half of that memory, at most 1 GiB.
     pub max_chunk: u64,
-    /// Bytes of the largest array that is made of one value: those of `--max-chunk`. Unless that was given, no more than
-    /// are kept, or [`Options::LARGEST_VALUE`].
+    /// Bytes of the largest array that is made of one value: those of `--max-chunk`. Unless that was given, no more
+    /// than are kept, or [`Options::LARGEST_VALUE`].
     pub max_value: u64,
     /// Threads that decode ahead of sequential readers: one for each core.
     pub threads: usize,

@@ -25,7 +25,8 @@ const CACHE_EIGHTHS: u64 = 3;
 /// Write tables of an HDF5 file, of whatever kind, as tables of HEP001
 ///
 /// Each table of IN, or the one that PATH names, goes to OUT at its own path: values, types, units and descriptions as
-/// a mount shows them. Columns that HEP001 has no type for are left out and named. OUT has its name once all is written.
+/// a mount shows them. Columns that HEP001 has no type for are left out and named. OUT has its name once all is
+/// written.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs convert frame.h5 frame-h5col.h5\n  \
     hepfs convert cells.h5ad:obs obs.h5:/obs --compression deflate:6")]

@@ -54,8 +54,8 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "COLUMN[:desc],...", value_delimiter = ',')]
     sort_by: Vec<String>,
 
-    /// Build search indexes of a column once the table is written: minmax, sorted, bitmap, bloom, as `hepfs index build`
-    /// does. `keep` builds those anew that the table has before rows are appended to it, or it is replaced
+    /// Build search indexes of a column once the table is written: minmax, sorted, bitmap, bloom, as `hepfs index
+    /// build` does. `keep` builds those anew that the table has before rows are appended to it, or it is replaced
     #[arg(long, value_name = "COLUMN:KIND,...|keep", value_parser = Indexes::parse)]
     index: Vec<Indexes>,
 

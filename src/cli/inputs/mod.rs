@@ -1,7 +1,7 @@
 //! Tables that are read to be written elsewhere: files of Parquet, Arrow IPC, CSV and NDJSON, several as one table.
 //!
-//! Each format is read by its library of arrow-rs, in batches of about [`BATCH`] bytes. Every input can be read more than
-//! once: standard input is kept in a file without a name.
+//! Each format is read by its library of arrow-rs, in batches of about [`BATCH`] bytes. Every input can be read more
+//! than once: standard input is kept in a file without a name.
 
 mod arrow;
 mod parquet;
@@ -214,8 +214,8 @@ impl Inputs {
         self.files.iter().all(|(_, file)| file.believe(column, &mut profile)).then_some(profile)
     }
 
-    /// Calls `act` with each array of each of these columns, in the order of rows, or of `sorted`, on all cores; an array
-    /// of one column after the other. `done` counts rows of all columns.
+    /// Calls `act` with each array of each of these columns, in the order of rows, or of `sorted`, on all cores; an
+    /// array of one column after the other. `done` counts rows of all columns.
     ///
     /// # Errors
     /// Where an input cannot be read, and the first that `act` says, with the column.

@@ -4,7 +4,8 @@ use super::scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
 use crate::store::Blocked;
 use std::collections::BTreeMap;
 
-/// Rows of a block that no [cut](crate::store::Cuts) ends. Constant: what is kept of one run fits the next, and a coarser grain is made by merging blocks.
+/// Rows of a block that no [cut](crate::store::Cuts) ends. Constant: what is kept of one run fits the next, and a
+/// coarser grain is made by merging blocks.
 pub const GRAIN: u64 = 65_536;
 
 /// Blocks of a page, the last page of a column but for its end: memory is taken for what was read, not for what a file

@@ -26,9 +26,10 @@ pub struct TypedRows {
 }
 
 impl TypedRows {
-    /// `None` where values of the rows do not stand for this type. 32-bit integers stand for dates and for seconds, shown as
-    /// milliseconds, and milliseconds of a day, 64-bit ones for finer times of day, durations and instants, signed ones for decimals, all for narrower ones of their kind; 16 bytes
-    /// stand for decimals. A value that the type does not have is missing.
+    /// `None` where values of the rows do not stand for this type. 32-bit integers stand for dates and for seconds,
+    /// shown as milliseconds, and milliseconds of a day, 64-bit ones for finer times of day, durations and instants,
+    /// signed ones for decimals, all for narrower ones of their kind; 16 bytes stand for decimals. A value that the
+    /// type does not have is missing.
     pub fn new(path: String, rows: Arc<dyn Rows>, data_type: DataType) -> Option<Self> {
         let stored = rows.data_type();
         let is_signed = stored.is_signed_integer();

@@ -181,7 +181,8 @@ fn list(group: &Id, id: ObjectId) -> Result<Listing, Reason> {
     Ok(Listing { id, creation_order, links, failure })
 }
 
-/// The links of a group in the order of an index, with the reason why some are missing; an error where there would be none at all.
+/// The links of a group in the order of an index, with the reason why some are missing; an error where there would be
+/// none at all.
 pub(super) fn found(group: &Id, index: c_int) -> Result<(Vec<Found>, Option<Reason>), Reason> {
     let mut links: Vec<Found> = Vec::new();
     let mut position = 0;
