@@ -83,8 +83,9 @@ impl Table {
     ) -> Result<Self, Vec<String>> {
         let one = |reason: String| vec![reason];
         let rows = unsigned(&table.attributes, ROWS);
-        let rows = rows.ok_or_else(|| one("rows are appended by the rules of HEP001 July (\"Appending rows\"), and a table of April has no NROWS: \
-             `hepfs convert` writes a table of July from it".into()))?;
+        let april = "rows are appended by the rules of HEP001 July (\"Appending rows\"), and a table of April has no \
+                     NROWS: `hepfs convert` writes a table of July from it";
+        let rows = rows.ok_or_else(|| one(april.to_owned()))?;
         let group = group_at(file, &table.path, interrupt).map_err(|error| one(error.to_string()))?;
         let mut reader = Reader { file, rows, parts: 0, interrupt };
         let (mut columns, mut wrong) = (Vec::new(), Vec::new());
