@@ -1,0 +1,210 @@
+//! From inputs to a table in an HDF5 file: looks at columns, plans, encodes on all cores, and has the pieces written.
+
+mod one;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+
+use self::one::One;
+use super::Error;
+use super::inputs::{Inputs, SortBy};
+use super::options::size;
+use super::progress::Watched;
+use super::signals::INTERRUPTED;
+use crate::dialects::index_writer::{self, Kind};
+use crate::dialects::table_writer::Options;
+use crate::h5::{self, Exclusive};
+use crate::source::Interrupt;
+
+/// Bytes of memory that a run has at least.
+const LEAST_MEMORY: u64 = 64 << 20;
+
+/// What to do with a table that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Mode {
+    /// Refuse to write
+    Create,
+    /// Append the rows to it
+    Append,
+    /// Put the new table in its place
+    Replace,
+}
+
+/// How a run that writes tables goes.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Running {
+    /// Tell how each column would be stored, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Memory for rows that are read, sorted, encoded and indexed, and for labels, at least 64M
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory)]
+    pub memory: u64,
+}
+
+/// How tables are written.
+pub(super) struct Job<'a> {
+    pub options: &'a Options,
+    pub mode: Mode,
+    pub running: &'a Running,
+    /// The order of rows, where it is not that of the inputs.
+    pub sort_by: Option<&'a SortBy>,
+    pub indexes: &'a [Indexes],
+}
+
+/// Search indexes that are built once a table is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Indexes {
+    /// Those that the table had
+    Kept,
+    /// Of a column
+    Of(String, Vec<Kind>),
+}
+
+impl Indexes {
+    /// Parses `COLUMN:KIND,…` or `keep`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text == "keep" {
+            return Ok(Self::Kept);
+        }
+        let (column, kinds) = text.rsplit_once(':').ok_or("it is COLUMN:KIND,... or `keep`")?;
+        let known = || Kind::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names = || known().map(|kind| kind.get_name().to_owned()).collect::<Vec<_>>().join(", ");
+        let kind = |text: &str| Kind::from_str(text, false).map_err(|_| format!("{text:?} is none of {}", names()));
+        Ok(Self::Of(column.to_owned(), kinds.split(',').map(kind).collect::<Result<_, _>>()?))
+    }
+}
+
+/// Parses how much memory may be used.
+fn memory(text: &str) -> Result<u64, String> {
+    size(text).and_then(|bytes| if bytes < LEAST_MEMORY { Err("64M is the least".to_owned()) } else { Ok(bytes) })
+}
+
+/// The file that is written to.
+pub(super) struct Target<'a> {
+    /// As the user names it.
+    file: &'a Path,
+    /// Where it is written.
+    path: &'a Path,
+}
+
+impl Target<'_> {
+    /// Splits `OUT[:PATH]` at the last colon; the path is one of HDF5.
+    pub fn split(output: &OsStr) -> (PathBuf, Option<String>) {
+        let bytes = output.as_bytes();
+        let colon = bytes.iter().rposition(|byte| *byte == b':').filter(|_| !Path::new(output).exists());
+        let Some(at) = colon else { return (output.into(), None) };
+        let path = String::from_utf8_lossy(&bytes[at + 1..]);
+        (OsStr::from_bytes(&bytes[..at]).into(), Some(format!("/{}", path.trim_matches('/'))))
+    }
+}
+
+/// A run that writes tables: its progress, and what ends it.
+pub(super) struct Production {
+    /// Rows of columns looked at or written.
+    done: Arc<AtomicU64>,
+    watched: Watched,
+    pub interrupt: Interrupt,
+}
+
+impl Production {
+    pub fn new() -> Result<Self, Error> {
+        let (interrupt, done) = (Interrupt::new(), Arc::new(AtomicU64::new(0)));
+        let shown = done.clone();
+        let watched = Watched::new(interrupt.clone(), 0, move || shown.load(Ordering::Relaxed))?;
+        Ok(Self { done, watched, interrupt })
+    }
+
+    /// Has `write` write tables to a file: one that is there, or a new one, which has its name once all is written.
+    pub fn run(
+        &self,
+        job: &Job<'_>,
+        file: &Path,
+        write: impl FnOnce(&Self, &Target<'_>) -> Result<ExitCode, Error>,
+    ) -> Result<ExitCode, Error> {
+        let outcome = if job.running.dry_run || file.exists() {
+            write(self, &Target { file, path: file })
+        } else {
+            let partial = Partial::new(file)?;
+            write(self, &Target { file, path: &partial.path }).and_then(|code| match self.interrupt.is_raised() {
+                true => Err(Error::Usage("interrupted".into())),
+                false => partial.keep(file).map(|()| code),
+            })
+        };
+        match outcome {
+            Err(_) if self.interrupt.is_raised() => {
+                eprintln!("hepfs: interrupted; what is not listed above was not written");
+                Ok(ExitCode::from(INTERRUPTED))
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Writes inputs as the table at an HDF5 path.
+    ///
+    /// # Errors
+    /// Where it cannot be; nothing is written then.
+    pub fn write(&self, job: &Job<'_>, inputs: &Inputs, target: &Target<'_>, path: &str) -> Result<(), Error> {
+        let begun = Instant::now();
+        let missing = |column: &&String| inputs.fields.find(column).is_none();
+        let columns = job.indexes.iter().filter_map(|indexes| match indexes {
+            Indexes::Of(column, _) => Some(column),
+            Indexes::Kept => None,
+        });
+        if let Some(column) = columns.into_iter().find(missing) {
+            return Err(Error::Usage(format!("--index {column}: there is no such column")));
+        }
+        let one = One { production: self, job, inputs, path, sorted: OnceLock::new() };
+        one.run(target, begun)
+    }
+}
+
+/// A new HDF5 file beside its place, until it is whole.
+struct Partial {
+    path: PathBuf,
+}
+
+impl Partial {
+    /// Makes an empty one. What an earlier run has left is removed, unless that run is still at it.
+    fn new(file: &Path) -> Result<Self, Error> {
+        let shown = || file.display().to_string();
+        let name = file.file_name().ok_or_else(|| Error::Usage(format!("{}: that is no file", shown())))?;
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(".hepfs-import");
+        let path = file.with_file_name(hidden);
+        if path.exists() {
+            // It is locked as long as it is written to.
+            drop(Exclusive::open(&path).map_err(index_writer::Error::from)?);
+            std::fs::remove_file(&path).map_err(Error::io(path.display().to_string()))?;
+        }
+        let empty = h5::create::file(&path, |_| Ok::<(), h5::create::Error>(()));
+        empty.map_err(|error| Error::Sample { path: path.clone(), reason: error.to_string() })?;
+        Ok(Self { path })
+    }
+
+    /// Gives the file its name; one that has it meanwhile is left alone.
+    fn keep(self, file: &Path) -> Result<(), Error> {
+        let failed = || Error::io(file.display().to_string());
+        let flags = rustix::fs::RenameFlags::NOREPLACE;
+        let here = rustix::fs::CWD;
+        rustix::fs::renameat_with(here, &self.path, here, file, flags).map_err(|error| failed()(error.into()))?;
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Gone where it was kept.
+        std::fs::remove_file(&self.path).ok();
+    }
+}
