@@ -35,7 +35,8 @@ const ASKED_AT_ONCE: u64 = 1024 * GRAIN;
 pub struct Learner {
     path: String,
     reading: Reading,
-    blocked: Blocked,
+    /// Its blocks, where it is cut; few columns are, and a table may have very many.
+    cut: Option<Box<Blocked>>,
     kind: Kind,
     /// Where it is kept; an opening lists its learners, so they cannot own it.
     opening: Weak<Opening>,
@@ -56,8 +57,8 @@ pub(super) struct Reading {
     rows: u64,
     data_type: DataType,
     nullable: bool,
-    /// Tells where it is cut.
-    cuts: Option<u64>,
+    /// Tells where it is cut; 0 where it is not.
+    cuts: u64,
 }
 
 impl Reading {
@@ -67,7 +68,7 @@ impl Reading {
             rows: rows.len(),
             data_type: rows.data_type().clone(),
             nullable: rows.nullable(),
-            cuts: rows.cuts().map(Cuts::digest),
+            cuts: rows.cuts().map_or(0, Cuts::digest),
         }
     }
 }
@@ -98,7 +99,7 @@ impl Learner {
         Some(Self {
             path: path.to_owned(),
             reading,
-            blocked,
+            cut: rows.cuts().map(|_| Box::new(blocked)),
             kind,
             opening: opening.clone(),
             complete,
@@ -113,7 +114,7 @@ impl Learner {
     fn what(&self) -> String {
         let Reading { column, rows, data_type, nullable, cuts } = &self.reading;
         let nulls = if *nullable { " or missing" } else { "" };
-        let cuts = cuts.map_or(String::new(), |cuts| format!(" cut {cuts:016x}"));
+        let cuts = if *cuts == 0 { String::new() } else { format!(" cut {cuts:016x}") };
         format!("{column:?} {rows} {data_type}{nulls}{cuts} statistics {}", format::VERSION)
     }
 
@@ -122,8 +123,12 @@ impl Learner {
         &self.reading
     }
 
+    fn blocked(&self) -> Blocked {
+        self.cut.as_deref().cloned().unwrap_or_else(|| Blocked::new(self.rows(), GRAIN, None))
+    }
+
     fn new_state(&self) -> Box<State> {
-        let blocks = Blocks::new(self.kind, self.blocked.clone());
+        let blocks = Blocks::new(self.kind, self.blocked());
         Box::new(State { seen: Ranges::default(), partial: BTreeMap::new(), blocks })
     }
 
@@ -144,7 +149,7 @@ impl Learner {
 
     /// Blocks of which everything is known, and blocks there are.
     pub fn progress(&self) -> (u64, u64) {
-        let all = self.blocked.count();
+        let all = self.blocked().count();
         let learnt = || self.state.lock().as_ref().map_or(0, |state| state.blocks.known());
         if self.known().is_some() { (all, all) } else { (learnt(), all) }
     }
@@ -248,9 +253,9 @@ impl Learner {
 
     /// A range cut where blocks end.
     fn by_block(&self, range: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
-        let range = range.clone();
-        self.blocked.blocks_of(&range).map(move |block| {
-            let block = self.blocked.rows_of(block);
+        let (range, blocked) = (range.clone(), self.blocked());
+        blocked.blocks_of(&range).map(move |block| {
+            let block = blocked.rows_of(block);
             range.start.max(block.start)..range.end.min(block.end)
         })
     }
@@ -258,7 +263,7 @@ impl Learner {
     /// Adds summaries of pieces of blocks; skips pieces with rows that were added meanwhile. Returns the statistics if
     /// these were the last: they are [known](Learner::known) before another thread can add rows.
     fn merge(&self, summaries: Vec<(Range<u64>, Summary)>) -> Option<Arc<Statistics>> {
-        let mut counted = (0, 0);
+        let (mut counted, blocked) = ((0, 0), self.blocked());
         let mut state = self.state.lock();
         let state = state.get_or_insert_with(|| self.new_state());
         let before = state.blocks.known();
@@ -267,8 +272,8 @@ impl Learner {
                 continue;
             }
             counted.0 += piece.end - piece.start;
-            let block = self.blocked.block_of(piece.start);
-            let of_block = self.blocked.rows_of(block);
+            let block = blocked.block_of(piece.start);
+            let of_block = blocked.rows_of(block);
             state.seen.insert(piece);
             let summary = match state.partial.remove(&block) {
                 Some(partial) => partial.merge(summary),
@@ -293,7 +298,7 @@ impl Learner {
         if self.opening.upgrade().is_some_and(|opening| opening.check().is_err()) {
             return None;
         }
-        let blocks = std::mem::replace(&mut state.blocks, Blocks::new(self.kind, self.blocked.clone()));
+        let blocks = std::mem::replace(&mut state.blocks, Blocks::new(self.kind, self.blocked()));
         Some(self.complete.get_or_init(|| Arc::new(Statistics::new(blocks))).clone())
     }
 
@@ -306,7 +311,7 @@ impl Learner {
 
     fn load(&self) {
         let Some(opening) = self.opening.upgrade() else { return };
-        let blocks = opening.kept(&self.what()).and_then(|bytes| format::decode(&bytes, self.kind, &self.blocked));
+        let blocks = opening.kept(&self.what()).and_then(|bytes| format::decode(&bytes, self.kind, &self.blocked()));
         if let Some(blocks) = blocks {
             opening.store().counters().statistics_loaded.add(1);
             self.kept.set(true).ok();

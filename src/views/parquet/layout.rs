@@ -1,6 +1,6 @@
 //! Where everything lies in the file: arithmetic over the number of rows and what is known of each leaf column.
 
-use std::fmt::Debug;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -76,12 +76,18 @@ pub(super) struct Groups {
     blocked: Blocked,
     /// Where row groups end, however many rows they have.
     pub cuts: Option<Cuts>,
+    /// Numbers of rows of groups that are shorter than others, each once.
+    short: Arc<[u64]>,
 }
 
 impl Groups {
     /// Groups of `per_group` rows, a power of two.
     pub fn new(rows: u64, per_group: u64, cuts: Option<Cuts>) -> Self {
-        Self { blocked: Blocked::new(rows, per_group, cuts.as_ref()), cuts }
+        let blocked = Blocked::new(rows, per_group, cuts.as_ref());
+        let first = if blocked.is_cut() { 0 } else { blocked.count().saturating_sub(1) };
+        let lengths = (first..blocked.count()).map(|group| blocked.rows_of(group)).map(|rows| rows.end - rows.start);
+        let short: BTreeSet<u64> = lengths.filter(|rows| *rows < per_group).collect();
+        Self { blocked, cuts, short: short.into_iter().collect() }
     }
 
     /// Groups for a file of these leaf columns. Runs of rows between `cuts` have groups of their own, or, where these
@@ -185,11 +191,23 @@ pub(super) struct Slots {
     pub padded: bool,
     /// Values for each row.
     pub entries: u64,
-    bodies: Arc<dyn Bodies>,
+    /// Bytes of a page before the first row's place, without its header; `None` where rows have none.
+    lead: Option<u64>,
+    /// Shorter pages.
+    short: Box<[ShortPage]>,
+}
+
+/// The page that ends a short row group.
+#[derive(Clone, Copy, Debug)]
+struct ShortPage {
+    rows: u64,
+    /// As of [`Slots`].
+    bytes: u64,
+    lead: Option<u64>,
 }
 
 /// The bodies of a leaf's pages, by their number of rows.
-pub(super) trait Bodies: Debug + Send + Sync {
+pub(super) trait Bodies {
     /// Bytes at most, the more the more rows; `None` where that is not known.
     fn most(&self, rows: u64) -> Option<u64>;
     /// Whether they always have that many.
@@ -203,7 +221,7 @@ pub(super) trait Bodies: Debug + Send + Sync {
 impl Slots {
     /// Slots for such pages. `None` where even one row's takes more than [`PAGE_BYTES`] and might take much less, or
     /// where nothing is known. Exact bodies need no padding.
-    pub fn new(groups: &Groups, bodies: Arc<dyn Bodies>) -> Option<Self> {
+    pub fn new(groups: &Groups, bodies: &impl Bodies) -> Option<Self> {
         let exact = bodies.exact();
         let limit = if bodies.lead(1).is_some() { CELLS_BYTES } else { PAGE_BYTES };
         let mut rows = groups.per_group();
@@ -215,18 +233,28 @@ impl Slots {
         if !fits(rows) && (!exact || bodies.most(rows)? > i32::MAX as u64) {
             return None;
         }
-        let slots = Self { rows, bytes: 0, padded: !exact, entries: bodies.entries(), bodies };
-        Some(Self { bytes: slots.page(rows)?, ..slots })
+        let padded = !exact;
+        let page = |rows| {
+            let bytes = bodies.most(rows)?.checked_add(header(padded))?;
+            Some(ShortPage { rows, bytes, lead: bodies.lead(rows) })
+        };
+        let rests: BTreeSet<u64> = groups.short.iter().map(|group| group % rows).filter(|rest| *rest > 0).collect();
+        let short = rests.into_iter().map(page).collect::<Option<_>>()?;
+        let ShortPage { bytes, lead, .. } = page(rows)?;
+        Some(Self { rows, bytes, padded, entries: bodies.entries(), lead, short })
     }
 
-    /// Bytes of the header.
-    fn header(&self) -> u64 {
-        if self.padded { PADDED_HEADER } else { DATA_HEADER }
+    /// A page of this many rows; `None` where no row group ends with such.
+    fn of(&self, rows: u64) -> Option<ShortPage> {
+        if rows == self.rows {
+            return Some(ShortPage { rows, bytes: self.bytes, lead: self.lead });
+        }
+        self.short.iter().find(|page| page.rows == rows).copied()
     }
 
     /// Bytes of a page of this many rows.
     fn page(&self, rows: u64) -> Option<u64> {
-        if rows == 0 { Some(0) } else { self.bodies.most(rows)?.checked_add(self.header()) }
+        if rows == 0 { Some(0) } else { Some(self.of(rows)?.bytes) }
     }
 
     fn chunk(&self, rows: u64) -> Option<u64> {
@@ -235,10 +263,14 @@ impl Slots {
 
     /// Bytes of the page before the first row's place, which begins on a boundary in a chunk of `rows` rows.
     fn aligned(&self, rows: u64) -> Option<u64> {
-        let rows = rows.min(self.rows);
-        let is_long = self.page(rows)? >= WORTH_ALIGNING;
-        if is_long { self.bodies.lead(rows)?.checked_add(self.header()) } else { None }
+        let page = self.of(rows.min(self.rows))?;
+        if page.bytes >= WORTH_ALIGNING { page.lead?.checked_add(header(self.padded)) } else { None }
     }
+}
+
+/// Bytes of the header of a page.
+fn header(padded: bool) -> u64 {
+    if padded { PADDED_HEADER } else { DATA_HEADER }
 }
 
 /// A page that was measured.
@@ -295,7 +327,7 @@ impl Measured {
     /// `None` where they do not cover the rows, group by group.
     pub fn new(groups: &Groups, padded: bool, pages: impl IntoIterator<Item = (Page, u64)>) -> Option<Self> {
         let mut measured = Self { padded, ..Self::default() };
-        let header = if padded { PADDED_HEADER } else { DATA_HEADER };
+        let header = header(padded);
         let mut pages = pages.into_iter().filter(|(_, count)| *count > 0);
         let mut next: Option<(Page, u64)> = None;
         for group in 0..groups.count() {

@@ -76,7 +76,7 @@ struct MeasuredColumn {
     /// Tells where that is.
     cuts: Option<u64>,
     /// With the position of each among all leaves.
-    leaves: Vec<(usize, Arc<Leaf>)>,
+    leaves: Vec<(usize, Leaf)>,
     stretches: OnceLock<Stretches>,
     /// It takes no longer than a sample to measure all values.
     small: OnceLock<bool>,
@@ -107,7 +107,7 @@ impl Sizes {
     pub fn new(columns: &[ParquetColumn], prepared: &Prepared) -> Self {
         let groups = &prepared.groups;
         let units = Blocked::new(groups.rows(), UNIT.min(groups.per_group()), groups.cuts.as_ref());
-        let mut leaves: BTreeMap<usize, Vec<(usize, Arc<Leaf>)>> = BTreeMap::new();
+        let mut leaves: BTreeMap<usize, Vec<(usize, Leaf)>> = BTreeMap::new();
         if groups.rows() > 0 {
             for (position, leaf) in prepared.leaves.iter().enumerate().filter(|(_, leaf)| leaf.slots.is_none()) {
                 leaves.entry(leaf.column).or_default().push((position, leaf.leaf.clone()));

@@ -172,7 +172,7 @@ impl ParquetColumn {
 pub(super) struct PreparedLeaf {
     /// Position of its column.
     pub column: usize,
-    pub leaf: Arc<Leaf>,
+    pub leaf: Leaf,
     /// Slots of its pages; `None` where they must be measured.
     pub slots: Option<Slots>,
     /// Where rows have their places in a full page.
@@ -317,8 +317,7 @@ fn read_labels(labels: &Arc<dyn Rows>, interrupt: &Interrupt) -> Result<ArrayRef
 
 impl PreparedLeaf {
     fn new(groups: &Groups, column: usize, leaf: Leaf) -> Self {
-        let leaf = Arc::new(leaf);
-        let slots = if has_fixed_entries(&leaf) { Slots::new(groups, leaf.clone()) } else { None };
+        let slots = if has_fixed_entries(&leaf) { Slots::new(groups, &leaf) } else { None };
         let cells = slots.as_ref().and_then(|slots| leaf.cells(slots.rows));
         Self { column, leaf, slots, cells }
     }

@@ -10,13 +10,7 @@ struct By<F> {
     cells: bool,
 }
 
-impl<F> Debug for By<F> {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        to.debug_struct("By").finish_non_exhaustive()
-    }
-}
-
-impl<F: Fn(u64) -> Option<u64> + Send + Sync> Bodies for By<F> {
+impl<F: Fn(u64) -> Option<u64>> Bodies for By<F> {
     fn most(&self, rows: u64) -> Option<u64> {
         (self.most)(rows)
     }
@@ -39,16 +33,16 @@ fn choose(rows: u64, leaves: usize, stride: u64, labels: u64, cuts: Option<&Cuts
 }
 
 fn cells(groups: &Groups, width: u64) -> LeafSize {
-    let bodies = Arc::new(By { most: move |rows: u64| rows.checked_mul(width), exact: true, cells: true });
-    LeafSize { dictionary: 0, pages: Pages::Slots(Slots::new(groups, bodies).unwrap()) }
+    let bodies = By { most: move |rows: u64| rows.checked_mul(width), exact: true, cells: true };
+    LeafSize { dictionary: 0, pages: Pages::Slots(Slots::new(groups, &bodies).unwrap()) }
 }
 
-fn padded(groups: &Groups, most: impl Fn(u64) -> Option<u64> + Send + Sync + 'static) -> Option<Slots> {
-    Slots::new(groups, Arc::new(By { most, exact: false, cells: false }))
+fn padded(groups: &Groups, most: impl Fn(u64) -> Option<u64>) -> Option<Slots> {
+    Slots::new(groups, &By { most, exact: false, cells: false })
 }
 
-fn exact(groups: &Groups, most: impl Fn(u64) -> Option<u64> + Send + Sync + 'static) -> Option<Slots> {
-    Slots::new(groups, Arc::new(By { most, exact: true, cells: false }))
+fn exact(groups: &Groups, most: impl Fn(u64) -> Option<u64>) -> Option<Slots> {
+    Slots::new(groups, &By { most, exact: true, cells: false })
 }
 
 #[test]
