@@ -10,8 +10,11 @@ mod scalar;
 
 use scalar::Kind;
 
+use super::Blocked;
+
 /// Statistics of rows, and how they are kept.
 pub fn read(bytes: &[u8], kind: u8, rows: u64) -> Option<Vec<u8>> {
     let kinds = [Kind::Bool, Kind::Int, Kind::UInt, Kind::Float, Kind::Text];
-    format::decode(bytes, kinds[usize::from(kind) % kinds.len()], rows).map(|blocks| format::encode(&blocks))
+    let blocked = Blocked::new(rows, blocks::GRAIN, None);
+    format::decode(bytes, kinds[usize::from(kind) % kinds.len()], &blocked).map(|blocks| format::encode(&blocks))
 }

@@ -3,6 +3,9 @@
 #[path = "../../src/store/decode/mod.rs"]
 #[allow(unused_imports, reason = "what the rest of the store takes from it")]
 pub mod decode;
+#[path = "../../src/store/rows/cuts.rs"]
+#[allow(dead_code, reason = "no more than blocks are needed to read statistics")]
+mod cuts;
 #[path = "statistics.rs"]
 pub mod statistics;
 pub mod heap {
@@ -14,9 +17,15 @@ pub mod heap {
     pub const ATTRIBUTE: u8 = 4;
 }
 
+use std::ops::Range;
 use std::path::Path;
 
+pub use cuts::Blocked;
+
 use crate::heap::Sizes;
+
+/// Rows of a column.
+type RowRange = Range<u64>;
 
 /// Errors that can come without a file.
 #[derive(Debug, thiserror::Error)]
