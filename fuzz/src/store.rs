@@ -1,11 +1,11 @@
 //! What the sources of the store look for, where there is no file: a heap is one collection in the input.
 
-#[path = "../../src/store/decode/mod.rs"]
-#[allow(unused_imports, reason = "what the rest of the store takes from it")]
-pub mod decode;
 #[path = "../../src/store/rows/cuts.rs"]
 #[allow(dead_code, reason = "no more than blocks are needed to read statistics")]
 mod cuts;
+#[path = "../../src/store/decode/mod.rs"]
+#[allow(unused_imports, reason = "what the rest of the store takes from it")]
+pub mod decode;
 #[path = "statistics.rs"]
 pub mod statistics;
 pub mod heap {
