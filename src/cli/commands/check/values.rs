@@ -20,9 +20,12 @@ const ARRAY: u64 = 4 << 20;
 /// Rows of a column that are read at once.
 const STRETCH: u64 = 1 << 17;
 
-/// Where columns are fields, whole rows read at once are this part of the cache: two stretches of them, and what is
-/// decoded ahead of the second, are kept at a time.
-const WHOLE_ROWS: u64 = 4;
+/// Where columns are fields, the whole rows read at once take the cache divided by this: two such stretches are kept at
+/// a time, and what is decoded ahead of them.
+const STRETCHES: u64 = 4;
+
+/// Bytes of such rows at least, however small the cache is.
+const LEAST_STRETCH: u64 = 1 << 20;
 
 /// Pieces of a column that cannot be read until the rest of it is left: a file may claim any number of rows.
 const MOST_FAILURES: u64 = 1 << 12;
@@ -78,7 +81,7 @@ struct Task<'a> {
 /// # Errors
 /// Where a thread cannot be started.
 pub(super) fn read(tables: &[&Table], cache_size: u64, interrupt: &Interrupt) -> Result<Option<Read>, Error> {
-    let walk = Walk::new(tables, cache_size);
+    let walk = Walk::new(tables, (cache_size / STRETCHES).max(LEAST_STRETCH));
     let subjects: Vec<_> = walk.tables.iter().map(|columns| columns.all.clone()).collect();
     let lengths = subjects.iter().flatten().flatten().map(|subject| subject.rows.len());
     let all = lengths.fold(0, u64::saturating_add);
@@ -148,8 +151,8 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// What two tables show of the same object is read once.
-    fn new(tables: &[&'a Table], cache_size: u64) -> Self {
+    /// What two tables show of the same object is read once; rows of fields in stretches of `whole_rows` bytes.
+    fn new(tables: &[&'a Table], whole_rows: u64) -> Self {
         let mut known = HashSet::new();
         let columns_of = |table: &&'a Table| {
             let is_new =
@@ -167,7 +170,7 @@ impl<'a> Walk<'a> {
             });
             let all: Vec<_> = columns.chain(labels).map(|subject| Some(Arc::new(subject))).collect();
             let stride = all.iter().flatten().filter_map(|subject| subject.rows.stride()).max().unwrap_or(1).max(1);
-            Columns { longest: longest(&all), all, step: (cache_size / WHOLE_ROWS / stride).clamp(1, STRETCH) }
+            Columns { longest: longest(&all), all, step: (whole_rows / stride).clamp(1, STRETCH) }
         };
         let tables = tables.iter().map(columns_of).collect();
         Self { tables, table: 0, start: 0, next: 0, column: usize::MAX }
@@ -311,7 +314,7 @@ mod tests {
         let id = ColumnId::whole(ObjectId { file: 0, address: 0 });
         let column = Column::new("x".into(), "/t/x".into(), id, Ok(Arc::new(Claimed)), Arc::default());
         let table = Table { rows: 1 << 62, columns: vec![column], ..Table::empty("/t", "HEP001") };
-        let found = read(&[&table], 1 << 20, &Interrupt::new()).unwrap().unwrap();
+        let found = read(&[&table], 0, &Interrupt::new()).unwrap().unwrap();
         let found = found.unreadable;
         assert!(found.len() == 1 && found[0].first == 0 && found[0].is_left());
         assert!((MOST_FAILURES * 100..MOST_FAILURES * 2000).contains(&found[0].rows), "{}", found[0].rows);
