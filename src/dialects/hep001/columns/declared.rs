@@ -40,15 +40,18 @@ pub(in crate::dialects::hep001) fn typed_item(
     shows_times: bool,
 ) -> Option<Arc<dyn Rows>> {
     let instants = || {
-        let (unit, zone) = match arrow_type.strip_prefix("timestamp[")?.strip_suffix(']')?.split_once(", tz=") {
-            Some((unit, zone)) => (unit, Some(zone.into())),
-            None => (arrow_type.strip_prefix("timestamp[")?.strip_suffix(']')?, None),
-        };
-        Some(DataType::Timestamp(unit_of(unit)?, zone)).filter(|_| shows_times)
+        let (unit, zone) = timestamp(arrow_type).filter(|_| shows_times)?;
+        Some(DataType::Timestamp(unit_of(unit)?, zone.map(Into::into)))
     };
     let data_type = parse(arrow_type).or_else(|| duration(arrow_type).map(DataType::Duration)).or_else(instants)?;
     let rows = TypedRows::new(path.to_owned(), rows.clone(), data_type)?;
     Some(Arc::new(rows))
+}
+
+/// Unit and time zone of `timestamp[UNIT, tz=ZONE]`.
+fn timestamp(arrow_type: &str) -> Option<(&str, Option<&str>)> {
+    let inside = arrow_type.strip_prefix("timestamp[")?.strip_suffix(']')?;
+    Some(inside.split_once(", tz=").map_or((inside, None), |(unit, zone)| (unit, Some(zone))))
 }
 
 fn unit_of(text: &str) -> Option<TimeUnit> {
@@ -94,8 +97,5 @@ pub(in crate::dialects::hep001) fn in_zone(times: Times, arrow_type: &str) -> Ti
     if arrow_type == "date64" {
         return times.in_zone(None);
     }
-    let Some(inside) = arrow_type.strip_prefix("timestamp[").and_then(|inside| inside.strip_suffix(']')) else {
-        return times;
-    };
-    times.in_zone(inside.split_once(", tz=").map(|(_, zone)| zone))
+    timestamp(arrow_type).map_or(times, |(_, zone)| times.in_zone(zone))
 }
