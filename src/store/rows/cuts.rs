@@ -37,7 +37,7 @@ impl Cuts {
         Self::new(ends)
     }
 
-    /// Tells these cuts from others, in names of what is kept.
+    /// Hashes the ends, for the names of kept statistics.
     pub fn digest(&self) -> u64 {
         let bytes: Vec<u8> = self.0.iter().flat_map(|end| end.to_le_bytes()).collect();
         xxhash_rust::xxh3::xxh3_64(&bytes)

@@ -208,7 +208,7 @@ struct ShortPage {
 
 /// The bodies of a leaf's pages, by their number of rows.
 pub(super) trait Bodies {
-    /// Bytes at most, the more the more rows; `None` where that is not known.
+    /// Bytes at most, which grow with the rows; `None` where that is not known.
     fn most(&self, rows: u64) -> Option<u64>;
     /// Whether they always have that many.
     fn exact(&self) -> bool;

@@ -254,7 +254,7 @@ impl Reader<'_> {
             return Err("it is not stored in chunks that can grow".into());
         };
         let (shuffles, compression) = packing(dataset).ok_or("its filters are none that import writes")?;
-        let chunk = chunk.first().copied().unwrap_or(1);
+        let chunk = chunk.first().copied().unwrap_or(1).max(1);
         let is_variable = element == Element::VariableText;
         let width = dataset.datatype.size;
         if *extent < elements || chunk.saturating_mul(width) > MOST {
@@ -275,6 +275,7 @@ impl Reader<'_> {
             let rows = DatasetRows::plain(opened, elements);
             // The last element as well, where the chunk before is full.
             let from = start.min(elements - 1);
+            // All of them take less than 2^63 bytes, or the dataset would not have been opened.
             rows.append_stored(from * width, ((elements - from) * width) as usize, &mut held, self.interrupt)
                 .map_err(|error| error.to_string())?;
             last = held.last_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));

@@ -14,7 +14,7 @@ pub(super) fn plain(data_type: &DataType) -> &DataType {
     }
 }
 
-/// What the attribute says of a type that HEP001 has not.
+/// Names a type that HEP001 does not have, for the attribute `arrow_type`.
 pub(super) fn declared(data_type: &DataType) -> Option<String> {
     Some(match data_type {
         DataType::Timestamp(unit, None) => format!("timestamp[{}]", short(unit)),
@@ -31,7 +31,7 @@ pub(super) fn declared(data_type: &DataType) -> Option<String> {
     })
 }
 
-/// What the attribute `units` says of what counts time.
+/// Names the unit of a count of time, for the attribute `units`.
 pub(super) fn units(data_type: &DataType) -> Option<String> {
     Some(match data_type {
         DataType::Timestamp(unit, _) => format!("{} since 1970-01-01 00:00:00", long(unit)),
