@@ -756,6 +756,40 @@ fn write_siblings(path: &Path, count: usize) -> Result<(), create::Error> {
     })
 }
 
+/// Variables of netCDF on one dimension, which they tell by its number.
+fn write_variables(path: &Path, count: usize) -> Result<(), create::Error> {
+    create::file(path, |root| {
+        let storage = Storage::contiguous(&[2]);
+        let scale = root.dataset("x", &f64::ELEMENT, &storage, &Fill::Unset)?;
+        scale.node().attribute("CLASS", &Value::ascii("DIMENSION_SCALE"))?;
+        scale.node().attribute("_Netcdf4Dimid", &Value::number(0_i64))?;
+        for at in 0..count {
+            let variable = root.dataset(&format!("v{at:06}"), &f64::ELEMENT, &storage, &Fill::Unset)?;
+            variable.node().attribute("DIMENSION_LIST", &Value::ascii(""))?;
+            variable.node().attribute("_Netcdf4Coordinates", &Value::numbers(&[0_i64]))?;
+        }
+        Ok(())
+    })
+}
+
+/// A table opens each of its columns.
+#[test]
+fn very_many_variables_on_a_dimension_are_a_finding() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, count) in [("few.nc", 3), ("many.nc", (1 << 17) + 1)] {
+        write_variables(&folder.path().join(name), count).unwrap();
+    }
+    let mounted = Mounted::new(&[folder.path()], &["--cache-size", "64M"]);
+    assert!(mounted.join("few.nc/table.csv").exists());
+    let before = status(mounted.daemon(), "VmHWM:").unwrap();
+    assert!(!mounted.join("many.nc/table.csv").exists());
+    assert_eq!(mounted.text("many.nc/v131072.csv"), "v131072\n0.0\n0.0\n");
+    let grown = status(mounted.daemon(), "VmHWM:").unwrap() - before;
+    assert!(grown < 160 << 10, "{grown} KiB");
+    let found = mounted.text(".hepfs/findings");
+    assert!(found.contains("netcdf/columns") && found.contains("131073 variables lie on x"), "{found}");
+}
+
 /// The peak while they are listed is a KiB for each at most, names told and all.
 #[test]
 fn datasets_beside_each_other_take_little_memory() {

@@ -21,6 +21,9 @@ use crate::table::Finding;
 /// Most places of the second axis of a variable that is a column of lists.
 const MOST_PLACES: u64 = 64;
 
+/// Most columns of a table: what is opened of each takes about 2 KiB.
+const MOST_COLUMNS: usize = 1 << 17;
+
 /// Most scales outside of a group that its variables lie on.
 const MOST_ELSEWHERE: usize = 1024;
 
@@ -133,11 +136,18 @@ impl<'a> Place<'a> {
             }
         }
         // A label alone is no table.
-        let tables: Vec<RowSet<'a>> = sets.into_iter().filter(|set| !set.columns.is_empty()).collect();
+        let tables = sets.into_iter().filter(|set| !set.columns.is_empty());
+        let (tables, wide): (Vec<RowSet<'a>>, Vec<_>) = tables.partition(|set| set.columns.len() <= MOST_COLUMNS);
+        let mut findings = scales.findings();
+        let names = if wide.is_empty() { Vec::new() } else { self.names(&wide) };
+        findings.extend(wide.iter().zip(names).map(|(set, name)| {
+            let found = format!("{} variables lie on {name}: they make no table", set.columns.len());
+            Finding::new(self.path, &rules::COLUMNS, found)
+        }));
         let in_tables = tables.iter().map(|set| set.columns.len() + usize::from(set.label.is_some())).sum::<usize>();
         let is_one = tables.len() == 1 && all == taken && in_tables == taken;
         let tables = tables.into_iter().map(|set| scales.labelled(set)).collect();
-        Dimensions { tables, axes: on, is_one, findings: scales.findings() }
+        Dimensions { tables, axes: on, is_one, findings }
     }
 
     /// The names of the tables, in their order.

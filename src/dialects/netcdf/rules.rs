@@ -6,6 +6,8 @@ crate::table::rules! {
     VALUES: Warning "netcdf/values" [] "CF: attributes tell what values stand for" => "correct the attributes";
     DIMENSIONS: Error "netcdf/dimension-list" []
         "netCDF-4: DIMENSION_LIST refers to a dimension scale for each axis" => "attach a dimension scale to each axis";
+    COLUMNS: Warning "netcdf/columns" []
+        "hepfs: a table has at most 131,072 columns" => "read the variables by themselves: they have files of their own";
     FLAGS: Error "netcdf/flag-meanings" []
         "CF §3.5: flag_meanings has a word for each of flag_values, which are integers"
         => "write as many words as values";
