@@ -367,7 +367,7 @@ impl<'a> Fixed<'a> {
             Stored::Tree(tree) => values::zone_of(tree.root()),
         });
         let nan = || if is_axis { values::index_nan(Stored::text(&dataset.attributes, "nan_rep")) } else { None };
-        let content = Content::of_kind(&kind, &datatype, zone, is_axis, &nan);
+        let content = Content::of_kind(&kind, &datatype, zone, is_axis, nan);
         let stated = datasets::stated_fill_of(&datatype, &dataset.attributes);
         let missing = FillTest::any_of(&datatype, &[content.missing(&datatype), stated]);
         let rows: Arc<dyn Rows> = match dataset.shape.as_slice() {
