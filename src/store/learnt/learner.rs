@@ -256,7 +256,7 @@ impl Learner {
     }
 
     /// A range cut where blocks end.
-    fn by_block(&self, range: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    pub(super) fn by_block(&self, range: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
         let (range, blocked) = (range.clone(), self.blocked());
         blocked.blocks_of(&range).map(move |block| {
             let block = blocked.rows_of(block);
