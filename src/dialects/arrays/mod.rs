@@ -80,7 +80,7 @@ impl Arrays {
         let shape = stored.shape.split_last().map_or_else(Vec::new, |(_, shape)| shape.to_vec());
         let rows = shape.first().copied().unwrap_or(1);
         let parts = parts(&shape);
-        let files = forms::forms(&Dataset { shape, ..stored.as_ref().clone() });
+        let files = forms::forms(&stored.described(|dataset| dataset.shape = shape));
         let attributes = stored.attributes.clone();
         Single {
             whole: Table { rows, columns: vec![whole], attributes, ..Table::empty(path, Arrays.name()) },
@@ -129,7 +129,11 @@ fn read(dataset: &Arc<Dataset>, of_numpy: Option<&OfNumpy>) -> Arc<Dataset> {
         }
         _ => return dataset.clone(),
     };
-    if datatype == dataset.datatype { dataset.clone() } else { Arc::new(Dataset { datatype, ..(**dataset).clone() }) }
+    if datatype == dataset.datatype {
+        dataset.clone()
+    } else {
+        Arc::new(dataset.described(|dataset| dataset.datatype = datatype))
+    }
 }
 
 /// A dataset while its files are made.

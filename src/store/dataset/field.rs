@@ -401,6 +401,10 @@ impl Rows for FieldRows {
         self.elements().summary_of(values)
     }
 
+    fn sound_summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
+        self.elements().sound_summary_of(values)
+    }
+
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let count = count_of(&range, self.len, self.dataset.path())?;
         let datatype = &self.part.datatype;

@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, UInt8Array};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
-use crate::catalogue::{Class, Datatype, Member};
+use crate::catalogue::{Class, Datatype, Member, Padding};
 use crate::store::decode::{DecodeError, FillTest, Memory, Oddities, Oddity, codes, decode};
 use crate::store::statistics::{self, Cells, Scalar, Summary};
 
@@ -53,41 +53,63 @@ impl PlainElements<'_> {
     /// What elements hold of which [`PlainElements::stored_values`] gives `values`.
     pub fn summary_of(&self, values: &dyn Array) -> Option<Summary> {
         match (&self.datatype.class, self.data_type) {
-            (_, DataType::Boolean) => self.booleans(values),
+            (_, DataType::Boolean) => self.sound_summary_of(values).or_else(|| {
+                // Some are neither true nor false.
+                let bytes = values.as_primitive_opt::<UInt8Type>()?.values().inner().clone();
+                statistics::summary(self.values(bytes)?.as_ref())
+            }),
             (Class::FixedString { padding, .. }, _) => {
                 let bytes = values.as_fixed_size_binary_opt()?.values();
-                let width = usize::try_from(self.datatype.size).ok()?;
-                let cells = Cells { width, padding: *padding, fill: self.missing.text() };
-                cells.summary(bytes, |part| {
+                self.cells(*padding)?.summary(bytes, |part| {
                     let bytes = bytes.slice_with_length(part.start, part.len());
                     statistics::summary(self.values(bytes)?.as_ref())
                 })
             }
             (Class::Enum { base, members }, DataType::Dictionary(..)) => {
-                self.names(values.as_fixed_size_binary_opt()?.values(), base, members)
+                let bytes = values.as_fixed_size_binary_opt()?.values();
+                let named = self.named(bytes, base, members).map(|(summary, _)| summary);
+                named.or_else(|| statistics::summary(self.values(bytes.clone())?.as_ref()))
             }
             _ => statistics::summary(values),
         }
     }
 
-    fn names(&self, bytes: &Buffer, base: &Datatype, members: &[Member]) -> Option<Summary> {
-        let codes = codes(bytes.clone(), base)?;
-        let codes = self.missing.apply(codes, self.datatype, bytes, &Memory(&[]));
-        let named = statistics::named(codes.as_ref(), members);
-        named.or_else(|| statistics::summary(self.values(bytes.clone())?.as_ref()))
+    /// The same where none of them is odd, as far as that is known at once; else `None`.
+    pub fn sound_summary_of(&self, values: &dyn Array) -> Option<Summary> {
+        match (&self.datatype.class, self.data_type) {
+            (_, DataType::Boolean) => {
+                let known = statistics::summary(values)?;
+                let truth = |bound: Option<Scalar>| match bound {
+                    Some(Scalar::UInt(bound @ 0..=1)) => Some(Some(Scalar::Bool(bound == 1))),
+                    Some(_) => None,
+                    None => Some(None),
+                };
+                Some(Summary { min: truth(known.min)?, max: truth(known.max)?, ..known })
+            }
+            (Class::FixedString { padding, .. }, _) => {
+                self.cells(*padding)?.summary(values.as_fixed_size_binary_opt()?.values(), |_| None)
+            }
+            (Class::Enum { base, members }, DataType::Dictionary(..)) => {
+                let (summary, all) = self.named(values.as_fixed_size_binary_opt()?.values(), base, members)?;
+                all.then_some(summary)
+            }
+            (Class::Integer { .. } | Class::Bitfield { .. } | Class::Float { .. } | Class::Opaque { .. }, _) => {
+                statistics::summary(values)
+            }
+            _ => None,
+        }
     }
 
-    fn booleans(&self, values: &dyn Array) -> Option<Summary> {
-        let known = statistics::summary(values)?;
-        let Some(bytes) = values.as_primitive_opt::<UInt8Type>() else { return Some(known) };
-        match (known.min, known.max) {
-            (Some(Scalar::UInt(min)), Some(Scalar::UInt(max @ 0..=1))) => {
-                let [min, max] = [min, max].map(|bound| Some(Scalar::Bool(bound == 1)));
-                Some(Summary { min, max, ..known })
-            }
-            // Some are neither true nor false.
-            _ => statistics::summary(self.values(bytes.values().inner().clone())?.as_ref()),
-        }
+    fn cells(&self, padding: Padding) -> Option<Cells<'_>> {
+        let width = usize::try_from(self.datatype.size).ok()?;
+        Some(Cells { width, padding, fill: self.missing.text() })
+    }
+
+    /// See [`statistics::named`].
+    fn named(&self, bytes: &Buffer, base: &Datatype, members: &[Member]) -> Option<(Summary, bool)> {
+        let codes = codes(bytes.clone(), base)?;
+        let codes = self.missing.apply(codes, self.datatype, bytes, &Memory(&[]));
+        statistics::named(codes.as_ref(), members)
     }
 
     /// The array, its oddities uncounted: they are counted for readers of values.

@@ -307,6 +307,10 @@ impl Rows for DatasetRows {
         self.elements().summary_of(values)
     }
 
+    fn sound_summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
+        self.elements().sound_summary_of(values)
+    }
+
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let count = count_of(&range, self.len, self.dataset.path())?;
         // A missing sequence is one without elements here, whatever the fill value holds.

@@ -201,7 +201,12 @@ impl Pattern {
                 [a, b] => words(bytes, count, [a, b]),
                 [a, b, c, d] => words(bytes, count, [a, b, c, d]),
                 [a, b, c, d, e, f, g, h] => words(bytes, count, [a, b, c, d, e, f, g, h]),
-                _ => cells(bytes, datatype, count, |cell| cell.first() != fill.first() || cell != fill),
+                _ => {
+                    // Nearly always these tell, where one byte is alike in many.
+                    let head = |cell: &[u8]| cell.first_chunk().copied().map(u64::from_ne_bytes);
+                    let of_fill = head(fill);
+                    cells(bytes, datatype, count, |cell| head(cell) != of_fill || cell != fill)
+                }
             },
         }
     }

@@ -11,7 +11,7 @@ use super::Learner;
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::statistics::Summary;
-use crate::store::{Cuts, Error, Fitting, Hints, Lent, Place, RowRange, Rows, Shared, Span};
+use crate::store::{Cuts, Error, Fitting, Hints, Lent, Place, RowRange, Rows, Shared, Span, for_each_stored};
 
 /// The rows of a column, whose values a [`Learner`] sees as they pass: as arrays, as keys, and as bytes that were
 /// decoded. Bytes copied out of the file as they are teach nothing: looking at them would be most of the work.
@@ -169,6 +169,29 @@ impl Rows for Observed {
 
     fn summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
         self.rows.summary_of(values, interrupt)
+    }
+
+    fn sound_summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
+        self.rows.sound_summary_of(values, interrupt)
+    }
+
+    fn scan(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        let summary = |bytes| self.rows.sound_summary_of(self.rows.stored_values(bytes)?.as_ref(), interrupt);
+        let Some(width) = self.rows.stored_width().filter(|_| summary(Buffer::default()).is_some()) else {
+            return Ok(None);
+        };
+        let mut all = Summary::default();
+        let came_to_end = for_each_stored(self.rows.as_ref(), range, interrupt, &mut |rows, bytes| {
+            self.learner.by_block(&rows).all(|part| {
+                // Within these bytes.
+                let [start, end] = [part.start, part.end].map(|row| ((row - rows.start) * width) as usize);
+                let Some(of_part) = summary(bytes.slice_with_length(start, end - start)) else { return false };
+                self.learner.observe_by(part.start, (part.end - part.start) as usize, &|_| Some(of_part.clone()));
+                all = std::mem::take(&mut all).merge(of_part);
+                true
+            })
+        })?;
+        Ok(came_to_end.then_some(all))
     }
 
     fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {

@@ -18,11 +18,13 @@ mod hints;
 #[cfg(test)]
 pub(crate) mod in_memory;
 mod shared;
+mod stored;
 
 pub use cuts::{Blocked, Cuts};
 pub use fitting::{Fitter, Fitting, for_each_array, for_each_counted};
 pub use hints::{Hints, Names, TextLength, ValueSet};
 pub use shared::{Shared, numbered};
+pub use stored::for_each_stored;
 
 /// Rows `start..end` of a column.
 pub type RowRange = Range<u64>;
@@ -189,6 +191,22 @@ pub trait Rows: Debug + Send + Sync {
     fn summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
         let _ = interrupt;
         statistics::summary(values)
+    }
+
+    /// As [`Rows::summary_of`], where none of the rows is odd; `None` where one may be, or it takes an array to know.
+    fn sound_summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
+        let _ = (values, interrupt);
+        None
+    }
+
+    /// What the rows of `range` hold, exactly, found by looking at their bytes where they lie. `None` where rows may be
+    /// odd, or it takes arrays.
+    ///
+    /// # Errors
+    /// As [`Rows::array`].
+    fn scan(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        let _ = (range, interrupt);
+        Ok(None)
     }
 
     /// What the rows of `range` hold, exactly, found without their values. `None` where it takes these.

@@ -81,14 +81,15 @@ impl Labels {
 }
 
 /// What rows with these codes of an enumeration hold: the names of its members, the first of those with one value, and
-/// numbers without a name as such. `None` for codes that are no integers, or lie farther apart than [`Labels::MOST`].
-pub fn named(codes: &dyn Array, members: &[Member]) -> Option<Summary> {
+/// numbers without a name as such; and whether all of them have one. `None` for codes that are no integers, or lie
+/// farther apart than [`Labels::MOST`].
+pub fn named(codes: &dyn Array, members: &[Member]) -> Option<(Summary, bool)> {
     let [least, greatest] = match scan::summary(codes)? {
         Summary { min: Some(Scalar::Int(min)), max: Some(Scalar::Int(max)), .. } => [min, max].map(i128::from),
         Summary { min: Some(Scalar::UInt(min)), max: Some(Scalar::UInt(max)), .. } => [min, max].map(i128::from),
         // All are missing.
         Summary { rows, nulls, min: None, .. } if rows == nulls => {
-            return Some(Summary { rows, nulls, ..Summary::default() });
+            return Some((Summary { rows, nulls, ..Summary::default() }, true));
         }
         _ => return None,
     };
@@ -113,11 +114,12 @@ pub fn named(codes: &dyn Array, members: &[Member]) -> Option<Summary> {
             names.push(member.name.to_str_lossy());
         }
     }
+    let of_members = names.len();
     let unnamed = used.iter().enumerate().filter(|(_, used)| **used);
     names.extend(unnamed.map(|(place, _)| (least + place as i128).to_string().into()));
     let mut texts = Texts::new();
     names.iter().for_each(|name| texts.add(name.as_bytes(), 0..name.len()));
-    Some(texts.finish(codes.len(), codes.null_count()))
+    Some((texts.finish(codes.len(), codes.null_count()), names.len() == of_members))
 }
 
 /// Where a member lies among `span` + 1 codes from `least` on.

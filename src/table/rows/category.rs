@@ -201,6 +201,18 @@ impl Rows for CategoryRows {
         labels.as_ref()?.summary(codes)
     }
 
+    fn sound_summary_of(&self, codes: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
+        let stored = self.codes.sound_summary_of(codes, interrupt)?;
+        let (labels, signed) = (self.labels.len(), codes.data_type().is_signed_integer());
+        let is_sound = |code: &Scalar| match code {
+            Scalar::Int(code) => *code == -1 && signed || u64::try_from(*code).is_ok_and(|code| code < labels),
+            Scalar::UInt(code) => *code < labels,
+            _ => false,
+        };
+        let are_sound = [&stored.min, &stored.max].into_iter().flatten().all(is_sound);
+        if are_sound { self.summary_of(codes, interrupt) } else { None }
+    }
+
     fn summary_of_codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
         self.codes.summary(range, interrupt)
     }

@@ -6,11 +6,13 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 use arrow_array::{Array, ArrayRef, Int64Array};
+use arrow_buffer::Buffer;
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
+use crate::store::statistics::{self, Summary};
 use crate::store::{Cuts, Error, Hints, Lent, RowRange, Rows, Span, Tally};
 use crate::table::times::Times;
 
@@ -38,6 +40,20 @@ impl TimeRows {
             integers.unary(|stored| self.times.unchecked(stored))
         } else {
             integers.unary_opt(|stored| self.times.shown(stored))
+        }
+    }
+
+    fn timestamps(&self, instants: &Int64Array) -> ArrayRef {
+        macro_rules! of {
+            ($unit:ty) => {
+                Arc::new(instants.reinterpret_cast::<$unit>().with_data_type(self.data_type.clone()))
+            };
+        }
+        match self.times.unit() {
+            TimeUnit::Second => of!(TimestampSecondType),
+            TimeUnit::Millisecond => of!(TimestampMillisecondType),
+            TimeUnit::Microsecond => of!(TimestampMicrosecondType),
+            TimeUnit::Nanosecond => of!(TimestampNanosecondType),
         }
     }
 }
@@ -77,17 +93,7 @@ impl Rows for TimeRows {
             let odd = (0..instants.len()).filter(is_odd).map(|row| (Oddity::TimeOutOfRange, row as u64));
             self.tally.add(range, &odd.collect::<Oddities>());
         }
-        macro_rules! of {
-            ($unit:ty) => {
-                Arc::new(instants.reinterpret_cast::<$unit>().with_data_type(self.data_type.clone()))
-            };
-        }
-        Ok(match self.times.unit() {
-            TimeUnit::Second => of!(TimestampSecondType),
-            TimeUnit::Millisecond => of!(TimestampMillisecondType),
-            TimeUnit::Microsecond => of!(TimestampMicrosecondType),
-            TimeUnit::Nanosecond => of!(TimestampNanosecondType),
-        })
+        Ok(self.timestamps(&instants))
     }
 
     fn stored_type(&self) -> Option<&Datatype> {
@@ -112,6 +118,17 @@ impl Rows for TimeRows {
 
     fn is_decoded(&self) -> bool {
         self.numbers.is_decoded()
+    }
+
+    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        let stored = self.numbers.stored_values(bytes)?;
+        let instants = self.instants(&widen::signed(stored.as_ref())?);
+        // Those without an instant are counted where arrays are made.
+        (instants.null_count() == stored.null_count()).then(|| self.timestamps(&instants))
+    }
+
+    fn sound_summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
+        statistics::summary(values)
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {

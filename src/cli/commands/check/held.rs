@@ -47,6 +47,14 @@ impl<'a> Test<'a> {
         (labels.len() <= MOST_LABELS).then(|| Self { rule, held: Held::Distinct(converter, Mutex::default()) })
     }
 
+    /// Whether none of some rows breaks the rule, if that is known of what they hold together.
+    pub fn is_kept_by(&self, all: &Summary) -> bool {
+        match &self.held {
+            Held::Within(bounds, _) => !is_outside(all, bounds),
+            Held::Distinct(..) => false,
+        }
+    }
+
     /// Looks at the rows from `start` on.
     pub fn look(&self, start: u64, array: &ArrayRef) {
         match &self.held {

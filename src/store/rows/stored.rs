@@ -1,0 +1,47 @@
+//! Reads bytes as stored for one look at them.
+
+use arrow_buffer::Buffer;
+
+use super::{RowRange, Rows};
+use crate::source::Interrupt;
+use crate::store::{ARRAY_BYTES, Error, Flight};
+
+/// Calls `take` with the rows of `range` piece by piece, and their bytes as stored: those of a chunk where they lie, and
+/// elsewhere copies of at most [`ARRAY_BYTES`], or of one row. Returns whether it came to the end: not where rows have no
+/// width, nor where `take` says that it is enough.
+///
+/// # Errors
+/// As [`Rows::append_stored`].
+pub fn for_each_stored(
+    rows: &dyn Rows,
+    range: RowRange,
+    interrupt: &Interrupt,
+    take: &mut dyn FnMut(RowRange, Buffer) -> bool,
+) -> Result<bool, Error> {
+    let Some(width) = rows.stored_width().filter(|width| *width > 0) else { return Ok(false) };
+    let few = (ARRAY_BYTES / width).max(1);
+    let grain = rows.natural_rows().filter(|grain| *grain > 0);
+    let mut start = range.start;
+    while start < range.end {
+        interrupt.check()?;
+        let left = range.end - start;
+        let of_chunk = left.min(grain.map_or(few, |grain| grain - start % grain));
+        let place = |count: u64| Some((start.checked_mul(width)?, usize::try_from(count.checked_mul(width)?).ok()?));
+        let Some((offset, length)) = place(of_chunk) else { return Ok(false) };
+        let (count, goes_on) = match rows.lend_scanned(offset, length, interrupt)? {
+            Some(lent) => (of_chunk, take(start..start + of_chunk, lent.into())),
+            None => {
+                let (count, length) = (of_chunk.min(few), length.min((few * width) as usize));
+                let _flight = Flight::begin(length as u64, interrupt)?;
+                let mut bytes = Vec::with_capacity(length);
+                rows.append_stored(offset, length, &mut bytes, interrupt)?;
+                (count, take(start..start + count, Buffer::from_vec(bytes)))
+            }
+        };
+        if !goes_on {
+            return Ok(false);
+        }
+        start += count;
+    }
+    Ok(true)
+}
