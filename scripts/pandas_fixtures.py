@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes `tests/data/pandasN.h5` with pandas N, and what `read_hdf` gives of it: `pandasN.expected.json`.
+"""Writes `tests/data/pandasN.h5` and `pandasN_encodings.h5` with pandas N, and what `read_hdf` gives of them.
 
     python3 -m venv FOLDER && FOLDER/bin/pip install pandas==3.1.1 tables==3.11.1     # and again with pandas==2.3.3
     FOLDER/bin/python3 scripts/pandas_fixtures.py
@@ -141,6 +141,47 @@ def fixed_format(store):
     put("empty_series", pd.Series([], dtype="f8"))
 
 
+# Those of which every character is one byte, and characters of the others.
+LETTERS = ["latin-1", "cp1252", "ISO-8859-7", "iso8859_9", "latin9", "cp1251", "koi8-r", "mac_roman", "cp866", "tis_620"]
+WORDS = {
+    "gbk": "中文·—",
+    "euc_kr": "한국어",
+    "cp932": "日本ア～－①",
+    "shift_jis": "日本ア〜‖−¢£¬",
+    "euc_jp": "日本ア〜‖−¢£¬",
+    "utf-16": "aĀ中\U0001f600",
+    "utf-16-le": "aĀ中\U0001f600",
+    "utf-16-be": "aĀ中\U0001f600",
+}
+
+
+def encoded(encoding):
+    """A frame of texts that an encoding has, of which one is missing."""
+    each = [bytes([byte]).decode(encoding, "ignore") for byte in range(1, 256)] if encoding in LETTERS else []
+    texts = [*filter(None, each), *WORDS.get(encoding, ""), WORDS.get(encoding, "a b") * 3, ""]
+    frame = pd.DataFrame({"t": [*texts, None], "n": range(len(texts) + 1)})
+    if encoding in ("latin-1", "gbk"):
+        frame["kind"] = pd.Categorical(frame["t"].where(frame["n"] % 2 == 0, frame["t"].iloc[-3]))
+    return frame.set_index(pd.Index([*texts, "a"], name="label"))
+
+
+def encodings(path):
+    """A file of texts in many encodings; what is expected of it."""
+    found = {}
+    with pd.HDFStore(path, "w", complevel=1, complib="zlib") as store:
+        for encoding in [*LETTERS, *WORDS]:
+            key, frame = "/" + encoding.replace("-", "_"), encoded(encoding)
+            store.put(key, frame, format="table", encoding=encoding, index=False)
+            # What pandas writes in units of two bytes it does not read.
+            found[key] = describe(frame if "16" in encoding else store[key])
+            store.put(f"/fixed{key}", frame[["n"]], format="fixed", encoding=encoding)
+            found[f"/fixed{key}"] = describe(frame[["n"]] if "16" in encoding else store[f"/fixed{key}"])
+        store.put("/unknown", pd.DataFrame({"t": ["a", "é"]}), format="table", encoding="cp437", index=False)
+        # Its e with an accent is no UTF-8.
+        found["/unknown"] = describe(pd.DataFrame({"t": ["a", "\ufffd"]}))
+    return found
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # What is expected
 
@@ -212,6 +253,13 @@ def main():
         blocks = [group.table.attrs[f"{field}_kind"] for field in group._v_attrs.values_cols]
         frame = pd.DataFrame({"late": [1, 2], "early": [0.5, 1.5]})
         found["/spoiled"] = describe(frame[[name for block in blocks for name in block]])
+    save(path, found)
+    path = path.with_name(f"pandas{MAJOR}_encodings.h5")
+    save(path, encodings(path))
+
+
+def save(path, found):
+    """What is expected of a file, beside it."""
     text = json.dumps({"tables": found, "arrays": {}}, separators=(",", ":"), ensure_ascii=True)
     path.with_suffix(".expected.json").write_text(text + "\n")
     print(f"{path.stem}: {path.stat().st_size} bytes, {len(found)} tables")

@@ -2,8 +2,8 @@
 
 use std::array::from_fn;
 
-/// Most planes that are known by a list of them.
-const FEW: usize = 16;
+/// Elements of no power of two bytes that are put together at a time: those of 200 bytes stay in the first cache.
+const TILE: usize = 128;
 
 /// Puts the bytes of elements of `size` bytes back together; returns the bytes written.
 pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<usize, String> {
@@ -17,15 +17,7 @@ pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<usize, 
     let (whole, rest) = out.split_at_mut(elements * size);
     rest.copy_from_slice(tail);
     if elements > 0 {
-        let each = planes.chunks_exact(elements);
-        let mut few = [&[][..]; FEW];
-        match few.get_mut(..size) {
-            Some(few) => {
-                few.iter_mut().zip(each).for_each(|(slot, plane)| *slot = plane);
-                decode_planes(few, whole)?;
-            }
-            None => scatter(each, whole, size),
-        }
+        together(|j| &planes[j * elements..][..elements], whole, size);
     }
     Ok(data.len())
 }
@@ -37,15 +29,42 @@ pub(super) fn decode_planes(planes: &[&[u8]], out: &mut [u8]) -> Result<(), Stri
     if size == 0 || planes.iter().any(|plane| plane.len().checked_mul(size) != Some(out.len())) {
         return Err(format!("{size} planes of other than {} bytes together", out.len()));
     }
-    match size {
-        1 => out.copy_from_slice(planes[0]),
-        2 => interleave::<2, false>(from_fn(|j| planes[j]), out),
-        4 => interleave::<4, false>(from_fn(|j| planes[j]), out),
-        8 => interleave::<8, false>(from_fn(|j| planes[j]), out),
-        16 => interleave::<16, false>(from_fn(|j| planes[j]), out),
-        _ => scatter(planes.iter().copied(), out, size),
-    }
+    together(|j| planes[j], out, size);
     Ok(())
+}
+
+/// Puts elements of `size` bytes together, of as many planes, each as long as there are elements.
+fn together<'a>(plane: impl Fn(usize) -> &'a [u8], out: &mut [u8], size: usize) {
+    match size {
+        0 => {}
+        1 => out.copy_from_slice(plane(0)),
+        2 => interleave::<2, false>(from_fn(plane), out),
+        4 => interleave::<4, false>(from_fn(plane), out),
+        8 => interleave::<8, false>(from_fn(plane), out),
+        16 => interleave::<16, false>(from_fn(plane), out),
+        3 => by_parts::<2>(plane, out, size),
+        5..8 => by_parts::<4>(plane, out, size),
+        9..16 => by_parts::<8>(plane, out, size),
+        17.. => by_parts::<16>(plane, out, size),
+    }
+}
+
+/// Puts elements together whose bytes are no power of two: parts of `N` bytes of a few elements, then the next parts.
+/// Byte by byte, each would be written to a cache line of its own.
+fn by_parts<'a, const N: usize>(plane: impl Fn(usize) -> &'a [u8], out: &mut [u8], size: usize) {
+    let mut parts = [[0; N]; TILE];
+    for (tile, elements) in out.chunks_mut(TILE.saturating_mul(size)).enumerate() {
+        let parts = &mut parts[..elements.len() / size];
+        let range = tile * TILE..tile * TILE + parts.len();
+        for first in (0..size).step_by(N) {
+            // The last part begins within the one before.
+            let first = first.min(size - N);
+            interleave::<N, false>(from_fn(|j| &plane(first + j)[range.clone()]), parts.as_flattened_mut());
+            for (element, part) in elements.chunks_exact_mut(size).zip(&*parts) {
+                element[first..first + N].copy_from_slice(part);
+            }
+        }
+    }
 }
 
 /// Puts the bits of elements of one byte together: row k of eight has bit k of every element, in as many bytes as there
@@ -206,15 +225,6 @@ fn blocks<const N: usize, const BITS: bool>(_: &[&[u8]; N], _: &mut [u8]) -> usi
     0
 }
 
-/// Elements of any size.
-fn scatter<'a>(planes: impl Iterator<Item = &'a [u8]>, out: &mut [u8], size: usize) {
-    for (j, plane) in planes.enumerate() {
-        for (target, byte) in out.iter_mut().skip(j).step_by(size).zip(plane) {
-            *target = *byte;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -232,8 +242,8 @@ mod tests {
     proptest! {
         #[test]
         fn bytes_go_where_the_definition_puts_them(
-            data in prop::collection::vec(any::<u8>(), 0..1500),
-            size in 1usize..20,
+            data in prop::collection::vec(any::<u8>(), 0..6000),
+            size in 1usize..70,
         ) {
             let mut out = vec![0; data.len()];
             prop_assert_eq!(decode(&data, &mut out, size), Ok(data.len()));

@@ -255,6 +255,24 @@ fn what_serves_a_frame_is_named_and_not_shown() {
     }
 }
 
+/// Every character of a page is held against pandas by `fixtures`; here is what is not its text. A search index of such
+/// texts is of bytes, so that none answers.
+#[test]
+fn texts_of_other_encodings_are_decoded() {
+    for file in ["pandas2_encodings.h5", "pandas3_encodings.h5"] {
+        let mounted = Mounted::new(&[&data(file)], &[]);
+        let findings = |path: &str| json(&mounted, &format!("{path}/metadata.json"))["findings"].clone();
+        assert_eq!(findings("latin_1"), serde_json::json!([]));
+        assert!(findings("unknown").to_string().contains("cp437: shown as if in UTF-8"), "{file}");
+        assert!(mounted.read("unknown/columns/t.raw").ends_with(b"\x82"), "{file}");
+        // As stored, and as text.
+        assert!(mounted.read("latin_1/columns/t.raw").windows(1).any(|byte| byte == [0xe9]));
+        assert_eq!(mounted.text("latin_1/where/t:eq:é/columns/t.txt"), "é\n", "{file}");
+        assert_eq!(mounted.text("gbk/where/t:eq:文/columns/n.txt"), "1\n", "{file}");
+        assert_eq!(mounted.text("gbk/where/t:null/columns/n.txt").lines().count(), 1, "{file}");
+    }
+}
+
 /// What says that it is of pandas shows what can be read, and why not the rest. Nothing is called.
 #[test]
 fn frames_that_lie_are_found() {

@@ -9,11 +9,12 @@ use arrow_array::types::{Float32Type, Float64Type};
 use arrow_schema::DataType;
 use bstr::BString;
 
+use super::encoding::Encoding;
 use super::objects::{Block, Objects, Shown, is_pickle};
 use super::stored::Stored;
 use super::values::{self, Content};
 use super::{Pandas, rules};
-use crate::catalogue::{ColumnId, Dataset, Group, Object, attribute, join};
+use crate::catalogue::{Class, ColumnId, Dataset, Datatype, Group, Object, attribute, join};
 use crate::codec::pickle::{Label, label};
 use crate::dialects::attributes::{boolean, integer, text};
 use crate::dialects::compound::{System, distinct, part_of, read_as};
@@ -22,7 +23,7 @@ use crate::source::Interrupt;
 use crate::store::decode::{FillTest, widen};
 use crate::store::{self, DatasetRows, FieldRows, Part, Rows, Tally};
 use crate::table::calendar::{DAY, SECOND};
-use crate::table::{Categories, CategoryRows, Column, Finding, Table, Times};
+use crate::table::{Categories, CategoryRows, Column, DecodedRows, Finding, Table, Times};
 
 /// Most labels of an axis of columns.
 const MOST_COLUMNS: u64 = 100_000;
@@ -39,7 +40,12 @@ pub(super) fn servants(group: &Group) -> impl Iterator<Item = &BString> {
 
 /// The table of a group in the format `fixed`.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
-    let mut frame = Fixed { site, group, interrupt, categories: Vec::new(), findings: Vec::new() };
+    let encoding = Encoding::of(Stored::text(&group.attributes, "encoding").as_deref());
+    let mut frame = Fixed { site, group, encoding, interrupt, categories: Vec::new(), findings: Vec::new() };
+    if let Encoding::Unknown(name) = &frame.encoding {
+        let found = format!("{name}: shown as if in UTF-8");
+        frame.findings.push(Finding::new(site.path, &rules::ENCODING, found));
+    }
     let is_series = text(&group.attributes, super::TYPE).as_deref() == Some("series");
     let mut columns = frame.labels(if is_series { "index" } else { "axis1" });
     let rows = columns.first().and_then(|column| column.rows.as_ref().ok()).map(|rows| rows.len());
@@ -75,6 +81,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
 struct Fixed<'a> {
     site: &'a Site<'a>,
     group: &'a Group,
+    encoding: Encoding,
     interrupt: &'a Interrupt,
     categories: Vec<Categories>,
     findings: Vec<Finding>,
@@ -305,7 +312,7 @@ impl<'a> Fixed<'a> {
 
     /// Opens a dataset for all of its columns.
     fn source(&self, name: &str, dataset: &Arc<Dataset>) -> Result<Source, String> {
-        let datatype = read_as(&dataset.datatype, System::PYTABLES);
+        let datatype = self.read_as(dataset);
         let read = part_of(dataset, &datatype, dataset.fill.clone());
         let opened = datasets::open(self.site.file, &self.path(name), &read)?;
         if !is_pickle(dataset) {
@@ -314,6 +321,14 @@ impl<'a> Fixed<'a> {
         let columns = Block::new(opened).columns(self.interrupt);
         let advice = |error| format!("{error}; frames written with format=\"table\" have no pickles of values");
         Ok(Source::Objects(columns.map_err(advice)?.into_iter().map(Some).collect()))
+    }
+
+    /// The type as which elements are read: texts in other encodings are bytes.
+    fn read_as(&self, dataset: &Dataset) -> Datatype {
+        match (&self.encoding, &dataset.datatype.class) {
+            (Encoding::Other(_), Class::FixedString { .. }) => DecodedRows::undecoded(dataset.datatype.size),
+            _ => read_as(&dataset.datatype, System::PYTABLES),
+        }
     }
 
     /// Column `at` of a dataset.
@@ -345,7 +360,7 @@ impl<'a> Fixed<'a> {
             }
             Err(reason) => return Made::failed(reason.as_str()),
         };
-        let datatype = read_as(&dataset.datatype, System::PYTABLES);
+        let datatype = self.read_as(dataset);
         let kind = text(&dataset.attributes, if is_axis { "kind" } else { "value_type" }).unwrap_or_default();
         let zone = Stored::of(&dataset.attributes, "tz").map(|zone| match zone {
             Stored::Text(text) => text,
@@ -367,6 +382,13 @@ impl<'a> Fixed<'a> {
                 Arc::new(FieldRows::new(opened, part, missing, tally.clone()))
             }
             shape => return Made::failed(format!("column {at} of values of the shape {shape:?}")),
+        };
+        let rows = match (&self.encoding, &dataset.datatype.class) {
+            (Encoding::Other(encoding), Class::FixedString { .. }) => {
+                let (stored, missing) = (dataset.datatype.clone(), nan());
+                Arc::new(DecodedRows::new(self.path(name), rows, stored, *encoding, missing, tally.clone()))
+            }
+            _ => rows,
         };
         let times = content.times(self.site.file, rows.as_ref());
         let units = if let Content::Durations(unit) = content { Some(unit) } else { None };

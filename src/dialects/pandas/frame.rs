@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString};
 
+use super::encoding::Encoding;
 use super::plan::{Plan, Planned};
 use super::rules;
 use super::stored::Stored;
@@ -15,7 +16,7 @@ use crate::dialects::compound::{self, Covered, Indexed, System};
 use crate::dialects::{Dialect, Of, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{self, Part, Rows, Tally};
-use crate::table::{Categories, CategoryRows, Column, Finding, Rule, SearchIndex, Table};
+use crate::table::{Categories, CategoryRows, Column, DecodedRows, Finding, Rule, SearchIndex, Table};
 
 /// The table of a group in the format `table`.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
@@ -52,6 +53,7 @@ struct Frame<'a> {
     /// One for all columns, since what reads ahead lives in it.
     opened: Result<Arc<store::Dataset>, String>,
     path: String,
+    encoding: Encoding,
     interrupt: &'a Interrupt,
     categories: Vec<Categories>,
     findings: Vec<Finding>,
@@ -61,7 +63,8 @@ impl<'a> Frame<'a> {
     fn new(site: &'a Site<'a>, group: &'a Group, dataset: &'a Arc<Dataset>, interrupt: &'a Interrupt) -> Self {
         let path = join(site.path, b"table");
         let opened = datasets::open(site.file, &path, dataset);
-        Self { site, group, dataset, opened, path, interrupt, categories: Vec::new(), findings: Vec::new() }
+        let encoding = Encoding::of(Stored::text(&group.attributes, "encoding").as_deref());
+        Self { site, group, dataset, opened, path, encoding, interrupt, categories: Vec::new(), findings: Vec::new() }
     }
 
     /// The columns, and which field each shows, of those that show a whole one, with what it holds.
@@ -71,11 +74,8 @@ impl<'a> Frame<'a> {
         let (dataset, group) = (self.dataset, self.group);
         let attributes = [&*group.attributes, &*dataset.attributes];
         let plan = Plan::new(self.site.path, attributes, fields, &mut self.findings);
-        if let Some(encoding) = Stored::text(&group.attributes, "encoding").filter(|encoding| {
-            let is_known = ["utf-8", "utf8", "ascii"].iter().any(|known| encoding.eq_ignore_ascii_case(known));
-            !is_known
-        }) {
-            self.report(&rules::ENCODING, format!("{encoding}: shown as if in UTF-8"));
+        if let Encoding::Unknown(name) = &self.encoding {
+            self.report(&rules::ENCODING, format!("{name}: shown as if in UTF-8"));
         }
         let names: Vec<BString> = plan.columns.iter().map(|column| column.name.as_str().into()).collect();
         let (mut columns, mut contents) = (Vec::with_capacity(names.len()), Vec::with_capacity(names.len()));
@@ -102,7 +102,9 @@ impl<'a> Frame<'a> {
             let (column, (field, content)) = fields
                 .filter_map(|(column, content)| Some((column, content.as_ref()?)))
                 .find(|(_, (field, _))| field.name == *name)?;
-            let values = self.opened.clone().and_then(|opened| {
+            let decoded = matches!((content, &self.encoding), (Content::Text(_), Encoding::Other(_)));
+            let opened = if decoded { Err("its texts are decoded".into()) } else { self.opened.clone() };
+            let values = opened.and_then(|opened| {
                 let datatype = compound::read_as(&field.datatype, System::PYTABLES);
                 let part = Part { datatype, offset: field.offset };
                 compound::rows_of_part(self.dataset, &opened, part, &Fill::Default, &Arc::default())
@@ -160,10 +162,18 @@ impl<'a> Frame<'a> {
     /// The values of a part as stored, but for those that are missing.
     fn rows(&self, planned: &Planned<'_>, content: &Content, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
         let opened = self.opened.as_ref().map_err(Clone::clone)?;
-        let datatype = compound::read_as(planned.datatype, System::PYTABLES);
-        let missing = content.missing(&datatype);
-        let part = Part { datatype, offset: planned.offset };
-        compound::rows_of_part(self.dataset, opened, part, &missing, tally)
+        let stored = compound::read_as(planned.datatype, System::PYTABLES);
+        let of_part = |datatype, missing| {
+            let part = Part { datatype, offset: planned.offset };
+            compound::rows_of_part(self.dataset, opened, part, &missing, tally)
+        };
+        let (Encoding::Other(encoding), Content::Text(nan)) = (&self.encoding, content) else {
+            let missing = content.missing(&stored);
+            return of_part(stored, missing);
+        };
+        let bytes = of_part(DecodedRows::undecoded(stored.size), Fill::Default)?;
+        let decoded = DecodedRows::new(self.path.clone(), bytes, stored, *encoding, nan.clone(), tally.clone());
+        Ok(Arc::new(decoded))
     }
 
     /// The categories of a field: the values of a series of their own, `meta/FIELD/meta`.

@@ -8,11 +8,13 @@
 //! | --- | --- |
 //! | `stored` | reads attributes: texts, numbers, pickles |
 //! | `plan` | tells which part of which field each column is, by the attributes |
+//! | `encoding` | tells how texts are encoded |
 //! | `values` | what a part holds: times, texts that stand for missing, categories |
 //! | `frame` | makes the table of the format `table` |
 //! | `objects` | columns of Python objects: values of one pickle |
 //! | `fixed` | makes the table of the format `fixed`: axes of labels, blocks of columns, most texts in pickles |
 
+mod encoding;
 mod fixed;
 mod frame;
 mod objects;

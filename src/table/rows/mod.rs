@@ -1,10 +1,12 @@
 //! Columns made of other rows: categories, lists, values with a mask, strings behind offsets, instants, fields of
-//! compounds, casts, edges of bins, JSON, numbers stored as others, rows that end early, arrays in memory.
+//! compounds, casts, edges of bins, JSON, texts in other encodings, numbers stored as others, rows that end early, arrays
+//! in memory.
 
 mod bits;
 mod cast;
 mod category;
 mod chain;
+mod charset;
 mod compound;
 mod edges;
 mod encoded;
@@ -27,6 +29,7 @@ pub use bits::BitRows;
 pub use cast::{CastRows, common_type};
 pub use category::CategoryRows;
 pub use chain::ChainRows;
+pub use charset::{DecodedRows, TextEncoding, Variant};
 pub use compound::CompoundRows;
 pub use edges::{EdgeRows, Edges};
 pub use encoded::{EncodedRows, Samples};

@@ -21,13 +21,17 @@ pub(super) struct Piece<'a> {
 
 impl Piece<'_> {
     /// The bytes of each stream of the column that belong to these rows. Bitmaps begin with the byte that their first
-    /// bit is in. Bytes left out at the end are zeros. Values that are stored as they are shown are left out.
+    /// bit is in. Bytes left out at the end are zeros. Values that are stored as they are shown are left out. The last
+    /// stream lies in `memory`, since fresh memory costs more than copying.
     ///
     /// # Errors
     /// Where `array` is not what was planned.
-    pub fn render(&self, array: &ArrayRef) -> Result<Vec<Vec<u8>>, String> {
+    pub fn render(&self, array: &ArrayRef, memory: Vec<u8>) -> Result<Vec<Vec<u8>>, String> {
         let plan = self.position.plan;
         let mut out = vec![Vec::new(); plan.streams.len()];
+        if let Some(last) = out.last_mut() {
+            *last = memory;
+        }
         let mut next = 0;
         walk(&plan.nodes, array, &mut |node, number, array| {
             let first = next;

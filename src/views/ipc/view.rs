@@ -1,5 +1,6 @@
 //! The file.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::Array;
@@ -228,7 +229,6 @@ impl IpcView {
             return Ok(());
         }
         let base = out.len();
-        out.resize(base + count, 0);
         let to = from + count as u64;
         let mut piece = first_with(position.pieces(), |piece| position.share(stream, piece).end > from);
         while piece < position.pieces() && position.share(stream, piece).start < to {
@@ -236,16 +236,15 @@ impl IpcView {
             if share.end > from && share.start < share.end {
                 let block = self.piece(file, &position, piece, interrupt)?;
                 let bytes = stream_of(&block, buffer.stream, position.plan.streams.len());
-                if let Some(target) = out.get_mut(base..) {
-                    merge(bytes, share, from, target);
-                }
+                merge(bytes, share, from..to, base, out);
             }
             piece += 1;
         }
+        out.resize(base + count, 0);
         Ok(())
     }
 
-    /// All streams of a piece of rows, behind where each ends.
+    /// All streams of a piece of rows, the last one first, and where each ends.
     fn piece(
         &self,
         file: &File,
@@ -255,26 +254,26 @@ impl IpcView {
     ) -> Result<Arc<Vec<u8>>, Error> {
         let rows = position.rows_of(piece);
         position.admit(piece)?;
-        self.rendered.get_or_render((self.id, position.column as u64, rows.start), interrupt, |mut block| {
+        self.rendered.get_or_render((self.id, position.column as u64, rows.start), interrupt, |block| {
             let Some(column) = position.table.columns.get(position.column) else { return Ok(block) };
             let refuse = |reason| Error::Unsupported { path: column.name.to_string(), reason };
             let array = column.rows.array(rows.clone(), interrupt)?;
             if array.len() as u64 != rows.end - rows.start {
                 return Err(refuse(format!("rows {}..{} came as {} values", rows.start, rows.end, array.len())));
             }
-            let streams = Piece { position: *position, number: piece }.render(&array).map_err(refuse)?;
+            let mut streams = Piece { position: *position, number: piece }.render(&array, block).map_err(refuse)?;
             if let Err(reason) = check(position, piece, &streams) {
                 file.distrust(position.column);
                 return Err(refuse(reason));
             }
-            let mut end = 8 * streams.len() as u64;
+            // The last stream is the longest of most types.
+            let Some(mut block) = streams.pop() else { return Ok(Vec::new()) };
+            let mut ends = vec![block.len() as u64];
             for stream in &streams {
-                end += stream.len() as u64;
-                block.extend(end.to_le_bytes());
+                block.extend_from_slice(stream);
+                ends.push(block.len() as u64);
             }
-            for stream in streams {
-                block.extend(stream);
-            }
+            block.extend(ends.into_iter().flat_map(u64::to_le_bytes));
             Ok(block)
         })
     }
@@ -299,25 +298,28 @@ fn check(position: &Position<'_>, piece: u64, streams: &[Vec<u8>]) -> Result<(),
 
 /// Takes the bytes of one stream out of a rendered piece, which has `streams` of them.
 fn stream_of(block: &[u8], stream: usize, streams: usize) -> &[u8] {
-    let end = |number: usize| {
-        let bytes = block.get(number * 8..number * 8 + 8)?;
-        usize::try_from(u64::from_le_bytes(bytes.try_into().ok()?)).ok()
-    };
-    let start = if stream == 0 { Some(streams * 8) } else { end(stream - 1) };
-    start.zip(end(stream)).and_then(|(start, end)| block.get(start..end)).unwrap_or_default()
+    let (bytes, ends) = block.split_at(block.len().saturating_sub(8 * streams));
+    let end = |number: usize| usize::try_from(u64::from_le_bytes(*ends.as_chunks().0.get(number)?)).ok();
+    let number = (stream + 1) % streams.max(1);
+    let start = number.checked_sub(1).map_or(Some(0), end);
+    start.zip(end(number)).and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default()
 }
 
-/// Sets `target`, which begins at byte `from` of a stream, where `bytes` lie at `share`. Pieces may share a byte of a
-/// bitmap.
-fn merge(bytes: &[u8], share: std::ops::Range<u64>, from: u64, target: &mut [u8]) {
-    let skipped = usize::try_from(from.saturating_sub(share.start)).unwrap_or(usize::MAX);
-    let ahead = usize::try_from(share.start.saturating_sub(from)).unwrap_or(usize::MAX);
+/// Appends the bytes `wanted` of a stream to `out`, where it has `base` bytes before the first: of those that lie at
+/// `share`. What lies between shares is zeros. Pieces may share a byte of a bitmap.
+fn merge(bytes: &[u8], share: Range<u64>, wanted: Range<u64>, base: usize, out: &mut Vec<u8>) {
+    let index = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let skipped = index(wanted.start.saturating_sub(share.start));
+    let ahead = index(share.start.saturating_sub(wanted.start));
+    let left = index(wanted.end - wanted.start).saturating_sub(ahead);
     let bytes = bytes.get(skipped..).unwrap_or_default();
-    if let Some(target) = target.get_mut(ahead..) {
-        for (to, byte) in target.iter_mut().zip(bytes) {
-            *to |= byte;
-        }
-    }
+    let bytes = bytes.get(..left).unwrap_or(bytes);
+    // No further than what is wanted, since the share begins before its end.
+    let place = base + ahead;
+    out.resize(out.len().max(place), 0);
+    let shared = (out.len() - place).min(bytes.len());
+    out[place..].iter_mut().zip(bytes).for_each(|(to, byte)| *to |= byte);
+    out.extend_from_slice(&bytes[shared..]);
 }
 
 /// The first number below `count` for which `holds`, which holds for all after it.

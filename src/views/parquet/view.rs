@@ -456,11 +456,11 @@ impl Shared {
             })?;
             let mut start = Vec::with_capacity(header + rest);
             data_header(body.entries, leaf.leaf.encoding, body.bytes as u32, padded.then_some(rest), &mut start);
-            if rest == 0 {
-                out[..header].copy_from_slice(&start);
-            } else {
-                out.splice(..header, start);
-            }
+            // Padding stands in the header, so that the body moves behind it.
+            let end = out.len();
+            out.resize(end + start.len() - header, 0);
+            out.copy_within(header..end, start.len());
+            out[..start.len()].copy_from_slice(&start);
             Ok(out)
         })
     }

@@ -1,0 +1,200 @@
+//! Texts in encodings other than UTF-8.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow_array::builder::LargeStringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
+
+use crate::catalogue::{Class, Datatype, Padding};
+use crate::source::Interrupt;
+use crate::store::decode::{Oddities, Oddity};
+use crate::store::{Error, Fitting, Hints, RowRange, Rows, Span, Tally, TextLength};
+
+/// A character encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextEncoding {
+    encoding: &'static Encoding,
+    variant: Variant,
+}
+
+/// In what an encoding differs from that of its name in the WHATWG Encoding Standard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// In nothing.
+    Standard,
+    /// Bytes 0x80 to 0x9f are the control characters of ISO 8859, where Windows has letters.
+    Iso8859,
+    /// Six characters are those of JIS X 0208, where Windows has their fullwidth forms.
+    Jis,
+    /// A byte order mark goes before the text, and rules.
+    Marked,
+}
+
+/// Characters of Windows, and those of JIS X 0208 in their places.
+const JIS: [(char, char); 6] = [
+    ('\u{ff5e}', '\u{301c}'),
+    ('\u{2225}', '\u{2016}'),
+    ('\u{ff0d}', '\u{2212}'),
+    ('\u{ffe0}', '\u{a2}'),
+    ('\u{ffe1}', '\u{a3}'),
+    ('\u{ffe2}', '\u{ac}'),
+];
+
+impl TextEncoding {
+    /// The encoding that the WHATWG Encoding Standard knows by this label; `None` where it knows none.
+    pub fn new(label: &str, variant: Variant) -> Option<Self> {
+        let encoding = Encoding::for_label_no_replacement(label.as_bytes())?;
+        Some(Self { encoding, variant })
+    }
+
+    /// Decodes a text. What is malformed becomes U+FFFD, and `true` is answered.
+    fn decode<'a>(&self, bytes: &'a [u8]) -> (Cow<'a, str>, bool) {
+        if self.encoding == UTF_16LE || self.encoding == UTF_16BE {
+            return self.decode_units(bytes);
+        }
+        let is_control = |byte: &u8| self.variant == Variant::Iso8859 && (0x80..0xa0).contains(byte);
+        let (mut text, mut is_odd) = (Cow::Borrowed(""), false);
+        // One part, but for control characters.
+        for part in bytes.chunk_by(|a, b| is_control(a) == is_control(b)) {
+            if part.first().is_some_and(is_control) {
+                text.to_mut().extend(part.iter().map(|byte| char::from(*byte)));
+            } else {
+                let (decoded, odd) = self.encoding.decode_without_bom_handling(part);
+                text += decoded;
+                is_odd |= odd;
+            }
+        }
+        if self.variant == Variant::Jis && text.contains(JIS.map(|(windows, _)| windows)) {
+            let jis = |one| JIS.iter().find(|(windows, _)| *windows == one).map_or(one, |(_, jis)| *jis);
+            text = text.chars().map(jis).collect();
+        }
+        (text, is_odd)
+    }
+
+    /// Decodes units of two bytes. The NULs that fill a place up hide those at the end of the last unit.
+    fn decode_units(&self, bytes: &[u8]) -> (Cow<'static, str>, bool) {
+        let mut units = bytes.to_vec();
+        units.resize(bytes.len().next_multiple_of(2), 0);
+        let mark = Encoding::for_bom(&units).filter(|_| self.variant == Variant::Marked);
+        let (encoding, length) = mark.unwrap_or((self.encoding, 0));
+        let (text, is_odd) = encoding.decode_without_bom_handling(units.get(length..).unwrap_or_default());
+        (text.into_owned().into(), is_odd)
+    }
+}
+
+/// Fixed-length strings, filled up with NULs, decoded from an encoding. What is malformed becomes U+FFFD. Bytes as
+/// stored stay those of the file.
+#[derive(Debug)]
+pub struct DecodedRows {
+    bytes: Arc<dyn Rows>,
+    encoding: TextEncoding,
+    /// The text that stands for a missing value.
+    missing: Option<String>,
+    datatype: Datatype,
+    path: String,
+    tally: Arc<Tally>,
+}
+
+impl DecodedRows {
+    /// The type as which [`DecodedRows::new`] takes strings of `size` bytes each.
+    pub fn undecoded(size: u64) -> Datatype {
+        Datatype { size, class: Class::Opaque { tag: "".into() } }
+    }
+
+    /// Elements of `datatype`, read as [`DecodedRows::undecoded`].
+    pub fn new(
+        path: String,
+        bytes: Arc<dyn Rows>,
+        datatype: Datatype,
+        encoding: TextEncoding,
+        missing: Option<String>,
+        tally: Arc<Tally>,
+    ) -> Self {
+        Self { bytes, encoding, missing, datatype, path, tally }
+    }
+}
+
+impl Rows for DecodedRows {
+    fn len(&self) -> u64 {
+        self.bytes.len()
+    }
+
+    fn data_type(&self) -> &DataType {
+        &DataType::LargeUtf8
+    }
+
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.bytes.examine(interrupt)
+    }
+
+    fn nullable(&self) -> bool {
+        self.missing.is_some() || self.bytes.nullable()
+    }
+
+    fn hints(&self) -> Hints {
+        // No encoding has a byte that becomes more than three.
+        Hints { texts: TextLength::Stored(self.datatype.size), nullable: self.nullable(), ..Hints::default() }
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let cells = self.bytes.array(range.clone(), interrupt)?;
+        let Some(cells) = cells.as_fixed_size_binary_opt() else {
+            let reason = format!("strings of type {}", cells.data_type());
+            return Err(Error::Unsupported { path: self.path.clone(), reason });
+        };
+        let mut odd = Oddities::new();
+        let mut texts = LargeStringBuilder::with_capacity(cells.len(), cells.value_data().len());
+        for (row, cell) in cells.iter().enumerate() {
+            let text = cell.map(|cell| self.encoding.decode(Padding::NullPadded.strip(cell)));
+            if matches!(text, Some((_, true))) {
+                odd.push((Oddity::InvalidText, row as u64));
+            }
+            let text = text.map(|(text, _)| text);
+            texts.append_option(text.filter(|text| self.missing.as_deref() != Some(text)));
+        }
+        self.tally.add(range, &odd);
+        Ok(Arc::new(texts.finish()))
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, _: &Interrupt) -> Result<Fitting, Error> {
+        // The cells, and texts of up to three bytes for each of theirs.
+        let width = self.datatype.size.saturating_mul(4).saturating_add(8);
+        Ok(Fitting::fixed(&range, width, bytes))
+    }
+
+    fn stored_type(&self) -> Option<&Datatype> {
+        Some(&self.datatype)
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        self.bytes.stored_width()
+    }
+
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.bytes.append_stored(offset, length, out, interrupt)
+    }
+
+    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        self.bytes.stored_span(offset, length, interrupt)
+    }
+
+    fn is_decoded(&self) -> bool {
+        self.bytes.is_decoded()
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.bytes.alike_until(row, interrupt)
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.bytes.natural_rows()
+    }
+
+    fn stride(&self) -> Option<u64> {
+        self.bytes.stride()
+    }
+}
