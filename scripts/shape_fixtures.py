@@ -50,6 +50,24 @@ def write(file):
     tall["name"] = np.array([[[b"abcdef"[at : at + 1]]] for at in range(6)])
     tall.create_dataset("gain", data=[[0.5], [9], [1.5], [9], [2.5], [3.5]], chunks=(4, 1), fillvalue=9)
     tall["version"] = [[3]]
+    # More lines than the spectra have axes: these are columns, and the wavelengths are what a spectrum's elements are.
+    swath = file.create_group("swath")
+    for at, name in enumerate(("time", "lat", "lon")):
+        swath[name] = np.arange(6.0) + 10 * at
+    swath["spectrum"] = np.arange(24).reshape(6, 4)
+    swath["wavelength"] = np.arange(4.0)
+    settings = file.create_group("settings")
+    for number in range(20):
+        settings[f"s{number}"] = number
+    settings["energies"], settings["protons"] = np.arange(7.0), np.arange(7)
+    empty = file.create_group("empty")
+    for name in ("a", "b"):
+        empty.create_dataset(name, (0,), "f8", maxshape=(None,), chunks=(4,))
+    empty["events"] = np.arange(5)
+    # The axes of a plot whose data is elsewhere.
+    plot = file.create_group("plot")
+    plot.attrs["NX_class"], plot.attrs["signal"], plot.attrs["axes"] = "NXdata", "data", ["x", "y"]
+    plot["x"], plot["y"] = np.arange(6.0), np.arange(6.0)
     few = file.create_group("few")
     few["a"], few["b"] = np.arange(3), np.arange(3)
     # Extents whose products and sizes overflow.

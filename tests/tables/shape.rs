@@ -67,8 +67,19 @@ fn metadata_says_what_was_guessed_and_left_out() {
     assert!(metadata(&mounted, "grid")["no_table"].as_str().unwrap().contains("a grid"));
     assert!(metadata(&mounted, "few")["no_table"].as_str().unwrap().contains("up to 3 rows"));
     assert!(metadata(&mounted, "numbered")["no_table"].as_str().unwrap().contains("items of a list"));
+    assert!(metadata(&mounted, "settings")["no_table"].as_str().unwrap().contains("20 single values: a record"));
+    assert!(metadata(&mounted, "empty")["no_table"].as_str().unwrap().contains("have no rows"));
+    assert!(!mounted.names("plot").contains(&"table.csv".to_owned()));
     assert!(metadata(&mounted, "mesh")["no_table"].as_str().unwrap().contains("origin has a number for each of 3"));
     assert!(shapes(&["--tables=loose"]).names("few").contains(&"table.csv".to_owned()));
+}
+
+#[test]
+fn arrays_beside_many_columns_are_columns() {
+    let mounted = shapes(&[]);
+    let csv = mounted.text("swath/table.csv");
+    assert!(csv.starts_with("lat,lon,spectrum,time\n10.0,20.0,\"[0,1,2,3]\",0.0\n"), "{csv}");
+    assert_eq!(metadata(&mounted, "swath")["left_out"][0]["name"], "wavelength");
 }
 
 /// An array of one element a row is a column of elements, not of lists; its own files keep its shape.

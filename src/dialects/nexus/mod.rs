@@ -78,7 +78,10 @@ impl Dialect for Nexus {
             true => Vec::new(),
             false => vec![(TABLES.into(), Made::Directory { table: None, children: tables })],
         };
-        Claims { is_table: columns(class, here.group).is_some(), made, ..Claims::default() }
+        let is_table = columns(class, here.group).is_some();
+        // What is plotted along several axes is no table, though the axes may be of one length.
+        let is_final = !is_table && class == plot::CLASS && plot::has_several_axes(here.group);
+        Claims { is_table, is_final, made, ..Claims::default() }
     }
 
     fn open(&self, site: &Site<'_>, _: &Interrupt) -> Table {

@@ -49,9 +49,18 @@ pub(super) fn columns(group: &Group) -> Option<Vec<Named<'_>>> {
     (columns.len() > 1).then_some(columns)
 }
 
-/// Names of axes, as the group says, or the signal: a list, or one text with colons or commas between.
+/// Whether a group says that it has more than one axis.
+pub(super) fn has_several_axes(group: &Group) -> bool {
+    listed(attribute(&group.attributes, "axes")).len() > 1
+}
+
+/// Names of axes, as the group says, or the signal.
 fn axes(group: &Group, signal: &Dataset) -> Vec<BString> {
-    let stated = attribute(&group.attributes, "axes").or_else(|| attribute(&signal.attributes, "axes"));
+    listed(attribute(&group.attributes, "axes").or_else(|| attribute(&signal.attributes, "axes")))
+}
+
+/// A list of names: texts, or one with colons or commas between.
+fn listed(stated: Option<&Attribute>) -> Vec<BString> {
     match stated.and_then(strings).unwrap_or_default().as_slice() {
         [one] => {
             let names = one.split(|byte| matches!(byte, b':' | b',' | b'[' | b']'));

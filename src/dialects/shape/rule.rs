@@ -19,6 +19,9 @@ pub(super) const VERSION: u32 = 3;
 const FEW_ROWS: u64 = 3;
 const SOME_COLUMNS: usize = 4;
 
+/// More single values for each column than this are a record.
+const MOST_VALUES: usize = 8;
+
 /// Most columns of a table: each takes some KiB for as long as its group is listed.
 const MOST_COLUMNS: usize = 16_384;
 
@@ -68,6 +71,8 @@ pub(super) struct Shapes<'a> {
     counts: HashMap<u64, Count>,
     /// Members of one element are set aside.
     has_aside: bool,
+    /// Scalars, and whatever else has one element.
+    values: usize,
     /// A member that the lines label along two axes.
     grid: Option<&'a BString>,
     /// Members with one number for each axis, by how many: an origin, a spacing.
@@ -110,8 +115,10 @@ impl<'a> Shapes<'a> {
     pub fn of(group: &'a Group) -> Self {
         let mut members: Vec<_> = group.links.iter().filter_map(|link| member(link).ok()).collect();
         let has_longer = members.iter().any(|(_, dataset)| dataset.shape[0] > 1);
-        let is_aside = |dataset: &Dataset| has_longer && product(&dataset.shape) == Some(1);
+        let is_aside = |dataset: &Dataset| has_longer && is_value(dataset);
         let has_aside = members.iter().any(|(_, dataset)| is_aside(dataset));
+        let values = group.links.iter().filter_map(|link| link.target.object());
+        let values = values.filter(|object| matches!(object, Object::Dataset(dataset) if is_value(dataset))).count();
         members.retain(|(_, dataset)| !is_aside(dataset));
         let lines = || members.iter().filter(|(_, dataset)| is_line(dataset));
         let all: HashSet<u64> = lines().map(|(_, dataset)| dataset.shape[0]).collect();
@@ -119,15 +126,6 @@ impl<'a> Shapes<'a> {
         let of_numbers: HashSet<u64> = numbers().map(|(_, dataset)| dataset.shape[0]).collect();
         let of_axes =
             AXES.map(|axes| numbers().find(|(_, dataset)| dataset.shape[0] == axes as u64).map(|(name, _)| *name));
-        let is_grid = |(_, dataset): &&(&BString, &Arc<Dataset>)| {
-            let Some((rows, inner)) = dataset.shape.split_first() else { return false };
-            // Texts and compounds along another axis than the rows' say what columns are, such as sites of a time line.
-            let is_labelled = |extent: &&u64| **extent > 1 && (of_numbers.contains(*extent) || *extent == rows);
-            let is_row = *rows > 1 && all.contains(rows);
-            let inner = inner.iter().filter(|extent| all.contains(extent)).filter(is_labelled).count();
-            usize::from(is_row) + inner >= 2
-        };
-        let grid = members.iter().find(is_grid).map(|(name, _)| *name);
         let mut counts = HashMap::<u64, Count>::new();
         for (name, dataset) in &members {
             let count = counts.entry(dataset.shape[0]).or_insert(Count::NONE);
@@ -145,7 +143,20 @@ impl<'a> Shapes<'a> {
             count.grows &=
                 dataset.max_shape.first().is_some_and(|most| most.is_none_or(|most| most > dataset.shape[0]));
         }
-        Self { members, counts, has_aside, grid, of_axes }
+        let is_grid = |(_, dataset): &&(&BString, &Arc<Dataset>)| {
+            let Some((rows, inner)) = dataset.shape.split_first() else { return false };
+            // Beside more lines than it has axes, these are no labels of the axes: it is a column of arrays.
+            if counts.get(rows).is_some_and(|count| count.lines > dataset.shape.len()) {
+                return false;
+            }
+            // Texts and compounds along another axis than the rows' say what columns are, such as sites of a time line.
+            let is_labelled = |extent: &&u64| **extent > 1 && (of_numbers.contains(*extent) || *extent == rows);
+            let is_row = *rows > 1 && all.contains(rows);
+            let inner = inner.iter().filter(|extent| all.contains(extent)).filter(is_labelled).count();
+            usize::from(is_row) + inner >= 2
+        };
+        let grid = members.iter().find(is_grid).map(|(name, _)| *name);
+        Self { members, counts, has_aside, values, grid, of_axes }
     }
 
     /// The row set with the most lines.
@@ -181,6 +192,12 @@ impl<'a> Shapes<'a> {
         }
         if let Some(name) = self.grid {
             return Some(format!("{name} has two axes as long as other datasets: a grid"));
+        }
+        if rows == 0 && self.counts.len() > 1 {
+            return Some(format!("{columns} datasets have no rows, others have"));
+        }
+        if self.values > columns.saturating_mul(MOST_VALUES) {
+            return Some(format!("{columns} datasets have {rows} rows beside {} single values: a record", self.values));
         }
         if count.named == 0 {
             return Some(format!("{columns} datasets of {rows} rows are numbered: items of a list"));
@@ -224,9 +241,7 @@ impl<'a> Shapes<'a> {
         }
         match member(link) {
             Err(reason) => Some(reason.into()),
-            Ok((_, dataset)) if self.has_aside && product(&dataset.shape) == Some(1) => {
-                Some("one value beside longer ones".into())
-            }
+            Ok((_, dataset)) if self.has_aside && is_value(dataset) => Some("one value beside longer ones".into()),
             Ok((_, dataset)) => no_column(dataset, rows),
         }
     }
@@ -247,9 +262,14 @@ fn is_deep(dataset: &Dataset) -> bool {
     elements_of_row(dataset) > if dataset.shape.len() > 2 { MOST_NESTED } else { MOST_WIDE }
 }
 
-/// Whether a row has one element.
+/// Whether there is one element.
+fn is_value(dataset: &Dataset) -> bool {
+    !dataset.null && product(&dataset.shape) == Some(1)
+}
+
+/// Whether a row has one element. Of fewer than two rows of higher rank nobody knows what the rows are.
 fn is_line(dataset: &Dataset) -> bool {
-    elements_of_row(dataset) == 1
+    dataset.shape.len() == 1 || elements_of_row(dataset) == 1 && dataset.shape[0] > 1
 }
 
 fn elements_of_row(dataset: &Dataset) -> u64 {
