@@ -36,6 +36,20 @@ def write(file):
     grid = file.create_group("grid")
     for name, data in (("x", np.arange(4.0)), ("x2", np.arange(4)), ("y", np.arange(6.0)), ("image", np.zeros((4, 6)))):
         grid[name] = data
+    numbered = file.create_group("numbered")
+    for number in range(3):
+        numbered[str(number)] = np.arange(6) * number
+    # One number for each column: these are axes.
+    mesh = file.create_group("mesh")
+    mesh["origin"] = np.zeros(3)
+    for name in "xyz":
+        mesh[name] = np.arange(6.0)
+    # Columns of one element a row, beside a value in an array.
+    tall = file.create_group("tall")
+    tall["train"] = np.arange(6, dtype="u8").reshape(6, 1) + 10
+    tall["name"] = np.array([[[b"abcdef"[at : at + 1]]] for at in range(6)])
+    tall.create_dataset("gain", data=[[0.5], [9], [1.5], [9], [2.5], [3.5]], chunks=(4, 1), fillvalue=9)
+    tall["version"] = [[3]]
     few = file.create_group("few")
     few["a"], few["b"] = np.arange(3), np.arange(3)
     # Extents whose products and sizes overflow.

@@ -10,6 +10,7 @@ mod elements;
 mod mapping;
 mod whole;
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use bstr::BString;
@@ -104,7 +105,7 @@ pub enum Target {
         /// The path as stored, absolute or relative to the group of the link.
         path: BString,
         /// What the path resolves to in this file (never through an external link).
-        object: Option<Object>,
+        object: Option<Box<Object>>,
     },
     /// A link to an object in another file.
     External {
@@ -113,7 +114,7 @@ pub enum Target {
         /// The path in it.
         path: BString,
         /// What it leads to, or `None` where external links are not followed or this one dangles.
-        object: Option<Object>,
+        object: Option<Box<Object>>,
     },
     /// A link of a class registered by some application; the number is its class.
     UserDefined(u32),
@@ -122,11 +123,16 @@ pub enum Target {
 }
 
 impl Target {
+    /// The object that is shown under the link's own name: of a soft link none.
+    pub fn followed(&self) -> Option<&Object> {
+        if matches!(self, Target::Soft { .. }) { None } else { self.object() }
+    }
+
     /// The object a reader meets behind the link, if any.
     pub fn object(&self) -> Option<&Object> {
         match self {
             Target::Hard(object) => Some(object),
-            Target::Soft { object, .. } | Target::External { object, .. } => object.as_ref(),
+            Target::Soft { object, .. } | Target::External { object, .. } => object.as_deref(),
             Target::UserDefined(_) | Target::Unreadable(_) => None,
         }
     }
@@ -232,6 +238,15 @@ pub fn product(extents: &[u64]) -> Option<u64> {
 pub struct Dataset {
     /// The object.
     pub id: ObjectId,
+    /// Where the elements lie.
+    pub layout: Layout,
+    /// What else there is to say of it.
+    pub description: Arc<Description>,
+}
+
+/// What datasets beside each other often have in common: datatype, dataspace, fill value, filters and attributes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Description {
     /// Type of one element, in the layout it has in the file.
     pub datatype: Datatype,
     /// Extent in elements; empty for a scalar. See `null`.
@@ -242,15 +257,28 @@ pub struct Dataset {
     pub null: bool,
     /// What unwritten elements hold.
     pub fill: Fill,
-    /// Where the elements lie.
-    pub layout: Layout,
     /// Filter pipeline in the order applied on writing.
     pub filters: Vec<Filter>,
     /// Its attributes.
     pub attributes: Arc<[Attribute]>,
 }
 
+impl Deref for Dataset {
+    type Target = Description;
+
+    fn deref(&self) -> &Description {
+        &self.description
+    }
+}
+
 impl Dataset {
+    /// Makes a copy that is described otherwise.
+    pub fn described(&self, change: impl FnOnce(&mut Description)) -> Self {
+        let mut changed = self.clone();
+        change(Arc::make_mut(&mut changed.description));
+        changed
+    }
+
     /// Number of elements; `None` where it passes 2^64.
     pub fn len(&self) -> Option<u64> {
         if self.null { Some(0) } else { product(&self.shape) }

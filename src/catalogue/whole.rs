@@ -20,9 +20,9 @@ impl Link {
     fn is_whole(&self) -> bool {
         match &self.target {
             Target::Hard(object) => object.is_whole(),
-            Target::Soft { object, .. } => object.as_ref().is_some_and(Object::is_whole),
+            Target::Soft { object, .. } => object.as_deref().is_some_and(Object::is_whole),
             // Not followed, as a rule.
-            Target::External { object, .. } => object.as_ref().is_none_or(Object::is_whole),
+            Target::External { object, .. } => object.as_deref().is_none_or(Object::is_whole),
             Target::UserDefined(_) => true,
             Target::Unreadable(_) => false,
         }

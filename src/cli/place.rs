@@ -207,7 +207,7 @@ impl Place {
 /// What may have been meant by a name that is not there: files of a dataset of that name, or a name much like it.
 fn meant(directory: &NodeRef, name: &str, interrupt: &Interrupt) -> String {
     let Ok(children) = directory.children(interrupt) else { return String::new() };
-    let names: Vec<_> = children.iter().map(|entry| entry.name.to_str_lossy()).collect();
+    let names: Vec<_> = children.iter().map(|entry| Cow::from(entry.name.to_string())).collect();
     let is_of_it = |known: &&Cow<str>| known.strip_prefix(name).is_some_and(|suffix| suffix.starts_with('.'));
     let files: Vec<&str> = names.iter().filter(is_of_it).map(AsRef::as_ref).collect();
     if files.is_empty() { did_you_mean(name, names) } else { format!(" (there are {})", files.join(", ")) }

@@ -1,5 +1,6 @@
 //! What the adapter asks of a directory, a file or a link, without knowing what it shows.
 
+use std::fmt::{Debug, Formatter};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -53,8 +54,55 @@ pub struct DirEntry {
     pub kind: Kind,
 }
 
-/// All names in a directory, in the order shown.
-pub type Children = Arc<[DirEntry]>;
+/// All names in a directory, in the order shown. Where there may be very many, each is made when it is asked for.
+#[derive(Clone)]
+pub struct Children(Arc<dyn Names>);
+
+/// Names by their places in a directory, which begin at 0 and may leave gaps.
+pub trait Names: Send + Sync {
+    /// The first name at a place or behind it, with its own place.
+    fn at(&self, place: u64) -> Option<(u64, DirEntry)>;
+}
+
+impl Names for Vec<DirEntry> {
+    fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
+        Some((place, self.get(usize::try_from(place).ok()?)?.clone()))
+    }
+}
+
+impl Children {
+    /// Those that are made when they are asked for.
+    pub fn new(names: impl Names + 'static) -> Self {
+        Self(Arc::new(names))
+    }
+
+    /// The first name at a place or behind it, with its own place.
+    pub fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
+        self.0.at(place)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = DirEntry> {
+        let mut place = 0;
+        std::iter::from_fn(move || {
+            let (at, entry) = self.at(place)?;
+            place = at + 1;
+            Some(entry)
+        })
+    }
+}
+
+impl Debug for Children {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl FromIterator<DirEntry> for Children {
+    fn from_iter<I: IntoIterator<Item = DirEntry>>(names: I) -> Self {
+        Self::new(Vec::from_iter(names))
+    }
+}
 
 /// A directory, a file or a link. Every call may be slow unless it says otherwise; slow calls look at `interrupt`.
 ///

@@ -1,7 +1,8 @@
 //! Files that are wrong, huge, or out to hurt: a mount of each is walked from end to end, with bounded time and memory,
 //! and what is right in them reads right.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -740,6 +741,36 @@ fn write_wide(path: &Path, count: usize) -> Result<(), create::Error> {
         }
         Ok(())
     })
+}
+
+/// Datasets beside each other, each of ten numbers and with an attribute.
+fn write_siblings(path: &Path, count: usize) -> Result<(), create::Error> {
+    create::file(path, |root| {
+        let group = root.group("g")?;
+        for at in 0..count {
+            let storage = Storage::contiguous(&[10]);
+            let dataset = group.dataset(&format!("c{at:05}"), &f64::ELEMENT, &storage, &Fill::Unset)?;
+            dataset.node().attribute("units", &Value::ascii("m"))?;
+        }
+        Ok(())
+    })
+}
+
+/// The peak while they are listed is a KiB for each at most, names told and all.
+#[test]
+fn datasets_beside_each_other_take_little_memory() {
+    const COUNT: usize = 60_000;
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("siblings.h5");
+    write_siblings(&source, COUNT).unwrap();
+    let mounted = Mounted::new(&[&source], &["--cache-size", "64M"]);
+    let before = status(mounted.daemon(), "VmHWM:").unwrap();
+    let names: BTreeSet<_> = fs::read_dir(mounted.join("g")).unwrap().map(|name| name.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 7 * COUNT + 1);
+    assert!(names.contains(OsStr::new("c00000.csv")) && names.contains(OsStr::new("c59999.txt")));
+    let grown = status(mounted.daemon(), "VmHWM:").unwrap() - before;
+    assert!(grown < COUNT as u64, "{grown} KiB");
+    assert_eq!(mounted.text("g/c31999.csv"), format!("c31999\n{}", "0.0\n".repeat(10)));
 }
 
 /// Of what a listing has of each member, a name and a few numbers stay: see `docs/PERFORMANCE.md` for 100,000.

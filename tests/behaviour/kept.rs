@@ -7,6 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use hepfs::dialects::sample;
+use hepfs::h5::create::{self, Fill, Storage};
+use hepfs::h5::element::Number;
 
 use crate::data;
 use crate::place::{Place, settle};
@@ -43,6 +45,27 @@ fn stats(mounted: &Mounted) -> HashMap<String, u64> {
         Some((name.to_owned(), value.parse().ok()?))
     };
     mounted.text(".hepfs/stats").lines().filter_map(line).collect()
+}
+
+/// What `stat` and reads learn of very many short columns fills no cache folder.
+#[test]
+fn statistics_of_very_many_short_columns_are_not_kept() {
+    const COUNT: usize = 1500;
+    let place = Place::empty();
+    let datasets = |root: &create::Node<'_>| {
+        (0..COUNT).try_for_each(|at| {
+            let storage = Storage::contiguous(&[3]);
+            root.dataset(&format!("c{at}"), &f64::ELEMENT, &storage, &Fill::Unset).map(drop)
+        })
+    };
+    create::file(&place.source(), datasets).unwrap();
+    settle();
+    let mounted = place.mount(&[]);
+    for at in 0..COUNT {
+        assert_eq!(size(&mounted, &format!("c{at}.csv")), format!("c{at}\n0.0\n0.0\n0.0\n").len() as u64);
+    }
+    let counted = stats(&mounted);
+    assert_eq!((counted["blocks_learnt"], counted["statistics_kept"]), (COUNT as u64, 1024));
 }
 
 fn size(mounted: &Mounted, path: &str) -> u64 {

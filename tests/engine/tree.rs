@@ -58,12 +58,14 @@ fn a_listing_that_was_interrupted_is_made_anew() {
     // Lists open other groups, and links look for where they lead.
     for name in ["july_lists.h5", "links.h5"] {
         let root = root(&[data(name)]);
-        let groups: Vec<DirEntry> = root.children(&calm).unwrap().to_vec();
+        let groups: Vec<DirEntry> = root.children(&calm).unwrap().iter().collect();
         for DirEntry { name, kind } in groups {
             if kind != hepfs::fs::Kind::Directory || name == ".hepfs" {
                 continue;
             }
-            let listed = |group: &NodeRef| (group.children(&calm).unwrap(), bytes(group, "metadata.json"));
+            let listed = |group: &NodeRef| {
+                (group.children(&calm).unwrap().iter().collect::<Vec<_>>(), bytes(group, "metadata.json"))
+            };
             let expected = listed(&root.lookup(&name, &calm).unwrap());
             // Another node of the same group: what the worker said is known by now, and no wait for it is interrupted.
             let group = root.lookup(&name, &calm).unwrap();

@@ -60,13 +60,26 @@ fn names_that_the_table_needs_are_escaped_and_no_others() {
 fn metadata_says_what_was_guessed_and_left_out() {
     let mounted = shapes(&[]);
     let events = metadata(&mounted, "events");
-    assert_eq!([&events["recognised_by"], &events["dialect"], &events["revision"]], ["shape", "shape", "rule 2"]);
+    assert_eq!([&events["recognised_by"], &events["dialect"], &events["revision"]], ["shape", "shape", "rule 3"]);
     let left_out: Vec<String> =
         events["left_out"].as_array().unwrap().iter().map(|one| one["name"].to_string()).collect();
     assert_eq!(left_out, [r#""images""#, r#""label""#, r#""one""#, r#""scalar""#, r#""time""#]);
     assert!(metadata(&mounted, "grid")["no_table"].as_str().unwrap().contains("a grid"));
     assert!(metadata(&mounted, "few")["no_table"].as_str().unwrap().contains("up to 3 rows"));
+    assert!(metadata(&mounted, "numbered")["no_table"].as_str().unwrap().contains("items of a list"));
+    assert!(metadata(&mounted, "mesh")["no_table"].as_str().unwrap().contains("origin has a number for each of 3"));
     assert!(shapes(&["--tables=loose"]).names("few").contains(&"table.csv".to_owned()));
+}
+
+/// An array of one element a row is a column of elements, not of lists; its own files keep its shape.
+#[test]
+fn rows_of_one_element_are_values() {
+    let mounted = shapes(&[]);
+    let expected = "gain,name,train\n0.5,a,10\n,b,11\n1.5,c,12\n,d,13\n2.5,e,14\n3.5,f,15\n";
+    assert_eq!(mounted.text("tall/table.csv"), expected);
+    assert_eq!(mounted.text("tall/where/train:ge:14/table.csv"), "gain,name,train\n2.5,e,14\n3.5,f,15\n");
+    assert!(mounted.text("tall/train.ndjson").starts_with("[10]\n[11]\n"));
+    assert_eq!(metadata(&mounted, "tall")["left_out"][0]["reason"], "one value beside longer ones");
 }
 
 #[test]
@@ -143,7 +156,7 @@ fn info_says_which_groups_nearly_were_tables() {
         String::from_utf8(output.stdout).unwrap()
     };
     let all = info(&["info", "FILE"]);
-    assert!(all.contains("table /events: 5 rows, 4 columns (by shape, rule 2)"), "{all}");
+    assert!(all.contains("table /events: 5 rows, 4 columns (by shape, rule 3)"), "{all}");
     assert!(all.contains("table /data/tables/ALL: 15 rows, 3 columns (by shape, groups beside each other)"), "{all}");
     assert!(all.contains("one (array integer [1]) no column: one value beside longer ones"), "{all}");
     assert!(!all.contains("nearly a table"), "{all}");

@@ -45,7 +45,8 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             writeln!(out, "{prefix}{}", line(name, kind, size.as_deref())).map_err(Error::io("standard output"))
         };
         if place.is_directory() {
-            for entry in place.node.children(&interrupt).map_err(|error| place.failed(error))?.iter() {
+            let children = place.node.children(&interrupt).map_err(|error| place.failed(error))?;
+            for entry in children.iter() {
                 list(&entry.name.to_str_lossy(), entry.kind, &|| place.node.lookup(&entry.name, &interrupt))?;
             }
         } else {

@@ -67,7 +67,7 @@ fn data_type(name: &str) -> Option<DataType> {
         ("float32", "", _) => DataType::Float32,
         ("float64", "", _) => DataType::Float64,
         ("bool", "", _) => DataType::Boolean,
-        ("text", "", _) => DataType::Utf8,
+        ("text" | "string" | "utf8", "", _) => DataType::Utf8,
         ("date", "", _) => DataType::Date32,
         ("timestamp", _, zone) => {
             let zone = zone.map(|zone| zone.strip_prefix("tz=").unwrap_or(zone));

@@ -19,7 +19,7 @@ use super::attributes::text;
 use super::compound::{self, System};
 use super::times::{self, OfNumpy};
 use super::{Dialect, Mark, Of, Site, Subject, datasets, scales};
-use crate::catalogue::{Class, ColumnId, Dataset, Fill, Object};
+use crate::catalogue::{Class, ColumnId, Dataset, Fill, Object, product};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
@@ -80,7 +80,7 @@ impl Arrays {
         let shape = stored.shape.split_last().map_or_else(Vec::new, |(_, shape)| shape.to_vec());
         let rows = shape.first().copied().unwrap_or(1);
         let parts = parts(&shape);
-        let files = forms::forms(&Dataset { shape, ..stored.as_ref().clone() });
+        let files = forms::forms(&stored.described(|dataset| dataset.shape = shape));
         let attributes = stored.attributes.clone();
         Single {
             whole: Table { rows, columns: vec![whole], attributes, ..Table::empty(path, Arrays.name()) },
@@ -100,8 +100,8 @@ pub(super) fn column(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc
     column_of(file, path, name, dataset, false)
 }
 
-/// The same, where a fill value that was set is missing as well. Zero is no such value: software sets it where its
-/// users set none.
+/// The same, where a fill value that was set is missing as well, and rows of one element are that element. Zero is no
+/// such fill value: software sets it where its users set none.
 pub(super) fn column_by_fill(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset>) -> Column {
     column_of(file, path, name, dataset, true)
 }
@@ -110,11 +110,13 @@ fn column_of(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset
     let of_numpy = OfNumpy::of(&dataset.datatype);
     let read = read(dataset, of_numpy.as_ref());
     let array = Array { file, path, name, dataset: &read, of_numpy, by_fill };
+    // By its elements it is another column than by what lies along its first axis.
+    let field = u32::from(array.is_line() && read.shape.len() > 1);
     let column = match datasets::open(file, path, &read) {
         Ok(opened) => array.whole(&opened),
         Err(reason) => array.column(name.clone(), Err(reason), Arc::default()),
     };
-    Column { dataset: Some(dataset.clone()), ..column }
+    Column { dataset: Some(dataset.clone()), id: ColumnId { field, ..column.id }, ..column }
 }
 
 /// A dataset as who wrote it reads it: PyTables takes a bitfield for booleans, and a time for seconds.
@@ -127,7 +129,11 @@ fn read(dataset: &Arc<Dataset>, of_numpy: Option<&OfNumpy>) -> Arc<Dataset> {
         }
         _ => return dataset.clone(),
     };
-    if datatype == dataset.datatype { dataset.clone() } else { Arc::new(Dataset { datatype, ..(**dataset).clone() }) }
+    if datatype == dataset.datatype {
+        dataset.clone()
+    } else {
+        Arc::new(dataset.described(|dataset| dataset.datatype = datatype))
+    }
 }
 
 /// A dataset while its files are made.
@@ -171,6 +177,11 @@ impl Array<'_> {
         }
     }
 
+    /// Whether rows are elements.
+    fn is_line(&self) -> bool {
+        self.dataset.shape.get(1..).is_none_or(|inner| inner.is_empty() || self.by_fill && product(inner) == Some(1))
+    }
+
     /// What lies along the first axis, as it is.
     fn whole(&self, opened: &Arc<store::Dataset>) -> Column {
         let tally = Arc::<Tally>::default();
@@ -180,11 +191,14 @@ impl Array<'_> {
         } else {
             FillTest::new(&self.dataset.datatype, &self.missing())
         };
-        let rows: Arc<dyn Rows> = Arc::new(DatasetRows::along_first(opened.clone(), missing, tally.clone()));
+        let is_line = self.is_line();
+        let rows: Arc<dyn Rows> = Arc::new(match is_line {
+            true => DatasetRows::new(opened.clone(), u64::MAX, missing, tally.clone()),
+            false => DatasetRows::along_first(opened.clone(), missing, tally.clone()),
+        });
         let is_text = matches!(self.dataset.datatype.class, Class::VariableString { .. });
-        let stored_strings = (is_text && self.dataset.shape.len() <= 1)
-            .then(|| Arc::new(StoredStrings::new(opened.clone(), u64::MAX)) as Arc<dyn Rows>);
-        let is_line = self.dataset.shape.len() <= 1;
+        let stored_strings =
+            (is_text && is_line).then(|| Arc::new(StoredStrings::new(opened.clone(), u64::MAX)) as Arc<dyn Rows>);
         let times = match &self.of_numpy {
             _ if !is_line => None,
             Some(of_numpy) => of_numpy.times(self.file, rows.as_ref()),

@@ -151,17 +151,10 @@ pub(super) fn covered<'a>(
 
 /// A part of the elements of a dataset, as if it were a dataset by itself.
 pub(in crate::dialects) fn part_of(dataset: &Dataset, datatype: &Datatype, fill: Fill) -> Arc<Dataset> {
-    Arc::new(Dataset {
-        id: dataset.id,
-        datatype: datatype.clone(),
-        shape: dataset.shape.clone(),
-        max_shape: dataset.max_shape.clone(),
-        null: dataset.null,
-        fill,
-        layout: dataset.layout.clone(),
-        filters: dataset.filters.clone(),
-        attributes: Arc::default(),
-    })
+    let described = dataset.described(|part| {
+        (part.datatype, part.fill, part.attributes) = (datatype.clone(), fill, Arc::default());
+    });
+    Arc::new(described)
 }
 
 /// What attributes of a dataset say of its fields, by number in the order shown: `FIELD_0_NAME`, `FIELD_0_ATTR_units`.

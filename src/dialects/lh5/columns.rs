@@ -112,7 +112,7 @@ impl Opener<'_> {
             self.report(path, format!("elements of {name:?}, which is not known: shown as stored"));
         }
         let read = match read_as(&dataset.datatype, element) {
-            Some(datatype) => Arc::new(Dataset { datatype, ..(**dataset).clone() }),
+            Some(datatype) => Arc::new(dataset.described(|dataset| dataset.datatype = datatype)),
             None => dataset.clone(),
         };
         let opened = datasets::open(self.file, path, &read)?;
@@ -187,7 +187,7 @@ impl Opener<'_> {
                 Samples::All(one(&DatasetRows::plain(opened, 1), self.interrupt)?)
             }
             Object::Dataset(sizes) if sizes.shape.get(1).is_none_or(|width| *width == 1) => {
-                let sizes = Arc::new(Dataset { shape: sizes.shape[..1].to_vec(), ..(**sizes).clone() });
+                let sizes = Arc::new(sizes.described(|sizes| sizes.shape.truncate(1)));
                 let opened = datasets::open(self.file, &join(path, b"decoded_size"), &sizes)?;
                 Samples::Each(Arc::new(DatasetRows::plain(opened, u64::MAX)))
             }

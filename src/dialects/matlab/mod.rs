@@ -207,7 +207,7 @@ fn read(dataset: &Arc<Dataset>) -> Arc<Dataset> {
         return dataset.clone();
     }
     let datatype = Datatype { size: 1, class: Class::Flag };
-    Arc::new(Dataset { datatype, ..dataset.as_ref().clone() })
+    Arc::new(dataset.described(|dataset| dataset.datatype = datatype))
 }
 
 /// The texts that cells refer to.

@@ -88,7 +88,7 @@ impl Reading {
         }
         let datatype = reading.read_as(stored);
         if datatype != stored.datatype {
-            reading.dataset = Arc::new(Dataset { datatype, ..stored.as_ref().clone() });
+            reading.dataset = Arc::new(stored.described(|dataset| dataset.datatype = datatype));
         }
         match (&stored.datatype.class, is_number(&reading.dataset.datatype)) {
             (Class::FixedString { .. }, _) if stored.datatype.size == 1 => reading.find_encoding(stored),

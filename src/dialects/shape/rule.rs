@@ -1,6 +1,7 @@
 //! The rule: what a listing tells of a group's children, and whether that makes a table.
 //!
-//! No name of a column means anything, no value is looked at. `scripts/check-shape` has the rule a second time.
+//! No name of a column means anything but a number, and no value is looked at. `scripts/check-shape` has the rule a
+//! second time.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -12,7 +13,7 @@ use crate::catalogue::{Attribute, Class, Dataset, Group, Link, Object, Target, a
 use crate::dialects::attributes::text;
 
 /// Counts up when the rule says otherwise of some group.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// Tables of no more rows than this need [`SOME_COLUMNS`], or one of texts or compounds.
 const FEW_ROWS: u64 = 3;
@@ -20,6 +21,9 @@ const SOME_COLUMNS: usize = 4;
 
 /// Most columns of a table: each takes some KiB for as long as its group is listed.
 const MOST_COLUMNS: usize = 16_384;
+
+/// Dimensions of space: as many columns may be its axes.
+const AXES: [usize; 2] = [2, 3];
 
 /// Most row sets shown beside the first.
 const MOST_SETS: usize = 64;
@@ -62,19 +66,25 @@ pub(super) struct Shapes<'a> {
     members: Vec<(&'a BString, &'a Arc<Dataset>)>,
     /// By the length of the first axis.
     counts: HashMap<u64, Count>,
-    /// Rank-1 members of length 1 are set aside.
+    /// Members of one element are set aside.
     has_aside: bool,
-    /// A member that the rank-1 members label along two axes.
+    /// A member that the lines label along two axes.
     grid: Option<&'a BString>,
+    /// Members with one number for each axis, by how many: an origin, a spacing.
+    of_axes: [Option<&'a BString>; AXES.len()],
 }
 
 /// Members of one length.
 #[derive(Clone, Copy, Debug)]
 struct Count {
-    /// Of rank 1.
+    /// Of rank 1, or with one element in a row.
     lines: usize,
     /// Of rank 2, or of a higher one with few elements in a row.
     wide: usize,
+    /// Lines of numbers.
+    numbers: usize,
+    /// Columns that have no number for a name.
+    named: usize,
     /// Of any rank.
     all: usize,
     /// Texts or compounds are among these.
@@ -84,7 +94,7 @@ struct Count {
 }
 
 impl Count {
-    const NONE: Self = Self { lines: 0, wide: 0, all: 0, has_text: false, grows: true };
+    const NONE: Self = Self { lines: 0, wide: 0, numbers: 0, named: 0, all: 0, has_text: false, grows: true };
 
     fn columns(&self) -> usize {
         self.lines + self.wide
@@ -100,12 +110,15 @@ impl<'a> Shapes<'a> {
     pub fn of(group: &'a Group) -> Self {
         let mut members: Vec<_> = group.links.iter().filter_map(|link| member(link).ok()).collect();
         let has_longer = members.iter().any(|(_, dataset)| dataset.shape[0] > 1);
-        let has_aside = has_longer && members.iter().any(|(_, dataset)| dataset.shape == [1]);
-        members.retain(|(_, dataset)| !(has_longer && dataset.shape == [1]));
-        let lines = || members.iter().filter(|(_, dataset)| dataset.shape.len() == 1);
+        let is_aside = |dataset: &Dataset| has_longer && product(&dataset.shape) == Some(1);
+        let has_aside = members.iter().any(|(_, dataset)| is_aside(dataset));
+        members.retain(|(_, dataset)| !is_aside(dataset));
+        let lines = || members.iter().filter(|(_, dataset)| is_line(dataset));
         let all: HashSet<u64> = lines().map(|(_, dataset)| dataset.shape[0]).collect();
-        let of_numbers: HashSet<u64> =
-            lines().filter(|(_, dataset)| !is_text(dataset)).map(|(_, dataset)| dataset.shape[0]).collect();
+        let numbers = || lines().filter(|(_, dataset)| !is_text(dataset));
+        let of_numbers: HashSet<u64> = numbers().map(|(_, dataset)| dataset.shape[0]).collect();
+        let of_axes =
+            AXES.map(|axes| numbers().find(|(_, dataset)| dataset.shape[0] == axes as u64).map(|(name, _)| *name));
         let is_grid = |(_, dataset): &&(&BString, &Arc<Dataset>)| {
             let Some((rows, inner)) = dataset.shape.split_first() else { return false };
             // Texts and compounds along another axis than the rows' say what columns are, such as sites of a time line.
@@ -116,23 +129,26 @@ impl<'a> Shapes<'a> {
         };
         let grid = members.iter().find(is_grid).map(|(name, _)| *name);
         let mut counts = HashMap::<u64, Count>::new();
-        for (_, dataset) in &members {
+        for (name, dataset) in &members {
             let count = counts.entry(dataset.shape[0]).or_insert(Count::NONE);
             count.all += 1;
-            match dataset.shape.len() {
-                1 => count.lines += 1,
-                2 => count.wide += 1,
-                _ if is_deep(dataset) => continue,
-                _ => count.wide += 1,
+            if is_line(dataset) {
+                count.lines += 1;
+                count.numbers += usize::from(!is_text(dataset));
+            } else if dataset.shape.len() == 2 || !is_deep(dataset) {
+                count.wide += 1;
+            } else {
+                continue;
             }
+            count.named += usize::from(!name.iter().all(u8::is_ascii_digit));
             count.has_text |= is_text(dataset);
             count.grows &=
                 dataset.max_shape.first().is_some_and(|most| most.is_none_or(|most| most > dataset.shape[0]));
         }
-        Self { members, counts, has_aside, grid }
+        Self { members, counts, has_aside, grid, of_axes }
     }
 
-    /// The row set with the most members of rank 1.
+    /// The row set with the most lines.
     fn first(&self) -> Option<(u64, Count)> {
         let order = |(rows, count): &(u64, Count)| (count.lines, count.wide, *rows);
         self.counts.iter().map(|(rows, count)| (*rows, *count)).max_by_key(order)
@@ -165,6 +181,13 @@ impl<'a> Shapes<'a> {
         }
         if let Some(name) = self.grid {
             return Some(format!("{name} has two axes as long as other datasets: a grid"));
+        }
+        if count.named == 0 {
+            return Some(format!("{columns} datasets of {rows} rows are numbered: items of a list"));
+        }
+        let of_axes = AXES.iter().zip(self.of_axes).find(|(axes, _)| **axes == columns && count.numbers == columns);
+        if let Some((_, Some(name))) = of_axes.filter(|_| rows != columns as u64) {
+            return Some(format!("{name} has a number for each of {columns} datasets of {rows} rows: axes"));
         }
         if rows < 2 && !count.grows {
             return Some(format!("{columns} datasets have {rows} rows, and not all of them can grow"));
@@ -201,7 +224,9 @@ impl<'a> Shapes<'a> {
         }
         match member(link) {
             Err(reason) => Some(reason.into()),
-            Ok((_, dataset)) if self.has_aside && dataset.shape == [1] => Some("one value beside longer ones".into()),
+            Ok((_, dataset)) if self.has_aside && product(&dataset.shape) == Some(1) => {
+                Some("one value beside longer ones".into())
+            }
             Ok((_, dataset)) => no_column(dataset, rows),
         }
     }
@@ -220,6 +245,11 @@ fn no_column(dataset: &Dataset, rows: u64) -> Option<Cow<'static, str>> {
 /// Whether a row has more elements than one of a column.
 fn is_deep(dataset: &Dataset) -> bool {
     elements_of_row(dataset) > if dataset.shape.len() > 2 { MOST_NESTED } else { MOST_WIDE }
+}
+
+/// Whether a row has one element.
+fn is_line(dataset: &Dataset) -> bool {
+    elements_of_row(dataset) == 1
 }
 
 fn elements_of_row(dataset: &Dataset) -> u64 {

@@ -159,7 +159,8 @@ impl Opener<'_> {
             if !offsets.data_type().is_integer() {
                 return Err(format!("indices of type {}", offsets.data_type()));
             }
-            let characters = line("data", &Arc::new(Dataset { datatype: byte(&data.datatype)?, ..(**data).clone() }))?;
+            let byte = byte(&data.datatype)?;
+            let characters = line("data", &Arc::new(data.described(|data| data.datatype = byte)))?;
             let count = offsets.len().saturating_sub(1);
             let present = bitmap.map(|bits| BitRows::new(path.to_owned(), bits, count, false)).transpose()?;
             let present = present.map(|present| Arc::new(present) as Arc<dyn Rows>);

@@ -263,12 +263,10 @@ impl Service {
     /// The names from `offset` on: an answer's worth of them.
     pub fn list(&self, directory: &OpenDirectory, offset: u64) -> Vec<Listed> {
         let mut listed = Vec::new();
-        let mut bytes = 0;
-        for position in offset.. {
-            if bytes > LISTING_BYTES {
-                break;
-            }
-            let next = position + 1;
+        let (mut bytes, mut next) = (0, offset);
+        while bytes <= LISTING_BYTES {
+            let position = next;
+            next += 1;
             let entry = match position {
                 0 => Listed { name: ".".into(), next, kind: Kind::Directory, number: directory.number },
                 1 => {
@@ -276,16 +274,15 @@ impl Service {
                     Listed { name: "..".into(), next, kind: Kind::Directory, number }
                 }
                 _ => {
-                    let Some(entry) = usize::try_from(position - 2).ok().and_then(|at| directory.names.get(at)) else {
-                        break;
-                    };
+                    let Some((place, entry)) = directory.names.at(position - 2) else { break };
+                    next = place + 3;
                     if !is_name(&entry.name) {
                         // The kernel answers EIO for the whole directory when it meets one.
                         tracing::error!("not shown: {:?} is no file name", entry.name);
                         continue;
                     }
                     let number = self.inodes.number(directory.number, entry.name.as_bstr());
-                    Listed { name: entry.name.clone(), next, kind: entry.kind, number }
+                    Listed { name: entry.name, next, kind: entry.kind, number }
                 }
             };
             bytes += LISTING_ENTRY_BYTES + entry.name.len().next_multiple_of(8);

@@ -13,6 +13,7 @@ use super::opened::Opened;
 use crate::catalogue::{Attribute, Group, join};
 use crate::dialects::{Claims, Dialect, Here, Made, Mark, Of, Site, Subject};
 use crate::fs::Error;
+use crate::fs::node::{DirEntry, Names};
 use crate::fs::tree::rules;
 use crate::source::Interrupt;
 use crate::store::{self, File};
@@ -184,21 +185,23 @@ impl Contents {
 
     /// Values of scalars, as far as they are short and can be read.
     fn values(&self, opened: &Opened, interrupt: &Interrupt) -> HashMap<BString, Value> {
-        let scalars = self.listing.entries().iter().filter_map(|entry| match entry {
-            Entry::Single(_, array, files) if array.dataset.shape.is_empty() => {
-                files.iter().any(|file| file.suffix == ".txt").then_some(array)
+        let scalars = self.listing.entries().iter().enumerate().filter_map(|(position, entry)| match entry {
+            Entry::Single(_, dataset, siblings)
+                if dataset.shape.is_empty() && dataset.datatype.size <= LONGEST_VALUE as u64 =>
+            {
+                siblings.files.iter().any(|file| file.suffix == ".txt").then_some(position)
             }
             _ => None,
         });
-        let value = |array: &Arc<Array>| {
+        let value = |position: usize| {
+            let array = self.listing.array(position)?;
             let single = array.single(opened.hdf5()?, interrupt).ok()?;
             let rows = single.whole.columns.first()?.shown().ok()?;
             let mut values = metadata::json_values(rows.array(0..1, interrupt).ok()?).ok()?;
             let value = values.pop()?;
             (value.to_string().len() <= LONGEST_VALUE).then(|| (array.name.clone(), value))
         };
-        let short = scalars.filter(|array| array.dataset.datatype.size <= LONGEST_VALUE as u64);
-        short.take(MOST_VALUES).filter_map(value).collect()
+        scalars.take(MOST_VALUES).filter_map(value).collect()
     }
 
     fn with(table: Option<Table>, attributes: Arc<[Attribute]>, findings: Vec<Finding>) -> Self {
@@ -211,6 +214,21 @@ impl Contents {
         let called = if table.is_some() { Called::Table } else { Called::Group };
         let (table, columns, group, nearly) = (table.map(Arc::new), OnceLock::new(), None, None);
         Self { attributes, table, called, listing, columns, members, group, nearly, findings }
+    }
+}
+
+impl Names for Arc<Contents> {
+    fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
+        self.listing.name(place)
+    }
+}
+
+/// The names in `columns/`.
+pub(super) struct Columns(pub Arc<Contents>);
+
+impl Names for Columns {
+    fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
+        self.0.columns().name(place)
     }
 }
 

@@ -8,11 +8,11 @@ use bstr::BString;
 use lru::LruCache;
 use parking_lot::Mutex;
 
-use super::contents::Contents;
+use super::contents::{Columns, Contents};
 use super::file::{FileNode, Xattrs};
 use super::files::Files;
 use super::in_use::InUse;
-use super::listing::{Child, Entry, GroupPlace, Place, Way};
+use super::listing::{Child, GroupPlace, Place, Way};
 use super::selections::{Subject, WhereDirectory};
 use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, lock};
 use crate::catalogue::{ObjectId, join};
@@ -205,7 +205,7 @@ impl Node for DirectoryNode {
     }
 
     fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
-        Ok(self.0.load(interrupt)?.listing.children())
+        Ok(Children::new(self.0.load(interrupt)?))
     }
 
     fn table(&self) -> Option<Arc<Table>> {
@@ -229,8 +229,8 @@ impl Node for DirectoryNode {
         };
         let columns = contents.table.iter().filter(|table| !table.only_adds).flat_map(|table| &table.columns);
         columns.for_each(|column| look(&column.path, &column.rows));
-        for entry in contents.listing.entries() {
-            if let Entry::Single(_, array, _) = entry
+        for position in 0..contents.listing.entries().len() {
+            if let Some(array) = contents.listing.array(position)
                 && let Ok(file) = self.0.opened().file()
                 && let Ok(single) = array.single(file, interrupt)
             {
@@ -271,7 +271,7 @@ impl Node for ColumnsNode {
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Ok(self.contents.columns().children())
+        Ok(Children::new(Columns(self.contents.clone())))
     }
 
     fn table(&self) -> Option<Arc<Table>> {

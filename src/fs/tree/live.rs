@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, datasets, plain_attributes};
-use crate::fs::node::DirEntry;
+use crate::fs::node::{DirEntry, Names};
 use crate::indexes::describe;
 use crate::source;
 use crate::table::{Finding, Table};
@@ -100,9 +100,8 @@ impl Node for RootNode {
     fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
         let datasets = self.datasets.as_ref().map(|_| datasets::DIRECTORY);
         let own = datasets.into_iter().chain([DIRECTORY]);
-        let mut children: Vec<_> = own.map(|name| DirEntry { name: name.into(), kind: Kind::Directory }).collect();
-        children.extend(self.shown.children(interrupt)?.iter().cloned());
-        Ok(children.into())
+        let own = own.map(|name| DirEntry { name: name.into(), kind: Kind::Directory }).collect();
+        Ok(Children::new(Beside { own, shown: self.shown.children(interrupt)? }))
     }
 
     fn table(&self) -> Option<Arc<Table>> {
@@ -123,6 +122,22 @@ impl Node for RootNode {
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
         self.shown.xattrs(interrupt)
+    }
+}
+
+/// The names of a directory behind those of its own.
+struct Beside {
+    own: Vec<DirEntry>,
+    shown: Children,
+}
+
+impl Names for Beside {
+    fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
+        let count = self.own.len() as u64;
+        self.own.at(place).or_else(|| {
+            let (at, entry) = self.shown.at(place.saturating_sub(count))?;
+            Some((at + count, entry))
+        })
     }
 }
 

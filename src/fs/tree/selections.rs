@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
-use super::contents::Contents;
+use super::contents::{Columns, Contents};
 use super::file::{FileNode, Xattrs};
 use super::files::Files;
 use super::in_use::InUse;
@@ -102,7 +102,7 @@ impl Node for WhereDirectory {
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Ok([DirEntry { name: VALUES.into(), kind: Kind::File }].into())
+        Ok(std::iter::once(DirEntry { name: VALUES.into(), kind: Kind::File }).collect())
     }
 
     fn source(&self) -> Option<&Path> {
@@ -202,7 +202,7 @@ impl Node for SelectionDirectory {
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Ok(self.0.all.listing.children())
+        Ok(Children::new(self.0.all.clone()))
     }
 
     fn source(&self) -> Option<&Path> {
@@ -237,7 +237,7 @@ impl Node for SelectionColumns {
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Ok(self.0.all.columns().children())
+        Ok(Children::new(Columns(self.0.all.clone())))
     }
 
     fn source(&self) -> Option<&Path> {

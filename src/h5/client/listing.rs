@@ -1,5 +1,6 @@
 //! Lists a group of very many links with two workers.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,7 +9,7 @@ use std::thread;
 use parking_lot::Mutex;
 
 use super::{Client, Inner, nonsense};
-use crate::catalogue::{Group, Link, ObjectId};
+use crate::catalogue::{Attribute, Description, Group, Link, Object, ObjectId, Target};
 use crate::h5::error::Error;
 use crate::h5::protocol::{Answer, GroupPage, Request};
 use crate::source::Interrupt;
@@ -33,12 +34,13 @@ pub(super) fn group(inner: &Arc<Inner>, id: ObjectId, interrupt: &Interrupt) -> 
     take(&first, &mut links)?;
     if let Some(start) = first.next {
         drop(first.links);
-        for (_, mut part) in parts(inner, id, start..first.total, interrupt)? {
-            if links.len().saturating_add(part.len()) > MAX_LINKS {
-                return Err(nonsense());
-            }
-            links.append(&mut part);
+        let parts = parts(inner, id, start..first.total, interrupt)?;
+        let count = parts.iter().map(|(_, part)| part.len()).fold(links.len(), usize::saturating_add);
+        if count > MAX_LINKS {
+            return Err(nonsense());
         }
+        links.reserve_exact(count - links.len());
+        parts.into_iter().for_each(|(_, mut part)| links.append(&mut part));
     }
     Ok(Group { id, attributes, links, creation_order: first.creation_order })
 }
@@ -116,20 +118,42 @@ impl Inner {
 
     fn page(&self, id: ObjectId, part: &Range<u64>, interrupt: &Interrupt) -> Result<GroupPage, Error> {
         let Range { start, end } = *part;
-        match self.call(Request::Group { id, start, end }, interrupt)?.0 {
-            Answer::Group(page) if page.next.is_none_or(|next| next > start) && page.total <= MAX_LINKS as u64 => {
-                Ok(page)
+        loop {
+            match self.call(Request::Group { id, start, end }, interrupt)?.0 {
+                Answer::Group(page) if page.next.is_none_or(|next| next > start) && page.total <= MAX_LINKS as u64 => {
+                    return Ok(page);
+                }
+                Answer::Again => {}
+                _ => return Err(nonsense()),
             }
-            _ => Err(nonsense()),
         }
     }
 }
 
-/// Adds the links of a page.
+/// Datasets before one that may be described as it is.
+const MOST_ALIKE: usize = 8;
+
+/// Adds the links of a page. What describes datasets near each other is shared where it is the same.
 fn take(page: &GroupPage, links: &mut Vec<Link>) -> Result<(), Error> {
     let mut rest = page.links.as_slice();
+    let mut met: VecDeque<Arc<Description>> = VecDeque::new();
+    let nothing: Arc<[Attribute]> = Arc::default();
     for _ in 0..page.count {
-        let (link, behind) = postcard::take_from_bytes::<Link>(rest).map_err(|_| nonsense())?;
+        let (mut link, behind) = postcard::take_from_bytes::<Link>(rest).map_err(|_| nonsense())?;
+        match &mut link.target {
+            Target::Hard(Object::Dataset(dataset)) => {
+                if let Some(known) = met.iter().find(|known| ***known == *dataset.description).cloned() {
+                    Arc::make_mut(dataset).description = known;
+                } else {
+                    met.push_front(dataset.description.clone());
+                    met.truncate(MOST_ALIKE);
+                }
+            }
+            Target::Hard(Object::Group { attributes, .. }) if attributes.is_empty() => {
+                attributes.clone_from(&nothing);
+            }
+            _ => {}
+        }
         if links.len() >= MAX_LINKS {
             return Err(nonsense());
         }

@@ -17,6 +17,8 @@ pub(super) struct Listing {
     pub id: ObjectId,
     pub creation_order: bool,
     pub links: Vec<Found>,
+    /// Where the library goes on, as long as there is more.
+    pub next: Option<u64>,
     /// Why the list ends early.
     pub failure: Option<Reason>,
 }
@@ -27,6 +29,8 @@ pub(super) struct Found {
     pub name: BString,
     pub kind: c_int,
     pub token: Token,
+    /// Its number in creation order, where that is tracked.
+    pub creation: i64,
 }
 
 /// A virtual dataset on the way through its mappings.

@@ -13,6 +13,7 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,7 +29,7 @@ use crate::store::{Reservation, Store};
 
 /// Counts up when the types of [`crate::catalogue`] change, or what the worker makes of a file: an entry of another
 /// form is ignored. A test holds the form to its number.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
 
 /// Bytes of answers remembered of a file, beyond a share of the memory budget: some 100,000 columns.
 const MOST_REMEMBERED: u64 = 64 << 20;
@@ -61,6 +62,22 @@ struct Known {
     answers: BTreeMap<Asked, (Arc<[u8]>, Reservation)>,
     /// What they take.
     bytes: u64,
+}
+
+/// Bytes that end in an error where there would be too many to remember.
+struct Bounded(Vec<u8>);
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MOST_REMEMBERED as usize {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Answers about one file.
@@ -246,9 +263,9 @@ impl File {
         self.store().counters().catalogue_asked.add(1);
         if self.answers.what.is_some()
             && lasts(&answer)
-            && let Ok(bytes) = postcard::to_stdvec(&answer)
+            && let Ok(bytes) = postcard::to_io(&answer, Bounded(Vec::new()))
         {
-            self.remember(asked, &bytes);
+            self.remember(asked, &bytes.0);
         }
         Ok(answer)
     }

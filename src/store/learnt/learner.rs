@@ -229,6 +229,10 @@ impl Learner {
         loop {
             let missing = {
                 let mut state = self.state.lock();
+                // Only what is not complete has a state.
+                if self.complete.get().is_some() {
+                    return;
+                }
                 let state = state.get_or_insert_with(|| self.new_state());
                 let full = state.seen.count() >= MOST_RANGES;
                 if full && !whole && !state.seen.joins(&rows) { Vec::new() } else { state.seen.missing(&rows) }
@@ -264,8 +268,11 @@ impl Learner {
     /// these were the last: they are [known](Learner::known) before another thread can add rows.
     fn merge(&self, summaries: Vec<(Range<u64>, Summary)>) -> Option<Arc<Statistics>> {
         let (mut counted, blocked) = ((0, 0), self.blocked());
-        let mut state = self.state.lock();
-        let state = state.get_or_insert_with(|| self.new_state());
+        let mut known = self.state.lock();
+        if self.complete.get().is_some() {
+            return None;
+        }
+        let state = known.get_or_insert_with(|| self.new_state());
         let before = state.blocks.known();
         for (piece, summary) in summaries {
             if !state.seen.is_free(&piece) {
@@ -299,12 +306,15 @@ impl Learner {
             return None;
         }
         let blocks = std::mem::replace(&mut state.blocks, Blocks::new(self.kind, self.blocked()));
-        Some(self.complete.get_or_init(|| Arc::new(Statistics::new(blocks))).clone())
+        let complete = self.complete.get_or_init(|| Arc::new(Statistics::new(blocks))).clone();
+        *known = None;
+        Some(complete)
     }
 
     fn keep(&self, complete: &Statistics) {
         let Some(opening) = self.opening.upgrade() else { return };
-        let kept = opening.keep(&self.what(), &format::encode(&complete.blocks));
+        let is_small = self.rows() <= GRAIN;
+        let kept = opening.may_keep(is_small) && opening.keep(&self.what(), &format::encode(&complete.blocks));
         self.kept.set(kept).ok();
         opening.store().counters().statistics_kept.add(u64::from(kept));
     }

@@ -42,6 +42,9 @@ pub use learner::Learner;
 use learner::Reading;
 pub use observed::Observed;
 
+/// Columns of one block whose statistics are kept. A look at their values costs little more than one at what is kept.
+const MOST_SMALL: u64 = 1024;
+
 /// Whether the identity of a source stands for what is read of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
@@ -65,6 +68,8 @@ pub struct Opening {
     content: Content,
     /// They stay as long as the source is open, so that what is shown of a column stays what it was.
     learners: Mutex<HashSet<ByReading>>,
+    /// Columns of a few rows whose statistics were kept.
+    small: AtomicU64,
     /// What was learnt once for as long as the source is open, such as verdicts on search indexes.
     notes: Mutex<BTreeMap<String, Arc<[u8]>>>,
 }
@@ -98,7 +103,8 @@ impl Opening {
     pub fn new(store: Arc<Store>, source: Arc<Source>, content: Content) -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Self { serial, store, source, content, learners: Mutex::default(), notes: Mutex::default() })
+        let (learners, small, notes) = Default::default();
+        Arc::new(Self { serial, store, source, content, learners, small, notes })
     }
 
     /// Number of this opening, unique in the process: what is cached of the source is cached under it.
@@ -192,6 +198,11 @@ impl Opening {
         let kept = self.put(what, bytes);
         self.store.counters().kept_written.add(u64::from(kept));
         kept
+    }
+
+    /// Whether statistics are kept of one more column, which has one block or more: a file may have very many of one.
+    fn may_keep(&self, is_small: bool) -> bool {
+        !is_small || self.small.fetch_add(1, Ordering::Relaxed) < MOST_SMALL
     }
 
     /// As [`Opening::keep`], uncounted.

@@ -1,5 +1,6 @@
 //! Columns made of other rows: categories, lists, values with a mask, strings behind offsets, instants, fields of
-//! compounds, casts, edges of bins, texts in other encodings, numbers stored as others, rows that end early, arrays in memory.
+//! compounds, casts, edges of bins, JSON, texts in other encodings, numbers stored as others, rows that end early,
+//! arrays in memory.
 
 mod bits;
 mod cast;
@@ -12,6 +13,7 @@ mod encoded;
 mod ends;
 mod even;
 mod held;
+mod json;
 mod list;
 mod masked;
 mod offsets;
@@ -34,6 +36,7 @@ pub use encoded::{EncodedRows, Samples};
 pub use ends::EndRows;
 pub use even::EvenRows;
 pub use held::HeldRows;
+pub use json::{Json, JsonRows};
 pub use list::ListRows;
 pub use masked::MaskedRows;
 pub use packed::{Linear, PackedRows, Packing, UnitCount};

@@ -16,7 +16,7 @@ pub(in crate::dialects::hep001) fn as_booleans(dataset: &Arc<Dataset>, arrow_typ
     let is_nullable = is("FALSE", 0) && is("TRUE", 1) && members.len() == 3 && fill.bytes == [2];
     (arrow_type == "bool" && dataset.datatype.size == 1 && is_nullable).then(|| {
         let datatype = Datatype { size: 1, class: Class::Flag };
-        Arc::new(Dataset { datatype, ..(**dataset).clone() })
+        Arc::new(dataset.described(|dataset| dataset.datatype = datatype))
     })
 }
 

@@ -15,7 +15,7 @@ use crate::dialects::hep001::rules;
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Rows, Tally};
-use crate::table::{ListRows, Rule, StringRows};
+use crate::table::{Json, JsonRows, ListRows, Rule, StringRows};
 
 /// Deepest nesting followed; each level costs a request to the worker.
 const MOST_LEVELS: usize = 32;
@@ -50,6 +50,10 @@ impl List {
         match arrow_type {
             Some("utf8") if is_bytes => Arc::new(StringRows::new(path, offsets, values, mask, len, tally)),
             Some("binary") if is_bytes => Arc::new(StringRows::new(path, offsets, values, mask, len, tally).as_bytes()),
+            Some(name) if let Some(json) = Json::named(name).filter(|_| is_bytes) => {
+                let texts = StringRows::new(path.clone(), offsets, values, mask, len, tally);
+                Arc::new(JsonRows::new(path, texts, json))
+            }
             _ => Arc::new(ListRows::new(path, offsets, values, mask, len, tally)),
         }
     }

@@ -115,7 +115,7 @@ impl Subject<'_> {
         rows: u64,
         like: &Dataset,
     ) -> Checked<Arc<dyn Rows>> {
-        let coded = Dataset { datatype: dataset.datatype.coded(), ..dataset.clone() };
+        let coded = dataset.described(|coded| coded.datatype = dataset.datatype.coded());
         let opened = self.open(parts, path, &coded)?;
         let missing = FillTest::new(&coded.datatype, &parts.missing(like));
         Ok(Arc::new(DatasetRows::new(opened, rows, missing, Arc::default())))
@@ -195,7 +195,7 @@ impl Subject<'_> {
             };
             fields.iter().map(said).collect::<Vec<_>>().join(", ")
         })?;
-        let coded = Dataset { datatype: self.dataset.datatype.coded(), ..self.dataset.clone() };
+        let coded = self.dataset.described(|coded| coded.datatype = self.dataset.datatype.coded());
         let entries = DatasetRows::plain(self.open(parts, self.path, &coded)?, chunks);
         Ok(IndexKind::MinMax { entries: Arc::new(entries), rules: &verified::MIN_MAX })
     }

@@ -126,8 +126,7 @@ impl Subject {
         if dataset.len().is_none_or(|len| len < table.rows) {
             return Err(refused(&format!("{:?} elements for {} rows of the table", dataset.shape, table.rows)));
         }
-        let mut coded = (**dataset).clone();
-        coded.datatype = dataset.datatype.coded();
+        let coded = dataset.described(|coded| coded.datatype = dataset.datatype.coded());
         let missing = FillTest::new(&coded.datatype, &coded.fill);
         let values = Dataset::new(file.clone(), column.path.clone(), Arc::new(coded))?;
         let names = names(&group, revision);

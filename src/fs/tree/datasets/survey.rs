@@ -358,7 +358,11 @@ fn of_array(files: &Files, array: &Array) -> Files {
 
 /// The table that a directory shows as Parquet.
 fn table_of(contents: &Contents) -> Option<&Table> {
-    let has_parquet = contents.listing.entries().iter().any(|entry| matches!(entry, Entry::One(_, Child::Parquet)));
+    let has_parquet = contents
+        .listing
+        .entries()
+        .iter()
+        .any(|entry| matches!(entry, Entry::One(_, child) if matches!(**child, Child::Parquet)));
     contents.table.as_deref().filter(|_| has_parquet)
 }
 
@@ -366,13 +370,17 @@ fn table_of(contents: &Contents) -> Option<&Table> {
 /// they lead to has a path of its own.
 fn name_of(entry: &Entry) -> Option<BString> {
     let link = match entry {
-        Entry::One(_, Child::Directory(place)) => match place.as_ref() {
-            Place::File => return None,
-            Place::Group(group) => &group.link,
-            Place::Dataset(array) => &array.name,
-            Place::Made(_, name, _) => name,
+        Entry::One(_, child) => match &**child {
+            Child::Directory(place) => match place.as_ref() {
+                Place::File => return None,
+                Place::Group(group) => &group.link,
+                Place::Dataset(array) => &array.name,
+                Place::Made(_, name, _) => name,
+            },
+            _ => return None,
         },
-        Entry::Single(_, array, files) if files.iter().any(|file| file.form == Form::Parquet) => &array.name,
+        Entry::Group(named, ..) => named.link(),
+        Entry::Single(named, _, all) if all.files.iter().any(|file| file.form == Form::Parquet) => named.link(),
         _ => return None,
     };
     Some(component(link))
@@ -408,18 +416,18 @@ impl Listed {
         let mut contents = directory.load(interrupt)?;
         let parts: Vec<&BString> = path.iter().filter(|part| !part.is_empty()).collect();
         for (depth, part) in parts.iter().enumerate() {
-            let found = contents.listing.numbered().find(|(_, entry)| name_of(entry).as_ref() == Some(part));
-            match found {
-                Some((at, Entry::One(_, Child::Directory(place)))) => {
-                    self.keep(&directory, &contents);
-                    directory = directory.directory(at, place);
-                }
-                Some((_, Entry::Single(_, array, _))) if depth + 1 == parts.len() => {
-                    self.keep(&directory, &contents);
-                    let single = array.single(directory.opened().file()?, interrupt).map_err(Error::Io)?;
-                    return Ok(Some(At::Dataset(array.clone(), single)));
-                }
-                _ => return Ok(None),
+            let listing = &contents.listing;
+            let found = listing.numbered().enumerate().find(|(_, (_, entry))| name_of(entry).as_ref() == Some(part));
+            let Some((position, (at, entry))) = found else { return Ok(None) };
+            if let Some(place) = entry.place() {
+                self.keep(&directory, &contents);
+                directory = directory.directory(at, &place);
+            } else if let Some(array) = listing.array(position).filter(|_| depth + 1 == parts.len()) {
+                self.keep(&directory, &contents);
+                let single = array.single(directory.opened().file()?, interrupt).map_err(Error::Io)?;
+                return Ok(Some(At::Dataset(array, single)));
+            } else {
+                return Ok(None);
             }
             contents = directory.load(interrupt)?;
         }
@@ -450,19 +458,19 @@ fn names_below(
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
     // A table that is a dataset has none, and is no group to be listed.
-    let is_group = |entry: &Entry| matches!(entry, Entry::One(_, Child::Directory(place)) if matches!(place.as_ref(), Place::Group(_)));
+    let is_group = |entry: &Entry| matches!(entry.place(), Some(Place::Group(_)));
     let has_groups = contents.listing.numbered().any(|(_, entry)| is_group(entry));
     let tables = if has_groups { tables_in(directory, interrupt)? } else { BTreeSet::new() };
     for (at, entry) in contents.listing.numbered() {
         let Some(name) = name_of(entry) else { continue };
         let name: BString = [prefix.as_slice(), &name].concat().into();
         names.push(name.clone());
-        if let Entry::One(_, Child::Directory(place)) = entry
-            && let Place::Group(group) = place.as_ref()
+        if let Some(place) = entry.place()
+            && let Place::Group(group) = &place
             && tables.contains(&group.link)
             && depth < DEEPEST
         {
-            let below = directory.directory(at, place);
+            let below = directory.directory(at, &place);
             // A table that cannot be listed has nothing within it, and hides no other.
             match below.load(interrupt) {
                 Ok(contents) => {

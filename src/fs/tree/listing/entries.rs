@@ -1,14 +1,16 @@
 //! What a directory has: names, and what stands behind them.
 
-use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Weak};
 
 use bstr::{BString, ByteSlice};
+use hashbrown::HashTable;
 use parking_lot::Mutex;
 
-use crate::catalogue::{Dataset, ObjectId};
+use crate::catalogue::{Dataset, ObjectId, join};
 use crate::dialects::{Checks, Dialect, Made, Of, Site};
-use crate::fs::node::{Children, DirEntry, Kind};
+use crate::fs::node::{DirEntry, Kind};
+use crate::fs::tree::in_use::InUse;
 use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Single, SingleFile};
@@ -230,64 +232,112 @@ impl Array {
 #[derive(Debug)]
 pub(in crate::fs::tree) enum Entry {
     /// One name.
-    One(BString, Child),
+    One(BString, Box<Child>),
     /// The files of a column: its position, and a bit for each of [`ColumnView::ALL`].
     Column(BString, usize, u8),
     /// The files of a dataset that is a table by itself.
-    Single(BString, Arc<Array>, Arc<[SingleFile]>),
+    Single(Named, Arc<Dataset>, Arc<Siblings>),
+    /// The directory of a group that lies in the group of this path.
+    Group(Named, ObjectId, Arc<String>),
     /// Symbolic links to files of these suffixes, whose names begin with the second stem.
-    Links(BString, BString, Vec<&'static str>),
+    Links(BString, Box<(BString, Vec<&'static str>)>),
+}
+
+/// The name of a member as it is shown.
+#[derive(Debug)]
+pub(in crate::fs::tree) struct Named {
+    shown: BString,
+    /// The name of the link, where that is another one.
+    link: Option<Box<BString>>,
+}
+
+impl Named {
+    pub fn new(shown: BString, link: &BString) -> Self {
+        let link = (shown != *link).then(|| Box::new(link.clone()));
+        Self { shown, link }
+    }
+
+    /// The name of the link.
+    pub fn link(&self) -> &BString {
+        self.link.as_deref().unwrap_or(&self.shown)
+    }
+}
+
+/// What datasets of a group have in common that are shown alike.
+#[derive(Clone, Debug)]
+pub(in crate::fs::tree) struct Siblings {
+    /// HDF5 path of the group.
+    pub path: Arc<String>,
+    pub dialect: &'static dyn Dialect,
+    /// The group beside them that serves them.
+    pub servant: Option<ObjectId>,
+    pub files: Vec<SingleFile>,
+}
+
+impl Siblings {
+    /// Whether they are shown as others are.
+    pub fn are_like(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(self.dialect, other.dialect)
+            && (&self.path, self.servant, &self.files) == (&other.path, other.servant, &other.files)
+    }
+
+    fn array(&self, named: &Named, dataset: &Arc<Dataset>) -> Arc<Array> {
+        Array::new(named.link(), join(&self.path, named.link()), dataset, self.dialect, self.servant)
+    }
 }
 
 impl Entry {
     /// The name, or the stem of the names.
     fn stem(&self) -> &BString {
         match self {
-            Self::One(stem, _) | Self::Column(stem, ..) | Self::Single(stem, ..) | Self::Links(stem, ..) => stem,
+            Self::One(stem, _) | Self::Column(stem, ..) | Self::Links(stem, _) => stem,
+            Self::Single(named, ..) | Self::Group(named, ..) => &named.shown,
         }
     }
 
-    /// Whether a mount of some formats shows what stands behind the name with this suffix.
-    fn is_shown(&self, suffix: &str, child: &Child, formats: Formats) -> bool {
+    /// The suffix of a name, and what stands behind it.
+    fn kind(&self, at: usize) -> Option<(&'static str, Kind)> {
         match self {
-            Self::One(name, _) => {
-                !matches!(child, Child::Table(..) | Child::Parquet | Child::Arrow) || formats.shows(name)
+            Self::One(_, child) => (at == 0).then(|| ("", child.kind())),
+            Self::Group(..) => (at == 0).then_some(("", Kind::Directory)),
+            Self::Column(_, _, shown) => {
+                let (suffix, _) = *ColumnView::ALL.get(at).filter(|_| shown >> at & 1 == 1)?;
+                Some((suffix, Kind::File))
+            }
+            Self::Single(_, _, siblings) => Some((siblings.files.get(at)?.suffix, Kind::File)),
+            Self::Links(_, links) => Some((links.1.get(at)?, Kind::Symlink)),
+        }
+    }
+
+    /// The same of what a mount of some formats shows.
+    fn shown(&self, at: usize, formats: Formats) -> Option<(&'static str, Kind)> {
+        let (suffix, kind) = self.kind(at)?;
+        let is_shown = match self {
+            Self::One(name, child) => {
+                !matches!(**child, Child::Table(..) | Child::Parquet | Child::Arrow) || formats.shows(name)
             }
             _ => formats.shows(suffix.as_bytes()),
-        }
-    }
-
-    /// What stands behind the names, each with what follows the stem.
-    fn children(&self) -> impl Iterator<Item = (&'static str, Child)> {
-        let count = match self {
-            Self::One(..) => 1,
-            Self::Column(..) => ColumnView::ALL.len(),
-            Self::Single(_, _, files) => files.len(),
-            Self::Links(_, _, suffixes) => suffixes.len(),
         };
-        (0..count).filter_map(|at| self.child(at))
-    }
-
-    fn child(&self, at: usize) -> Option<(&'static str, Child)> {
-        match self {
-            Self::One(_, child) => Some(("", child.clone())),
-            Self::Column(_, position, shown) => {
-                let (suffix, view) = *ColumnView::ALL.get(at).filter(|_| shown >> at & 1 == 1)?;
-                Some((suffix, Child::Column(*position, view)))
-            }
-            Self::Single(_, array, files) => {
-                let file = files.get(at)?;
-                Some((file.suffix, Child::Single(array.clone(), file.clone())))
-            }
-            Self::Links(_, target, suffixes) => {
-                let suffix = *suffixes.get(at)?;
-                Some((suffix, Child::Link(with_suffix(target, suffix))))
-            }
-        }
+        is_shown.then_some((suffix, kind))
     }
 
     fn is_one(&self) -> bool {
-        matches!(self, Self::One(..))
+        matches!(self, Self::One(..) | Self::Group(..))
+    }
+
+    /// The place of a directory.
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Self::One(_, child) => match &**child {
+                Child::Directory(place) => Some((**place).clone()),
+                _ => None,
+            },
+            Self::Group(named, id, path) => {
+                let link = named.link().clone();
+                Some(Place::Group(GroupPlace { id: *id, path: join(path, &link), link }))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -297,8 +347,11 @@ impl Entry {
 pub(in crate::fs::tree) struct Listing {
     entries: Vec<Entry>,
     /// Positions of entries of one name, and of those of several, by their stem.
-    names: HashMap<BString, u32>,
-    stems: HashMap<BString, u32>,
+    names: HashTable<u32>,
+    stems: HashTable<u32>,
+    hasher: RandomState,
+    /// Datasets that are shown by themselves, by position: the files of one share what reads ahead.
+    arrays: Mutex<InUse<usize, Array>>,
     /// What is shown of them.
     pub formats: Formats,
 }
@@ -309,18 +362,27 @@ const MOST_OF_ENTRY: usize = 16;
 impl Listing {
     /// Adds one name.
     pub fn add(&mut self, name: BString, child: Child) {
-        self.push(Entry::One(name, child));
+        self.push(Entry::One(name, Box::new(child)));
     }
 
     /// Adds the names of a member.
     pub fn push(&mut self, entry: Entry) {
         let Ok(position) = u32::try_from(self.entries.len()) else { return };
+        let Self { entries, hasher, .. } = self;
         let places = if entry.is_one() { &mut self.names } else { &mut self.stems };
+        let stem = |at: &u32| entries.get(*at as usize).map(Entry::stem);
+        let hash = hasher.hash_one(entry.stem());
         // Names are made so that they differ; should two ever meet, the first stays.
-        if !places.contains_key(entry.stem()) {
-            places.insert(entry.stem().clone(), position);
+        if places.find(hash, |at| stem(at) == Some(entry.stem())).is_none() {
+            places.insert_unique(hash, position, |at| stem(at).map_or(0, |stem| hasher.hash_one(stem)));
             self.entries.push(entry);
         }
+    }
+
+    /// The position of the entry of one name, or of several with this stem.
+    fn position(&self, places: &HashTable<u32>, stem: &[u8]) -> Option<usize> {
+        let is_it = |at: &u32| self.entries.get(*at as usize).is_some_and(|entry| *entry.stem() == *stem);
+        Some(*places.find(self.hasher.hash_one(stem.as_bstr()), is_it)? as usize)
     }
 
     /// The members with the numbers of their first names, shown or not.
@@ -333,37 +395,52 @@ impl Listing {
         &self.entries
     }
 
-    /// The names, as a directory tells them.
-    pub fn children(&self) -> Children {
-        let named = |entry: &Entry| {
-            let stem = entry.stem().clone();
-            let is_shown = |(suffix, child): &(&str, Child)| entry.is_shown(suffix, child, self.formats);
-            let children: Vec<_> = entry.children().filter(is_shown).collect();
-            children
-                .into_iter()
-                .map(move |(suffix, child)| DirEntry { name: with_suffix(&stem, suffix), kind: child.kind() })
-        };
-        self.entries.iter().flat_map(named).collect()
+    /// The first name at a place or behind it that a directory tells, with its place.
+    pub fn name(&self, place: u64) -> Option<(u64, DirEntry)> {
+        let mut place = usize::try_from(place).ok()?;
+        loop {
+            let entry = self.entries.get(place / MOST_OF_ENTRY)?;
+            if let Some((suffix, kind)) = entry.shown(place % MOST_OF_ENTRY, self.formats) {
+                return Some((place as u64, DirEntry { name: with_suffix(entry.stem(), suffix), kind }));
+            }
+            place += 1;
+        }
     }
 
     /// What stands behind a name, with a number of its own.
     pub fn get(&self, name: &[u8]) -> Option<(usize, Child)> {
-        if let Some(position) = self.names.get(name.as_bstr()) {
-            let entry = self.entries.get(*position as usize)?;
-            let (_, child) = entry.child(0).filter(|(suffix, child)| entry.is_shown(suffix, child, self.formats))?;
-            return Some((*position as usize * MOST_OF_ENTRY, child));
+        if let Some(position) = self.position(&self.names, name) {
+            self.entries.get(position)?.shown(0, self.formats)?;
+            return Some((position * MOST_OF_ENTRY, self.child(position, 0)?));
         }
         SUFFIXES.iter().find_map(|suffix| {
-            let stem = name.strip_suffix(suffix.as_bytes())?;
-            let position = *self.stems.get(stem.as_bstr())? as usize;
+            let position = self.position(&self.stems, name.strip_suffix(suffix.as_bytes())?)?;
             let entry = self.entries.get(position)?;
-            let found = (0..MOST_OF_ENTRY).filter_map(|at| Some((at, entry.child(at)?)));
-            let (at, (_, child)) = found.into_iter().find(|(_, (of, _))| of == suffix)?;
-            if !entry.is_shown(suffix, &child, self.formats) {
-                return None;
-            }
-            Some((position * MOST_OF_ENTRY + at, child))
+            let is_it = |at: &usize| entry.shown(*at, self.formats).is_some_and(|(of, _)| of == *suffix);
+            let at = (0..MOST_OF_ENTRY).find(is_it)?;
+            Some((position * MOST_OF_ENTRY + at, self.child(position, at)?))
         })
+    }
+
+    fn child(&self, position: usize, at: usize) -> Option<Child> {
+        Some(match self.entries.get(position)? {
+            Entry::One(_, child) => (**child).clone(),
+            entry @ Entry::Group(..) => Child::Directory(Box::new(entry.place()?)),
+            Entry::Column(_, column, _) => Child::Column(*column, ColumnView::ALL.get(at)?.1),
+            Entry::Single(_, _, siblings) => Child::Single(self.array(position)?, siblings.files.get(at)?.clone()),
+            Entry::Links(_, links) => Child::Link(with_suffix(&links.0, links.1.get(at)?)),
+        })
+    }
+
+    /// The dataset that is shown by itself at a position of the entries.
+    pub fn array(&self, position: usize) -> Option<Arc<Array>> {
+        let Entry::Single(named, dataset, siblings) = self.entries.get(position)? else { return None };
+        let mut arrays = self.arrays.lock();
+        Some(arrays.get(&position).unwrap_or_else(|| {
+            let array = siblings.array(named, dataset);
+            arrays.insert(position, &array);
+            array
+        }))
     }
 }
 

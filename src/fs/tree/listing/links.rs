@@ -125,15 +125,14 @@ impl<'a> Resolver<'a> {
         if self.interrupt.is_raised() {
             return None;
         }
+        // Whatever the link count says, which is the file's word: a group inside itself has no end. Files may lead to
+        // each other as well.
+        if let Some(Object::Group { id, .. }) = target.followed()
+            && let Some(up) = self.way.up_to(*id)
+        {
+            return Some(Ok(Shown::Directory(up)));
+        }
         match target {
-            // Whatever the link count says, which is the file's word: a group inside itself has no end. Files may lead
-            // to each other as well.
-            Target::Hard(Object::Group { id, .. })
-            | Target::External { object: Some(Object::Group { id, .. }), .. }
-                if let Some(up) = self.way.up_to(*id) =>
-            {
-                Some(Ok(Shown::Directory(up)))
-            }
             Target::Hard(Object::Group { id, link_count, .. }) if *link_count > 1 => {
                 let first = self.opened.first_path(*id, self.interrupt).ok().flatten()?;
                 let is_own = first.iter().eq(self.way.links.iter().chain([name]));

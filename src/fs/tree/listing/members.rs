@@ -8,11 +8,11 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 
 use super::entries::{
-    Array, Child, Entry, GroupPlace, Listing, METADATA, Place, RESERVED_BESIDE_COLUMNS, RESERVED_IN_TABLES, SUFFIXES,
-    Shown, with_suffix,
+    Array, Child, Entry, GroupPlace, Listing, METADATA, Named, Place, RESERVED_BESIDE_COLUMNS, RESERVED_IN_TABLES,
+    SUFFIXES, Shown, Siblings, with_suffix,
 };
 use super::tables;
-use crate::catalogue::{Dataset, Group, Layout, Object, ObjectId, Target, join};
+use crate::catalogue::{Dataset, Group, Layout, Link, Object, ObjectId, Target, join};
 use crate::dialects::{Claims, Dialect, Dialects, Elsewhere, Made, Mark, Role};
 use crate::fs::names;
 use crate::store::{File, Reach};
@@ -30,7 +30,7 @@ const SERVES: &str = "it serves a table beside it";
 pub(in crate::fs::tree) struct Namespace {
     /// Names that no member may take.
     reserved: HashSet<BString>,
-    /// Stems of members that are files, to which directories give way.
+    /// Stems of members that are files, as far as a directory may have to give way to one.
     stems: HashSet<BString>,
 }
 
@@ -46,19 +46,28 @@ impl Namespace {
         let reserved = reserved.iter().map(|name| BString::from(*name));
         let made = claims.made.iter().map(|(name, _)| names::encode_directory(name));
         let mut namespace = Self { reserved: reserved.chain(made).collect(), stems: HashSet::new() };
+        namespace.stems = namespace.stems_of((group, claims), &wanted(group));
+        namespace
+    }
+
+    /// Stems of members that are files, those that are wanted: a group may have very many.
+    fn stems_of(&self, (group, claims): (&Group, &Claims), wanted: &HashSet<BString>) -> HashSet<BString> {
+        if wanted.is_empty() {
+            return HashSet::new();
+        }
         let is_files = |target: &Target| {
             matches!(target, Target::Soft { .. }) || matches!(target.object(), Some(Object::Dataset(_)))
         };
         let shown = group.links.iter().filter(|link| !claims.members.contains_key(&link.name));
-        namespace.stems = shown.filter(|link| is_files(&link.target)).map(|link| namespace.stem(&link.name)).collect();
-        namespace
+        let stems = shown.filter(|link| is_files(&link.target)).map(|link| self.stem(&link.name));
+        stems.filter(|stem| wanted.contains(stem)).collect()
     }
 
     /// The names of the members of a second group in the same directory, which give way to those of the first.
     pub fn beside(&self, own: (&Group, &Claims), other: (&Group, &Claims)) -> Self {
         let mut names = Self::new(other.0, other.1);
         names.reserved.extend(self.reserved.iter().cloned());
-        names.stems.extend(self.stems.iter().cloned());
+        names.stems.extend(self.stems_of(own, &wanted(other.0)));
         for link in own.0.links.iter().filter(|link| !own.1.members.contains_key(&link.name)) {
             names.reserved.insert(self.directory(&link.name));
         }
@@ -83,6 +92,15 @@ impl Namespace {
             plain
         }
     }
+}
+
+/// Stems of files to which members would give way, were they directories.
+fn wanted(group: &Group) -> HashSet<BString> {
+    let stems = group.links.iter().flat_map(|link| {
+        let plain = names::encode_directory(&link.name);
+        SUFFIXES.iter().filter_map(move |suffix| plain.strip_suffix(suffix.as_bytes()).map(BString::from))
+    });
+    stems.collect()
 }
 
 /// The names of what is in a directory that is made up, of a table or not.
@@ -123,7 +141,7 @@ impl Members<'_> {
     /// Adds the members that are shown by themselves; gives what `metadata.json` says of each, where that is `wanted`.
     pub fn list(&self, listing: &mut Listing, findings: &mut Vec<Finding>) -> Vec<Member> {
         let mut described = Vec::new();
-        let mut last = Arc::default();
+        let (above, mut last) = (Arc::new(self.path.to_owned()), None);
         let names = self.names;
         for (name, made) in &self.claims.made {
             let here = GroupPlace { id: self.group.id, path: self.path.to_owned(), link: name.clone() };
@@ -132,7 +150,8 @@ impl Members<'_> {
                 Child::Directory(Box::new(Place::Made(here, name.clone(), made.clone()))),
             );
         }
-        let mut directories = Vec::new();
+        let mut directories: Vec<(&Link, Option<Box<Member>>, Result<Below, String>)> = Vec::new();
+        let boxed = |member| self.wanted.then(|| Box::new(member));
         for link in &self.group.links {
             if let Some(role) = self.claims.members.get(&link.name) {
                 // A table names its own columns and servants.
@@ -145,26 +164,26 @@ impl Members<'_> {
             }
             let mut member = Member::new(&link.name, "link");
             member.left_out = self.left_out.get(&link.name).cloned();
-            match &link.target {
-                Target::Hard(object) | Target::External { object: Some(object), .. } => {
+            match (link.target.followed(), &link.target) {
+                (Some(object), _) => {
                     let path = join(self.path, &link.name);
                     member.kind = self.dialects.kind(&path, object);
                     match object {
                         Object::Group { id, .. } => {
                             let child = match (self.link_target)(&link.target, &link.name) {
-                                Some(Ok(Shown::Directory(elsewhere))) => Ok(Child::Link(elsewhere)),
+                                Some(Ok(Shown::Directory(elsewhere))) => Ok(Below::other(Child::Link(elsewhere))),
                                 Some(Ok(Shown::Files { .. })) => Err("it is a column elsewhere".to_owned()),
                                 Some(Err(reason)) => Err(reason),
-                                None => Ok(Child::Directory(Box::new(self.place(*id, path, &link.name)))),
+                                None => Ok(self.below(*id, path, &link.name)),
                             };
-                            directories.push((member, child));
+                            directories.push((link, boxed(member), child));
                             continue;
                         }
                         Object::Dataset(dataset) => {
                             if let Some(child) =
-                                self.dataset(names, path, dataset, (listing, findings), &mut member, &mut last)
+                                self.dataset((&above, path), dataset, (listing, findings), &mut member, &mut last)
                             {
-                                directories.push((member, Ok(child)));
+                                directories.push((link, boxed(member), Ok(Below::other(child))));
                                 continue;
                             }
                         }
@@ -174,23 +193,23 @@ impl Members<'_> {
                         Object::Unreadable { reason, .. } => member.not_shown.push(reason.clone()),
                     }
                 }
-                Target::Soft { path, .. } => {
+                (_, Target::Soft { path, .. }) => {
                     member.details.insert("target".into(), path.to_string().into());
                     match (self.link_target)(&link.target, &link.name) {
                         Some(Ok(Shown::Files { stem, suffixes })) => {
                             let own = names.stem(&link.name);
                             self.describe(&mut member, &own, suffixes.iter().copied());
-                            listing.push(Entry::Links(own, stem, suffixes));
+                            listing.push(Entry::Links(own, Box::new((stem, suffixes))));
                         }
                         Some(Ok(Shown::Directory(target))) => {
-                            directories.push((member, Ok(Child::Link(target))));
+                            directories.push((link, boxed(member), Ok(Below::other(Child::Link(target)))));
                             continue;
                         }
                         Some(Err(reason)) => member.not_shown.push(reason),
                         None => member.not_shown.push("it leads to nothing that is shown".into()),
                     }
                 }
-                Target::External { file, path, object: None } => {
+                (_, Target::External { file, path, .. }) => {
                     member.kind = "external link";
                     member.details.insert("file".into(), file.to_string().into());
                     member.details.insert("target".into(), path.to_string().into());
@@ -200,42 +219,47 @@ impl Members<'_> {
                         "links into other files are followed only with --follow-external".into()
                     });
                 }
-                Target::UserDefined(class) => {
+                (_, Target::UserDefined(class)) => {
                     member.kind = "user-defined link";
                     member.not_shown.push(format!("links of class {class} are not known"));
                 }
-                Target::Unreadable(reason) => member.not_shown.push(reason.clone()),
+                (_, Target::Unreadable(reason)) => member.not_shown.push(reason.clone()),
+                // Every hard link leads to an object.
+                (None, Target::Hard(_)) => {}
             }
             if self.wanted {
                 described.push(member);
             }
         }
-        for (mut member, child) in directories {
-            match child {
-                Ok(child) => {
-                    let name = names.directory(&member.name);
-                    member.shown_as.push(name.clone());
-                    listing.add(name, child);
+        for (link, mut member, below) in directories {
+            match below {
+                Ok(below) => {
+                    let name = names.directory(&link.name);
+                    if let Some(member) = &mut member {
+                        member.shown_as.push(name.clone());
+                    }
+                    listing.push(match below {
+                        Below::Group(id) => Entry::Group(Named::new(name, &link.name), id, above.clone()),
+                        Below::Other(child) => Entry::One(name, child),
+                    });
                 }
-                Err(reason) => member.not_shown.push(reason),
+                Err(reason) => {
+                    if let Some(member) = &mut member {
+                        member.not_shown.push(reason);
+                    }
+                }
             }
-            if self.wanted {
-                described.push(member);
-            }
+            described.extend(member.map(|member| *member));
         }
         described
     }
 
-    /// Where the group behind a link is found.
-    fn place(&self, id: ObjectId, path: String, link: &BString) -> Place {
+    /// The group behind a link.
+    fn below(&self, id: ObjectId, path: String, link: &BString) -> Below {
+        let Some(above) = self.elsewhere else { return Below::Group(id) };
+        let links = above.iter().chain([link]).cloned().collect();
         let place = GroupPlace { id, path, link: link.clone() };
-        match self.elsewhere {
-            None => Place::Group(place),
-            Some(above) => {
-                let links = above.iter().chain([link]).cloned().collect();
-                Place::Made(place, link.clone(), Made::Group(Elsewhere { id, links }))
-            }
-        }
+        Below::other(Child::Directory(Box::new(Place::Made(place, link.clone(), Made::Group(Elsewhere { id, links })))))
     }
 
     /// Says under which names a member is shown.
@@ -248,12 +272,11 @@ impl Members<'_> {
     /// Adds the files of a dataset, or gives the directory that it is.
     fn dataset(
         &self,
-        names: &Namespace,
-        path: String,
+        (above, path): (&Arc<String>, String),
         dataset: &Arc<Dataset>,
         (listing, findings): (&mut Listing, &mut Vec<Finding>),
         member: &mut Member,
-        last: &mut Arc<[SingleFile]>,
+        last: &mut Option<Arc<Siblings>>,
     ) -> Option<Child> {
         if self.wanted {
             member.details = array_details(dataset, self.claims.axes.get(&member.name).map(Vec::as_slice));
@@ -263,26 +286,42 @@ impl Members<'_> {
         if mark == Mark::Table {
             return Some(Child::Directory(Box::new(Place::Dataset(array))));
         }
-        let stem = names.stem(&member.name);
-        let mut shown = Vec::new();
+        let stem = self.names.stem(&member.name);
+        let mut files_shown = Vec::new();
         for (file, view) in files(self.file, &array).unwrap_or_else(|reason| {
             member.not_shown.push(reason);
             Vec::new()
         }) {
             match view {
-                Ok(()) => shown.push(file),
+                Ok(()) => files_shown.push(file),
                 Err(reason) => member.not_shown.push(format!("{}: {reason}", file.suffix)),
             }
         }
-        // Most datasets of a group have the same files.
-        if **last != *shown {
-            *last = shown.into();
-        }
-        if !last.is_empty() {
-            self.describe(member, &stem, last.iter().map(|file| file.suffix));
-            listing.push(Entry::Single(stem, array, last.clone()));
+        if !files_shown.is_empty() {
+            self.describe(member, &stem, files_shown.iter().map(|file| file.suffix));
+            let servant = self.claims.serving.get(&member.name).copied();
+            let siblings = Siblings { path: above.clone(), dialect, servant, files: files_shown };
+            // Most datasets of a group are shown alike.
+            let siblings = match last.take() {
+                Some(last) if last.are_like(&siblings) => last,
+                _ => Arc::new(siblings),
+            };
+            *last = Some(siblings.clone());
+            listing.push(Entry::Single(Named::new(stem, &member.name), dataset.clone(), siblings));
         }
         None
+    }
+}
+
+/// What a directory below another one is.
+enum Below {
+    Group(ObjectId),
+    Other(Box<Child>),
+}
+
+impl Below {
+    fn other(child: Child) -> Self {
+        Self::Other(Box::new(child))
     }
 }
 

@@ -1,13 +1,14 @@
 //! Datasets: extent, fill value, filters, layout and chunk maps.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::Arc;
 
 use bstr::BString;
 
 use super::grid::Grid;
 use super::listed::Listed;
 use crate::catalogue::{
-    Attribute, Chunk, Dataset, Elements, Fill, Filter, Layout, ObjectId, PACKED_CHUNK, VirtualSource,
+    Attribute, Chunk, Dataset, Description, Elements, Fill, Filter, Layout, ObjectId, PACKED_CHUNK, VirtualSource,
 };
 use crate::h5::library::{Id, Reason, check, ffi, text};
 use crate::h5::protocol::{Answer, PAGE, Refusal, printable};
@@ -47,17 +48,16 @@ impl Session {
         let attributes: Vec<Attribute> = self.attributes(dataset, id.file, most)?;
         let mut layout = layout(dataset, &dcpl, &extent, user_block)?;
         self.recognise_own(&mut layout, id.file);
-        Ok(Dataset {
-            id,
+        let description = Description {
             fill: fill(&dcpl, &datatype, &plan, Heap::new(MAX_FILL, address_size, file_number)),
-            layout,
             filters: filters(&dcpl)?,
             datatype: described,
             shape: extent.shape,
             max_shape: extent.max_shape,
             null: extent.null,
             attributes: attributes.into(),
-        })
+        };
+        Ok(Dataset { id, layout, description: Arc::new(description) })
     }
 
     /// A file that a virtual dataset maps is "." where it is its own, by any name.

@@ -1,6 +1,6 @@
 //! Links: listing a group, and resolving paths without ever letting libhdf5 follow one into another file.
 
-use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -36,10 +36,15 @@ impl Session {
             return Err(Refusal::Hdf5(format!("the object at address {} is no group", id.address)));
         }
         // Links come and go only in files that are being written; those are read as they were at the first page.
-        let listing = match self.listing.take() {
-            Some(listing) if start > 0 && listing.id == id => listing,
-            _ => list(&group, id)?,
+        let mut listing = match self.listing.take() {
+            Some(listing) if (start > 0 || listing.next.is_some()) && listing.id == id => listing,
+            _ => begin(&group, id),
         };
+        go_on(&mut listing, &group, Some(began + PAGE_TIME))?;
+        if listing.next.is_some() {
+            self.listing = Some(listing);
+            return Ok(Answer::Again);
+        }
         let mut page = GroupPage {
             attributes: if start == 0 { self.attributes(&group, id.file, OF_ONE)? } else { Vec::new() },
             creation_order: listing.creation_order,
@@ -73,12 +78,12 @@ impl Session {
             ffi::L_HARD => self.address(id.file, found.token).map(|id| Target::Hard(self.object(id, OF_A_MEMBER))),
             ffi::L_SOFT => value(group, &found.name).map(|path| {
                 let object = self.resolve(id, &path, &mut 0).ok().map(|id| self.object(id, OF_A_MEMBER));
-                Target::Soft { path: path.into(), object: object.filter(is_there) }
+                Target::Soft { path: path.into(), object: object.filter(is_there).map(Box::new) }
             }),
             ffi::L_EXTERNAL => value(group, &found.name).and_then(|value| unpack(&value)).map(|(file, path)| {
                 let object =
                     self.resolve_external(id.file, &file, &path, &mut 0).ok().map(|id| self.object(id, OF_A_MEMBER));
-                Target::External { file: file.into(), path: path.into(), object: object.filter(is_there) }
+                Target::External { file: file.into(), path: path.into(), object: object.filter(is_there).map(Box::new) }
             }),
             other => Ok(Target::UserDefined(other as u32)),
         };
@@ -167,8 +172,9 @@ fn hop(hops: &mut usize) -> Result<(), Reason> {
     if *hops > MAX_HOPS { Err(Reason::new(format!("a path through more than {MAX_HOPS} links"))) } else { Ok(()) }
 }
 
-/// Lists a group: in creation order where that is tracked and indexed, else bytewise by name.
-fn list(group: &Id, id: ObjectId) -> Result<Listing, Reason> {
+/// A listing of a group with nothing in it yet: in creation order where that is tracked and indexed, else bytewise by
+/// name.
+fn begin(group: &Id, id: ObjectId) -> Listing {
     let mut flags = 0;
     // SAFETY: an open group; a place for the flags.
     let creation_order = unsafe {
@@ -177,41 +183,66 @@ fn list(group: &Id, id: ObjectId) -> Result<Listing, Reason> {
         let both = ffi::CREATION_ORDER_TRACKED | ffi::CREATION_ORDER_INDEXED;
         status.is_ok() && flags & both == both
     };
-    let (links, failure) = found(group, if creation_order { ffi::INDEX_CREATION } else { ffi::INDEX_NAME })?;
-    Ok(Listing { id, creation_order, links, failure })
+    Listing { id, creation_order, links: Vec::new(), next: Some(0), failure: None }
 }
 
-/// The links of a group in the order of an index, with the reason why some are missing; an error where there would be
-/// none at all.
-pub(super) fn found(group: &Id, index: c_int) -> Result<(Vec<Found>, Option<Reason>), Reason> {
-    let mut links: Vec<Found> = Vec::new();
-    let mut position = 0;
-    let by_name = index == ffi::INDEX_NAME;
-    // libhdf5 puts names in order by reading each twice.
-    let order = if by_name { ffi::ITER_NATIVE } else { ffi::ITER_INCREASING };
-    // SAFETY: the callback gets `links` back and is not called afterwards.
-    let status = with_room_for_links(group, || unsafe {
-        ffi::H5Literate2(group.raw(), index, order, &mut position, collect, (&raw mut links).cast())
-    });
-    if by_name {
-        links.sort_by(|a, b| a.name.cmp(&b.name));
-    }
-    match check(status) {
-        Ok(0) => Ok((links, None)),
-        Ok(_) => Ok((links, Some(Reason::new(format!("more than {MAX_LINKS} links"))))),
-        Err(reason) if links.is_empty() => Err(reason),
-        Err(reason) => Ok((links, Some(reason))),
-    }
+/// The links of a group by name, as far as they can be listed; an error where that would be none at all.
+pub(super) fn found(group: &Id, id: ObjectId) -> Result<Vec<Found>, Reason> {
+    let mut listing = Listing { id, creation_order: false, links: Vec::new(), next: Some(0), failure: None };
+    go_on(&mut listing, group, None)?;
+    Ok(listing.links)
 }
+
+/// Adds links to a listing, as far as there is time; once it is whole, they are in its order. An error where there
+/// would be none at all.
+fn go_on(listing: &mut Listing, group: &Id, until: Option<Instant>) -> Result<(), Reason> {
+    let Some(mut position) = listing.next else { return Ok(()) };
+    let index = if listing.creation_order { ffi::INDEX_CREATION } else { ffi::INDEX_NAME };
+    let mut collected = Collected { links: std::mem::take(&mut listing.links), until, is_late: false };
+    // libhdf5 puts links in order by reading all of them first, names twice.
+    // SAFETY: the callback gets `collected` back and is not called afterwards.
+    let status = with_room_for_links(group, || unsafe {
+        let data = (&raw mut collected).cast();
+        ffi::H5Literate2(group.raw(), index, ffi::ITER_NATIVE, &mut position, collect, data)
+    });
+    listing.links = collected.links;
+    listing.next = None;
+    match check(status) {
+        Ok(0) => {}
+        Ok(_) if collected.is_late => {
+            listing.next = Some(position);
+            return Ok(());
+        }
+        Ok(_) => listing.failure = Some(Reason::new(format!("more than {MAX_LINKS} links"))),
+        Err(reason) if listing.links.is_empty() => return Err(reason),
+        Err(reason) => listing.failure = Some(reason),
+    }
+    match listing.creation_order {
+        true => listing.links.sort_by_key(|link| link.creation),
+        false => listing.links.sort_by(|a, b| a.name.cmp(&b.name)),
+    }
+    Ok(())
+}
+
+/// Links while the library tells them.
+struct Collected {
+    links: Vec<Found>,
+    until: Option<Instant>,
+    is_late: bool,
+}
+
+/// Links between two looks at the clock.
+const UNWATCHED: usize = 1024;
 
 unsafe extern "C" fn collect(_: Hid, name: *const c_char, info: *const LinkInfo, data: *mut c_void) -> Herr {
-    // SAFETY: `data` is the vector given to H5Literate2; name and info are valid during the call.
-    let (links, name, info) = unsafe { (&mut *data.cast::<Vec<Found>>(), CStr::from_ptr(name).to_bytes(), &*info) };
-    if links.len() >= MAX_LINKS {
+    // SAFETY: `data` is what was given to H5Literate2; name and info are valid during the call.
+    let (all, name, info) = unsafe { (&mut *data.cast::<Collected>(), CStr::from_ptr(name).to_bytes(), &*info) };
+    if all.links.len() >= MAX_LINKS {
         return 1;
     }
-    links.push(Found { name: name.into(), kind: info.kind, token: Token(info.value.0) });
-    0
+    all.links.push(Found { name: name.into(), kind: info.kind, token: Token(info.value.0), creation: info.creation });
+    all.is_late = all.links.len().is_multiple_of(UNWATCHED) && all.until.is_some_and(|until| Instant::now() >= until);
+    Herr::from(all.is_late)
 }
 
 fn link_info(group: &Id, name: &[u8]) -> Result<LinkInfo, Reason> {

@@ -68,7 +68,7 @@ impl Session {
             if unsafe { ffi::H5Iget_type(group.raw()) } != ffi::I_GROUP {
                 continue;
             }
-            let Ok((links, _)) = found(&group, ffi::INDEX_NAME) else { continue };
+            let Ok(links) = found(&group, ObjectId { file, address }) else { continue };
             let prefix = paths.found.get(&address).filter(|path| *path != "/").cloned().unwrap_or_default();
             for link in links.iter().filter(|link| link.kind == ffi::L_HARD) {
                 let address = address_in(link.token, address_size);

@@ -50,7 +50,7 @@ const TEMPORARY: &str = ".part";
 /// A temporary file untouched for this long was left by a process that was killed.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// Entries put before the folder is looked through again: other processes put entries as well.
+/// Entries put before a folder of a few is looked through again: other processes put entries as well.
 const MOST_PUT: u64 = 256;
 
 /// Disk space is taken by the block.
@@ -339,7 +339,8 @@ impl Folder {
                 }
             }
         }
-        *swept = Swept { bytes, unseen: MOST_PUT };
+        // As seldom as to look through all of them costs nothing for each.
+        *swept = Swept { bytes, unseen: MOST_PUT.max(entries.len() as u64 / 4) };
         Ok(())
     }
 }

@@ -154,7 +154,7 @@ impl Way {
                 *last = Node { nullable, step: Step::Field(at) };
             }
             let hints = hints.fields.get(at).unwrap_or(&none);
-            let can_be_missing = can_be_missing(field.data_type()) || hints.nullable && !field.data_type().is_nested();
+            let can_be_missing = can_be_missing(field.data_type()) || hints.nullable;
             let missing = field.is_nullable() && can_be_missing;
             seen.push(way.follow(field.name(), field.data_type(), missing, hints, leaves)?);
         }

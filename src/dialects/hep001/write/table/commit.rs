@@ -268,7 +268,7 @@ impl Maker<'_, '_, '_> {
             Shape::Texts { offsets, mask, bytes, stands_for } => {
                 let group = self.group(if stands_for.is_some() { LIST_CLASS } else { STRINGS_CLASS })?;
                 if let Some(arrow_type) = stands_for {
-                    self.steps.attribute(&group, ARROW_TYPE, Value::utf8(arrow_type))?;
+                    self.steps.attribute(&group, ARROW_TYPE, Value::utf8(&arrow_type.name()))?;
                 }
                 self.member(&group, "OFFSETS", offsets)?;
                 mask.as_ref().map_or(Ok(()), |mask| self.member(&group, "MASK", mask))?;

@@ -9,9 +9,10 @@ use arrow_array::{Array, ArrayRef};
 use parking_lot::Mutex;
 
 use super::cells::{self, Cells, Failure};
-use super::plan::{Part, Planned, Shape};
+use super::plan::{Part, Planned, Shape, StandsFor};
 use crate::codec::{Compression, Packer};
 use crate::h5::Elements;
+use crate::table::Json;
 
 /// Most bytes of strings of variable length that are written at once.
 const STRINGS: usize = 4 << 20;
@@ -68,7 +69,7 @@ enum State {
     Codes(Buffer, Labels),
     Strings { part: Part, rows: u64, held: Elements },
     Lists { offsets: Ends, mask: Option<Buffer>, items: Box<State> },
-    Texts { offsets: Ends, mask: Option<Buffer>, bytes: Buffer },
+    Texts { offsets: Ends, mask: Option<Buffer>, bytes: Buffer, json: Option<Json> },
 }
 
 /// Elements of a dataset that do not fill a chunk yet.
@@ -124,9 +125,15 @@ impl State {
                 mask: mask.as_ref().map(buffer),
                 items: Box::new(Self::new(items, shared)),
             },
-            Shape::Texts { offsets, mask, bytes, .. } => {
-                Self::Texts { offsets: ends(offsets), mask: mask.as_ref().map(buffer), bytes: buffer(bytes) }
-            }
+            Shape::Texts { offsets, mask, bytes, stands_for } => Self::Texts {
+                offsets: ends(offsets),
+                mask: mask.as_ref().map(buffer),
+                bytes: buffer(bytes),
+                json: match stands_for {
+                    Some(StandsFor::Json(json)) => Some(json.clone()),
+                    _ => None,
+                },
+            },
         }
     }
 }
@@ -232,8 +239,11 @@ impl Out<'_, '_> {
                 self.mask(mask.as_mut(), &array)?;
                 self.push(items, &values)
             }
-            State::Texts { offsets, mask, bytes } => {
-                let array = cells::normal(array)?;
+            State::Texts { offsets, mask, bytes, json } => {
+                let array = match json {
+                    Some(json) => Arc::new(json.texts(array).map_err(Failure::Wrong)?),
+                    None => cells::normal(array)?,
+                };
                 let array = match array.data_type() {
                     arrow_schema::DataType::LargeBinary => array,
                     _ => arrow_cast::cast(&array, &arrow_schema::DataType::LargeBinary)
@@ -309,7 +319,7 @@ impl Out<'_, '_> {
                 mask.as_mut().map_or(Ok(()), |mask| self.last(mask))?;
                 self.finish(items)
             }
-            State::Texts { offsets, mask, bytes } => {
+            State::Texts { offsets, mask, bytes, .. } => {
                 self.last(&mut offsets.buffer)?;
                 mask.as_mut().map_or(Ok(()), |mask| self.last(mask))?;
                 self.last(bytes)

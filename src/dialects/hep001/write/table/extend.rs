@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, Fields};
 use super::Table;
 use super::cells::{Cells, item_of};
 use super::options::Options;
-use super::plan::{Part, Planned, Shape};
+use super::plan::{Part, Planned, Shape, StandsFor};
 use super::types;
 use crate::catalogue::{
     ByteOrder, Class, Dataset, Datatype, Fill as StoredFill, FloatFormat, Group, Layout, Object, Padding, attribute,
@@ -27,7 +27,7 @@ use crate::h5::element::{Element, Fill};
 use crate::h5::steps::References;
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, File, Rows};
-use crate::table::{self, Column};
+use crate::table::{self, Column, Json};
 
 /// Most bytes of a chunk that is written anew.
 const MOST: u64 = 64 << 20;
@@ -206,10 +206,11 @@ impl Reader<'_> {
         let is_binary = matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
         let is_bytes =
             is_text && (is_strings || arrow_type == Some("utf8")) || is_binary && arrow_type == Some("binary");
-        if is_bytes {
+        let json = Json::of(data_type).filter(|json| arrow_type == Some(json.name().as_str()));
+        if is_bytes || json.is_some() {
             let name = if is_strings { "CHARS" } else { "VALUES" };
             let bytes = self.member(path, &group, name, &Element::Unsigned(1), items)?;
-            return Ok(Shape::Texts { offsets, mask, bytes, stands_for: None });
+            return Ok(Shape::Texts { offsets, mask, bytes, stands_for: json.map(StandsFor::Json) });
         }
         let item = item_of(data_type).ok_or("the table has lists")?;
         let values = group.link(b"VALUES").and_then(|link| link.target.object()).ok_or("no VALUES")?;

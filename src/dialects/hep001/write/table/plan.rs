@@ -17,6 +17,7 @@ use crate::dialects::hep001::boolean;
 use crate::dialects::hep001::names::{ARROW_TYPE, RESERVED};
 use crate::dialects::hep001::write::options::Revision;
 use crate::h5::element::{Element, Fill, Number, Value};
+use crate::table::Json;
 
 /// Rows of a chunk, unless the user says otherwise.
 const CHUNK: u64 = 65_536;
@@ -88,7 +89,26 @@ pub(super) enum Shape {
     Lists { offsets: Part, mask: Option<Part>, items: Box<Shape> },
     /// Texts or bytes of any length: where each ends, which are there, their bytes. A list of bytes that says what it
     /// stands for, or else `STRING_VALUES`, which are no column.
-    Texts { offsets: Part, mask: Option<Part>, bytes: Part, stands_for: Option<&'static str> },
+    Texts { offsets: Part, mask: Option<Part>, bytes: Part, stands_for: Option<StandsFor> },
+}
+
+/// What a list of bytes is.
+#[derive(Clone, Debug)]
+pub(super) enum StandsFor {
+    Text,
+    Bytes,
+    Json(Json),
+}
+
+impl StandsFor {
+    /// The attribute `arrow_type`.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Text => "utf8".into(),
+            Self::Bytes => "binary".into(),
+            Self::Json(json) => json.name(),
+        }
+    }
 }
 
 impl Shape {
@@ -247,7 +267,7 @@ impl<'a> Planner<'a> {
     ) -> Result<(Shape, Option<Chosen>), String> {
         match types::plain(data_type) {
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
-                Ok((self.texts(nullable, Some("binary")), None))
+                Ok((self.texts(nullable, Some(StandsFor::Bytes)), None))
             }
             data_type if data_type.is_string() => {
                 if !is_column {
@@ -259,7 +279,7 @@ impl<'a> Planner<'a> {
                     let note = "a text has a NUL, which HDF5's strings cannot hold: stored as lists of bytes";
                     let chosen = Chosen::new(u8::ELEMENT, Cells::Bytes(1), Fill::Unset, "in MASK");
                     return Ok((
-                        self.texts(nullable, Some("utf8")),
+                        self.texts(nullable, Some(StandsFor::Text)),
                         Some(Chosen { note: Some(note.into()), ..chosen }),
                     ));
                 }
@@ -320,10 +340,16 @@ impl<'a> Planner<'a> {
                 }
                 Ok((Shape::Lists { offsets, mask, items: Box::new(items) }, None))
             }
-            data_type => {
-                let chosen = self.cells(at, data_type, nullable, profile)?;
-                Ok((Shape::Cells(self.part(&chosen), chosen.cells.clone()), Some(chosen)))
-            }
+            data_type => match self.cells(at, data_type, nullable, profile) {
+                Ok(chosen) => Ok((Shape::Cells(self.part(&chosen), chosen.cells.clone()), Some(chosen))),
+                Err(reason) => {
+                    let json = Json::of(data_type).ok_or(reason)?;
+                    let chosen = Chosen::new(u8::ELEMENT, Cells::Bytes(1), Fill::Unset, "in MASK");
+                    let note = "no compound of HEP001 has such values: kept as JSON, in lists of bytes";
+                    let texts = self.texts(nullable, Some(StandsFor::Json(json)));
+                    Ok((texts, Some(Chosen { note: Some(note.into()), ..chosen })))
+                }
+            },
         }
     }
 
@@ -385,7 +411,7 @@ impl<'a> Planner<'a> {
         self.dataset(boolean::element(), 1, Fill::Unset, false, CHUNK)
     }
 
-    fn texts(&mut self, nullable: bool, stands_for: Option<&'static str>) -> Shape {
+    fn texts(&mut self, nullable: bool, stands_for: Option<StandsFor>) -> Shape {
         let offsets = self.offsets();
         let mask = nullable.then(|| self.mask());
         let bytes = self.dataset(u8::ELEMENT, 1, Fill::Unset, false, CHARACTERS);

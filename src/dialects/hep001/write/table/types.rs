@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, TimeUnit};
 
-use super::plan::{Part, Shape};
+use super::plan::{Part, Shape, StandsFor};
 use crate::h5::element::Element;
 
 /// The type of the values, where it is one of dictionaries or runs of them.
@@ -62,6 +62,7 @@ pub(super) fn told(shape: &Shape, missing: Option<&str>) -> String {
         }
         Shape::Codes(part, _) => format!("{} codes of labels, chunks of {}", of(part), part.chunk),
         Shape::Lists { items, .. } => format!("lists of {}", told(items, None)),
+        Shape::Texts { stands_for: Some(StandsFor::Json(json)), .. } => json.name(),
         Shape::Texts { .. } => "bytes of any length".to_owned(),
     }
 }

@@ -59,7 +59,9 @@ impl Planner<'_> {
             DataType::Decimal128(_, scale) | DataType::Decimal64(_, scale) | DataType::Decimal32(_, scale)
                 if *scale < 0 =>
             {
-                return Err(format!("{data_type}: its scale is negative: cast it to one of scale 0"));
+                return Err(format!(
+                    "{data_type}: its scale is negative: `--type COLUMN=decimal(38,0)` has the same numbers"
+                ));
             }
             DataType::Decimal128(digits, _) => {
                 let arrow_type = types::declared(data_type).unwrap_or_default();
@@ -111,9 +113,10 @@ impl Planner<'_> {
                 }
                 Chosen::new(Element::Compound(elements), Cells::Fields(cells), Fill::Bytes(fill), "all fields' fills")
             }
-            other => {
-                return Err(format!("{other} has no place in HEP001: leave the column out, or cast it"));
+            DataType::Decimal256(..) | DataType::Interval(_) | DataType::Null => {
+                return Err(format!("{data_type} has no place in HEP001: `--type COLUMN=text` keeps it as text"));
             }
+            other => return Err(format!("{other} has no place in HEP001: leave the column out")),
         })
     }
 
