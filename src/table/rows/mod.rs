@@ -1,6 +1,6 @@
 //! Columns made of other rows: categories, lists, values with a mask, strings behind offsets, instants, fields of
-//! compounds, casts, edges of bins, JSON, texts in other encodings, numbers stored as others, rows that end early, arrays
-//! in memory.
+//! compounds, casts, edges of bins, JSON, texts in other encodings, numbers stored as others, rows that end early,
+//! arrays in memory.
 
 mod bits;
 mod cast;
