@@ -6,9 +6,9 @@ use super::{RowRange, Rows};
 use crate::source::Interrupt;
 use crate::store::{ARRAY_BYTES, Error, Flight};
 
-/// Calls `take` with the rows of `range` piece by piece, and their bytes as stored: those of a chunk where they lie, and
-/// elsewhere copies of at most [`ARRAY_BYTES`], or of one row. Returns whether it came to the end: not where rows have no
-/// width, nor where `take` says that it is enough.
+/// Calls `take` with the rows of `range` piece by piece, and their bytes as stored: those of a chunk where they lie,
+/// and elsewhere copies of at most [`ARRAY_BYTES`], or of one row. Returns whether it came to the end: not where rows
+/// have no width, nor where `take` says that it is enough.
 ///
 /// # Errors
 /// As [`Rows::append_stored`].
