@@ -150,7 +150,7 @@ impl Members<'_> {
                 Child::Directory(Box::new(Place::Made(here, name.clone(), made.clone()))),
             );
         }
-        let mut directories: Vec<(&Link, Option<Box<Member>>, Result<Below, String>)> = Vec::new();
+        let mut directories: Vec<Directory<'_>> = Vec::new();
         let boxed = |member| self.wanted.then(|| Box::new(member));
         for link in &self.group.links {
             if let Some(role) = self.claims.members.get(&link.name) {
@@ -324,6 +324,9 @@ impl Members<'_> {
 
 /// How the last dataset was shown; itself where all of its files were.
 type Last = (Option<Arc<Dataset>>, Arc<Siblings>);
+
+/// A directory that is listed behind all files, by its link: what is said of it, and what it is or why it is not shown.
+type Directory<'a> = (&'a Link, Option<Box<Member>>, Result<Below, String>);
 
 /// What a directory below another one is.
 enum Below {
