@@ -279,6 +279,16 @@ impl Dataset {
         changed
     }
 
+    /// Whether another dataset shares the description, and is stored so that what can be read of one can be of both.
+    pub fn is_kept_like(&self, other: &Self) -> bool {
+        let is_stored_alike = match (&self.layout, &other.layout) {
+            (Layout::Contiguous { .. }, Layout::Contiguous { .. }) | (Layout::Compact, Layout::Compact) => true,
+            (Layout::Chunked { .. }, Layout::Chunked { .. }) => self.layout == other.layout,
+            _ => false,
+        };
+        is_stored_alike && self.id.file == other.id.file && Arc::ptr_eq(&self.description, &other.description)
+    }
+
     /// Number of elements; `None` where it passes 2^64.
     pub fn len(&self) -> Option<u64> {
         if self.null { Some(0) } else { product(&self.shape) }

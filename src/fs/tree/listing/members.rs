@@ -150,7 +150,7 @@ impl Members<'_> {
                 Child::Directory(Box::new(Place::Made(here, name.clone(), made.clone()))),
             );
         }
-        let mut directories: Vec<(&Link, Option<Box<Member>>, Result<Below, String>)> = Vec::new();
+        let mut directories: Vec<Directory<'_>> = Vec::new();
         let boxed = |member| self.wanted.then(|| Box::new(member));
         for link in &self.group.links {
             if let Some(role) = self.claims.members.get(&link.name) {
@@ -276,7 +276,7 @@ impl Members<'_> {
         dataset: &Arc<Dataset>,
         (listing, findings): (&mut Listing, &mut Vec<Finding>),
         member: &mut Member,
-        last: &mut Option<Arc<Siblings>>,
+        last: &mut Option<Last>,
     ) -> Option<Child> {
         if self.wanted {
             member.details = array_details(dataset, self.claims.axes.get(&member.name).map(Vec::as_slice));
@@ -287,6 +287,16 @@ impl Members<'_> {
             return Some(Child::Directory(Box::new(Place::Dataset(array))));
         }
         let stem = self.names.stem(&member.name);
+        let servant = self.claims.serving.get(&member.name).copied();
+        if let Some((Some(alike), siblings)) = last
+            && std::ptr::addr_eq(siblings.dialect, dialect)
+            && (siblings.servant, servant) == (None, None)
+            && dataset.is_kept_like(alike)
+        {
+            self.describe(member, &stem, siblings.files.iter().map(|file| file.suffix));
+            listing.push(Entry::Single(Named::new(stem, &member.name), dataset.clone(), siblings.clone()));
+            return None;
+        }
         let mut files_shown = Vec::new();
         for (file, view) in files(self.file, &array).unwrap_or_else(|reason| {
             member.not_shown.push(reason);
@@ -299,19 +309,24 @@ impl Members<'_> {
         }
         if !files_shown.is_empty() {
             self.describe(member, &stem, files_shown.iter().map(|file| file.suffix));
-            let servant = self.claims.serving.get(&member.name).copied();
             let siblings = Siblings { path: above.clone(), dialect, servant, files: files_shown };
             // Most datasets of a group are shown alike.
             let siblings = match last.take() {
-                Some(last) if last.are_like(&siblings) => last,
+                Some((_, last)) if last.are_like(&siblings) => last,
                 _ => Arc::new(siblings),
             };
-            *last = Some(siblings.clone());
+            *last = Some((member.not_shown.is_empty().then(|| dataset.clone()), siblings.clone()));
             listing.push(Entry::Single(Named::new(stem, &member.name), dataset.clone(), siblings));
         }
         None
     }
 }
+
+/// How the last dataset was shown; itself where all of its files were.
+type Last = (Option<Arc<Dataset>>, Arc<Siblings>);
+
+/// A directory that is listed behind all files, by its link: what is said of it, and what it is or why it is not shown.
+type Directory<'a> = (&'a Link, Option<Box<Member>>, Result<Below, String>);
 
 /// What a directory below another one is.
 enum Below {
