@@ -29,6 +29,9 @@ const WIDEST: u64 = 64 << 10;
 /// Bytes that a byte of JSON becomes at most, in the parser and as a number.
 const EXPANSION: u64 = 16;
 
+/// Characters of a value that are told.
+const SHOWN: usize = 200;
+
 /// Bytes that JSON of some rows becomes at most: an item of a list may be `{}`, and have room for many fields.
 const MOST: u64 = 1 << 30;
 
@@ -95,10 +98,12 @@ impl Json {
         drop(encoder);
         let texts = texts.finish();
         let back = self.values(&texts)?;
-        match (0..array.len()).find(|row| back.slice(*row, 1) != array.slice(*row, 1)) {
-            Some(row) if back != array => Err(format!("{} comes back from JSON as another value", texts.value(row))),
-            _ => Ok(texts),
+        if back.to_data() == array.to_data() {
+            return Ok(texts);
         }
+        let changed = (0..array.len()).find(|row| back.slice(*row, 1) != array.slice(*row, 1)).unwrap_or(0);
+        let text: String = texts.value(changed).chars().take(SHOWN).collect();
+        Err(format!("a value comes back from JSON as another one: {text}"))
     }
 
     /// Bytes that the values take at most.
