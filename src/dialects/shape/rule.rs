@@ -267,7 +267,7 @@ fn is_value(dataset: &Dataset) -> bool {
     !dataset.null && product(&dataset.shape) == Some(1)
 }
 
-/// Whether a row has one element. Of fewer than two rows of higher rank nobody knows what the rows are.
+/// Whether a row has one element. Fewer than two rows of a higher rank do not tell which axis is theirs.
 fn is_line(dataset: &Dataset) -> bool {
     dataset.shape.len() == 1 || elements_of_row(dataset) == 1 && dataset.shape[0] > 1
 }

@@ -7,8 +7,8 @@ use crate::source::Interrupt;
 use crate::store::{ARRAY_BYTES, Error, Flight};
 
 /// Calls `take` with the rows of `range` piece by piece, and their bytes as stored: those of a chunk where they lie,
-/// and elsewhere copies of at most [`ARRAY_BYTES`], or of one row. Returns whether it came to the end: not where rows
-/// have no width, nor where `take` says that it is enough.
+/// and elsewhere copies of at most [`ARRAY_BYTES`]. Returns whether it came to the end: not where rows have no width or
+/// are longer than that, nor where `take` says that it is enough.
 ///
 /// # Errors
 /// As [`Rows::append_stored`].
@@ -18,8 +18,9 @@ pub fn for_each_stored(
     interrupt: &Interrupt,
     take: &mut dyn FnMut(RowRange, Buffer) -> bool,
 ) -> Result<bool, Error> {
-    let Some(width) = rows.stored_width().filter(|width| *width > 0) else { return Ok(false) };
-    let few = (ARRAY_BYTES / width).max(1);
+    // Longer ones are admitted where arrays are made of them.
+    let Some(width) = rows.stored_width().filter(|width| (1..=ARRAY_BYTES).contains(width)) else { return Ok(false) };
+    let few = ARRAY_BYTES / width;
     let grain = rows.natural_rows().filter(|grain| *grain > 0);
     let mut start = range.start;
     while start < range.end {

@@ -16,7 +16,7 @@ use crate::source::Interrupt;
 use crate::store::dataset::PlainElements;
 use crate::store::decode::{FillTest, Oddities, arrow_type};
 use crate::store::statistics::{GRAIN, Statistics, Summary, summary};
-use crate::store::{Budget, Error, Lent, RowRange, Rows, Span};
+use crate::store::{ARRAY_BYTES, Budget, Error, Lent, RowRange, Rows, Span};
 
 /// Elements of a dataset, as they are stored.
 #[derive(Debug)]
@@ -370,6 +370,16 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn rows_too_long_for_a_copy_are_not_scanned() {
+    let size = ARRAY_BYTES + 1;
+    let rows = Arc::new(Stored::new(Datatype { size, class: Class::Opaque { tag: "x".into() } }, None, Vec::new()));
+    let learner = Learner::new(&std::sync::Weak::new(), "/t/x", ID, rows.as_ref()).unwrap();
+    let observed = Observed::new(rows, Arc::new(learner));
+    // Nothing is read: there are no bytes.
+    assert_eq!(observed.scan(0..1, &Interrupt::new()).unwrap(), None);
 }
 
 #[test]
