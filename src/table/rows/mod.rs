@@ -1,6 +1,6 @@
 //! Columns made of other rows: categories, lists, values with a mask, strings behind offsets, instants, fields of
 //! compounds, casts, edges of bins, JSON, texts in other encodings, numbers stored as others, rows that end early,
-//! arrays in memory.
+//! values without those that are missing, arrays in memory.
 
 mod bits;
 mod cast;
@@ -20,6 +20,7 @@ mod offsets;
 mod packed;
 mod padded;
 mod part;
+mod present;
 mod runs;
 mod string;
 mod time;
@@ -42,6 +43,7 @@ pub use masked::MaskedRows;
 pub use packed::{Linear, PackedRows, Packing, UnitCount};
 pub use padded::PaddedRows;
 pub use part::PartRows;
+pub use present::PresentRows;
 pub use runs::RunRows;
 pub use string::StringRows;
 pub use time::TimeRows;
