@@ -102,6 +102,10 @@ impl View for IpcView {
         !self.opened.get().and_then(|file| file.pass.as_ref()).is_some_and(Pass::is_distrusted)
     }
 
+    fn may_be_given_up(&self) -> bool {
+        self.opened.get().is_none_or(|file| file.pass.is_some())
+    }
+
     fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {
         self.open(interrupt)?.nulls.count_all(interrupt)?;
         self.size(Effort::Exact, interrupt)

@@ -185,6 +185,11 @@ impl Sizes {
         measured.ok_or_else(|| column.column.unsupported("pages do not cover all rows".into()))
     }
 
+    /// Whether there is nothing to measure.
+    pub fn is_fixed(&self) -> bool {
+        self.columns.is_empty()
+    }
+
     /// Whether all is known, so that [`Sizes::pages`] reads no value.
     pub fn is_known(&self) -> bool {
         self.columns.iter().all(|lengths| lengths.pass.get().is_some_and(|pass| pass.known().is_some()))

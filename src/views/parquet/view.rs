@@ -48,6 +48,8 @@ struct Shared {
     /// The size that is shown before lengths are known, where they take long.
     promised: OnceLock<Option<u64>>,
     frame: OnceLock<Arc<Frame>>,
+    /// The size of the frame, which what is known of values does not change.
+    size: OnceLock<u64>,
     streams: Mutex<Streams>,
 }
 
@@ -79,6 +81,7 @@ impl ParquetView {
             preparing: Mutex::new(()),
             promised: OnceLock::new(),
             frame: OnceLock::new(),
+            size: OnceLock::new(),
             streams: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -121,7 +124,7 @@ impl View for ParquetView {
         let shared = &self.shared;
         let exact = match effort {
             // A frame takes some kilobytes for each column.
-            Effort::Known => shared.frame.get().is_some(),
+            Effort::Known => shared.size.get().is_some(),
             Effort::Free => !shared.is_costly(interrupt)?,
             // Spark finds the footer by what `stat` says, so what is promised there is kept.
             Effort::Quick => shared.promised(interrupt)?.is_none() || shared.is_found(interrupt)?,
@@ -131,11 +134,15 @@ impl View for ParquetView {
             let promised = shared.promised.get().copied().flatten();
             return Ok(Size::AtMost(promised.unwrap_or(UNKNOWN_SIZE)));
         }
-        Ok(Size::Exact(shared.frame(interrupt)?.bytes()))
+        Ok(Size::Exact(shared.size(interrupt)?))
     }
 
     fn is_current(&self) -> bool {
         !self.shared.prepared.get().is_some_and(|started| started.sizes.is_distrusted())
+    }
+
+    fn may_be_given_up(&self) -> bool {
+        self.shared.prepared.get().is_none_or(|started| !started.sizes.is_fixed())
     }
 
     fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
@@ -231,7 +238,7 @@ impl Shared {
 
     /// Whether the size takes reading.
     fn is_costly(&self, interrupt: &Interrupt) -> Result<bool, Error> {
-        if self.frame.get().is_some() {
+        if self.size.get().is_some() {
             return Ok(false);
         }
         if self.prepared.get().is_none() && self.columns.iter().any(ParquetColumn::has_labels) {
@@ -242,7 +249,7 @@ impl Shared {
 
     /// Whether lengths are known, or kept in the cache folder.
     fn is_found(&self, interrupt: &Interrupt) -> Result<bool, Error> {
-        Ok(self.frame.get().is_some() || self.start(interrupt)?.sizes.is_found(interrupt)?)
+        Ok(self.size.get().is_some() || self.start(interrupt)?.sizes.is_found(interrupt)?)
     }
 
     /// The size of a file whose pages are as long as a sample says; `None` where exact lengths take no longer.
@@ -252,33 +259,54 @@ impl Shared {
         }
         let started = self.start(interrupt)?;
         let promised = match started.sizes.typical(interrupt)? {
-            Some(pages) => Some(self.assemble(&started, &pages, 0, interrupt)?.bytes()),
+            Some(pages) => Some(self.assemble(&started, &pages, 0, false, interrupt)?.bytes()),
             None => None,
         };
         Ok(*self.promised.get_or_init(|| promised))
     }
 
-    /// Everything but the values; needs a pass over lengths where some have none that is fixed.
+    /// The size; needs a pass over lengths where some have none that is fixed.
+    fn size(&self, interrupt: &Interrupt) -> Result<u64, Error> {
+        match self.size.get() {
+            Some(size) => Ok(*size),
+            // Of files of one column there may be very many, and most are looked at alone.
+            None if self.columns.len() == 1 => Ok(self.made(false, interrupt)?.bytes()),
+            None => Ok(self.frame(interrupt)?.bytes()),
+        }
+    }
+
+    /// Everything but the values; needs a pass as the size does.
     fn frame(&self, interrupt: &Interrupt) -> Result<Arc<Frame>, Error> {
         if let Some(frame) = self.frame.get() {
             return Ok(frame.clone());
         }
+        let frame = Arc::new(self.made(true, interrupt)?);
+        Ok(self.frame.get_or_init(|| frame).clone())
+    }
+
+    /// Makes the frame; tells of values where it is to be read.
+    fn made(&self, tells: bool, interrupt: &Interrupt) -> Result<Frame, Error> {
         let promised = self.promised(interrupt)?.unwrap_or(0);
         let started = self.start(interrupt)?;
         let pages = started.sizes.pages(interrupt)?;
-        let mut frame = self.assemble(&started, &pages, 0, interrupt)?;
+        let mut frame = self.assemble(&started, &pages, 0, tells, interrupt)?;
         if let Some(gap) = promised.checked_sub(frame.bytes()).filter(|gap| *gap > 0) {
-            frame = self.assemble(&started, &pages, gap, interrupt)?;
+            frame = self.assemble(&started, &pages, gap, tells, interrupt)?;
         }
-        Ok(self.frame.get_or_init(|| Arc::new(frame)).clone())
+        let (told, bytes) = (*self.size.get_or_init(|| frame.bytes()), frame.bytes());
+        if told != bytes {
+            return Err(broken(format!("{bytes} bytes, where the size was {told}")));
+        }
+        Ok(frame)
     }
 
-    /// A file with these measured pages, and a gap before what follows them.
+    /// A file with these measured pages, and a gap before what follows them; `tells` what is known of its values.
     fn assemble(
         &self,
         started: &Arc<Started>,
         pages: &LeafPages,
         gap: u64,
+        tells: bool,
         interrupt: &Interrupt,
     ) -> Result<Frame, Error> {
         let leaves = started.prepared.leaves.iter().enumerate().map(|(position, leaf)| {
@@ -299,7 +327,7 @@ impl Shared {
             Ok(KnownLeaf {
                 physical: leaf.leaf.physical,
                 bound: bound(&leaf.leaf),
-                statistics: self.statistics(leaf, interrupt)?,
+                statistics: if tells { self.statistics(leaf, interrupt)? } else { None },
                 times: self.columns.get(leaf.column).and_then(|column| column.times),
             })
         };
