@@ -228,6 +228,10 @@ impl Rows for Observed {
         self.rows.outline_tells_nulls()
     }
 
+    fn fields_lie_apart(&self) -> bool {
+        self.rows.fields_lie_apart()
+    }
+
     fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         match fields {
             [] => self.array(range, interrupt),

@@ -266,6 +266,11 @@ pub trait Rows: Debug + Send + Sync {
         false
     }
 
+    /// Whether rows are compounds each of whose fields [`Rows::array_for_field`] reads without the others.
+    fn fields_lie_apart(&self) -> bool {
+        false
+    }
+
     /// As [`Rows::array`], for a reader of one field of compounds alone, which these positions lead to, outermost
     /// first: beside it may stand anything.
     ///

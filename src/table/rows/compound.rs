@@ -61,6 +61,10 @@ impl Rows for CompoundRows {
         Ok(Arc::new(compounds.map_err(|error| self.failed(error.to_string()))?))
     }
 
+    fn fields_lie_apart(&self) -> bool {
+        true
+    }
+
     fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let Some((at, within)) = fields.split_first() else { return self.array(range, interrupt) };
         let field = self.fields.get(*at).ok_or_else(|| self.failed(format!("there is no field {at}")))?;
