@@ -402,7 +402,7 @@ mod tests {
             let (array, outline) =
                 (list(Arc::new(Int64Array::from(vec![7; count]))), list(new_null_array(&DataType::Null, count)));
             let hints = Hints { items: Some(Box::default()), nullable: true, ..Hints::default() };
-            let given = Given { labels: None, row_group: None };
+            let given = Given::default();
             let shape = Shape::new("x", array.data_type(), true, &hints, given).unwrap();
             let [leaf] = shape.leaves() else { panic!("one leaf") };
             let (room, body) =
