@@ -556,7 +556,7 @@ mod tests {
     use super::*;
 
     fn numbers(stored: ArrayRef, packing: Packing) -> (ArrayRef, Oddities) {
-        let held = Arc::new(super::super::HeldRows::new(stored.clone(), false, Hints::default()));
+        let held = Arc::new(crate::table::HeldRows::new(stored.clone(), false, Hints::default()));
         let rows = PackedRows::new("/x".into(), held, packing, None, Arc::default());
         let mut odd = Oddities::new();
         let made = rows.numbers(&stored, &mut odd).unwrap();
@@ -588,7 +588,7 @@ mod tests {
         let stored: ArrayRef = Arc::new(Int16Array::from(vec![-32_768, 7, -1, 0, 32_767]));
         let missing: ArrayRef = Arc::new(Int16Array::from(vec![7]));
         let rows = |stored: &ArrayRef, scale: f64, offset: Option<f64>, is_single| {
-            let held = Arc::new(super::super::HeldRows::new(stored.clone(), false, Hints::default()));
+            let held = Arc::new(crate::table::HeldRows::new(stored.clone(), false, Hints::default()));
             let linear = Some(Linear { scale: Some(scale), offset, is_single });
             let packing = Packing { missing: Some(missing.clone()), linear, ..Packing::default() };
             PackedRows::new("/x".into(), held, packing, None, Arc::default())

@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef, Int64Array, UInt64Array};
 use arrow_schema::DataType;
 use arrow_select::take::take;
 
-use super::offsets::{ENTRY, OFFSETS_AT_ONCE};
+use super::level::{ENTRY, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows};
