@@ -16,6 +16,9 @@ use crate::indexes::Trust;
 use crate::store::{self, Decoder, Store};
 use crate::views::text::CsvOptions;
 
+/// Up to this budget, memory that was freed is given back at once.
+const LITTLE: u64 = 128 << 20;
+
 /// How sources are read.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reading")]
@@ -189,6 +192,9 @@ impl Reading {
         let views = ViewOptions { dialects: Dialects::from(self.tables), ..views };
         let defaults = store::Options::default();
         let cache_size = self.cache_size.unwrap_or(defaults.cache_size);
+        if cache_size <= LITTLE {
+            store::keep_little();
+        }
         // What a user says of memory holds for values, too, unless they say more.
         let max_value = defaults.max_chunk.min(cache_size.max(store::Options::LARGEST_VALUE));
         let store = Store::new(store::Options {

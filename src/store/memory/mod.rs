@@ -1,5 +1,6 @@
 //! Memory under one budget: buffers, caches over them, and bytes lent out of both.
 
+mod allocator;
 mod budget;
 mod cache;
 mod flight;
@@ -8,6 +9,7 @@ mod lent;
 mod machine;
 mod pages;
 
+pub use allocator::keep_little;
 pub(super) use budget::Leased;
 pub use budget::{Budget, Buffer, Reservation, Shortage};
 pub use cache::Cache;
