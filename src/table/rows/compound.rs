@@ -50,8 +50,8 @@ impl Rows for CompoundRows {
     }
 
     fn hints(&self) -> Hints {
-        let fields: Vec<Hints> = self.fields.iter().map(|field| field.hints()).collect();
-        Hints { nullable: self.fields.iter().any(|field| field.nullable()), fields, ..Hints::default() }
+        let hints = |field: &Arc<dyn Rows>| Hints { nullable: field.nullable(), ..field.hints() };
+        Hints { fields: self.fields.iter().map(hints).collect(), ..Hints::default() }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

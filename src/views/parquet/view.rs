@@ -3,9 +3,11 @@
 use std::borrow::Borrow;
 use std::sync::{Arc, OnceLock};
 
+use arrow_array::ArrayRef;
 use parking_lot::Mutex;
 
 use super::body::leaf::Body;
+use super::body::plain::{Selection, append_fixed};
 use super::columns::{ParquetColumn, Prepared, PreparedLeaf, groups};
 use super::footer::column_index::KnownLeaf;
 use super::footer::filters::Filters;
@@ -30,6 +32,9 @@ const LONGEST_AHEAD: u64 = 2 << 20;
 
 /// In the keys of rendered blocks, marks what precedes the cells of a leaf column's pages.
 const LEADS: u64 = 1 << 32;
+
+/// The same of the numbers that stand for its codes.
+const NUMBERS: u64 = 1 << 33;
 
 /// The first and the last bytes.
 const MAGIC: &[u8] = b"PAR1";
@@ -154,7 +159,9 @@ impl View for ParquetView {
                     wanted.take(0, MAGIC);
                 }
                 Place::Gap(end) => wanted.zeros(at, end.saturating_sub(at).max(1)),
-                Place::Dictionary { leaf, start, .. } => frame.dictionary(leaf, start, &mut wanted)?,
+                Place::Dictionary { leaf, start, .. } => {
+                    self.shared.dictionary(&frame, leaf, start, &mut wanted, interrupt)?;
+                }
                 Place::Page(page) => self.shared.page(&frame, &page, &mut wanted, interrupt)?,
                 Place::Footer => {
                     if let Some(index) = &frame.index {
@@ -310,7 +317,7 @@ impl Shared {
         interrupt: &Interrupt,
     ) -> Result<Frame, Error> {
         let leaves = started.prepared.leaves.iter().enumerate().map(|(position, leaf)| {
-            let dictionary = leaf.leaf.dictionary().map_or(0, |(body, _)| DICTIONARY_HEADER + body.len() as u64);
+            let dictionary = leaf.leaf.dictionary().map_or(0, |dictionary| DICTIONARY_HEADER + dictionary.length());
             let pages = match (&leaf.slots, pages.get(&position)) {
                 (Some(slots), _) => Pages::Slots(slots.clone()),
                 (None, Some(measured)) => Pages::Measured(Arc::clone(measured)),
@@ -373,6 +380,39 @@ impl Shared {
     fn leaf<'a>(&'a self, frame: &'a Frame, leaf: usize) -> Option<(&'a PreparedLeaf, &'a ParquetColumn)> {
         let leaf = frame.started.prepared.leaves.get(leaf)?;
         Some((leaf, self.columns.get(leaf.column)?))
+    }
+
+    /// Takes what is wanted of a dictionary page.
+    fn dictionary(
+        &self,
+        frame: &Frame,
+        leaf: usize,
+        start: u64,
+        wanted: &mut Wanted<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let (prepared, column) = self.leaf(frame, leaf).ok_or_else(|| broken("no such leaf".into()))?;
+        let dictionary = prepared.leaf.dictionary().ok_or_else(|| broken("no dictionary".into()))?;
+        let mut header = Vec::with_capacity(DICTIONARY_HEADER as usize);
+        let length = u32::try_from(dictionary.length()).unwrap_or(u32::MAX);
+        dictionary_header(dictionary.entries(), length, &mut header);
+        wanted.take(start, &header);
+        if let Some(body) = dictionary.body() {
+            wanted.take(start + DICTIONARY_HEADER, body);
+            return Ok(());
+        }
+        // The same before each row group, and too long to be kept for each of very many columns.
+        let body = self.cache.get_or_render((self.id, NUMBERS | leaf as u64, 0), interrupt, |mut out| {
+            out.clear();
+            let numbers = column.rows.code_values().ok_or_else(|| column.unsupported("no numbers".into()))?;
+            append_fixed(&numbers, &Selection::All, &mut out).map_err(|reason| column.unsupported(reason))?;
+            Ok(out)
+        })?;
+        if body.len() as u64 != dictionary.length() {
+            return Err(broken(format!("{} bytes of numbers, {length} expected", body.len())));
+        }
+        wanted.take(start + DICTIONARY_HEADER, &body);
+        Ok(())
     }
 
     /// Takes what is wanted of a data page.
@@ -494,6 +534,19 @@ impl Shared {
     }
 }
 
+/// The rows of a leaf as pages take them.
+fn array_of(
+    leaf: &PreparedLeaf,
+    column: &ParquetColumn,
+    rows: RowRange,
+    interrupt: &Interrupt,
+) -> Result<ArrayRef, Error> {
+    match leaf.leaf.takes_codes() {
+        true => column.rows.codes(rows, interrupt),
+        false => column.rows.array_for_field(&leaf.leaf.fields(), rows, interrupt),
+    }
+}
+
 /// Appends the body of a page of some rows.
 fn append_body(
     leaf: &PreparedLeaf,
@@ -510,7 +563,7 @@ fn append_body(
             return leaf.leaf.append_byte_keys(&keys, out).map_err(failed);
         }
     }
-    let array = column.rows.array_for_field(&leaf.leaf.fields(), rows, interrupt)?;
+    let array = array_of(leaf, column, rows, interrupt)?;
     leaf.leaf.append(&array, out).map_err(failed)
 }
 
@@ -523,7 +576,7 @@ fn cells_of(
 ) -> Result<Vec<u8>, Error> {
     let failed = |reason: String| column.unsupported(reason);
     let place = leaf.leaf.cells(rows.end - rows.start).ok_or_else(|| failed("rows have no places".into()))?;
-    let array = column.rows.array_for_field(&leaf.leaf.fields(), rows, interrupt)?;
+    let array = array_of(leaf, column, rows, interrupt)?;
     let mut page = Vec::new();
     leaf.leaf.append(&array, &mut page).map_err(failed)?;
     page.drain(..usize::try_from(place.before).map_or(page.len(), |before| before.min(page.len())));
@@ -537,16 +590,5 @@ impl Frame {
 
     fn footer_start(&self) -> u64 {
         self.layout.end() + self.index.as_ref().map_or(0, |index| index.bytes()) + self.filters.bytes()
-    }
-
-    fn dictionary(&self, leaf: usize, start: u64, wanted: &mut Wanted<'_>) -> Result<(), Error> {
-        let leaf = self.started.prepared.leaves.get(leaf);
-        let (body, entries) =
-            leaf.and_then(|leaf| leaf.leaf.dictionary()).ok_or_else(|| broken("no dictionary".into()))?;
-        let mut header = Vec::with_capacity(DICTIONARY_HEADER as usize);
-        dictionary_header(entries, u32::try_from(body.len()).unwrap_or(u32::MAX), &mut header);
-        wanted.take(start, &header);
-        wanted.take(start + DICTIONARY_HEADER, body);
-        Ok(())
     }
 }

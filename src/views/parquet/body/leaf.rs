@@ -192,12 +192,17 @@ impl Leaf {
         matches!(self.values, Values::Texts(_))
     }
 
-    /// The dictionary page's body and number of values.
-    pub fn dictionary(&self) -> Option<(&[u8], u32)> {
+    /// Its dictionary.
+    pub fn dictionary(&self) -> Option<&Dictionary> {
         match &self.values {
-            Values::Indices(dictionary) => Some((dictionary.body(), dictionary.entries())),
+            Values::Indices(dictionary) => Some(dictionary),
             _ => None,
         }
+    }
+
+    /// Whether pages are of the [codes](crate::store::Rows::codes) of rows.
+    pub fn takes_codes(&self) -> bool {
+        self.dictionary().is_some_and(|dictionary| dictionary.body().is_none())
     }
 
     /// What [`Leaf::append`] would write.
@@ -397,7 +402,7 @@ mod tests {
             let (array, outline) =
                 (list(Arc::new(Int64Array::from(vec![7; count]))), list(new_null_array(&DataType::Null, count)));
             let hints = Hints { items: Some(Box::default()), nullable: true, ..Hints::default() };
-            let given = Given { labels: None, row_group: None };
+            let given = Given::default();
             let shape = Shape::new("x", array.data_type(), true, &hints, given).unwrap();
             let [leaf] = shape.leaves() else { panic!("one leaf") };
             let (room, body) =
@@ -411,7 +416,7 @@ mod tests {
     #[test]
     fn keys_as_bytes_make_the_same_page() {
         let labels: ArrayRef = Arc::new(LargeStringArray::from_iter_values((0..256).map(|label| label.to_string())));
-        let given = Given { labels: Some(labels.clone()), row_group: None };
+        let given = Given { labels: Some(labels.clone()), ..Given::default() };
         for (count, nullable) in [(0, true), (1, true), (1000, true), (1003, false)] {
             let bytes: Vec<u8> = (0..count).map(|row: u32| (row * 7) as u8).collect();
             let keys = Int64Array::from_iter_values(bytes.iter().map(|key| i64::from(*key)));
