@@ -14,6 +14,9 @@ use std::time::Duration;
 
 use bstr::BString;
 use hepfs::fs::mount::MountOptions;
+use hepfs::fs::{Attributes, Error, Node, NodeRef};
+use hepfs::source::Interrupt;
+use hepfs::views::{Effort, Size};
 
 use crate::mounted::Mounted;
 use crate::programs::{must, run};
@@ -136,6 +139,48 @@ fn ten_thousand_names_are_listed_once_each() {
     }
     let long = must("ls", [OsStr::new("-l"), mounted.root().as_os_str()]);
     assert_eq!(long.split(|byte| *byte == b'\n').count(), names.len() + 2);
+}
+
+/// A file that counts who asks for a size that takes work.
+struct Looked(Arc<AtomicU64>);
+
+impl Node for Looked {
+    fn attributes(&self) -> Attributes {
+        file("", Manner::Plain).attributes()
+    }
+
+    fn is_current(&self) -> bool {
+        true
+    }
+
+    fn size(&self, effort: Effort, _: &Interrupt) -> Result<Size, Error> {
+        if effort == Effort::Known {
+            return Ok(Size::AtMost(1000));
+        }
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(Size::Exact(3))
+    }
+}
+
+#[test]
+fn sizes_are_looked_for_ahead_where_others_were_asked_for() {
+    let asked = Arc::new(AtomicU64::new(0));
+    let files = (0..3_000).map(|n| (format!("f{n}"), Arc::new(Looked(asked.clone())) as NodeRef));
+    let mounted = Mounted::new(directory(files));
+    assert_eq!(fs::read_dir(mounted.root()).unwrap().count(), 3_000);
+    assert_eq!(asked.load(Ordering::Relaxed), 0, "names alone cost nothing");
+    let mut names = fs::read_dir(mounted.root()).unwrap();
+    for entry in names.by_ref().take(1_000) {
+        assert_eq!(entry.unwrap().metadata().unwrap().len(), 3);
+    }
+    let left: Vec<_> = names.collect::<Result<_, _>>().unwrap();
+    // Those of the answer that followed.
+    let ahead = asked.load(Ordering::Relaxed);
+    assert!(ahead > 1_010 && ahead < 3_000, "{ahead}");
+    assert!(left.iter().all(|entry| entry.metadata().unwrap().len() == 3));
+    // Each once, but for those that an answer had no room for.
+    let all = asked.load(Ordering::Relaxed);
+    assert!((3_000..3_100).contains(&all), "{all}");
 }
 
 #[test]

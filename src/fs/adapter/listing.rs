@@ -2,16 +2,23 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bstr::ByteSlice;
 use fuser::{FileAttr, INodeNo, ReplyDirectory, ReplyDirectoryPlus};
 
-use super::{GENERATION, Shared, file_type};
+use super::{GENERATION, QUICK, Shared, file_type};
 use crate::fs::Error;
 use crate::fs::node::{Attributes, Kind};
 use crate::fs::pool::Ticket;
 use crate::fs::service::Stat;
+use crate::views::Effort;
+
+/// What sizes of names may take that were not asked for yet.
+///
+/// Behind its first answer the kernel lists with attributes only where names of the directory were looked up meanwhile:
+/// what does that nearly always looks up the rest as well, one request after the other.
+const LOOKED_AHEAD: Duration = Duration::from_micros(QUICK.as_micros() as u64 / 2);
 
 impl Shared {
     pub fn list(&self, handle: u64, offset: u64, ticket: &Ticket<ReplyDirectory>) -> Result<(), Error> {
@@ -30,12 +37,14 @@ impl Shared {
 
     pub fn list_plus(&self, handle: u64, offset: u64, ticket: &Ticket<ReplyDirectoryPlus>) -> Result<(), Error> {
         let directory = self.service.directory(handle)?;
-        let mut found = Vec::new();
+        let (mut found, began) = (Vec::new(), Instant::now());
         for entry in self.service.list(&directory, offset) {
             ticket.interrupt().check()?;
             // "." and ".." are not looked up, and the kernel does not count them.
             let dots = matches!(entry.name.as_slice(), b"." | b"..");
-            let node = (!dots).then(|| self.service.lookup_listed(&directory, &entry, ticket.interrupt()));
+            let is_asked = offset > 0 && began.elapsed() < LOOKED_AHEAD;
+            let effort = if is_asked { Effort::Quick } else { Effort::Known };
+            let node = (!dots).then(|| self.service.lookup_listed(&directory, &entry, effort, ticket.interrupt()));
             found.push((entry, node));
         }
         let Some(mut reply) = ticket.claim() else { return Ok(()) };

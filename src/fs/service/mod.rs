@@ -292,9 +292,15 @@ impl Service {
         listed
     }
 
-    /// Looks a listed name up without computing anything. A listing must not fail for one bad name, so a name that
-    /// fails is shown without a size, and asked again when it is used.
-    pub fn lookup_listed(&self, directory: &OpenDirectory, entry: &Listed, interrupt: &Interrupt) -> Found {
+    /// Looks a listed name up. A listing must not fail for one bad name, so a name that fails is shown without a size,
+    /// and asked again when it is used.
+    pub fn lookup_listed(
+        &self,
+        directory: &OpenDirectory,
+        entry: &Listed,
+        effort: Effort,
+        interrupt: &Interrupt,
+    ) -> Found {
         let name = entry.name.as_bstr();
         let known = self.inodes.child(directory.number, name);
         if let Some(bytes) = known.as_ref().and_then(|inode| inode.exact)
@@ -306,7 +312,7 @@ impl Service {
             Some(inode) => Ok(inode.node),
             None => directory.node.lookup(name, interrupt),
         };
-        let measured = node.and_then(|node| Ok((measure(&node, Effort::Known, interrupt)?, node)));
+        let measured = node.and_then(|node| Ok((measure(&node, effort, interrupt)?, node)));
         match measured {
             Ok((size, node)) => Found { node, size },
             Err(error) => {
