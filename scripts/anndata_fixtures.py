@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes `tests/data/anndata*.h5` and `mudata.h5` with anndata and mudata, and what these read of them.
 
-    python3 -m venv FOLDER && FOLDER/bin/pip install anndata==0.12.19 mudata==0.3.10
+    python3 -m venv FOLDER && FOLDER/bin/pip install anndata==0.12.19 mudata==0.3.10 awkward==2.14.0
     FOLDER/bin/python3 scripts/anndata_fixtures.py [--only NAME …]
 
 In an environment of its own, since it needs older libraries than the tests do. The form is that of `make_fixtures.py`.
@@ -15,6 +15,7 @@ import warnings
 from pathlib import Path
 
 import anndata
+import awkward as ak
 import h5py
 import mudata
 import numpy as np
@@ -104,6 +105,30 @@ def random_frame(rng, rows, by_text):
     labels = np.array([f"{'GATTACA'[at % 7 :]}-{at}" for at in range(rows)], object)
     index = pd.Index(labels if by_text else rng.permutation(rows), name=(None, "barcode", "cell id")[rng.integers(3)])
     return pd.DataFrame({name: random_column(rng, rows) for name in names}, index=index)
+
+
+def random_awkward(rng, rows):
+    """An awkward array of any form but those with unions."""
+    kinds = ["list", "record", "option", "number", "text", "bool"]
+
+    def form(depth):
+        kind = str(rng.choice(kinds if depth < 4 else kinds[3:]))
+        below = {"list": 1, "option": 1, "record": int(rng.integers(1, 4))}.get(kind, 0)
+        return kind, [form(depth + 1) for _ in range(below)]
+
+    def value(kind, below):
+        if kind == "list":
+            return [value(*below[0]) for _ in range(int(rng.integers(0, 4)))]
+        if kind == "record":
+            return {f"field {at}": value(*one) for at, one in enumerate(below)}
+        if kind == "option":
+            return None if rng.random() < 0.3 else value(*below[0])
+        if kind == "text":
+            return str(rng.choice(["", "a", "Gr\u00fc\u00dfe", "longer than a view has room for"]))
+        return bool(rng.integers(2)) if kind == "bool" else float(rng.standard_normal())
+
+    chosen = form(0)
+    return ak.from_iter([value(*chosen) for _ in range(rows)])
 
 
 def random_matrix(rng, rows, columns):
@@ -218,16 +243,41 @@ def sparse(matrix, rows=None, columns=None):
     return described(names, found, [])
 
 
+def nested(value):
+    """A value in a list or a record."""
+    if isinstance(value, tuple):
+        value = dict(zip(map(str, range(len(value))), value))
+    if isinstance(value, dict):
+        return {name: nested(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [nested(one) for one in value]
+    return number(value, np.dtype("f8")) if isinstance(value, float) else value
+
+
+def loose(value):
+    """The CSV field of a value of plain Python."""
+    if value is None or isinstance(value, str):
+        return value
+    return {"json": nested(value)} if isinstance(value, (dict, list, tuple, float)) else json.dumps(value)
+
+
 def matrices(label, index, arrays):
     """That of `obsm` or `varm`."""
-    rows = [[{"json": [number(one, row.dtype) for one in row]} for row in array] for array in arrays.values()]
-    return described([label, *arrays], [list(index), *rows], [label])
+
+    def rows(array):
+        if isinstance(array, ak.Array):
+            return [loose(one) for one in array.to_list()]
+        if isinstance(array, pd.DataFrame):
+            return [{"json": nested(one)} for one in array.to_dict("records")]
+        return [{"json": [number(one, row.dtype) for one in row]} for row in array]
+
+    return described([label, *arrays], [list(index), *map(rows, arrays.values())], [label])
 
 
 def expected(adata):
     """All tables of the file, by path."""
     obs, var, raw = adata.obs_names, adata.var_names, adata.raw
-    arrays = {name: np.asarray(adata.obsm[name]) for name in ("X_pca", "X_umap")}
+    arrays = {name: adata.obsm[name] for name in ("X_pca", "X_umap", "frame")}
     return {
         "/obs": frame(adata.obs),
         "/var": frame(adata.var),
@@ -364,6 +414,47 @@ def modalities(path):
     return found
 
 
+def awkward(path):
+    """Awkward arrays of every form that is understood, and one of another."""
+    rows = 5
+    adata = anndata.AnnData(obs=pd.DataFrame(index=[f"cell{at}" for at in range(rows)]))
+    records = [[{"x": 1, "y": [1.5]}], [], [{"x": 2, "y": []}], [{"x": 3, "y": [-0.0, 3.0]}, {"x": 4, "y": [5.0]}], []]
+    arrays = {
+        "bits": ak.Array([[True], [False, True], [], [], [True]]),
+        "deep": ak.Array([[[1.5], []], [], [[2.0, 3.0]], [[4.0]], []]),
+        "flat": ak.Array([1, 2, 3, 4, 5]),
+        "masked": ak.mask(ak.Array([1, 2, 3, 4, 5]), [True, False, True, True, False]),
+        "nothing": ak.Array([[], [None], [], None, [None, None]]),
+        "numbers": ak.Array([[1, 2], [], [3], [4, 5, 6], [7]]),
+        "optional records": ak.Array([[{"x": 1}, None], [], [{"x": None}], None, [None]]),
+        "optional": ak.Array([[1, None], [], [3], None, [None, 7]]),
+        "pairs": ak.from_numpy(np.arange(10).reshape(5, 2), regulararray=True),
+        "record": ak.Array([{"a": at, "b": f"w{at}"} for at in range(rows)]),
+        "records": ak.Array(records),
+        "regular": ak.to_regular(ak.Array([[[1, 2], [3, 4]], [], [[5, 6]], [], [[7, 8]]]), axis=2),
+        "sliced": ak.Array([[9], [1, 2], [], [3], [4, 5, 6], [7]])[1:],
+        "text": ak.Array(["a", "", "Gr\u00fc\u00dfe", "d", None]),
+        "tuples": ak.Array([(at, at * 0.5) for at in range(rows)]),
+        "words": ak.Array([["a", "bb"], [], ["Gr\u00fc\u00dfe"], [""], ["x", None, "z"]]),
+    }
+    adata.obsm = arrays
+    adata.uns["free"] = ak.Array([[1], [2, 3], []])
+    adata.uns["mixed"] = ak.Array([1, "a", 2, 3, "b"])
+    adata.write_h5ad(path)
+    read = anndata.read_h5ad(path)
+    shown = {name: read.obsm[name] for name in arrays}
+    table = matrices("_index", read.obs_names, shown)
+    table["columns"][1:] = sorted(table["columns"][1:], key=lambda column: column["name"])
+
+    def alone(array):
+        if array.layout.is_record:
+            return described(array.fields, [[loose(one) for one in array[name].to_list()] for name in array.fields], [])
+        return described(["value"], [[loose(one) for one in array.to_list()]], [])
+
+    found = {"/obs": frame(read.obs), "/var": frame(read.var), "/obsm": table, "/uns/free": alone(read.uns["free"])}
+    return found | {f"/obsm/{name}": alone(array) for name, array in shown.items()}
+
+
 def runs(path):
     """A matrix of 299,500 entries, compressed along either axis: row n has 37 n mod 600, in its first columns."""
     rows, columns = 1000, 600
@@ -390,7 +481,7 @@ def at_random(path):
     return shown
 
 
-FILES = {"anndata": everything, "anndata_06": compounds, "mudata": modalities, "anndata_random": at_random, "anndata_runs": runs}
+FILES = {"anndata": everything, "anndata_06": compounds, "anndata_awkward": awkward, "mudata": modalities, "anndata_random": at_random, "anndata_runs": runs}
 
 
 def main():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes `tests/data/{nwb,tenx*,loom,nexus,h5md,openpmd,matlab}.h5`, and what other software reads of them: `NAME.expected.json`.
+"""Writes `tests/data/{nwb,tenx*,loom,nexus,h5md,openpmd,matlab,hdfeos}.h5`, and what other software reads of them: `NAME.expected.json`.
 
     python3 -m venv FOLDER && FOLDER/bin/pip install pynwb==4.2.0 scanpy loompy pyh5md openpmd-api hdf5storage mat73 h5py numpy pandas
     FOLDER/bin/python3 scripts/families_fixtures.py [--only NAME …]
@@ -39,7 +39,9 @@ def plain(value):
 
 
 def field(value):
-    """A value as the CSV field that shows it."""
+    """A value as the CSV field that shows it; `None` is missing."""
+    if value is None:
+        return None
     if isinstance(value, dict) and set(value) == {"reference"}:
         return value
     if isinstance(value, (list, tuple, np.ndarray, dict)) and np.ndim(value) != 0 or isinstance(value, dict):
@@ -129,10 +131,15 @@ def tables_of_hdmf(nwb):
     empty = DynamicTable(name="no_rows", description="no row")
     empty.add_column("x", "of float", data=np.zeros(0))
     module.add(empty)
-    within = DynamicTable(name="within", description="a category", id=[0, 1])
-    within.add_column("y", "numbers", data=[1.5, 2.5])
-    aligned = AlignedDynamicTable(name="aligned", description="of two", category_tables=[within], id=[5, 6])
-    aligned.add_column("x", "numbers", data=[7, 8])
+    within = DynamicTable(name="within", description="a category", id=[0, 1, 5])
+    within.add_column("y", "numbers", data=[1.5, 2.5, float("nan")])
+    within.add_column("words", "lists of text", data=[["a", "b"], [], ["ü"]], index=True)
+    within.add_column("kind", "labels", enum=["gamma", "muon"], data=np.array([1, 0, 1], "u1"))
+    within.add_column("pair", "two numbers", data=np.arange(6, dtype="i2").reshape(3, 2))
+    other = DynamicTable(name="other", description="another category", id=[7, 8, 9])
+    other.add_column("good", "flags", data=[True, False, True])
+    aligned = AlignedDynamicTable(name="aligned", description="of two", category_tables=[within, other], id=[5, 6, 7])
+    aligned.add_column("x", "numbers", data=[7, 8, 9])
     module.add(aligned)
 
 
@@ -162,9 +169,13 @@ def frame(read, file, path):
     """A table as hdmf reads it; what it makes objects of, as h5py reads it."""
     from hdmf.common import AlignedDynamicTable
 
-    columns = {}
+    columns, categories = {}, {}
     if isinstance(read, AlignedDynamicTable):
-        shown = {name: read[name].data[:] for name in read.colnames}
+        whole = read.to_dataframe()
+        shown = whole[read.name]
+        for name in read.categories:
+            # Of a category all columns are one here, in the order of its own: its row labels first.
+            categories[name] = [dict(zip(whole[name].columns, row)) for row in whole[name].itertuples(index=False)]
     else:
         shown = read.to_dataframe(index=True) if len(read.columns) else {}
     columns["id"] = read.id[:]
@@ -182,7 +193,7 @@ def frame(read, file, path):
             columns[name] = list(read.to_dataframe()[name])
         else:
             columns[name] = list(shown[name])
-    return table(columns, ["id"])
+    return table(columns | categories, ["id"])
 
 
 def nwb():
@@ -209,7 +220,7 @@ def nwb():
         }
         module = read.processing["all"]
         found |= {f"/processing/all/{name}": module[name] for name in ("kinds", "nothing", "no_rows", "aligned")}
-        found["/processing/all/aligned/within"] = module["aligned"].get_category("within")
+        found |= {f"/processing/all/aligned/{name}": module["aligned"].get_category(name) for name in ("within", "other")}
         tables = {path: frame(one, file, path) for path, one in found.items()}
         for name in ("speed", "raw", "lux", "place", "texts"):
             one = read.acquisition[name]
@@ -518,7 +529,63 @@ def matlab():
     write("matlab", {"/run": table(columns)})
 
 
-ALL = {"matlab": matlab, "h5md": h5md, "openpmd": openpmd, "nwb": nwb, "tenx": tenx, "tenx_v2": tenx_v2, "tenx_molecules": tenx_molecules, "loom": loom, "nexus": nexus}
+# ---------------------------------------------------------------------------------------------------------------------
+# HDF-EOS5
+
+
+def described(swaths):
+    """The text of a file, as the HDF-EOS5 library writes it: swaths are {name: {field: (kind, dimensions)}}."""
+    lines = ["GROUP=SwathStructure"]
+    for number, (name, fields) in enumerate(swaths.items(), 1):
+        lines += [f"\tGROUP=SWATH_{number}", f'\t\tSwathName="{name}"', "\t\tGROUP=Dimension", "\t\tEND_GROUP=Dimension"]
+        for kind in ("Geo", "Data", "Profile"):
+            lines.append(f"\t\tGROUP={kind}Field")
+            of_kind = [(field, dimensions) for field, (its, dimensions) in fields.items() if its == kind]
+            for at, (field, dimensions) in enumerate(of_kind, 1):
+                listed = ",".join(f'"{one}"' for one in dimensions)
+                lines += [f"\t\t\tOBJECT={kind}Field_{at}", f'\t\t\t\t{kind}FieldName="{field}"',
+                          "\t\t\t\tDataType=H5T_NATIVE_FLOAT", f"\t\t\t\tDimList=({listed})",
+                          f"\t\t\t\tMaxdimList=({listed})", f"\t\t\tEND_OBJECT={kind}Field_{at}"]
+            lines.append(f"\t\tEND_GROUP={kind}Field")
+        lines.append(f"\tEND_GROUP=SWATH_{number}")
+    lines.append("END_GROUP=SwathStructure")
+    for kind in ("Grid", "Point", "Za"):
+        lines += [f"GROUP={kind}Structure", f"END_GROUP={kind}Structure"]
+    return "\n".join(lines) + "\nEND\n"
+
+
+def hdfeos():
+    """Profiles along a track, and an image; expected as h5py reads the fields."""
+    path, rng = DATA / "hdfeos.h5", np.random.default_rng(11)
+    times, levels = 6, 5
+    fields = {
+        "Time": ("Geo", ["nTimes"], 5e8 + np.arange(times)), "Latitude": ("Geo", ["nTimes"], rng.normal(0, 30, times).astype("f4")),
+        "Pressure": ("Geo", ["nLevels"], np.geomspace(1000, 1, levels).astype("f4")),
+        "Ozone": ("Data", ["nTimes", "nLevels"], rng.random((times, levels)).astype("f4")),
+        "Quality": ("Data", ["nTimes"], np.array([1, -9999, 3, 4, 5, 6], "i4")),
+        # As long, and on another dimension.
+        "Other": ("Data", ["nOthers"], np.arange(times)), "Image": ("Data", ["nTimes", "nWide"], np.zeros((times, 70), "u1")),
+        "Cube": ("Data", ["nTimes", "nLevels", "n"], np.zeros((times, levels, 2))),
+        "Profile": ("Profile", ["nTimes"], np.zeros(times)),
+    }
+    image = {"Latitude": ("Geo", ["y", "x"], np.zeros((3, 4))), "Radiance": ("Data", ["y", "x"], np.zeros((3, 4)))}
+    swaths = {"O3 Profile": fields, "image": image}
+    groups = {"Geo": "Geolocation Fields", "Data": "Data Fields", "Profile": "Profile Fields"}
+    with h5py.File(path, "w") as file:
+        for swath, members in swaths.items():
+            for name, (kind, _, values) in members.items():
+                file[f"HDFEOS/SWATHS/{swath}/{groups[kind]}/{name}"] = values
+        profile = file["HDFEOS/SWATHS/O3 Profile"]
+        profile["Data Fields/Quality"].attrs.update({"_FillValue": np.array([-9999], "i4"), "Title": np.bytes_("how good")})
+        profile["Geolocation Fields/Time"].attrs["Units"] = np.bytes_("s")
+        text = described({swath: {name: of[:2] for name, of in members.items()} for swath, members in swaths.items()})
+        file.create_dataset("HDFEOS INFORMATION/StructMetadata.0", data=np.array(text.encode(), "S32000"))
+    shown = {name: list(fields[name][2]) for name in ("Time", "Latitude", "Ozone", "Quality")}
+    shown["Quality"] = [None if one == -9999 else one for one in shown["Quality"]]
+    write("hdfeos", {"/HDFEOS/SWATHS/O3 Profile": table(shown)})
+
+
+ALL = {"hdfeos": hdfeos, "matlab": matlab, "h5md": h5md, "openpmd": openpmd, "nwb": nwb, "tenx": tenx, "tenx_v2": tenx_v2, "tenx_molecules": tenx_molecules, "loom": loom, "nexus": nexus}
 
 
 def main():

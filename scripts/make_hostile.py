@@ -1163,6 +1163,19 @@ def bad_families(file):
     wide["0007"] = np.arange(2)
     no_id = dynamic("no_id", ["a"], 0)
     no_id["a"] = np.arange(2)
+    aligned = dynamic("aligned", ["a"])
+    aligned["a"] = np.arange(3)
+    aligned.attrs["categories"] = np.array(
+        ["good", "gone", "a", "group", "good", "long", "lists", "itself", "nothing"], object)
+    aligned["itself"] = aligned
+    aligned["lists"] = lists
+    aligned.create_group("group")
+    for name, length in {"good": 3, "long": 4, "nothing": 0}.items():
+        within = dynamic(f"aligned/{name}", ["b"] if length else [], length)
+        if length:
+            within["b"] = np.arange(length) * 0.5
+    unlisted = dynamic("unlisted", [])
+    unlisted.attrs["categories"] = np.array([1, 2])
     unread = dynamic("unread", ["a"])
     unread.attrs["colnames"] = np.array([1, 2])
     unread["a"] = np.arange(3)
@@ -1184,6 +1197,15 @@ def bad_families(file):
     series("wordy", np.array([b"a", b"b"]), {"rate": 2.0}, conversion=2.0)
     series("channels", np.ones((2, 3)), {"rate": 2.0}, conversion=2.0)
     file["channels/channel_conversion"] = np.ones(4)
+
+    lists = {"good": ("a", "b"), "odd": ("a", "gone", "long", "a"), "lost": ("a",), "scalar": ()}
+    text = "GROUP=SwathStructure\n"
+    for swath, names in lists.items():
+        fields = "".join(f'DataFieldName="{name}"\nDimList=("n")\n' for name in names)
+        text += "" if swath == "lost" else f'SwathName="{swath}"\n{fields}'
+        for name, length in {"a": 3, "b": 3, "long": 4}.items():
+            file[f"HDFEOS/SWATHS/{swath}/Data Fields/{name}"] = np.arange(length)
+    file["HDFEOS INFORMATION/StructMetadata.0"] = np.bytes_(text)
 
     def matrix(name, indptr, indices=(0, 1, 1), shape=(2, 3), ids=2):
         made = file.create_group(name)

@@ -20,6 +20,7 @@ mod biom;
 pub mod compound;
 mod datasets;
 mod h5md;
+mod hdfeos;
 pub mod hep001;
 pub mod index_writer;
 mod lh5;
@@ -71,6 +72,7 @@ macro_rules! dialects {
             &versioned::Versioned,
             &h5md::H5md,
             &openpmd::OpenPmd,
+            &hdfeos::HdfEos,
             &matlab::Matlab,
             &loom::Loom,
             &tenx::TenX,

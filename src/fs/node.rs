@@ -175,6 +175,14 @@ pub trait Node: Send + Sync {
         Ok(Span::Made(length))
     }
 
+    /// What an open file reads of, where this is no more than a name of it; `None` where the node itself serves.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn opened(&self) -> Result<Option<NodeRef>, Error> {
+        Ok(None)
+    }
+
     /// Runs the passes over values that the size and the reads of a file need.
     ///
     /// # Errors

@@ -14,6 +14,9 @@ pub struct Options {
     pub follow_external: bool,
     /// How long a request may take; 10 s.
     pub deadline: Duration,
+    /// How long a worker lists links for one answer, so that the deadline is for what hangs and not for what is large;
+    /// 2 s.
+    pub page_time: Duration,
     /// Address space of a worker in bytes (`RLIMIT_AS`).
     pub memory: u64,
     /// Names of attributes that are described of every object, however many it has.
@@ -31,6 +34,7 @@ impl Default for Options {
             plugins: None,
             follow_external: false,
             deadline: Duration::from_secs(10),
+            page_time: Duration::from_secs(2),
             memory: 4 << 30,
             attributes: Vec::new(),
             workers: 8,

@@ -27,7 +27,7 @@ pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedR
 pub use rows::{
     BitRows, CastRows, CategoryRows, ChainRows, CompoundRows, DecodedRows, EdgeRows, Edges, EncodedRows, EndRows,
     EvenRows, HeldRows, Json, JsonRows, Linear, ListRows, MaskedRows, PackedRows, Packing, PaddedRows, PartRows,
-    RunRows, Samples, StringRows, TextEncoding, TimeRows, TypedRows, UnitCount, Variant, common_type,
+    PresentRows, RunRows, Samples, StringRows, TextEncoding, TimeRows, TypedRows, UnitCount, Variant, common_type,
 };
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, Reason, SearchIndex};
 pub use similar::did_you_mean;

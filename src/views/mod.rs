@@ -106,6 +106,11 @@ pub trait View: Send + Sync {
         true
     }
 
+    /// Whether reads may find out that it is not ([`View::is_current`]).
+    fn may_be_given_up(&self) -> bool {
+        false
+    }
+
     /// Does ahead whatever passes over values the size and reads take.
     ///
     /// # Errors

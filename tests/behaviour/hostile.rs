@@ -807,6 +807,38 @@ fn datasets_beside_each_other_take_little_memory() {
     assert_eq!(mounted.text("g/c31999.csv"), format!("c31999\n{}", "0.0\n".repeat(10)));
 }
 
+/// A name that the kernel knows costs its number, its size and its place in the directory, once none of the files that
+/// were used last has to go for it.
+#[test]
+fn very_many_files_are_looked_at_in_little_memory() {
+    const COUNT: usize = 6_000;
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("siblings.h5");
+    write_siblings(&source, COUNT).unwrap();
+    let mounted = Mounted::new(&[&source], &["--cache-size", "64M"]);
+    let suffixes = [".arrow", ".csv", ".ndjson", ".npy", ".parquet", ".raw", ".txt"];
+    let names = |of: std::ops::Range<usize>| {
+        of.flat_map(|at| suffixes.map(|suffix| mounted.join(format!("g/c{at:05}{suffix}"))))
+    };
+    let look = |of| names(of).map(|name| fs::metadata(name).unwrap().len()).collect::<Vec<u64>>();
+    let used = || status(mounted.daemon(), "VmRSS:").unwrap();
+    // One that is open stays, whatever else is looked at.
+    let open = fs::File::open(mounted.join("g/c00000.csv")).unwrap();
+    let first = look(0..COUNT / 3);
+    let before = used();
+    let sizes = [first, look(COUNT / 3..COUNT)].concat();
+    let grown = (used() - before) << 10;
+    let each = grown / (sizes.len() as u64 * 2 / 3);
+    assert!(each < 500, "{each} bytes for each name");
+    assert_eq!(std::io::read_to_string(open).unwrap(), format!("c00000\n{}", "0.0\n".repeat(10)));
+    // What was forgotten is made again as it was.
+    for (name, size) in names(0..COUNT).zip(sizes).step_by(997) {
+        let bytes = fs::read(&name).unwrap();
+        assert_eq!(bytes.len() as u64, size, "{}", name.display());
+        assert_eq!(fs::metadata(&name).unwrap().len(), size, "{}", name.display());
+    }
+}
+
 /// Of what a listing has of each member, a name and a few numbers stay: see `docs/PERFORMANCE.md` for 100,000.
 #[test]
 fn very_many_datasets_are_listed_in_little_memory() {

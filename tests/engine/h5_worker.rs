@@ -8,8 +8,8 @@ use hepfs::catalogue::{
     Attribute, ByteOrder, Class, Dataset, Datatype, Descriptor, Elements, Fill, FloatFormat, Group, Layout, Object,
     ReferenceKind, Target, attribute,
 };
-use hepfs::h5::create::{self, Node, Storage};
-use hepfs::h5::element::Element;
+use hepfs::h5::create::{self, Fill as Writing, Node, Storage};
+use hepfs::h5::element::{Element, Number};
 use hepfs::h5::{Client, Error, Options, Region};
 use hepfs::source::{Interrupt, Source};
 
@@ -70,6 +70,34 @@ fn texts(elements: &Elements, address: usize) -> Vec<String> {
 
 fn value<'a>(attributes: &'a [Attribute], name: &str) -> &'a Elements {
     attribute(attributes, name).unwrap().value.as_ref().unwrap()
+}
+
+/// Links of a group, many enough that the worker looks at the clock while it lists them.
+const MANY_LINKS: usize = 3000;
+
+#[test]
+fn a_listing_that_takes_long_is_asked_for_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("many.h5");
+    let names = (0..MANY_LINKS).map(|at| format!("d{at:04}"));
+    create::file(&path, |root| {
+        let storage = Storage::contiguous(&[1]);
+        names.clone().try_for_each(|name| root.dataset(&name, &f64::ELEMENT, &storage, &Writing::Unset).map(drop))
+    })
+    .unwrap();
+    let listed = |page_time| {
+        let client = client_with(&path, Options { page_time, ..options() });
+        let root = client.file(&Interrupt::new()).unwrap().root;
+        let before = client.requests();
+        (client.group(root, &Interrupt::new()).unwrap(), client.requests() - before)
+    };
+    let (quick, requests) = listed(Duration::from_secs(600));
+    assert_eq!(requests, 1);
+    // The clock is looked at once for 1,024 links: twice it is too late, and then a page of one link is.
+    let (slow, requests) = listed(Duration::ZERO);
+    assert_eq!(requests, 2 + MANY_LINKS as u64);
+    assert_eq!(slow.links, quick.links);
+    assert!(slow.links.iter().map(|link| link.name.to_string()).eq(names));
 }
 
 #[test]

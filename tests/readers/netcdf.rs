@@ -25,3 +25,12 @@ fn what_lies_outside_of_valid_ranges_is_found() {
         Err(said) => panic!("{said}"),
     }
 }
+
+#[test]
+fn packed_numbers_by_their_codes_are_what_numpy_computes() {
+    let folder = tempfile::tempdir().unwrap();
+    match script("netcdf_codes.py", [OsStr::new(HEPFS), folder.path().as_os_str()]) {
+        Ok(said) => print!("{said}"),
+        Err(said) => panic!("{said}"),
+    }
+}

@@ -119,6 +119,7 @@ fn every_format_has_rules_of_its_own() {
         "compound",
         "file",
         "h5md",
+        "hdfeos",
         "hep001",
         "lh5",
         "loom",

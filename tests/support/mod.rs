@@ -149,14 +149,20 @@ pub fn family(process: u32) -> Vec<u32> {
     family
 }
 
-/// A number in `/proc/ID/status`; memory is in KiB. `None` once the process is gone or a zombie.
+/// A number in `/proc/ID/status`, of a field with its colon; memory is in KiB. `None` once the process is gone or a
+/// zombie.
+///
+/// # Panics
+/// Where the field is no number.
 pub fn status(process: u32, field: &str) -> Option<u64> {
+    assert!(field.ends_with(':'), "{field} has no colon");
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     if status.lines().any(|line| line.starts_with("State:") && line.contains('Z')) {
         return None;
     }
     let line = status.lines().find(|line| line.starts_with(field))?;
-    line[field.len()..].trim().trim_end_matches(" kB").parse().ok()
+    let value = line[field.len()..].trim().trim_end_matches(" kB");
+    Some(value.parse().unwrap_or_else(|error| panic!("{line}: {error}")))
 }
 
 /// Whether a process lives.

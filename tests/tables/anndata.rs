@@ -161,3 +161,12 @@ fn what_is_asked_of_the_compressed_axis_decodes_little_more_than_is_shown() {
         assert_eq!((&explained["blocks_taken_whole"], &explained["bytes_decoded"]), (&blocks.into(), &0.into()));
     }
 }
+
+#[test]
+fn an_awkward_array_of_another_form_is_found_and_its_buffers_are_shown() {
+    let mounted = Mounted::new(&[&data("anndata_awkward.h5")], &[]);
+    let found = findings(&mounted, "uns/mixed");
+    assert!(found.contains("UnionArray") && found.contains("anndata/awkward"), "{found}");
+    assert_eq!(mounted.text("uns/mixed/node1-data.txt"), "1\n2\n3\n");
+    assert!(mounted.names("uns/free").iter().all(|name| !name.starts_with("node")));
+}

@@ -79,6 +79,51 @@ fn names_and_references_that_lead_nowhere_are_found() {
 }
 
 #[test]
+fn categories_that_are_no_tables_are_found() {
+    let mounted = hostile();
+    let csv = mounted.text("aligned/table.csv");
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines[0], "id,a,good,lists,itself");
+    let row = r#"1,1,"{""id"":1,""b"":0.5}","{""id"":1,""good"":[],""short"":[1],""lost"":[1]}","{""id"":1,""a"":1}""#;
+    assert_eq!(lines[2], row);
+    let expected = [
+        "gone: there is no such group",
+        "a: it is no DynamicTable",
+        "group: it is no DynamicTable",
+        "good: listed again",
+        "nothing: no field can be read",
+        "4 rows, the table has 3",
+    ];
+    found(&mounted, "aligned", &expected);
+    // What is longer stands beside the table, and each is a table by itself.
+    assert_eq!(mounted.text("aligned/columns/long.ndjson").lines().nth(3), Some(r#"{"long":{"id":3,"b":1.5}}"#));
+    assert_eq!(mounted.text("aligned/good/table.csv"), "id,b\n0,0.0\n1,0.5\n2,1.0\n");
+    found(&mounted, "unlisted", &["it cannot be read"]);
+}
+
+#[test]
+fn swaths_that_are_not_told_of_have_no_columns() {
+    let mounted = hostile();
+    assert_eq!(mounted.text("HDFEOS/SWATHS/good/table.csv"), "a,b\n0,0\n1,1\n2,2\n");
+    assert_eq!(mounted.text("HDFEOS/SWATHS/odd/table.csv"), "a\n0\n1\n2\n");
+    found(&mounted, "HDFEOS/SWATHS/odd", &["2 not there, or named twice: gone, a", "4 rows, the table has 3"]);
+    found(&mounted, "HDFEOS/SWATHS/lost", &["it tells of no such swath"]);
+    found(&mounted, "HDFEOS/SWATHS/scalar", &["no field has one dimension"]);
+    // Fields are files by themselves, whatever is told of them.
+    assert_eq!(mounted.text("HDFEOS/SWATHS/lost/Data Fields/long.txt"), "0\n1\n2\n3\n");
+}
+
+#[test]
+fn swaths_tell_units_and_leave_images_alone() {
+    let mounted = Mounted::new(&[&data("hdfeos.h5")], &[]);
+    let metadata = json(&mounted, "HDFEOS/SWATHS/O3 Profile");
+    assert_eq!(metadata["dialect"], "HDF-EOS5");
+    assert_eq!(column(&metadata, "Time")["units"], "s");
+    assert_eq!(column(&metadata, "Quality")["description"], "how good");
+    assert!(!mounted.names("HDFEOS/SWATHS/image").contains(&"table.csv".to_owned()));
+}
+
+#[test]
 fn series_without_a_clock_or_a_factor_keep_their_data() {
     let mounted = hostile();
     for name in ["still", "endless", "uneven"] {

@@ -102,7 +102,17 @@ fn unpack(width: u16, packed: &[u8], out: &mut [i32], sample: impl FnMut(u16) ->
 
 fn unpack_known<const WIDTH: usize>(packed: &[u8], out: &mut [i32], mut sample: impl FnMut(u16) -> i32) {
     let mask = u16::MAX >> (16 - WIDTH);
-    // Eight numbers take as many bytes as one has bits.
+    // Eight numbers take as many bytes as one has bits. Each lies in the four bytes from its first one on.
+    let eights = (out.len() / 8).min(packed.len().saturating_sub(3) / WIDTH);
+    let (whole, out) = out.split_at_mut(8 * eights);
+    for (eight, window) in whole.chunks_exact_mut(8).zip(packed.windows(WIDTH + 3).step_by(WIDTH)) {
+        for (at, out) in eight.iter_mut().enumerate() {
+            let (byte, bit) = (at * WIDTH / 8, at * WIDTH % 8);
+            let word = u32::from_be_bytes([window[byte], window[byte + 1], window[byte + 2], window[byte + 3]]);
+            *out = sample((word >> (32 - WIDTH - bit)) as u16 & mask);
+        }
+    }
+    let packed = packed.get(eights * WIDTH..).unwrap_or_default();
     for (out, packed) in out.chunks_mut(8).zip(packed.chunks(WIDTH)) {
         let mut bits = [0; 16];
         bits[..packed.len()].copy_from_slice(packed);

@@ -16,8 +16,12 @@ const TYPE: &str = "encoding-type";
 const VERSION: &str = "encoding-version";
 
 /// Every attribute that is looked at.
-pub(super) const ATTRIBUTES: [&str; 9] =
-    [TYPE, VERSION, INDEX, ORDER, "categories", "ordered", OLD_SPARSE, "shape", "h5sparse_shape"];
+pub(super) const ATTRIBUTES: [&str; 11] =
+    [TYPE, VERSION, INDEX, ORDER, "categories", "ordered", OLD_SPARSE, "shape", "h5sparse_shape", FORM, LENGTH];
+
+/// The attributes of an awkward array: its form as JSON, and how many rows it has.
+pub(super) const FORM: &str = "form";
+pub(super) const LENGTH: &str = "length";
 
 /// The attribute by which versions before 0.7 name the kind of a sparse matrix.
 const OLD_SPARSE: &str = "h5sparse_format";
@@ -40,6 +44,8 @@ pub(super) enum Encoding {
     Masked,
     /// A sparse matrix.
     Sparse,
+    /// Rows of any shape: a form and its buffers.
+    Awkward,
     /// What does not say, or is a plain array.
     Plain,
     /// Something else, by this name.
@@ -53,6 +59,7 @@ impl Encoding {
             Some("dataframe") => Self::Frame,
             Some("categorical") => Self::Categorical,
             Some("nullable-integer" | "nullable-boolean" | "nullable-string-array") => Self::Masked,
+            Some("awkward-array") => Self::Awkward,
             _ if sparse(attributes).is_some() => Self::Sparse,
             Some("array" | "string-array") => Self::Plain,
             Some(other) => Self::Other(other.to_owned()),

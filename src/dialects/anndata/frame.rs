@@ -13,8 +13,8 @@ use crate::catalogue::{ColumnId, Group, Object, attribute, join};
 use crate::dialects::attributes::{strings, text};
 use crate::dialects::{Dialect, Role, Site, datasets};
 use crate::source::Interrupt;
-use crate::store::Tally;
-use crate::table::{Categories, Column, Finding, Rule, Table};
+use crate::store::{Rows, Tally};
+use crate::table::{Categories, Column, CompoundRows, Finding, Rule, Table};
 
 /// The group of label sets that version 0.1.0 has.
 const CATEGORIES: &[u8] = b"__categories";
@@ -73,6 +73,20 @@ pub(super) fn label(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Op
     let mut frame = Frame { site, group, opener, categories: Vec::new(), findings: Vec::new() };
     // Labels that are codes lead into the categories of their own frame.
     frame.column(&name.into(), true).filter(|column| column.categories.is_none())
+}
+
+/// The columns of a data frame but its row labels, as compounds.
+///
+/// # Errors
+/// Where there is none.
+pub(super) fn compounds(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Result<Arc<dyn Rows>, String> {
+    let opener = Opener { file: site.file, interrupt };
+    let mut frame = Frame { site, group, opener, categories: Vec::new(), findings: Vec::new() };
+    let mut columns = frame.columns();
+    datasets::of_one_length(&mut columns, &rules::LENGTHS, false, &mut frame.findings);
+    let fields = columns.into_iter().filter(|column| !column.is_label && column.in_table);
+    let fields = fields.filter_map(|column| Some((column.name.to_string(), column.rows.ok()?)));
+    Ok(Arc::new(CompoundRows::new(site.path.to_owned(), fields.collect())?))
 }
 
 /// A data frame while its columns are made.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::Anndata;
+use super::awkward;
 use super::elements::Opener;
-use super::encoding::kind;
+use super::encoding::{Encoding, kind};
 use super::frame;
 use super::rules;
-use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, join};
+use crate::catalogue::{Attribute, ColumnId, Group, Object, join};
 use crate::dialects::{Dialect, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
@@ -34,10 +35,14 @@ pub(super) fn has_any(group: &Group) -> bool {
     matrices(group).next().is_some()
 }
 
-fn matrices(group: &Group) -> impl Iterator<Item = (&BString, &Arc<Dataset>)> {
-    group.links.iter().filter_map(|link| match link.target.object()? {
-        Object::Dataset(dataset) if !dataset.shape.is_empty() && !dataset.null => Some((&link.name, dataset)),
-        _ => None,
+/// What has a row for each row of the data frame: arrays, data frames and awkward arrays. Sparse matrices stand by
+/// themselves.
+fn matrices(group: &Group) -> impl Iterator<Item = (&BString, &Object)> {
+    let named = group.links.iter().filter_map(|link| Some((&link.name, link.target.object()?)));
+    named.filter(|(_, object)| match object {
+        Object::Dataset(dataset) => !dataset.shape.is_empty() && !dataset.null,
+        Object::Group { attributes, .. } => matches!(Encoding::of(attributes), Encoding::Frame | Encoding::Awkward),
+        Object::Datatype { .. } | Object::Unreadable { .. } => false,
     })
 }
 
@@ -49,27 +54,22 @@ pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Int
         let site = Site { path: frame, ..*site };
         frame::label(&site, &group, interrupt)
     });
-    let rows = label.as_ref().and_then(|label| Some(label.rows.as_ref().ok()?.len()));
-    let lengths = matrices(group).filter_map(|(_, dataset)| dataset.shape.first().copied());
-    let rows = rows.or_else(|| datasets::commonest(lengths)).unwrap_or(0);
     let mut findings = Vec::new();
     let mut columns: Vec<Column> = label.into_iter().collect();
-    for (name, dataset) in matrices(group) {
-        let path = join(site.path, name);
-        let tally = Arc::<Tally>::default();
-        let opened = datasets::open(site.file, &path, dataset)
-            .map(|opened| Arc::new(DatasetRows::along_first(opened, FillTest::none(), tally.clone())) as Arc<dyn Rows>);
-        let length = opened.as_ref().ok().map(|opened| opened.len());
-        if let Some(length) = length.filter(|length| *length != rows) {
-            findings.push(Finding::new(&path, &rules::MATRICES, format!("{length} rows, not {rows}")));
+    for (name, object) in matrices(group) {
+        let (path, tally) = (join(site.path, name), Arc::<Tally>::default());
+        let opened = rows(site, &path, object, &tally, interrupt);
+        if let (Err(reason), Object::Group { attributes, .. }) = (&opened, object) {
+            let rule = if Encoding::of(attributes) == Encoding::Awkward { &rules::AWKWARD } else { &rules::COLUMN };
+            findings.push(Finding::new(&path, rule, reason.clone()));
         }
         columns.push(Column {
-            in_table: length == Some(rows),
-            attributes: dataset.attributes.clone(),
-            dataset: Some(dataset.clone()),
-            ..Column::new(name.clone(), path, ColumnId::whole(dataset.id), opened, tally)
+            attributes: object.attributes().into(),
+            dataset: if let Object::Dataset(dataset) = object { Some(dataset.clone()) } else { None },
+            ..Column::new(name.clone(), path, ColumnId::whole(object.id()), opened, tally)
         });
     }
+    let rows = datasets::of_one_length(&mut columns, &rules::MATRICES, false, &mut findings);
     Table {
         revision: "matrices".into(),
         rows,
@@ -77,5 +77,25 @@ pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Int
         columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
         findings,
         ..Table::empty(site.path, Anndata.name())
+    }
+}
+
+/// The rows of a matrix.
+fn rows(
+    site: &Site<'_>,
+    path: &str,
+    object: &Object,
+    tally: &Arc<Tally>,
+    interrupt: &Interrupt,
+) -> Result<Arc<dyn Rows>, String> {
+    if let Object::Dataset(dataset) = object {
+        let opened = datasets::open(site.file, path, dataset)?;
+        return Ok(Arc::new(DatasetRows::along_first(opened, FillTest::none(), tally.clone())));
+    }
+    let opener = Opener { file: site.file, interrupt };
+    let group = opener.group(object)?;
+    match Encoding::of(&group.attributes) {
+        Encoding::Awkward => awkward::rows(&opener, path, &group, tally),
+        _ => frame::compounds(&Site { path, ..*site }, &group, interrupt),
     }
 }

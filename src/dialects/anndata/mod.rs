@@ -5,6 +5,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
+//! | `awkward` | opens rows of any shape, and makes the table of those that stand by themselves |
 //! | `encoding` | tells what an element is, by its attributes |
 //! | `elements` | opens what is one column: a dataset, codes with categories, values with a mask |
 //! | `frame` | makes the table of a data frame |
@@ -12,6 +13,7 @@
 //! | `records` | makes the table of a data frame that is a compound, as before version 0.7 |
 //! | `sparse` | makes the table of a sparse matrix: a row for each stored entry |
 
+mod awkward;
 mod elements;
 mod encoding;
 mod frame;
@@ -47,7 +49,7 @@ impl Dialect for Anndata {
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
         match object {
             Subject::Group(attributes) => match Encoding::of(attributes) {
-                Encoding::Frame | Encoding::Sparse => Mark::Table,
+                Encoding::Frame | Encoding::Sparse | Encoding::Awkward => Mark::Table,
                 _ if matrices::frame_of(path, attributes).is_some() => Mark::LookInside,
                 _ => Mark::No,
             },
@@ -60,6 +62,7 @@ impl Dialect for Anndata {
         let (is_table, members) = match Encoding::of(&here.group.attributes) {
             Encoding::Sparse => (true, sparse::roles()),
             Encoding::Frame => (true, frame::roles(here.group)),
+            Encoding::Awkward => (true, awkward::roles(here.group)),
             // Matrices are shown by themselves, too.
             _ => (matrices::has_any(here.group), HashMap::new()),
         };
@@ -71,6 +74,7 @@ impl Dialect for Anndata {
             Of::Group(group) => match Encoding::of(&group.attributes) {
                 Encoding::Sparse => sparse::table(site, group, interrupt),
                 Encoding::Frame => frame::table(site, group, interrupt),
+                Encoding::Awkward => awkward::table(site, group, interrupt),
                 _ => match matrices::frame_of(site.path, &group.attributes) {
                     Some(frame) => matrices::table(site, group, &frame, interrupt),
                     None => Table::empty(site.path, self.name()),

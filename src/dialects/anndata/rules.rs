@@ -16,6 +16,9 @@ crate::table::rules! {
     COLUMN: Error "anndata/column" []
         "AnnData: a column is an array of rank 1, a categorical, or values with a mask"
         => "write the column in one of these encodings";
+    AWKWARD: Warning "anndata/awkward" []
+        "AnnData: the form of an awkward array names the buffers beside it"
+        => "write it with anndata; forms with unions, bit masks or views are not understood";
     MASK: Error "anndata/mask-length" []
         "AnnData: a mask is as long as the values" => "write a mask for each value";
     VERSION: Warning "anndata/encoding-version" []

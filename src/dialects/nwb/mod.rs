@@ -1,7 +1,8 @@
 //! HDMF and NWB (Neurodata Without Borders): groups that say by an attribute what they are.
 //!
 //! A `DynamicTable` lists its columns in `colnames`; a list column is a dataset of values and one of ends, which names
-//! it by `target`. A `TimeSeries` has `data` and either `timestamps` or a rate. No value is missing.
+//! it by `target`; tables as long as it, which `categories` lists, are columns of structs. A `TimeSeries` has `data`
+//! and either `timestamps` or a rate. No value is missing.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -38,6 +39,9 @@ const ELEMENTS: &str = "elements";
 /// The attribute of row numbers that refers to the table.
 const TABLE: &str = "table";
 
+/// The attribute of a table that lists the tables which are as long as it.
+const ALIGNED: &str = "categories";
+
 /// The dialect.
 #[derive(Debug)]
 pub struct Nwb;
@@ -59,6 +63,7 @@ impl Dialect for Nwb {
             TARGET,
             ELEMENTS,
             TABLE,
+            ALIGNED,
             "unit",
             "rate",
             "conversion",

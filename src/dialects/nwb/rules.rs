@@ -17,6 +17,8 @@ crate::table::rules! {
     ID: Error "nwb/id" [] "HDMF: the dataset id labels the rows of a table" => "write id";
     NAMES: Error "nwb/colnames" [] "HDMF: colnames lists the columns" => "write colnames";
     NAMES_LACK: Warning "nwb/colnames-lacks" [] "HDMF: colnames lists every column" => "add the column to colnames";
+    ALIGNED: Error "nwb/categories" []
+        "HDMF: categories lists tables in the group, each once" => "write the table, or take its name away";
     ENUM: Error "nwb/enum-elements" []
         "HDMF: the elements of EnumData are the labels of its codes" => "refer to the labels";
     REGION: Error "nwb/region-table" []

@@ -1,4 +1,4 @@
-//! Makes the table of a `DynamicTable`.
+//! Makes the table of a `DynamicTable`, and of an `AlignedDynamicTable`, which has tables as long as it beside columns.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,17 +7,20 @@ use bstr::{BString, ByteSlice};
 
 use super::members::{Members, Named, is_column, referred};
 use super::rules;
-use super::{ELEMENTS, Nwb, TABLE, type_of};
+use super::{ALIGNED, ELEMENTS, Nwb, TABLE, type_of};
 use crate::catalogue::{ColumnId, Dataset, Group, Object, attribute, join};
 use crate::dialects::attributes;
 use crate::dialects::{Dialect, Site, arrays, datasets};
 use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{ARRAY_BYTES, Error, Rows, Tally, for_each_array};
-use crate::table::{Categories, CategoryRows, Column, EndRows, Finding, ListRows, Rule, Table};
+use crate::table::{Categories, CategoryRows, Column, CompoundRows, EndRows, Finding, ListRows, Rule, Table};
 
 /// Of this many lists ends are looked at before the table is shown; behind, a list that is wrong is missing.
 const MOST_VERIFIED: u64 = 1 << 20;
+
+/// Columns at most of all tables within a table, and tables: each costs a request.
+const MOST_ALIGNED: usize = 1_000;
 
 /// Names that a finding tells.
 const MOST_NAMED: usize = 8;
@@ -27,6 +30,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     let members = Members::of(group);
     let mut builder = Builder { site, members, interrupt, categories: Vec::new(), findings: Vec::new() };
     let mut columns = builder.columns();
+    columns.extend(builder.aligned(group));
     let rows = datasets::of_one_length(&mut columns, &rules::LENGTHS, false, &mut builder.findings);
     Table {
         revision: type_of(&group.attributes).unwrap_or_else(|| "DynamicTable".into()),
@@ -89,6 +93,53 @@ impl Builder<'_> {
         }
         columns.extend(others.into_iter().map(|other| self.column(other)));
         columns
+    }
+
+    /// The tables that an `AlignedDynamicTable` has beside its columns, each as a column of structs.
+    fn aligned(&mut self, group: &Group) -> Vec<Column> {
+        let Some(listed) = attribute(&group.attributes, ALIGNED) else { return Vec::new() };
+        let Some(names) = attributes::strings(listed).or_else(|| listed.is_empty().then(Vec::new)) else {
+            self.report(self.site.path, &rules::ALIGNED, "it cannot be read");
+            return Vec::new();
+        };
+        let (mut columns, mut seen, mut left) = (Vec::new(), HashSet::new(), MOST_ALIGNED);
+        for name in names {
+            let column = match seen.insert(name.clone()) {
+                true => self.category(group, &name, &mut left),
+                false => Err("listed again".into()),
+            };
+            match column {
+                Ok(column) => columns.push(column),
+                Err(reason) => self.report(self.site.path, &rules::ALIGNED, format!("{name}: {reason}")),
+            }
+        }
+        columns
+    }
+
+    /// One of these, whose own directory tells what is wrong with it. `left` is how many columns all may still have.
+    fn category(&self, group: &Group, name: &BString, left: &mut usize) -> Result<Column, String> {
+        let object = group.link(name).and_then(|link| link.target.object()).ok_or("there is no such group")?;
+        let id = match object {
+            Object::Group { id, .. } if super::is_table(object.attributes()) => *id,
+            _ => return Err("it is no DynamicTable".into()),
+        };
+        *left = left.checked_sub(1).ok_or_else(|| format!("after {MOST_ALIGNED} columns"))?;
+        let within = self.site.file.group(id, self.interrupt).map_err(|error| error.to_string())?;
+        let path = join(self.site.path, name);
+        let (site, members) = (Site { path: &path, ..*self.site }, Members::of(&within));
+        let mut builder =
+            Builder { site: &site, members, interrupt: self.interrupt, categories: Vec::new(), findings: Vec::new() };
+        let mut columns = builder.columns();
+        *left = left.checked_sub(columns.len()).ok_or_else(|| format!("after {MOST_ALIGNED} columns"))?;
+        datasets::of_one_length(&mut columns, &rules::LENGTHS, false, &mut builder.findings);
+        let fields = columns.into_iter().filter(|column| column.in_table);
+        let fields = fields.filter_map(|column| Some((column.name.to_string(), column.rows.ok()?))).collect();
+        let rows = Arc::new(CompoundRows::new(path.clone(), fields)?) as Arc<dyn Rows>;
+        Ok(Column {
+            description: attributes::text(object.attributes(), "description"),
+            attributes: object.attributes().into(),
+            ..Column::new(name.clone(), path, ColumnId::whole(id), Ok(rows), Arc::default())
+        })
     }
 
     /// A column: values for each row, or lists of them.

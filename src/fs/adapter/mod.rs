@@ -6,6 +6,7 @@
 
 mod answer;
 mod buffers;
+mod listing;
 mod pipe;
 mod replies;
 mod session;
@@ -33,7 +34,7 @@ pub(super) use session::session_threads;
 pub use session::{Invalidator, Server};
 
 use super::Error;
-use super::node::{Attributes, Kind};
+use super::node::Kind;
 use super::pool::{Answer, Lane, Pool, Ticket, panicked};
 use super::service::{OpenFile, Service, Stat};
 use crate::source::{Interrupt, StatMemo};
@@ -130,66 +131,6 @@ impl Shared {
         }
         self.buffers.give_back(made);
         file.set_quick(started.elapsed() < QUICK);
-    }
-
-    fn list(&self, handle: u64, offset: u64, ticket: &Ticket<ReplyDirectory>) -> Result<(), Error> {
-        let directory = self.service.directory(handle)?;
-        let listed = self.service.list(&directory, offset);
-        let Some(mut reply) = ticket.claim() else { return Ok(()) };
-        for entry in listed {
-            let name = OsStr::from_bytes(&entry.name);
-            if reply.add(INodeNo(entry.number), entry.next, file_type(entry.kind), name) {
-                break;
-            }
-        }
-        reply.ok();
-        Ok(())
-    }
-
-    fn list_plus(&self, handle: u64, offset: u64, ticket: &Ticket<ReplyDirectoryPlus>) -> Result<(), Error> {
-        let directory = self.service.directory(handle)?;
-        let mut found = Vec::new();
-        for entry in self.service.list(&directory, offset) {
-            ticket.interrupt().check()?;
-            // "." and ".." are not looked up, and the kernel does not count them.
-            let dots = matches!(entry.name.as_slice(), b"." | b"..");
-            let node = (!dots).then(|| self.service.lookup_listed(&directory, &entry, ticket.interrupt()));
-            found.push((entry, node));
-        }
-        let Some(mut reply) = ticket.claim() else { return Ok(()) };
-        for (entry, node) in found {
-            let name = OsStr::from_bytes(&entry.name);
-            let full = match node {
-                None => {
-                    let attr = self.dots_attr(entry.number);
-                    reply.add(attr.ino, entry.next, name, &Duration::ZERO, &attr, GENERATION)
-                }
-                Some(node) => {
-                    let stat = self.service.count(directory.number(), entry.name.as_bstr(), node);
-                    // `fuser` has one time for name and attributes here.
-                    let ttl = stat.attr_ttl.min(stat.entry_ttl);
-                    let full = reply.add(INodeNo(stat.number), entry.next, name, &ttl, &self.attr(&stat), GENERATION);
-                    if full {
-                        self.service.inodes().forget(stat.number, 1);
-                    }
-                    full
-                }
-            };
-            if full {
-                break;
-            }
-        }
-        reply.ok();
-        Ok(())
-    }
-
-    /// The kernel takes nothing but number and kind of "." and "..".
-    fn dots_attr(&self, number: u64) -> FileAttr {
-        let time = SystemTime::UNIX_EPOCH;
-        let kind = Kind::Directory;
-        let attributes = Attributes { kind, mode: 0o555, mtime: time, ctime: time, atime: time };
-        let (attr_ttl, entry_ttl) = (Duration::ZERO, Duration::ZERO);
-        self.attr(&Stat { number, attributes, size: 0, attr_ttl, entry_ttl })
     }
 }
 

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
 use bstr::{BStr, BString, ByteSlice};
+use hashbrown::HashTable;
 use parking_lot::Mutex;
 
 use crate::fs::node::{Kind, NodeRef};
@@ -25,8 +26,10 @@ pub struct Inodes {
 }
 
 struct State {
-    known: HashMap<u64, Known>,
-    names: HashMap<(u64, BString), u64>,
+    /// Boxed, for half of the places of a table may be free.
+    known: HashMap<u64, Box<Known>>,
+    /// Numbers of names, found by directory and name.
+    names: HashTable<u64>,
     clock: u64,
 }
 
@@ -78,7 +81,7 @@ impl Inodes {
             exact: None,
             last_told: 0,
         };
-        let state = State { known: HashMap::from([(ROOT, root)]), names: HashMap::new(), clock: 0 };
+        let state = State { known: HashMap::from([(ROOT, Box::new(root))]), names: HashTable::new(), clock: 0 };
         Self { hasher: RandomState::new(), state: Mutex::new(state) }
     }
 
@@ -90,8 +93,7 @@ impl Inodes {
     /// What is known about a name, if its node is current.
     pub fn child(&self, parent: u64, name: &BStr) -> Option<Inode> {
         let state = self.state.lock();
-        let number = *state.names.get(&(parent, name.to_owned()))?;
-        let inode = state.inode(number)?;
+        let inode = state.inode(state.named(self.hash(parent, name), parent, name)?)?;
         drop(state);
         inode.node.is_current().then_some(inode)
     }
@@ -104,7 +106,8 @@ impl Inodes {
     /// The number that a name has or would get, without remembering it.
     pub fn number(&self, parent: u64, name: &BStr) -> u64 {
         let state = self.state.lock();
-        state.names.get(&(parent, name.to_owned())).copied().unwrap_or_else(|| self.free_number(&state, parent, name))
+        let known = state.named(self.hash(parent, name), parent, name);
+        known.unwrap_or_else(|| self.free_number(&state, parent, name))
     }
 
     /// Counts one telling of a name's number to the kernel. The node that has the name already stays, unless it is
@@ -125,8 +128,16 @@ impl Inodes {
         let known =
             Known { node, parent, name: name.to_owned(), lookups: 1, handles: 0, exact: None, last_told: state.clock };
         let inode = known.inode(number);
-        state.known.insert(number, known);
-        state.names.insert((parent, name.to_owned()), number);
+        state.known.insert(number, Box::new(known));
+        let State { known, names, .. } = state;
+        let hash = self.hash(parent, name);
+        match names.find_mut(hash, |at| known.get(at).is_some_and(|known| known.is(parent, name))) {
+            Some(other) => *other = number,
+            None => {
+                let hash_of = |at: &u64| known.get(at).map_or(0, |known| self.hash(known.parent, known.name.as_bstr()));
+                names.insert_unique(hash, number, hash_of);
+            }
+        }
         inode
     }
 
@@ -142,10 +153,10 @@ impl Inodes {
         if known.lookups > 0 {
             return;
         }
-        let Some(Known { node, parent, name, .. }) = state.known.remove(&number) else { return };
-        let key = (parent, name);
-        if state.names.get(&key) == Some(&number) {
-            state.names.remove(&key);
+        let Some(gone) = state.known.remove(&number) else { return };
+        let Known { node, parent, name, .. } = *gone;
+        if let Ok(found) = state.names.find_entry(self.hash(parent, name.as_bstr()), |at| *at == number) {
+            found.remove();
         }
         drop(guard);
         // Its end may be that of an opening, which writes what it has learnt to the cache folder.
@@ -207,6 +218,10 @@ impl Inodes {
         closed.iter().filter_map(|(_, number)| Some(state.known.get(number)?.named(*number))).collect()
     }
 
+    fn hash(&self, parent: u64, name: &BStr) -> u64 {
+        self.hasher.hash_one((parent, name.as_bytes()))
+    }
+
     /// The first number not in use that a name's hash leads to.
     fn free_number(&self, state: &State, parent: u64, name: &BStr) -> u64 {
         let mut attempt = 0_u64;
@@ -222,12 +237,21 @@ impl Inodes {
 }
 
 impl State {
+    /// The number of a name, whose hash this is.
+    fn named(&self, hash: u64, parent: u64, name: &BStr) -> Option<u64> {
+        self.names.find(hash, |at| self.known.get(at).is_some_and(|known| known.is(parent, name))).copied()
+    }
+
     fn inode(&self, number: u64) -> Option<Inode> {
         self.known.get(&number).map(|known| known.inode(number))
     }
 }
 
 impl Known {
+    fn is(&self, parent: u64, name: &BStr) -> bool {
+        self.parent == parent && self.name == *name
+    }
+
     fn inode(&self, number: u64) -> Inode {
         Inode { number, node: self.node.clone(), exact: self.exact, is_open: self.handles > 0 }
     }

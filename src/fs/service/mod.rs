@@ -193,6 +193,7 @@ impl Service {
                 Ok(Some(OpenFile::new(number, node, content.len() as u64, Some(content))))
             }
             Kind::File => {
+                let node = node.opened()?.unwrap_or(node);
                 let size = match inode.exact {
                     Some(bytes) => Size::Exact(bytes),
                     None => node.size(effort, interrupt)?,

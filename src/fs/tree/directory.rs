@@ -1,11 +1,9 @@
 //! A directory of a file: a group, a table, or what a dialect made up.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
-use lru::LruCache;
 use parking_lot::Mutex;
 
 use super::contents::{Columns, Contents};
@@ -13,28 +11,13 @@ use super::file::{FileNode, Xattrs};
 use super::files::Files;
 use super::in_use::InUse;
 use super::listing::{Child, GroupPlace, Place, Way};
+use super::named::{FileName, Recent, Use};
 use super::selections::{Subject, WhereDirectory};
 use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, lock};
 use crate::catalogue::{ObjectId, join};
 use crate::dialects::Made;
 use crate::store::Rows;
 use crate::table::Table;
-
-/// Nodes of files that stay when the kernel has forgotten them: they know their exact size, which may have taken a
-/// pass.
-const MOST_UNUSED: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
-
-/// Nodes of the files of a directory, by position: those in use, and the ones used last.
-struct FileNodes {
-    in_use: InUse<usize, FileNode>,
-    last: LruCache<usize, Arc<FileNode>>,
-}
-
-impl Default for FileNodes {
-    fn default() -> Self {
-        Self { in_use: InUse::default(), last: LruCache::new(MOST_UNUSED) }
-    }
-}
 
 /// A directory of a file, listed at first use.
 pub(super) struct Directory {
@@ -43,9 +26,10 @@ pub(super) struct Directory {
     way: Way,
     contents: OnceLock<Arc<Contents>>,
     listing: Mutex<()>,
-    /// Nodes of files in the directory and in `columns/`, by position.
-    files: Mutex<FileNodes>,
-    column_files: Mutex<FileNodes>,
+    /// Files in the directory and in `columns/`, by position, while they are in use.
+    files: Mutex<InUse<(bool, usize), FileNode>>,
+    /// The files used last of all directories of the opening.
+    recent: Arc<Recent>,
     /// Directories below, only while they are in use: a file may have millions.
     directories: Mutex<InUse<usize, Directory>>,
 }
@@ -53,11 +37,12 @@ pub(super) struct Directory {
 impl Directory {
     /// The root group, or the one table of a file that has no groups.
     pub fn root(opened: Arc<Opened>) -> Self {
+        let recent = Arc::<Recent>::default();
         let Some(id) = opened.hdf5().map(|file| file.info().root) else {
-            return Self::new(opened, Place::File, Way::default());
+            return Self::new(opened, Place::File, Way::default(), recent);
         };
         let way = Way { groups: vec![(id, 0)], ..Way::default() };
-        Self::new(opened, Place::Group(GroupPlace { id, path: "/".into(), link: "/".into() }), way)
+        Self::new(opened, Place::Group(GroupPlace { id, path: "/".into(), link: "/".into() }), way, recent)
     }
 
     /// The directory of a place below this one.
@@ -72,10 +57,10 @@ impl Directory {
             }
             other => (other.clone(), self.way.to_directory()),
         };
-        Self::new(self.opened().clone(), place, way)
+        Self::new(self.opened().clone(), place, way, self.recent.clone())
     }
 
-    fn new(opened: Arc<Opened>, place: Place, way: Way) -> Self {
+    fn new(opened: Arc<Opened>, place: Place, way: Way, recent: Arc<Recent>) -> Self {
         let (id, path, name) = match &place {
             Place::File => (ObjectId { file: 0, address: 0 }, "/".to_owned(), "/".into()),
             Place::Group(group) => (group.id, group.path.clone(), group.link.clone()),
@@ -89,7 +74,7 @@ impl Directory {
             contents: OnceLock::new(),
             listing: Mutex::new(()),
             files: Mutex::default(),
-            column_files: Mutex::default(),
+            recent,
             directories: Mutex::default(),
         }
     }
@@ -146,38 +131,45 @@ impl Directory {
         &self.files_of
     }
 
-    fn child(self: &Arc<Self>, contents: &Arc<Contents>, position: usize, child: &Child) -> Result<NodeRef, Error> {
-        match child {
-            Child::Directory(place) => Ok(Arc::new(DirectoryNode(self.directory(position, place)))),
+    fn child(self: &Arc<Self>, contents: &Arc<Contents>, position: usize) -> Result<NodeRef, Error> {
+        if contents.listing.is_single(position) {
+            return Ok(Arc::new(FileName::new(self, false, position)));
+        }
+        match contents.listing.child(position).ok_or(Error::NotFound)? {
+            Child::Directory(place) => Ok(Arc::new(DirectoryNode(self.directory(position, &place)))),
             Child::Columns => Ok(Arc::new(ColumnsNode { directory: self.clone(), contents: contents.clone() })),
             Child::Where => {
                 let table = contents.table.as_ref().ok_or(Error::NotFound)?;
                 Ok(Arc::new(WhereDirectory::new(Subject::new(&self.files_of, table))))
             }
-            Child::Link(target) => Ok(Arc::new(LinkNode { opened: self.opened().clone(), target: target.clone() })),
-            file => self.kept(&self.files, contents, position, file),
+            Child::Link(target) => Ok(Arc::new(LinkNode { opened: self.opened().clone(), target })),
+            _ => Ok(self.file((false, position), Use::Opened)?),
         }
     }
 
-    /// The node of a file, made once as long as it is current.
-    fn kept(
-        &self,
-        nodes: &Mutex<FileNodes>,
-        contents: &Arc<Contents>,
-        position: usize,
-        child: &Child,
-    ) -> Result<NodeRef, Error> {
-        let mut nodes = nodes.lock();
+    /// The file at a position of the listing, or of that of `columns/`: made once for as long as it is current and in
+    /// use.
+    ///
+    /// # Errors
+    /// Where its dataset cannot be opened any more.
+    pub fn file(&self, place: (bool, usize), used: Use) -> Result<Arc<FileNode>, Error> {
+        let contents = self.contents.get().ok_or(Error::Stale)?;
+        let mut files = self.files.lock();
         // One whose layout was given up stays with who has it open.
-        if let Some(node) = nodes.in_use.get(&position).filter(|node| node.is_current()) {
-            return Ok(node);
-        }
-        let node = Arc::new(self.files_of.file(contents, child)?);
-        nodes.in_use.insert(position, &node);
-        // What is driven out ends outside the lock.
-        let _old = nodes.last.push(position, node.clone());
-        drop(nodes);
-        Ok(node)
+        let known = files.get(&place).filter(|file| file.is_current());
+        let file = match known {
+            Some(file) => file,
+            None => {
+                let listing = if place.0 { contents.columns() } else { &contents.listing };
+                let child = listing.child(place.1).ok_or(Error::NotFound)?;
+                let file = Arc::new(self.files_of.file(contents, &child)?);
+                files.insert(place, &file);
+                file
+            }
+        };
+        drop(files);
+        self.recent.touch(&file, used);
+        Ok(file)
     }
 }
 
@@ -200,8 +192,7 @@ impl Node for DirectoryNode {
 
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
         let contents = self.0.load(interrupt)?;
-        let (position, child) = contents.listing.get(name).ok_or(Error::NotFound)?;
-        self.0.child(&contents, position, &child)
+        self.0.child(&contents, contents.listing.find(name).ok_or(Error::NotFound)?)
     }
 
     fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
@@ -266,8 +257,8 @@ impl Node for ColumnsNode {
     }
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-        let (position, child) = self.contents.columns().get(name).ok_or(Error::NotFound)?;
-        self.directory.kept(&self.directory.column_files, &self.contents, position, &child)
+        let position = self.contents.columns().find(name).ok_or(Error::NotFound)?;
+        Ok(Arc::new(FileName::new(&self.directory, true, position)))
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {

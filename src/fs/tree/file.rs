@@ -4,17 +4,21 @@ use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
 
+use super::listing::Array;
 use super::{Attributes, Effort, Error, Interrupt, Kind, Node, Opened, Size};
 use crate::catalogue::{Attribute, ObjectId};
 use crate::store::Span;
 use crate::store::pass::Progress;
+use crate::table::Single;
 use crate::views::metadata::attribute_text;
 use crate::views::{Access, UNKNOWN_SIZE, View};
 
 pub(super) struct FileNode {
-    pub opened: Arc<Opened>,
+    opened: Arc<Opened>,
     pub view: Arc<dyn View>,
-    pub xattrs: Arc<Xattrs>,
+    xattrs: Xattrs,
+    /// What it shares with the other files of its dataset.
+    _shared: Option<(Arc<Array>, Arc<Single>)>,
 }
 
 /// Where the extended attributes of a node come from.
@@ -111,6 +115,14 @@ impl View for Later {
         self.made().access()
     }
 
+    fn is_current(&self) -> bool {
+        self.made.get().is_none_or(|made| made.is_current())
+    }
+
+    fn may_be_given_up(&self) -> bool {
+        self.made.get().is_none_or(|made| made.may_be_given_up())
+    }
+
     fn prepare(&self, interrupt: &Interrupt) -> Result<Size, crate::store::Error> {
         self.made().prepare(interrupt)
     }
@@ -121,6 +133,20 @@ impl View for Later {
 }
 
 impl FileNode {
+    pub fn new(opened: &Arc<Opened>, view: Arc<dyn View>, xattrs: Xattrs) -> Self {
+        Self { opened: opened.clone(), view, xattrs, _shared: None }
+    }
+
+    /// The same as one of the files of a dataset.
+    pub fn of_dataset(self, array: Arc<Array>, single: Arc<Single>) -> Self {
+        Self { _shared: Some((array, single)), ..self }
+    }
+
+    /// Whether reads may find out that it has to be laid out anew.
+    pub fn may_be_given_up(&self) -> bool {
+        self.view.may_be_given_up()
+    }
+
     fn log(&self, error: crate::store::Error) -> Error {
         let error = Error::from(error);
         self.opened.log(&error);

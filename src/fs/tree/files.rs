@@ -77,11 +77,12 @@ impl Files {
                 let files = Self { id: array.dataset.id, path: array.path.clone(), ..self.clone() };
                 let (name, dataset) = (array.name.clone(), &array.dataset);
                 let xattrs = Xattrs::of_member(name, dataset.attributes.clone(), dataset.id);
-                (files.single(&single, file)?, xattrs)
+                let view = files.single(&single, file)?;
+                return Ok(FileNode::new(&self.opened, view, xattrs).of_dataset(array.clone(), single));
             }
             Child::Columns | Child::Where | Child::Directory(_) | Child::Link(_) => return Err(Error::NotAFile),
         };
-        Ok(FileNode { opened: self.opened.clone(), view, xattrs: Arc::new(xattrs) })
+        Ok(FileNode::new(&self.opened, view, xattrs))
     }
 
     /// The view of a whole table.

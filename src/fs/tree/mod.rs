@@ -12,6 +12,7 @@ mod folder;
 mod in_use;
 mod listing;
 mod live;
+mod named;
 mod opened;
 pub mod rules;
 mod selections;

@@ -71,7 +71,7 @@ impl WhereDirectory {
         let make = move |interrupt: &Interrupt| Ok(query::values_text(&table, interrupt).into_bytes());
         let xattrs = Xattrs::new(VALUES.into(), [].into());
         let view = Arc::new(ConstantView::new(make));
-        FileNode { opened: self.0.files.opened.clone(), view, xattrs: Arc::new(xattrs) }
+        FileNode::new(&self.0.files.opened, view, xattrs)
     }
 }
 

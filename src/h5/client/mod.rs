@@ -58,6 +58,8 @@ struct Inner {
 struct State {
     worker: Option<Running>,
     info: Option<FileInfo>,
+    /// Answered so far.
+    requests: u64,
     /// Deaths and hangs by request.
     strikes: HashMap<Request, u32>,
     /// Files numbered 1, 2, … by the workers of this source.
@@ -110,8 +112,14 @@ impl Client {
         // The daemon may change its folder before the first worker starts.
         options.plugins = options.plugins.map(|folder| std::path::absolute(&folder).unwrap_or(folder));
         let path = std::path::absolute(source.path()).unwrap_or_else(|_| source.path().to_owned());
-        let state =
-            State { worker: None, info: None, strikes: HashMap::new(), files: Vec::new(), last_used: Instant::now() };
+        let state = State {
+            worker: None,
+            info: None,
+            requests: 0,
+            strikes: HashMap::new(),
+            files: Vec::new(),
+            last_used: Instant::now(),
+        };
         let inner = Arc::new(Inner { source, path, options, state: Mutex::new(state) });
         pool::register(&inner);
         Self { inner }
@@ -296,6 +304,12 @@ impl Client {
         self.inner.call(Request::Fault(fault), interrupt).map(|_| ())
     }
 
+    /// How many requests were answered. For tests.
+    #[doc(hidden)]
+    pub fn requests(&self) -> u64 {
+        self.inner.state.lock().requests
+    }
+
     /// The process id of the worker, where one runs. For tests.
     #[doc(hidden)]
     pub fn worker_id(&self) -> Option<u32> {
@@ -346,6 +360,7 @@ impl Inner {
         let mut state = self.turn(interrupt)?;
         state.refuse_poisoned(&request)?;
         let answer = self.execute_ready(&mut state, request, interrupt)?;
+        state.requests += 1;
         let elements = match (&answer, &state.worker) {
             (Answer::Elements { bytes, heap }, Some(running)) => match running.worker.elements(*bytes, *heap) {
                 Ok(elements) => Some(elements),

@@ -91,6 +91,7 @@ impl Worker {
             parent: std::process::id(),
             files: files.to_vec(),
             wanted: options.attributes.clone(),
+            page_time: options.page_time,
             write: journal.is_some(),
         };
         let descriptors = [source.as_raw_fd(), memory.as_raw_fd()].into_iter().chain(journal.map(|j| j.as_raw_fd()));

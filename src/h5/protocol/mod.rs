@@ -4,6 +4,7 @@
 pub(super) mod descriptors;
 
 use std::io::{self, Read, Write};
+use std::time::Duration;
 
 use bstr::BString;
 use serde::de::DeserializeOwned;
@@ -57,6 +58,8 @@ pub(super) struct Hello {
     pub files: Vec<Vec<u8>>,
     /// Names of attributes that are read of every object, however many it has.
     pub wanted: Vec<String>,
+    /// How long it lists links for one answer.
+    pub page_time: Duration,
     /// It is there to write, and has the descriptor of a journal as well.
     pub write: bool,
 }

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, c_ulong};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bstr::BString;
 
@@ -60,6 +61,7 @@ struct Setup {
     plugins: Option<Vec<u8>>,
     sandbox: Sandbox,
     wanted: Vec<BString>,
+    page_time: Duration,
 }
 
 impl Session {
@@ -71,7 +73,14 @@ impl Session {
         let open = paths.iter().map(|_| None).collect();
         let wanted = hello.wanted.iter().map(|name| name.as_str().into()).collect();
         Self {
-            setup: Setup { source, follow, plugins: hello.plugins.clone(), sandbox, wanted },
+            setup: Setup {
+                source,
+                follow,
+                plugins: hello.plugins.clone(),
+                sandbox,
+                wanted,
+                page_time: hello.page_time,
+            },
             fapl: None,
             paths,
             open,
@@ -93,6 +102,11 @@ impl Session {
     /// Names of attributes that are read of every object, however many it has.
     pub fn wanted(&self) -> &[BString] {
         &self.setup.wanted
+    }
+
+    /// How long links are listed for one answer.
+    pub fn page_time(&self) -> Duration {
+        self.setup.page_time
     }
 
     /// Whether links and data may lead to other files.

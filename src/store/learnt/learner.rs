@@ -142,6 +142,16 @@ impl Learner {
         self.reading.rows
     }
 
+    /// Whether it has one block: a file may have very many such columns.
+    pub(super) fn is_small(&self) -> bool {
+        self.reading.rows <= GRAIN
+    }
+
+    /// Whether some file shows its statistics.
+    pub(super) fn is_shown(&self) -> bool {
+        self.shown.get().is_some_and(Option::is_some)
+    }
+
     /// What the column's values are.
     pub fn kind(&self) -> Kind {
         self.kind
@@ -313,15 +323,16 @@ impl Learner {
 
     fn keep(&self, complete: &Statistics) {
         let Some(opening) = self.opening.upgrade() else { return };
-        let is_small = self.rows() <= GRAIN;
-        let kept = opening.may_keep(is_small) && opening.keep(&self.what(), &format::encode(&complete.blocks));
+        let kept = opening.may_keep(self.is_small()) && opening.keep(&self.what(), &format::encode(&complete.blocks));
         self.kept.set(kept).ok();
         opening.store().counters().statistics_kept.add(u64::from(kept));
     }
 
     fn load(&self) {
         let Some(opening) = self.opening.upgrade() else { return };
-        let blocks = opening.kept(&self.what()).and_then(|bytes| format::decode(&bytes, self.kind, &self.blocked()));
+        let what = self.what();
+        let kept = if self.is_small() { opening.kept_of_few(&what) } else { opening.kept(&what) };
+        let blocks = kept.and_then(|bytes| format::decode(&bytes, self.kind, &self.blocked()));
         if let Some(blocks) = blocks {
             opening.store().counters().statistics_loaded.add(1);
             self.kept.set(true).ok();

@@ -45,6 +45,9 @@ pub use observed::Observed;
 /// Columns of one block whose statistics are kept. A look at their values costs little more than one at what is kept.
 const MOST_SMALL: u64 = 1024;
 
+/// Learners among which those are looked for that are not used any more.
+const LEAST_SWEPT: usize = 4096;
+
 /// Whether the identity of a source stands for what is read of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
@@ -66,12 +69,41 @@ pub struct Opening {
     store: Arc<Store>,
     source: Arc<Source>,
     content: Content,
-    /// They stay as long as the source is open, so that what is shown of a column stays what it was.
-    learners: Mutex<HashSet<ByReading>>,
+    learners: Mutex<Learners>,
     /// Columns of a few rows whose statistics were kept.
     small: AtomicU64,
+    /// What there was nothing kept of, of columns of a few rows.
+    missed: AtomicU64,
     /// What was learnt once for as long as the source is open, such as verdicts on search indexes.
     notes: Mutex<BTreeMap<String, Arc<[u8]>>>,
+}
+
+/// Learners by what they are learners of. They stay as long as the source is open, so that what is shown of a column
+/// stays what it was; those of columns of a few rows only while they are in use or shown, for there may be very many.
+#[derive(Debug)]
+struct Learners {
+    all: HashSet<ByReading>,
+    /// How many there are when the next sweep is due.
+    sweep: usize,
+}
+
+impl Default for Learners {
+    fn default() -> Self {
+        Self { all: HashSet::new(), sweep: LEAST_SWEPT }
+    }
+}
+
+impl Learners {
+    fn insert(&mut self, learner: &Arc<Learner>) {
+        if self.all.len() >= self.sweep {
+            self.all.retain(|ByReading(learner)| {
+                !learner.is_small() || learner.is_shown() || Arc::strong_count(learner) > 1
+            });
+            // Doubled, so that the cost of the next sweep is spread over as many insertions.
+            self.sweep = LEAST_SWEPT.max(self.all.len() * 2);
+        }
+        self.all.insert(ByReading(learner.clone()));
+    }
 }
 
 /// A learner, found by what it is the learner of.
@@ -103,8 +135,8 @@ impl Opening {
     pub fn new(store: Arc<Store>, source: Arc<Source>, content: Content) -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
-        let (learners, small, notes) = Default::default();
-        Arc::new(Self { serial, store, source, content, learners, small, notes })
+        let (learners, small, missed, notes) = Default::default();
+        Arc::new(Self { serial, store, source, content, learners, small, missed, notes })
     }
 
     /// Number of this opening, unique in the process: what is cached of the source is cached under it.
@@ -192,6 +224,17 @@ impl Opening {
         Some(found)
     }
 
+    /// As [`Opening::kept`], of what is learnt of one block of values: where nothing is kept of very many, a look at the
+    /// values of the next costs less than one at the cache folder.
+    fn kept_of_few(&self, what: &str) -> Option<Vec<u8>> {
+        if self.missed.load(Ordering::Relaxed) >= MOST_SMALL {
+            return None;
+        }
+        let found = self.kept(what);
+        self.missed.fetch_add(u64::from(found.is_none()), Ordering::Relaxed);
+        found
+    }
+
     /// Keeps what was computed from this source as `what`; returns whether it is kept. See [`Kept::put`]. Nothing is
     /// kept where the source may have changed since it was opened.
     pub fn keep(&self, what: &str, bytes: &[u8]) -> bool {
@@ -255,17 +298,17 @@ impl Opening {
             return None;
         }
         let mut learners = self.learners.lock();
-        if let Some(known) = learners.get(&Reading::new(column, rows)) {
+        if let Some(known) = learners.all.get(&Reading::new(column, rows)) {
             return Some(known.0.clone());
         }
         let fresh = Arc::new(Learner::new(&Arc::downgrade(self), path, column, rows)?);
-        learners.insert(ByReading(fresh.clone()));
+        learners.insert(&fresh);
         Some(fresh)
     }
 
     /// The learners of columns opened so far, by path.
     pub fn learners(&self) -> Vec<Arc<Learner>> {
-        let mut learners: Vec<_> = self.learners.lock().iter().map(|learner| learner.0.clone()).collect();
+        let mut learners: Vec<_> = self.learners.lock().all.iter().map(|learner| learner.0.clone()).collect();
         learners.sort_by(|a, b| a.path().cmp(b.path()));
         learners
     }

@@ -159,6 +159,24 @@ impl Rows for Observed {
         Ok(appended)
     }
 
+    fn code_count(&self) -> u64 {
+        self.rows.code_count()
+    }
+
+    fn code_values(&self) -> Option<ArrayRef> {
+        self.rows.code_values()
+    }
+
+    fn codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let codes = self.rows.codes(range.clone(), interrupt)?;
+        if codes.len() as u64 == range.end.saturating_sub(range.start) {
+            self.learner.observe_by(range.start, codes.len(), &|part| {
+                self.rows.summary_of(codes.slice(part.start, part.len()).as_ref(), interrupt)
+            });
+        }
+        Ok(codes)
+    }
+
     fn is_decoded(&self) -> bool {
         self.rows.is_decoded()
     }
@@ -208,6 +226,10 @@ impl Rows for Observed {
 
     fn outline_tells_nulls(&self) -> bool {
         self.rows.outline_tells_nulls()
+    }
+
+    fn fields_lie_apart(&self) -> bool {
+        self.rows.fields_lie_apart()
     }
 
     fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

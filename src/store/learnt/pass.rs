@@ -323,7 +323,9 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         }
         state.looked = true;
         let Some(keeper) = &self.keeper else { return };
-        let Some(bytes) = keeper.file.kept(&keeper.what) else { return };
+        let Keeper { file, what } = keeper;
+        let kept = if self.blocks == 1 { file.kept_of_few(what) } else { file.kept(what) };
+        let Some(bytes) = kept else { return };
         // What has another shape was kept by something else; the checksum has told damage.
         if let Ok((values, [])) = postcard::take_from_bytes::<Vec<T>>(&bytes)
             && values.len() == self.blocks

@@ -158,6 +158,26 @@ pub trait Rows: Debug + Send + Sync {
         Ok(false)
     }
 
+    /// How many codes there are where rows are stored as codes of one or two bytes, each of which stands for one finite
+    /// number, or for a missing one: 256 or 65,536. Elsewhere 0.
+    fn code_count(&self) -> u64 {
+        0
+    }
+
+    /// The number that each of these codes stands for, of [`Rows::data_type`]: its place is the code, as unsigned.
+    fn code_values(&self) -> Option<ArrayRef> {
+        None
+    }
+
+    /// As [`Rows::array`], the codes themselves: integers of one or two bytes.
+    ///
+    /// # Errors
+    /// As [`Rows::array`]; [`Error::Unsupported`] where there are no codes.
+    fn codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let _ = (range, interrupt);
+        Err(Error::Unsupported { path: String::new(), reason: "rows are no codes".into() })
+    }
+
     /// Calls `take` with the values of `range` as NUL-terminated texts, in pieces that end with a value, until it
     /// returns `false`. Makes no array in between, which only some rows can do.
     ///
@@ -186,8 +206,8 @@ pub trait Rows: Debug + Send + Sync {
         None
     }
 
-    /// The summary of the array that [`Rows::array`] gives where [`Rows::stored_values`] or [`Rows::append_byte_keys`]
-    /// gives `values`; `None` where that is not known at once.
+    /// The summary of the array that [`Rows::array`] gives where [`Rows::stored_values`], [`Rows::append_byte_keys`] or
+    /// [`Rows::codes`] gives `values`; `None` where that is not known at once.
     fn summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
         let _ = interrupt;
         statistics::summary(values)
@@ -243,6 +263,11 @@ pub trait Rows: Debug + Send + Sync {
 
     /// Whether [`Rows::outline`] is there and tells as well which rows, and which of their parts, are missing.
     fn outline_tells_nulls(&self) -> bool {
+        false
+    }
+
+    /// Whether rows are compounds each of whose fields [`Rows::array_for_field`] reads without the others.
+    fn fields_lie_apart(&self) -> bool {
         false
     }
 

@@ -50,8 +50,8 @@ impl Rows for CompoundRows {
     }
 
     fn hints(&self) -> Hints {
-        let fields: Vec<Hints> = self.fields.iter().map(|field| field.hints()).collect();
-        Hints { nullable: self.fields.iter().any(|field| field.nullable()), fields, ..Hints::default() }
+        let hints = |field: &Arc<dyn Rows>| Hints { nullable: field.nullable(), ..field.hints() };
+        Hints { fields: self.fields.iter().map(hints).collect(), ..Hints::default() }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -59,6 +59,10 @@ impl Rows for CompoundRows {
         let arrays = self.fields.iter().map(|field| field.array(range.clone(), interrupt));
         let compounds = StructArray::try_new(fields.clone(), arrays.collect::<Result<_, _>>()?, None);
         Ok(Arc::new(compounds.map_err(|error| self.failed(error.to_string()))?))
+    }
+
+    fn fields_lie_apart(&self) -> bool {
+        true
     }
 
     fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

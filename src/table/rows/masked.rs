@@ -12,11 +12,13 @@ use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{Error, Fitting, Hints, Lent, RowRange, Rows, Span};
 
-/// Values, missing where a mask is true or not zero, and behind its end. Bytes as stored stay those of the values.
+/// Values, missing where a mask is true or not zero, or else where it is not, and behind its end. Bytes as stored stay those of the values.
 #[derive(Debug)]
 pub struct MaskedRows {
     values: Arc<dyn Rows>,
     mask: Arc<dyn Rows>,
+    /// What the mask says of a value that is there.
+    valid: bool,
     path: String,
 }
 
@@ -29,7 +31,12 @@ impl MaskedRows {
             integers if integers.is_integer() => {}
             other => return Err(format!("a mask of type {other}")),
         }
-        Ok(Self { values, mask, path })
+        Ok(Self { values, mask, valid: false, path })
+    }
+
+    /// The same with a mask that is `valid` where a value is there.
+    pub fn valid_when(self, valid: bool) -> Self {
+        Self { valid, ..self }
     }
 
     fn failed(&self, reason: impl ToString) -> Error {
@@ -41,18 +48,18 @@ impl MaskedRows {
         let count = usize::try_from(range.end.saturating_sub(range.start)).map_err(|error| self.failed(error))?;
         let masked = range.start.min(self.mask.len())..range.end.min(self.mask.len());
         let mask = self.mask.array(masked, interrupt)?;
-        let missing = match mask.as_boolean_opt() {
+        let marked = match mask.as_boolean_opt() {
             Some(mask) => mask.values().clone(),
             None => {
                 let numbers = widen::signed(&mask).ok_or_else(|| self.failed("a mask of no integers"))?;
                 BooleanBuffer::collect_bool(numbers.len(), |row| numbers.value(row) != 0)
             }
         };
-        let missing = !&missing;
+        let valid = if self.valid { marked } else { !&marked };
         let present = match mask.nulls() {
             // A mask that means nothing hides no noise.
-            Some(nulls) => &missing & nulls.inner(),
-            None => missing,
+            Some(nulls) => &valid & nulls.inner(),
+            None => valid,
         };
         if present.len() == count {
             return Ok(present);

@@ -1,48 +1,29 @@
-//! Columns made of other rows: categories, lists, values with a mask, strings behind offsets, instants, fields of
-//! compounds, casts, edges of bins, JSON, texts in other encodings, numbers stored as others, rows that end early,
-//! arrays in memory.
+//! Columns made of other rows: categories, values with a mask, fields of compounds, texts in other encodings, rows that
+//! end early, arrays in memory; [numbers], and what lies behind [offsets].
 
-mod bits;
-mod cast;
 mod category;
 mod chain;
 mod charset;
 mod compound;
-mod edges;
-mod encoded;
-mod ends;
-mod even;
 mod held;
-mod json;
-mod list;
 mod masked;
+mod numbers;
 mod offsets;
-mod packed;
 mod padded;
 mod part;
 mod runs;
-mod string;
-mod time;
-mod typed;
 
-pub use bits::BitRows;
-pub use cast::{CastRows, common_type};
 pub use category::CategoryRows;
 pub use chain::ChainRows;
 pub use charset::{DecodedRows, TextEncoding, Variant};
 pub use compound::CompoundRows;
-pub use edges::{EdgeRows, Edges};
-pub use encoded::{EncodedRows, Samples};
-pub use ends::EndRows;
-pub use even::EvenRows;
 pub use held::HeldRows;
-pub use json::{Json, JsonRows};
-pub use list::ListRows;
 pub use masked::MaskedRows;
-pub use packed::{Linear, PackedRows, Packing, UnitCount};
+pub use numbers::{
+    BitRows, CastRows, EdgeRows, Edges, EncodedRows, EvenRows, Linear, PackedRows, Packing, Samples, TimeRows,
+    TypedRows, UnitCount, common_type,
+};
+pub use offsets::{EndRows, Json, JsonRows, ListRows, PresentRows, StringRows};
 pub use padded::PaddedRows;
 pub use part::PartRows;
 pub use runs::RunRows;
-pub use string::StringRows;
-pub use time::TimeRows;
-pub use typed::TypedRows;

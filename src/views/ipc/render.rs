@@ -8,7 +8,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 
 use super::layout::{Position, bytes_of_slots};
-use super::plan::{INLINE, Kind, Node, VIEW, Views, walk};
+use super::plan::{INLINE, Kind, Node, Part, VIEW, Views, walk_below};
 
 /// A piece of rows of a column.
 #[derive(Clone, Copy, Debug)]
@@ -17,10 +17,12 @@ pub(super) struct Piece<'a> {
     pub position: Position<'a>,
     /// Number of the piece in the batch.
     pub number: u64,
+    /// What of the column is rendered.
+    pub part: &'a Part,
 }
 
 impl Piece<'_> {
-    /// The bytes of each stream of the column that belong to these rows. Bitmaps begin with the byte that their first
+    /// The bytes of each stream of the part that belong to these rows. Bitmaps begin with the byte that their first
     /// bit is in. Bytes left out at the end are zeros. Values that are stored as they are shown are left out. The last
     /// stream lies in `memory`, since fresh memory costs more than copying.
     ///
@@ -28,14 +30,15 @@ impl Piece<'_> {
     /// Where `array` is not what was planned.
     pub fn render(&self, array: &ArrayRef, memory: Vec<u8>) -> Result<Vec<Vec<u8>>, String> {
         let plan = self.position.plan;
-        let mut out = vec![Vec::new(); plan.streams.len()];
+        let streams = plan.streams.get(self.part.streams.clone()).unwrap_or_default();
+        let mut out = vec![Vec::new(); streams.len()];
         if let Some(last) = out.last_mut() {
             *last = memory;
         }
         let mut next = 0;
-        walk(&plan.nodes, array, &mut |node, number, array| {
+        walk_below(&plan.nodes, self.part.node, array, &mut |node, number, array| {
             let first = next;
-            while plan.streams.get(next).is_some_and(|stream| stream.node == number) {
+            while streams.get(next).is_some_and(|stream| stream.node == number) {
                 next += 1;
             }
             let Some([validity, buffers @ ..]) = out.get_mut(first..next) else { return Ok(()) };

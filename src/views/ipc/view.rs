@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::Array;
+use arrow_array::cast::AsArray;
 use parking_lot::Mutex;
 
 use super::IpcColumn;
 use super::file::File;
-use super::layout::{Placed, Position};
+use super::layout::Placed;
 use super::learnt::lengths::Pass;
 use super::plan::{Kind, Role};
 use super::render::Piece;
@@ -99,6 +100,10 @@ impl View for IpcView {
 
     fn is_current(&self) -> bool {
         !self.opened.get().and_then(|file| file.pass.as_ref()).is_some_and(Pass::is_distrusted)
+    }
+
+    fn may_be_given_up(&self) -> bool {
+        self.opened.get().is_none_or(|file| file.pass.is_some())
     }
 
     fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {
@@ -230,12 +235,14 @@ impl IpcView {
         }
         let base = out.len();
         let to = from + count as u64;
+        let Some((number, part)) = position.plan.part_of(buffer.stream) else { return Ok(()) };
         let mut piece = first_with(position.pieces(), |piece| position.share(stream, piece).end > from);
         while piece < position.pieces() && position.share(stream, piece).start < to {
             let share = position.share(stream, piece);
             if share.end > from && share.start < share.end {
-                let block = self.piece(file, &position, piece, interrupt)?;
-                let bytes = stream_of(&block, buffer.stream, position.plan.streams.len());
+                let piece = Piece { position, number: piece, part };
+                let block = self.piece(file, &piece, number, interrupt)?;
+                let bytes = stream_of(&block, buffer.stream - part.streams.start, part.streams.len());
                 merge(bytes, share, from..to, base, out);
             }
             piece += 1;
@@ -244,25 +251,29 @@ impl IpcView {
         Ok(())
     }
 
-    /// All streams of a piece of rows, the last one first, and where each ends.
-    fn piece(
-        &self,
-        file: &File,
-        position: &Position<'_>,
-        piece: u64,
-        interrupt: &Interrupt,
-    ) -> Result<Arc<Vec<u8>>, Error> {
-        let rows = position.rows_of(piece);
-        position.admit(piece)?;
-        self.rendered.get_or_render((self.id, position.column as u64, rows.start), interrupt, |block| {
+    /// The streams of a piece of rows, the last one first, and where each ends. `part` is the number of the piece's.
+    fn piece(&self, file: &File, piece: &Piece<'_>, part: usize, interrupt: &Interrupt) -> Result<Arc<Vec<u8>>, Error> {
+        let Piece { position, number, .. } = *piece;
+        let rows = position.rows_of(number);
+        position.admit(number)?;
+        // There are far fewer than 2^32 columns, and parts of one.
+        let key = (part as u64) << 32 | position.column as u64;
+        self.rendered.get_or_render((self.id, key, rows.start), interrupt, |block| {
             let Some(column) = position.table.columns.get(position.column) else { return Ok(block) };
             let refuse = |reason| Error::Unsupported { path: column.name.to_string(), reason };
-            let array = column.rows.array(rows.clone(), interrupt)?;
+            let array = match piece.part.field {
+                None => column.rows.array(rows.clone(), interrupt)?,
+                Some(field) => {
+                    let array = column.rows.array_for_field(&[field], rows.clone(), interrupt)?;
+                    let field = array.as_struct_opt().and_then(|compounds| compounds.columns().get(field));
+                    field.ok_or_else(|| refuse(format!("no field in {}", array.data_type())))?.clone()
+                }
+            };
             if array.len() as u64 != rows.end - rows.start {
                 return Err(refuse(format!("rows {}..{} came as {} values", rows.start, rows.end, array.len())));
             }
-            let mut streams = Piece { position: *position, number: piece }.render(&array, block).map_err(refuse)?;
-            if let Err(reason) = check(position, piece, &streams) {
+            let mut streams = piece.render(&array, block).map_err(refuse)?;
+            if let Err(reason) = check(piece, &streams) {
                 file.distrust(position.column);
                 return Err(refuse(reason));
             }
@@ -280,16 +291,18 @@ impl IpcView {
 }
 
 /// Streams that depend on lengths must have those that were learnt.
-fn check(position: &Position<'_>, piece: u64, streams: &[Vec<u8>]) -> Result<(), String> {
-    for (stream, bytes) in position.plan.streams.iter().zip(streams) {
-        let share = position.share(stream, piece);
+fn check(piece: &Piece<'_>, streams: &[Vec<u8>]) -> Result<(), String> {
+    let Piece { position, number, part } = *piece;
+    let planned = position.plan.streams.get(part.streams.clone()).unwrap_or_default();
+    for (stream, bytes) in planned.iter().zip(streams) {
+        let share = position.share(stream, number);
         let exact = matches!(stream.role, Role::Bytes | Role::Offsets);
         let (now, before) = (bytes.len() as u64, share.end - share.start);
         if now > before || (exact && now != before) {
             return Err(format!(
                 "a buffer of rows {:?} took {before} bytes before and {now} now (bytes that are no UTF-8 grow to three, \
                  and a NUL ends a text): the file is laid out anew for whoever opens it next",
-                position.rows_of(piece)
+                position.rows_of(number)
             ));
         }
     }

@@ -17,8 +17,8 @@ const LEAST_ROWS: u64 = 131_072;
 /// chunk after the other, and what was decoded for the first must still be there for the last.
 const STRIDDEN_BYTES: u64 = 32 << 20;
 
-/// Rows of a row group for each label of a dictionary, at least: each row group has its own.
-const ROWS_PER_LABEL: u64 = 8;
+/// Rows of a row group for each label or number of a dictionary, at least: each row group has its own.
+pub(super) const ROWS_PER_LABEL: u64 = 8;
 
 /// Rows of a row group at most, for the sake of its dictionaries.
 const MOST_LABELLED: u64 = 1 << 19;

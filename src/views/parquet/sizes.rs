@@ -21,7 +21,7 @@ use crate::store::{Blocked, Cuts, Error, RowRange, for_each_array};
 use crate::views::stretches::{Stretches, estimate, is_small};
 
 /// Counts changes of how pages are cut or written: what was kept before one is not used after it.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Rows measured at once, and of a page at most, unless row groups have fewer: it divides each that has not.
 const UNIT: u64 = 65_536;
@@ -183,6 +183,11 @@ impl Sizes {
     ) -> Result<Measured, Error> {
         let measured = Measured::new(&self.groups, padded, pages);
         measured.ok_or_else(|| column.column.unsupported("pages do not cover all rows".into()))
+    }
+
+    /// Whether there is nothing to measure.
+    pub fn is_fixed(&self) -> bool {
+        self.columns.is_empty()
     }
 
     /// Whether all is known, so that [`Sizes::pages`] reads no value.
@@ -410,7 +415,7 @@ impl MeasuredColumn {
     fn outline(&self, rows: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let Some(outline) = self.column.rows.outline(rows, interrupt)? else { return Ok(None) };
         let none = outline.slice(0, 0);
-        let tells = self.leaves.iter().all(|(_, leaf)| matches!(leaf.room(&none), Ok(Some(_))));
+        let tells = self.leaves.iter().all(|(_, leaf)| matches!(self.room(leaf, &none), Ok(Some(_))));
         Ok(tells.then_some(outline))
     }
 
@@ -420,7 +425,7 @@ impl MeasuredColumn {
             let spare = if leaf.holds_texts() { body.bytes / SPARE_PART } else { 0 };
             Body { bytes: body.bytes + spare, ..body }
         };
-        Ok(leaf.room(outline)?.map(spare))
+        Ok(leaf.room(outline, self.column.rows.outline_tells_nulls())?.map(spare))
     }
 
     fn measure(&self, rows: RowRange, pages: &mut [Vec<Page>], interrupt: &Interrupt) -> Result<(), Error> {

@@ -3,9 +3,11 @@
 use std::borrow::Borrow;
 use std::sync::{Arc, OnceLock};
 
+use arrow_array::ArrayRef;
 use parking_lot::Mutex;
 
 use super::body::leaf::Body;
+use super::body::plain::{Selection, append_fixed};
 use super::columns::{ParquetColumn, Prepared, PreparedLeaf, groups};
 use super::footer::column_index::KnownLeaf;
 use super::footer::filters::Filters;
@@ -31,6 +33,9 @@ const LONGEST_AHEAD: u64 = 2 << 20;
 /// In the keys of rendered blocks, marks what precedes the cells of a leaf column's pages.
 const LEADS: u64 = 1 << 32;
 
+/// The same of the numbers that stand for its codes.
+const NUMBERS: u64 = 1 << 33;
+
 /// The first and the last bytes.
 const MAGIC: &[u8] = b"PAR1";
 
@@ -48,6 +53,8 @@ struct Shared {
     /// The size that is shown before lengths are known, where they take long.
     promised: OnceLock<Option<u64>>,
     frame: OnceLock<Arc<Frame>>,
+    /// The size of the frame, which what is known of values does not change.
+    size: OnceLock<u64>,
     streams: Mutex<Streams>,
 }
 
@@ -79,6 +86,7 @@ impl ParquetView {
             preparing: Mutex::new(()),
             promised: OnceLock::new(),
             frame: OnceLock::new(),
+            size: OnceLock::new(),
             streams: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -121,7 +129,7 @@ impl View for ParquetView {
         let shared = &self.shared;
         let exact = match effort {
             // A frame takes some kilobytes for each column.
-            Effort::Known => shared.frame.get().is_some(),
+            Effort::Known => shared.size.get().is_some(),
             Effort::Free => !shared.is_costly(interrupt)?,
             // Spark finds the footer by what `stat` says, so what is promised there is kept.
             Effort::Quick => shared.promised(interrupt)?.is_none() || shared.is_found(interrupt)?,
@@ -131,11 +139,15 @@ impl View for ParquetView {
             let promised = shared.promised.get().copied().flatten();
             return Ok(Size::AtMost(promised.unwrap_or(UNKNOWN_SIZE)));
         }
-        Ok(Size::Exact(shared.frame(interrupt)?.bytes()))
+        Ok(Size::Exact(shared.size(interrupt)?))
     }
 
     fn is_current(&self) -> bool {
         !self.shared.prepared.get().is_some_and(|started| started.sizes.is_distrusted())
+    }
+
+    fn may_be_given_up(&self) -> bool {
+        self.shared.prepared.get().is_none_or(|started| !started.sizes.is_fixed())
     }
 
     fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
@@ -147,7 +159,9 @@ impl View for ParquetView {
                     wanted.take(0, MAGIC);
                 }
                 Place::Gap(end) => wanted.zeros(at, end.saturating_sub(at).max(1)),
-                Place::Dictionary { leaf, start, .. } => frame.dictionary(leaf, start, &mut wanted)?,
+                Place::Dictionary { leaf, start, .. } => {
+                    self.shared.dictionary(&frame, leaf, start, &mut wanted, interrupt)?;
+                }
                 Place::Page(page) => self.shared.page(&frame, &page, &mut wanted, interrupt)?,
                 Place::Footer => {
                     if let Some(index) = &frame.index {
@@ -231,7 +245,7 @@ impl Shared {
 
     /// Whether the size takes reading.
     fn is_costly(&self, interrupt: &Interrupt) -> Result<bool, Error> {
-        if self.frame.get().is_some() {
+        if self.size.get().is_some() {
             return Ok(false);
         }
         if self.prepared.get().is_none() && self.columns.iter().any(ParquetColumn::has_labels) {
@@ -242,7 +256,7 @@ impl Shared {
 
     /// Whether lengths are known, or kept in the cache folder.
     fn is_found(&self, interrupt: &Interrupt) -> Result<bool, Error> {
-        Ok(self.frame.get().is_some() || self.start(interrupt)?.sizes.is_found(interrupt)?)
+        Ok(self.size.get().is_some() || self.start(interrupt)?.sizes.is_found(interrupt)?)
     }
 
     /// The size of a file whose pages are as long as a sample says; `None` where exact lengths take no longer.
@@ -252,37 +266,58 @@ impl Shared {
         }
         let started = self.start(interrupt)?;
         let promised = match started.sizes.typical(interrupt)? {
-            Some(pages) => Some(self.assemble(&started, &pages, 0, interrupt)?.bytes()),
+            Some(pages) => Some(self.assemble(&started, &pages, 0, false, interrupt)?.bytes()),
             None => None,
         };
         Ok(*self.promised.get_or_init(|| promised))
     }
 
-    /// Everything but the values; needs a pass over lengths where some have none that is fixed.
+    /// The size; needs a pass over lengths where some have none that is fixed.
+    fn size(&self, interrupt: &Interrupt) -> Result<u64, Error> {
+        match self.size.get() {
+            Some(size) => Ok(*size),
+            // Of files of one column there may be very many, and most are looked at alone.
+            None if self.columns.len() == 1 => Ok(self.made(false, interrupt)?.bytes()),
+            None => Ok(self.frame(interrupt)?.bytes()),
+        }
+    }
+
+    /// Everything but the values; needs a pass as the size does.
     fn frame(&self, interrupt: &Interrupt) -> Result<Arc<Frame>, Error> {
         if let Some(frame) = self.frame.get() {
             return Ok(frame.clone());
         }
+        let frame = Arc::new(self.made(true, interrupt)?);
+        Ok(self.frame.get_or_init(|| frame).clone())
+    }
+
+    /// Makes the frame; tells of values where it is to be read.
+    fn made(&self, tells: bool, interrupt: &Interrupt) -> Result<Frame, Error> {
         let promised = self.promised(interrupt)?.unwrap_or(0);
         let started = self.start(interrupt)?;
         let pages = started.sizes.pages(interrupt)?;
-        let mut frame = self.assemble(&started, &pages, 0, interrupt)?;
+        let mut frame = self.assemble(&started, &pages, 0, tells, interrupt)?;
         if let Some(gap) = promised.checked_sub(frame.bytes()).filter(|gap| *gap > 0) {
-            frame = self.assemble(&started, &pages, gap, interrupt)?;
+            frame = self.assemble(&started, &pages, gap, tells, interrupt)?;
         }
-        Ok(self.frame.get_or_init(|| Arc::new(frame)).clone())
+        let (told, bytes) = (*self.size.get_or_init(|| frame.bytes()), frame.bytes());
+        if told != bytes {
+            return Err(broken(format!("{bytes} bytes, where the size was {told}")));
+        }
+        Ok(frame)
     }
 
-    /// A file with these measured pages, and a gap before what follows them.
+    /// A file with these measured pages, and a gap before what follows them; `tells` what is known of its values.
     fn assemble(
         &self,
         started: &Arc<Started>,
         pages: &LeafPages,
         gap: u64,
+        tells: bool,
         interrupt: &Interrupt,
     ) -> Result<Frame, Error> {
         let leaves = started.prepared.leaves.iter().enumerate().map(|(position, leaf)| {
-            let dictionary = leaf.leaf.dictionary().map_or(0, |(body, _)| DICTIONARY_HEADER + body.len() as u64);
+            let dictionary = leaf.leaf.dictionary().map_or(0, |dictionary| DICTIONARY_HEADER + dictionary.length());
             let pages = match (&leaf.slots, pages.get(&position)) {
                 (Some(slots), _) => Pages::Slots(slots.clone()),
                 (None, Some(measured)) => Pages::Measured(Arc::clone(measured)),
@@ -299,7 +334,7 @@ impl Shared {
             Ok(KnownLeaf {
                 physical: leaf.leaf.physical,
                 bound: bound(&leaf.leaf),
-                statistics: self.statistics(leaf, interrupt)?,
+                statistics: if tells { self.statistics(leaf, interrupt)? } else { None },
                 times: self.columns.get(leaf.column).and_then(|column| column.times),
             })
         };
@@ -345,6 +380,39 @@ impl Shared {
     fn leaf<'a>(&'a self, frame: &'a Frame, leaf: usize) -> Option<(&'a PreparedLeaf, &'a ParquetColumn)> {
         let leaf = frame.started.prepared.leaves.get(leaf)?;
         Some((leaf, self.columns.get(leaf.column)?))
+    }
+
+    /// Takes what is wanted of a dictionary page.
+    fn dictionary(
+        &self,
+        frame: &Frame,
+        leaf: usize,
+        start: u64,
+        wanted: &mut Wanted<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let (prepared, column) = self.leaf(frame, leaf).ok_or_else(|| broken("no such leaf".into()))?;
+        let dictionary = prepared.leaf.dictionary().ok_or_else(|| broken("no dictionary".into()))?;
+        let mut header = Vec::with_capacity(DICTIONARY_HEADER as usize);
+        let length = u32::try_from(dictionary.length()).unwrap_or(u32::MAX);
+        dictionary_header(dictionary.entries(), length, &mut header);
+        wanted.take(start, &header);
+        if let Some(body) = dictionary.body() {
+            wanted.take(start + DICTIONARY_HEADER, body);
+            return Ok(());
+        }
+        // The same before each row group, and too long to be kept for each of very many columns.
+        let body = self.cache.get_or_render((self.id, NUMBERS | leaf as u64, 0), interrupt, |mut out| {
+            out.clear();
+            let numbers = column.rows.code_values().ok_or_else(|| column.unsupported("no numbers".into()))?;
+            append_fixed(&numbers, &Selection::All, &mut out).map_err(|reason| column.unsupported(reason))?;
+            Ok(out)
+        })?;
+        if body.len() as u64 != dictionary.length() {
+            return Err(broken(format!("{} bytes of numbers, {length} expected", body.len())));
+        }
+        wanted.take(start + DICTIONARY_HEADER, &body);
+        Ok(())
     }
 
     /// Takes what is wanted of a data page.
@@ -479,6 +547,19 @@ impl Shared {
     }
 }
 
+/// The rows of a leaf as pages take them.
+fn array_of(
+    leaf: &PreparedLeaf,
+    column: &ParquetColumn,
+    rows: RowRange,
+    interrupt: &Interrupt,
+) -> Result<ArrayRef, Error> {
+    match leaf.leaf.takes_codes() {
+        true => column.rows.codes(rows, interrupt),
+        false => column.rows.array_for_field(&leaf.leaf.fields(), rows, interrupt),
+    }
+}
+
 /// Appends the body of a page of some rows.
 fn append_body(
     leaf: &PreparedLeaf,
@@ -495,7 +576,7 @@ fn append_body(
             return leaf.leaf.append_byte_keys(&keys, out).map_err(failed);
         }
     }
-    let array = column.rows.array_for_field(&leaf.leaf.fields(), rows, interrupt)?;
+    let array = array_of(leaf, column, rows, interrupt)?;
     leaf.leaf.append(&array, out).map_err(failed)
 }
 
@@ -508,7 +589,7 @@ fn cells_of(
 ) -> Result<Vec<u8>, Error> {
     let failed = |reason: String| column.unsupported(reason);
     let place = leaf.leaf.cells(rows.end - rows.start).ok_or_else(|| failed("rows have no places".into()))?;
-    let array = column.rows.array_for_field(&leaf.leaf.fields(), rows, interrupt)?;
+    let array = array_of(leaf, column, rows, interrupt)?;
     let mut page = Vec::new();
     leaf.leaf.append(&array, &mut page).map_err(failed)?;
     page.drain(..usize::try_from(place.before).map_or(page.len(), |before| before.min(page.len())));
@@ -522,16 +603,5 @@ impl Frame {
 
     fn footer_start(&self) -> u64 {
         self.layout.end() + self.index.as_ref().map_or(0, |index| index.bytes()) + self.filters.bytes()
-    }
-
-    fn dictionary(&self, leaf: usize, start: u64, wanted: &mut Wanted<'_>) -> Result<(), Error> {
-        let leaf = self.started.prepared.leaves.get(leaf);
-        let (body, entries) =
-            leaf.and_then(|leaf| leaf.leaf.dictionary()).ok_or_else(|| broken("no dictionary".into()))?;
-        let mut header = Vec::with_capacity(DICTIONARY_HEADER as usize);
-        dictionary_header(entries, u32::try_from(body.len()).unwrap_or(u32::MAX), &mut header);
-        wanted.take(start, &header);
-        wanted.take(start + DICTIONARY_HEADER, body);
-        Ok(())
     }
 }

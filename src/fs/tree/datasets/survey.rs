@@ -332,8 +332,7 @@ impl Dataset {
                 (of_array(root.files(), array).part(&single.whole, &fields)?, xattrs)
             }
         };
-        let xattrs = Arc::new(xattrs);
-        let file = FileNode { opened: root.opened().clone(), view, xattrs };
+        let file = FileNode::new(root.opened(), view, xattrs);
         let part = Arc::new(Part { dataset: self.clone(), fields, since: outcome.since, file });
         self.parts.lock().insert(partition.clone(), &part);
         Ok(part)

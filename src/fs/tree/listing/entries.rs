@@ -407,22 +407,34 @@ impl Listing {
         }
     }
 
-    /// What stands behind a name, with a number of its own.
-    pub fn get(&self, name: &[u8]) -> Option<(usize, Child)> {
+    /// The number of a name.
+    pub fn find(&self, name: &[u8]) -> Option<usize> {
         if let Some(position) = self.position(&self.names, name) {
             self.entries.get(position)?.shown(0, self.formats)?;
-            return Some((position * MOST_OF_ENTRY, self.child(position, 0)?));
+            return Some(position * MOST_OF_ENTRY);
         }
         SUFFIXES.iter().find_map(|suffix| {
             let position = self.position(&self.stems, name.strip_suffix(suffix.as_bytes())?)?;
             let entry = self.entries.get(position)?;
             let is_it = |at: &usize| entry.shown(*at, self.formats).is_some_and(|(of, _)| of == *suffix);
-            let at = (0..MOST_OF_ENTRY).find(is_it)?;
-            Some((position * MOST_OF_ENTRY + at, self.child(position, at)?))
+            Some(position * MOST_OF_ENTRY + (0..MOST_OF_ENTRY).find(is_it)?)
         })
     }
 
-    fn child(&self, position: usize, at: usize) -> Option<Child> {
+    /// What stands behind a name, with its number.
+    pub fn get(&self, name: &[u8]) -> Option<(usize, Child)> {
+        let number = self.find(name)?;
+        Some((number, self.child(number)?))
+    }
+
+    /// Whether the name of a number is that of a file of a dataset that is a table by itself.
+    pub fn is_single(&self, number: usize) -> bool {
+        matches!(self.entries.get(number / MOST_OF_ENTRY), Some(Entry::Single(..)))
+    }
+
+    /// What stands behind the name of a number.
+    pub fn child(&self, number: usize) -> Option<Child> {
+        let (position, at) = (number / MOST_OF_ENTRY, number % MOST_OF_ENTRY);
         Some(match self.entries.get(position)? {
             Entry::One(_, child) => (**child).clone(),
             entry @ Entry::Group(..) => Child::Directory(Box::new(entry.place()?)),

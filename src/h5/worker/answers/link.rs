@@ -3,7 +3,7 @@
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bstr::BString;
 
@@ -23,13 +23,10 @@ const MAX_HOPS: usize = 16;
 /// Longest path of a soft or external link.
 const MAX_VALUE: usize = 64 << 10;
 
-/// A page of a listing takes no longer, so that the deadline is for what hangs and not for what is large.
-const PAGE_TIME: Duration = Duration::from_secs(2);
-
 impl Session {
     /// A page of a group, of links before `end`.
     pub fn group(&mut self, id: ObjectId, start: u64, end: u64) -> Result<Answer, Refusal> {
-        let began = Instant::now();
+        let (began, page_time) = (Instant::now(), self.page_time());
         let group = self.open_object(id)?;
         // SAFETY: an open object.
         if unsafe { ffi::H5Iget_type(group.raw()) } != ffi::I_GROUP {
@@ -40,7 +37,7 @@ impl Session {
             Some(listing) if (start > 0 || listing.next.is_some()) && listing.id == id => listing,
             _ => begin(&group, id),
         };
-        go_on(&mut listing, &group, Some(began + PAGE_TIME))?;
+        go_on(&mut listing, &group, Some(began + page_time))?;
         if listing.next.is_some() {
             self.listing = Some(listing);
             return Ok(Answer::Again);
@@ -55,7 +52,7 @@ impl Session {
         };
         let links = listing.links.iter().skip(usize::try_from(start).unwrap_or(usize::MAX));
         for (next, found) in (start..).zip(links) {
-            if next >= end || page.links.len() >= PAGE || (page.count > 0 && began.elapsed() >= PAGE_TIME) {
+            if next >= end || page.links.len() >= PAGE || (page.count > 0 && began.elapsed() >= page_time) {
                 page.next = Some(next);
                 break;
             }

@@ -39,6 +39,46 @@ fn a_column_has_one_learner_whatever_its_path() {
     assert_eq!(paths, ["/a/x.1", "/b/x", "/c/x"]);
 }
 
+/// A mount is asked for sizes of very many columns of a few rows.
+#[test]
+fn learners_of_a_few_rows_go_unless_they_are_used_or_shown() {
+    let (_folder, opening) = opened(Content::Fixed);
+    let values: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+    let rows = memory(values.clone());
+    let learner = |field| opening.learner("/x", ColumnId { field, ..ID }, &rows).unwrap();
+    let shown = Arc::downgrade(&learner(0));
+    learner(0).observe(0, &values);
+    assert!(learner(0).shown().is_some());
+    // Decided, but there is nothing to show.
+    assert!(learner(1).shown().is_none());
+    let (unshown, used) = (Arc::downgrade(&learner(1)), learner(2));
+    let long = Arc::downgrade(&opening.learner("/z", ColumnId { field: 3, ..ID }, &Zeros).unwrap());
+    for field in 4..40_000 {
+        drop(learner(field));
+    }
+    let left = opening.learners().len();
+    assert!(left < 10_000, "{left} learners");
+    assert!(shown.upgrade().is_some() && long.upgrade().is_some() && unshown.upgrade().is_none());
+    assert!(Arc::ptr_eq(&used, &learner(2)));
+    assert_eq!(learner(0).shown().map(|shown| shown.rows()), Some(3));
+}
+
+#[test]
+fn where_very_many_are_not_kept_no_more_are_looked_for() {
+    let (folder, opening) = opened(Content::Fixed);
+    // Nothing is kept of a source that was only just written.
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let source = Arc::new(Source::open(&folder.path().join("a")).unwrap());
+    let opening = Opening::new(opening.store().clone(), source, Content::Fixed);
+    assert!(opening.keep("there", b"bytes"));
+    for at in 0..super::super::MOST_SMALL {
+        assert_eq!(opening.kept_of_few("there").as_deref(), Some(&b"bytes"[..]), "what is found does not count");
+        assert!(opening.kept_of_few(&format!("{at}")).is_none());
+    }
+    assert!(opening.kept_of_few("there").is_none());
+    assert!(opening.kept("there").is_some());
+}
+
 #[test]
 fn notes_stay_as_long_as_the_source_is_open() {
     let (_folder, opening) = opened(Content::Fixed);

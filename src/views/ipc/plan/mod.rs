@@ -8,6 +8,7 @@ mod builder;
 pub(super) mod dictionary;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
@@ -40,6 +41,19 @@ pub(super) struct Plan {
     pub direct: Option<u64>,
     /// Bytes of a row in all streams, as far as they are arithmetic.
     pub row_bytes: u64,
+    /// What is rendered together: the whole column, or one field of compounds whose fields lie apart.
+    pub parts: Vec<Part>,
+}
+
+/// What is rendered together.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// The field, of the column's compounds; `None` of the whole column.
+    pub field: Option<usize>,
+    /// Its first node.
+    pub node: usize,
+    /// Its streams.
+    pub streams: Range<usize>,
 }
 
 /// A node of the schema.
@@ -159,6 +173,8 @@ pub(super) struct Shape<'a> {
     pub nullable: bool,
     /// Bytes of a stored row.
     pub stored_width: Option<u64>,
+    /// Whether each field of compounds is read without the others.
+    pub apart: bool,
 }
 
 impl Plan {
@@ -192,12 +208,43 @@ impl Plan {
             }
             _ => false,
         });
-        Ok(Self { data_type, nodes, streams, lengths, nullable, direct, row_bytes })
+        let parts = parts(&nodes, &streams, shape.apart);
+        Ok(Self { data_type, nodes, streams, lengths, nullable, direct, row_bytes, parts })
+    }
+
+    /// The number of the part that a stream is rendered with, and that part.
+    pub fn part_of(&self, stream: usize) -> Option<(usize, &Part)> {
+        self.parts.iter().enumerate().find(|(_, part)| part.streams.contains(&stream))
     }
 
     /// Whether sizes depend on the values.
     pub fn is_variable(&self) -> bool {
         self.lengths > 0
+    }
+}
+
+/// What is rendered together of a column: nothing is, of compounds that may be missing, but the whole.
+fn parts(nodes: &[Node], streams: &[Stream], apart: bool) -> Vec<Part> {
+    let whole = Part { field: None, node: 0, streams: 0..streams.len() };
+    let Some(Node { kind: Kind::Struct(fields), nulls: None, .. }) = nodes.first().filter(|_| apart) else {
+        return vec![whole];
+    };
+    let mut node = 1;
+    let part = |field| {
+        let first = node;
+        node = past(nodes, first);
+        let place = |node| streams.partition_point(|stream| stream.node < node);
+        Part { field: Some(field), node: first, streams: place(first)..place(node) }
+    };
+    (0..*fields).map(part).collect()
+}
+
+/// The node behind one and all that lies below it.
+fn past(nodes: &[Node], node: usize) -> usize {
+    match nodes.get(node).map(|node| &node.kind) {
+        Some(Kind::Struct(count)) => (0..*count).fold(node + 1, |next, _| past(nodes, next)),
+        Some(Kind::FixedList(_) | Kind::List) => past(nodes, node + 1),
+        _ => node + 1,
     }
 }
 
@@ -210,8 +257,20 @@ pub(super) fn walk(
     array: &ArrayRef,
     visit: &mut dyn FnMut(&Node, usize, &ArrayRef) -> Result<(), String>,
 ) -> Result<(), String> {
-    let mut next = 0;
-    step(nodes, &mut next, array, visit)
+    walk_below(nodes, 0, array, visit)
+}
+
+/// As [`walk`], for one node and what lies below it.
+///
+/// # Errors
+/// As [`walk`].
+pub(super) fn walk_below(
+    nodes: &[Node],
+    mut node: usize,
+    array: &ArrayRef,
+    visit: &mut dyn FnMut(&Node, usize, &ArrayRef) -> Result<(), String>,
+) -> Result<(), String> {
+    step(nodes, &mut node, array, visit)
 }
 
 fn step(

@@ -127,6 +127,7 @@ fn shape(column: &IpcColumn) -> Shape<'_> {
         hints: &column.hints,
         nullable: column.rows.nullable(),
         stored_width: column.rows.stored_width(),
+        apart: column.rows.fields_lie_apart(),
     }
 }
 

@@ -13,6 +13,7 @@ use arrow_schema::{Field, Fields};
 use proptest::prelude::*;
 
 use super::*;
+use crate::table::CompoundRows;
 
 /// A column with what it is to be read as.
 type Case = (IpcColumn, ArrayRef);
@@ -36,7 +37,7 @@ fn lists(seed: &[u8], values: &dyn Fn(usize) -> ArrayRef) -> ArrayRef {
 fn case(kind: u8, seed: &[u8]) -> Case {
     let name = format!("column {kind}");
     let numbers = || Int64Array::from_iter(seed.iter().map(|byte| (*byte % 3 != 0).then_some(i64::from(*byte) << 40)));
-    match kind % 9 {
+    match kind % 10 {
         0 => {
             let array: ArrayRef = Arc::new(Int64Array::from_iter_values(seed.iter().map(|byte| i64::from(*byte))));
             (column(&name, Arc::new(Memory::new(array.clone()).stored_as_values()), Some(integer(8, true))), array)
@@ -88,6 +89,16 @@ fn case(kind: u8, seed: &[u8]) -> Case {
             let array: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, labels).unwrap());
             let datatype = enumeration(8, &[("a name that is rather long", 0), ("b", 1)]);
             (memory(&name, array.clone(), Some(datatype)), array)
+        }
+        8 => {
+            let fields = [1, 4, 6, 2].map(|kind| (kind.to_string(), case(kind, seed)));
+            let types = fields.each_ref().map(|(name, (_, array))| Field::new(name, array.data_type().clone(), true));
+            let arrays = fields.each_ref().map(|(_, (_, array))| array.clone());
+            let array: ArrayRef = Arc::new(
+                StructArray::try_new_with_length(types.to_vec().into(), arrays.into(), None, seed.len()).unwrap(),
+            );
+            let fields = fields.into_iter().map(|(name, (column, _))| (name, column.rows)).collect();
+            (column(&name, Arc::new(CompoundRows::new("/t/x".into(), fields).unwrap()), None), array)
         }
         _ => {
             let triples = FixedSizeListArray::new(
@@ -180,6 +191,18 @@ fn pieces_without_items_lie_between_others() {
     let (schema, batches) = read(whole(&view(vec![column]).cut(grain)));
     let all = arrow_select::concat::concat_batches(&schema, &batches).unwrap();
     assert_eq!(shown(all.column(0)), shown(&expected));
+}
+
+#[test]
+fn a_field_that_cannot_be_read_is_none_of_the_others() {
+    let numbers = |broken| Arc::new(Memory::new(Arc::new(Int64Array::from_iter_values(0..64))).broken(broken));
+    let fields: Vec<(String, Arc<dyn Rows>)> =
+        vec![("a".into(), numbers(0..0)), ("b".into(), numbers(0..64)), ("c".into(), numbers(0..0))];
+    let rows = CompoundRows::new("/t/x".into(), fields).unwrap();
+    let hints = rows.hints();
+    let view = view(vec![IpcColumn { hints, ..column("x", Arc::new(rows), None) }]);
+    let failed = (0..size(&view) as u64).filter(|at| view.read(*at, 1, &mut Vec::new(), &Interrupt::new()).is_err());
+    assert_eq!(failed.count(), 64 * 8);
 }
 
 #[test]

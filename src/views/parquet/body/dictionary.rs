@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int8Type, Int32Type, Int64Type, UInt8Type};
+use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
@@ -19,7 +19,10 @@ const MOST_ENTRIES: u32 = 1 << 24;
 /// A dictionary page, and how a value finds its place there.
 #[derive(Debug)]
 pub(in crate::views::parquet) struct Dictionary {
-    body: Vec<u8>,
+    /// `None` where it is made when it is wanted.
+    body: Option<Vec<u8>>,
+    /// Bytes of it.
+    length: u64,
     entries: u32,
     width: Width,
     index: Index,
@@ -35,8 +38,8 @@ enum Width {
 
 #[derive(Debug)]
 enum Index {
-    /// The value's own byte.
-    Byte,
+    /// The value's own bytes.
+    Own,
     /// The array's key.
     Key { labels: usize },
     /// Where the array's key leads: its labels are not all different, or some are null.
@@ -61,7 +64,19 @@ impl Dictionary {
         let numbers = 0..=u8::MAX;
         let body =
             numbers.flat_map(|byte| (if signed { i32::from(byte as i8) } else { i32::from(byte) }).to_le_bytes());
-        Self { body: body.collect(), entries: 256, width: Width::One, index: Index::Byte }
+        let body: Vec<u8> = body.collect();
+        Self { length: body.len() as u64, body: Some(body), entries: 256, width: Width::One, index: Index::Own }
+    }
+
+    /// Numbers of `bytes` bytes, one for each [code](crate::store::Rows::code_count). The page is made elsewhere.
+    /// `None` where there are not as many codes as one or two bytes have.
+    pub fn of_codes(count: u64, bytes: u64) -> Option<Self> {
+        let (entries, width) = match count {
+            0x100 => (0x100, Width::One),
+            0x1_0000 => (0x1_0000, Width::Two),
+            _ => return None,
+        };
+        Some(Self { body: None, length: count.checked_mul(bytes)?, entries, width, index: Index::Own })
     }
 
     /// The labels of categories, whose keys are those of the arrays. `None` where a page cannot hold them or where
@@ -113,12 +128,17 @@ impl Dictionary {
             0x1_0001..=MOST_ENTRIES => Width::Three,
             _ => return None,
         };
-        Some((Self { body, entries, width, index: Index::Byte }, places))
+        Some((Self { length: body.len() as u64, body: Some(body), entries, width, index: Index::Own }, places))
     }
 
-    /// The page's body, PLAIN values.
-    pub fn body(&self) -> &[u8] {
-        &self.body
+    /// The page's body, PLAIN values; `None` of the numbers of codes.
+    pub fn body(&self) -> Option<&[u8]> {
+        self.body.as_deref()
+    }
+
+    /// Bytes of the body.
+    pub fn length(&self) -> u64 {
+        self.length
     }
 
     /// Number of values in it.
@@ -133,7 +153,7 @@ impl Dictionary {
 
     /// Whether the index of a value is its own byte.
     pub fn is_by_byte(&self) -> bool {
-        matches!(self.index, Index::Byte)
+        matches!(self.index, Index::Own) && self.body.is_some()
     }
 
     /// Whether the index of a value is its key, in one byte.
@@ -200,14 +220,20 @@ impl Dictionary {
 
     fn append_indices(&self, array: &ArrayRef, selection: &Selection, out: &mut Vec<u8>) -> Result<(), String> {
         match &self.index {
-            Index::Byte => match array.data_type() {
-                DataType::Int8 => {
+            Index::Own => match array.data_type() {
+                DataType::Int8 if self.width == Width::One => {
                     selection.runs(array.as_primitive::<Int8Type>().values(), |run| append_cells(run, out))
                 }
-                DataType::UInt8 => {
+                DataType::UInt8 if self.width == Width::One => {
                     selection.runs(array.as_primitive::<UInt8Type>().values(), |run| append_cells(run, out))
                 }
-                other => Err(format!("{other} is no number of 8 bits")),
+                DataType::Int16 if self.width == Width::Two => {
+                    selection.runs(array.as_primitive::<Int16Type>().values(), |run| append_cells(run, out))
+                }
+                DataType::UInt16 if self.width == Width::Two => {
+                    selection.runs(array.as_primitive::<UInt16Type>().values(), |run| append_cells(run, out))
+                }
+                other => Err(format!("{other} is no code of {} bytes", self.width.bytes())),
             },
             Index::Key { labels } => {
                 if keyed(array)?.values().len() != *labels {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, NullArray};
 
 use super::dictionary::Dictionary;
 use super::levels::{Levels, bit_width, equal_bytes, most_bytes};
@@ -201,12 +201,17 @@ impl Leaf {
         matches!(self.values, Values::Texts(TextLength::Stored(_)))
     }
 
-    /// The dictionary page's body and number of values.
-    pub fn dictionary(&self) -> Option<(&[u8], u32)> {
+    /// Its dictionary.
+    pub fn dictionary(&self) -> Option<&Dictionary> {
         match &self.values {
-            Values::Indices(dictionary) => Some((dictionary.body(), dictionary.entries())),
+            Values::Indices(dictionary) => Some(dictionary),
             _ => None,
         }
+    }
+
+    /// Whether pages are of the [codes](crate::store::Rows::codes) of rows.
+    pub fn takes_codes(&self) -> bool {
+        self.dictionary().is_some_and(|dictionary| dictionary.body().is_none())
     }
 
     /// What [`Leaf::append`] would write.
@@ -231,20 +236,28 @@ impl Leaf {
     }
 
     /// The room that [`Leaf::append`] takes at most of rows with this outline, where all texts are shown as long as
-    /// they are stored; its entries are exact. `None` where an outline does not tell.
+    /// they are stored; its entries are exact. `None` where an outline does not tell: it may tell which rows, and which
+    /// of their parts, are missing.
     ///
     /// # Errors
     /// More than a page can hold, or an outline of another column.
-    pub fn room(&self, outline: &ArrayRef) -> Result<Option<Body>, String> {
+    pub fn room(&self, outline: &ArrayRef, tells_nulls: bool) -> Result<Option<Body>, String> {
         let other = || format!("an outline of {} where its column has another type", outline.data_type());
         let (mut array, mut empty, mut container) = (outline.clone(), 0_usize, false);
-        for node in &self.nodes {
+        for (at, node) in self.nodes.iter().enumerate() {
+            let is_last = matches!(self.nodes.get(at + 1..), Some([Node { step: Step::Value, .. }]));
             array = match node.step {
                 Step::Field(field) => {
                     container |= node.nullable;
                     array.as_struct_opt().and_then(|array| array.columns().get(field)).ok_or_else(other)?.clone()
                 }
-                // An array that is missing has one entry, whatever its length; nothing tells which are.
+                // An array that is missing has one entry, whatever its length.
+                Step::FixedList(length) if length > 1 && node.nullable && !container && tells_nulls && is_last => {
+                    let lists = array.as_fixed_size_list_opt().ok_or_else(other)?;
+                    empty += lists.null_count();
+                    let items = (lists.len() - lists.null_count()).checked_mul(length).ok_or_else(other)?;
+                    Arc::new(NullArray::new(items))
+                }
                 Step::FixedList(length) if length != 1 && (node.nullable || container) => return Ok(None),
                 Step::FixedList(_) => {
                     container |= node.nullable;
@@ -377,16 +390,42 @@ fn body(bytes: Option<u64>, shredded: &Shredded) -> Result<Body, String> {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{DictionaryArray, Int64Array, LargeStringArray};
+    use arrow_array::{DictionaryArray, FixedSizeListArray, Int64Array, LargeStringArray, new_null_array};
+    use arrow_buffer::NullBuffer;
+    use arrow_schema::{DataType, Field};
 
     use super::*;
     use crate::store::Hints;
     use crate::views::parquet::columns::shape::{Given, Shape};
 
     #[test]
+    fn an_outline_tells_how_long_arrays_are_some_of_which_are_missing() {
+        for (rows, length, missing) in [(0, 3, 2), (1, 2, 1), (100, 5, 3), (1000, 40, 999), (9, 4, 100)] {
+            let nulls = NullBuffer::from_iter((0..rows).map(|row| row % missing + 1 < missing));
+            let list = |items: ArrayRef| {
+                let item = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+                let nulls = Some(nulls.clone());
+                Arc::new(FixedSizeListArray::try_new_with_length(item, length, items, nulls, rows).unwrap()) as ArrayRef
+            };
+            let count = rows * length as usize;
+            let (array, outline) =
+                (list(Arc::new(Int64Array::from(vec![7; count]))), list(new_null_array(&DataType::Null, count)));
+            let hints = Hints { items: Some(Box::default()), nullable: true, ..Hints::default() };
+            let given = Given::default();
+            let shape = Shape::new("x", array.data_type(), true, &hints, given).unwrap();
+            let [leaf] = shape.leaves() else { panic!("one leaf") };
+            let (room, body) =
+                (leaf.room(&outline, true).unwrap().unwrap(), leaf.append(&array, &mut Vec::new()).unwrap());
+            assert_eq!(room.entries, body.entries);
+            assert!(room.bytes >= body.bytes && room.bytes <= body.bytes + body.bytes / 8 + 32, "{room:?} {body:?}");
+            assert_eq!(leaf.room(&outline, false).unwrap(), None);
+        }
+    }
+
+    #[test]
     fn keys_as_bytes_make_the_same_page() {
         let labels: ArrayRef = Arc::new(LargeStringArray::from_iter_values((0..256).map(|label| label.to_string())));
-        let given = Given { labels: Some(labels.clone()), row_group: None };
+        let given = Given { labels: Some(labels.clone()), ..Given::default() };
         for (count, nullable) in [(0, true), (1, true), (1000, true), (1003, false)] {
             let bytes: Vec<u8> = (0..count).map(|row: u32| (row * 7) as u8).collect();
             let keys = Int64Array::from_iter_values(bytes.iter().map(|key| i64::from(*key)));

@@ -32,16 +32,16 @@ impl ParquetColumn {
         leaf: &Leaf,
         interrupt: &Interrupt,
     ) -> Result<Option<LabelsOf>, Error> {
-        let (Some((form, is_used)), Some(labels), Some((body, entries))) =
-            (&self.bitmap, &self.labels, leaf.dictionary())
+        let (Some((form, is_used)), Some(labels), Some(dictionary)) = (&self.bitmap, &self.labels, leaf.dictionary())
         else {
             return Ok(None);
         };
+        let Some(body) = dictionary.body() else { return Ok(None) };
         let IndexKind::Bitmap { values, .. } = &form.kind else { return Ok(None) };
         // Where labels are equal or missing, codes are no indices of the dictionary.
         if leaf.path.len() > 1
             || leaf.physical != Physical::ByteArray
-            || labels.len() != u64::from(entries)
+            || labels.len() != u64::from(dictionary.entries())
             || !Occurring::is_gathered(values.len(), form.rows())
         {
             return Ok(None);

@@ -14,7 +14,7 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::body::leaf::{Cells, Leaf, Physical};
 use super::body::shred::Step;
-use super::layout::{Bodies, Groups, RowSizes, Slots};
+use super::layout::{Bodies, Groups, ROWS_PER_LABEL, RowSizes, Slots};
 use super::thrift::page::Header;
 use super::thrift::schema;
 use crate::source::Interrupt;
@@ -59,6 +59,8 @@ pub struct ParquetColumn {
     is_plain: bool,
     /// Number of leaf columns.
     pub(super) leaves: usize,
+    /// Codes that its numbers are shown by; 0 where they stand as they are.
+    codes: u64,
 }
 
 impl ParquetColumn {
@@ -87,7 +89,9 @@ impl ParquetColumn {
             notes: column.notes(),
             is_plain,
             leaves: 0,
+            codes: 0,
         };
+        own.codes = codes(own.rows.as_ref());
         own.leaves = own.shape(&own.name, Given::default())?.leaves().len();
         Ok(own)
     }
@@ -99,7 +103,7 @@ impl ParquetColumn {
         let mut own = Self {
             name,
             path,
-            rows,
+            rows: rows.clone(),
             labels: labels(&hints),
             hints,
             times: None,
@@ -110,6 +114,7 @@ impl ParquetColumn {
             notes: Vec::new(),
             is_plain: false,
             leaves: 0,
+            codes: codes(rows.as_ref()),
         };
         own.leaves = own.shape(&own.name, Given::default()).map_or(0, |shape| shape.leaves().len());
         own
@@ -145,6 +150,7 @@ impl ParquetColumn {
     }
 
     fn shape(&self, name: &str, given: Given) -> Result<Shape, String> {
+        let given = Given { codes: self.codes, ..given };
         Shape::new(name, self.rows.data_type(), self.rows.nullable(), &self.hints, given)
     }
 
@@ -153,7 +159,7 @@ impl ParquetColumn {
     /// # Errors
     /// Why it has none.
     pub(super) fn leaves_of(&self, groups: &Groups) -> Result<impl Iterator<Item = PreparedLeaf>, Error> {
-        let shape = self.shape(&self.name, Given { row_group: Some(groups.typical()), labels: None });
+        let shape = self.shape(&self.name, Given { row_group: Some(groups.typical()), ..Given::default() });
         let leaves = shape.map_err(|reason| self.unsupported(reason))?.into_leaves();
         Ok(leaves.into_iter().map(|leaf| PreparedLeaf::new(groups, 0, leaf)))
     }
@@ -199,7 +205,7 @@ pub(super) fn groups<C: Borrow<ParquetColumn>>(columns: impl IntoIterator<Item =
         sizes.leaves += column.leaves;
         sizes.width = sizes.width.saturating_add(fixed_width(column.rows.data_type()));
         sizes.stride = sizes.stride.max(column.rows.stride().unwrap_or(0));
-        sizes.labels = sizes.labels.max(column.labels.as_ref().map_or(0, |labels| labels.len()));
+        sizes.labels = sizes.labels.max(column.labels.as_ref().map_or(column.codes, |labels| labels.len()));
         cuts = cuts.or_else(|| column.rows.cuts().cloned());
     }
     Groups::choose(rows.unwrap_or(0), &sizes, cuts.as_ref())
@@ -224,7 +230,7 @@ impl Leaves {
         let mut fields = Vec::with_capacity(columns.len());
         let names = unique(columns.iter().map(|column| column.name.as_str()));
         for (position, (column, name)) in columns.iter().zip(&names).enumerate() {
-            let mut given = Given { row_group: Some(groups.typical()), labels: None };
+            let mut given = Given { row_group: Some(groups.typical()), ..Given::default() };
             if let Some(rows) = &column.labels {
                 given.labels = Some(read_labels(rows, interrupt)?);
             }
@@ -302,6 +308,11 @@ fn unique<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
         name
     };
     names.map(&mut free).collect()
+}
+
+/// The codes that numbers are shown by: none of rows so few that as many numbers would take more room than they do.
+fn codes(rows: &dyn Rows) -> u64 {
+    Some(rows.code_count()).filter(|codes| codes.saturating_mul(ROWS_PER_LABEL) <= rows.len()).unwrap_or(0)
 }
 
 /// The labels of a column of categories, unless they are too many for a dictionary.

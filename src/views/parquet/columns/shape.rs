@@ -26,6 +26,8 @@ pub(in crate::views::parquet) struct Given {
     pub labels: Option<ArrayRef>,
     /// Rows of a row group, each of which repeats the dictionary.
     pub row_group: Option<u64>,
+    /// The codes that numbers are shown by; 0 where they stand as they are.
+    pub codes: u64,
 }
 
 /// How a column is mapped to the leaves of a Parquet schema.
@@ -174,6 +176,15 @@ impl Way {
         way
     }
 
+    /// Numbers of a column by their codes, where it has such.
+    fn numbers(&self, (physical, values, seen): (Physical, Values, DataType)) -> (Physical, Values, DataType) {
+        let dictionary = match values {
+            Values::Cells(bytes) if self.nodes.len() == 1 => Dictionary::of_codes(self.given.codes, bytes),
+            _ => None,
+        };
+        (physical, dictionary.map_or(values, |dictionary| Values::Indices(Arc::new(dictionary))), seen)
+    }
+
     /// The leaf here, and its type as a reader should see it.
     fn leaf(self, data_type: &DataType, hints: &Hints) -> Result<(Leaf, DataType), String> {
         let no = || format!("{data_type} has no place in a Parquet file");
@@ -200,7 +211,7 @@ impl Way {
                 }
                 _ => return Err(no()),
             },
-            _ => fixed(data_type).ok_or_else(no)?,
+            _ => self.numbers(fixed(data_type).ok_or_else(no)?),
         };
         if matches!(data_type, DataType::FixedSizeBinary(..=0)) {
             return Err("elements without bytes".into());

@@ -10,8 +10,8 @@ use arrow_array::{
 use arrow_schema::DataType;
 use half::f16;
 
-use super::read_back;
 use super::tree::{Tree, rows};
+use super::{dictionary, read_back};
 use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Member, Padding};
 use crate::store::rows::in_memory::Memory;
 use crate::store::{Hints, TextLength, ValueSet};
@@ -25,7 +25,7 @@ fn shape(array: &ArrayRef, nullable: bool, hints: &Hints) -> Shape {
 
 /// Of a column of categories with these labels.
 fn shape_with(array: &ArrayRef, labels: &ArrayRef, row_group: Option<u64>) -> Shape {
-    let given = Given { labels: Some(labels.clone()), row_group };
+    let given = Given { labels: Some(labels.clone()), row_group, codes: 0 };
     Shape::new("x", array.data_type(), true, &Hints::default(), given).unwrap()
 }
 
@@ -102,11 +102,11 @@ fn bytes_are_indices_into_all_bytes() {
     let leaf = only(&shape);
     assert_eq!(leaf.encoding, Encoding::Dictionary);
     assert!(leaf.stored);
-    let (dictionary, entries) = leaf.dictionary().unwrap();
+    let (numbers, entries) = dictionary(leaf).unwrap();
     assert_eq!(entries, 256);
-    assert_eq!(dictionary.len(), 1024);
-    assert_eq!(dictionary[255 * 4..], [0xff; 4]);
-    assert_eq!(dictionary[127 * 4..129 * 4], [127, 0, 0, 0, 0x80, 0xff, 0xff, 0xff]);
+    assert_eq!(numbers.len(), 1024);
+    assert_eq!(numbers[255 * 4..], [0xff; 4]);
+    assert_eq!(numbers[127 * 4..129 * 4], [127, 0, 0, 0, 0x80, 0xff, 0xff, 0xff]);
     let mut out = Vec::new();
     leaf.append(&array, &mut out).unwrap();
     assert_eq!(out, [8, 3, 0xff, 0, 127, 0, 0, 0, 0, 0]);
@@ -127,10 +127,10 @@ fn categories_have_one_run_whatever_is_null() {
     let array = categories(vec![Some(1), None, Some(0)], &labels);
     let values = ValueSet::Categories { labels: Arc::new(Memory::new(labels.clone())), ordered: true };
     let hints = Hints { values: Some(values), ..Hints::default() };
-    let given = Given { labels: Some(labels), row_group: None };
+    let given = Given { labels: Some(labels), ..Given::default() };
     let shape = Shape::new("x", array.data_type(), true, &hints, given).unwrap();
     let leaf = only(&shape);
-    assert_eq!(leaf.dictionary(), Some((b"\x01\0\0\0a\x02\0\0\0bc".as_slice(), 2)));
+    assert_eq!(dictionary(leaf), Some((b"\x01\0\0\0a\x02\0\0\0bc".as_slice(), 2)));
     let mut out = Vec::new();
     leaf.append(&array, &mut out).unwrap();
     assert_eq!(out, [2, 0, 0, 0, 3, 0b101, 8, 3, 1, 0, 0, 0, 0, 0, 0, 0]);
@@ -163,7 +163,7 @@ fn labels_that_repeat_or_are_missing_are_kept_out_of_the_dictionary() {
     let labels: ArrayRef = Arc::new(LargeStringArray::from(vec![Some("a"), None, Some("b"), Some("a")]));
     let array = categories(vec![Some(0), Some(1), Some(2), Some(3), None], &labels);
     let shape = shape_with(&array, &labels, None);
-    assert_eq!(only(&shape).dictionary().unwrap().1, 2);
+    assert_eq!(dictionary(only(&shape)).unwrap().1, 2);
     let expected = [Tree::text("a"), Tree::Null, Tree::text("b"), Tree::text("a"), Tree::Null];
     assert_eq!(rows(&read_back(&shape, &[array])), expected);
 }
@@ -224,7 +224,7 @@ fn an_enumeration_of_one_byte_has_a_dictionary_of_all_codes() {
         names(vec![Some(2), Some(1), Some(0)], &["RED", "GREEN", "5"]),
     ];
     let nullable = shape(&pages[0], true, &hints);
-    let (body, entries) = only(&nullable).dictionary().unwrap();
+    let (body, entries) = dictionary(only(&nullable)).unwrap();
     assert_eq!(entries, 256);
     assert!(body.starts_with(b"\x03\0\0\0RED\x01\0\0\x001\x01\0\0\x002"));
     assert!(body.ends_with(b"\x02\0\0\0-2\x05\0\0\0GREEN"));
@@ -244,7 +244,7 @@ fn a_name_that_is_another_codes_number_stands_once_in_the_dictionary() {
     let hints = Hints::of(&enumeration(1, false, &[("5", 1)]));
     let array = names(vec![Some(0), Some(1)], &["5", "7"]);
     let shape = shape(&array, false, &hints);
-    assert_eq!(only(&shape).dictionary().unwrap().1, 255);
+    assert_eq!(dictionary(only(&shape)).unwrap().1, 255);
     assert_eq!(rows(&read_back(&shape, &[array])), [Tree::text("5"), Tree::text("7")]);
 }
 

@@ -24,6 +24,12 @@ use super::super::columns::shape::Shape;
 use super::leaf::{Leaf, Physical};
 use crate::views::parquet::thrift::page::Encoding;
 
+/// The body of a leaf's dictionary page, and its number of values.
+fn dictionary(leaf: &Leaf) -> Option<(&[u8], u32)> {
+    let dictionary = leaf.dictionary()?;
+    Some((dictionary.body()?, dictionary.entries()))
+}
+
 /// The pages of one column chunk.
 struct Chunk(std::collections::VecDeque<Page>);
 
@@ -79,7 +85,7 @@ impl RowGroups for Group<'_> {
     fn column_chunks(&self, i: usize) -> ParquetResult<Box<dyn PageIterator>> {
         let leaf = &self.leaves[i];
         let mut chunk = std::collections::VecDeque::new();
-        if let Some((body, entries)) = leaf.dictionary() {
+        if let Some((body, entries)) = dictionary(leaf) {
             let buf = body.to_vec().into();
             let encoding = ParquetEncoding::PLAIN;
             chunk.push_back(Page::DictionaryPage { buf, num_values: entries, encoding, is_sorted: false });

@@ -10,8 +10,8 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
-use super::read_back;
 use super::tree::rows;
+use super::{dictionary, read_back};
 use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Field as StoredField, FloatFormat, Member, Padding};
 use crate::source::Interrupt;
 use crate::store::rows::in_memory::Memory;
@@ -135,7 +135,7 @@ fn lists_of_an_enumeration_have_its_dictionary() {
     let shape = Shape::new("x", lists.data_type(), true, &lists.hints(), Given::default()).unwrap();
     let array = lists.array(0..4, &Interrupt::new()).unwrap();
     let leaf = &shape.leaves()[0];
-    assert_eq!(leaf.dictionary().map(|(_, entries)| entries), Some(256));
+    assert_eq!(dictionary(leaf).map(|(_, entries)| entries), Some(256));
     // Repetition 0 1 0 0 0 1, definition 3 3 1 0 3 2. Indices of 8 bits in one group of 8: the codes 0, 5, -1, as if no
     // value were missing.
     let mut expected = b"\x02\0\0\0\x03\x22\x03\0\0\0\x03\x1f\x0b".to_vec();

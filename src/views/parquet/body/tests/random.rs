@@ -247,7 +247,7 @@ proptest! {
 
     #[test]
     fn every_column_reads_back((kind, nullable, values) in columns(), cut in 0usize..40, with_labels: bool) {
-        let given = Given { labels: with_labels.then(labels), row_group: None };
+        let given = Given { labels: with_labels.then(labels), ..Given::default() };
         let shape = Shape::new("x", &kind.data_type(), nullable, &Hints::default(), given).unwrap();
         let array = kind.array(&values);
         let cut = cut.min(values.len());

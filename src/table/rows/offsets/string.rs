@@ -10,7 +10,7 @@ use arrow_array::types::UInt8Type;
 use arrow_array::{ArrayRef, UInt64Array};
 use arrow_schema::DataType;
 
-use super::offsets::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
+use super::level::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity};
 use crate::store::{ARRAY_BYTES, Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally, TextLength};

@@ -8,7 +8,9 @@ use arrow_array::types::{
     ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, FixedSizeListArray, Float64Array, PrimitiveArray};
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, Float64Array, Int8Array, Int16Array, PrimitiveArray, UInt8Array, UInt16Array,
+};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 use half::f16;
@@ -16,7 +18,7 @@ use half::f16;
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity};
-use crate::store::statistics::{self, Summary};
+use crate::store::statistics::{self, Scalar, Summary};
 use crate::store::{Error, Fitting, Hints, Lent, RowRange, Rows, Span, Tally, fixed_width, try_memory};
 
 /// What stored numbers stand for. Steps are taken in the order of the fields.
@@ -290,14 +292,74 @@ impl PackedRows {
         Error::Unsupported { path: self.path.clone(), reason: format!("{} are no numbers", stored.data_type()) }
     }
 
-    fn primitive<T: ArrowPrimitiveType>(&self, stored: &PrimitiveArray<T>, odd: &mut Oddities) -> ArrayRef
+    /// The same numbers without those that stand for missing ones.
+    fn present<T: ArrowPrimitiveType>(&self, stored: &PrimitiveArray<T>) -> PrimitiveArray<T>
     where
         T::Native: Stored,
     {
         let missing = self.packing.missing.as_ref().and_then(|missing| missing.as_primitive_opt::<T>());
         let present = missing.and_then(|missing| present(stored.values(), missing.values()));
         let nulls = NullBuffer::union(stored.nulls(), present.map(NullBuffer::new).as_ref());
-        let present = PrimitiveArray::<T>::new(stored.values().clone(), nulls);
+        PrimitiveArray::<T>::new(stored.values().clone(), nulls)
+    }
+
+    /// What each stored number stands for, whatever is missing, where they are codes: see [`Rows::code_count`].
+    fn coding(&self) -> Option<Linear> {
+        let linear = self.packing.linear.filter(|_| self.packing.count.is_none())?;
+        // What lies between two finite numbers is finite.
+        let is_finite = |code: f64| linear.number(code, linear.is_single).is_finite();
+        code_bounds(self.stored.data_type())?.into_iter().all(is_finite).then_some(linear)
+    }
+
+    /// The stored numbers of some rows, out of a decoded chunk and not copied; `None` where they do not lie together.
+    fn lent(&self, range: &RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let width = self.stored.stored_width().unwrap_or(0);
+        let bytes = [range.start, range.end.saturating_sub(range.start)].map(|rows| rows.checked_mul(width));
+        let [Some(offset), Some(length @ 1..)] = bytes else { return Ok(None) };
+        let Ok(length) = usize::try_from(length) else { return Ok(None) };
+        match self.stored.stored_span(offset, length, interrupt)? {
+            Span::Lent(lent) if lent.len() == length => Ok(self.stored.stored_values(lent.into())),
+            _ => Ok(None),
+        }
+    }
+
+    /// What stands for these codes.
+    fn decoded(&self, codes: &dyn Array) -> Option<ArrayRef> {
+        let linear = self.coding()?;
+        macro_rules! of {
+            ($($arrow:ty),*) => {
+                match codes.data_type() {
+                    $(data_type if *data_type == <$arrow>::DATA_TYPE => {
+                        Some(linear.apply(codes.as_primitive::<$arrow>()))
+                    })*
+                    _ => None,
+                }
+            };
+        }
+        of!(Int8Type, Int16Type, UInt8Type, UInt16Type)
+    }
+
+    /// What is known of numbers by that of their codes: in order, or in reverse.
+    fn summary_of_coded(&self, codes: &dyn Array) -> Option<Summary> {
+        let known = statistics::summary(codes)?;
+        let code = |bound: &Option<Scalar>| match bound {
+            Some(Scalar::Int(code)) => Some(*code as f64),
+            Some(Scalar::UInt(code)) => Some(*code as f64),
+            _ => None,
+        };
+        let Some((least, greatest)) = code(&known.min).zip(code(&known.max)) else { return Some(known) };
+        let linear = self.coding()?;
+        let ends = [least, greatest].map(|code| linear.number(code, linear.is_single));
+        // Of zeros, the least and the greatest have signs.
+        let Summary { min, max, .. } = statistics::summary(&Float64Array::from(ends.to_vec()))?;
+        Some(Summary { min, max, ..known })
+    }
+
+    fn primitive<T: ArrowPrimitiveType>(&self, stored: &PrimitiveArray<T>, odd: &mut Oddities) -> ArrayRef
+    where
+        T::Native: Stored,
+    {
+        let present = self.present(stored);
         let Some(count) = self.packing.count else {
             return match self.packing.linear {
                 Some(linear) => linear.apply(&present),
@@ -320,6 +382,29 @@ impl PackedRows {
         }
         instants
     }
+}
+
+/// The codes of a type, in their order as unsigned; none of one whose codes are too many to be listed.
+fn all_codes(stored: &DataType) -> Option<ArrayRef> {
+    let (short, long) = (0..=u8::MAX, 0..=u16::MAX);
+    Some(match stored {
+        DataType::Int8 => Arc::new(Int8Array::from_iter_values(short.map(|code| code as i8))),
+        DataType::UInt8 => Arc::new(UInt8Array::from_iter_values(short)),
+        DataType::Int16 => Arc::new(Int16Array::from_iter_values(long.map(|code| code as i16))),
+        DataType::UInt16 => Arc::new(UInt16Array::from_iter_values(long)),
+        _ => return None,
+    })
+}
+
+/// The least and the greatest number of such a type.
+fn code_bounds(stored: &DataType) -> Option<[f64; 2]> {
+    Some(match stored {
+        DataType::Int8 => [i8::MIN.into(), i8::MAX.into()],
+        DataType::UInt8 => [u8::MIN.into(), u8::MAX.into()],
+        DataType::Int16 => [i16::MIN.into(), i16::MAX.into()],
+        DataType::UInt16 => [u16::MIN.into(), u16::MAX.into()],
+        _ => return None,
+    })
 }
 
 /// A bit for each value, set where it is none of `missing`; `None` where all are.
@@ -394,6 +479,29 @@ impl Rows for PackedRows {
         Ok(Fitting::fixed(&range, width, bytes))
     }
 
+    fn code_count(&self) -> u64 {
+        let codes = |_: Linear| fixed_width(self.stored.data_type()).checked_mul(8).map_or(0, |bits| 1 << bits);
+        self.coding().map_or(0, codes)
+    }
+
+    fn code_values(&self) -> Option<ArrayRef> {
+        self.decoded(all_codes(self.stored.data_type())?.as_ref())
+    }
+
+    fn codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let stored = match self.lent(&range, interrupt)? {
+            Some(stored) => stored,
+            None => self.stored.array(range, interrupt)?,
+        };
+        match stored.data_type() {
+            DataType::Int8 => Ok(Arc::new(self.present::<Int8Type>(stored.as_primitive()))),
+            DataType::UInt8 => Ok(Arc::new(self.present::<UInt8Type>(stored.as_primitive()))),
+            DataType::Int16 => Ok(Arc::new(self.present::<Int16Type>(stored.as_primitive()))),
+            DataType::UInt16 => Ok(Arc::new(self.present::<UInt16Type>(stored.as_primitive()))),
+            _ => Err(self.no_numbers(&stored)),
+        }
+    }
+
     fn stored_width(&self) -> Option<u64> {
         self.stored.stored_width()
     }
@@ -420,7 +528,11 @@ impl Rows for PackedRows {
     }
 
     fn summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
-        if self.packing.is_none() { self.stored.summary_of(values, interrupt) } else { statistics::summary(values) }
+        match values.data_type() {
+            _ if self.packing.is_none() => self.stored.summary_of(values, interrupt),
+            codes if *codes != self.data_type => self.summary_of_coded(values),
+            _ => statistics::summary(values),
+        }
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
@@ -444,7 +556,7 @@ mod tests {
     use super::*;
 
     fn numbers(stored: ArrayRef, packing: Packing) -> (ArrayRef, Oddities) {
-        let held = Arc::new(super::super::HeldRows::new(stored.clone(), false, Hints::default()));
+        let held = Arc::new(crate::table::HeldRows::new(stored.clone(), false, Hints::default()));
         let rows = PackedRows::new("/x".into(), held, packing, None, Arc::default());
         let mut odd = Oddities::new();
         let made = rows.numbers(&stored, &mut odd).unwrap();
@@ -469,6 +581,35 @@ mod tests {
         let packing = Packing { missing: Some(missing), linear: Some(linear), ..Packing::default() };
         let (made, _) = numbers(Arc::new(Float32Array::from(vec![f32::from_bits(0xffc0_1234), 3.0])), packing);
         assert_eq!(made.as_primitive::<Float32Type>(), &Float32Array::from(vec![None, Some(3.0 * 0.1_f32)]));
+    }
+
+    #[test]
+    fn codes_stand_for_the_same_numbers() {
+        let stored: ArrayRef = Arc::new(Int16Array::from(vec![-32_768, 7, -1, 0, 32_767]));
+        let missing: ArrayRef = Arc::new(Int16Array::from(vec![7]));
+        let rows = |stored: &ArrayRef, scale: f64, offset: Option<f64>, is_single| {
+            let held = Arc::new(crate::table::HeldRows::new(stored.clone(), false, Hints::default()));
+            let linear = Some(Linear { scale: Some(scale), offset, is_single });
+            let packing = Packing { missing: Some(missing.clone()), linear, ..Packing::default() };
+            PackedRows::new("/x".into(), held, packing, None, Arc::default())
+        };
+        let interrupt = Interrupt::new();
+        for (scale, offset, is_single) in [(0.5, Some(10.0), false), (-0.1, None, false), (0.0, Some(-0.0), true)] {
+            let rows = rows(&stored, scale, offset, is_single);
+            assert_eq!(rows.code_count(), 65_536);
+            let codes = rows.codes(0..5, &interrupt).unwrap();
+            let places = codes.as_primitive::<Int16Type>().unary::<_, UInt16Type>(|code| code as u16);
+            let numbers = arrow_select::take::take(&rows.code_values().unwrap(), &places, None).unwrap();
+            let array = rows.array(0..5, &interrupt).unwrap();
+            assert_eq!(&numbers, &array);
+            assert_eq!(array.null_count(), 1);
+            assert_eq!(rows.summary_of(codes.as_ref(), &interrupt), statistics::summary(array.as_ref()));
+        }
+        // A code of an infinite number has no place in bounds; four bytes have too many codes.
+        assert_eq!(rows(&stored, 1e304, Some(1.7e308), false).code_count(), 0);
+        assert_eq!(rows(&stored, f64::NAN, None, false).code_count(), 0);
+        let long: ArrayRef = Arc::new(arrow_array::Int32Array::from(vec![1]));
+        assert_eq!(rows(&long, 0.5, None, false).code_count(), 0);
     }
 
     #[test]

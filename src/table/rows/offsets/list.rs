@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef, LargeListArray, new_empty_array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
 
-use super::offsets::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
+use super::level::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
 use crate::store::decode::outline::lists;
 use crate::store::{ARRAY_BYTES, Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally};

@@ -1,0 +1,235 @@
+//! Opens awkward arrays: a form in JSON, and a dataset for each buffer that it names (Awkward Array, "Forms").
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::new_empty_array;
+use arrow_schema::DataType;
+use bstr::BString;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Anndata;
+use super::elements::Opener;
+use super::encoding::{FORM, LENGTH};
+use super::rules;
+use crate::catalogue::{ColumnId, Dataset, Group, join};
+use crate::dialects::attributes::{text, unsigned};
+use crate::dialects::{Dialect, Role, Site, datasets};
+use crate::source::Interrupt;
+use crate::store::decode::FillTest;
+use crate::store::{DatasetRows, Hints, Rows, Tally};
+use crate::table::{
+    Column, CompoundRows, EvenRows, Finding, HeldRows, ListRows, MaskedRows, PresentRows, StringRows, Table,
+};
+
+/// Forms of one array at most: each opens a dataset or two.
+const MOST_FORMS: usize = 1024;
+
+/// Forms within forms at most.
+const DEEPEST: usize = 32;
+
+/// Classes that are understood.
+const CLASSES: [&str; 8] = [
+    "ByteMaskedArray",
+    "EmptyArray",
+    "IndexedOptionArray",
+    "ListOffsetArray",
+    "NumpyArray",
+    "RecordArray",
+    "RegularArray",
+    "UnmaskedArray",
+];
+
+/// What rows look like.
+#[derive(Deserialize)]
+struct Form {
+    class: String,
+    /// Begins the names of its buffers.
+    #[serde(default)]
+    form_key: String,
+    content: Option<Box<Form>>,
+    #[serde(default)]
+    contents: Vec<Form>,
+    /// Names of the contents of records; tuples have none.
+    fields: Option<Vec<String>>,
+    #[serde(default)]
+    size: u64,
+    #[serde(default)]
+    inner_shape: Vec<u64>,
+    #[serde(default)]
+    valid_when: bool,
+    #[serde(default)]
+    parameters: Value,
+}
+
+impl Form {
+    /// The kind of array that it stands for, if not for itself.
+    fn stands_for(&self) -> &str {
+        self.parameters.get("__array__").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// What records are made of, with a name each; `None` of what is no record.
+    fn fields(&self) -> Option<impl Iterator<Item = (String, &Form)>> {
+        let name =
+            |at: usize| self.fields.as_ref().map_or_else(|| Some(at.to_string()), |names| names.get(at).cloned());
+        let named = self.contents.iter().enumerate().map_while(move |(at, form)| Some((name(at)?, form)));
+        (self.class == "RecordArray").then_some(named)
+    }
+
+    /// The forms that it is made of.
+    fn parts(&self) -> impl Iterator<Item = &Form> {
+        self.content.as_deref().into_iter().chain(&self.contents)
+    }
+
+    fn count(&self) -> usize {
+        1 + self.parts().map(Form::count).sum::<usize>()
+    }
+
+    fn depth(&self) -> usize {
+        1 + self.parts().map(Form::depth).max().unwrap_or(0)
+    }
+
+    /// A class among these forms that is not understood.
+    fn unknown(&self) -> Option<&str> {
+        let own = Some(self.class.as_str()).filter(|class| !CLASSES.contains(class));
+        own.or_else(|| self.parts().find_map(Form::unknown))
+    }
+}
+
+/// The rows of the awkward array in a group at `path`.
+///
+/// # Errors
+/// Why they cannot be had.
+pub(super) fn rows(
+    opener: &Opener<'_>,
+    path: &str,
+    group: &Group,
+    tally: &Arc<Tally>,
+) -> Result<Arc<dyn Rows>, String> {
+    let (form, length) = form(group)?;
+    Buffers { opener, path, group, tally }.rows(&form, length)
+}
+
+/// The members that hold the array. Where it is not understood, they are shown by themselves.
+pub(super) fn roles(group: &Group) -> HashMap<BString, Role> {
+    let is_known = form(group).is_ok();
+    let links = group.links.iter().filter(|_| is_known);
+    links.map(|link| (link.name.clone(), Role::Servant)).collect()
+}
+
+/// The table of an awkward array by itself: a column for each field of records, or else one.
+pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
+    let opener = Opener { file: site.file, interrupt };
+    let tally = Arc::<Tally>::default();
+    let buffers = Buffers { opener: &opener, path: site.path, group, tally: &tally };
+    let mut findings = Vec::new();
+    let fields = form(group).and_then(|(form, length)| match form.fields() {
+        Some(fields) => Ok(fields.map(|(name, form)| (name, buffers.rows(form, length))).collect()),
+        None => Ok(vec![("value".to_owned(), buffers.rows(&form, length))]),
+    });
+    let fields: Vec<_> = fields.unwrap_or_else(|reason| {
+        findings.push(Finding::new(site.path, &rules::AWKWARD, reason));
+        Vec::new()
+    });
+    let column = |(at, (name, rows)): (usize, (String, Result<Arc<dyn Rows>, String>))| {
+        let id = ColumnId { object: group.id, field: at as u32 + 1 };
+        findings.extend(rows.as_ref().err().map(|reason| Finding::new(site.path, &rules::AWKWARD, reason.clone())));
+        Column::new(name.into(), site.path.to_owned(), id, rows, tally.clone())
+    };
+    let mut columns: Vec<Column> = fields.into_iter().enumerate().map(column).collect();
+    let rows = datasets::of_one_length(&mut columns, &rules::AWKWARD, false, &mut findings);
+    let (names, servants) = (group.links.iter().map(|link| &link.name), roles(group));
+    Table {
+        revision: "awkward array".into(),
+        rows,
+        attributes: group.attributes.clone(),
+        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        servants: names.filter(|name| servants.contains_key(*name)).cloned().collect(),
+        findings,
+        ..Table::empty(site.path, Anndata.name())
+    }
+}
+
+/// The form of the array in a group, and how many rows it has.
+fn form(group: &Group) -> Result<(Form, u64), String> {
+    let form = text(&group.attributes, FORM).ok_or("it has no form")?;
+    let form: Form = serde_json::from_str(&form).map_err(|error| format!("its form: {error}"))?;
+    let (forms, depth) = (form.count(), form.depth());
+    if forms > MOST_FORMS || depth > DEEPEST {
+        return Err(format!("{forms} forms, {depth} within each other, more than {MOST_FORMS} and {DEEPEST}"));
+    }
+    if let Some(class) = form.unknown() {
+        return Err(format!("a {class:?}, which is not understood: its buffers are shown"));
+    }
+    Ok((form, unsigned(&group.attributes, LENGTH).unwrap_or(u64::MAX)))
+}
+
+/// What buffers are opened from.
+struct Buffers<'a> {
+    opener: &'a Opener<'a>,
+    path: &'a str,
+    group: &'a Group,
+    tally: &'a Arc<Tally>,
+}
+
+impl Buffers<'_> {
+    /// The rows of a form, at most `length` of them.
+    fn rows(&self, form: &Form, length: u64) -> Result<Arc<dyn Rows>, String> {
+        let content = |length| match &form.content {
+            Some(content) => self.rows(content, length),
+            None => Err(format!("a {} without content", form.class)),
+        };
+        let path = self.path.to_owned();
+        let part = |role: &str| self.buffer(form, role);
+        Ok(match form.class.as_str() {
+            "NumpyArray" => {
+                let (path, dataset) = self.dataset(form, "data")?;
+                if dataset.shape.len() != 1 + form.inner_shape.len() {
+                    return Err(format!("{path}: rank {} for shape {:?}", dataset.shape.len(), form.inner_shape));
+                }
+                let opened = datasets::open(self.opener.file, &path, dataset)?;
+                Arc::new(DatasetRows::along_first(opened, FillTest::none(), self.tally.clone()))
+            }
+            "ListOffsetArray" => {
+                let (offsets, items, tally) = (part("offsets")?, content(u64::MAX)?, self.tally.clone());
+                match form.stands_for() {
+                    "string" => Arc::new(StringRows::new(path, offsets, items, None, length, tally)),
+                    "bytestring" => Arc::new(StringRows::new(path, offsets, items, None, length, tally).as_bytes()),
+                    _ => Arc::new(ListRows::new(path, offsets, items, None, length, tally)),
+                }
+            }
+            "RegularArray" => {
+                let items = content(length.saturating_mul(form.size))?;
+                let count = items.len().checked_div(form.size).map_or(length, |count| count.min(length));
+                let ends = i64::try_from(form.size).ok().zip(count.checked_add(1));
+                let offsets = ends.and_then(|(size, ends)| EvenRows::whole(0, size, ends));
+                let offsets = Arc::new(offsets.ok_or_else(|| format!("{count} rows of {} values", form.size))?);
+                Arc::new(ListRows::new(path, offsets, items, None, count, self.tally.clone()))
+            }
+            "RecordArray" => {
+                let fields = form.fields().into_iter().flatten();
+                let fields = fields.map(|(name, form)| Ok::<_, String>((name, self.rows(form, length)?)));
+                Arc::new(CompoundRows::new(path, fields.collect::<Result<_, _>>()?)?)
+            }
+            // What Awkward Array makes of it where a type is needed.
+            "EmptyArray" => Arc::new(HeldRows::new(new_empty_array(&DataType::Float64), false, Hints::default())),
+            "IndexedOptionArray" => Arc::new(PresentRows::new(path, part("index")?, content(u64::MAX)?)?),
+            "ByteMaskedArray" => {
+                Arc::new(MaskedRows::new(path, content(length)?, part("mask")?)?.valid_when(form.valid_when))
+            }
+            _ => content(length)?,
+        })
+    }
+
+    fn dataset(&self, form: &Form, role: &str) -> Result<(String, &Arc<Dataset>), String> {
+        let name = format!("{}-{role}", form.form_key);
+        Ok((join(self.path, name.as_bytes()), datasets::member(self.group, &name)?))
+    }
+
+    /// A buffer of rank 1.
+    fn buffer(&self, form: &Form, role: &str) -> Result<Arc<dyn Rows>, String> {
+        let (path, dataset) = self.dataset(form, role)?;
+        self.opener.array(&path, dataset, self.tally)
+    }
+}

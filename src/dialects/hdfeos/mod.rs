@@ -1,0 +1,249 @@
+//! HDF-EOS5: swaths, as NASA's Earth Observing System keeps them. Which dimension a field lies on, a text of the file
+//! tells.
+//!
+//! ```text
+//! /HDFEOS/SWATHS/O3/Geolocation Fields/Time    (nTimes)             a column
+//! /HDFEOS/SWATHS/O3/Data Fields/Quality        (nTimes)             a column
+//! /HDFEOS/SWATHS/O3/Data Fields/O3             (nTimes, nLevels)    lists, a column
+//! /HDFEOS INFORMATION/StructMetadata.0
+//! ```
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `structure` | reads that text |
+
+mod rules;
+mod structure;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use bstr::BString;
+
+use self::structure::{Field, Swath, swaths};
+use super::attributes::text;
+use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
+use crate::catalogue::{Dataset, Fill, Group, Object, join};
+use crate::source::Interrupt;
+use crate::store::File;
+use crate::table::{Column, Finding, Rule, Table};
+
+/// The group of swaths: fixed by the standard.
+const SWATHS: &str = "/HDFEOS/SWATHS/";
+
+/// The groups of the fields of a swath: those that tell where and when, and the others.
+const FIELDS: [&str; 2] = ["Geolocation Fields", "Data Fields"];
+
+/// The group of the text, and what its pieces are called but for their number.
+const INFORMATION: &str = "HDFEOS INFORMATION";
+const PIECE: &str = "StructMetadata.";
+
+/// Pieces of the text, each of which the library gives 32,000 bytes, and bytes of a piece at most.
+const MOST_PIECES: usize = 64;
+const MOST_BYTES: u64 = 64 << 10;
+
+/// Places of a field for each row at most, as of netCDF: more are an image.
+const MOST_PLACES: u64 = 64;
+
+/// Fields that a finding tells.
+const MOST_NAMED: usize = 8;
+
+/// The dialect.
+#[derive(Debug)]
+pub struct HdfEos;
+
+impl Dialect for HdfEos {
+    fn name(&self) -> &'static str {
+        "HDF-EOS5"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &["Units", "Title", "_FillValue"]
+    }
+
+    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+        match object {
+            Subject::Group(_) if swath_of(path).is_some() => Mark::LookInside,
+            _ => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        let fields = Fields::of(here.file, here.group, here.interrupt);
+        let is_table = fields.has_rows() && information(here.file, here.interrupt).is_some();
+        // Fields are shown by themselves, too.
+        Claims { is_table, ..Claims::default() }
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        match site.of {
+            Of::Group(group) => table(site, group, interrupt),
+            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+        }
+    }
+}
+
+/// The name of the swath at a path, where one is.
+fn swath_of(path: &str) -> Option<&str> {
+    path.strip_prefix(SWATHS).filter(|name| !name.is_empty() && !name.contains('/'))
+}
+
+/// The group of the text.
+fn information(file: &Arc<File>, interrupt: &Interrupt) -> Option<Group> {
+    let root = file.group(file.info().root, interrupt).ok()?;
+    let group = within(file, &root, INFORMATION, interrupt)?;
+    group.link(format!("{PIECE}0").as_bytes()).is_some().then_some(group)
+}
+
+/// The group with this name in another.
+fn within(file: &Arc<File>, group: &Group, name: &str, interrupt: &Interrupt) -> Option<Group> {
+    match group.link(name.as_bytes())?.target.object()? {
+        Object::Group { id, .. } => file.group(*id, interrupt).ok(),
+        _ => None,
+    }
+}
+
+/// The swath of this name, as the text tells of it.
+fn described(file: &Arc<File>, name: &str, interrupt: &Interrupt) -> Result<Swath, String> {
+    let group = information(file, interrupt).ok_or("it is not there")?;
+    let mut whole = String::new();
+    for number in 0..MOST_PIECES {
+        let piece = format!("{PIECE}{number}");
+        let Ok(dataset) = datasets::member(&group, &piece) else { break };
+        let path = join(&join("/", INFORMATION.as_bytes()), piece.as_bytes());
+        whole.push_str(&read(file, &path, dataset, interrupt).map_err(|reason| format!("{piece}: {reason}"))?);
+    }
+    let mut swaths = swaths(&whole).into_iter();
+    swaths.find(|swath| swath.name == name).ok_or_else(|| "it tells of no such swath".into())
+}
+
+/// The text of one piece.
+fn read(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<String, String> {
+    if dataset.datatype.size > MOST_BYTES {
+        return Err(format!("it has {} bytes", dataset.datatype.size));
+    }
+    let rows = datasets::rows(file, path, dataset, 1, &Fill::Default, &Arc::default())?;
+    let array = rows.array(0..rows.len(), interrupt).map_err(|error| error.to_string())?;
+    let texts = array.as_string_opt::<i64>().filter(|texts| texts.len() == 1 && texts.is_valid(0));
+    Ok(texts.ok_or("it is no text")?.value(0).to_owned())
+}
+
+/// Fields of a group that can be columns, by their names.
+type Columns<'a> = HashMap<&'a [u8], (&'a BString, &'a Arc<Dataset>)>;
+
+/// The groups of the fields of a swath.
+struct Fields {
+    groups: [Option<Group>; 2],
+}
+
+impl Fields {
+    fn of(file: &Arc<File>, group: &Group, interrupt: &Interrupt) -> Self {
+        Self { groups: FIELDS.map(|name| within(file, group, name, interrupt)) }
+    }
+
+    /// Those that can be columns.
+    fn columns(&self) -> [Columns<'_>; 2] {
+        self.groups.each_ref().map(|group| {
+            let links = group.iter().flat_map(|group| &group.links);
+            let field = links.filter_map(|link| match link.target.object()? {
+                Object::Dataset(dataset) if is_column(dataset) => Some((link.name.as_slice(), (&link.name, dataset))),
+                _ => None,
+            });
+            field.collect()
+        })
+    }
+
+    /// Whether two fields or more, one of them of rank 1, are of one length, as those on one dimension are.
+    fn has_rows(&self) -> bool {
+        let columns = self.columns();
+        let mut of_length = HashMap::<u64, (usize, bool)>::new();
+        for (_, dataset) in columns.iter().flat_map(HashMap::values) {
+            let Some(length) = dataset.shape.first() else { continue };
+            let (count, has_line) = of_length.entry(*length).or_default();
+            *count += 1;
+            *has_line |= dataset.shape.len() == 1;
+        }
+        of_length.into_values().any(|(count, has_line)| count >= 2 && has_line)
+    }
+}
+
+/// Whether a field has a value, or few, for each row.
+fn is_column(dataset: &Dataset) -> bool {
+    !dataset.null && matches!(dataset.shape[..], [_] | [_, 1..=MOST_PLACES])
+}
+
+/// The dimension that most fields lie on that lie on no other, the first of several.
+fn longest(swath: &Swath) -> Option<&str> {
+    let lines = || swath.fields.iter().filter_map(|field| <&[String; 1]>::try_from(&field.dimensions[..]).ok());
+    let mut counts = HashMap::<&str, usize>::new();
+    for [dimension] in lines() {
+        *counts.entry(dimension).or_default() += 1;
+    }
+    let most = counts.values().max()?;
+    lines().map(|[dimension]| dimension.as_str()).find(|dimension| counts.get(dimension) == Some(most))
+}
+
+/// The table of a swath: the fields on one dimension.
+fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
+    let (mut columns, mut findings) = (Vec::new(), Vec::new());
+    let name = swath_of(site.path).unwrap_or_default();
+    match described(site.file, name, interrupt) {
+        Ok(swath) => {
+            let fields = Fields::of(site.file, group, interrupt);
+            columns = columns_of(site, &swath, &fields, &mut findings);
+        }
+        Err(reason) => findings.push(Finding::new(site.path, &rules::STRUCTURE, format!("{INFORMATION}: {reason}"))),
+    }
+    let rows = datasets::of_one_length(&mut columns, &rules::LENGTHS, false, &mut findings);
+    Table {
+        revision: "swath".into(),
+        rows,
+        attributes: group.attributes.clone(),
+        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        findings,
+        ..Table::empty(site.path, HdfEos.name())
+    }
+}
+
+fn columns_of(site: &Site<'_>, swath: &Swath, fields: &Fields, findings: &mut Vec<Finding>) -> Vec<Column> {
+    let Some(dimension) = longest(swath) else {
+        findings.push(Finding::new(site.path, &rules::STRUCTURE, "no field has one dimension"));
+        return Vec::new();
+    };
+    let stored = fields.columns();
+    let (mut columns, mut seen, mut gone) = (Vec::new(), HashSet::new(), Vec::new());
+    for Field { name, is_geolocation, dimensions } in &swath.fields {
+        if dimensions.first().is_none_or(|first| first != dimension) {
+            continue;
+        }
+        let place = usize::from(!is_geolocation);
+        let found = stored[place].get(name.as_bytes()).filter(|(_, dataset)| dataset.shape.len() == dimensions.len());
+        match found {
+            // The first of a name has it.
+            Some(_) if !seen.insert(name) => gone.push(name.as_str()),
+            Some((name, dataset)) => {
+                let path = join(&join(site.path, FIELDS[place].as_bytes()), name);
+                let column = arrays::column(site.file, &path, name, dataset);
+                let said = |name| text(&dataset.attributes, name);
+                let (units, description) = (said("Units"), said("Title"));
+                let units = column.units.clone().or(units);
+                columns.push(Column { units, description: column.description.clone().or(description), ..column });
+            }
+            // Images, and fields of more dimensions, are arrays.
+            None if dimensions.len() > 1 => {}
+            None => gone.push(name.as_str()),
+        }
+    }
+    if !gone.is_empty() {
+        let first = gone.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
+        let found = format!("{} not there, or named twice: {first}", gone.len());
+        findings.push(Finding::new(site.path, &rules::FIELD, found));
+    }
+    columns
+}

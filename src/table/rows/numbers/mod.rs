@@ -1,0 +1,20 @@
+//! Columns of numbers and instants made of other numbers: casts, scaled and counted ones, bits, bins, even steps,
+//! waveforms.
+
+mod bits;
+mod cast;
+mod edges;
+mod encoded;
+mod even;
+mod packed;
+mod time;
+mod typed;
+
+pub use bits::BitRows;
+pub use cast::{CastRows, common_type};
+pub use edges::{EdgeRows, Edges};
+pub use encoded::{EncodedRows, Samples};
+pub use even::EvenRows;
+pub use packed::{Linear, PackedRows, Packing, UnitCount};
+pub use time::TimeRows;
+pub use typed::TypedRows;

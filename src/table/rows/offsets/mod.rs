@@ -1,0 +1,15 @@
+//! Columns whose values lie behind offsets or indices: lists, texts and bytes, JSON, values without those that are
+//! missing.
+
+mod ends;
+mod json;
+mod level;
+mod list;
+mod present;
+mod string;
+
+pub use ends::EndRows;
+pub use json::{Json, JsonRows};
+pub use list::ListRows;
+pub use present::PresentRows;
+pub use string::StringRows;
