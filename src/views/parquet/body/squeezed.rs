@@ -224,7 +224,7 @@ mod tests {
             check(width as u64, &cells(width, &|_| 0xff, count));
             check(width as u64, &cells(width, &|at| [b'a', 0xff][at % 2], count));
             check(width as u64, &cells(width, &|at| [0xc3, 0xa9][at % 2], count));
-            check(width as u64, &cells(width, &|at| (at * 97 >> 3) as u8, count));
+            check(width as u64, &cells(width, &|at| ((at * 97) >> 3) as u8, count));
             // Texts of nine bits a byte, and as many bytes of U+FFFD as there may be.
             check(width as u64, &cells(width, &|at| b"abcd"[at % 4], count));
             check(width as u64, &cells(width, &|at| [0xf0, 0x9f, 0x98][at % 3], count));
