@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hepfs::fs::mount::MountOptions;
 
@@ -40,15 +40,83 @@ fn bytes_come_as_they_are_at_every_offset() {
 
 /// The file's bytes through mmap(2), with the length that fstat(2) says.
 fn mapped(file: &File) -> Vec<u8> {
+    mapped_with(file, libc::MADV_NORMAL)
+}
+
+fn mapped_with(file: &File, advice: i32) -> Vec<u8> {
     let length = file.metadata().unwrap().len() as usize;
     // SAFETY: a new private mapping; copied out and unmapped before the file is closed.
     unsafe {
         let at = libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0);
         assert_ne!(at, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+        assert_eq!(libc::madvise(at, length, advice), 0);
         let bytes = std::slice::from_raw_parts(at.cast::<u8>(), length).to_vec();
         libc::munmap(at, length);
         bytes
     }
+}
+
+/// As Arrow does with all column chunks of a Parquet file. The kernel would read 256 KiB of each range, for nobody.
+#[test]
+fn ranges_that_are_announced_are_not_read_and_mappings_are() {
+    let (bytes, read) = (pattern(LENGTH), Arc::new(AtomicU64::new(0)));
+    let root = directory([("a", file(bytes.clone(), Manner::Stretches(read.clone())))]);
+    let mounted = Mounted::new(root);
+    let announce = |file: &File| {
+        for offset in (0..LENGTH - 1).step_by(300_000) {
+            // SAFETY: a system call on an open file.
+            let refused =
+                unsafe { libc::posix_fadvise(file.as_raw_fd(), offset as i64, 300_000, libc::POSIX_FADV_WILLNEED) };
+            assert_eq!(refused, 0);
+        }
+    };
+    let a = File::open(mounted.path("a")).unwrap();
+    announce(&a);
+    let mut end = [0; 10];
+    a.read_exact_at(&mut end, LENGTH as u64 - 10).unwrap();
+    announce(&a);
+    // Answers to what was announced come before the next, and all of them before a page of a mapping.
+    let mut whole = vec![0; LENGTH];
+    a.read_exact_at(&mut whole, 0).unwrap();
+    assert!(whole == bytes);
+    assert_eq!(read.load(Ordering::SeqCst), LENGTH as u64 + 10);
+    // Another file descriptor that read before, and what was announced of it, is mapped all the same, twice.
+    let b = File::open(mounted.path("a")).unwrap();
+    b.read_exact_at(&mut end, 0).unwrap();
+    announce(&b);
+    assert!(mapped(&b) == bytes && mapped(&b) == bytes);
+    assert!(mapped(&a) == bytes);
+    // And what was announced of one and is mapped by another, which was open before or is opened later.
+    let other = File::open(mounted.path("a")).unwrap();
+    announce(&other);
+    assert!(mapped_with(&a, libc::MADV_RANDOM) == bytes);
+    drop((a, b, other));
+    let b = File::open(mounted.path("a")).unwrap();
+    announce(&b);
+    drop(b);
+    let b = File::open(mounted.path("a")).unwrap();
+    assert!(mapped_with(&b, libc::MADV_RANDOM) == bytes);
+    // So is one that is only mapped, with read-ahead and without, and one that is spliced.
+    let c = File::open(mounted.path("a")).unwrap();
+    announce(&c);
+    assert!(mapped(&c) == bytes);
+    let d = File::open(mounted.path("a")).unwrap();
+    assert!(mapped_with(&d, libc::MADV_RANDOM) == bytes);
+    assert!(mapped(&File::open(mounted.path("a")).unwrap()) == bytes);
+    let (e, mut copy) = (File::open(mounted.path("a")).unwrap(), tempfile::tempfile().unwrap());
+    announce(&e);
+    let mut at = 0;
+    while at < LENGTH as i64 {
+        // SAFETY: a system call on open files; it writes to `at` alone.
+        let sent = unsafe { libc::sendfile(copy.as_raw_fd(), e.as_raw_fd(), &raw mut at, LENGTH) };
+        assert!(sent > 0, "{}", std::io::Error::last_os_error());
+    }
+    let mut sent = Vec::new();
+    copy.seek(SeekFrom::Start(0)).unwrap();
+    copy.read_to_end(&mut sent).unwrap();
+    assert!(sent == bytes);
+    b.read_exact_at(&mut whole, 0).unwrap();
+    assert!(whole == bytes);
 }
 
 /// Every way of reading gets a file of its own, because an open makes the size exact for good.

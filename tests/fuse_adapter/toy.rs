@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use bstr::BString;
 use hepfs::fs::{Attributes, Children, DirEntry, Error, Kind, Node, NodeRef};
 use hepfs::source::Interrupt;
-use hepfs::views::{Effort, Size};
+use hepfs::views::{Access, Effort, Size};
 
 /// How a toy file behaves.
 #[derive(Clone)]
@@ -31,6 +31,8 @@ pub enum Manner {
     Damaged,
     /// Gives fewer bytes than its size says.
     Short,
+    /// Read in stretches; counts the bytes that were asked for.
+    Stretches(Arc<AtomicU64>),
     /// Panics when opened.
     PanicsOnOpen,
     /// Panics when read.
@@ -202,6 +204,7 @@ impl Node for File {
                 | Manner::GatedRead(_)
                 | Manner::DeafLater(_)
                 | Manner::Short
+                | Manner::Stretches(_)
                 | Manner::PanicsOnRead
                 | Manner::PanicsOnAttributes
         );
@@ -222,6 +225,7 @@ impl Node for File {
         match &self.manner {
             Manner::PanicsOnRead => panic!("on purpose"),
             Manner::GatedRead(gate) => gate.pass(Some(interrupt))?,
+            Manner::Stretches(read) => drop(read.fetch_add(length as u64, Ordering::SeqCst)),
             Manner::DeafLater(gate) if offset >= LATER => gate.pass(None)?,
             Manner::LateEnd if offset + length as u64 >= self.bytes.len() as u64 => {
                 std::thread::sleep(Duration::from_millis(200));
@@ -238,6 +242,9 @@ impl Node for File {
             if matches!(self.manner, Manner::Short) { length.min(rest.len()) / 2 } else { length.min(rest.len()) };
         out.extend_from_slice(&rest[..end]);
         Ok(())
+    }
+    fn access(&self) -> Access {
+        if let Manner::Stretches(_) = self.manner { Access::Stretches } else { Access::Any }
     }
     fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
         Ok(self.xattrs.clone())

@@ -23,8 +23,8 @@ use std::time::{Duration, Instant, SystemTime};
 use bstr::{BString, ByteSlice};
 use crossbeam_channel::Sender;
 use fuser::{
-    AccessFlags, BsdFileFlags, CopyFileRangeFlags, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, InitFlags, IoctlFlags, KernelConfig, LockOwner, OpenAccMode, OpenFlags, PollEvents, PollFlags,
+    AccessFlags, BsdFileFlags, CopyFileRangeFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
+    Generation, INodeNo, InitFlags, IoctlFlags, KernelConfig, LockOwner, OpenAccMode, OpenFlags, PollEvents, PollFlags,
     PollNotifier, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty,
     ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyPoll, ReplyStatfs, ReplyWrite, ReplyXattr, Request, RequestId,
     TimeOrNow, WriteFlags,
@@ -305,13 +305,17 @@ impl Filesystem for Adapter {
         offset: u64,
         length: u32,
         _: OpenFlags,
-        _: Option<LockOwner>,
+        owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
         let file = match self.0.service.file(handle.0) {
             Ok(file) => file,
             Err(error) => return reply.fail(&error),
         };
+        // Reads that bypass the page cache tell whose they are; what fills it does not.
+        if !file.is_awaited(offset, length as usize, owner.is_some()) {
+            return reply.error(Errno::EAGAIN);
+        }
         let shared = self.0.clone();
         let pool = &self.0.pool;
         let ticket = pool.ticket(request.pid(), reply);

@@ -210,13 +210,17 @@ impl Service {
     }
 
     /// Records an open file whose handle is about to be sent.
-    pub fn opened(&self, file: OpenFile) -> u64 {
+    pub fn opened(&self, mut file: OpenFile) -> u64 {
         let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
         if file.content.is_none() {
             self.inodes.set_exact(file.number, file.size);
         }
         self.inodes.opened(file.number);
-        self.files.write().insert(handle, Arc::new(file));
+        let mut files = self.files.write();
+        if let Some(other) = files.values().find(|other| file.is_direct() && other.number == file.number) {
+            file.join(other);
+        }
+        files.insert(handle, Arc::new(file));
         handle
     }
 

@@ -1,7 +1,11 @@
 //! An open file, and where the bytes of an answer lie: made for it, decoded already, or in the source as they are.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
 
 use crate::fs::Error;
 use crate::fs::node::NodeRef;
@@ -17,6 +21,17 @@ pub struct OpenFile {
     /// The bytes of a live file, as they were at the open.
     pub content: Option<Vec<u8>>,
     quick: AtomicBool,
+    ahead: Arc<Ahead>,
+}
+
+/// What the kernel reads on its own of a file that bypasses its page cache, which it empties at each open. All who have
+/// the file open share it, as they share that cache.
+#[derive(Debug, Default)]
+struct Ahead {
+    /// A program maps or splices the file.
+    is_cached: AtomicBool,
+    /// First byte and end of each range that was refused.
+    refused: Mutex<BTreeMap<u64, u64>>,
 }
 
 /// Bytes of an answer that lie in one place.
@@ -66,7 +81,38 @@ impl Part {
 impl OpenFile {
     /// A file whose bytes are at hand (`content`) or asked of its node.
     pub(super) fn new(number: u64, node: NodeRef, size: u64, content: Option<Vec<u8>>) -> Self {
-        Self { number, node, size, content, quick: AtomicBool::new(false) }
+        Self { number, node, size, content, quick: AtomicBool::new(false), ahead: Arc::default() }
+    }
+
+    /// Notes that somebody else has the file open.
+    pub(super) fn join(&mut self, other: &Self) {
+        self.ahead = other.ahead.clone();
+    }
+
+    /// Whether somebody waits for a read, which is a program's own or the kernel's.
+    ///
+    /// Programs announce what they will read (`POSIX_FADV_WILLNEED`; Arrow announces all column chunks at once), and the
+    /// kernel fetches some of it at once, into a page cache that reads of a [direct](Self::is_direct) file pass by.
+    /// Mappings and splices do look there. The kernel asks for their pages again where read-ahead was refused, and
+    /// nothing is refused from then on; or, where it reads nothing ahead (`MADV_RANDOM`), for single pages, which are
+    /// never refused: that would be a signal to the program.
+    pub fn is_awaited(&self, offset: u64, length: usize, by_program: bool) -> bool {
+        let Ahead { is_cached, refused } = &*self.ahead;
+        if by_program || self.content.is_some() || !self.is_direct() || is_cached.load(Ordering::Relaxed) {
+            return true;
+        }
+        let end = offset.saturating_add(length as u64);
+        let mut refused = refused.lock();
+        if refused.range(..end).next_back().is_some_and(|(_, end)| *end > offset) {
+            is_cached.store(true, Ordering::Relaxed);
+            refused.clear();
+            return true;
+        }
+        let is_page = length <= rustix::param::page_size();
+        if !is_page {
+            refused.insert(offset, end);
+        }
+        is_page
     }
 
     /// Whether the read that ended last was quick; the first may have to find everything out.

@@ -32,8 +32,11 @@ pub enum TextLength {
     /// Nothing is known, or there are no texts.
     #[default]
     Unknown,
-    /// Strings of this many bytes as stored. A byte that is no UTF-8 is shown as three (U+FFFD).
+    /// Strings of this many bytes as stored, which are shown but for those that are no UTF-8: each U+FFFD, three bytes,
+    /// stands for one or more.
     Stored(u64),
+    /// Strings of this many bytes as stored, in an encoding that shows none of them as more than three.
+    Encoded(u64),
     /// This many bytes as shown, or fewer.
     Shown(u64),
     /// Strings of any length, all of which are stored in this many bytes. Far too much to give each row a place by.
@@ -44,7 +47,7 @@ impl TextLength {
     /// Bytes of the longest text as shown, where the type tells: each row can have a slot of this width.
     pub fn slot(self) -> Option<u64> {
         match self {
-            Self::Stored(width) => width.checked_mul(3),
+            Self::Stored(width) | Self::Encoded(width) => width.checked_mul(3),
             Self::Shown(longest) => Some(longest),
             Self::Unknown | Self::Within(_) => None,
         }
@@ -138,6 +141,8 @@ impl Hints {
     pub fn of_either(self, other: Self) -> Self {
         let texts = match (self.texts, other.texts) {
             (TextLength::Stored(a), TextLength::Stored(b)) => TextLength::Stored(a.max(b)),
+            (TextLength::Encoded(a), TextLength::Stored(b) | TextLength::Encoded(b))
+            | (TextLength::Stored(a), TextLength::Encoded(b)) => TextLength::Encoded(a.max(b)),
             (TextLength::Shown(a), TextLength::Shown(b)) => TextLength::Shown(a.max(b)),
             (TextLength::Within(a), TextLength::Within(b)) => TextLength::Within(a.max(b)),
             (a, b) => match (a.slot(), b.slot()) {

@@ -136,8 +136,7 @@ impl Rows for DecodedRows {
     }
 
     fn hints(&self) -> Hints {
-        // No encoding has a byte that becomes more than three.
-        Hints { texts: TextLength::Stored(self.datatype.size), nullable: self.nullable(), ..Hints::default() }
+        Hints { texts: TextLength::Encoded(self.datatype.size), nullable: self.nullable(), ..Hints::default() }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::thrift::LARGEST;
-use super::thrift::page::{DATA_HEADER, PADDED_HEADER};
+use super::thrift::page::Header;
 use crate::store::{Blocked, Cuts, RowRange};
 
 /// Rows of a row group at least: readers fetch whole column chunks, so this is the grain of most reads.
@@ -171,11 +171,11 @@ impl Pages {
         }
     }
 
-    /// Whether a header may hold padding.
-    pub fn padded(&self) -> bool {
+    /// What their headers are like.
+    pub fn header(&self) -> Header {
         match self {
-            Pages::Slots(slots) => slots.padded,
-            Pages::Measured(measured) => measured.padded,
+            Pages::Slots(slots) => slots.header,
+            Pages::Measured(measured) => measured.header(),
         }
     }
 }
@@ -187,8 +187,8 @@ pub(super) struct Slots {
     pub rows: u64,
     /// Bytes of a page with header and padding.
     pub bytes: u64,
-    /// The header comes in two lengths.
-    pub padded: bool,
+    /// What headers are like.
+    pub header: Header,
     /// Values for each row.
     pub entries: u64,
     /// Bytes of a page before the first row's place, without its header; `None` where rows have none.
@@ -210,8 +210,8 @@ struct ShortPage {
 pub(super) trait Bodies {
     /// Bytes at most, which grow with the rows; `None` where that is not known.
     fn most(&self, rows: u64) -> Option<u64>;
-    /// Whether they always have that many.
-    fn exact(&self) -> bool;
+    /// Headers: without padding where there are always that many.
+    fn header(&self) -> Header;
     /// Values for each row.
     fn entries(&self) -> u64;
     /// Bytes before the first row's place; `None` where rows have none.
@@ -222,7 +222,8 @@ impl Slots {
     /// Slots for such pages. `None` where even one row's takes more than [`PAGE_BYTES`] and might take much less, or
     /// where nothing is known. Exact bodies need no padding.
     pub fn new(groups: &Groups, bodies: &impl Bodies) -> Option<Self> {
-        let exact = bodies.exact();
+        let header = bodies.header();
+        let exact = !header.is_padded();
         let limit = if bodies.lead(1).is_some() { CELLS_BYTES } else { PAGE_BYTES };
         let mut rows = groups.per_group();
         let fits = |rows| bodies.most(rows).is_some_and(|body| body <= limit);
@@ -233,15 +234,14 @@ impl Slots {
         if !fits(rows) && (!exact || bodies.most(rows)? > i32::MAX as u64) {
             return None;
         }
-        let padded = !exact;
         let page = |rows| {
-            let bytes = bodies.most(rows)?.checked_add(header(padded))?;
+            let bytes = bodies.most(rows)?.checked_add(header.bytes())?;
             Some(ShortPage { rows, bytes, lead: bodies.lead(rows) })
         };
         let rests: BTreeSet<u64> = groups.short.iter().map(|group| group % rows).filter(|rest| *rest > 0).collect();
         let short = rests.into_iter().map(page).collect::<Option<_>>()?;
         let ShortPage { bytes, lead, .. } = page(rows)?;
-        Some(Self { rows, bytes, padded, entries: bodies.entries(), lead, short })
+        Some(Self { rows, bytes, header, entries: bodies.entries(), lead, short })
     }
 
     /// A page of this many rows; `None` where no row group ends with such.
@@ -264,13 +264,8 @@ impl Slots {
     /// Bytes of the page before the first row's place, which begins on a boundary in a chunk of `rows` rows.
     fn aligned(&self, rows: u64) -> Option<u64> {
         let page = self.of(rows.min(self.rows))?;
-        if page.bytes >= WORTH_ALIGNING { page.lead?.checked_add(header(self.padded)) } else { None }
+        if page.bytes >= WORTH_ALIGNING { page.lead?.checked_add(self.header.bytes()) } else { None }
     }
-}
-
-/// Bytes of the header of a page.
-fn header(padded: bool) -> u64 {
-    if padded { PADDED_HEADER } else { DATA_HEADER }
 }
 
 /// A page that was measured.
@@ -327,7 +322,7 @@ impl Measured {
     /// `None` where they do not cover the rows, group by group.
     pub fn new(groups: &Groups, padded: bool, pages: impl IntoIterator<Item = (Page, u64)>) -> Option<Self> {
         let mut measured = Self { padded, ..Self::default() };
-        let header = header(padded);
+        let header = measured.header().bytes();
         let mut pages = pages.into_iter().filter(|(_, count)| *count > 0);
         let mut next: Option<(Page, u64)> = None;
         for group in 0..groups.count() {
@@ -376,6 +371,10 @@ impl Measured {
             measured.groups.push(u32::try_from(measured.kinds.len() - 1).ok()?);
         }
         (next.is_none() && pages.next().is_none()).then_some(measured)
+    }
+
+    fn header(&self) -> Header {
+        if self.padded { Header::Padded } else { Header::Exact }
     }
 
     fn group(&self, group: u64) -> Option<&GroupPages> {

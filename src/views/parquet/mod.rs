@@ -22,6 +22,7 @@
 //! | --- | --- | --- |
 //! | have places: `REQUIRED`, fixed width, byte indices | of up to R rows, exact | takes rows, as stored if possible |
 //! | are bounded: nullable, fixed texts | slots of up to 1 MiB, padded | renders pages, [kept](super::rendered) |
+//! | the same of fixed texts, as stored | of version 2; texts that outgrow them are compressed | renders pages, kept |
 //! | have any length: texts, lists | up to 65,536 rows, 1 MiB; [measured](crate::store::pass) | renders pages, kept |
 //!
 //! | part | what it does |

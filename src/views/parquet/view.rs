@@ -17,7 +17,7 @@ use super::footer::summary::{bound, summaries};
 use super::footer::{Footer, LONGEST, LeafEntry};
 use super::layout::{Layout, LeafSize, PagePlace, Pages, Place};
 use super::sizes::{LeafPages, Sizes};
-use super::thrift::page::{DATA_HEADER, DICTIONARY_HEADER, PADDED_HEADER, data_header, dictionary_header};
+use super::thrift::page::{DATA_HEADER, DICTIONARY_HEADER, Header, data_header, data_header_2, dictionary_header};
 use super::wanted::Wanted;
 use crate::source::Interrupt;
 use crate::store::pass::{self, Progress};
@@ -505,13 +505,19 @@ impl Shared {
         self.cache.get_or_render((self.id, position, page.rows.start), interrupt, |mut out| {
             let failed = |reason| column.unsupported(reason);
             let whole = usize::try_from(page.bytes).map_err(|error| failed(error.to_string()))?;
-            let padded = frame.layout.leaves().get(page.leaf).is_some_and(|size| size.pages.padded());
-            let header = if padded { PADDED_HEADER } else { DATA_HEADER } as usize;
+            let kind = frame.layout.leaves().get(page.leaf).map_or(Header::Exact, |size| size.pages.header());
+            let (header, padded) = (kind.bytes() as usize, kind.is_padded());
             // The body first, since the header tells its length; it goes where it would be without padding.
             out.clear();
             out.reserve(whole);
             out.resize(header, 0);
             let body = append_body(leaf, column, page.rows.clone(), &mut out, interrupt)?;
+            let parts = match kind {
+                Header::Squeezed => {
+                    Some(leaf.leaf.to_version_2(header, whole.saturating_sub(header), &mut out).map_err(failed)?)
+                }
+                Header::Exact | Header::Padded => None,
+            };
             let rest = whole.checked_sub(out.len()).filter(|rest| padded || *rest == 0);
             let rest = rest.ok_or_else(|| {
                 let (rows, bytes) = (&page.rows, out.len());
@@ -523,9 +529,16 @@ impl Shared {
                 ))
             })?;
             let mut start = Vec::with_capacity(header + rest);
-            data_header(body.entries, leaf.leaf.encoding, body.bytes as u32, padded.then_some(rest), &mut start);
+            let (end, encoding) = (out.len(), leaf.leaf.encoding);
+            match parts {
+                Some(parts) => {
+                    // As many as a row group has at most.
+                    let counts = (body.entries, body.nulls, (page.rows.end - page.rows.start) as u32);
+                    data_header_2(counts, encoding, (parts, (end - header) as u32), rest, &mut start);
+                }
+                None => data_header(body.entries, encoding, body.bytes as u32, padded.then_some(rest), &mut start),
+            }
             // Padding stands in the header, so that the body moves behind it.
-            let end = out.len();
             out.resize(end + start.len() - header, 0);
             out.copy_within(header..end, start.len());
             out[..start.len()].copy_from_slice(&start);

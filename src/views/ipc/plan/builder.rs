@@ -99,7 +99,9 @@ impl Builder {
                 self.push(Kind::Values(width), nullable, domain);
                 Ok(data_type.clone())
             }
-            DataType::LargeUtf8 if let (true, TextLength::Stored(width)) = (in_rows, hints.texts) => {
+            DataType::LargeUtf8
+                if let (true, TextLength::Stored(width) | TextLength::Encoded(width)) = (in_rows, hints.texts) =>
+            {
                 if width > WIDEST_STRING {
                     return Err(format!("strings of {width} bytes, more than {WIDEST_STRING}"));
                 }

@@ -10,6 +10,8 @@ use super::dictionary::Dictionary;
 use super::levels::{Levels, bit_width, equal_bytes, most_bytes};
 use super::plain::{append_fixed, append_texts, text_bytes};
 use super::shred::{MOST_ENTRIES, Node, Shredded, Step, required_levels, shred};
+use super::squeezed;
+use crate::store::TextLength;
 use crate::views::parquet::thrift::page::Encoding;
 
 /// How Parquet stores a value.
@@ -38,8 +40,8 @@ pub(in crate::views::parquet) enum Values {
     Cells(u64),
     /// Bits.
     Bits,
-    /// Texts of at most this many bytes, where that is known.
-    Texts(Option<u64>),
+    /// Texts.
+    Texts(TextLength),
     /// Indices.
     Indices(Arc<Dictionary>),
 }
@@ -108,13 +110,14 @@ impl Leaf {
         self.nodes.iter().any(|node| node.nullable)
     }
 
-    /// The largest body of a page of `rows` rows. `None` where it depends on the data, or overflows.
+    /// The largest body of a page of `rows` rows, compressed where it [can be](Leaf::is_squeezed). `None` where it depends on the data, or overflows.
     pub fn most_body(&self, rows: u64) -> Option<u64> {
         let entries = self.entries_of_row()?.checked_mul(rows)?;
         let values = match &self.values {
             Values::Cells(width) => entries.checked_mul(*width)?,
             Values::Bits => entries.div_ceil(8),
-            Values::Texts(longest) => (*longest)?.checked_add(4)?.checked_mul(entries)?,
+            Values::Texts(TextLength::Stored(width)) => squeezed::most_bytes(*width, entries)?,
+            Values::Texts(texts) => texts.slot()?.checked_add(4)?.checked_mul(entries)?,
             Values::Indices(dictionary) => dictionary.bytes(entries)?,
         };
         values.checked_add(self.most_levels(entries)?)
@@ -192,6 +195,12 @@ impl Leaf {
         matches!(self.values, Values::Texts(_))
     }
 
+    /// Whether pages that have [places](Leaf::most_body) are of version 2, and compressed where they would be longer: of
+    /// texts that are shown as they are stored but for bytes that are no UTF-8.
+    pub fn is_squeezed(&self) -> bool {
+        matches!(self.values, Values::Texts(TextLength::Stored(_)))
+    }
+
     /// Its dictionary.
     pub fn dictionary(&self) -> Option<&Dictionary> {
         match &self.values {
@@ -215,7 +224,7 @@ impl Leaf {
         let values = match &self.values {
             Values::Cells(width) => present.checked_mul(*width),
             Values::Bits => Some(present.div_ceil(8)),
-            Values::Texts(longest) => Some(text_bytes(&shredded.values, &shredded.selection, *longest)?),
+            Values::Texts(texts) => Some(text_bytes(&shredded.values, &shredded.selection, texts.slot())?),
             Values::Indices(dictionary) => dictionary.bytes(shredded.entries as u64),
         };
         let level =
@@ -338,7 +347,7 @@ impl Leaf {
                 }
             }
             Values::Bits => append_fixed(&shredded.values, &shredded.selection, out)?,
-            Values::Texts(longest) => append_texts(&shredded.values, &shredded.selection, *longest, out)?,
+            Values::Texts(texts) => append_texts(&shredded.values, &shredded.selection, texts.slot(), out)?,
             Values::Indices(dictionary) => {
                 dictionary.append(&shredded.values, &shredded.selection, shredded.entries, out)?;
             }

@@ -15,6 +15,7 @@ use parquet::schema::types::SchemaDescriptor;
 use super::body::leaf::{Cells, Leaf, Physical};
 use super::body::shred::Step;
 use super::layout::{Bodies, Groups, ROWS_PER_LABEL, RowSizes, Slots};
+use super::thrift::page::Header;
 use super::thrift::schema;
 use crate::source::Interrupt;
 use crate::store::Learner;
@@ -345,8 +346,12 @@ impl Bodies for Leaf {
         self.most_body(rows)
     }
 
-    fn exact(&self) -> bool {
-        self.is_exact()
+    fn header(&self) -> Header {
+        match () {
+            () if self.is_exact() => Header::Exact,
+            () if self.is_squeezed() => Header::Squeezed,
+            () => Header::Padded,
+        }
     }
 
     fn entries(&self) -> u64 {

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, LargeStringArray};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 
-use crate::store::{Hints, ValueSet};
+use crate::store::{Hints, TextLength, ValueSet};
 use crate::views::parquet::body::dictionary::Dictionary;
 use crate::views::parquet::body::leaf::{Leaf, Physical, Values};
 use crate::views::parquet::body::plain::cell_width;
@@ -192,16 +192,18 @@ impl Way {
         let codes = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let mut looked_up = false;
         let (physical, values, seen) = match data_type {
-            DataType::LargeUtf8 => text(Values::Texts(hints.texts.slot())),
-            DataType::Binary => (Physical::ByteArray, Values::Texts(None), DataType::Binary),
+            DataType::LargeUtf8 => text(Values::Texts(hints.texts)),
+            DataType::Binary => (Physical::ByteArray, Values::Texts(TextLength::Unknown), DataType::Binary),
             DataType::Dictionary(key, labels) => match (key.as_ref(), labels.as_ref()) {
                 (DataType::Int32, DataType::LargeUtf8) => {
                     let values = names(hints).map(|names| Values::Indices(Arc::new(names)));
-                    (Physical::ByteArray, values.unwrap_or(Values::Texts(hints.texts.slot())), codes())
+                    (Physical::ByteArray, values.unwrap_or(Values::Texts(hints.texts)), codes())
                 }
                 (DataType::Int64, DataType::LargeUtf8) => match categories(&self.given) {
                     Some(dictionary) => (Physical::ByteArray, Values::Indices(Arc::new(dictionary)), codes()),
-                    None => text(Values::Texts(self.given.labels.as_ref().and_then(longest))),
+                    None => text(Values::Texts(
+                        self.given.labels.as_ref().and_then(longest).map_or(TextLength::Unknown, TextLength::Shown),
+                    )),
                 },
                 (DataType::Int32 | DataType::Int64, labels) => {
                     looked_up = true;

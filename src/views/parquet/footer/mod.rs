@@ -17,7 +17,7 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::columns::PreparedLeaf;
 use super::layout::{Chunk, Layout};
-use super::thrift::page::Encoding;
+use super::thrift::page::{Encoding, Header};
 use super::thrift::schema;
 use super::thrift::{self, Element, LARGEST, Struct, list_header, small_i32, structure};
 use super::wanted::Wanted;
@@ -74,6 +74,8 @@ struct Leaf {
     opening: Vec<u8>,
     /// Bytes of a value in statistics.
     bound: usize,
+    /// What compresses pages.
+    codec: i32,
     has_dictionary: bool,
     /// It has room for Bloom filters.
     is_filtered: bool,
@@ -140,14 +142,16 @@ impl Footer {
                     encodings.iter().for_each(|&encoding| small_i32(encoding, out));
                 });
                 let path = column.path().parts();
+                let pages = layout.leaves().get(position);
                 opened.list(3, Element::Binary, path.len(), |out| {
                     path.iter().for_each(|part| thrift::binary(part.as_bytes(), out));
                 });
                 Leaf {
                     opening,
                     bound: entry.bound,
+                    codec: pages.map_or(Header::Exact, |leaf| leaf.pages.header()).codec(),
                     is_filtered: filters.has_room(position),
-                    has_dictionary: layout.leaves().get(position).is_some_and(|leaf| leaf.dictionary > 0),
+                    has_dictionary: pages.is_some_and(|leaf| leaf.dictionary > 0),
                     summaries: entry.summaries,
                 }
             })
@@ -216,7 +220,7 @@ impl Footer {
             column.structure_with(3, |out| {
                 out.extend_from_slice(&leaf.opening);
                 let mut metadata = Struct::resume(out, 3);
-                metadata.i32(4, 0);
+                metadata.i32(4, leaf.codec);
                 metadata.i64(5, chunk.entries);
                 metadata.i64(6, chunk.bytes);
                 metadata.i64(7, chunk.bytes);

@@ -15,8 +15,8 @@ impl<F: Fn(u64) -> Option<u64>> Bodies for By<F> {
         (self.most)(rows)
     }
 
-    fn exact(&self) -> bool {
-        self.exact
+    fn header(&self) -> Header {
+        if self.exact { Header::Exact } else { Header::Padded }
     }
 
     fn entries(&self) -> u64 {

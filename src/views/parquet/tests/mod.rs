@@ -222,6 +222,42 @@ fn cells_lie_on_boundaries_and_come_as_stored() {
 }
 
 #[test]
+fn a_text_of_fixed_width_has_room_as_it_is_stored_and_comes_back_where_it_grows() {
+    let hints = || Hints { texts: TextLength::Stored(16), ..Hints::default() };
+    let count = 70_000;
+    // One page in three holds bytes that are no UTF-8, up to all of them.
+    let cell = |row: usize| -> Vec<u8> {
+        let bad = if row / 32_768 == 1 { row % 17 } else { 0 };
+        (0..16).map(|at| if at < bad { 0x80 | at as u8 } else { b'a' + (row % 26) as u8 }).collect()
+    };
+    let texts: Vec<String> = (0..count).map(|row| String::from_utf8_lossy(&cell(row)).into_owned()).collect();
+    let holes: Vec<Option<&str>> =
+        texts.iter().enumerate().map(|(row, text)| (row % 5 > 0).then_some(text.as_str())).collect();
+    let pairs = FixedSizeListArray::new(
+        Arc::new(Field::new_list_field(DataType::LargeUtf8, true)),
+        2,
+        Arc::new(LargeStringArray::from_iter_values(texts.iter().flat_map(|text| [text, text]))),
+        None,
+    );
+    let of_pairs = Hints { items: Some(Box::new(hints())), ..Hints::default() };
+    let view = view(vec![
+        column("t", LargeStringArray::from(texts.clone()), hints()),
+        column("h", LargeStringArray::from(holes.clone()), hints()),
+        column("p", pairs, of_pairs),
+    ]);
+    let Size::Exact(size) = view.size(Effort::Quick, &Interrupt::new()).unwrap() else { panic!() };
+    assert!(size < 4 * count as u64 * 22, "{size}");
+    let all = bytes(&view);
+    assert_eq!(all.len() as u64, size);
+    let batch = read(&all);
+    assert!(batch["t"].as_string::<i32>().iter().eq(texts.iter().map(|text| Some(text.as_str()))));
+    assert!(batch["h"].as_string::<i32>().iter().eq(holes));
+    let pairs = batch["p"].as_fixed_size_list().values().clone();
+    assert!(pairs.as_string::<i32>().iter().eq(texts.iter().flat_map(|text| [Some(text.as_str()); 2])));
+    assert_ranges(&view, &all, (0..200).map(|at| (at * 30_011, 70_000)));
+}
+
+#[test]
 fn a_long_value_has_a_page_of_its_own() {
     let long = "x".repeat(3 << 20);
     let words = vec!["a", &long, "b", "c"];

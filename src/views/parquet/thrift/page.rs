@@ -5,8 +5,8 @@ use super::{PADDING_OVERHEAD, structure};
 /// Bytes of the header of a data page without padding.
 pub(in crate::views::parquet) const DATA_HEADER: u64 = 45;
 
-/// Bytes of the header of a data page that can take padding, without it.
-pub(in crate::views::parquet) const PADDED_HEADER: u64 = DATA_HEADER + PADDING_OVERHEAD;
+/// The same of a page of version 2.
+const DATA_HEADER_2: u64 = 58;
 
 /// Bytes of the header of a dictionary page.
 pub(in crate::views::parquet) const DICTIONARY_HEADER: u64 = 33;
@@ -18,11 +18,61 @@ const PADDING: u8 = 15;
 /// `parquet.thrift` PageType.
 const DATA_PAGE: i32 = 0;
 const DICTIONARY_PAGE: i32 = 2;
+const DATA_PAGE_2: i32 = 3;
 
 /// `parquet.thrift` Encoding.
 const PLAIN: i32 = 0;
 const RLE: i32 = 3;
 const RLE_DICTIONARY: i32 = 8;
+
+/// `parquet.thrift` CompressionCodec.
+const UNCOMPRESSED: i32 = 0;
+const GZIP: i32 = 2;
+
+/// Headers that the data pages of a column chunk have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::views::parquet) enum Header {
+    /// Version 1, without padding.
+    Exact,
+    /// Version 1, with padding.
+    Padded,
+    /// Version 2, with padding, which can tell that a page is compressed.
+    Squeezed,
+}
+
+impl Header {
+    /// Bytes without the padding.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Header::Exact => DATA_HEADER,
+            Header::Padded => DATA_HEADER + PADDING_OVERHEAD,
+            Header::Squeezed => DATA_HEADER_2 + PADDING_OVERHEAD,
+        }
+    }
+
+    /// Whether it may hold padding.
+    pub fn is_padded(self) -> bool {
+        self != Header::Exact
+    }
+
+    /// The number of what compresses pages, where they are.
+    pub fn codec(self) -> i32 {
+        if self == Header::Squeezed { GZIP } else { UNCOMPRESSED }
+    }
+}
+
+/// What the header of a page of version 2 tells of its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::views::parquet) struct Parts {
+    /// Bytes of repetition levels.
+    pub repetition: u32,
+    /// Bytes of definition levels.
+    pub definition: u32,
+    /// Bytes of all, levels too, where nothing is compressed.
+    pub whole: u32,
+    /// Values are compressed.
+    pub is_compressed: bool,
+}
 
 /// How the values of a data page are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +126,32 @@ pub(in crate::views::parquet) fn data_header(
     });
 }
 
+/// Appends the header of a data page of version 2 with `entries` values in `rows` rows, `nulls` of them nulls, whose
+/// body has `body` bytes, compressed or not.
+pub(in crate::views::parquet) fn data_header_2(
+    (entries, nulls, rows): (u32, u32, u32),
+    encoding: Encoding,
+    (parts, body): (Parts, u32),
+    padding: usize,
+    out: &mut Vec<u8>,
+) {
+    structure(out, |header| {
+        header.i32(1, DATA_PAGE_2);
+        header.i32(2, parts.whole as i32);
+        header.i32(3, body as i32);
+        header.structure(8, |data| {
+            data.i32(1, entries as i32);
+            data.i32(2, nulls as i32);
+            data.i32(3, rows as i32);
+            data.i32(4, encoding.number());
+            data.i32(5, parts.definition as i32);
+            data.i32(6, parts.repetition as i32);
+            data.bool(7, parts.is_compressed);
+        });
+        header.padding(PADDING, padding);
+    });
+}
+
 /// Appends the header of a dictionary page with `entries` values in `body` bytes.
 pub(in crate::views::parquet) fn dictionary_header(entries: u32, body: u32, out: &mut Vec<u8>) {
     structure(out, |header| {
@@ -105,7 +181,11 @@ mod tests {
             for padding in [0, 1, 200, 100_000] {
                 out.clear();
                 data_header(entries, Encoding::Dictionary, body, Some(padding), &mut out);
-                assert_eq!(out.len() as u64, PADDED_HEADER + padding as u64);
+                assert_eq!(out.len() as u64, Header::Padded.bytes() + padding as u64);
+                out.clear();
+                let parts = Parts { repetition: 0, definition: body, whole: body, is_compressed: padding > 1 };
+                data_header_2((entries, 0, entries), Encoding::Plain, (parts, body), padding, &mut out);
+                assert_eq!(out.len() as u64, Header::Squeezed.bytes() + padding as u64);
             }
         }
     }

@@ -269,8 +269,11 @@ fn hints_reach_the_fields_of_compounds_and_the_elements_of_arrays() {
     let data_type =
         DataType::Struct(vec![Field::new("s", texts, true), Field::new("f", DataType::Float32, true)].into());
     let shape = Shape::new("x", &data_type, false, &hints, Given::default()).unwrap();
-    // 10 rows: 20 texts of at most 9 bytes; repetition of 1 bit; definition (list, null) of 2 bits.
-    assert_eq!(shape.leaves()[0].most_body(10), Some(20 * 13 + (4 + 1 + 3) + (4 + 1 + 6)));
+    // 10 rows: 20 texts of 3 bytes as stored, of 45 bits as they are compressed, and 93 bytes around them; repetition
+    // of 1 bit; definition (list, null) of 2 bits.
+    assert_eq!(shape.leaves()[0].most_body(10), Some(206 + (4 + 1 + 3) + (4 + 1 + 6)));
+    // One row never needs more than if each of its bytes were shown as three.
+    assert_eq!(shape.leaves()[0].most_body(1), Some(2 * 13 + (4 + 1 + 1) + (4 + 1 + 2)));
     // A field's bytes do not lie together.
     assert!(!shape.leaves()[1].stored);
     let hints = Hints::of(&array(float(ByteOrder::Little)));
