@@ -118,21 +118,24 @@ pub(super) fn roles(group: &Group) -> HashMap<BString, Role> {
     links.map(|link| (link.name.clone(), Role::Servant)).collect()
 }
 
+/// The rows of a field, or why they cannot be had.
+type Field = (String, Result<Arc<dyn Rows>, String>);
+
 /// The table of an awkward array by itself: a column for each field of records, or else one.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let opener = Opener { file: site.file, interrupt };
     let tally = Arc::<Tally>::default();
     let buffers = Buffers { opener: &opener, path: site.path, group, tally: &tally };
     let mut findings = Vec::new();
-    let fields = form(group).and_then(|(form, length)| match form.fields() {
+    let fields: Result<Vec<Field>, String> = form(group).and_then(|(form, length)| match form.fields() {
         Some(fields) => Ok(fields.map(|(name, form)| (name, buffers.rows(form, length))).collect()),
         None => Ok(vec![("value".to_owned(), buffers.rows(&form, length))]),
     });
-    let fields: Vec<_> = fields.unwrap_or_else(|reason| {
+    let fields = fields.unwrap_or_else(|reason| {
         findings.push(Finding::new(site.path, &rules::AWKWARD, reason));
         Vec::new()
     });
-    let column = |(at, (name, rows)): (usize, (String, Result<Arc<dyn Rows>, String>))| {
+    let column = |(at, (name, rows)): (usize, Field)| {
         let id = ColumnId { object: group.id, field: at as u32 + 1 };
         findings.extend(rows.as_ref().err().map(|reason| Finding::new(site.path, &rules::AWKWARD, reason.clone())));
         Column::new(name.into(), site.path.to_owned(), id, rows, tally.clone())

@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn what_stands_outside_of_swaths_is_passed_over() {
         let text = "DimList=(\"a\")\nGeoFieldName=\"x\"\nSwathName=\"no\"\nGROUP=SwathStructure\nDimList=()\n\
-                    GeoFieldName=\"lost\"\nSwathName=s\nDimList=(\"b\")\nDataFieldName = f\nDimList = ( \"a\" , , b )\n";
+                    GeoFieldName=\"lost\"\nSwathName=s\nDimList=(\"b\")\nDataFieldName = f\nDimList = ( \"a\", , b )\n";
         let fields = vec![field("f", false, &["a", "b"])];
         assert_eq!(swaths(text), [Swath { name: "s".into(), fields }]);
         assert_eq!(swaths(""), []);
@@ -113,7 +113,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read(lines in proptest::collection::vec(
-            "(GROUP|SwathName|DataFieldName|DimList|END_GROUP)?=?(SwathStructure|\\(\"a\",\"b\"\\)|\\PC{0,8})\r?", 0..40,
+            "(GROUP|SwathName|GeoFieldName|DimList|OBJECT)?=?(SwathStructure|\\(\"a\",\"b\"\\)|\\PC{0,8})\r?", 0..40,
         )) {
             let text = lines.join("\n");
             let told: usize = swaths(&text).iter().map(|swath| 1 + swath.fields.len()).sum();
