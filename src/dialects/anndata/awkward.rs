@@ -127,11 +127,11 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     let tally = Arc::<Tally>::default();
     let buffers = Buffers { opener: &opener, path: site.path, group, tally: &tally };
     let mut findings = Vec::new();
-    let fields: Result<Vec<Field>, String> = form(group).and_then(|(form, length)| match form.fields() {
-        Some(fields) => Ok(fields.map(|(name, form)| (name, buffers.rows(form, length))).collect()),
-        None => Ok(vec![("value".to_owned(), buffers.rows(&form, length))]),
+    let fields = form(group).map(|(form, length)| match form.fields() {
+        Some(fields) => fields.map(|(name, form)| (name, buffers.rows(form, length))).collect(),
+        None => vec![("value".to_owned(), buffers.rows(&form, length))],
     });
-    let fields = fields.unwrap_or_else(|reason| {
+    let fields: Vec<Field> = fields.unwrap_or_else(|reason| {
         findings.push(Finding::new(site.path, &rules::AWKWARD, reason));
         Vec::new()
     });
