@@ -93,9 +93,11 @@ fn a_listing_that_takes_long_is_asked_for_again() {
     };
     let (quick, requests) = listed(Duration::from_secs(600));
     assert_eq!(requests, 1);
-    // The clock is looked at once for 1,024 links: twice it is too late, and then a page of one link is.
+    // The clock is looked at once for 1,024 links: twice it is too late, and then a page of one link is. Workers that
+    // share the pages list the links each for itself.
     let (slow, requests) = listed(Duration::ZERO);
-    assert_eq!(requests, 2 + MANY_LINKS as u64);
+    let least = 2 + MANY_LINKS as u64;
+    assert!((least..least + 100).contains(&requests), "{requests}");
     assert_eq!(slow.links, quick.links);
     assert!(slow.links.iter().map(|link| link.name.to_string()).eq(names));
 }
