@@ -110,7 +110,8 @@ impl Leaf {
         self.nodes.iter().any(|node| node.nullable)
     }
 
-    /// The largest body of a page of `rows` rows, compressed where it [can be](Leaf::is_squeezed). `None` where it depends on the data, or overflows.
+    /// The largest body of a page of `rows` rows, compressed where it [can be](Leaf::is_squeezed). `None` where it
+    /// depends on the data, or overflows.
     pub fn most_body(&self, rows: u64) -> Option<u64> {
         let entries = self.entries_of_row()?.checked_mul(rows)?;
         let values = match &self.values {

@@ -233,7 +233,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_have_room(width in 1usize..40, rows in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..60)) {
+        fn any_bytes_have_room(
+            width in 1usize..40,
+            rows in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..60),
+        ) {
             let cells: Vec<Vec<u8>> = rows.into_iter().map(|cell| cell[..cell.len().min(width)].to_vec()).collect();
             check(width as u64, &cells);
         }
