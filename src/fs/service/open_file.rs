@@ -91,8 +91,8 @@ impl OpenFile {
 
     /// Whether somebody waits for a read, which is a program's own or the kernel's.
     ///
-    /// Programs announce what they will read (`POSIX_FADV_WILLNEED`; Arrow announces all column chunks at once), and the
-    /// kernel fetches some of it at once, into a page cache that reads of a [direct](Self::is_direct) file pass by.
+    /// Programs announce what they will read (`POSIX_FADV_WILLNEED`; Arrow announces all column chunks at once). The
+    /// kernel then fetches some of it, into a page cache that reads of a [direct](Self::is_direct) file pass by.
     /// Mappings and splices do look there. The kernel asks for their pages again where read-ahead was refused, and
     /// nothing is refused from then on; or, where it reads nothing ahead (`MADV_RANDOM`), for single pages, which are
     /// never refused: that would be a signal to the program.

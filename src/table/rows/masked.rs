@@ -12,8 +12,8 @@ use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{Error, Fitting, Hints, Lent, RowRange, Rows, Span};
 
-/// Values, missing where a mask is true or not zero, or else where it is not, and behind its end. Bytes as stored stay those of
-/// the values.
+/// Values, missing where a mask is true or not zero, or else where it is not, and behind its end. Bytes
+/// as stored stay those of the values.
 #[derive(Debug)]
 pub struct MaskedRows {
     values: Arc<dyn Rows>,

@@ -1,7 +1,8 @@
 //! The header of a `.npy` file (NumPy's "NPY format", NEP 1): byte for byte what `numpy.save` writes.
 //!
 //! ```text
-//! 93 'NUMPY' major minor | length (u16, from version 2 on u32) | {'descr': …, 'fortran_order': False, 'shape': …, }  … LF
+//! 93 'NUMPY' major minor | length (u16, from version 2 on u32)
+//! {'descr': …, 'fortran_order': False, 'shape': …, }  … LF
 //! ```
 //! The dictionary is a Python literal, padded with spaces so that the data begins at a multiple of 64 bytes. Version 1
 //! and 2 are Latin-1 (2 where the length does not fit in 16 bits), version 3 is UTF-8 for field names beyond that.

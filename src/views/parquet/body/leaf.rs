@@ -196,8 +196,8 @@ impl Leaf {
         matches!(self.values, Values::Texts(_))
     }
 
-    /// Whether pages that have [places](Leaf::most_body) are of version 2, and compressed where they would be longer: of
-    /// texts that are shown as they are stored but for bytes that are no UTF-8.
+    /// Whether pages that have [places](Leaf::most_body) are of version 2, and compressed where they would be longer:
+    /// of texts that are shown as they are stored but for bytes that are no UTF-8.
     pub fn is_squeezed(&self) -> bool {
         matches!(self.values, Values::Texts(TextLength::Stored(_)))
     }
