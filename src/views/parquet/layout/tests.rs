@@ -3,6 +3,8 @@
 use super::*;
 use proptest::prelude::*;
 
+use crate::store::Cuts;
+
 /// Bodies by a formula.
 struct By<F> {
     most: F,

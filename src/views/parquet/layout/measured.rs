@@ -1,0 +1,160 @@
+//! Pages that were measured, since they may have any length.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::Groups;
+use crate::views::parquet::thrift::page::Header;
+
+/// A page that was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::views::parquet) struct Page {
+    /// Rows.
+    pub rows: u32,
+    /// Bytes of the body.
+    pub bytes: u32,
+    /// Values, nulls and empty lists among them.
+    pub entries: u32,
+}
+
+/// The pages of a leaf column as they were measured. Pages that are alike are kept as one run, and so are row groups.
+#[derive(Debug, Default)]
+pub(in crate::views::parquet) struct Measured {
+    padded: bool,
+    pub(super) runs: Vec<PageRun>,
+    pub(super) kinds: Vec<GroupPages>,
+    /// The kind of each group.
+    groups: Vec<u32>,
+    /// Bytes of the longest page with its header.
+    pub(super) longest: u64,
+}
+
+/// Pages of a group that follow each other and are alike.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PageRun {
+    /// Number of the first among the pages of the group.
+    number: u64,
+    /// Its first row within the group.
+    row: u32,
+    /// Its first byte within the chunk's data pages.
+    at: u64,
+    /// Rows of each.
+    rows: u32,
+    /// Bytes of each, with its header.
+    bytes: u64,
+}
+
+/// All pages of a group.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GroupPages {
+    runs: Range<usize>,
+    pages: u64,
+    bytes: u64,
+    entries: u64,
+    /// The only kind of page, where there is one.
+    only: Option<Page>,
+}
+
+impl Measured {
+    /// Pages, each with how many like it follow each other; `padded` ones may have shorter bodies than was measured.
+    /// `None` where they do not cover the rows, group by group.
+    pub fn new(groups: &Groups, padded: bool, pages: impl IntoIterator<Item = (Page, u64)>) -> Option<Self> {
+        let mut measured = Self { padded, ..Self::default() };
+        let header = measured.header().bytes();
+        let mut pages = pages.into_iter().filter(|(_, count)| *count > 0);
+        let mut next: Option<(Page, u64)> = None;
+        for group in 0..groups.count() {
+            let range = groups.rows_of(group);
+            // At most 2^24.
+            let rows = (range.end - range.start) as u32;
+            let mut kind = GroupPages { runs: measured.runs.len()..measured.runs.len(), ..GroupPages::default() };
+            let mut row = 0;
+            while row < rows {
+                let (page, left) = match next.take() {
+                    Some(next) => next,
+                    None => pages.next()?,
+                };
+                let count = left.min(u64::from((rows - row).checked_div(page.rows)?));
+                if count == 0 {
+                    return None;
+                }
+                if count < left {
+                    next = Some((page, left - count));
+                }
+                // Groups are alike where one run of pages passes over them.
+                let before = measured.kinds.last().filter(|before| before.only == Some(page) && before.pages == count);
+                if row == 0 && before.is_some() && u64::from(page.rows) * count == u64::from(rows) {
+                    kind = before.cloned().unwrap_or_default();
+                    row = rows;
+                    continue;
+                }
+                let bytes = header + u64::from(page.bytes);
+                measured.longest = measured.longest.max(bytes);
+                let joins = measured.runs.get(kind.runs.clone()).and_then(<[PageRun]>::last);
+                if !joins.is_some_and(|last| last.rows == page.rows && last.bytes == bytes) {
+                    measured.runs.push(PageRun { number: kind.pages, row, at: kind.bytes, rows: page.rows, bytes });
+                }
+                kind.only = if row == 0 || kind.only == Some(page) { Some(page) } else { None };
+                kind.runs.end = measured.runs.len();
+                kind.pages += count;
+                kind.bytes = kind.bytes.checked_add(bytes.checked_mul(count)?)?;
+                kind.entries = kind.entries.checked_add(u64::from(page.entries).checked_mul(count)?)?;
+                // No more than the rows of the group.
+                row += page.rows * count as u32;
+            }
+            let known = measured.kinds.last().is_some_and(|last| last.runs == kind.runs && !kind.runs.is_empty());
+            if !known {
+                measured.kinds.push(kind);
+            }
+            measured.groups.push(u32::try_from(measured.kinds.len() - 1).ok()?);
+        }
+        (next.is_none() && pages.next().is_none()).then_some(measured)
+    }
+
+    /// What the headers are like.
+    pub fn header(&self) -> Header {
+        if self.padded { Header::Padded } else { Header::Exact }
+    }
+
+    fn group(&self, group: u64) -> Option<&GroupPages> {
+        self.kinds.get(*self.groups.get(usize::try_from(group).ok()?)? as usize)
+    }
+
+    /// The run with the page that `is_before` tells the beginnings from of others.
+    fn run(&self, group: u64, is_before: impl Fn(&PageRun) -> bool) -> Option<&PageRun> {
+        let runs = self.runs.get(self.group(group)?.runs.clone())?;
+        runs.get(runs.partition_point(is_before).checked_sub(1)?)
+    }
+
+    /// Data pages of a group.
+    pub fn pages(&self, group: u64) -> u64 {
+        self.group(group).map_or(0, |group| group.pages)
+    }
+
+    /// Bytes of the data pages of a group.
+    pub fn chunk(&self, group: u64) -> u64 {
+        self.group(group).map_or(0, |group| group.bytes)
+    }
+
+    /// Values of a group, nulls among them.
+    pub fn entries(&self, group: u64) -> u64 {
+        self.group(group).map_or(0, |group| group.entries)
+    }
+
+    /// The number of the page with byte `at` of the data pages.
+    pub fn number(&self, group: u64, at: u64) -> u64 {
+        self.run(group, |run| run.at <= at).map_or(0, |run| run.number + (at - run.at) / run.bytes.max(1))
+    }
+
+    /// The first row of a page within the group, its rows, its first byte and its bytes.
+    pub fn page(&self, group: u64, number: u64) -> Option<(u64, u64, u64, u64)> {
+        if number >= self.pages(group) {
+            return None;
+        }
+        let run = self.run(group, |run| run.number <= number)?;
+        let before = number - run.number;
+        let (rows, row) = (u64::from(run.rows), u64::from(run.row));
+        Some((row + before * rows, rows, run.at + before * run.bytes, run.bytes))
+    }
+}

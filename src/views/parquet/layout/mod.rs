@@ -1,0 +1,306 @@
+//! Where everything lies in the file: arithmetic over the number of rows and what is known of each leaf column.
+
+mod groups;
+mod measured;
+mod slots;
+
+use std::sync::Arc;
+
+use super::thrift::LARGEST;
+use super::thrift::page::Header;
+use crate::store::RowRange;
+
+pub(super) use groups::{Groups, ROWS_PER_LABEL, RowSizes};
+pub(super) use measured::{Measured, Page};
+pub(super) use slots::{Bodies, PAGE_BYTES, Slots};
+
+/// A page of memory.
+const ALIGNMENT: u64 = 4096;
+
+/// The bytes before everything else: `PAR1`.
+const MAGIC: u64 = 4;
+
+
+/// What the layout knows of a leaf column.
+#[derive(Clone, Debug)]
+pub(super) struct LeafSize {
+    /// Bytes of its dictionary page with the header, at the start of each chunk; 0 where it has none.
+    pub dictionary: u64,
+    /// Its data pages.
+    pub pages: Pages,
+}
+
+/// The data pages of a leaf column.
+#[derive(Clone, Debug)]
+pub(super) enum Pages {
+    /// Every page has its slot.
+    Slots(Slots),
+    /// They were measured.
+    Measured(Arc<Measured>),
+}
+
+impl Pages {
+    /// Bytes of the longest, its header among them.
+    pub fn longest(&self) -> u64 {
+        match self {
+            Pages::Slots(slots) => slots.bytes,
+            Pages::Measured(measured) => measured.longest,
+        }
+    }
+
+    /// What their headers are like.
+    pub fn header(&self) -> Header {
+        match self {
+            Pages::Slots(slots) => slots.header,
+            Pages::Measured(measured) => measured.header(),
+        }
+    }
+}
+
+/// A column chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Chunk {
+    /// First byte: of the dictionary page where there is one.
+    pub start: u64,
+    /// First byte of the data pages.
+    pub data: u64,
+    /// Bytes of all pages.
+    pub bytes: u64,
+    /// Values, nulls among them.
+    pub entries: u64,
+}
+
+/// What a byte of the file belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// `PAR1`.
+    Magic,
+    /// Nothing, up to this byte.
+    Gap(u64),
+    /// The dictionary page of a leaf: its first byte, and where data pages begin.
+    Dictionary { leaf: usize, start: u64, end: u64 },
+    /// A data page.
+    Page(PagePlace),
+    /// What follows the row groups.
+    Footer,
+}
+
+/// A data page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PagePlace {
+    pub leaf: usize,
+    pub rows: RowRange,
+    /// First byte of its header.
+    pub start: u64,
+    /// Bytes with header and padding.
+    pub bytes: u64,
+}
+
+/// The layout of the row groups.
+#[derive(Debug)]
+pub(super) struct Layout {
+    groups: Groups,
+    leaves: Vec<LeafSize>,
+    starts: Starts,
+    end: u64,
+}
+
+#[derive(Debug)]
+enum Starts {
+    /// All groups are alike but the last: where chunks begin in a group, and the bytes from one group to the next.
+    Alike { full: Vec<u64>, last: Vec<u64>, first: u64, stride: u64 },
+    /// Where each chunk of each group begins.
+    Each(Vec<u64>),
+}
+
+impl Layout {
+    /// `None` where the file would be too large.
+    pub fn new(groups: Groups, leaves: Vec<LeafSize>) -> Option<Self> {
+        let is_even = |leaf: &LeafSize| matches!(leaf.pages, Pages::Slots(_));
+        let alike = groups.cuts.is_none() && leaves.iter().all(is_even);
+        let count = groups.count();
+        let (starts, end) = if count == 0 || leaves.is_empty() {
+            (Starts::Each(Vec::new()), MAGIC)
+        } else if alike {
+            let most = groups.per_group().min(groups.rows());
+            let is_aligned =
+                |leaf: &LeafSize| matches!(&leaf.pages, Pages::Slots(slots) if slots.aligned(most).is_some());
+            let aligned = leaves.iter().any(is_aligned);
+            // Groups begin on a boundary where a chunk of theirs does; the first chunk of the file keeps off the magic.
+            let (first, from) = if aligned { (0, MAGIC) } else { (MAGIC, 0) };
+            let (full, full_end) = place(&leaves, &groups, 0, from)?;
+            let (last, last_end) = place(&leaves, &groups, count - 1, from)?;
+            let stride = if aligned { full_end.checked_next_multiple_of(ALIGNMENT)? } else { full_end };
+            let end = stride.checked_mul(count - 1)?.checked_add(first)?.checked_add(last_end)?;
+            (Starts::Alike { full, last, first, stride }, end)
+        } else {
+            let mut starts = Vec::new();
+            let mut end = MAGIC;
+            for group in 0..count {
+                let (places, group_end) = place(&leaves, &groups, group, end)?;
+                starts.extend(places);
+                end = group_end;
+            }
+            (Starts::Each(starts), end)
+        };
+        (end <= LARGEST / 2).then_some(Self { groups, leaves, starts, end })
+    }
+
+    /// The same with `bytes` of nothing behind the last page; `None` where the file would be too large.
+    pub fn with_gap(mut self, bytes: u64) -> Option<Self> {
+        self.end = self.end.checked_add(bytes).filter(|end| *end <= LARGEST / 2)?;
+        Some(self)
+    }
+
+    /// The row groups.
+    pub fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    /// The leaf columns.
+    pub fn leaves(&self) -> &[LeafSize] {
+        &self.leaves
+    }
+
+    /// Where the last page ends, and the gap behind it.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Where chunks of a group begin, counted from a byte of the file.
+    fn starts(&self, group: u64) -> (&[u64], u64) {
+        match &self.starts {
+            Starts::Alike { full, last, first, stride } => {
+                let starts = if group + 1 == self.groups.count() { last } else { full };
+                (starts, first + group * stride)
+            }
+            Starts::Each(starts) => {
+                let at = usize::try_from(group).unwrap_or(usize::MAX).saturating_mul(self.leaves.len());
+                (starts.get(at..at.saturating_add(self.leaves.len())).unwrap_or_default(), 0)
+            }
+        }
+    }
+
+    /// A column chunk.
+    pub fn chunk(&self, group: u64, leaf: usize) -> Option<Chunk> {
+        let (starts, base) = self.starts(group);
+        let (start, size) = (base + starts.get(leaf)?, self.leaves.get(leaf)?);
+        let rows = self.groups.rows_of(group);
+        let entries = match &size.pages {
+            Pages::Slots(slots) => (rows.end - rows.start).saturating_mul(slots.entries),
+            Pages::Measured(measured) => measured.entries(group),
+        };
+        Some(Chunk { start, data: start + size.dictionary, bytes: chunk_bytes(size, &self.groups, group)?, entries })
+    }
+
+    fn group_at(&self, offset: u64) -> u64 {
+        match &self.starts {
+            Starts::Alike { first, stride, .. } => {
+                (offset.saturating_sub(*first) / stride.max(&1)).min(self.groups.count().saturating_sub(1))
+            }
+            Starts::Each(starts) => {
+                let chunk = starts.partition_point(|&start| start <= offset).saturating_sub(1);
+                (chunk / self.leaves.len().max(1)) as u64
+            }
+        }
+    }
+
+    /// What a byte belongs to.
+    pub fn locate(&self, offset: u64) -> Place {
+        if offset < MAGIC {
+            return Place::Magic;
+        }
+        if offset >= self.end {
+            return Place::Footer;
+        }
+        let group = self.group_at(offset);
+        let (starts, base) = self.starts(group);
+        let relative = offset.saturating_sub(base);
+        // Where the next chunk begins, that of the next group too.
+        let next = |leaf: usize| match starts.get(leaf) {
+            Some(start) => base + start,
+            None => self.chunk(group + 1, 0).map_or(self.end, |chunk| chunk.start),
+        };
+        let Some(leaf) = starts.partition_point(|&start| start <= relative).checked_sub(1) else {
+            return Place::Gap(next(0));
+        };
+        let Some((chunk, size)) = self.chunk(group, leaf).zip(self.leaves.get(leaf)) else {
+            return Place::Gap(self.end);
+        };
+        if offset >= chunk.start + chunk.bytes {
+            return Place::Gap(next(leaf + 1));
+        }
+        let Some(at) = offset.checked_sub(chunk.data) else {
+            return Place::Dictionary { leaf, start: chunk.start, end: chunk.data };
+        };
+        let number = match &size.pages {
+            Pages::Slots(slots) => at / slots.bytes,
+            Pages::Measured(measured) => measured.number(group, at),
+        };
+        self.page(group, leaf, number).map_or(Place::Gap(self.end), Place::Page)
+    }
+
+    /// Data pages of a column chunk.
+    pub fn pages(&self, group: u64, leaf: usize) -> u64 {
+        let rows = self.groups.rows_of(group);
+        match self.leaves.get(leaf).map(|leaf| &leaf.pages) {
+            Some(Pages::Slots(slots)) => (rows.end - rows.start).div_ceil(slots.rows),
+            Some(Pages::Measured(measured)) => measured.pages(group),
+            None => 0,
+        }
+    }
+
+    /// A data page of a column chunk, by its number among them.
+    pub fn page(&self, group: u64, leaf: usize, number: u64) -> Option<PagePlace> {
+        let (chunk, size) = self.chunk(group, leaf).zip(self.leaves.get(leaf))?;
+        let rows = self.groups.rows_of(group);
+        match &size.pages {
+            Pages::Slots(slots) => {
+                let first =
+                    rows.start.checked_add(number.checked_mul(slots.rows)?).filter(|&first| first < rows.end)?;
+                let end = first.saturating_add(slots.rows).min(rows.end);
+                let bytes = slots.page(end - first)?;
+                Some(PagePlace { leaf, rows: first..end, start: chunk.data + number * slots.bytes, bytes })
+            }
+            Pages::Measured(measured) => {
+                let (first, count, start, bytes) = measured.page(group, number)?;
+                let first = rows.start + first;
+                Some(PagePlace { leaf, rows: first..first + count, start: chunk.data + start, bytes })
+            }
+        }
+    }
+}
+
+/// Bytes of a chunk.
+fn chunk_bytes(leaf: &LeafSize, groups: &Groups, group: u64) -> Option<u64> {
+    let rows = groups.rows_of(group);
+    let data = match &leaf.pages {
+        Pages::Slots(slots) => slots.chunk(rows.end - rows.start)?,
+        Pages::Measured(measured) => measured.chunk(group),
+    };
+    data.checked_add(leaf.dictionary)
+}
+
+/// Where the chunks of a group begin from byte `at` on, and where the last one ends.
+fn place(leaves: &[LeafSize], groups: &Groups, group: u64, mut at: u64) -> Option<(Vec<u64>, u64)> {
+    let mut starts = Vec::with_capacity(leaves.len());
+    let rows = groups.rows_of(group);
+    for leaf in leaves {
+        let bytes = chunk_bytes(leaf, groups, group)?;
+        if let Pages::Slots(slots) = &leaf.pages
+            && let Some(lead) = slots.aligned(rows.end - rows.start)
+        {
+            let before = leaf.dictionary + lead;
+            at = at.checked_add(before)?.checked_next_multiple_of(ALIGNMENT)? - before;
+        }
+        starts.push(at);
+        at = at.checked_add(bytes)?;
+        if at > LARGEST {
+            return None;
+        }
+    }
+    Some((starts, at))
+}
+
+#[cfg(test)]
+mod tests;
