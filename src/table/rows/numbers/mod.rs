@@ -7,6 +7,7 @@ mod edges;
 mod encoded;
 mod even;
 mod packed;
+mod packing;
 mod time;
 mod typed;
 
@@ -15,6 +16,7 @@ pub use cast::{CastRows, common_type};
 pub use edges::{EdgeRows, Edges};
 pub use encoded::{EncodedRows, Samples};
 pub use even::EvenRows;
-pub use packed::{Linear, PackedRows, Packing, UnitCount};
+pub use packed::PackedRows;
+pub use packing::{Linear, Packing, UnitCount};
 pub use time::TimeRows;
 pub use typed::TypedRows;

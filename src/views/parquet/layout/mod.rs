@@ -20,7 +20,6 @@ const ALIGNMENT: u64 = 4096;
 /// The bytes before everything else: `PAR1`.
 const MAGIC: u64 = 4;
 
-
 /// What the layout knows of a leaf column.
 #[derive(Clone, Debug)]
 pub(super) struct LeafSize {

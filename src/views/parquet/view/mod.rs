@@ -1,13 +1,12 @@
 //! The file: `energy.parquet`, `table.parquet`.
 
+mod pages;
+
 use std::borrow::Borrow;
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::ArrayRef;
 use parking_lot::Mutex;
 
-use super::body::leaf::Body;
-use super::body::plain::{Selection, append_fixed};
 use super::columns::{ParquetColumn, Prepared, PreparedLeaf, groups};
 use super::footer::column_index::KnownLeaf;
 use super::footer::filters::Filters;
@@ -15,26 +14,19 @@ use super::footer::keys::{CREATED_BY, key_values};
 use super::footer::page_index::PageIndex;
 use super::footer::summary::{bound, summaries};
 use super::footer::{Footer, LONGEST, LeafEntry};
-use super::layout::{Layout, LeafSize, PagePlace, Pages, Place};
+use super::layout::{Layout, LeafSize, Pages, Place};
 use super::sizes::{LeafPages, Sizes};
-use super::thrift::page::{DATA_HEADER, DICTIONARY_HEADER, Header, data_header, data_header_2, dictionary_header};
+use super::thrift::page::{DATA_HEADER, DICTIONARY_HEADER};
 use super::wanted::Wanted;
 use crate::source::Interrupt;
-use crate::store::pass::{self, Progress};
+use crate::store::pass::Progress;
 use crate::store::statistics::Statistics;
-use crate::store::{Error, RowRange, Span};
-use crate::views::rendered::{Block, BlockCache, next_view};
+use crate::store::{Error, Span};
+use crate::views::rendered::{BlockCache, next_view};
 use crate::views::text::streams::Streams;
 use crate::views::{Access, Effort, Size, UNKNOWN_SIZE, View};
 
-/// A page longer than this, of a single value, is not rendered ahead.
-const LONGEST_AHEAD: u64 = 2 << 20;
-
-/// In the keys of rendered blocks, marks what precedes the cells of a leaf column's pages.
-const LEADS: u64 = 1 << 32;
-
-/// The same of the numbers that stand for its codes.
-const NUMBERS: u64 = 1 << 33;
+use pages::stored;
 
 /// The first and the last bytes.
 const MAGIC: &[u8] = b"PAR1";
@@ -219,12 +211,6 @@ impl View for ParquetView {
     }
 }
 
-/// Whether the file's own bytes are a leaf's cells.
-fn stored(leaf: &PreparedLeaf, column: &ParquetColumn) -> bool {
-    let width = leaf.cells.map(|full| full.width);
-    leaf.leaf.stored && width.is_some() && column.rows.stored_width() == width && !column.rows.nullable()
-}
-
 fn broken(reason: String) -> Error {
     Error::Unsupported { path: "parquet".into(), reason }
 }
@@ -381,219 +367,6 @@ impl Shared {
         let leaf = frame.started.prepared.leaves.get(leaf)?;
         Some((leaf, self.columns.get(leaf.column)?))
     }
-
-    /// Takes what is wanted of a dictionary page.
-    fn dictionary(
-        &self,
-        frame: &Frame,
-        leaf: usize,
-        start: u64,
-        wanted: &mut Wanted<'_>,
-        interrupt: &Interrupt,
-    ) -> Result<(), Error> {
-        let (prepared, column) = self.leaf(frame, leaf).ok_or_else(|| broken("no such leaf".into()))?;
-        let dictionary = prepared.leaf.dictionary().ok_or_else(|| broken("no dictionary".into()))?;
-        let mut header = Vec::with_capacity(DICTIONARY_HEADER as usize);
-        let length = u32::try_from(dictionary.length()).unwrap_or(u32::MAX);
-        dictionary_header(dictionary.entries(), length, &mut header);
-        wanted.take(start, &header);
-        if let Some(body) = dictionary.body() {
-            wanted.take(start + DICTIONARY_HEADER, body);
-            return Ok(());
-        }
-        // The same before each row group, and too long to be kept for each of very many columns.
-        let body = self.cache.get_or_render((self.id, NUMBERS | leaf as u64, 0), interrupt, |mut out| {
-            out.clear();
-            let numbers = column.rows.code_values().ok_or_else(|| column.unsupported("no numbers".into()))?;
-            append_fixed(&numbers, &Selection::All, &mut out).map_err(|reason| column.unsupported(reason))?;
-            Ok(out)
-        })?;
-        if body.len() as u64 != dictionary.length() {
-            return Err(broken(format!("{} bytes of numbers, {length} expected", body.len())));
-        }
-        wanted.take(start + DICTIONARY_HEADER, &body);
-        Ok(())
-    }
-
-    /// Takes what is wanted of a data page.
-    fn page(
-        self: &Arc<Self>,
-        frame: &Arc<Frame>,
-        page: &PagePlace,
-        wanted: &mut Wanted<'_>,
-        interrupt: &Interrupt,
-    ) -> Result<(), Error> {
-        let Some((leaf, column)) = self.leaf(frame, page.leaf) else { return Err(broken("no such leaf".into())) };
-        let rows = page.rows.end - page.rows.start;
-        let Some(cells) = leaf.cells(rows) else {
-            let block = self.rendered(frame, leaf, column, page, interrupt)?;
-            wanted.take(page.start, &block);
-            self.read_ahead(frame, page);
-            return Ok(());
-        };
-        let entries = rows.saturating_mul(leaf.slots.as_ref().map_or(1, |slots| slots.entries));
-        let start = page.start + DATA_HEADER + cells.before;
-        if wanted.next().is_some_and(|at| at < start) {
-            let mut header = Vec::with_capacity(DATA_HEADER as usize);
-            data_header(entries as u32, leaf.leaf.encoding, (page.bytes - DATA_HEADER) as u32, None, &mut header);
-            wanted.take(page.start, &header);
-            // Levels of arrays, which may be megabytes: the same in all pages of as many rows.
-            let key = (self.id, LEADS | page.leaf as u64, rows);
-            let lead = self.cache.get_or_render(key, interrupt, |mut out| {
-                out.clear();
-                leaf.leaf.lead(rows, &mut out).map_err(|reason| column.unsupported(reason))?;
-                Ok(out)
-            })?;
-            if lead.len() as u64 != cells.before {
-                return Err(broken(format!("{} bytes of levels, {} expected", lead.len(), cells.before)));
-            }
-            wanted.take(page.start + DATA_HEADER, &lead);
-        }
-        if let Some(part) = wanted.part(start, rows * cells.width) {
-            let first = page.rows.start;
-            if stored(leaf, column) {
-                let from = first * cells.width + part.start;
-                column.rows.append_stored(from, (part.end - part.start) as usize, wanted.out, interrupt)?;
-            } else {
-                let under = first + part.start / cells.width..first + part.end.div_ceil(cells.width);
-                let skip = (part.start % cells.width) as usize;
-                let values = cells_of(leaf, column, under, interrupt)?;
-                let taken = values.get(skip..skip + (part.end - part.start) as usize);
-                wanted.out.extend_from_slice(taken.ok_or_else(|| broken("cells are too short".into()))?);
-            }
-        }
-        wanted.zeros(start + rows * cells.width, cells.after);
-        Ok(())
-    }
-
-    /// Renders what a sequential reader will want next, on other cores.
-    fn read_ahead(self: &Arc<Self>, frame: &Arc<Frame>, page: &PagePlace) {
-        let Some(count) = self.streams.lock().touch(page.start, page.bytes) else { return };
-        let mut next = page.start + page.bytes;
-        // A core that is alone renders one.
-        for _ in 0..count.min(pass::cores().saturating_sub(1).max(1)) {
-            let Place::Page(page) = frame.layout.locate(next) else { return };
-            next += page.bytes;
-            let key = (self.id, page.leaf as u64, page.rows.start);
-            if page.bytes > LONGEST_AHEAD || self.cache.expects(&key) {
-                continue;
-            }
-            let (shared, frame) = (Arc::downgrade(self), Arc::clone(frame));
-            pass::spawn(move || {
-                if let Some(shared) = shared.upgrade()
-                    && !shared.cache.expects(&key)
-                    && let Some((leaf, column)) = shared.leaf(&frame, page.leaf)
-                    && leaf.cells.is_none()
-                {
-                    // A reader of the page meets the error by itself.
-                    drop(shared.rendered(&frame, leaf, column, &page, &Interrupt::new()));
-                }
-            });
-        }
-    }
-
-    /// Renders a page whole, once for all who need it.
-    fn rendered(
-        &self,
-        frame: &Frame,
-        leaf: &PreparedLeaf,
-        column: &ParquetColumn,
-        page: &PagePlace,
-        interrupt: &Interrupt,
-    ) -> Result<Block, Error> {
-        let position = page.leaf as u64;
-        self.cache.get_or_render((self.id, position, page.rows.start), interrupt, |mut out| {
-            let failed = |reason| column.unsupported(reason);
-            let whole = usize::try_from(page.bytes).map_err(|error| failed(error.to_string()))?;
-            let kind = frame.layout.leaves().get(page.leaf).map_or(Header::Exact, |size| size.pages.header());
-            let (header, padded) = (kind.bytes() as usize, kind.is_padded());
-            // The body first, since the header tells its length; it goes where it would be without padding.
-            out.clear();
-            out.reserve(whole);
-            out.resize(header, 0);
-            let body = append_body(leaf, column, page.rows.clone(), &mut out, interrupt)?;
-            let parts = match kind {
-                Header::Squeezed => {
-                    Some(leaf.leaf.to_version_2(header, whole.saturating_sub(header), &mut out).map_err(failed)?)
-                }
-                Header::Exact | Header::Padded => None,
-            };
-            let rest = whole.checked_sub(out.len()).filter(|rest| padded || *rest == 0);
-            let rest = rest.ok_or_else(|| {
-                let (rows, bytes) = (&page.rows, out.len());
-                frame.started.sizes.distrust(page.leaf);
-                failed(format!(
-                    "rows {}..{} take {bytes} bytes as shown, not the {whole} that there is room for (bytes that are no \
-                     UTF-8 grow to three): the file is laid out anew for whoever opens it next",
-                    rows.start, rows.end
-                ))
-            })?;
-            let mut start = Vec::with_capacity(header + rest);
-            let (end, encoding) = (out.len(), leaf.leaf.encoding);
-            match parts {
-                Some(parts) => {
-                    // As many as a row group has at most.
-                    let counts = (body.entries, body.nulls, (page.rows.end - page.rows.start) as u32);
-                    data_header_2(counts, encoding, (parts, (end - header) as u32), rest, &mut start);
-                }
-                None => data_header(body.entries, encoding, body.bytes as u32, padded.then_some(rest), &mut start),
-            }
-            // Padding stands in the header, so that the body moves behind it.
-            out.resize(end + start.len() - header, 0);
-            out.copy_within(header..end, start.len());
-            out[..start.len()].copy_from_slice(&start);
-            Ok(out)
-        })
-    }
-}
-
-/// The rows of a leaf as pages take them.
-fn array_of(
-    leaf: &PreparedLeaf,
-    column: &ParquetColumn,
-    rows: RowRange,
-    interrupt: &Interrupt,
-) -> Result<ArrayRef, Error> {
-    match leaf.leaf.takes_codes() {
-        true => column.rows.codes(rows, interrupt),
-        false => column.rows.array_for_field(&leaf.leaf.fields(), rows, interrupt),
-    }
-}
-
-/// Appends the body of a page of some rows.
-fn append_body(
-    leaf: &PreparedLeaf,
-    column: &ParquetColumn,
-    rows: RowRange,
-    out: &mut Vec<u8>,
-    interrupt: &Interrupt,
-) -> Result<Body, Error> {
-    let failed = |reason| column.unsupported(reason);
-    if leaf.leaf.takes_byte_keys() {
-        // Nearly always all codes are labels. An array of them would be eight times as large, and looked at more often.
-        let mut keys = Vec::new();
-        if column.rows.append_byte_keys(rows.clone(), &mut keys, interrupt)? {
-            return leaf.leaf.append_byte_keys(&keys, out).map_err(failed);
-        }
-    }
-    let array = array_of(leaf, column, rows, interrupt)?;
-    leaf.leaf.append(&array, out).map_err(failed)
-}
-
-/// The cells of some rows, which are not as stored.
-fn cells_of(
-    leaf: &PreparedLeaf,
-    column: &ParquetColumn,
-    rows: RowRange,
-    interrupt: &Interrupt,
-) -> Result<Vec<u8>, Error> {
-    let failed = |reason: String| column.unsupported(reason);
-    let place = leaf.leaf.cells(rows.end - rows.start).ok_or_else(|| failed("rows have no places".into()))?;
-    let array = array_of(leaf, column, rows, interrupt)?;
-    let mut page = Vec::new();
-    leaf.leaf.append(&array, &mut page).map_err(failed)?;
-    page.drain(..usize::try_from(place.before).map_or(page.len(), |before| before.min(page.len())));
-    Ok(page)
 }
 
 impl Frame {

@@ -1,0 +1,194 @@
+//! What stored numbers stand for: a linear function of what is stored, counts of a unit of time, missing ones.
+
+use std::sync::Arc;
+
+use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use arrow_schema::DataType;
+use half::f16;
+
+/// What stored numbers stand for. Steps are taken in the order of the fields.
+#[derive(Clone, Debug, Default)]
+pub struct Packing {
+    /// Stored values that stand for missing ones, of the type of the stored numbers. NaN means any NaN.
+    pub missing: Option<ArrayRef>,
+    /// What is done to the others.
+    pub linear: Option<Linear>,
+    /// What numbers in lists, in double precision, are multiplied by, for each place of a list; and what is added.
+    pub by_place: Option<(Arc<[f64]>, f64)>,
+    /// The units of time that the results count.
+    pub count: Option<UnitCount>,
+}
+
+impl Packing {
+    /// Whether the numbers are what is stored.
+    pub fn is_none(&self) -> bool {
+        self.missing.is_none() && self.linear.is_none() && self.count.is_none()
+    }
+
+    /// The type of the numbers, by that of the stored ones.
+    pub(super) fn of_type(&self, stored: &DataType) -> DataType {
+        match (stored, self.count, self.linear) {
+            (DataType::FixedSizeList(item, length), ..) => {
+                let item = item.as_ref().clone().with_data_type(self.of_type(item.data_type()));
+                DataType::FixedSizeList(Arc::new(item), *length)
+            }
+            (_, Some(_), _) => DataType::Int64,
+            (_, None, Some(linear)) => linear.data_type(),
+            (stored, None, None) => stored.clone(),
+        }
+    }
+}
+
+/// A number is stored × `scale` + `offset`, each rounded to the type of the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Linear {
+    /// `None` where nothing is multiplied.
+    pub scale: Option<f64>,
+    /// `None` where nothing is added.
+    pub offset: Option<f64>,
+    /// Numbers are float32, computed as such; else float64.
+    pub is_single: bool,
+}
+
+impl Linear {
+    /// What one stored number stands for, in single precision where that is asked for.
+    pub fn number(&self, stored: f64, is_single: bool) -> f64 {
+        let (scale, offset) = (self.scale.unwrap_or(1.0), self.offset.unwrap_or(0.0));
+        match is_single {
+            true => (stored as f32 * scale as f32 + offset as f32).into(),
+            false => stored * scale + offset,
+        }
+    }
+
+    fn data_type(&self) -> DataType {
+        if self.is_single { DataType::Float32 } else { DataType::Float64 }
+    }
+
+    pub(super) fn apply<T: ArrowPrimitiveType>(&self, stored: &PrimitiveArray<T>) -> ArrayRef
+    where
+        T::Native: Stored,
+    {
+        macro_rules! linear {
+            ($arrow:ty, $read:ident, $float:ty) => {{
+                let (scale, offset) = (self.scale.map(|scale| scale as $float), self.offset.map(|by| by as $float));
+                let values = stored.values();
+                let values: Vec<$float> = match (scale, offset) {
+                    (Some(scale), Some(offset)) => values.iter().map(|v| v.$read() * scale + offset).collect(),
+                    (Some(scale), None) => values.iter().map(|v| v.$read() * scale).collect(),
+                    (None, Some(offset)) => values.iter().map(|v| v.$read() + offset).collect(),
+                    (None, None) => values.iter().map(|v| v.$read()).collect(),
+                };
+                Arc::new(PrimitiveArray::<$arrow>::new(values.into(), stored.nulls().cloned()))
+            }};
+        }
+        if self.is_single { linear!(Float32Type, single, f32) } else { linear!(Float64Type, double, f64) }
+    }
+}
+
+/// Floating-point counts of a unit of time, as whole microseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UnitCount {
+    /// Attoseconds of the unit.
+    pub step: i128,
+    /// Microseconds from 1970 to the instant that is counted from.
+    pub epoch: i64,
+}
+
+/// Attoseconds in a microsecond.
+const MICROSECOND: i128 = 1_000_000_000_000;
+
+impl UnitCount {
+    /// Microseconds since 1970, halves rounded to even; `None` of what is no number, or beyond 64 bits.
+    fn instant(&self, count: f64) -> Option<i64> {
+        let since = if self.step % MICROSECOND == 0 {
+            let step = (self.step / MICROSECOND) as f64;
+            // Whole units and what is left of them each keep their digits. Both sums are even in the unit where a half
+            // may be met: only a single microsecond is odd, which is rounded as it is.
+            let (whole, rest) = if step > 1.0 { (count.trunc(), count.fract()) } else { (0.0, count) };
+            let rest = (rest * step).round_ties_even();
+            // What is no number, and infinity, is within no bounds.
+            let fits = |part: f64| (-9.3e18..9.3e18).contains(&part);
+            (fits(whole * step) && fits(rest)).then(|| whole as i128 * step as i128 + rest as i128)
+        } else {
+            let steps = (MICROSECOND / self.step.max(1)) as f64;
+            let rest = (count / steps).round_ties_even();
+            (-9.3e18..9.3e18).contains(&rest).then_some(rest as i128)
+        }?;
+        i64::try_from(since + i128::from(self.epoch)).ok()
+    }
+
+    pub(super) fn apply<T: ArrowPrimitiveType>(&self, counts: &PrimitiveArray<T>) -> ArrayRef
+    where
+        T::Native: Stored,
+    {
+        Arc::new(counts.unary_opt::<_, Int64Type>(|count| self.instant(count.double())))
+    }
+}
+
+/// A number that can be stored.
+pub(super) trait Stored: Copy + PartialEq {
+    /// It in double precision.
+    fn double(self) -> f64;
+    /// It in single precision.
+    fn single(self) -> f32;
+    /// Whether it stands for the same as `other`.
+    fn is(self, other: Self) -> bool;
+}
+
+macro_rules! stored {
+    ($($native:ty: $is:expr),*) => {$(
+        impl Stored for $native {
+            #[inline]
+            fn double(self) -> f64 {
+                self as f64
+            }
+
+            #[inline]
+            fn single(self) -> f32 {
+                self as f32
+            }
+
+            #[inline]
+            fn is(self, other: Self) -> bool {
+                $is(self, other)
+            }
+        }
+    )*};
+}
+stored!(i8: |a, b| a == b, u8: |a, b| a == b, i16: |a, b| a == b, u16: |a, b| a == b, i32: |a, b| a == b);
+stored!(u32: |a, b| a == b, i64: |a, b| a == b, u64: |a, b| a == b);
+stored!(f32: |a: f32, b: f32| a == b || a.is_nan() && b.is_nan());
+stored!(f64: |a: f64, b: f64| a == b || a.is_nan() && b.is_nan());
+
+impl Stored for f16 {
+    fn double(self) -> f64 {
+        self.to_f64()
+    }
+
+    fn single(self) -> f32 {
+        self.to_f32()
+    }
+
+    fn is(self, other: Self) -> bool {
+        self == other || self.is_nan() && other.is_nan()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_rounded_half_to_even_and_end_with_64_bits() {
+        let instant = |step, count| UnitCount { step, epoch: 0 }.instant(count);
+        let second = MICROSECOND * 1_000_000;
+        assert_eq!(instant(second, 0.000_000_5), Some(0));
+        // A little less than a half, as Python's fractions have it.
+        assert_eq!(instant(second, 1.000_001_5), Some(1_000_001));
+        assert_eq!(instant(second * 86_400, 19_000.25), Some(1_641_621_600_000_000));
+        assert_eq!([instant(MICROSECOND, 1.5), instant(MICROSECOND, 2.5)], [Some(2), Some(2)]);
+        assert_eq!([instant(MICROSECOND / 1000, 1_500.0), instant(MICROSECOND / 1000, 2_500.0)], [Some(2), Some(2)]);
+        assert_eq!([instant(second, f64::NAN), instant(second, f64::INFINITY), instant(second, 1e13)], [None; 3]);
+    }
+}
