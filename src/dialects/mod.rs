@@ -48,6 +48,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bstr::BString;
 use clap::{Args, ValueEnum};
@@ -271,6 +272,8 @@ pub struct Elsewhere {
     pub id: ObjectId,
     /// Names of the links that lead to it from the root.
     pub links: Vec<BString>,
+    /// Last change of its directory, where the file tells one: files in it have the times of the HDF5 file.
+    pub mtime: Option<SystemTime>,
 }
 
 impl Elsewhere {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -189,4 +190,24 @@ fn versions_cost_the_chunks_that_differ() {
     }
     assert_eq!(counted(&mounted, "chunks_decoded"), 8);
     assert_eq!(counted(&mounted, "worker_reads"), 0);
+}
+
+/// Expected: the times that `versioned_fixtures.py` gives them. One of the hostile file has none.
+#[test]
+fn directories_of_versions_have_their_times() {
+    let source = data("versioned.h5");
+    let mounted = Mounted::new(&[&source], &[]);
+    let changed = |path: &Path| fs::symlink_metadata(path).unwrap().modified().unwrap();
+    let first = UNIX_EPOCH + Duration::new(1_767_270_615, 123_456_000);
+    for (version, days) in [("first", 0), ("second", 1), ("branch", 3), ("%2E.", 7), ("last", 9)] {
+        let expected = first + Duration::from_secs(days * 86_400);
+        assert_eq!(changed(&mounted.join(format!(".versions/{version}"))), expected, "{version}");
+    }
+    let others = ["", ".versions", ".versions/current", ".versions/first/numbers", ".versions/first/cube.npy"];
+    for path in [others.as_slice(), &["numbers"]].concat() {
+        assert_eq!(changed(&mounted.join(path)), changed(&source), "{path}");
+    }
+    let hostile = data("hostile/bad_versions.h5");
+    let mounted = Mounted::new(&[&hostile], &[]);
+    assert_eq!(changed(&mounted.join(".versions/timeless")), changed(&hostile));
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use bstr::{BString, ByteSlice};
 
@@ -98,11 +99,21 @@ fn member<'a>(group: &'a Group, name: &str) -> Option<(ObjectId, &'a Arc<[Attrib
 impl Version {
     /// Where it is found.
     pub fn place(&self) -> Elsewhere {
-        Elsewhere { id: self.id, links: vec![STORE.into(), VERSIONS.into(), self.name.clone()] }
+        let links = vec![STORE.into(), VERSIONS.into(), self.name.clone()];
+        Elsewhere { id: self.id, links, mtime: self.time.and_then(system_time) }
     }
 
     fn path(&self) -> String {
         path(&self.name)
+    }
+}
+
+/// An instant in microseconds since 1970; `None` where the system has no such time.
+fn system_time(microseconds: i64) -> Option<SystemTime> {
+    let distance = Duration::from_micros(microseconds.unsigned_abs());
+    match microseconds {
+        0.. => SystemTime::UNIX_EPOCH.checked_add(distance),
+        _ => SystemTime::UNIX_EPOCH.checked_sub(distance),
     }
 }
 

@@ -259,7 +259,8 @@ impl Members<'_> {
         let Some(above) = self.elsewhere else { return Below::Group(id) };
         let links = above.iter().chain([link]).cloned().collect();
         let place = GroupPlace { id, path, link: link.clone() };
-        Below::other(Child::Directory(Box::new(Place::Made(place, link.clone(), Made::Group(Elsewhere { id, links })))))
+        let group = Made::Group(Elsewhere { id, links, mtime: None });
+        Below::other(Child::Directory(Box::new(Place::Made(place, link.clone(), group))))
     }
 
     /// Says under which names a member is shown.
