@@ -130,6 +130,19 @@ def flat(path):
                     group["x"][day] = -1.5
 
 
+def names(path):
+    """Names that `changed.txt` has to escape, or that would take its own."""
+    with h5py.File(path, "w") as file:
+        versions = VersionedHDF5File(file)
+        for day, version in enumerate(("r0", "r1"), 1):
+            with versions.stage_version(version, timestamp=time(day)) as group:
+                for name in ("changed", "changed.txt/x", "line\nfeed", "../tab\tx"):
+                    if day == 1:
+                        group.create_dataset(name, data=np.arange(8).reshape(-1, 2), chunks=(2, 2))
+                    else:
+                        group[name][0, 0] = 9
+
+
 def history(path, seed):
     """Random edits of a few datasets, in versions that need not follow each other."""
     rng = np.random.default_rng(seed)
@@ -293,6 +306,31 @@ def array(path, values):
     return {"shape": list(values.shape)} | stored(values) | more
 
 
+def changes(path):
+    """What `git diff --name-status` would say of each version and the one before it, by the values of datasets."""
+    found, _ = read(path)
+    told = {}
+    with h5py.File(path, "r") as file:
+        for name, version in file[BELOW].items():
+            if name != "__first_version__":
+                values = lambda of: {  # noqa: E731
+                    below.removeprefix(f"{BELOW}/{of}/"): (found[below].shape, cells_or_bytes(found[below]))
+                    for below in found
+                    if below.startswith(f"{BELOW}/{of}/")
+                }
+                now, before = values(name), values(version.attrs["prev_version"])
+                letter = lambda at: "A" if at not in before else "D" if at not in now else "M"  # noqa: E731
+                told[name] = "".join(
+                    f"{letter(at)}\t{at}\n" for at in sorted(now.keys() | before.keys()) if now.get(at) != before.get(at)
+                )
+    return told
+
+
+def cells_or_bytes(values):
+    """What tells arrays of one shape apart."""
+    return cells(values.ravel()) if is_text(values.dtype) else (str(values.dtype), values.tobytes())
+
+
 def write(path):
     """What is expected of a file, beside it."""
     found = expected(path)
@@ -311,6 +349,9 @@ def main():
         path.unlink(missing_ok=True)
         recipe(path)
         write(path)
+    names(DATA / "versioned_names.h5")
+    told = {name: changes(DATA / f"{name}.h5") for name in [*recipes, "versioned_names"]}
+    (DATA / "versioned_changes.json").write_text(json.dumps(told, indent=1) + "\n")
 
 
 if __name__ == "__main__":

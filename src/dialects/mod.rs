@@ -56,7 +56,7 @@ use clap::{Args, ValueEnum};
 use self::index_writer::IndexWriter;
 use crate::catalogue::{Attribute, Dataset, Group, Object, ObjectId, join};
 use crate::source::Interrupt;
-use crate::store::File;
+use crate::store::{self, File};
 use crate::table::{Finding, Rule, Single, Table};
 
 /// The dialects that are served, in the order in which they are tried; the guess by shape is the last.
@@ -141,6 +141,16 @@ pub trait Dialect: Debug + Send + Sync {
     fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, String> {
         let _ = interrupt;
         Err(format!("{} shows no file of {name:?} at {}", self.name(), site.path))
+    }
+
+    /// Finds the datasets below a group that differ from those of an earlier state of it ([`Claims::changes`]). No
+    /// element is read.
+    ///
+    /// # Errors
+    /// Why they cannot be compared.
+    fn changes(&self, here: &Here<'_>, id: ObjectId) -> Result<Vec<Change>, store::Error> {
+        let _ = (here, id);
+        Ok(Vec::new())
     }
 
     /// The rule that a virtual dataset at `path` breaks that is not made of chunks of one source; `None` where there is
@@ -231,6 +241,8 @@ pub struct Claims {
     pub serving: HashMap<BString, ObjectId>,
     /// Directories that stand for no link of the group, by name.
     pub made: Vec<(BString, Made)>,
+    /// The name of a file that tells which datasets differ from those of an earlier state: [`Dialect::changes`].
+    pub changes: Option<&'static str>,
     /// A group whose members are shown here as well, but those that have the name of a link of this one.
     pub beside: Option<Elsewhere>,
     /// Names of the dimensions that members lie on, one for each axis; `None` where an axis lies on none.
@@ -247,6 +259,26 @@ pub enum Role {
     /// It serves a table, that of the group or one beside it (labels, indexes, …): named in `metadata.json`, shown
     /// nowhere.
     Servant,
+}
+
+/// A dataset that differs from what it was in an earlier state of its group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// How.
+    pub changed: Changed,
+    /// Names of the links that lead to it from the group, a `/` between them.
+    pub path: BString,
+}
+
+/// How a dataset differs from what it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// It was not there.
+    Added,
+    /// It is not there any more.
+    Removed,
+    /// Its elements, shape or type are others, or it is not known that they are not.
+    Modified,
 }
 
 /// A directory made up by a dialect, or what is in one.

@@ -265,6 +265,12 @@ fn depths(before: &[Option<usize>]) -> Vec<Option<usize>> {
     known.into_iter().map(depth).collect()
 }
 
+/// The committed version that the one with these attributes was made from, among all; `None` where none is there.
+pub(super) fn previous(all: &Group, attributes: &[Attribute]) -> Option<ObjectId> {
+    let (id, attributes) = member(all, &text(attributes, PREVIOUS)?)?;
+    (boolean(attributes, COMMITTED) == Some(true)).then_some(id)
+}
+
 /// Whether a version was written when others were there, by the path of something in it.
 pub(super) fn has_others(file: &Arc<File>, kept: &Kept, below: &str, interrupt: &Interrupt) -> bool {
     let history = History::of(file, kept, interrupt);
