@@ -25,6 +25,7 @@ pub mod hep001;
 pub mod index_writer;
 mod lh5;
 mod loom;
+mod made;
 mod matlab;
 mod netcdf;
 mod nexus;
@@ -42,19 +43,19 @@ mod versioned;
 pub use attributes::{is_of_pytables, pickled};
 pub use hep001::sample;
 pub use hep001::write::table as table_writer;
+pub use made::{Change, Changed, Elsewhere, Made};
 pub use scales::is_plumbing;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use bstr::BString;
 use clap::{Args, ValueEnum};
 
 use self::index_writer::IndexWriter;
-use crate::catalogue::{Attribute, Dataset, Group, Object, ObjectId, join};
+use crate::catalogue::{Attribute, Dataset, Group, Object, ObjectId};
 use crate::source::Interrupt;
 use crate::store::{self, File};
 use crate::table::{Finding, Rule, Single, Table};
@@ -259,60 +260,6 @@ pub enum Role {
     /// It serves a table, that of the group or one beside it (labels, indexes, …): named in `metadata.json`, shown
     /// nowhere.
     Servant,
-}
-
-/// A dataset that differs from what it was in an earlier state of its group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// How.
-    pub changed: Changed,
-    /// Names of the links that lead to it from the group, a `/` between them.
-    pub path: BString,
-}
-
-/// How a dataset differs from what it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Changed {
-    /// It was not there.
-    Added,
-    /// It is not there any more.
-    Removed,
-    /// Its elements, shape or type are others, or it is not known that they are not.
-    Modified,
-}
-
-/// A directory made up by a dialect, or what is in one.
-#[derive(Clone, Debug)]
-pub enum Made {
-    /// A directory that is no object of the file.
-    Directory {
-        /// The table that it is: [`Of::Made`], told by this key.
-        table: Option<BString>,
-        /// What is in it, by name. Of two that would be shown under one name the first has it.
-        children: Arc<[(BString, Made)]>,
-    },
-    /// A group that is shown at another place than its link.
-    Group(Elsewhere),
-    /// A symbolic link to what stands beside it under this name.
-    Link(BString),
-}
-
-/// A group that is shown at another place than its link.
-#[derive(Clone, Debug)]
-pub struct Elsewhere {
-    /// The group.
-    pub id: ObjectId,
-    /// Names of the links that lead to it from the root.
-    pub links: Vec<BString>,
-    /// Last change of its directory, where the file tells one: files in it have the times of the HDF5 file.
-    pub mtime: Option<SystemTime>,
-}
-
-impl Elsewhere {
-    /// Its HDF5 path.
-    pub fn path(&self) -> String {
-        self.links.iter().fold("/".to_owned(), |path, link| join(&path, link))
-    }
 }
 
 /// What a table is made of.
