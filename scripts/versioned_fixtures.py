@@ -143,6 +143,28 @@ def names(path):
                         group[name][0, 0] = 9
 
 
+def spoilt(path):
+    """Elements that are not what the library hashed: one of each dataset but `whole`; its edges are clipped."""
+    with h5py.File(path, "w") as file:
+        versions = VersionedHDF5File(file)
+        for day, extent in enumerate((5, 7), 1):
+            with versions.stage_version(f"r{day}", timestamp=time(day)) as group:
+                cube = np.arange(extent**3.0).reshape(extent, extent, extent)
+                for name in ("whole", "cube", "packed"):
+                    if day == 1:
+                        more = {"compression": "gzip"} if name == "packed" else {}
+                        group.create_dataset(name, data=cube, chunks=(2, 3, 4), **more)
+                    else:
+                        group[name].resize(cube.shape)
+                        group[name][...] = cube
+                if day == 1:
+                    group.create_dataset("t/text", data=np.array(list("abcdefg"), object), dtype=TEXT, chunks=(3,))
+                    group.create_dataset("t/x", data=np.arange(7, dtype=">i2"), chunks=(3,))
+        for name, place in (("cube", (1, 2, 0)), ("packed", (1, 2, 0)), ("t/text", 4), ("t/x", 6)):
+            raw = file[f"_version_data/{name}/raw_data"]
+            raw[place] = "B" if name == "t/text" else 77
+
+
 def history(path, seed):
     """Random edits of a few datasets, in versions that need not follow each other."""
     rng = np.random.default_rng(seed)
@@ -320,9 +342,8 @@ def changes(path):
                 }
                 now, before = values(name), values(version.attrs["prev_version"])
                 letter = lambda at: "A" if at not in before else "D" if at not in now else "M"  # noqa: E731
-                told[name] = "".join(
-                    f"{letter(at)}\t{at}\n" for at in sorted(now.keys() | before.keys()) if now.get(at) != before.get(at)
-                )
+                others = [at for at in sorted(now.keys() | before.keys()) if now.get(at) != before.get(at)]
+                told[name] = "".join(f"{letter(at)}\t{at}\n" for at in others)
     return told
 
 
@@ -350,6 +371,7 @@ def main():
         recipe(path)
         write(path)
     names(DATA / "versioned_names.h5")
+    spoilt(DATA / "versioned_spoilt.h5")
     told = {name: changes(DATA / f"{name}.h5") for name in [*recipes, "versioned_names"]}
     (DATA / "versioned_changes.json").write_text(json.dumps(told, indent=1) + "\n")
 

@@ -154,6 +154,13 @@ pub trait Dialect: Debug + Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Holds the checksums that a file has beside what it stores against that: all of it is read. An interrupt ends it
+    /// early.
+    fn verify(&self, file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
+        let _ = (file, interrupt);
+        Vec::new()
+    }
+
     /// The rule that a virtual dataset at `path` breaks that is not made of chunks of one source; `None` where there is
     /// none.
     fn rule_of_mappings(&self, path: &str) -> Option<&'static Rule> {

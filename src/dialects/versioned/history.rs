@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use bstr::{BString, ByteSlice};
 
+use super::hashes::LARGEST_INDEX;
 use super::rules;
 use super::{BELOW, STORE, finding};
 use crate::catalogue::{Attribute, Group, Object, ObjectId, Target, join};
@@ -25,14 +26,14 @@ const COMMITTED: &str = "committed";
 const TIMESTAMP: &str = "timestamp";
 
 /// What the library looks at.
-pub(super) const ATTRIBUTES: [&str; 7] =
-    [CURRENT_VERSION, DATA_VERSION, PREVIOUS, COMMITTED, TIMESTAMP, "raw_data", "chunks"];
+pub(super) const ATTRIBUTES: [&str; 8] =
+    [CURRENT_VERSION, DATA_VERSION, PREVIOUS, COMMITTED, TIMESTAMP, "raw_data", "chunks", LARGEST_INDEX];
 
 /// What the first versions are made from. It holds nothing.
 const FIRST: &str = "__first_version__";
 
 /// The newest `data_version` there is: hashes of chunks before it could be equal though the chunks were not.
-const NEWEST_DATA: i128 = 4;
+pub(super) const NEWEST_DATA: i128 = 4;
 
 /// Attoseconds in a microsecond.
 const MICROSECOND: i128 = calendar::SECOND / 1_000_000;
@@ -89,7 +90,7 @@ impl Kept {
 }
 
 /// The group behind a hard link.
-fn member<'a>(group: &'a Group, name: &str) -> Option<(ObjectId, &'a Arc<[Attribute]>)> {
+pub(super) fn member<'a>(group: &'a Group, name: &str) -> Option<(ObjectId, &'a Arc<[Attribute]>)> {
     match &group.link(name.as_bytes())?.target {
         Target::Hard(Object::Group { id, attributes, .. }) => Some((*id, attributes)),
         _ => None,

@@ -16,9 +16,11 @@
 //! | `list` | makes the table of the versions |
 //! | `group` | makes the table of a group in a version |
 //! | `changes` | compares a version with the one before it |
+//! | `hashes` | holds chunks against their hashes |
 
 mod changes;
 mod group;
+mod hashes;
 mod history;
 mod list;
 mod rules;
@@ -83,6 +85,10 @@ impl Dialect for Versioned {
 
     fn changes(&self, here: &Here<'_>, id: ObjectId) -> Result<Vec<Change>, store::Error> {
         changes::since_previous(here, id)
+    }
+
+    fn verify(&self, file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
+        hashes::verify(file, interrupt)
     }
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
