@@ -130,6 +130,41 @@ def flat(path):
                     group["x"][day] = -1.5
 
 
+def names(path):
+    """Names that `changed.txt` has to escape, or that would take its own."""
+    with h5py.File(path, "w") as file:
+        versions = VersionedHDF5File(file)
+        for day, version in enumerate(("r0", "r1"), 1):
+            with versions.stage_version(version, timestamp=time(day)) as group:
+                for name in ("changed", "changed.txt/x", "line\nfeed", "../tab\tx"):
+                    if day == 1:
+                        group.create_dataset(name, data=np.arange(8).reshape(-1, 2), chunks=(2, 2))
+                    else:
+                        group[name][0, 0] = 9
+
+
+def spoilt(path):
+    """Elements that are not what the library hashed: one of each dataset but `whole`; its edges are clipped."""
+    with h5py.File(path, "w") as file:
+        versions = VersionedHDF5File(file)
+        for day, extent in enumerate((5, 7), 1):
+            with versions.stage_version(f"r{day}", timestamp=time(day)) as group:
+                cube = np.arange(extent**3.0).reshape(extent, extent, extent)
+                for name in ("whole", "cube", "packed"):
+                    if day == 1:
+                        more = {"compression": "gzip"} if name == "packed" else {}
+                        group.create_dataset(name, data=cube, chunks=(2, 3, 4), **more)
+                    else:
+                        group[name].resize(cube.shape)
+                        group[name][...] = cube
+                if day == 1:
+                    group.create_dataset("t/text", data=np.array(list("abcdefg"), object), dtype=TEXT, chunks=(3,))
+                    group.create_dataset("t/x", data=np.arange(7, dtype=">i2"), chunks=(3,))
+        for name, place in (("cube", (1, 2, 0)), ("packed", (1, 2, 0)), ("t/text", 4), ("t/x", 6)):
+            raw = file[f"_version_data/{name}/raw_data"]
+            raw[place] = "B" if name == "t/text" else 77
+
+
 def history(path, seed):
     """Random edits of a few datasets, in versions that need not follow each other."""
     rng = np.random.default_rng(seed)
@@ -293,6 +328,30 @@ def array(path, values):
     return {"shape": list(values.shape)} | stored(values) | more
 
 
+def changes(path):
+    """What `git diff --name-status` would say of each version and the one before it, by the values of datasets."""
+    found, _ = read(path)
+    told = {}
+    with h5py.File(path, "r") as file:
+        for name, version in file[BELOW].items():
+            if name != "__first_version__":
+                values = lambda of: {  # noqa: E731
+                    below.removeprefix(f"{BELOW}/{of}/"): (found[below].shape, cells_or_bytes(found[below]))
+                    for below in found
+                    if below.startswith(f"{BELOW}/{of}/")
+                }
+                now, before = values(name), values(version.attrs["prev_version"])
+                letter = lambda at: "A" if at not in before else "D" if at not in now else "M"  # noqa: E731
+                others = [at for at in sorted(now.keys() | before.keys()) if now.get(at) != before.get(at)]
+                told[name] = "".join(f"{letter(at)}\t{at}\n" for at in others)
+    return told
+
+
+def cells_or_bytes(values):
+    """What tells arrays of one shape apart."""
+    return cells(values.ravel()) if is_text(values.dtype) else (str(values.dtype), values.tobytes())
+
+
 def write(path):
     """What is expected of a file, beside it."""
     found = expected(path)
@@ -311,6 +370,10 @@ def main():
         path.unlink(missing_ok=True)
         recipe(path)
         write(path)
+    names(DATA / "versioned_names.h5")
+    spoilt(DATA / "versioned_spoilt.h5")
+    told = {name: changes(DATA / f"{name}.h5") for name in [*recipes, "versioned_names"]}
+    (DATA / "versioned_changes.json").write_text(json.dumps(told, indent=1) + "\n")
 
 
 if __name__ == "__main__":

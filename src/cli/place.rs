@@ -177,6 +177,11 @@ impl Place {
         self.node.attributes().kind == Kind::Directory
     }
 
+    /// Whether it is all of a source, and no path in it.
+    pub fn is_whole(&self) -> bool {
+        self.path.is_empty()
+    }
+
     /// As an error about this place.
     pub fn failed(&self, error: fs::Error) -> Error {
         Error::Tree { path: self.name.clone(), error }

@@ -25,6 +25,7 @@ pub mod hep001;
 pub mod index_writer;
 mod lh5;
 mod loom;
+mod made;
 mod matlab;
 mod netcdf;
 mod nexus;
@@ -42,6 +43,7 @@ mod versioned;
 pub use attributes::{is_of_pytables, pickled};
 pub use hep001::sample;
 pub use hep001::write::table as table_writer;
+pub use made::{Change, Changed, Elsewhere, Made};
 pub use scales::is_plumbing;
 
 use std::borrow::Cow;
@@ -53,9 +55,9 @@ use bstr::BString;
 use clap::{Args, ValueEnum};
 
 use self::index_writer::IndexWriter;
-use crate::catalogue::{Attribute, Dataset, Group, Object, ObjectId, join};
+use crate::catalogue::{Attribute, Dataset, Group, Object, ObjectId};
 use crate::source::Interrupt;
-use crate::store::File;
+use crate::store::{self, File};
 use crate::table::{Finding, Rule, Single, Table};
 
 /// The dialects that are served, in the order in which they are tried; the guess by shape is the last.
@@ -140,6 +142,23 @@ pub trait Dialect: Debug + Send + Sync {
     fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, String> {
         let _ = interrupt;
         Err(format!("{} shows no file of {name:?} at {}", self.name(), site.path))
+    }
+
+    /// Finds the datasets below a group that differ from those of an earlier state of it ([`Claims::changes`]). No
+    /// element is read.
+    ///
+    /// # Errors
+    /// Why they cannot be compared.
+    fn changes(&self, here: &Here<'_>, id: ObjectId) -> Result<Vec<Change>, store::Error> {
+        let _ = (here, id);
+        Ok(Vec::new())
+    }
+
+    /// Holds the checksums that a file has beside what it stores against that: all of it is read. An interrupt ends it
+    /// early.
+    fn verify(&self, file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
+        let _ = (file, interrupt);
+        Vec::new()
     }
 
     /// The rule that a virtual dataset at `path` breaks that is not made of chunks of one source; `None` where there is
@@ -230,6 +249,8 @@ pub struct Claims {
     pub serving: HashMap<BString, ObjectId>,
     /// Directories that stand for no link of the group, by name.
     pub made: Vec<(BString, Made)>,
+    /// The name of a file that tells which datasets differ from those of an earlier state: [`Dialect::changes`].
+    pub changes: Option<&'static str>,
     /// A group whose members are shown here as well, but those that have the name of a link of this one.
     pub beside: Option<Elsewhere>,
     /// Names of the dimensions that members lie on, one for each axis; `None` where an axis lies on none.
@@ -246,38 +267,6 @@ pub enum Role {
     /// It serves a table, that of the group or one beside it (labels, indexes, …): named in `metadata.json`, shown
     /// nowhere.
     Servant,
-}
-
-/// A directory made up by a dialect, or what is in one.
-#[derive(Clone, Debug)]
-pub enum Made {
-    /// A directory that is no object of the file.
-    Directory {
-        /// The table that it is: [`Of::Made`], told by this key.
-        table: Option<BString>,
-        /// What is in it, by name. Of two that would be shown under one name the first has it.
-        children: Arc<[(BString, Made)]>,
-    },
-    /// A group that is shown at another place than its link.
-    Group(Elsewhere),
-    /// A symbolic link to what stands beside it under this name.
-    Link(BString),
-}
-
-/// A group that is shown at another place than its link.
-#[derive(Clone, Debug)]
-pub struct Elsewhere {
-    /// The group.
-    pub id: ObjectId,
-    /// Names of the links that lead to it from the root.
-    pub links: Vec<BString>,
-}
-
-impl Elsewhere {
-    /// Its HDF5 path.
-    pub fn path(&self) -> String {
-        self.links.iter().fold("/".to_owned(), |path, link| join(&path, link))
-    }
 }
 
 /// What a table is made of.

@@ -37,7 +37,7 @@ pub struct Attributes {
     pub kind: Kind,
     /// Permission bits; no write bit is ever set.
     pub mode: u16,
-    /// The HDF5 file's times.
+    /// The HDF5 file's times, but for directories of which it tells another.
     pub mtime: SystemTime,
     /// Last change of the HDF5 file's inode.
     pub ctime: SystemTime,

@@ -10,16 +10,22 @@ use crate::store::Error;
 type Make = dyn Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync;
 
 /// Bytes made at first use. Making them reads no more than labels and small scalars, so even
-/// a free size is exact.
+/// a free size is exact, unless they are costly.
 pub struct ConstantView {
     make: Box<Make>,
+    is_costly: bool,
     bytes: OnceLock<Vec<u8>>,
 }
 
 impl ConstantView {
     /// A view of the bytes that `make` gives; it must always give the same, unless it is interrupted.
     pub fn new(make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static) -> Self {
-        Self { make: Box::new(make), bytes: OnceLock::new() }
+        Self { make: Box::new(make), is_costly: false, bytes: OnceLock::new() }
+    }
+
+    /// The same of bytes that are made only for who opens the file: until then their number is not known.
+    pub fn costly(make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static) -> Self {
+        Self { is_costly: true, ..Self::new(make) }
     }
 
     fn bytes(&self, interrupt: &Interrupt) -> Result<&[u8], Error> {
@@ -36,7 +42,8 @@ impl ConstantView {
 
 impl View for ConstantView {
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
-        if effort == Effort::Known && self.bytes.get().is_none() {
+        let is_enough = if self.is_costly { effort == Effort::Exact } else { effort != Effort::Known };
+        if !is_enough && self.bytes.get().is_none() {
             return Ok(Size::AtMost(UNKNOWN_SIZE));
         }
         Ok(Size::Exact(self.bytes(interrupt)?.len() as u64))

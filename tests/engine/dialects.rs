@@ -52,7 +52,7 @@ impl Dialect for Toy {
 
     fn claims(&self, here: &Here<'_>) -> Claims {
         let id: ObjectId = here.group.link(b"group").unwrap().target.object().unwrap().id();
-        let again = Elsewhere { id, links: vec!["group".into()] };
+        let again = Elsewhere { id, links: vec!["group".into()], mtime: None };
         let twice = Made::Directory { table: Some("contiguous".into()), children: Arc::default() };
         let children = [
             ("last".into(), Made::Link("again".into())),

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -189,4 +190,103 @@ fn versions_cost_the_chunks_that_differ() {
     }
     assert_eq!(counted(&mounted, "chunks_decoded"), 8);
     assert_eq!(counted(&mounted, "worker_reads"), 0);
+}
+
+/// Expected: the times that `versioned_fixtures.py` gives them. One of the hostile file has none.
+#[test]
+fn directories_of_versions_have_their_times() {
+    let source = data("versioned.h5");
+    let mounted = Mounted::new(&[&source], &[]);
+    let changed = |path: &Path| fs::symlink_metadata(path).unwrap().modified().unwrap();
+    let first = UNIX_EPOCH + Duration::new(1_767_270_615, 123_456_000);
+    for (version, days) in [("first", 0), ("second", 1), ("branch", 3), ("%2E.", 7), ("last", 9)] {
+        let expected = first + Duration::from_secs(days * 86_400);
+        assert_eq!(changed(&mounted.join(format!(".versions/{version}"))), expected, "{version}");
+    }
+    let others = ["", ".versions", ".versions/current", ".versions/first/numbers", ".versions/first/cube.npy"];
+    for path in [others.as_slice(), &["numbers", ".versions/first/changed.txt"]].concat() {
+        assert_eq!(changed(&mounted.join(path)), changed(&source), "{path}");
+    }
+    let hostile = data("hostile/bad_versions.h5");
+    let mounted = Mounted::new(&[&hostile], &[]);
+    assert_eq!(changed(&mounted.join(".versions/timeless")), changed(&hostile));
+}
+
+/// What is expected (`versioned_changes.json`) was found by reading all values with the library.
+#[test]
+fn versions_tell_what_changed_without_reading_values() {
+    let all: Value = serde_json::from_slice(&fs::read(data("versioned_changes.json")).unwrap()).unwrap();
+    for (file, versions) in all.as_object().unwrap() {
+        let mounted = Mounted::new(&[&data(&format!("{file}.h5"))], &[]);
+        for (version, expected) in versions.as_object().unwrap() {
+            let shown = match version.as_str() {
+                "current" => "%63urrent",
+                "table.csv" => "%74able.csv",
+                ".." => "%2E.",
+                "a%b" => "a%25b",
+                name => name,
+            };
+            let expected = expected.as_str().unwrap();
+            let expected = expected.replace("../tab\tx", "%2E./tab%09x").replace("line\nfeed", "line%0Afeed");
+            assert_eq!(mounted.text(format!(".versions/{shown}/changed.txt")), expected, "{file}: {version}");
+        }
+        assert_eq!((counted(&mounted, "chunks_decoded"), counted(&mounted, "worker_reads")), (0, 0), "{file}");
+    }
+}
+
+/// In a version, a member whose file would have the name gives way; what is shown at the root need not.
+#[test]
+fn what_changed_takes_no_name_of_a_dataset() {
+    let mounted = Mounted::new(&[&data("versioned_names.h5")], &[]);
+    let (version, root) = (mounted.names(".versions/r1"), mounted.names(""));
+    let has = |names: &[String], name: &str| names.iter().any(|one| one == name);
+    assert!(has(&version, "changed.txt") && has(&version, "%63hanged.npy"), "{version:?}");
+    assert!(!has(&version, "changed.npy") && has(&version, "%63hanged.txt"), "{version:?}");
+    assert!(!has(&root, "changed.txt") && has(&root, "changed.npy"), "{root:?}");
+    assert_eq!(mounted.read("changed.npy"), mounted.read(".versions/r1/%63hanged.npy"));
+    // Until it is opened nobody knows how long it is, as of any text that takes time.
+    let changed = mounted.join(".versions/r0/changed.txt");
+    assert_eq!(fs::metadata(&changed).unwrap().len(), 1 << 45);
+    assert_eq!(fs::read(&changed).unwrap().len() as u64, fs::metadata(&changed).unwrap().len());
+    let csv = Mounted::new(&[&data("versioned_names.h5")], &["--formats", "csv"]);
+    assert!(!has(&csv.names(".versions/r1"), "changed.txt"));
+}
+
+/// Links that lead in circles, to other versions, and a way for each subset of thirty groups.
+#[test]
+fn what_changed_in_versions_that_lie_has_an_end() {
+    let mounted = Mounted::new(&[&data("hostile/bad_versions.h5")], &[]);
+    let changed = |version: &str| mounted.text(format!(".versions/{version}/changed.txt"));
+    assert_eq!(changed("good"), "A\tt/x\nA\tt/y\n");
+    let bad = changed("bad");
+    for expected in ["A\tt/plain\n", "M\tt/x\n", "D\tt/y\n", "A\tgood/t/x\n"] {
+        assert!(bad.contains(expected), "{bad}");
+    }
+    assert_eq!(bad.matches("/plain\n").count(), 2, "{bad}");
+    assert_eq!(["a", "self", "orphan"].map(changed), ["", "", ""]);
+}
+
+/// In `versioned_spoilt.h5` h5py wrote over an element of each dataset but one, behind the back of the library.
+#[test]
+fn chunks_are_held_against_their_hashes() {
+    let told = |arguments: &[&str], file: &str| -> Vec<(String, String)> {
+        let file = data(file);
+        let output = hepfs([&["check", "--json"], arguments, &[file.to_str().unwrap()]].concat());
+        let text = String::from_utf8(output.stdout).unwrap();
+        let all = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        let of_hashes = all.filter(|finding: &Value| finding["id"] == "versioned/hash");
+        let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+        let mut told: Vec<_> = of_hashes.map(|finding| (text(&finding, "path"), text(&finding, "found"))).collect();
+        told.sort();
+        told
+    };
+    let expected = [("cube", 36, 0), ("packed", 36, 0), ("t/text", 3, 1), ("t/x", 3, 2)].map(|(name, all, first)| {
+        let found = format!("1 of {all} chunks are not what was hashed, the first is chunk {first}");
+        (format!("/_version_data/{name}/raw_data"), found)
+    });
+    assert_eq!(told(&[], "versioned_spoilt.h5"), expected);
+    assert_eq!(told(&["--quick"], "versioned_spoilt.h5"), []);
+    for sound in ["versioned.h5", "versioned_flat.h5", "versioned_history0.h5", "versioned_history3.h5"] {
+        assert_eq!(told(&[], sound), [], "{sound}");
+    }
 }

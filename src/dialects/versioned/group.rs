@@ -6,7 +6,7 @@ use bstr::BString;
 
 use super::history::{self, Kept};
 use super::rules;
-use super::{BELOW, STORE, Versioned, dataset, finding};
+use super::{BELOW, CHANGES, STORE, Versioned, dataset, finding};
 use crate::catalogue::{Class, Dataset, Group, Layout, Link, VirtualSource, join};
 use crate::dialects::arrays;
 use crate::dialects::compound::is_record;
@@ -28,7 +28,9 @@ fn columns(group: &Group) -> Option<Vec<(&BString, &Arc<Dataset>)>> {
 /// What is a table in a version, and what of it may be of another version.
 pub(super) fn claims(here: &Here<'_>) -> Claims {
     let Some(kept) = Kept::in_file(here.file, here.interrupt) else { return Claims::default() };
-    let mut claims = Claims { is_final: true, ..Claims::default() };
+    let is_version = here.path.strip_prefix(BELOW).is_some_and(|below| !below.contains('/'));
+    let changes = is_version.then_some(CHANGES);
+    let mut claims = Claims { is_final: true, changes, ..Claims::default() };
     if let Some(columns) = columns(here.group) {
         claims.is_table = true;
         claims.members = columns.into_iter().map(|(name, _)| (name.clone(), Role::Column)).collect();

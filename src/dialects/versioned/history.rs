@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use bstr::{BString, ByteSlice};
 
+use super::hashes::LARGEST_INDEX;
 use super::rules;
 use super::{BELOW, STORE, finding};
 use crate::catalogue::{Attribute, Group, Object, ObjectId, Target, join};
@@ -24,14 +26,14 @@ const COMMITTED: &str = "committed";
 const TIMESTAMP: &str = "timestamp";
 
 /// What the library looks at.
-pub(super) const ATTRIBUTES: [&str; 7] =
-    [CURRENT_VERSION, DATA_VERSION, PREVIOUS, COMMITTED, TIMESTAMP, "raw_data", "chunks"];
+pub(super) const ATTRIBUTES: [&str; 8] =
+    [CURRENT_VERSION, DATA_VERSION, PREVIOUS, COMMITTED, TIMESTAMP, "raw_data", "chunks", LARGEST_INDEX];
 
 /// What the first versions are made from. It holds nothing.
 const FIRST: &str = "__first_version__";
 
 /// The newest `data_version` there is: hashes of chunks before it could be equal though the chunks were not.
-const NEWEST_DATA: i128 = 4;
+pub(super) const NEWEST_DATA: i128 = 4;
 
 /// Attoseconds in a microsecond.
 const MICROSECOND: i128 = calendar::SECOND / 1_000_000;
@@ -88,7 +90,7 @@ impl Kept {
 }
 
 /// The group behind a hard link.
-fn member<'a>(group: &'a Group, name: &str) -> Option<(ObjectId, &'a Arc<[Attribute]>)> {
+pub(super) fn member<'a>(group: &'a Group, name: &str) -> Option<(ObjectId, &'a Arc<[Attribute]>)> {
     match &group.link(name.as_bytes())?.target {
         Target::Hard(Object::Group { id, attributes, .. }) => Some((*id, attributes)),
         _ => None,
@@ -98,11 +100,21 @@ fn member<'a>(group: &'a Group, name: &str) -> Option<(ObjectId, &'a Arc<[Attrib
 impl Version {
     /// Where it is found.
     pub fn place(&self) -> Elsewhere {
-        Elsewhere { id: self.id, links: vec![STORE.into(), VERSIONS.into(), self.name.clone()] }
+        let links = vec![STORE.into(), VERSIONS.into(), self.name.clone()];
+        Elsewhere { id: self.id, links, mtime: self.time.and_then(system_time) }
     }
 
     fn path(&self) -> String {
         path(&self.name)
+    }
+}
+
+/// An instant in microseconds since 1970; `None` where the system has no such time.
+fn system_time(microseconds: i64) -> Option<SystemTime> {
+    let distance = Duration::from_micros(microseconds.unsigned_abs());
+    match microseconds {
+        0.. => SystemTime::UNIX_EPOCH.checked_add(distance),
+        _ => SystemTime::UNIX_EPOCH.checked_sub(distance),
     }
 }
 
@@ -252,6 +264,12 @@ fn depths(before: &[Option<usize>]) -> Vec<Option<usize>> {
     }
     let depth = |known: Known| if let Known::Depth(depth) = known { depth } else { None };
     known.into_iter().map(depth).collect()
+}
+
+/// The committed version that the one with these attributes was made from, among all; `None` where none is there.
+pub(super) fn previous(all: &Group, attributes: &[Attribute]) -> Option<ObjectId> {
+    let (id, attributes) = member(all, &text(attributes, PREVIOUS)?)?;
+    (boolean(attributes, COMMITTED) == Some(true)).then_some(id)
 }
 
 /// Whether a version was written when others were there, by the path of something in it.

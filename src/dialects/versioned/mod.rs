@@ -15,8 +15,12 @@
 //! | `history` | finds the versions of a file, and their order |
 //! | `list` | makes the table of the versions |
 //! | `group` | makes the table of a group in a version |
+//! | `changes` | compares a version with the one before it |
+//! | `hashes` | holds chunks against their hashes |
 
+mod changes;
 mod group;
+mod hashes;
 mod history;
 mod list;
 mod rules;
@@ -26,10 +30,10 @@ use std::sync::Arc;
 use bstr::BString;
 
 use self::history::{History, Kept};
-use super::{Checks, Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Role, Site, Subject};
-use crate::catalogue::{Fill, Object};
+use super::{Change, Checks, Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Role, Site, Subject};
+use crate::catalogue::{Fill, Object, ObjectId};
 use crate::source::Interrupt;
-use crate::store::File;
+use crate::store::{self, File};
 use crate::table::{Finding, Rule, Table};
 
 /// The group at the root of a file that holds all versions.
@@ -43,6 +47,9 @@ const SHOWN: &str = ".versions";
 
 /// What leads to the current version in it.
 const CURRENT: &str = "current";
+
+/// The file in a version that tells what differs from the one before it.
+const CHANGES: &str = "changed.txt";
 
 /// The dialect.
 #[derive(Debug)]
@@ -74,6 +81,14 @@ impl Dialect for Versioned {
 
     fn claims(&self, here: &Here<'_>) -> Claims {
         if here.path == "/" { of_root(here) } else { group::claims(here) }
+    }
+
+    fn changes(&self, here: &Here<'_>, id: ObjectId) -> Result<Vec<Change>, store::Error> {
+        changes::since_previous(here, id)
+    }
+
+    fn verify(&self, file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
+        hashes::verify(file, interrupt)
     }
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {

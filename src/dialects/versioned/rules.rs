@@ -17,4 +17,6 @@ crate::table::rules! {
         "Versioned HDF5: a dataset in a version maps its raw_data" => "rebuild the version";
     MAPPING: Error "versioned/mapping" []
         "Versioned HDF5: each mapping of a dataset takes a chunk of its raw_data" => "rebuild the version";
+    HASH: Error "versioned/hash" []
+        "Versioned HDF5: hash_table has the SHA-256 of each chunk of raw_data" => "restore the file from a copy";
 }

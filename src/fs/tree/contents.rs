@@ -267,7 +267,9 @@ impl Seen<'_> {
         };
         let path = place.path.as_str();
         let here = Here { path, group: &group, file: self.file, interrupt: self.interrupt };
-        let (_, claims) = self.opened.context().dialects.claims(&here);
+        let (_, mut claims) = self.opened.context().dialects.claims(&here);
+        // It tells of the group, not of what is beside it here.
+        claims.changes = None;
         let own: HashSet<&BString> = self.group.links.iter().map(|link| &link.name).collect();
         group.links.retain(|link| {
             let is_free = !own.contains(&link.name);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 use bstr::BString;
 use parking_lot::Mutex;
@@ -23,6 +24,8 @@ use crate::table::Table;
 pub(super) struct Directory {
     files_of: Files,
     place: Place,
+    /// Last change, where it is not that of the file.
+    mtime: Option<SystemTime>,
     way: Way,
     contents: OnceLock<Arc<Contents>>,
     listing: Mutex<()>,
@@ -47,17 +50,19 @@ impl Directory {
 
     /// The directory of a place below this one.
     fn below(&self, place: &Place) -> Self {
+        let mut mtime = None;
         let (place, way) = match place {
             Place::Group(group) => (place.clone(), self.way.to_group(group.id, &group.link)),
             // A group that is shown at another place is a group like any other.
             Place::Made(_, _, Made::Group(group)) => {
                 let link = group.links.last().cloned().unwrap_or_default();
                 let place = GroupPlace { id: group.id, path: group.path(), link };
+                mtime = group.mtime;
                 (Place::Group(place), self.way.to_elsewhere(group))
             }
             other => (other.clone(), self.way.to_directory()),
         };
-        Self::new(self.opened().clone(), place, way, self.recent.clone())
+        Self { mtime, ..Self::new(self.opened().clone(), place, way, self.recent.clone()) }
     }
 
     fn new(opened: Arc<Opened>, place: Place, way: Way, recent: Arc<Recent>) -> Self {
@@ -70,6 +75,7 @@ impl Directory {
         Self {
             files_of: Files { opened, id, path, name, selection: None },
             place,
+            mtime: None,
             way,
             contents: OnceLock::new(),
             listing: Mutex::new(()),
@@ -178,7 +184,8 @@ pub(super) struct DirectoryNode(pub Arc<Directory>);
 
 impl Node for DirectoryNode {
     fn attributes(&self) -> Attributes {
-        self.0.opened().attributes(Kind::Directory)
+        let of_file = self.0.opened().attributes(Kind::Directory);
+        Attributes { mtime: self.0.mtime.unwrap_or(of_file.mtime), ..of_file }
     }
 
     fn is_current(&self) -> bool {

@@ -10,7 +10,7 @@ use super::contents::Contents;
 use super::datasets::CommonField;
 use super::file::{FileNode, Later, Xattrs};
 use super::listing::{Child, ColumnView, Elements};
-use super::{Error, Interrupt, Opened};
+use super::{Error, Interrupt, Opened, changes};
 use crate::catalogue::ObjectId;
 use crate::indexes::Trust;
 use crate::store::Rows;
@@ -53,6 +53,11 @@ impl Files {
             Child::Indexes => {
                 let table = contents.table.clone().ok_or(Error::NotFound)?;
                 (Arc::new(ConstantView::new(move |_| Ok(metadata::indexes(&table)))), of_group())
+            }
+            Child::Changes => {
+                let (opened, id, path) = (self.opened.clone(), self.id, self.path.clone());
+                let make = move |interrupt: &Interrupt| changes::text(&opened, id, &path, interrupt);
+                (Arc::new(ConstantView::costly(make)), of_group())
             }
             Child::Table(..) | Child::Parquet | Child::Arrow => {
                 let table = contents.table.clone().ok_or(Error::NotFound)?;

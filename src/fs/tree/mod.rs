@@ -3,6 +3,7 @@
 //! A node belongs to one opening of a source ([`Opened`]). When the file under the source's path becomes another one,
 //! its nodes stop being current, the kernel asks again from the top, and a new opening answers.
 
+mod changes;
 mod contents;
 mod datasets;
 mod directory;

@@ -16,6 +16,7 @@ use super::index::report;
 use super::index::verify;
 use crate::cli::Error;
 use crate::cli::place::Named;
+use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, InFile};
 use crate::dialects::{CheckOptions, Checks};
@@ -31,10 +32,10 @@ const CACHE: u64 = 128 << 20;
 /// Say which rules the tables of a file break, and whether they can be read
 ///
 /// Looks at every table and every chunk index, reads every value of every table in one pass on all cores, and holds
-/// every search index against its column in full. 128 MB of decoded chunks are kept meanwhile, where `--cache-size`
-/// says nothing else. Each finding has the name of a rule (`--rules` lists them), the section of the specification,
-/// what was found and what to do. Exit code: 0 where no rule is broken that `--fail-on` counts, 1 where one is, 2 where
-/// something could not be read.
+/// every search index against its column in full. Of a whole file, checksums that its format keeps are held against all
+/// that it stores. 128 MB of decoded chunks are kept meanwhile, where `--cache-size` says nothing else. Each finding has
+/// the name of a rule (`--rules` lists them), the section of the specification, what was found and what to do. Exit
+/// code: 0 where no rule is broken that `--fail-on` counts, 1 where one is, 2 where something could not be read.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     /// A JSON object a line, one for each finding: source, id, severity, revision, section, path, rule, found, rows,
@@ -93,6 +94,10 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                 return Ok(INTERRUPTED);
             };
             verified = found;
+            if place.is_whole() && !checksums(&files, &mut read, &views, &interrupt)? {
+                interrupted();
+                return Ok(INTERRUPTED);
+            }
         }
         let mut out = BufWriter::new(std::io::stdout().lock());
         let mut worst = 0;
@@ -106,6 +111,16 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         out.flush().map_err(Error::io("standard output"))?;
         Ok(worst)
     })
+}
+
+/// Holds the checksums in files against what these store, and says whether it came to its end.
+fn checksums(files: &[InFile], read: &mut [Read], views: &ViewOptions, interrupt: &Interrupt) -> Result<bool, Error> {
+    let _watched = Watched::new(interrupt.clone(), 0, || 0)?;
+    for (file, read) in files.iter().zip(read) {
+        let Some(hdf5) = file.opened.as_ref().and_then(|opened| opened.hdf5()) else { continue };
+        read.findings.extend(views.dialects.0.iter().flat_map(|dialect| dialect.verify(hdf5, interrupt)));
+    }
+    Ok(!interrupt.is_raised())
 }
 
 /// All that is wrong with a file.
@@ -126,6 +141,8 @@ impl Found {
         };
         findings.extend(file.tables.iter().flat_map(|(_, table)| unfilled(table)));
         findings.extend(read.findings.iter().cloned());
+        let (unread, mut findings): (Vec<_>, Vec<_>) =
+            findings.into_iter().partition(|finding| finding.rule.id == UNREADABLE.id);
         let (failed, judged): (Vec<_>, Vec<_>) = verified.iter().partition(|one| report::has_failed(one));
         let mut known = HashSet::new();
         findings.retain(|finding| known.insert((finding.path.clone(), finding.rule.id, finding.found.clone())));
@@ -140,6 +157,7 @@ impl Found {
             Finding::new(path, &UNREADABLE, reason)
         };
         let mut failures: Vec<_> = file.failures.iter().map(|(path, reason)| unreadable(path, reason)).collect();
+        failures.extend(unread.iter().map(|one| unreadable(&one.path, &one.found)));
         failures.extend(read.unreadable.iter().map(|column| {
             let Unreadable { path, rows, first, reason, .. } = column;
             let more = if column.is_left() { " or more" } else { "" };

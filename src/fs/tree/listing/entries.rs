@@ -90,6 +90,8 @@ pub(in crate::fs::tree) enum Child {
     Metadata,
     /// `indexes.json`.
     Indexes,
+    /// Which datasets differ from those of an earlier state.
+    Changes,
     /// `columns/`.
     Columns,
     /// `where/`.
@@ -314,7 +316,8 @@ impl Entry {
         let (suffix, kind) = self.kind(at)?;
         let is_shown = match self {
             Self::One(name, child) => {
-                !matches!(**child, Child::Table(..) | Child::Parquet | Child::Arrow) || formats.shows(name)
+                !matches!(**child, Child::Changes | Child::Table(..) | Child::Parquet | Child::Arrow)
+                    || formats.shows(name)
             }
             _ => formats.shows(suffix.as_bytes()),
         };

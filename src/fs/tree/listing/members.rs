@@ -45,7 +45,8 @@ impl Namespace {
         };
         let reserved = reserved.iter().map(|name| BString::from(*name));
         let made = claims.made.iter().map(|(name, _)| names::encode_directory(name));
-        let mut namespace = Self { reserved: reserved.chain(made).collect(), stems: HashSet::new() };
+        let changes = claims.changes.map(BString::from);
+        let mut namespace = Self { reserved: reserved.chain(made).chain(changes).collect(), stems: HashSet::new() };
         namespace.stems = namespace.stems_of((group, claims), &wanted(group));
         namespace
     }
@@ -149,6 +150,9 @@ impl Members<'_> {
                 names::encode_directory(name),
                 Child::Directory(Box::new(Place::Made(here, name.clone(), made.clone()))),
             );
+        }
+        if let Some(name) = self.claims.changes {
+            listing.add(name.into(), Child::Changes);
         }
         let mut directories: Vec<Directory<'_>> = Vec::new();
         let boxed = |member| self.wanted.then(|| Box::new(member));
@@ -259,7 +263,8 @@ impl Members<'_> {
         let Some(above) = self.elsewhere else { return Below::Group(id) };
         let links = above.iter().chain([link]).cloned().collect();
         let place = GroupPlace { id, path, link: link.clone() };
-        Below::other(Child::Directory(Box::new(Place::Made(place, link.clone(), Made::Group(Elsewhere { id, links })))))
+        let group = Made::Group(Elsewhere { id, links, mtime: None });
+        Below::other(Child::Directory(Box::new(Place::Made(place, link.clone(), group))))
     }
 
     /// Says under which names a member is shown.

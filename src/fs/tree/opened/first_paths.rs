@@ -69,7 +69,9 @@ fn walk(file: &Arc<File>, dialects: Dialects, interrupt: &Interrupt) -> Result<A
         while let Some(one) = made.pop_front() {
             match one {
                 Made::Directory { children, .. } => made.extend(children.iter().map(|(_, made)| made)),
-                Made::Group(group @ Elsewhere { id, links }) => found.push((*id, (root, links.clone()), group.path())),
+                Made::Group(group @ Elsewhere { id, links, .. }) => {
+                    found.push((*id, (root, links.clone()), group.path()))
+                }
                 Made::Link(_) => {}
             }
         }

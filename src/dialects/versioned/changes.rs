@@ -1,0 +1,186 @@
+//! Which datasets of a version differ from those of the one before it, by what they map: no element is read.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use bstr::BString;
+
+use super::history::{Kept, previous};
+use crate::catalogue::{Dataset, Fill, Group, Layout, Mappings, Object, ObjectId, Target, join};
+use crate::dialects::datasets::is_zero;
+use crate::dialects::{Change, Changed, Here};
+use crate::h5;
+use crate::source::Interrupt;
+use crate::store::{Error, File};
+
+/// Groups looked into. Links of a hostile file pair each group of a version with each of another.
+const MOST_GROUPS: usize = 1 << 20;
+
+/// Bytes of the paths of groups to come and of datasets found.
+const MOST_BYTES: usize = 64 << 20;
+
+/// What a link of a version leads to.
+#[derive(Clone, Copy)]
+enum Member<'a> {
+    Group(ObjectId),
+    Dataset(&'a Dataset),
+    Unreadable,
+}
+
+/// Two versions while their groups are walked side by side.
+struct Walk<'a> {
+    file: &'a Arc<File>,
+    interrupt: &'a Interrupt,
+    /// HDF5 path of the later version.
+    path: &'a str,
+    /// Pairs of groups to come, that of the version first, and their path in both.
+    pairs: VecDeque<([Option<ObjectId>; 2], BString)>,
+    /// Those met so far: each is compared once, however many links lead to it.
+    met: HashSet<[Option<ObjectId>; 2]>,
+    found: Vec<Change>,
+    bytes: usize,
+}
+
+/// The datasets that were added, removed and changed since the version before. Where none is there, all were added.
+///
+/// # Errors
+/// Where a group cannot be listed, or mappings cannot be had.
+pub(super) fn since_previous(version: &Here<'_>, id: ObjectId) -> Result<Vec<Change>, Error> {
+    let Here { path, group, file, interrupt } = *version;
+    let lost = || Error::Unsupported { path: path.to_owned(), reason: "its file cannot be listed any more".into() };
+    let all = file.group(Kept::in_file(file, interrupt).ok_or_else(lost)?.id, interrupt);
+    let all = all.map_err(|error| Error::Hdf5 { path: path.to_owned(), error })?;
+    let before = previous(&all, &group.attributes);
+    let pairs = VecDeque::from([([Some(id), before], BString::default())]);
+    let mut walk = Walk { file, interrupt, path, pairs, met: HashSet::new(), found: Vec::new(), bytes: 0 };
+    while let Some((pair, below)) = walk.pairs.pop_front() {
+        interrupt.check()?;
+        walk.pair(pair, &below)?;
+    }
+    file.check()?;
+    Ok(walk.found)
+}
+
+impl Walk<'_> {
+    /// Compares two groups, of which one may not be there.
+    fn pair(&mut self, pair: [Option<ObjectId>; 2], below: &BString) -> Result<(), Error> {
+        if pair[0] == pair[1] || !self.met.insert(pair) {
+            return Ok(());
+        }
+        if self.met.len() > MOST_GROUPS {
+            return Err(self.too_much(format!("more than {MOST_GROUPS} groups are to be compared")));
+        }
+        let path = if below.is_empty() { self.path.to_owned() } else { join(self.path, below) };
+        let listed = |id: Option<ObjectId>| id.map(|id| self.file.group(id, self.interrupt)).transpose();
+        let failed = |error| Error::Hdf5 { path: path.clone(), error };
+        let groups = [listed(pair[0]).map_err(failed)?, listed(pair[1]).map_err(failed)?];
+        let mut members: BTreeMap<&BString, [Option<Member<'_>>; 2]> = BTreeMap::new();
+        for (at, group) in groups.iter().enumerate() {
+            for (name, member) in group.iter().flat_map(members_of) {
+                members.entry(name).or_default()[at] = Some(member);
+            }
+        }
+        for (name, pair) in members {
+            let group = |member| if let Some(Member::Group(id)) = member { Some(id) } else { None };
+            let below_it = pair.map(group);
+            let changed = match pair.map(|member| member.filter(|member| !matches!(member, Member::Group(_)))) {
+                [Some(_), None] => Some(Changed::Added),
+                [None, Some(_)] => Some(Changed::Removed),
+                [Some(now), Some(before)] => {
+                    (!self.is_same(now, before, &join(&path, name))?).then_some(Changed::Modified)
+                }
+                [None, None] => None,
+            };
+            if let Some(changed) = changed {
+                let path = self.below(below, name)?;
+                self.found.push(Change { changed, path });
+            }
+            if below_it != [None, None] {
+                let path = self.below(below, name)?;
+                self.pairs.push_back((below_it, path));
+            }
+        }
+        Ok(())
+    }
+
+    /// The path of a member, which is counted.
+    fn below(&mut self, path: &BString, name: &BString) -> Result<BString, Error> {
+        let below: BString = if path.is_empty() { name.clone() } else { bstr::join("/", [path, name]).into() };
+        self.bytes = self.bytes.saturating_add(below.len());
+        if self.bytes > MOST_BYTES {
+            return Err(self.too_much(format!("the paths of what is compared take more than {MOST_BYTES} bytes")));
+        }
+        Ok(below)
+    }
+
+    fn too_much(&self, reason: String) -> Error {
+        Error::Unsupported { path: self.path.to_owned(), reason }
+    }
+
+    /// Whether two datasets have the same elements, as far as that is known without these.
+    fn is_same(&self, now: Member<'_>, before: Member<'_>, path: &str) -> Result<bool, Error> {
+        let (Member::Dataset(now), Member::Dataset(before)) = (now, before) else { return Ok(false) };
+        if now.id == before.id {
+            return Ok(true);
+        }
+        if (&now.datatype, &now.shape, now.null) != (&before.datatype, &before.shape, before.null) {
+            return Ok(false);
+        }
+        if now.is_empty() {
+            return Ok(true);
+        }
+        // What the library sets by itself is what there is without.
+        let fill = |dataset: &'_ Dataset| Some(dataset.fill.clone()).filter(|fill| !is_plain(fill));
+        if fill(now) != fill(before) {
+            return Ok(false);
+        }
+        Ok(match (self.mappings(now, path)?, self.mappings(before, path)?) {
+            (Some(now), Some(before)) => lead_alike(&now, &before),
+            _ => false,
+        })
+    }
+
+    /// What a dataset maps, by chunks of its source; `None` where that is not what it is made of.
+    fn mappings(&self, dataset: &Dataset, path: &str) -> Result<Option<Mappings>, Error> {
+        if !matches!(dataset.layout, Layout::Virtual { .. }) {
+            return Ok(None);
+        }
+        let most = self.file.store().budget().limit() / 4 / size_of::<crate::catalogue::Mapping>() as u64;
+        match self.file.client().mappings_by_chunk(dataset.id, most, self.interrupt) {
+            Ok(mappings) => Ok(Some(mappings)),
+            Err(h5::Error::Hdf5(_) | h5::Error::Beyond(_) | h5::Error::TooLarge { .. }) => Ok(None),
+            Err(error) => Err(Error::Hdf5 { path: path.to_owned(), error }),
+        }
+    }
+}
+
+/// Whether a fill value is zeros, set or not.
+fn is_plain(fill: &Fill) -> bool {
+    matches!(fill, Fill::Undefined | Fill::Default) || is_zero(fill)
+}
+
+/// The datasets and groups of a version's group.
+fn members_of(group: &Group) -> impl Iterator<Item = (&BString, Member<'_>)> {
+    group.links.iter().filter_map(|link| {
+        let Target::Hard(object) = &link.target else { return None };
+        let member = match object {
+            Object::Group { id, .. } => Member::Group(*id),
+            Object::Dataset(dataset) => Member::Dataset(dataset),
+            Object::Unreadable { .. } => Member::Unreadable,
+            Object::Datatype { .. } => return None,
+        };
+        Some((&link.name, member))
+    })
+}
+
+/// Whether the mappings of two datasets lead to the same chunks.
+fn lead_alike(a: &Mappings, b: &Mappings) -> bool {
+    let sources = |one: &Mappings| -> Vec<ObjectId> { one.sources().iter().map(|source| source.id).collect() };
+    let runs = |one: &Mappings| one.runs().len();
+    let (of_a, of_b) = (sources(a), sources(b));
+    runs(a) == runs(b)
+        && a.runs().iter().zip(b.runs()).all(|(a, b)| {
+            (a.at, a.len, a.first) == (b.at, b.len, b.first)
+                && of_a.get(a.source as usize) == of_b.get(b.source as usize)
+        })
+}

@@ -1,0 +1,259 @@
+//! Holds the chunks of `raw_data` against the hashes beside them, by which the library tells whether it has a chunk
+//! already: SHA-256 of a chunk, clipped to the extent of its dataset, and of its shape as Python prints it.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use sha2::{Digest, Sha256};
+
+use super::history::{Kept, NEWEST_DATA, member};
+use super::{STORE, finding, rules};
+use crate::catalogue::{self, Class, Layout, Object, Target, join, product};
+use crate::dialects::attributes::integer;
+use crate::source::Interrupt;
+use crate::store::{Dataset, Error, File, Rows, StoredStrings};
+use crate::table::{Finding, UNREADABLE};
+
+/// How many records of a table are in use.
+pub(super) const LARGEST_INDEX: &str = "largest_index";
+
+/// Bytes of a hash, and of the first row of a chunk and the row behind it.
+const HASH: u64 = 32;
+const ROWS: u64 = 16;
+
+/// Bytes of a record with both, at most.
+const LARGEST_RECORD: u64 = 256;
+
+/// Records, and texts, that are read at once.
+const BATCH: u64 = 1 << 14;
+
+/// Bytes that are read at once.
+const READ: u64 = 1 << 20;
+
+/// Elements of chunks of a dataset that are hashed in vain while it is found out how they were clipped: behind the
+/// first axis no record says it.
+const MOST_TRIED: u64 = 1 << 28;
+
+/// Chunks that are not what was hashed until the rest is left: a file may claim any number of them.
+const MOST_BROKEN: u64 = 1 << 12;
+
+/// Groups looked into, and how deep.
+const MOST_GROUPS: usize = 1 << 20;
+const DEEPEST: usize = 64;
+
+/// The datasets of a file whose chunks are not what was hashed, and those that cannot be read.
+pub(super) fn verify(file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let Some(kept) = Kept::in_file(file, interrupt).filter(|kept| kept.data_version() == NEWEST_DATA) else {
+        return found;
+    };
+    let root = file.group(file.info().root, interrupt);
+    let Some((store, _)) = root.as_ref().ok().and_then(|root| member(root, STORE)) else { return found };
+    let mut met = HashSet::from([store, kept.id]);
+    let mut below = vec![(store, format!("/{STORE}"), 0)];
+    while let Some((id, path, depth)) = below.pop() {
+        let Ok(group) = file.group(id, interrupt) else { continue };
+        let dataset = |name: &str| super::dataset(group.link(name.as_bytes())?.target.object());
+        if let (Some(raw), Some(hashes)) = (dataset("raw_data"), dataset("hash_table")) {
+            let path = join(&path, b"raw_data");
+            let open = |dataset: &Arc<catalogue::Dataset>| Dataset::new(file.clone(), path.clone(), dataset.clone());
+            let verified = open(raw).and_then(|raw| match Chunks::new(raw, interrupt) {
+                Some(mut chunks) => chunks.verify(&open(hashes)?, integer(&hashes.attributes, LARGEST_INDEX)),
+                None => Ok(None),
+            });
+            match verified {
+                Ok(broken) => found.extend(broken.map(|broken| finding(path.clone(), &rules::HASH, broken))),
+                Err(_) if interrupt.is_raised() => return found,
+                Err(error) => found.push(finding(path, &UNREADABLE, error.to_string())),
+            }
+        }
+        for link in group.links.iter().rev().filter(|link| depth > 0 || link.name != "__tmp__") {
+            if let Target::Hard(Object::Group { id, .. }) = &link.target
+                && depth < DEEPEST
+                && met.len() < MOST_GROUPS
+                && met.insert(*id)
+            {
+                below.push((*id, join(&path, &link.name), depth + 1));
+            }
+        }
+    }
+    found
+}
+
+/// The distinct chunks of a dataset, one behind the other along its first axis.
+struct Chunks<'a> {
+    raw: Arc<Dataset>,
+    /// What reads texts, which are hashed one by one with their lengths.
+    texts: Option<StoredStrings>,
+    extents: Vec<u64>,
+    /// Extents behind the first axis that chunks were found to be clipped to, the last one last.
+    clipped: Vec<Vec<u64>>,
+    tried: u64,
+    interrupt: &'a Interrupt,
+}
+
+impl<'a> Chunks<'a> {
+    /// `None` of what is not in chunks, or of types whose bytes in memory were others.
+    fn new(raw: Dataset, interrupt: &'a Interrupt) -> Option<Self> {
+        let description = raw.description().clone();
+        let Layout::Chunked { chunk, .. } = &description.layout else { return None };
+        let is_text = match description.datatype.class {
+            Class::VariableString { .. } => true,
+            Class::Integer { .. } | Class::Float { .. } | Class::Enum { .. } | Class::FixedString { .. } => false,
+            _ => return None,
+        };
+        let (raw, extents) = (Arc::new(raw), chunk.clone());
+        // Numbers that NumPy pads are of more bytes than are stored.
+        let is_hashed = is_text
+            || description.datatype.size <= 8
+            || matches!(description.datatype.class, Class::FixedString { .. });
+        if !is_hashed || extents.get(1..) != description.shape.get(1..) || product(&extents)? == 0 {
+            return None;
+        }
+        let texts = is_text.then(|| StoredStrings::new(raw.clone(), raw.len()));
+        let clipped = vec![extents.get(1..)?.to_vec()];
+        Some(Self { raw, texts, extents, clipped, tried: 0, interrupt })
+    }
+
+    /// Holds the chunks against a table of hashes; what is found where some are others.
+    fn verify(&mut self, hashes: &Dataset, largest: Option<i128>) -> Result<Option<String>, Error> {
+        let Some(places) = places(hashes) else { return Ok(None) };
+        let all = hashes.len().min(largest.and_then(|largest| u64::try_from(largest).ok()).unwrap_or(0));
+        let size = hashes.element_size();
+        let (mut others, mut outside, mut first) = (0, 0, None);
+        for start in (0..all).step_by(BATCH as usize) {
+            let end = all.min(start + BATCH);
+            let mut records = vec![0; ((end - start) * size) as usize];
+            hashes.read_bytes(start * size, &mut records, self.interrupt)?;
+            for record in records.chunks_exact(size as usize) {
+                let [hash, from, to] = places.clone().map(|place| record.get(place).unwrap_or_default());
+                let [from, to] = [from, to].map(|bytes| bytes.try_into().map_or(u64::MAX, u64::from_le_bytes));
+                if !self.has(&(from..to))? {
+                    outside += 1;
+                } else if self.is_other(&(from..to), hash)? {
+                    others += 1;
+                    first.get_or_insert(from / self.extents[0]);
+                }
+                if others + outside == MOST_BROKEN {
+                    return Ok(Some(format!("{MOST_BROKEN} hashes or more are of nothing that is stored")));
+                }
+            }
+        }
+        Ok(match (first, outside) {
+            (Some(first), _) => {
+                Some(format!("{others} of {all} chunks are not what was hashed, the first is chunk {first}"))
+            }
+            (None, 1..) => Some(format!("{outside} of {all} hashes are of no chunk")),
+            (None, _) => None,
+        })
+    }
+
+    /// Whether rows are those of a chunk that was written.
+    fn has(&self, rows: &Range<u64>) -> Result<bool, Error> {
+        let all = self.raw.description().shape.first().copied().unwrap_or(0);
+        let extent = self.extents[0];
+        let is_chunk = !rows.is_empty() && rows.end <= all && rows.end - rows.start <= extent;
+        if !is_chunk || !rows.start.is_multiple_of(extent) {
+            return Ok(false);
+        }
+        let first = rows.start * self.stride(0);
+        Ok(self.raw.unwritten_until(first, self.interrupt)? == first)
+    }
+
+    /// Whether the chunk of these rows is another than was hashed, however that was clipped.
+    fn is_other(&mut self, rows: &Range<u64>, hash: &[u8]) -> Result<bool, Error> {
+        for at in (0..self.clipped.len()).rev() {
+            if self.hash(rows, &self.clipped[at])? == *hash {
+                let found = self.clipped.remove(at);
+                self.clipped.push(found);
+                return Ok(false);
+            }
+        }
+        let behind = self.extents[1..].to_vec();
+        let mut extents = behind.clone();
+        while let Some(axis) = extents.iter().rposition(|extent| *extent > 1) {
+            extents[axis] -= 1;
+            extents[axis + 1..].copy_from_slice(&behind[axis + 1..]);
+            // It is not known, then.
+            if self.tried > MOST_TRIED {
+                return Ok(false);
+            }
+            let count = extents.iter().fold(rows.end - rows.start, |all, extent| all.saturating_mul(*extent));
+            self.tried = self.tried.saturating_add(count);
+            if !self.clipped.contains(&extents) && self.hash(rows, &extents)? == *hash {
+                self.clipped.push(extents);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The hash of a chunk of these rows that is clipped behind the first axis.
+    fn hash(&self, rows: &Range<u64>, behind: &[u64]) -> Result<[u8; 32], Error> {
+        let mut hash = Sha256::new();
+        let mut extents = vec![rows.end - rows.start];
+        extents.extend_from_slice(behind);
+        self.feed(&mut hash, &extents, 0, rows.start * self.stride(0))?;
+        let shape: Vec<String> = extents.iter().map(u64::to_string).collect();
+        hash.update(match shape.as_slice() {
+            [only] => format!("({only},)"),
+            several => format!("({})", several.join(", ")),
+        });
+        Ok(hash.finalize().into())
+    }
+
+    /// Elements between neighbours along an axis.
+    fn stride(&self, axis: usize) -> u64 {
+        // No more than a chunk has.
+        self.extents[axis + 1..].iter().product()
+    }
+
+    /// Hashes the elements of a box whose corner is element `first`, from an axis on.
+    fn feed(&self, hash: &mut Sha256, extents: &[u64], axis: usize, first: u64) -> Result<(), Error> {
+        let (extent, stride) = (extents[axis], self.stride(axis));
+        if extents[axis + 1..] == self.extents[axis + 1..] {
+            return self.feed_run(hash, first..first + extent * stride);
+        }
+        (0..extent).try_for_each(|at| self.feed(hash, extents, axis + 1, first + at * stride))
+    }
+
+    fn feed_run(&self, hash: &mut Sha256, elements: Range<u64>) -> Result<(), Error> {
+        let size = self.raw.element_size();
+        // Cannot overflow: all elements together are below 2^63 bytes.
+        let (mut at, step, end) = match &self.texts {
+            Some(_) => (elements.start, BATCH, elements.end),
+            None => (elements.start * size, READ, elements.end * size),
+        };
+        while at < end {
+            self.interrupt.check()?;
+            let until = end.min(at.saturating_add(step));
+            if let Some(texts) = &self.texts {
+                for text in texts.array(at..until, self.interrupt)?.as_binary::<i64>().iter().flatten() {
+                    hash.update((text.len() as u64).to_le_bytes());
+                    hash.update(text);
+                }
+            } else {
+                let mut bytes = vec![0; (until - at) as usize];
+                self.raw.read_bytes(at, &mut bytes, self.interrupt)?;
+                hash.update(&bytes);
+            }
+            at = until;
+        }
+        Ok(())
+    }
+}
+
+/// Where a record has the hash, the first row of its chunk and the row behind it; `None` where it has not.
+fn places(hashes: &Dataset) -> Option<[Range<usize>; 3]> {
+    let datatype = &hashes.description().datatype;
+    let Class::Compound { fields } = &datatype.class else { return None };
+    let place = |name: &str, size: u64| {
+        let field = fields.iter().find(|field| field.name == name && field.datatype.size == size)?;
+        usize::try_from(field.offset).ok()
+    };
+    let (hash, rows) = (place("hash", HASH)?, place("shape", ROWS)?);
+    let places = [hash..hash.checked_add(32)?, rows..rows.checked_add(8)?, rows.checked_add(8)?..rows.checked_add(16)?];
+    (datatype.size <= LARGEST_RECORD).then_some(places)
+}

@@ -1,0 +1,39 @@
+//! The text of which datasets differ from those of an earlier state of their group: a letter, a tab and a path a line,
+//! as `git diff --name-status` writes them.
+
+use bstr::{BString, ByteSlice};
+
+use super::Opened;
+use crate::catalogue::ObjectId;
+use crate::dialects::{Changed, Here};
+use crate::fs::names;
+use crate::source::Interrupt;
+use crate::store::Error;
+
+/// The lines, by path; names of groups and datasets are escaped as those of directories are.
+///
+/// # Errors
+/// Where the group cannot be listed any more, or its datasets cannot be compared.
+pub(super) fn text(opened: &Opened, id: ObjectId, path: &str, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
+    let Some(file) = opened.hdf5() else { return Ok(Vec::new()) };
+    let group = file.group(id, interrupt).map_err(|error| Error::Hdf5 { path: path.to_owned(), error })?;
+    let here = Here { path, group: &group, file, interrupt };
+    let (Some(dialect), _) = opened.context().dialects.claims(&here) else { return Ok(Vec::new()) };
+    let changes = dialect.changes(&here, id)?;
+    let shown = |path: &BString| bstr::join("/", path.split_str("/").map(names::encode_directory));
+    let mut lines: Vec<(Vec<u8>, Changed)> =
+        changes.into_iter().map(|change| (shown(&change.path), change.changed)).collect();
+    lines.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    let mut text = Vec::new();
+    for (path, changed) in lines {
+        text.push(match changed {
+            Changed::Added => b'A',
+            Changed::Removed => b'D',
+            Changed::Modified => b'M',
+        });
+        text.push(b'\t');
+        text.extend_from_slice(&path);
+        text.push(b'\n');
+    }
+    Ok(text)
+}
