@@ -113,7 +113,7 @@ pub trait View: Send + Sync {
         false
     }
 
-    /// What an open file reads of, where that holds more for as long as it is open; `None` where the view itself serves.
+    /// What an open file reads of, where that holds more while it is open; `None` where the view itself serves.
     fn opened(&self) -> Option<Arc<dyn View>> {
         None
     }
