@@ -254,7 +254,7 @@ pub struct Claims {
     /// A group whose members are shown here as well, but those that have the name of a link of this one.
     pub beside: Option<Elsewhere>,
     /// Names of the dimensions that members lie on, one for each axis; `None` where an axis lies on none.
-    pub axes: HashMap<BString, Vec<Option<BString>>>,
+    pub axes: HashMap<BString, Arc<[Option<BString>]>>,
     /// Rules broken.
     pub findings: Vec<Finding>,
 }

@@ -1,7 +1,8 @@
-//! A file whose bytes are made once: `metadata.json`, `indexes.json`, `values.txt`.
+//! A file whose bytes are made as a whole: `metadata.json`, `indexes.json`, `values.txt`.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use super::rendered::{Block, BlockCache, next_view};
 use super::{Effort, Size, UNKNOWN_SIZE, View};
 use crate::source::Interrupt;
 use crate::store::Error;
@@ -9,67 +10,168 @@ use crate::store::Error;
 /// What makes the bytes.
 type Make = dyn Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync;
 
-/// Bytes made at first use. Making them reads no more than labels and small scalars, so even
-/// a free size is exact, unless they are costly.
-pub struct ConstantView {
+/// Bytes made at first use, and again when the cache had to let go of them. Making them reads no more than labels and
+/// small scalars, so even a free size is exact, unless they are costly.
+pub struct ConstantView(Arc<Content>);
+
+struct Content {
+    id: u64,
     make: Box<Make>,
     is_costly: bool,
-    bytes: OnceLock<Vec<u8>>,
+    cache: Arc<BlockCache>,
+    size: OnceLock<u64>,
+}
+
+/// The same while it is open: what the cache lets go of stays here, or each read might make all of it.
+struct Open {
+    content: Arc<Content>,
+    bytes: OnceLock<Block>,
 }
 
 impl ConstantView {
-    /// A view of the bytes that `make` gives; it must always give the same, unless it is interrupted.
-    pub fn new(make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static) -> Self {
-        Self { make: Box::new(make), is_costly: false, bytes: OnceLock::new() }
+    /// A view of the bytes that `make` gives, which are kept in `cache`; it must always give the same, unless it is
+    /// interrupted.
+    pub fn new(
+        cache: Arc<BlockCache>,
+        make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self::with(cache, make, false)
     }
 
     /// The same of bytes that are made only for who opens the file: until then their number is not known.
-    pub fn costly(make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static) -> Self {
-        Self { is_costly: true, ..Self::new(make) }
+    pub fn costly(
+        cache: Arc<BlockCache>,
+        make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self::with(cache, make, true)
     }
 
-    fn bytes(&self, interrupt: &Interrupt) -> Result<&[u8], Error> {
-        if let Some(bytes) = self.bytes.get() {
-            return Ok(bytes);
-        }
-        let bytes = (self.make)(interrupt);
-        // Bytes that were cut short are not kept.
-        interrupt.check()?;
-        let bytes = bytes?;
-        Ok(self.bytes.get_or_init(|| bytes))
+    fn with(
+        cache: Arc<BlockCache>,
+        make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static,
+        is_costly: bool,
+    ) -> Self {
+        let make = Box::new(make);
+        Self(Arc::new(Content { id: next_view(), make, is_costly, cache, size: OnceLock::new() }))
+    }
+}
+
+impl Content {
+    fn bytes(&self, interrupt: &Interrupt) -> Result<Block, Error> {
+        let bytes = self.cache.get_or_render((self.id, 0, 0), interrupt, |_| {
+            let bytes = (self.make)(interrupt);
+            // Bytes that were cut short are not kept.
+            interrupt.check()?;
+            bytes
+        })?;
+        self.size.get_or_init(|| bytes.len() as u64);
+        Ok(bytes)
+    }
+
+    fn size(&self, effort: Effort, bytes: impl FnOnce() -> Result<Block, Error>) -> Result<Size, Error> {
+        let is_enough = if self.is_costly { effort == Effort::Exact } else { effort != Effort::Known };
+        Ok(match self.size.get() {
+            Some(size) => Size::Exact(*size),
+            None if !is_enough => Size::AtMost(UNKNOWN_SIZE),
+            None => Size::Exact(bytes()?.len() as u64),
+        })
+    }
+}
+
+impl Drop for Content {
+    fn drop(&mut self) {
+        self.cache.forget(self.id);
     }
 }
 
 impl View for ConstantView {
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
-        let is_enough = if self.is_costly { effort == Effort::Exact } else { effort != Effort::Known };
-        if !is_enough && self.bytes.get().is_none() {
-            return Ok(Size::AtMost(UNKNOWN_SIZE));
-        }
-        Ok(Size::Exact(self.bytes(interrupt)?.len() as u64))
+        self.0.size(effort, || self.0.bytes(interrupt))
     }
 
     fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        let bytes = self.bytes(interrupt)?;
-        let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
-        out.extend_from_slice(&rest[..length.min(rest.len())]);
+        copy(&self.0.bytes(interrupt)?, offset, length, out);
+        Ok(())
+    }
+
+    fn opened(&self) -> Option<Arc<dyn View>> {
+        Some(Arc::new(Open { content: self.0.clone(), bytes: OnceLock::new() }))
+    }
+}
+
+impl Open {
+    fn bytes(&self, interrupt: &Interrupt) -> Result<Block, Error> {
+        if let Some(bytes) = self.bytes.get() {
+            return Ok(bytes.clone());
+        }
+        let bytes = self.content.bytes(interrupt)?;
+        Ok(self.bytes.get_or_init(|| bytes).clone())
+    }
+}
+
+impl View for Open {
+    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
+        self.content.size(effort, || self.bytes(interrupt))
+    }
+
+    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        copy(&self.bytes(interrupt)?, offset, length, out);
         Ok(())
     }
 }
 
+/// Appends at most `length` of `bytes` from `offset` on.
+fn copy(bytes: &[u8], offset: u64, length: usize, out: &mut Vec<u8>) {
+    let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
+    out.extend_from_slice(&rest[..length.min(rest.len())]);
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    fn read(view: &dyn View, interrupt: &Interrupt) -> Vec<u8> {
+        let mut out = Vec::new();
+        view.read(1, 9, &mut out, interrupt).unwrap();
+        out
+    }
 
     #[test]
     fn what_an_interrupt_cut_short_is_made_anew() {
-        let view = ConstantView::new(|interrupt| Ok(vec![b'x'; if interrupt.check().is_err() { 1 } else { 3 }]));
+        let cache = Arc::new(BlockCache::new(1 << 20));
+        let view = ConstantView::new(cache, |interrupt| Ok(vec![b'x'; if interrupt.check().is_err() { 1 } else { 3 }]));
         let raised = Interrupt::new();
         raised.raise();
         assert!(matches!(view.size(Effort::Exact, &raised), Err(Error::Interrupted(_))));
         assert_eq!(view.size(Effort::Exact, &Interrupt::new()).unwrap(), Size::Exact(3));
-        let mut out = Vec::new();
-        view.read(1, 9, &mut out, &raised).unwrap();
-        assert_eq!(out, b"xx");
+        assert_eq!(read(&view, &raised), b"xx");
+    }
+
+    #[test]
+    fn bytes_that_nobody_reads_give_way_and_stay_while_open() {
+        let (cache, made) = (Arc::new(BlockCache::new(100)), Arc::new(AtomicUsize::new(0)));
+        let view = |letter: u8| {
+            let made = made.clone();
+            ConstantView::new(cache.clone(), move |_| {
+                made.fetch_add(1, Ordering::Relaxed);
+                Ok(vec![letter; 80])
+            })
+        };
+        let (first, second, never) = (view(b'a'), view(b'b'), Interrupt::new());
+        assert_eq!(first.size(Effort::Known, &never).unwrap(), Size::AtMost(UNKNOWN_SIZE));
+        let (first_open, second_open) = (first.opened().unwrap(), second.opened().unwrap());
+        for _ in 0..3 {
+            assert_eq!(read(&*first_open, &never), [b'a'; 9]);
+            assert_eq!(read(&*second_open, &never), [b'b'; 9]);
+        }
+        assert_eq!((cache.bytes(), made.load(Ordering::Relaxed)), (80, 2));
+        drop((first_open, second_open));
+        assert_eq!(first.size(Effort::Known, &never).unwrap(), Size::Exact(80));
+        assert_eq!(read(&first, &never), [b'a'; 9]);
+        assert_eq!((cache.bytes(), made.load(Ordering::Relaxed)), (80, 3));
+        drop((first, second));
+        assert_eq!(cache.bytes(), 0);
     }
 }

@@ -11,6 +11,8 @@ pub mod rendered;
 mod stretches;
 pub mod text;
 
+use std::sync::Arc;
+
 use arrow_schema::Metadata;
 
 use crate::source::Interrupt;
@@ -109,6 +111,11 @@ pub trait View: Send + Sync {
     /// Whether reads may find out that it is not ([`View::is_current`]).
     fn may_be_given_up(&self) -> bool {
         false
+    }
+
+    /// What an open file reads of, where that holds more while it is open; `None` where the view itself serves.
+    fn opened(&self) -> Option<Arc<dyn View>> {
+        None
     }
 
     /// Does ahead whatever passes over values the size and reads take.

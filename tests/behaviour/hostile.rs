@@ -804,6 +804,10 @@ fn datasets_beside_each_other_take_little_memory() {
     assert!(names.contains(OsStr::new("c00000.csv")) && names.contains(OsStr::new("c59999.txt")));
     let grown = status(mounted.daemon(), "VmHWM:").unwrap() - before;
     assert!(grown < COUNT as u64, "{grown} KiB");
+    // What is said of all of them takes little beside its text.
+    let text = fs::metadata(mounted.join("g/metadata.json")).unwrap().len() >> 10;
+    let grown = status(mounted.daemon(), "VmHWM:").unwrap() - before;
+    assert!(grown < 6 * text, "{grown} KiB for {text} KiB of text");
     assert_eq!(mounted.text("g/c31999.csv"), format!("c31999\n{}", "0.0\n".repeat(10)));
 }
 

@@ -79,7 +79,7 @@ impl Dialect for Netcdf {
             let mut names = Names::of(place);
             let mut named = |id: ObjectId| names.name(id);
             let axes = dimensions.axes.iter().map(|(name, axes)| {
-                ((*name).clone(), axes.iter().map(|axis| axis.map(&mut named)).collect::<Vec<_>>())
+                ((*name).clone(), axes.iter().map(|axis| axis.map(&mut named)).collect::<Arc<[_]>>())
             });
             claims.axes = axes.collect();
         }

@@ -60,13 +60,12 @@ impl Connection {
     /// Asks the kernel to forget the oldest names, down to three quarters of the limit, if it knows too many. A walk
     /// through selections never ends.
     pub fn trim(&self, service: &Service, pool: &Pool) {
-        let known = service.inodes().len();
-        if known <= self.known_names || self.trimming.swap(true, Ordering::Acquire) {
+        if service.inodes().len() <= self.known_names || self.trimming.swap(true, Ordering::Acquire) {
             return;
         }
         let guard = Trimming(self.trimming.clone());
         let Some(notifier) = self.notifier.get().cloned() else { return };
-        let names = service.inodes().oldest(known.saturating_sub(self.known_names / 4 * 3));
+        let names = service.inodes().oldest(self.known_names / 4 * 3);
         // Not on a session thread: the kernel may need an answer from us before it lets go.
         pool.run(Lane::Slow, pool.ticket(0, ()), move |_| {
             let _guard = guard;

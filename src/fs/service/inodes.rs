@@ -204,17 +204,30 @@ impl Inodes {
         all.into_iter().filter(|(_, node)| choose(node)).map(|(name, _)| name).collect()
     }
 
-    /// The `count` names told longest ago that are not open.
-    pub fn oldest(&self, count: usize) -> Vec<KnownName> {
+    /// The names told longest ago, as many as there are more than `kept`, without those that are open. A directory
+    /// counts as told with what was told last below it: the kernel lets go of all of that when it lets go of the
+    /// directory.
+    pub fn oldest(&self, kept: usize) -> Vec<KnownName> {
         let state = self.state.lock();
-        let mut closed: Vec<(u64, u64)> = state
-            .known
-            .iter()
-            .filter(|(number, known)| **number != ROOT && known.handles == 0)
-            .map(|(number, known)| (known.last_told, *number))
-            .collect();
+        // When it was told, or the last name below it, and how far below that one is: it comes first.
+        let mut told: HashMap<u64, (u64, u32)> = HashMap::with_capacity(state.known.len());
+        for (number, known) in &state.known {
+            let mut last = (if known.handles > 0 { u64::MAX } else { known.last_told }, 0);
+            let (mut number, mut known) = (*number, known);
+            while number != ROOT && told.get(&number).is_none_or(|before| *before < last) {
+                told.insert(number, last);
+                number = known.parent;
+                last.1 += 1;
+                match state.known.get(&number) {
+                    Some(parent) => known = parent,
+                    None => break,
+                }
+            }
+        }
+        let mut closed: Vec<((u64, u32), u64)> =
+            told.into_iter().filter(|(_, (last, _))| *last < u64::MAX).map(|(number, last)| (last, number)).collect();
         closed.sort_unstable();
-        closed.truncate(count);
+        closed.truncate(state.known.len().saturating_sub(kept));
         closed.iter().filter_map(|(_, number)| Some(state.known.get(number)?.named(*number))).collect()
     }
 
@@ -371,7 +384,31 @@ mod tests {
         let numbers: Vec<u64> = [b"a", b"b", b"c"].map(|n| table.remember(ROOT, n.as_bstr(), toy()).number).to_vec();
         table.remember(ROOT, b"a".into(), toy());
         table.opened(numbers[1]);
-        let oldest: Vec<BString> = table.oldest(2).into_iter().map(|name| name.name).collect();
-        assert_eq!(oldest, ["c", "a"]);
+        // Beside the root, which counts.
+        assert_eq!(oldest(&table, 2), ["c", "a"]);
+    }
+
+    fn oldest(table: &Inodes, kept: usize) -> Vec<BString> {
+        table.oldest(kept).into_iter().map(|name| name.name).collect()
+    }
+
+    #[test]
+    fn a_directory_is_as_young_as_the_youngest_name_below_it() {
+        let table = Inodes::new(toy());
+        let number = |parent, name: &str| table.remember(parent, name.into(), toy()).number;
+        let outer = number(ROOT, "outer");
+        let inner = number(outer, "inner");
+        let other = number(ROOT, "other");
+        let leaf = number(inner, "leaf");
+        number(other, "last");
+        assert_eq!(table.len(), 6);
+        assert_eq!(oldest(&table, 5), ["leaf"]);
+        assert_eq!(oldest(&table, 1), ["leaf", "inner", "outer", "last", "other"]);
+        table.opened(leaf);
+        assert_eq!(oldest(&table, 1), ["last", "other"]);
+        // One of a directory that is gone already.
+        table.closed(leaf);
+        table.forget(inner, 1);
+        assert_eq!(oldest(&table, 1), ["outer", "leaf", "last", "other"]);
     }
 }

@@ -69,7 +69,11 @@ impl Contents {
         let beside = seen.beside(&mut contents.findings);
         let links = group.links.len() + beside.as_ref().map_or(0, |beside| beside.group.links.len());
         let is_small = links <= MOST_DESCRIBED;
-        contents.group = (!is_small).then(|| (place.clone(), way.clone()));
+        // A table tells of its own columns and servants.
+        let are_others = beside.is_some()
+            || !claims.is_table
+            || group.links.iter().any(|link| !claims.members.contains_key(&link.name));
+        contents.group = (!is_small && are_others).then(|| (place.clone(), way.clone()));
         let shown = (&mut contents.listing, &mut contents.findings);
         contents.members.append(&mut seen.list(beside.as_ref(), shown, is_small));
         // What it cut short looks broken, and a listing stays for as long as its group is known.

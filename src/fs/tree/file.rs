@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use bstr::BString;
 
 use super::listing::Array;
-use super::{Attributes, Effort, Error, Interrupt, Kind, Node, Opened, Size};
+use super::{Attributes, Effort, Error, Interrupt, Kind, Node, NodeRef, Opened, Size};
 use crate::catalogue::{Attribute, ObjectId};
 use crate::store::Span;
 use crate::store::pass::Progress;
@@ -22,6 +22,7 @@ pub(super) struct FileNode {
 }
 
 /// Where the extended attributes of a node come from.
+#[derive(Clone)]
 pub(super) struct Xattrs {
     /// True link name.
     pub name: BString,
@@ -161,6 +162,12 @@ impl Node for FileNode {
 
     fn is_current(&self) -> bool {
         self.opened.is_current() && self.view.is_current()
+    }
+
+    fn opened(&self) -> Result<Option<NodeRef>, Error> {
+        let Some(view) = self.view.opened() else { return Ok(None) };
+        let (opened, xattrs, _shared) = (self.opened.clone(), self.xattrs.clone(), self._shared.clone());
+        Ok(Some(Arc::new(Self { opened, view, xattrs, _shared })))
     }
 
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {

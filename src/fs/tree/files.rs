@@ -22,7 +22,7 @@ use crate::views::ipc::{IpcColumn, IpcView};
 use crate::views::metadata;
 use crate::views::npy::{HeadedView, NpyType, RawView, RowsBytes};
 use crate::views::parquet::{ParquetColumn, ParquetView};
-use crate::views::text::{Format, TextColumn, TextView};
+use crate::views::text::{BlockCache, Format, TextColumn, TextView};
 
 /// Columns of a table whose views are made only when they are used.
 const MANY_COLUMNS: usize = 1024;
@@ -48,16 +48,17 @@ impl Files {
             Child::Metadata => {
                 let (contents, path, opened) = (contents.clone(), self.path.clone(), self.opened.clone());
                 let make = move |interrupt: &Interrupt| contents.metadata(&opened, &path, interrupt);
-                (Arc::new(ConstantView::new(make)), of_group())
+                (Arc::new(ConstantView::new(self.blocks(), make)), of_group())
             }
             Child::Indexes => {
                 let table = contents.table.clone().ok_or(Error::NotFound)?;
-                (Arc::new(ConstantView::new(move |_| Ok(metadata::indexes(&table)))), of_group())
+                let make = move |_: &Interrupt| Ok(metadata::indexes(&table));
+                (Arc::new(ConstantView::new(self.blocks(), make)), of_group())
             }
             Child::Changes => {
                 let (opened, id, path) = (self.opened.clone(), self.id, self.path.clone());
                 let make = move |interrupt: &Interrupt| changes::text(&opened, id, &path, interrupt);
-                (Arc::new(ConstantView::costly(make)), of_group())
+                (Arc::new(ConstantView::costly(self.blocks(), make)), of_group())
             }
             Child::Table(..) | Child::Parquet | Child::Arrow => {
                 let table = contents.table.clone().ok_or(Error::NotFound)?;
@@ -104,10 +105,14 @@ impl Files {
         }
     }
 
+    /// What keeps the bytes of its files that are rendered.
+    pub fn blocks(&self) -> Arc<BlockCache> {
+        self.opened.context().blocks.clone()
+    }
+
     fn text(&self, what: &str, columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Arc<dyn View> {
-        let context = self.opened.context();
         let keeper = Some(self.keeper(what));
-        Arc::new(TextView::new(columns, format, &context.csv, limit, context.blocks.clone(), keeper))
+        Arc::new(TextView::new(columns, format, &self.opened.context().csv, limit, self.blocks(), keeper))
     }
 
     /// A column of a Parquet file; none where it has no place in one.
@@ -148,12 +153,11 @@ impl Files {
     }
 
     fn parquet(&self, columns: Vec<ParquetColumn>) -> Arc<dyn View> {
-        Arc::new(ParquetView::new(columns, self.opened.context().blocks.clone()))
+        Arc::new(ParquetView::new(columns, self.blocks()))
     }
 
     fn arrow(&self, what: &str, columns: Vec<IpcColumn>) -> Arc<dyn View> {
-        let rendered = self.opened.context().blocks.clone();
-        Arc::new(IpcView::new(columns, rendered, Some(self.keeper(what))))
+        Arc::new(IpcView::new(columns, self.blocks(), Some(self.keeper(what))))
     }
 
     /// Where what is learnt of `what` in this group is kept. Two paths that are no UTF-8 may read the same: the

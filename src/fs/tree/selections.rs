@@ -70,7 +70,7 @@ impl WhereDirectory {
         let table = self.0.table.clone();
         let make = move |interrupt: &Interrupt| Ok(query::values_text(&table, interrupt).into_bytes());
         let xattrs = Xattrs::new(VALUES.into(), [].into());
-        let view = Arc::new(ConstantView::new(make));
+        let view = Arc::new(ConstantView::new(self.0.files.blocks(), make));
         FileNode::new(&self.0.files.opened, view, xattrs)
     }
 }

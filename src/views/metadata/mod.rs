@@ -2,9 +2,9 @@
 //! bytes never change (`docs/metadata.schema.json`, `docs/indexes.schema.json`).
 
 mod datatype;
+mod member;
 mod value;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use bstr::{BStr, BString};
@@ -16,35 +16,11 @@ use crate::codec::pickle;
 use crate::dialects;
 use crate::table::{Column, Finding, SearchIndex, Table};
 
+pub use member::{Details, Member, ShownAs};
 pub use value::{attribute_text, attribute_value, json_values};
 
 /// Version of both schemas; it counts up when a reader of the files could notice.
 const SCHEMA: u32 = 1;
-
-/// A member of a group, as the listing shows it.
-#[derive(Clone, Debug)]
-pub struct Member {
-    /// Link name.
-    pub name: BString,
-    /// `table`, `group`, `array`, `link`, …
-    pub kind: &'static str,
-    /// File names under which it is shown; none where it is not.
-    pub shown_as: Vec<BString>,
-    /// Why it, or one of its views, is not shown.
-    pub not_shown: Vec<String>,
-    /// Why it is no column of the table of its group.
-    pub left_out: Option<Cow<'static, str>>,
-    /// More about it.
-    pub details: Map<String, Value>,
-}
-
-impl Member {
-    /// A member that is not shown yet.
-    pub fn new(name: &BString, kind: &'static str) -> Self {
-        let name = name.clone();
-        Self { name, kind, shown_as: Vec::new(), not_shown: Vec::new(), left_out: None, details: Map::new() }
-    }
-}
 
 /// What a directory is called, by its parent and by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +64,7 @@ pub struct Directory<'a> {
 
 impl Directory<'_> {
     fn members(&self) -> impl Serialize {
-        Each(|| self.members.iter().map(|member| member_value(member, self.values.get(&member.name))))
+        Each(|| self.members.iter().map(|member| member.value(self.values.get(&member.name))))
     }
 }
 
@@ -253,10 +229,7 @@ fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
     }
     let is_of_pytables = dialects::is_of_pytables(&table.attributes);
     value.insert("attributes".into(), attributes_of(&column.attributes, is_of_pytables));
-    value.insert("shown_as".into(), names(&views.shown_as));
-    if !views.not_shown.is_empty() {
-        value.insert("not_shown".into(), views.not_shown.clone().into());
-    }
+    views.insert_views(&mut value);
     value.into()
 }
 
@@ -268,37 +241,6 @@ fn storage_value(dataset: &Dataset) -> Value {
         "layout": layout_value(&dataset.layout),
         "filters": filters_value(&dataset.filters),
     })
-}
-
-/// What `metadata.json` says of a dataset that is no column; `axes` are the names of the dimensions that it lies on.
-pub fn array_details(dataset: &Dataset, axes: Option<&[Option<BString>]>) -> Map<String, Value> {
-    let mut details = Map::new();
-    details.insert("shape".into(), if dataset.null { Value::Null } else { dataset.shape.clone().into() });
-    if let Some(axes) = axes {
-        let name = |axis: &Option<BString>| axis.as_ref().map_or(Value::Null, |name| name.to_string().into());
-        details.insert("dimensions".into(), axes.iter().map(name).collect());
-    }
-    details.insert("datatype".into(), datatype::value(&dataset.datatype));
-    details.insert("fill".into(), fill_value(&dataset.datatype, &dataset.fill));
-    details.insert("layout".into(), layout_value(&dataset.layout));
-    details.insert("filters".into(), filters_value(&dataset.filters));
-    details.insert("attributes".into(), attributes_value(&dataset.attributes));
-    details
-}
-
-fn member_value(member: &Member, known: Option<&Value>) -> Value {
-    let mut value = Map::new();
-    insert_name(&mut value, &member.name);
-    value.insert("kind".into(), member.kind.into());
-    value.insert("shown_as".into(), names(&member.shown_as));
-    if !member.not_shown.is_empty() {
-        value.insert("not_shown".into(), member.not_shown.clone().into());
-    }
-    value.extend(member.details.clone());
-    if let Some(known) = known {
-        value.insert("value".into(), known.clone());
-    }
-    value.into()
 }
 
 fn left_out_value(name: &BString, reason: &str) -> Value {
@@ -314,10 +256,6 @@ fn insert_name(value: &mut Map<String, Value>, name: &BString) {
     if std::str::from_utf8(name).is_err() {
         value.insert("name_hex".into(), name.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into());
     }
-}
-
-fn names(names: &[BString]) -> Value {
-    names.iter().map(|name| Value::from(name.to_string())).collect::<Vec<_>>().into()
 }
 
 fn attributes_value(attributes: &[Attribute]) -> Value {
@@ -383,5 +321,7 @@ fn pretty(value: &impl Serialize) -> Vec<u8> {
     // All keys are strings, so this cannot fail.
     let mut bytes = serde_json::to_vec_pretty(value).unwrap_or_default();
     bytes.push(b'\n');
+    // It stays, and may be long.
+    bytes.shrink_to_fit();
     bytes
 }

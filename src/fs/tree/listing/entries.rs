@@ -274,6 +274,8 @@ pub(in crate::fs::tree) struct Siblings {
     /// The group beside them that serves them.
     pub servant: Option<ObjectId>,
     pub files: Vec<SingleFile>,
+    /// Those of the files, by which they are described.
+    pub suffixes: Arc<[&'static str]>,
 }
 
 impl Siblings {

@@ -17,7 +17,7 @@ use crate::dialects::{Claims, Dialect, Dialects, Elsewhere, Made, Mark, Role};
 use crate::fs::names;
 use crate::store::{File, Reach};
 use crate::table::{Finding, SingleFile};
-use crate::views::metadata::{Member, array_details};
+use crate::views::metadata::{Details, Member, ShownAs};
 
 /// Names in any other directory that no child may take.
 const RESERVED_IN_GROUPS: [&str; 2] = [METADATA, crate::fs::tree::live::DIRECTORY];
@@ -194,29 +194,28 @@ impl Members<'_> {
                         Object::Datatype { .. } => {
                             member.not_shown.push("a committed datatype has no elements".into());
                         }
-                        Object::Unreadable { reason, .. } => member.not_shown.push(reason.clone()),
+                        Object::Unreadable { reason, .. } => member.not_shown.push(reason.clone().into()),
                     }
                 }
                 (_, Target::Soft { path, .. }) => {
-                    member.details.insert("target".into(), path.to_string().into());
+                    member.details = Details::Soft(path.clone());
                     match (self.link_target)(&link.target, &link.name) {
                         Some(Ok(Shown::Files { stem, suffixes })) => {
                             let own = names.stem(&link.name);
-                            self.describe(&mut member, &own, suffixes.iter().copied());
+                            member.shown_as = ShownAs::Files(own.clone(), suffixes.as_slice().into());
                             listing.push(Entry::Links(own, Box::new((stem, suffixes))));
                         }
                         Some(Ok(Shown::Directory(target))) => {
                             directories.push((link, boxed(member), Ok(Below::other(Child::Link(target)))));
                             continue;
                         }
-                        Some(Err(reason)) => member.not_shown.push(reason),
+                        Some(Err(reason)) => member.not_shown.push(reason.into()),
                         None => member.not_shown.push("it leads to nothing that is shown".into()),
                     }
                 }
                 (_, Target::External { file, path, .. }) => {
                     member.kind = "external link";
-                    member.details.insert("file".into(), file.to_string().into());
-                    member.details.insert("target".into(), path.to_string().into());
+                    member.details = Details::External(Box::new((file.clone(), path.clone())));
                     member.not_shown.push(if Reach::of(self.file).follows() {
                         "it leads to nothing that may be followed: other files lie below the source's own folder".into()
                     } else {
@@ -225,9 +224,9 @@ impl Members<'_> {
                 }
                 (_, Target::UserDefined(class)) => {
                     member.kind = "user-defined link";
-                    member.not_shown.push(format!("links of class {class} are not known"));
+                    member.not_shown.push(format!("links of class {class} are not known").into());
                 }
-                (_, Target::Unreadable(reason)) => member.not_shown.push(reason.clone()),
+                (_, Target::Unreadable(reason)) => member.not_shown.push(reason.clone().into()),
                 // Every hard link leads to an object.
                 (None, Target::Hard(_)) => {}
             }
@@ -240,7 +239,7 @@ impl Members<'_> {
                 Ok(below) => {
                     let name = names.directory(&link.name);
                     if let Some(member) = &mut member {
-                        member.shown_as.push(name.clone());
+                        member.shown_as = ShownAs::Name(name.clone());
                     }
                     listing.push(match below {
                         Below::Group(id) => Entry::Group(Named::new(name, &link.name), id, above.clone()),
@@ -249,7 +248,7 @@ impl Members<'_> {
                 }
                 Err(reason) => {
                     if let Some(member) = &mut member {
-                        member.not_shown.push(reason);
+                        member.not_shown.push(reason.into());
                     }
                 }
             }
@@ -267,13 +266,6 @@ impl Members<'_> {
         Below::other(Child::Directory(Box::new(Place::Made(place, link.clone(), group))))
     }
 
-    /// Says under which names a member is shown.
-    fn describe(&self, member: &mut Member, stem: &BString, suffixes: impl Iterator<Item = &'static str>) {
-        if self.wanted {
-            member.shown_as.extend(suffixes.map(|suffix| with_suffix(stem, suffix)));
-        }
-    }
-
     /// Adds the files of a dataset, or gives the directory that it is.
     fn dataset(
         &self,
@@ -284,7 +276,7 @@ impl Members<'_> {
         last: &mut Option<Last>,
     ) -> Option<Child> {
         if self.wanted {
-            member.details = array_details(dataset, self.claims.axes.get(&member.name).map(Vec::as_slice));
+            member.details = Details::Array(dataset.clone(), self.claims.axes.get(&member.name).cloned());
         }
         let (dialect, mark) = self.dialects.shown(&path, dataset, findings)?;
         let array = Array::new(&member.name, path, dataset, dialect, self.claims.serving.get(&member.name).copied());
@@ -298,28 +290,29 @@ impl Members<'_> {
             && (siblings.servant, servant) == (None, None)
             && dataset.is_kept_like(alike)
         {
-            self.describe(member, &stem, siblings.files.iter().map(|file| file.suffix));
+            member.shown_as = ShownAs::Files(stem.clone(), siblings.suffixes.clone());
             listing.push(Entry::Single(Named::new(stem, &member.name), dataset.clone(), siblings.clone()));
             return None;
         }
         let mut files_shown = Vec::new();
         for (file, view) in files(self.file, &array).unwrap_or_else(|reason| {
-            member.not_shown.push(reason);
+            member.not_shown.push(reason.into());
             Vec::new()
         }) {
             match view {
                 Ok(()) => files_shown.push(file),
-                Err(reason) => member.not_shown.push(format!("{}: {reason}", file.suffix)),
+                Err(reason) => member.not_shown.push(format!("{}: {reason}", file.suffix).into()),
             }
         }
         if !files_shown.is_empty() {
-            self.describe(member, &stem, files_shown.iter().map(|file| file.suffix));
-            let siblings = Siblings { path: above.clone(), dialect, servant, files: files_shown };
+            let suffixes = files_shown.iter().map(|file| file.suffix).collect();
+            let siblings = Siblings { path: above.clone(), dialect, servant, files: files_shown, suffixes };
             // Most datasets of a group are shown alike.
             let siblings = match last.take() {
                 Some((_, last)) if last.are_like(&siblings) => last,
                 _ => Arc::new(siblings),
             };
+            member.shown_as = ShownAs::Files(stem.clone(), siblings.suffixes.clone());
             *last = Some((member.not_shown.is_empty().then(|| dataset.clone()), siblings.clone()));
             listing.push(Entry::Single(Named::new(stem, &member.name), dataset.clone(), siblings));
         }

@@ -4,13 +4,13 @@ use bstr::BString;
 
 use super::entries::{
     COLUMNS, Child, ColumnView, Elements, Entry, HEAD, INDEXES, Listing, RESERVED_IN_TABLES, SUFFIXES, TABLE_ARROW,
-    TABLE_CSV, TABLE_NDJSON, TABLE_NPY, TABLE_PARQUET, TABLE_RAW, WHERE, with_suffix,
+    TABLE_CSV, TABLE_NDJSON, TABLE_NPY, TABLE_PARQUET, TABLE_RAW, WHERE,
 };
 use crate::fs::names;
 use crate::store::Rows;
 use crate::table::{Column, Form, Single, SingleFile, Table};
 use crate::views::ipc::{self, IpcColumn};
-use crate::views::metadata::Member;
+use crate::views::metadata::{Member, ShownAs};
 use crate::views::npy::NpyType;
 use crate::views::parquet::{ParquetColumn, ParquetView};
 use crate::views::text::Format;
@@ -37,7 +37,7 @@ pub(in crate::fs::tree) fn list(table: &Table, listing: &mut Listing, members: &
         match shown {
             Ok(()) => listing.add(name.into(), child),
             Err(reason) => {
-                members.push(Member { not_shown: vec![reason], ..Member::new(&BString::from(name), "view") })
+                members.push(Member { not_shown: vec![reason.into()], ..Member::new(&BString::from(name), "view") })
             }
         }
     }
@@ -78,17 +78,19 @@ pub(in crate::fs::tree) fn list_columns(table: &Table) -> Listing {
 /// What `metadata.json` says of each column's views.
 pub(in crate::fs::tree) fn describe_columns(table: &Table) -> impl Iterator<Item = Member> + Clone {
     table.columns.iter().map(|column| {
-        let stem = names::encode(&column.name);
         let mut member = Member::new(&column.name, "column");
         if table.only_adds {
             return member;
         }
-        for (suffix, view) in ColumnView::ALL {
-            match column_view(column, view) {
-                Ok(()) => member.shown_as.push(with_suffix(&stem, suffix)),
-                Err(reason) => member.not_shown.push(format!("{suffix}: {reason}")),
+        let shown = |(suffix, view)| match column_view(column, view) {
+            Ok(()) => Some(suffix),
+            Err(reason) => {
+                member.not_shown.push(format!("{suffix}: {reason}").into());
+                None
             }
-        }
+        };
+        let suffixes = ColumnView::ALL.into_iter().filter_map(shown).collect();
+        member.shown_as = ShownAs::Files(names::encode(&column.name), suffixes);
         member
     })
 }

@@ -1,0 +1,113 @@
+//! Members of groups. A group may have very many, so what is said of one is made when it is written.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bstr::BString;
+use serde_json::{Map, Value};
+
+use super::{attributes_value, datatype, fill_value, filters_value, insert_name, layout_value};
+use crate::catalogue::Dataset;
+
+/// A member of a group, as the listing shows it.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Link name.
+    pub name: BString,
+    /// `table`, `group`, `array`, `link`, …
+    pub kind: &'static str,
+    /// File names under which it is shown.
+    pub shown_as: ShownAs,
+    /// Why it, or one of its views, is not shown.
+    pub not_shown: Vec<Cow<'static, str>>,
+    /// Why it is no column of the table of its group.
+    pub left_out: Option<Cow<'static, str>>,
+    /// More about it.
+    pub details: Details,
+}
+
+/// File names of a member.
+#[derive(Clone, Debug, Default)]
+pub enum ShownAs {
+    /// It is not shown.
+    #[default]
+    Nothing,
+    /// One name.
+    Name(BString),
+    /// A stem, and what stands behind it.
+    Files(BString, Arc<[&'static str]>),
+}
+
+/// What is said of a member by its kind.
+#[derive(Clone, Debug, Default)]
+pub enum Details {
+    /// Nothing.
+    #[default]
+    None,
+    /// A dataset that is no column, and the names of the dimensions that it lies on.
+    Array(Arc<Dataset>, Option<Arc<[Option<BString>]>>),
+    /// Where a soft link leads.
+    Soft(BString),
+    /// The file and the path where an external link leads.
+    External(Box<(BString, BString)>),
+}
+
+impl Member {
+    /// A member that is not shown yet.
+    pub fn new(name: &BString, kind: &'static str) -> Self {
+        let (name, shown_as, details) = (name.clone(), ShownAs::Nothing, Details::None);
+        Self { name, kind, shown_as, not_shown: Vec::new(), left_out: None, details }
+    }
+
+    /// What `metadata.json` says of it; `known` is the value of a small scalar.
+    pub(super) fn value(&self, known: Option<&Value>) -> Value {
+        let mut value = Map::new();
+        insert_name(&mut value, &self.name);
+        value.insert("kind".into(), self.kind.into());
+        self.insert_views(&mut value);
+        match &self.details {
+            Details::None => {}
+            Details::Array(dataset, axes) => insert_array(&mut value, dataset, axes.as_deref()),
+            Details::Soft(path) => {
+                value.insert("target".into(), path.to_string().into());
+            }
+            Details::External(place) => {
+                value.insert("file".into(), place.0.to_string().into());
+                value.insert("target".into(), place.1.to_string().into());
+            }
+        }
+        if let Some(known) = known {
+            value.insert("value".into(), known.clone());
+        }
+        value.into()
+    }
+
+    /// Under which names it is shown, and why it, or one of its views, is not.
+    pub(super) fn insert_views(&self, value: &mut Map<String, Value>) {
+        let names = match &self.shown_as {
+            ShownAs::Nothing => Vec::new(),
+            ShownAs::Name(name) => vec![name.to_string().into()],
+            ShownAs::Files(stem, suffixes) => {
+                let stem = stem.to_string();
+                suffixes.iter().map(|suffix| format!("{stem}{suffix}").into()).collect()
+            }
+        };
+        value.insert("shown_as".into(), Value::Array(names));
+        if !self.not_shown.is_empty() {
+            value.insert("not_shown".into(), self.not_shown.iter().map(|reason| &**reason).collect());
+        }
+    }
+}
+
+fn insert_array(value: &mut Map<String, Value>, dataset: &Dataset, axes: Option<&[Option<BString>]>) {
+    value.insert("shape".into(), if dataset.null { Value::Null } else { dataset.shape.clone().into() });
+    if let Some(axes) = axes {
+        let name = |axis: &Option<BString>| axis.as_ref().map_or(Value::Null, |name| name.to_string().into());
+        value.insert("dimensions".into(), axes.iter().map(name).collect());
+    }
+    value.insert("datatype".into(), datatype::value(&dataset.datatype));
+    value.insert("fill".into(), fill_value(&dataset.datatype, &dataset.fill));
+    value.insert("layout".into(), layout_value(&dataset.layout));
+    value.insert("filters".into(), filters_value(&dataset.filters));
+    value.insert("attributes".into(), attributes_value(&dataset.attributes));
+}
