@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes `tests/data/shapes.h5`: groups that have the shape of a table, nearly have it, or do harm. Needs h5py."""
+"""Writes `tests/data/shapes*.h5`: groups that have the shape of a table, nearly have it, or do harm. Needs h5py."""
 
 from pathlib import Path
 
@@ -68,6 +68,25 @@ def write(file):
     plot = file.create_group("plot")
     plot.attrs["NX_class"], plot.attrs["signal"], plot.attrs["axes"] = "NXdata", "data", ["x", "y"]
     plot["x"], plot["y"] = np.arange(6.0), np.arange(6.0)
+    # Of one length, and not of one thing.
+    for group, members in {
+        "compressed": {"names": np.arange(6), "owners": np.arange(6), "owners_indptr": np.arange(7)},
+        "corners": {name: np.arange(3.0) for name in ("dimension", "lower", "upper", "width")},
+        "files": {name: np.array([b"p.txt", b"q.txt"]) for name in ("inputs", "outputs")},
+        "characters": {"state": np.array(list("STRING"), "S1"), "value": np.array(list("coords"), "S1")},
+        "columns": {"first": np.zeros((2, 1)), **{name: np.zeros((2, 1)) for name in ("second", "third", "fourth")}},
+    }.items():
+        for name, data in members.items():
+            file[f"{group}/{name}"] = data
+    # Most members have six rows, and more lines have nine.
+    chain = file.create_group("chain")
+    chain["trajectory"], chain["plaquette"], chain["accepted"] = np.arange(6), np.zeros((6, 2)), np.ones((6, 2))
+    chain["step"], chain["delta"] = np.arange(9), np.arange(9.0)
+    # Texts label no axis: sites are rows, though the profile lies along them.
+    sites = file.create_group("sites")
+    sites["hour"] = np.array([b"00:00", b"01:00", b"02:00", b"03:00", b"04:00", b"05:00"])
+    sites["profile"], sites["cost"], sites["mean"] = np.zeros((6, 4)), np.arange(4.0), np.arange(4.0) * 2
+    sites["name"] = np.array([b"a", b"b", b"c", b"d"])
     few = file.create_group("few")
     few["a"], few["b"] = np.arange(3), np.arange(3)
     # Extents whose products and sizes overflow.
@@ -79,7 +98,16 @@ def write(file):
         wide.create_dataset(name, shape, "u1", chunks=(1,) * len(shape))
 
 
+def write_compounds(file):
+    """Compounds of one length: tables of their own, and structs of one table."""
+    for name in ("bars", "rods"):
+        file[f"kinds/{name}"] = np.zeros(5, [(name, "<i4"), ("force", "<f8")])
+    for name in ("score", "test"):
+        file[f"ranks/{name}"] = np.zeros(5, [("left", "<i4"), ("right", "<f8")])
+
+
 if __name__ == "__main__":
-    with h5py.File(DATA / "shapes.h5", "w") as output:
-        write(output)
-    print((DATA / "shapes.h5").stat().st_size, "bytes")
+    for name, writer in (("shapes.h5", write), ("shapes_compounds.h5", write_compounds)):
+        with h5py.File(DATA / name, "w") as output:
+            writer(output)
+        print((DATA / name).stat().st_size, "bytes")

@@ -60,7 +60,7 @@ fn names_that_the_table_needs_are_escaped_and_no_others() {
 fn metadata_says_what_was_guessed_and_left_out() {
     let mounted = shapes(&[]);
     let events = metadata(&mounted, "events");
-    assert_eq!([&events["recognised_by"], &events["dialect"], &events["revision"]], ["shape", "shape", "rule 3"]);
+    assert_eq!([&events["recognised_by"], &events["dialect"], &events["revision"]], ["shape", "shape", "rule 4"]);
     let left_out: Vec<String> =
         events["left_out"].as_array().unwrap().iter().map(|one| one["name"].to_string()).collect();
     assert_eq!(left_out, [r#""images""#, r#""label""#, r#""one""#, r#""scalar""#, r#""time""#]);
@@ -80,6 +80,41 @@ fn arrays_beside_many_columns_are_columns() {
     let csv = mounted.text("swath/table.csv");
     assert!(csv.starts_with("lat,lon,spectrum,time\n10.0,20.0,\"[0,1,2,3]\",0.0\n"), "{csv}");
     assert_eq!(metadata(&mounted, "swath")["left_out"][0]["name"], "wavelength");
+}
+
+#[test]
+fn members_of_one_length_that_are_not_of_one_thing_are_no_table() {
+    let mounted = shapes(&[]);
+    for (group, reason) in [
+        ("compressed", "owners_indptr points into what is beside it"),
+        ("corners", "3 datasets of one kind have 3 rows"),
+        ("files", "2 datasets of one kind have 2 rows"),
+        ("characters", "single characters: texts"),
+    ] {
+        let said = &metadata(&mounted, group)["no_table"];
+        assert!(said.as_str().is_some_and(|said| said.contains(reason)), "{group}: {said}");
+    }
+    assert!(!mounted.names("columns").contains(&"table.csv".to_owned()));
+}
+
+#[test]
+fn compounds_are_one_table_where_their_fields_are_alike() {
+    let mounted = Mounted::new(&[&data("shapes_compounds.h5")], &[]);
+    assert!(metadata(&mounted, "kinds")["no_table"].as_str().unwrap().contains("tables beside each other"));
+    assert_eq!(metadata(&mounted, "ranks")["columns"][0]["name"], "score");
+}
+
+#[test]
+fn the_row_set_of_most_members_is_the_table() {
+    let mounted = shapes(&[]);
+    let csv = mounted.text("chain/table.csv");
+    assert!(csv.starts_with("accepted,plaquette,trajectory\n\"[1.0,1.0]\",\"[0.0,0.0]\",0\n"), "{csv}");
+}
+
+#[test]
+fn texts_label_no_axis_of_a_grid() {
+    let mounted = shapes(&[]);
+    assert_eq!(mounted.text("sites/table.csv"), "cost,mean,name\n0.0,0.0,a\n1.0,2.0,b\n2.0,4.0,c\n3.0,6.0,d\n");
 }
 
 /// An array of one element a row is a column of elements, not of lists; its own files keep its shape.
@@ -167,7 +202,7 @@ fn info_says_which_groups_nearly_were_tables() {
         String::from_utf8(output.stdout).unwrap()
     };
     let all = info(&["info", "FILE"]);
-    assert!(all.contains("table /events: 5 rows, 4 columns (by shape, rule 3)"), "{all}");
+    assert!(all.contains("table /events: 5 rows, 4 columns (by shape, rule 4)"), "{all}");
     assert!(all.contains("table /data/tables/ALL: 15 rows, 3 columns (by shape, groups beside each other)"), "{all}");
     assert!(all.contains("one (array integer [1]) no column: one value beside longer ones"), "{all}");
     assert!(!all.contains("nearly a table"), "{all}");

@@ -1,7 +1,7 @@
 //! The rule: what a listing tells of a group's children, and whether that makes a table.
 //!
-//! No name of a column means anything but a number, and no value is looked at. `scripts/check-shape` has the rule a
-//! second time.
+//! No value is looked at, and of names only numbers and the few below mean anything. `scripts/check-shape` has the rule
+//! a second time.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -13,9 +13,9 @@ use crate::catalogue::{Attribute, Class, Dataset, Group, Link, Object, Target, a
 use crate::dialects::attributes::text;
 
 /// Counts up when the rule says otherwise of some group.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
-/// Tables of no more rows than this need [`SOME_COLUMNS`], or one of texts or compounds.
+/// Tables of no more rows than this need [`SOME_COLUMNS`], or texts or compounds as well, or three of texts.
 const FEW_ROWS: u64 = 3;
 const SOME_COLUMNS: usize = 4;
 
@@ -38,14 +38,23 @@ const MOST_NESTED: u64 = 1_024;
 /// Names of groups that serve what lies beside them.
 const SERVANTS: [&str; 2] = ["__categories", "@library"];
 
+/// How names of pointers into compressed rows or columns end: what is beside them is as long as it is by chance.
+const POINTERS: &str = "indptr";
+
 /// Names of members that are parts of one thing.
-const PARTS: [[&str; 2]; 5] = [
-    ["indices", "indptr"],
+const PARTS: [[&str; 2]; 6] = [
+    ["eigenvalues", "eigenvectors"],
     ["ir", "jc"],
     ["cumulative_length", "flattened_data"],
     ["values", "mask"],
     ["values", "offsets"],
+    // A positioner of NeXus: where it was, and where it should have been.
+    ["value", "value_set"],
 ];
+
+/// Names of members with a number for each axis of something, and most axes.
+const SIZES: [&str; 6] = ["dims", "dimension", "dimensions", "shape", "origin", "spacing"];
+const MOST_AXES: u64 = 8;
 
 /// What MATLAB keeps beside its variables.
 const OF_MATLAB: [&str; 2] = ["/#refs#", "/#subsystem#"];
@@ -88,18 +97,23 @@ struct Count {
     wide: usize,
     /// Lines of numbers.
     numbers: usize,
-    /// Columns that have no number for a name.
+    /// Columns with a letter in their name.
     named: usize,
     /// Of any rank.
     all: usize,
-    /// Texts or compounds are among these.
-    has_text: bool,
+    /// Columns of texts or compounds.
+    texts: usize,
+    /// Lines of compounds.
+    compounds: usize,
+    /// Columns of texts of one byte.
+    characters: usize,
     /// All of these can grow.
     grows: bool,
 }
 
 impl Count {
-    const NONE: Self = Self { lines: 0, wide: 0, numbers: 0, named: 0, all: 0, has_text: false, grows: true };
+    const NONE: Self =
+        Self { lines: 0, wide: 0, numbers: 0, named: 0, texts: 0, compounds: 0, characters: 0, all: 0, grows: true };
 
     fn columns(&self) -> usize {
         self.lines + self.wide
@@ -120,12 +134,14 @@ impl<'a> Shapes<'a> {
         let values = group.links.iter().filter_map(|link| link.target.object());
         let values = values.filter(|object| matches!(object, Object::Dataset(dataset) if is_value(dataset))).count();
         members.retain(|(_, dataset)| !is_aside(dataset));
-        let lines = || members.iter().filter(|(_, dataset)| is_line(dataset));
-        let all: HashSet<u64> = lines().map(|(_, dataset)| dataset.shape[0]).collect();
-        let numbers = || lines().filter(|(_, dataset)| !is_text(dataset));
-        let of_numbers: HashSet<u64> = numbers().map(|(_, dataset)| dataset.shape[0]).collect();
-        let of_axes =
-            AXES.map(|axes| numbers().find(|(_, dataset)| dataset.shape[0] == axes as u64).map(|(name, _)| *name));
+        let is_number = |dataset: &Dataset| is_line(dataset) && !is_text(dataset);
+        let of_axes = AXES.map(|axes| {
+            let is_of = |(_, dataset): &&(_, &Arc<Dataset>)| is_number(dataset) && dataset.shape[0] == axes as u64;
+            members.iter().find(is_of).map(|(name, _)| *name)
+        });
+        members.retain(|(name, dataset)| !is_size(name, dataset));
+        let numbers = members.iter().filter(|(_, dataset)| is_number(dataset));
+        let of_numbers: HashSet<u64> = numbers.map(|(_, dataset)| dataset.shape[0]).collect();
         let mut counts = HashMap::<u64, Count>::new();
         for (name, dataset) in &members {
             let count = counts.entry(dataset.shape[0]).or_insert(Count::NONE);
@@ -133,13 +149,15 @@ impl<'a> Shapes<'a> {
             if is_line(dataset) {
                 count.lines += 1;
                 count.numbers += usize::from(!is_text(dataset));
+                count.compounds += usize::from(is_compound(dataset));
             } else if dataset.shape.len() == 2 || !is_deep(dataset) {
                 count.wide += 1;
             } else {
                 continue;
             }
-            count.named += usize::from(!name.iter().all(u8::is_ascii_digit));
-            count.has_text |= is_text(dataset);
+            count.named += usize::from(name.iter().any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()));
+            count.texts += usize::from(is_text(dataset));
+            count.characters += usize::from(is_character(dataset));
             count.grows &=
                 dataset.max_shape.first().is_some_and(|most| most.is_none_or(|most| most > dataset.shape[0]));
         }
@@ -149,20 +167,24 @@ impl<'a> Shapes<'a> {
             if counts.get(rows).is_some_and(|count| count.lines > dataset.shape.len()) {
                 return false;
             }
-            // Texts and compounds along another axis than the rows' say what columns are, such as sites of a time line.
-            let is_labelled = |extent: &&u64| **extent > 1 && (of_numbers.contains(*extent) || *extent == rows);
-            let is_row = *rows > 1 && all.contains(rows);
-            let inner = inner.iter().filter(|extent| all.contains(extent)).filter(is_labelled).count();
-            usize::from(is_row) + inner >= 2
+            // Texts and compounds say what rows are, or elements of a row, as the sites beside a time line do.
+            let is_labelled = |extent: &&u64| **extent > 1 && of_numbers.contains(*extent);
+            std::iter::once(rows).chain(inner).filter(is_labelled).count() >= 2
         };
         let grid = members.iter().find(is_grid).map(|(name, _)| *name);
         Self { members, counts, has_aside, values, grid, of_axes }
     }
 
-    /// The row set with the most lines.
+    /// The row set that most members are of, else the one with the most lines.
     fn first(&self) -> Option<(u64, Count)> {
-        let order = |(rows, count): &(u64, Count)| (count.lines, count.wide, *rows);
+        let order =
+            |(rows, count): &(u64, Count)| (count.is_pair() && self.is_most(count), count.lines, count.wide, *rows);
         self.counts.iter().map(|(rows, count)| (*rows, *count)).max_by_key(order)
+    }
+
+    /// Whether more than half of the members are of a row set.
+    fn is_most(&self, count: &Count) -> bool {
+        2 * count.all > self.members.len()
     }
 
     /// Whether there are columns of one length to speak of.
@@ -177,7 +199,7 @@ impl<'a> Shapes<'a> {
         if let Some(reason) = self.refused(rows, count, is_loose) {
             return Found::Nearly(reason);
         }
-        if !is_loose && 2 * count.all <= self.members.len() {
+        if !is_loose && !self.is_most(&count) {
             let others = self.members.len() - count.all;
             return Found::Nearly(format!("{columns} datasets have {rows} rows, and {others} others have not"));
         }
@@ -202,6 +224,12 @@ impl<'a> Shapes<'a> {
         if count.named == 0 {
             return Some(format!("{columns} datasets of {rows} rows are numbered: items of a list"));
         }
+        if count.compounds == columns && (rows <= FEW_ROWS || !self.is_of_like_fields(rows)) {
+            return Some(format!("{columns} datasets of {rows} compounds: tables beside each other"));
+        }
+        if count.characters == columns {
+            return Some(format!("{columns} datasets of {rows} single characters: texts"));
+        }
         let of_axes = AXES.iter().zip(self.of_axes).find(|(axes, _)| **axes == columns && count.numbers == columns);
         if let Some((_, Some(name))) = of_axes.filter(|_| rows != columns as u64) {
             return Some(format!("{name} has a number for each of {columns} datasets of {rows} rows: axes"));
@@ -209,12 +237,26 @@ impl<'a> Shapes<'a> {
         if rows < 2 && !count.grows {
             return Some(format!("{columns} datasets have {rows} rows, and not all of them can grow"));
         }
-        if !is_loose && rows <= FEW_ROWS && columns < SOME_COLUMNS && !count.has_text {
+        if !is_loose
+            && rows <= FEW_ROWS
+            && columns < SOME_COLUMNS
+            && (count.texts == 0 || columns == 2 && count.texts == 2)
+        {
             return Some(format!(
-                "{columns} datasets of numbers have {rows} rows; up to {FEW_ROWS} rows take {SOME_COLUMNS} of them"
+                "{columns} datasets of one kind have {rows} rows; up to {FEW_ROWS} rows take {SOME_COLUMNS} of them"
             ));
         }
         None
+    }
+
+    /// Whether the compounds of a length have fields of the same names.
+    fn is_of_like_fields(&self, rows: u64) -> bool {
+        let mut names = self.columns(rows).map(|(_, dataset)| match &dataset.datatype.class {
+            Class::Compound { fields } => fields.iter().map(|field| &field.name).collect(),
+            _ => Vec::new(),
+        });
+        let first = names.next();
+        names.all(|own| Some(own) == first)
     }
 
     /// Lengths of the row sets that are shown beside that of the group, ascending.
@@ -241,6 +283,7 @@ impl<'a> Shapes<'a> {
         }
         match member(link) {
             Err(reason) => Some(reason.into()),
+            Ok((name, dataset)) if is_size(name, dataset) => Some("a number for each axis".into()),
             Ok((_, dataset)) if self.has_aside && is_value(dataset) => Some("one value beside longer ones".into()),
             Ok((_, dataset)) => no_column(dataset, rows),
         }
@@ -267,9 +310,16 @@ fn is_value(dataset: &Dataset) -> bool {
     !dataset.null && product(&dataset.shape) == Some(1)
 }
 
-/// Whether a row has one element. Fewer than two rows of a higher rank do not tell which axis is theirs.
+/// Whether a row has one element. Few rows of a higher rank do not tell which axis is theirs.
 fn is_line(dataset: &Dataset) -> bool {
-    dataset.shape.len() == 1 || elements_of_row(dataset) == 1 && dataset.shape[0] > 1
+    dataset.shape.len() == 1 || elements_of_row(dataset) == 1 && dataset.shape[0] > FEW_ROWS
+}
+
+/// Whether a member has a number for each axis of something.
+fn is_size(name: &BString, dataset: &Dataset) -> bool {
+    SIZES.iter().any(|size| name.eq_ignore_ascii_case(size.as_bytes()))
+        && matches!(*dataset.shape, [axes] if axes <= MOST_AXES)
+        && !is_text(dataset)
 }
 
 fn elements_of_row(dataset: &Dataset) -> u64 {
@@ -293,11 +343,17 @@ fn member(link: &Link) -> Result<(&BString, &Arc<Dataset>), &'static str> {
 
 /// Whether elements are texts or compounds.
 fn is_text(dataset: &Dataset) -> bool {
-    match dataset.datatype.class {
-        Class::FixedString { .. } | Class::VariableString { .. } => true,
-        Class::Compound { .. } => dataset.datatype.complex_part().is_none(),
-        _ => false,
-    }
+    matches!(dataset.datatype.class, Class::FixedString { .. } | Class::VariableString { .. }) || is_compound(dataset)
+}
+
+/// Whether elements are compounds, and no complex numbers.
+fn is_compound(dataset: &Dataset) -> bool {
+    matches!(dataset.datatype.class, Class::Compound { .. }) && dataset.datatype.complex_part().is_none()
+}
+
+/// Whether elements are texts of one byte.
+fn is_character(dataset: &Dataset) -> bool {
+    matches!(dataset.datatype.class, Class::FixedString { .. }) && dataset.datatype.size == 1
 }
 
 /// What says that a group is something else than its shapes would tell. `root` are the attributes of the root group.
@@ -320,6 +376,9 @@ pub(super) fn marked(path: &str, group: &Group, root: &[Attribute]) -> Option<St
         }
     }
     let has = |name: &str| group.links.iter().any(|link| link.name == name.as_bytes().as_bstr());
+    if let Some(link) = group.links.iter().find(|link| link.name.ends_with(POINTERS.as_bytes())) {
+        return Some(format!("{} points into what is beside it", link.name));
+    }
     if let Some([one, other]) = PARTS.iter().find(|parts| parts.iter().all(|part| has(part))) {
         return Some(format!("{one} and {other} are parts of one thing"));
     }
