@@ -595,7 +595,8 @@ fn reads_are_bounded_and_stay_inside_the_extent() {
 fn a_group_of_very_many_links_is_listed_in_order_by_one_worker_or_two() {
     // The limit on workers is one of the process: idle workers of other tests would give way to these.
     let mut own = std::process::Command::new(std::env::current_exe().unwrap());
-    let output = own.args(["--ignored", "--exact", "h5_worker::very_many_links_by_one_worker_or_two"]).output().unwrap();
+    let output =
+        own.args(["--ignored", "--exact", "h5_worker::very_many_links_by_one_worker_or_two"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
