@@ -115,6 +115,17 @@ AVRO = {
             },
         },
         {
+            "name": "span",
+            "type": [
+                "null",
+                {
+                    "type": "record",
+                    "name": "x.y.Span",
+                    "fields": [{"name": "of", "type": "string"}, {"name": "length", "type": "long"}],
+                },
+            ],
+        },
+        {
             "name": "subs",
             "type": {
                 "type": "array",
@@ -139,12 +150,14 @@ def avro():
             "note": None if at % 2 else ("string", f"n{at}"),
             "tags": {"a": at, "b": -at} if at else {},
             "place": {"x": at / 2, "code": ("int", at) if at else None},
+            "span": None if at == 1 else ("x.y.Span", {"of": f"s{at}", "length": at}),
             "subs": [{"n": i, "u": [None, ("int", i), ("string", "s")][i % 3]} for i in range(at + 1)],
         }
         for at in range(3)
     ]
     columns = writer.shredded(AVRO, "", [[row] for row in rows])
-    expected = [writer.shown_of_avro(AVRO, row) for row in rows]
+    shown = lambda one, row: writer.shown_of_avro(one["type"], row[one["name"]], is_column=True)  # noqa: E731
+    expected = [{one["name"]: shown(one, row) for one in AVRO["fields"]} for row in rows]
     start = datetime.datetime(1970, 1, 1)
     for row in expected:
         at = start + datetime.timedelta(milliseconds=row["at"])

@@ -69,6 +69,9 @@ fn what_was_written_is_shown() {
             let found: Vec<&Value> = found.iter().map(|line| &line[column]).collect();
             assert_eq!(found, values.as_array().unwrap().iter().collect::<Vec<_>>(), "{name}: {column}");
         }
+        for file in ["table.arrow", "table.parquet"] {
+            mounted.read(file);
+        }
         assert_eq!(metadata(&mounted)["findings"], json!([]), "{name}");
         assert_eq!(mounted.text(".hepfs/errors"), "", "{name}");
     }
@@ -366,7 +369,7 @@ fn columns_may_be_deep_but_not_endless() {
 fn fields_of_avro_are_values_that_may_be_missing() {
     let mounted = Mounted::new(&[&data("trevni/avro.trv")], &[]);
     let types: Vec<Value> =
-        metadata(&mounted)["columns"].as_array().unwrap().iter().map(|column| column["type"].clone()).take(7).collect();
+        metadata(&mounted)["columns"].as_array().unwrap().iter().map(|column| column["type"].clone()).take(8).collect();
     let expected = [
         "timestamp[ms, UTC]",
         "timestamp[s, UTC]",
@@ -374,6 +377,7 @@ fn fields_of_avro_are_values_that_may_be_missing() {
         "utf8",
         "list<struct<key: utf8, value: int32>>",
         "struct<x: float64, code: int32>",
+        "struct<of: utf8, length: int64>",
         "list<struct<n: int32, u: struct<int: int32, string: utf8>>>",
     ];
     assert_eq!(types, expected);

@@ -53,12 +53,6 @@ impl PresentRows {
     }
 }
 
-/// What is told of values that may be missing: so may be what is in them.
-fn missing(hints: Hints) -> Hints {
-    let items = hints.items.map(|items| Box::new(missing(*items)));
-    Hints { nullable: true, items, fields: hints.fields.into_iter().map(missing).collect(), ..hints }
-}
-
 impl Rows for PresentRows {
     fn len(&self) -> u64 {
         self.indices.len()
@@ -78,7 +72,7 @@ impl Rows for PresentRows {
     }
 
     fn hints(&self) -> Hints {
-        missing(Hints { stored: false, ..self.values.hints() })
+        Hints { stored: false, nullable: true, ..self.values.hints() }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

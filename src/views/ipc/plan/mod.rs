@@ -12,6 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
 
 use crate::store::Hints;
@@ -270,13 +271,15 @@ pub(super) fn walk_below(
     array: &ArrayRef,
     visit: &mut dyn FnMut(&Node, usize, &ArrayRef) -> Result<(), String>,
 ) -> Result<(), String> {
-    step(nodes, &mut node, array, visit)
+    step(nodes, &mut node, array, None, visit)
 }
 
+/// As [`walk_below`]; under the nulls of `outer` anything may lie.
 fn step(
     nodes: &[Node],
     next: &mut usize,
     array: &ArrayRef,
+    outer: Option<&NullBuffer>,
     visit: &mut dyn FnMut(&Node, usize, &ArrayRef) -> Result<(), String>,
 ) -> Result<(), String> {
     use arrow_array::cast::AsArray;
@@ -309,7 +312,7 @@ fn step(
         }
         _ => array,
     };
-    if node.nulls.is_none() && array.null_count() > 0 {
+    if node.nulls.is_none() && array.nulls().is_some_and(|nulls| !outer.is_some_and(|outer| outer.contains(nulls))) {
         return Err(format!("{} nulls of {} where none can be", array.null_count(), array.data_type()));
     }
     visit(node, number, array)?;
@@ -320,8 +323,9 @@ fn step(
             if fields.num_columns() != *count {
                 return Err(other());
             }
+            let outer = NullBuffer::union(outer, array.nulls());
             for column in fields.columns() {
-                step(nodes, next, column, visit)?;
+                step(nodes, next, column, outer.as_ref(), visit)?;
             }
         }
         Kind::FixedList(count) => {
@@ -329,7 +333,8 @@ fn step(
             if u64::try_from(list.value_length()).ok() != Some(*count) {
                 return Err(other());
             }
-            step(nodes, next, list.values(), visit)?;
+            let outer = NullBuffer::union(outer, array.nulls()).map(|outer| outer.expand(list.value_length() as usize));
+            step(nodes, next, list.values(), outer.as_ref(), visit)?;
         }
         Kind::List => {
             let list = array.as_list_opt::<i64>().ok_or_else(other)?;
@@ -337,7 +342,7 @@ fn step(
             let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
             // Offsets of an Arrow array lie in memory, hence within usize.
             let items = list.values().slice(first as usize, (last - first) as usize);
-            step(nodes, next, &items, visit)?;
+            step(nodes, next, &items, None, visit)?;
         }
         _ => {}
     }

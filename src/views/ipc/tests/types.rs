@@ -306,3 +306,40 @@ fn columns_are_described_and_labels_are_the_index() {
     assert_eq!(pandas["index_columns"], serde_json::json!(["id"]));
     assert_eq!(batches[0].num_columns(), 4);
 }
+
+#[test]
+fn anything_may_lie_under_a_null() {
+    let grid = FixedSizeListArray::new(
+        Arc::new(Field::new_list_field(DataType::UInt8, false)),
+        2,
+        Arc::new(UInt8Array::from(vec![1, 2, 3, 4])),
+        None,
+    );
+    let fields = Fields::from(vec![
+        Field::new("name", DataType::LargeUtf8, false),
+        Field::new("grid", grid.data_type().clone(), false),
+    ]);
+    let columns: Vec<ArrayRef> = vec![Arc::new(LargeStringArray::from(vec!["a", "b"])), Arc::new(grid)];
+    let taken = |indices: Vec<Option<u64>>| {
+        let rows = StructArray::new(fields.clone(), columns.clone(), None);
+        arrow_select::take::take(&rows, &UInt64Array::from(indices), None).unwrap()
+    };
+    let datatype = compound(
+        6,
+        &[
+            ("name", 0, fixed_string(4)),
+            ("grid", 4, Datatype { size: 2, class: Class::Array { dims: vec![2], base: Box::new(integer(1, false)) } }),
+        ],
+    );
+    let array = taken(vec![Some(0), None, Some(1)]);
+    // As arrow's `take` has it, a field is missing where the whole is.
+    assert_eq!(array.as_struct().column(0).null_count(), 1);
+    let array = only(memory("x", array, Some(datatype)));
+    let DataType::Struct(shown) = array.data_type() else { panic!("{}", array.data_type()) };
+    assert!(shown.iter().all(|field| !field.is_nullable()));
+    let array = array.as_struct();
+    assert_eq!(array.nulls().unwrap().iter().collect::<Vec<_>>(), [true, false, true]);
+    let (names, grid) = (texts(array.column(0)), array.column(1).as_fixed_size_list());
+    assert_eq!([names[0].as_deref(), names[2].as_deref()], [Some("a"), Some("b")]);
+    assert_eq!(grid.value(2).as_primitive::<UInt8Type>().values(), &[3, 4]);
+}

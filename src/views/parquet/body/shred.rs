@@ -77,7 +77,7 @@ fn flat(layers: &[Layer], values: ArrayRef, nullable: bool) -> Result<Shredded, 
     for layer in layers.iter().filter(|layer| !layer.nullable) {
         // Under a null anything may lie.
         let wrong = match (&layer.nulls, &nulls) {
-            (Some(inner), Some(outer)) => stray(inner, outer),
+            (Some(inner), Some(outer)) => !outer.contains(inner),
             (Some(_), None) => true,
             (None, _) => false,
         };
@@ -97,11 +97,6 @@ fn flat(layers: &[Layer], values: ArrayRef, nullable: bool) -> Result<Shredded, 
         entries,
         nulls: count,
     })
-}
-
-/// Whether `inner` has a null where `outer` has none.
-fn stray(inner: &NullBuffer, outer: &NullBuffer) -> bool {
-    inner.len() != outer.len() || (&(!inner.inner()) & outer.inner()).count_set_bits() > 0
 }
 
 const TOO_MANY: &str = "more entries than a page can have";
