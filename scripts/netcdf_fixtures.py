@@ -123,6 +123,10 @@ def cube(group):
     put(below, "anomaly", "f8", "time", np.arange(5) * 1.5)
     put(below, "other", "i8", "time", np.arange(5))
     put(below, "profile_only", "f8", "profile", np.arange(6))
+    # It hides the variable of its name in the group above.
+    nested = group.createGroup("nested")
+    put(nested, "time", "f8", "time", np.arange(5) + 0.25, units="days since 1999-12-31")
+    put(nested, "gain", "f4", "time", np.arange(5) / 8)
     more = below.createGroup("more")
     put(more, "only", "f8", "profile", np.arange(6))
 
@@ -191,9 +195,11 @@ def random_variable(rng, group, name, dimensions, shape):
             kind = np.float64
         attributes |= {"scale_factor": kind(rng.choice([0.01, 0.1, 0.5, 2.0, -0.25]))} if pick != 1 else {}
         attributes |= {"add_offset": kind(rng.choice([273.15, -1.0, 0.1]))} if pick != 0 else {}
+        # xarray computes in the stored type where NaN is a missing value, whatever that of the scale.
         if fill is not None and dtype.kind == "f" and np.isnan(fill):
-            # xarray computes in the stored type then, whatever that of the scale.
             fill = None
+        if dtype.kind == "f" and np.isnan(attributes.get("missing_value", 0)).any():
+            del attributes["missing_value"]
     elif dtype.kind == "i" and rng.random() < 0.3 and not is_short_time:
         attributes["_Unsigned"] = "true"
     elif dtype.kind in "iu" and rng.random() < 0.3 and not is_short_time and size:
@@ -227,6 +233,10 @@ def random_group(rng, group, above=(), level=0):
             group.createVariable(f"v{number}", str, dimensions[:1], **small)[:] = np.array(texts, object)
         else:
             random_variable(rng, group, f"v{number}", dimensions, shape)
+    if above and sum(lengths.values()) % 3 == 0:
+        # It hides what labels the dimension in a group above.
+        name = next(iter(above))
+        random_variable(np.random.default_rng(lengths[name]), group, name, name, (lengths[name],))
     if level < 2 and rng.random() < 0.6:
         random_group(rng, group.createGroup("below"), lengths, level + 1)
 
@@ -389,9 +399,16 @@ def owner(group, name):
 
 def is_label(group, name):
     """Whether a dimension has a variable of its name."""
-    home = owner(group, name)
-    found = home.variables.get(name)
+    found = owner(group, name).variables.get(name)
     return found is not None and found.dimensions[:1] == (name,)
+
+
+def home_of_label(group, name):
+    """The group of the variable that labels a dimension, if there is one: a group's own hides those above."""
+    own = group.variables.get(name)
+    if own is not None and own.dimensions == (name,):
+        return group
+    return owner(group, name) if is_label(group, name) else None
 
 
 def tables_of(group):
@@ -443,8 +460,8 @@ def describe_group(path, group, file, expected):
         return fields_of(name, as_stored(path, home.path)[name], as_numbers(path, home.path)[name])
 
     for dimension, names in tables.items():
-        home = owner(group, dimension)
-        label = [dimension] if is_label(group, dimension) else []
+        home = home_of_label(group, dimension)
+        label = [dimension] if home else []
         lengths = {}
         for name in names:
             lengths[name] = file[f"{joined}{link(file, where, name)}"].shape[0]

@@ -68,6 +68,18 @@ pub(super) struct Dimensions<'a> {
     pub findings: Vec<Finding>,
 }
 
+impl RowSet<'_> {
+    /// Makes the column that is called as the dimension its label: it hides the variable of a group above.
+    fn take_label(&mut self, names: &mut Names<'_>) {
+        let name = names.name(self.dimension);
+        let called = |(link, dataset): &(&BString, &Arc<Dataset>)| dataset.shape.len() == 1 && shown_name(link) == name;
+        if let Some(at) = self.columns.iter().position(called) {
+            let (link, dataset) = self.columns.remove(at);
+            self.label = Some(Label { link: Some(link.clone()), dataset: dataset.clone() });
+        }
+    }
+}
+
 /// A group whose dimensions are looked for.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
@@ -135,6 +147,8 @@ impl<'a> Place<'a> {
                 set.columns.push((name, dataset));
             }
         }
+        let mut names = Names::of(*self);
+        sets.iter_mut().filter(|set| set.label.is_none()).for_each(|set| set.take_label(&mut names));
         // A label alone is no table.
         let tables = sets.into_iter().filter(|set| !set.columns.is_empty());
         let (tables, wide): (Vec<RowSet<'a>>, Vec<_>) = tables.partition(|set| set.columns.len() <= MOST_COLUMNS);
