@@ -174,7 +174,7 @@ mod tests {
                 let mut out = vec![0; data.len()];
                 let scratch = pipeline.scratch(0, data.len());
                 let [mut first, mut second] = [scratch.first, scratch.second].map(|bytes| vec![0; bytes]);
-                pipeline.decode(0, &packed, &mut out, &mut first, &mut second).unwrap();
+                pipeline.decode(0, &packed, &mut out, data.len(), [&mut first, &mut second]).unwrap();
                 prop_assert_eq!(&out[..], data, "{:?}", compression);
             }
         }

@@ -126,7 +126,7 @@ impl Pipeline {
         let direct = self.direct(mask);
         // A checksum is looked at where the data are, and the filter undone last gives the chunk itself.
         let moves = |i: &usize| !masked(mask, *i) && self.codecs[*i] != Codec::Fletcher32 && direct != Some(*i);
-        let outputs = || (0..self.codecs.len()).filter(moves).map(|i| self.before(i, mask, size).most());
+        let outputs = || (0..self.codecs.len()).filter(moves).map(|i| self.before(i, mask, Size::Exactly(size)).most());
         let most = outputs().max().unwrap_or(0);
         Scratch { first: most, second: if outputs().count() > 1 { most } else { 0 } }
     }
@@ -142,9 +142,9 @@ impl Pipeline {
         self.codecs.iter().enumerate().filter(move |(i, _)| !masked(mask, *i)).map(|(_, codec)| codec)
     }
 
-    /// How many bytes a chunk of `size` bytes has before filter `stage` is applied on writing.
-    fn before(&self, stage: usize, mask: u32, size: usize) -> Size {
-        let mut bytes = Size::Exactly(size);
+    /// How many bytes a chunk of `chunk` bytes has before filter `stage` is applied on writing.
+    fn before(&self, stage: usize, mask: u32, chunk: Size) -> Size {
+        let mut bytes = chunk;
         for (i, codec) in self.codecs.iter().enumerate().take(stage) {
             if masked(mask, i) {
                 continue;
@@ -159,8 +159,9 @@ impl Pipeline {
         bytes
     }
 
-    /// Undoes the filters of a chunk: `stored` becomes exactly `out`. `first` and `second` are scratch space as
-    /// [`Pipeline::scratch`] asks for.
+    /// Undoes the filters of a chunk: `stored` becomes `out`, of which only the first `needed` bytes may be looked at
+    /// where that is less: a writer may have left out the rest, which is zero then. `first` and `second` are scratch
+    /// space as [`Pipeline::scratch`] asks for.
     ///
     /// # Errors
     /// The filter and what it met.
@@ -169,10 +170,10 @@ impl Pipeline {
         mask: u32,
         stored: &[u8],
         out: &mut [u8],
-        first: &mut [u8],
-        second: &mut [u8],
+        needed: usize,
+        [first, second]: [&mut [u8]; 2],
     ) -> Result<(), String> {
-        let size = out.len();
+        let size = if needed < out.len() { Size::AtMost(out.len()) } else { Size::Exactly(out.len()) };
         let direct = self.direct(mask);
         // The data are in `stored` at first, then in `current`; `spare` takes the next stage's output.
         let (mut current, mut spare) = (first, second);
@@ -191,7 +192,8 @@ impl Pipeline {
             }
             let expected = self.before(i, mask, size);
             if direct == Some(i) {
-                return codec.decode(data, out, expected).map(|_| ());
+                let n = codec.decode(data, out, expected)?;
+                return end(out, n, needed).map_err(|reason| format!("{}: {reason}", codec.name()));
             }
             let target = target.get_mut(..expected.most()).ok_or("filters need more scratch space than was given")?;
             length = codec.decode(data, target, expected)?;
@@ -201,12 +203,21 @@ impl Pipeline {
             moved = true;
         }
         let data = if moved { current.get(..length) } else { stored.get(..length) }.unwrap_or_default();
-        if data.len() != size {
-            return Err(format!("{} bytes after the filters, {size} expected", data.len()));
-        }
-        out.copy_from_slice(data);
-        Ok(())
+        let Some(decoded) = out.get_mut(..data.len()) else {
+            return Err(format!("{} bytes after the filters, {} expected", data.len(), out.len()));
+        };
+        decoded.copy_from_slice(data);
+        end(out, data.len(), needed)
     }
+}
+
+/// Clears what follows the `n` bytes that filters gave of a chunk, of which `needed` are looked at.
+fn end(out: &mut [u8], n: usize, needed: usize) -> Result<(), String> {
+    if n < needed.min(out.len()) {
+        return Err(format!("gave {n} bytes, {needed} expected"));
+    }
+    out[n..].fill(0);
+    Ok(())
 }
 
 impl Codec {
@@ -345,7 +356,7 @@ mod tests {
         let pipeline = Pipeline::new(filters).unwrap();
         let Scratch { first, second } = pipeline.scratch(mask, size);
         let mut out = vec![0; size];
-        pipeline.decode(mask, stored, &mut out, &mut vec![0; first], &mut vec![0; second])?;
+        pipeline.decode(mask, stored, &mut out, size, [&mut vec![0; first], &mut vec![0; second]])?;
         Ok(out)
     }
 
@@ -416,11 +427,11 @@ mod tests {
     }
 
     /// As [`decode`], in buffers that hold `old` bytes.
-    fn decode_over(old: u8, filters: &[Filter], stored: &[u8], size: usize) -> Result<Vec<u8>, String> {
+    fn decode_over(old: u8, filters: &[Filter], stored: &[u8], size: usize, needed: usize) -> Result<Vec<u8>, String> {
         let pipeline = Pipeline::new(filters).unwrap();
         let Scratch { first, second } = pipeline.scratch(0, size);
         let mut out = vec![old; size];
-        pipeline.decode(0, stored, &mut out, &mut vec![old; first], &mut vec![!old; second])?;
+        pipeline.decode(0, stored, &mut out, needed, [&mut vec![old; first], &mut vec![!old; second]])?;
         Ok(out)
     }
 
@@ -434,6 +445,7 @@ mod tests {
             ids in prop::collection::vec(prop::sample::select(vec![1, 2, 3, 32004, 32015]), 1..4),
             damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             size in prop::sample::select(vec![0usize, 1, 8]),
+            needed in any::<prop::sample::Index>(),
         ) {
             let filters: Vec<_> = ids.iter().map(|id| filter(*id, &[4])).collect();
             let mut stored = ids.iter().fold(data.clone(), |stored, id| encode(*id, stored));
@@ -442,7 +454,10 @@ mod tests {
                 stored[at] = byte;
             }
             let size = data.len() + size;
-            prop_assert_eq!(decode_over(0, &filters, &stored, size), decode_over(0xa5, &filters, &stored, size));
+            for needed in [size, needed.index(size)] {
+                let [zeros, others] = [0, 0xa5].map(|old| decode_over(old, &filters, &stored, size, needed));
+                prop_assert_eq!(zeros, others);
+            }
         }
 
         #[test]
@@ -460,7 +475,7 @@ mod tests {
         ) {
             let filters = [filter(id, &parameters)];
             let stored = [header, stored].concat();
-            let [zeros, others] = [0, 0xa5].map(|old| decode_over(old, &filters, &stored, 128));
+            let [zeros, others] = [0, 0xa5].map(|old| decode_over(old, &filters, &stored, 128, 128));
             prop_assert_eq!(zeros, others);
         }
     }
@@ -480,6 +495,23 @@ mod tests {
     fn a_stream_too_short_for_the_chunk_is_an_error() {
         let stored = encode(1, vec![7; 100]);
         assert_eq!(decode(&[filter(1, &[])], 0, &stored, 101).unwrap_err(), "deflate: gave 100 bytes, 101 expected");
+    }
+
+    /// Of a chunk at the edge, a writer may have stored what lies inside the extent alone.
+    #[test]
+    fn what_is_not_needed_may_be_missing() {
+        let data: Vec<u8> = (0..100).collect();
+        for ids in [&[1][..], &[32015], &[2, 1], &[2, 1, 3], &[3, 1], &[3]] {
+            let filters: Vec<_> = ids.iter().map(|id| filter(*id, &[4])).collect();
+            let stored = ids.iter().fold(data.clone(), |stored, id| encode(*id, stored));
+            let whole = [&data[..], &[0; 28]].concat();
+            for needed in [0, 96, 100] {
+                assert_eq!(decode_over(7, &filters, &stored, 128, needed), Ok(whole.clone()), "{ids:?}");
+            }
+            let error = decode_over(7, &filters, &stored, 128, 101).unwrap_err();
+            assert!(error.ends_with("gave 100 bytes, 101 expected"), "{ids:?}: {error}");
+            assert!(decode_over(7, &filters, &stored, 96, 90).is_err(), "{ids:?}: more than a chunk");
+        }
     }
 
     #[test]

@@ -138,11 +138,20 @@ impl Grid {
 
     /// Whether a chunk reaches beyond the extent in some dimension.
     pub fn overhangs(&self, index: u64) -> bool {
-        let coordinates = self.coordinates(index);
-        (0..self.shape.len()).any(|d| match (coordinates[d] + 1).checked_mul(self.chunk[d]) {
-            Some(end) => end > self.shape[d],
-            None => true,
-        })
+        self.bytes_inside(index) < self.bytes
+    }
+
+    /// Bytes of a chunk up to the last that is inside the extent.
+    pub fn bytes_inside(&self, index: u64) -> u64 {
+        let mut last = 0;
+        for ((at, chunk), extent) in self.coordinates(index).iter().zip(&self.chunk).zip(&self.shape) {
+            let inside = extent.saturating_sub(at.saturating_mul(*chunk)).min(*chunk);
+            if inside == 0 {
+                return 0;
+            }
+            last = last * chunk + inside - 1;
+        }
+        last + 1
     }
 
     /// The elements of a chunk that are inside the extent, and the extent of a whole chunk.
@@ -390,6 +399,24 @@ mod tests {
             grid.visit(at, 1, |index, _| { first = Some(index); Ok::<_, ()>(()) }).unwrap();
             prop_assert_eq!(first, Some(grid.chunk_at(at)));
         }
+
+        #[test]
+        fn bytes_inside_a_chunk_end_with_its_last_run(
+            dims in prop::collection::vec((1u64..7, 1u64..9), 0..4),
+            size in 1u64..5,
+        ) {
+            let (shape, chunk): (Vec<u64>, Vec<u64>) = dims.into_iter().unzip();
+            let grid = Grid::new(&shape, &chunk, size).unwrap();
+            let mut ends = vec![0; grid.chunks() as usize];
+            grid.visit(0, shape.iter().product::<u64>() * size, |index, runs| {
+                let end = &mut ends[index as usize];
+                *end = runs.map(|run| run.chunk + run.length).fold(*end, u64::max);
+                Ok::<_, ()>(())
+            }).unwrap();
+            for (index, end) in ends.into_iter().enumerate() {
+                prop_assert_eq!(end, grid.bytes_inside(index as u64));
+            }
+        }
     }
 
     proptest! {
@@ -447,5 +474,7 @@ mod tests {
         let (area, chunk) = grid.region(5);
         assert_eq!((area.start, area.count, chunk), (vec![8, 4], vec![2, 3], &[4, 4][..]));
         assert!(grid.overhangs(5) && grid.overhangs(1) && grid.overhangs(4) && !grid.overhangs(2));
+        // Rows of four elements of 8 bytes: the last inside is the third of the second row.
+        assert_eq!((grid.bytes_inside(5), grid.bytes_inside(4), grid.bytes_inside(2)), (56, 64, 128));
     }
 }

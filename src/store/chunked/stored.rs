@@ -81,13 +81,16 @@ impl Chunks {
         chunk: &Chunk,
         found: StoredChunk,
         out: &mut [u8],
-        [stored, first, second]: [&mut [u8]; 3],
+        [stored, scratch @ ..]: [&mut [u8]; 3],
     ) -> Result<(), Error> {
         match (found, &self.reader) {
             (StoredChunk::Filtered(_, mask), ChunkReader::Own { pipeline, .. }) => {
                 let stored = stored.get_mut(..chunk.size as usize).ok_or_else(|| self.outside())?;
                 self.file.read_at(chunk.address, stored)?;
-                let decoded = pipeline.decode(mask, stored, out, first, second);
+                // A chunk of another dataset may be needed there, too.
+                let needed = self.taken.as_ref().map_or_else(|| self.grid.bytes_inside(chunk.index), |_| u64::MAX);
+                let needed = usize::try_from(needed).unwrap_or(usize::MAX).min(out.len());
+                let decoded = pipeline.decode(mask, stored, out, needed, scratch);
                 decoded.map_err(|reason| self.chunk_error(chunk, reason))?;
             }
             _ => self.file.read_at(chunk.address, out)?,
