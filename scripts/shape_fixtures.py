@@ -78,6 +78,22 @@ def write(file):
     }.items():
         for name, data in members.items():
             file[f"{group}/{name}"] = data
+    # Items of a list, a matrix with names, vectors in space, vectors in a record, and what serves the group around it.
+    for number in range(4):
+        file[f"series/sample_{number + 8}"] = np.arange(6) * number
+        file[f"replicates/bs{number + 8}"] = np.arange(6.0) * number
+    matrix = file.create_group("matrix")
+    matrix["model"], matrix["segment"] = np.array([b"a", b"b", b"c", b"d"]), np.array([b"p", b"q", b"r", b"s", b"t"])
+    matrix["score"], matrix["trial"] = np.zeros((4, 5)), np.zeros((4, 5), "i1")
+    for name in ("position", "velocity", "momentum", "spin"):
+        file[f"vectors/{name}"] = np.arange(3.0)
+    axes = file.create_group("axes")
+    axes["name"], axes["unit"] = np.array([b"time", b"distance"]), np.array([b"s", b"m"])
+    axes["size"], axes["file"] = np.array([11380, 51]), np.array([b"p.dat", b"q.dat"])
+    for name in ("gain", "offset", "rate", "sensor", "version"):
+        axes[name] = 1
+    for name in ("insertion", "removal"):
+        file[f"edges/indexes/{name}"] = np.arange(6)
     # Most members have six rows, and more lines have nine.
     chain = file.create_group("chain")
     chain["trajectory"], chain["plaquette"], chain["accepted"] = np.arange(6), np.zeros((6, 2)), np.ones((6, 2))

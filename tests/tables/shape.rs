@@ -60,7 +60,7 @@ fn names_that_the_table_needs_are_escaped_and_no_others() {
 fn metadata_says_what_was_guessed_and_left_out() {
     let mounted = shapes(&[]);
     let events = metadata(&mounted, "events");
-    assert_eq!([&events["recognised_by"], &events["dialect"], &events["revision"]], ["shape", "shape", "rule 4"]);
+    assert_eq!([&events["recognised_by"], &events["dialect"], &events["revision"]], ["shape", "shape", "rule 5"]);
     let left_out: Vec<String> =
         events["left_out"].as_array().unwrap().iter().map(|one| one["name"].to_string()).collect();
     assert_eq!(left_out, [r#""images""#, r#""label""#, r#""one""#, r#""scalar""#, r#""time""#]);
@@ -90,11 +90,17 @@ fn members_of_one_length_that_are_not_of_one_thing_are_no_table() {
         ("corners", "3 datasets of one kind have 3 rows"),
         ("files", "2 datasets of one kind have 2 rows"),
         ("characters", "single characters: texts"),
+        ("series", "items of a list"),
+        ("matrix", "score has two axes as long as other datasets: a grid"),
+        ("vectors", "4 datasets of one kind have 3 rows"),
+        ("axes", "5 single values: a record"),
+        ("edges/indexes", "a group called indexes serves"),
     ] {
         let said = &metadata(&mounted, group)["no_table"];
         assert!(said.as_str().is_some_and(|said| said.contains(reason)), "{group}: {said}");
     }
     assert!(!mounted.names("columns").contains(&"table.csv".to_owned()));
+    assert!(mounted.text("replicates/table.csv").starts_with("bs10,bs11,bs8,bs9\n0.0,0.0,0.0,0.0\n2.0,3.0,0.0,1.0\n"));
 }
 
 #[test]
@@ -202,7 +208,7 @@ fn info_says_which_groups_nearly_were_tables() {
         String::from_utf8(output.stdout).unwrap()
     };
     let all = info(&["info", "FILE"]);
-    assert!(all.contains("table /events: 5 rows, 4 columns (by shape, rule 4)"), "{all}");
+    assert!(all.contains("table /events: 5 rows, 4 columns (by shape, rule 5)"), "{all}");
     assert!(all.contains("table /data/tables/ALL: 15 rows, 3 columns (by shape, groups beside each other)"), "{all}");
     assert!(all.contains("one (array integer [1]) no column: one value beside longer ones"), "{all}");
     assert!(!all.contains("nearly a table"), "{all}");

@@ -13,14 +13,17 @@ use crate::catalogue::{Attribute, Class, Dataset, Group, Link, Object, Target, a
 use crate::dialects::attributes::text;
 
 /// Counts up when the rule says otherwise of some group.
-pub(super) const VERSION: u32 = 4;
+pub(super) const VERSION: u32 = 5;
 
 /// Tables of no more rows than this need [`SOME_COLUMNS`], or texts or compounds as well, or three of texts.
 const FEW_ROWS: u64 = 3;
 const SOME_COLUMNS: usize = 4;
 
-/// More single values for each column than this are a record.
-const MOST_VALUES: usize = 8;
+/// Columns of three floats are vectors in space, unless there are as many as this.
+const SOME_VECTORS: usize = 6;
+
+/// More single values for each column than this are a record, beside two or three rows as many as there are columns.
+const MOST_VALUES: usize = 4;
 
 /// Most columns of a table: each takes some KiB for as long as its group is listed.
 const MOST_COLUMNS: usize = 16_384;
@@ -36,7 +39,7 @@ const MOST_WIDE: u64 = 1 << 20;
 const MOST_NESTED: u64 = 1_024;
 
 /// Names of groups that serve what lies beside them.
-const SERVANTS: [&str; 2] = ["__categories", "@library"];
+const SERVANTS: [&str; 3] = ["__categories", "@library", "indexes"];
 
 /// How names of pointers into compressed rows or columns end: what is beside them is as long as it is by chance.
 const POINTERS: &str = "indptr";
@@ -77,7 +80,7 @@ pub(super) enum Found {
 pub(super) struct Shapes<'a> {
     members: Vec<(&'a BString, &'a Arc<Dataset>)>,
     /// By the length of the first axis.
-    counts: HashMap<u64, Count>,
+    counts: HashMap<u64, Count<'a>>,
     /// Members of one element are set aside.
     has_aside: bool,
     /// Scalars, and whatever else has one element.
@@ -90,7 +93,7 @@ pub(super) struct Shapes<'a> {
 
 /// Members of one length.
 #[derive(Clone, Copy, Debug)]
-struct Count {
+struct Count<'a> {
     /// Of rank 1, or with one element in a row.
     lines: usize,
     /// Of rank 2, or of a higher one with few elements in a row.
@@ -99,6 +102,11 @@ struct Count {
     numbers: usize,
     /// Columns with a letter in their name.
     named: usize,
+    /// A column, and whether the names of all others are as its own but for their numbers.
+    name: Option<&'a BString>,
+    alike: bool,
+    integers: usize,
+    floats: usize,
     /// Of any rank.
     all: usize,
     /// Columns of texts or compounds.
@@ -111,9 +119,22 @@ struct Count {
     grows: bool,
 }
 
-impl Count {
-    const NONE: Self =
-        Self { lines: 0, wide: 0, numbers: 0, named: 0, texts: 0, compounds: 0, characters: 0, all: 0, grows: true };
+impl Count<'_> {
+    const NONE: Self = Self {
+        lines: 0,
+        wide: 0,
+        numbers: 0,
+        named: 0,
+        name: None,
+        alike: true,
+        integers: 0,
+        floats: 0,
+        texts: 0,
+        compounds: 0,
+        characters: 0,
+        all: 0,
+        grows: true,
+    };
 
     fn columns(&self) -> usize {
         self.lines + self.wide
@@ -142,7 +163,9 @@ impl<'a> Shapes<'a> {
         members.retain(|(name, dataset)| !is_size(name, dataset));
         let numbers = members.iter().filter(|(_, dataset)| is_number(dataset));
         let of_numbers: HashSet<u64> = numbers.map(|(_, dataset)| dataset.shape[0]).collect();
-        let mut counts = HashMap::<u64, Count>::new();
+        let names = members.iter().filter(|(_, dataset)| is_line(dataset) && is_text(dataset) && !is_compound(dataset));
+        let of_names: HashSet<u64> = names.map(|(_, dataset)| dataset.shape[0]).collect();
+        let mut counts = HashMap::<u64, Count<'a>>::new();
         for (name, dataset) in &members {
             let count = counts.entry(dataset.shape[0]).or_insert(Count::NONE);
             count.all += 1;
@@ -156,6 +179,9 @@ impl<'a> Shapes<'a> {
                 continue;
             }
             count.named += usize::from(name.iter().any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()));
+            count.integers += usize::from(matches!(dataset.datatype.class, Class::Integer { .. }));
+            count.floats += usize::from(matches!(dataset.datatype.class, Class::Float { .. }));
+            count.alike &= stem(count.name.get_or_insert(name)).eq(stem(name));
             count.texts += usize::from(is_text(dataset));
             count.characters += usize::from(is_character(dataset));
             count.grows &=
@@ -167,23 +193,28 @@ impl<'a> Shapes<'a> {
             if counts.get(rows).is_some_and(|count| count.lines > dataset.shape.len()) {
                 return false;
             }
-            // Texts and compounds say what rows are, or elements of a row, as the sites beside a time line do.
-            let is_labelled = |extent: &&u64| **extent > 1 && of_numbers.contains(*extent);
-            std::iter::once(rows).chain(inner).filter(is_labelled).count() >= 2
+            let extents = || std::iter::once(rows).chain(inner).filter(|extent| **extent > 1);
+            // Texts and compounds say what rows are, or elements of a row, as the sites beside a time line do. Where
+            // no numbers do so, they are the names of a matrix's rows and columns.
+            if of_numbers.is_empty() {
+                extents().filter(|extent| of_names.contains(*extent)).collect::<HashSet<_>>().len() >= 2
+            } else {
+                extents().filter(|extent| of_numbers.contains(*extent)).count() >= 2
+            }
         };
         let grid = members.iter().find(is_grid).map(|(name, _)| *name);
         Self { members, counts, has_aside, values, grid, of_axes }
     }
 
     /// The row set that most members are of, else the one with the most lines.
-    fn first(&self) -> Option<(u64, Count)> {
+    fn first(&self) -> Option<(u64, Count<'a>)> {
         let order =
-            |(rows, count): &(u64, Count)| (count.is_pair() && self.is_most(count), count.lines, count.wide, *rows);
+            |(rows, count): &(u64, Count<'_>)| (count.is_pair() && self.is_most(count), count.lines, count.wide, *rows);
         self.counts.iter().map(|(rows, count)| (*rows, *count)).max_by_key(order)
     }
 
     /// Whether more than half of the members are of a row set.
-    fn is_most(&self, count: &Count) -> bool {
+    fn is_most(&self, count: &Count<'_>) -> bool {
         2 * count.all > self.members.len()
     }
 
@@ -207,7 +238,7 @@ impl<'a> Shapes<'a> {
     }
 
     /// Why the members of a length are no table.
-    fn refused(&self, rows: u64, count: Count, is_loose: bool) -> Option<String> {
+    fn refused(&self, rows: u64, count: Count<'_>, is_loose: bool) -> Option<String> {
         let columns = count.columns();
         if columns > MOST_COLUMNS {
             return Some(format!("{columns} datasets have {rows} rows; a table has at most {MOST_COLUMNS} columns"));
@@ -218,10 +249,12 @@ impl<'a> Shapes<'a> {
         if rows == 0 && self.counts.len() > 1 {
             return Some(format!("{columns} datasets have no rows, others have"));
         }
-        if self.values > columns.saturating_mul(MOST_VALUES) {
+        let is_few = (2..=FEW_ROWS).contains(&rows);
+        if self.values > columns.saturating_mul(if is_few { 1 } else { MOST_VALUES }) {
             return Some(format!("{columns} datasets have {rows} rows beside {} single values: a record", self.values));
         }
-        if count.named == 0 {
+        let is_series = count.alike && count.integers == columns && columns >= SOME_COLUMNS;
+        if count.named == 0 || is_series {
             return Some(format!("{columns} datasets of {rows} rows are numbered: items of a list"));
         }
         if count.compounds == columns && (rows <= FEW_ROWS || !self.is_of_like_fields(rows)) {
@@ -239,11 +272,11 @@ impl<'a> Shapes<'a> {
         }
         if !is_loose
             && rows <= FEW_ROWS
-            && columns < SOME_COLUMNS
+            && columns < if rows == 3 && count.floats == columns { SOME_VECTORS } else { SOME_COLUMNS }
             && (count.texts == 0 || columns == 2 && count.texts == 2)
         {
             return Some(format!(
-                "{columns} datasets of one kind have {rows} rows; up to {FEW_ROWS} rows take {SOME_COLUMNS} of them"
+                "{columns} datasets of one kind have {rows} rows; up to {FEW_ROWS} rows take more of them"
             ));
         }
         None
@@ -261,10 +294,10 @@ impl<'a> Shapes<'a> {
 
     /// Lengths of the row sets that are shown beside that of the group, ascending.
     pub fn others(&self, own: u64, is_loose: bool) -> Vec<u64> {
-        let is_set = |(rows, count): &(&u64, &Count)| {
+        let is_set = |(rows, count): &(&u64, &Count<'_>)| {
             **rows != own && count.is_pair() && self.refused(**rows, **count, is_loose).is_none()
         };
-        let mut sets: Vec<(&u64, &Count)> = self.counts.iter().filter(is_set).collect();
+        let mut sets: Vec<(&u64, &Count<'_>)> = self.counts.iter().filter(is_set).collect();
         sets.sort_by_key(|(rows, count)| std::cmp::Reverse((count.columns(), **rows)));
         let mut rows: Vec<u64> = sets.into_iter().take(MOST_SETS).map(|(rows, _)| *rows).collect();
         rows.sort_unstable();
@@ -320,6 +353,14 @@ fn is_size(name: &BString, dataset: &Dataset) -> bool {
     SIZES.iter().any(|size| name.eq_ignore_ascii_case(size.as_bytes()))
         && matches!(*dataset.shape, [axes] if axes <= MOST_AXES)
         && !is_text(dataset)
+}
+
+/// A name with one zero for each number in it.
+fn stem(name: &[u8]) -> impl Iterator<Item = u8> {
+    let is_digit = |at: usize| name.get(at).is_some_and(u8::is_ascii_digit);
+    let starts = move |at: usize| !is_digit(at) || at == 0 || !is_digit(at - 1);
+    let byte = move |(at, byte): (usize, &u8)| if is_digit(at) { b'0' } else { *byte };
+    name.iter().enumerate().filter(move |(at, _)| starts(*at)).map(byte)
 }
 
 fn elements_of_row(dataset: &Dataset) -> u64 {
