@@ -31,6 +31,8 @@ import warnings
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
+
 HERE = Path(__file__).resolve().parent.parent
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 
@@ -135,6 +137,12 @@ def cell(value):
             return {"date": datetime.date(data).toordinal() - EPOCH}
         case Inert(function=Inert(name="_nat_unpickle" | "__nat_unpickle")) | Inert(module=_, name="NA"):
             return None
+        case Inert(
+            function=Inert(module="numpy._core.multiarray" | "numpy.core.multiarray", name="scalar"),
+            arguments=(Inert(object=Inert(arguments=(code, *_)), state=(_, "<" | "|", *_)), bytes() as data),
+        ) if code[0] in "biufU" and code != "f16":
+            is_text = code[0] == "U"
+            return encoded(data.decode("utf-32-le") if is_text else np.frombuffer(data, code)[0].item())
         case Inert(function=Inert(name=name)) | Inert(object=Inert(function=Inert(name=name))) | Inert(name=name):
             return {"x": name}
         case frozenset():
@@ -152,7 +160,6 @@ def array(data):
 def of_file(path):
     """What PyTables has pickled in a file: attributes that look like it, and object arrays."""
     import h5py
-    import numpy as np
 
     cases = []
 
@@ -178,7 +185,6 @@ def of_file(path):
 
 def of_pandas():
     """Of files that pandas writes, in both formats."""
-    import numpy as np
     import pandas as pd
 
     frames = {
@@ -191,6 +197,11 @@ def of_pandas():
     }
     odd = [pd.NA, pd.NaT, pd.Timestamp(0), np.float64(1), Decimal(2), [1], {"a": [None]}, ("x", 1), b"x", 1 << 200]
     odd += [None, "z"]
+    odd += [np.random.default_rng(1).choice(["Grüße", "b", "😀"]), np.str_("ab"), np.str_(""), np.str_("b"), "b"]
+    odd += [np.dtype(code).type(value) for code in ("i1", "i2", "i4", "i8") for value in (-128, 127)]
+    odd += [np.dtype(code).type(200) for code in ("u1", "u2", "u4")] + [np.uint64((1 << 64) - 1), np.int64(-(1 << 63))]
+    odd += [np.float16(0.1), np.float32(0.1), np.float64("nan"), np.float64(0.1), np.bool_(True), np.bool_(False)]
+    odd += [np.datetime64("2020-01-01"), np.bytes_(b"x"), np.longdouble(1), np.complex128(1j)]
     cases = [array(pickle.dumps(np.array([*odd, *odd], dtype=object), protocol)) for protocol in range(2, 6)]
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -259,8 +270,6 @@ def nested(rng, seen, depth=0):
 
 
 def of_random(count, seed=1):
-    import numpy as np
-
     rng = random.Random(seed)
     cases = []
     while len(cases) < count:

@@ -131,6 +131,11 @@ def fixed_format(store):
         "mixed": [1, "a", None, True, 'quo"te'],
         "nothing": [None] * 5,
     }
+    if MAJOR > 2:
+        # What `numpy.random.choice` gives, one by one.
+        objects["numpy_texts"] = [np.str_("a"), None, np.str_("Grüße"), "a", np.str_("")]
+        objects["numpy_numbers"] = [np.int64(-3), None, np.float32(0.1), 2, np.float64("nan")]
+        objects["numpy_flags"] = [np.bool_(True), None, False, np.bool_(False), np.bool_(True)]
     put("objects", pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in objects.items()}))
     put("no_rows", pd.DataFrame({"a": np.array([], "i8"), "b": np.array([], "f4")}))
     if MAJOR > 2:
@@ -188,6 +193,7 @@ def encodings(path):
 
 def object_cells(values):
     """The cells of a column of Python objects."""
+    values = [value.item() if isinstance(value, np.generic) else value for value in values]
     present = [value for value in values if not pd.isna(value)]
     kinds = {type(value) for value in present}
     shown = {

@@ -10,6 +10,8 @@
 use std::borrow::Cow;
 use std::num::NonZeroU64;
 
+use half::f16;
+
 use super::machine::{Budget, Machine, Values};
 use super::tokens::{self, CUT, Container, Encoding, Token, Tokens};
 use super::tree::{self, Arena, Node, Value};
@@ -61,16 +63,88 @@ mod tag {
     pub const LIST: u8 = 12;
     /// The array's state: the tuple that ends with the list.
     pub const STATE: u8 = 13;
+    /// The function that returns a scalar of NumPy, and what it takes: a data type, the bytes.
+    pub const SCALAR: u8 = 14;
+    pub const SCALAR_ARGUMENTS: u8 = 15;
+    /// The class of data types, what it takes (a code first), one of it, and the state of one (the byte order second).
+    pub const TYPES: u8 = 16;
+    pub const TYPE_ARGUMENTS: u8 = 17;
+    pub const TYPE: u8 = 18;
+    pub const TYPE_STATE: u8 = 19;
 }
 
-/// A tag in the upper 8 bits, and in the others where the token of the value, or of an object's class, stands. One more
-/// than that, so that an option takes 8 bytes as well.
+/// How a value is stored: as Python does, or as the little-endian bytes of a scalar of NumPy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+enum Form {
+    Python,
+    Bool,
+    Signed,
+    Unsigned,
+    Float,
+    /// UTF-32.
+    Text,
+}
+
+impl Form {
+    const ALL: [Form; 6] = [Form::Python, Form::Bool, Form::Signed, Form::Unsigned, Form::Float, Form::Text];
+
+    /// By the code of a data type: `f8`.
+    fn of(code: &[u8]) -> Option<Self> {
+        Some(match code.first()? {
+            b'b' => Form::Bool,
+            b'i' => Form::Signed,
+            b'u' => Form::Unsigned,
+            b'f' => Form::Float,
+            b'U' => Form::Text,
+            _ => return None,
+        })
+    }
+
+    /// Reads a scalar of NumPy; `None` where it has not the bytes of one.
+    fn scalar(self, bytes: &[u8]) -> Option<Cell<'static>> {
+        let number = || {
+            let mut number = [0; 8];
+            number.get_mut(..bytes.len())?.copy_from_slice(bytes);
+            matches!(bytes.len(), 1 | 2 | 4 | 8).then_some(u64::from_le_bytes(number))
+        };
+        Some(match self {
+            Form::Python => return None,
+            Form::Bool => Cell::Bool(*bytes.first().filter(|_| bytes.len() == 1)? != 0),
+            Form::Unsigned => Cell::Integer(number()?.into()),
+            Form::Signed => {
+                let number = number()?.cast_signed();
+                let unused = 64 - 8 * bytes.len() as u32;
+                Cell::Integer((number << unused >> unused).into())
+            }
+            Form::Float => Cell::Float(match *bytes {
+                [a, b] => f16::from_le_bytes([a, b]).into(),
+                [a, b, c, d] => f32::from_le_bytes([a, b, c, d]).into(),
+                _ => f64::from_le_bytes(bytes.try_into().ok()?),
+            }),
+            Form::Text => {
+                let (units, []) = bytes.as_chunks() else { return None };
+                let character = |unit: &[u8; 4]| char::from_u32(u32::from_le_bytes(*unit)).unwrap_or('\u{fffd}');
+                let mut text: String = units.iter().map(character).collect();
+                text.truncate(text.trim_end_matches('\0').len());
+                Cell::Text(text.into())
+            }
+        })
+    }
+}
+
+/// A tag in the upper 8 bits, a [`Form`] in the next, and in the others where the token of the value, or of an object's
+/// class, stands. One more than that, so that an option takes 8 bytes as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot(NonZeroU64);
 
 impl Slot {
     fn new(tag: u8, at: usize) -> Self {
         Self(NonZeroU64::MIN.saturating_add(u64::from(tag) << 56 | at as u64))
+    }
+
+    fn formed(tag: u8, form: Form, at: usize) -> Self {
+        Self::new(tag, (form as usize) << 48 | at)
     }
 
     fn kind(kind: Kind, at: usize) -> Self {
@@ -81,8 +155,12 @@ impl Slot {
         ((self.0.get() - 1) >> 56) as u8
     }
 
+    fn form(self) -> Form {
+        Form::ALL[((self.0.get() - 1) >> 48 & 0xff) as usize % Form::ALL.len()]
+    }
+
     fn at(self) -> usize {
-        ((self.0.get() - 1) & (u64::MAX >> 8)) as usize
+        ((self.0.get() - 1) & (u64::MAX >> 16)) as usize
     }
 
     /// The same, as a value of the array.
@@ -116,25 +194,24 @@ impl ObjectArray {
         self.values.capacity() * size_of::<Slot>()
     }
 
-    /// The kind of a value, and where its token begins in the pickle. An array of one dimension has column 0 alone.
-    pub fn place(&self, row: usize, column: usize) -> Option<(Kind, usize)> {
+    /// Where a value stands in the pickle. An array of one dimension has column 0 alone.
+    pub fn place(&self, row: usize, column: usize) -> Option<Place> {
         let columns = self.columns.unwrap_or(1);
         let slot = self.values.get(row.checked_mul(columns)?.checked_add(column)?).filter(|_| column < columns)?;
-        Some((Kind::ALL[usize::from(slot.tag())], slot.at()))
+        Some(Place { kind: Kind::ALL[usize::from(slot.tag())], form: slot.form(), at: slot.at() })
     }
 
     /// Reads a value from the pickle that was scanned.
     pub fn cell<'a>(&self, row: usize, column: usize, pickle: &'a [u8]) -> Option<Cell<'a>> {
-        let (kind, at) = self.place(row, column)?;
-        Cell::read(kind, pickle.get(at..)?)
+        Cell::read(self.place(row, column)?, pickle)
     }
 
     /// Bytes of a text as stored, without looking at them; 0 for what is no text. Decoded it has at most three times as
     /// many. One long text may be the value of many rows.
     pub fn text_length(&self, row: usize, column: usize, pickle: &[u8]) -> usize {
-        let place = self.place(row, column).filter(|(kind, _)| *kind == Kind::Text);
-        match place.map(|(_, at)| Tokens::new(pickle, at).next()) {
-            Some(Ok(Token::Text(_, bytes))) => bytes.len(),
+        let place = self.place(row, column).filter(|place| place.kind == Kind::Text);
+        match place.map(|place| Tokens::new(pickle, place.at).next()) {
+            Some(Ok(Token::Text(_, bytes) | Token::Bytes(bytes))) => bytes.len(),
             _ => 0,
         }
     }
@@ -149,6 +226,15 @@ impl ObjectArray {
         }
         counts
     }
+}
+
+/// A place in the pickle: what is the same place is the same value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    kind: Kind,
+    form: Form,
+    /// Where the value's token begins.
+    at: usize,
 }
 
 /// A value of the array.
@@ -171,13 +257,17 @@ pub enum Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// Reads a value of the given kind, given the pickle from its token on. `None`: these are other bytes, or too few.
-    pub fn read(kind: Kind, pickle: &'a [u8]) -> Option<Self> {
+    /// Reads a value. `None`: these are other bytes, or too few.
+    fn read(Place { kind, form, at }: Place, pickle: &'a [u8]) -> Option<Self> {
         // A missing value may be that of a class.
         if kind == Kind::None {
             return Some(Cell::None);
         }
-        Some(match (kind, Tokens::new(pickle, 0).next().ok()?) {
+        let token = Tokens::new(pickle, at).next().ok()?;
+        if form != Form::Python {
+            return form.scalar(content(token)?);
+        }
+        Some(match (kind, token) {
             (Kind::Bool, Token::Bool(value)) => Cell::Bool(value),
             (Kind::Integer, Token::Integer(value)) => Cell::Integer(value?),
             (Kind::Float | Kind::Nan, Token::Float(value)) => Cell::Float(value),
@@ -199,11 +289,17 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Days since 1970 of a `datetime.date`: the year in two bytes, the most significant one first, month and day. Python 2
-/// had them in a string.
+/// Bytes, which Python 2 had in a string.
+fn content(token: Token<'_>) -> Option<&[u8]> {
+    match token {
+        Token::Bytes(bytes) | Token::Text(Encoding::Python2, bytes) => Some(bytes),
+        _ => None,
+    }
+}
+
+/// Days since 1970 of a `datetime.date`: the year in two bytes, the most significant one first, month and day.
 fn date(token: Token<'_>) -> Option<i32> {
-    let (Token::Bytes(bytes) | Token::Text(Encoding::Python2, bytes)) = token else { return None };
-    let [high, low, month, day] = *bytes else { return None };
+    let [high, low, month, day] = *content(token)? else { return None };
     shapes::days(u16::from_be_bytes([high, low]).into(), month.into(), day.into())?.try_into().ok()
 }
 
@@ -229,7 +325,7 @@ pub fn object_array(bytes: &[u8], limit: usize, keep_going: &dyn Fn() -> bool) -
     let mut budget = Budget { used: 0, limit };
     let mut values = Vec::new();
     budget.grow(&mut values, count)?;
-    let slots = Slots { bytes, values, count };
+    let slots = Slots { bytes, values, count, is_swapped: false };
     let mut machine = Machine::new(Tokens::new(bytes, before.tokens.at()), slots, bytes.len(), budget);
     for (index, entry) in before.memo.iter().flatten().enumerate() {
         if let Some(at) = entry {
@@ -326,6 +422,7 @@ fn known((value, origin): (Value<'_>, usize)) -> Slot {
     match value.node() {
         Node::Text(_) => Slot::kind(Kind::Text, origin),
         Node::Bytes(_) => Slot::new(tag::BYTES, origin),
+        Node::Symbol(module, name) => class(module.as_bytes(), name.as_bytes(), origin),
         _ => Slot::kind(Kind::Other, origin),
     }
 }
@@ -336,6 +433,8 @@ fn class(module: &[u8], name: &[u8], at: usize) -> Slot {
         (b"datetime", b"date") => Slot::new(tag::DATE, at),
         (b"pandas" | b"pandas._libs.missing", b"NA") => Slot::kind(Kind::None, at),
         (b"pandas._libs.tslibs.nattype", b"_nat_unpickle" | b"__nat_unpickle") => Slot::new(tag::NAT, at),
+        (b"numpy._core.multiarray" | b"numpy.core.multiarray", b"scalar") => Slot::new(tag::SCALAR, at),
+        (b"numpy", b"dtype") => Slot::new(tag::TYPES, at),
         _ => Slot::kind(Kind::Other, at),
     }
 }
@@ -346,6 +445,8 @@ struct Slots<'a> {
     values: Vec<Slot>,
     /// Values by the shape.
     count: usize,
+    /// Whether there was a data type of another byte order than the one that is read.
+    is_swapped: bool,
 }
 
 impl Slots<'_> {
@@ -355,6 +456,28 @@ impl Slots<'_> {
             Ok(Token::Text(_, bytes)) if slot.tag() == Kind::Text as u8 => Some(bytes),
             _ => None,
         }
+    }
+
+    /// The bytes of such a slot.
+    fn content(&self, slot: Slot) -> Option<&[u8]> {
+        Tokens::new(self.bytes, slot.at()).next().ok().and_then(content)
+    }
+
+    /// What the function for scalars of NumPy returns.
+    fn scalar(&self, arguments: Slot) -> Option<Slot> {
+        let bytes = self.content(arguments).filter(|_| !self.is_swapped)?;
+        let kind = match arguments.form() {
+            // A long one may be called for again and again: it is decoded where it is shown.
+            Form::Text => bytes.len().is_multiple_of(4).then_some(Kind::Text)?,
+            form => match form.scalar(bytes)? {
+                Cell::Bool(_) => Kind::Bool,
+                Cell::Integer(_) => Kind::Integer,
+                Cell::Float(value) if value.is_nan() => Kind::Nan,
+                Cell::Float(_) => Kind::Float,
+                _ => return None,
+            },
+        };
+        Some(Slot::formed(kind as u8, arguments.form(), arguments.at()))
     }
 }
 
@@ -389,11 +512,18 @@ impl Values for Slots<'_> {
 
     #[inline]
     fn make(&mut self, container: Container, items: &[Slot], at: usize) -> Result<Slot, Error> {
+        let is_text = |slot: &Slot| slot.tag() == Kind::Text as u8;
+        let is_bytes = |slot: &Slot| slot.tag() == tag::BYTES || is_text(slot);
         Ok(match (container, items) {
             (Container::Tuple, [item]) if item.tag() == tag::LIST => Slot::new(tag::STATE, at),
-            (Container::Tuple, [item]) if [tag::BYTES, Kind::Text as u8].contains(&item.tag()) => {
-                Slot::new(tag::BYTES_TUPLE, item.at())
+            (Container::Tuple, [item]) if is_bytes(item) => Slot::new(tag::BYTES_TUPLE, item.at()),
+            (Container::Tuple, [data_type, bytes]) if data_type.tag() == tag::TYPE && is_bytes(bytes) => {
+                let code = Slot::kind(Kind::Text, data_type.at());
+                let form = self.text(code).and_then(Form::of);
+                form.map_or(Slot::kind(Kind::Other, at), |form| Slot::formed(tag::SCALAR_ARGUMENTS, form, bytes.at()))
             }
+            (Container::Tuple, [code, _, _]) if is_text(code) => Slot::new(tag::TYPE_ARGUMENTS, code.at()),
+            (Container::Tuple, [_, order, _, _, _, ..]) if is_text(order) => Slot::new(tag::TYPE_STATE, order.at()),
             _ => Slot::kind(Kind::Other, at),
         })
     }
@@ -414,13 +544,24 @@ impl Values for Slots<'_> {
     fn call(&mut self, function: Slot, arguments: Slot, at: usize) -> Result<Slot, Error> {
         let days = || Tokens::new(self.bytes, arguments.at()).next().ok().and_then(date);
         Ok(match (function.tag(), arguments.tag()) {
+            (tag::SCALAR, tag::SCALAR_ARGUMENTS) => {
+                self.scalar(arguments).unwrap_or(Slot::kind(Kind::Other, function.at()))
+            }
+            (tag::TYPES, tag::TYPE_ARGUMENTS) => Slot::new(tag::TYPE, arguments.at()),
             (tag::DATE, tag::BYTES_TUPLE) if days().is_some() => Slot::kind(Kind::Date, arguments.at()),
             (tag::NAT, _) => Slot::kind(Kind::None, at),
             _ => Slot::kind(Kind::Other, function.at()),
         })
     }
 
-    fn build(&mut self, object: Slot, _: Slot, _: usize) -> Result<Slot, Error> {
-        Ok(Slot::kind(Kind::Other, object.at()))
+    fn build(&mut self, object: Slot, state: Slot, _: usize) -> Result<Slot, Error> {
+        Ok(match (object.tag(), state.tag()) {
+            (tag::TYPE, tag::TYPE_STATE) => {
+                let order = self.text(Slot::kind(Kind::Text, state.at()));
+                self.is_swapped |= !matches!(order, Some(b"<" | b"|"));
+                object
+            }
+            _ => Slot::kind(Kind::Other, object.at()),
+        })
     }
 }

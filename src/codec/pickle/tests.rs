@@ -321,6 +321,44 @@ fn values_of_other_kinds_are_named_and_passed_over() {
 }
 
 #[test]
+fn scalars_of_numpy_are_read_from_their_bytes() {
+    let scalar = |code: &str, order: u8, content: &[u8]| {
+        let code = [&[0x8c, code.len() as u8], code.as_bytes()].concat();
+        let state = [b"(K\x03\x8c\x01", &[order][..], b"NNNtb"].concat();
+        [b"h\x00\x8c\x06scalar\x93h\x0b", &code[..], b"\x89\x88\x87R", &state, content, b"\x86R"].concat()
+    };
+    let cells = |values: &[Vec<u8>]| {
+        let bytes = array(&[b'K', values.len() as u8, 0x85], &[b"(", &values.concat()[..], b"e"].concat());
+        let scanned = scan(&bytes).unwrap();
+        (0..values.len()).map(|row| cell_json(scanned.cell(row, 0, &bytes).unwrap())).collect::<Vec<_>>()
+    };
+    let other = json!({"x": "scalar"});
+    let known = [
+        (scalar("i4", b'<', b"C\x04\xfe\xff\xff\xff"), json!({"i": "-2"})),
+        (scalar("u4", b'<', b"C\x04\xfe\xff\xff\xff"), json!({"i": "4294967294"})),
+        (scalar("f4", b'<', b"C\x04\0\0\x80\xbf"), json!({"f": hex(&(-1.0_f64).to_be_bytes())})),
+        (scalar("b1", b'|', b"C\x01\x01"), true.into()),
+        // As Python 2 had bytes; what is no character; zeros at the end, which NumPy has not.
+        (scalar("U2", b'<', b"U\x08h\0\0\0i\0\0\0"), "hi".into()),
+        (scalar("U2", b'<', b"C\x08\0\xd8\0\0\xff\xff\xff\xff"), "\u{fffd}\u{fffd}".into()),
+        (scalar("U2", b'<', b"C\x08x\0\0\0\0\0\0\0"), "x".into()),
+        // Other bytes than a scalar has, other types, what is not called as NumPy does.
+        (scalar("i4", b'<', b"C\x03\0\0\0"), other.clone()),
+        (scalar("i8", b'<', b"C\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), other.clone()),
+        (scalar("f8", b'<', b"C\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), other.clone()),
+        (scalar("U1", b'<', b"C\x03\0\0\0"), other.clone()),
+        (scalar("i4", b'<', b"\x8c\x04abcd"), other.clone()),
+        (scalar("M8", b'<', b"C\x08\0\0\0\0\0\0\0\0"), other.clone()),
+        (scalar("", b'<', b"C\0"), other.clone()),
+    ];
+    let (values, expected): (Vec<_>, Vec<_>) = known.into_iter().unzip();
+    assert_eq!(cells(&values), expected);
+    // One type of the other byte order may be the type of any scalar behind it.
+    let swapped = [scalar("i4", b'>', b"C\x04\0\0\0\x01"), values[0].clone()];
+    assert_eq!(cells(&swapped), [other.clone(), other]);
+}
+
+#[test]
 fn another_structure_is_named() {
     let holds = |bytes: &[u8]| array_error(bytes);
     assert_eq!(
