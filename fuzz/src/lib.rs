@@ -74,7 +74,10 @@ pub fn decode(id: i32, parameters: usize, input: &[u8]) {
 pub fn run(id: i32, parameters: Vec<u32>, size: usize, stored: &[u8]) {
     let pipeline = pipeline(id, parameters);
     let Scratch { first, second } = pipeline.scratch(0, size);
-    let _ = pipeline.decode(0, stored, &mut vec![0; size], &mut vec![0; first], &mut vec![0; second]);
+    // All of the chunk is needed, or half of it.
+    for needed in [size, size / 2] {
+        let _ = pipeline.decode(0, stored, &mut vec![0; size], needed, [&mut vec![0; first], &mut vec![0; second]]);
+    }
 }
 
 /// The pipeline of one filter that has a codec.
