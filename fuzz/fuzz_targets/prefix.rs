@@ -12,7 +12,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let said = pipeline.decode_prefix(0, stored, &mut beginning);
     let Scratch { first, second } = pipeline.scratch(0, size);
     let mut whole = vec![0; size];
-    let decoded = pipeline.decode(0, stored, &mut whole, &mut vec![0; first], &mut vec![0; second]);
+    let decoded = pipeline.decode(0, stored, &mut whole, size, [&mut vec![0; first], &mut vec![0; second]]);
     if said == Prefix::Done && decoded.is_ok() {
         assert_eq!(beginning, whole[..beginning.len()]);
     }
