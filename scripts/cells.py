@@ -13,10 +13,10 @@ UNIT_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 def instant(value, unit, zone=""):
     """A point in time as text, with a `Z` where it has a zone."""
-    seconds, rest = divmod(int(pd.Timestamp(value).as_unit("ns").value), 1_000_000_000)
-    text = (datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)).isoformat()
     digits = UNIT_DIGITS[unit]
-    return text + (f".{rest:09}"[: digits + 1] if digits else "") + zone
+    seconds, rest = divmod(int(pd.Timestamp(value).as_unit(unit).asm8.astype("i8")), 10**digits)
+    text = (datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)).isoformat()
+    return text + (f".{rest:0{digits}}" if digits else "") + zone
 
 
 def number(value, dtype):

@@ -17,7 +17,7 @@ a call a record of itself: nothing of a file is executed. Each case is one of
 
 A VALUE is null, a bool, a text, {"i": decimal}, {"f": 8 bytes in hex}, {"b": hex}, {"l": list}, {"t": tuple},
 {"d": [[key, value], ...]}, {"s": [module, name]}, {"c": [function, arguments]} or {"o": [object, state]}; in an array
-also {"date": days since 1970} and {"x": name of the class}.
+also {"date": days since 1970}, {"time": microseconds since 1970}, {"decimal": digits} and {"x": name of the class}.
 """
 
 import argparse
@@ -135,6 +135,13 @@ def cell(value):
             return encoded(value)
         case Inert(function=Inert(module="datetime", name="date"), arguments=(bytes() as data,)):
             return {"date": datetime.date(data).toordinal() - EPOCH}
+        case Inert(function=Inert(module="datetime", name="datetime"), arguments=(bytes() as data,)):
+            since = datetime.datetime(data) - datetime.datetime(1970, 1, 1)
+            return {"time": str(since // datetime.timedelta(microseconds=1))}
+        case Inert(function=Inert(module="decimal", name="Decimal"), arguments=(str() as digits,)):
+            if len(digits) > 1000:
+                return {"x": "Decimal"}
+            return None if Decimal(digits).is_nan() else {"decimal": digits}
         case Inert(function=Inert(name="_nat_unpickle" | "__nat_unpickle")) | Inert(module=_, name="NA"):
             return None
         case Inert(
@@ -202,6 +209,10 @@ def of_pandas():
     odd += [np.dtype(code).type(200) for code in ("u1", "u2", "u4")] + [np.uint64((1 << 64) - 1), np.int64(-(1 << 63))]
     odd += [np.float16(0.1), np.float32(0.1), np.float64("nan"), np.float64(0.1), np.bool_(True), np.bool_(False)]
     odd += [np.datetime64("2020-01-01"), np.bytes_(b"x"), np.longdouble(1), np.complex128(1j)]
+    instants = [datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)]
+    instants += [datetime.datetime(1969, 12, 31, 1, 2, 3, 4, fold=1), datetime.datetime(2020, 2, 29)]
+    odd += [*instants, datetime.datetime(2020, 2, 29, tzinfo=datetime.timezone.utc)]
+    odd += [Decimal(text) for text in ("-1.50", "1E+40", "0E-7", "NaN", "-sNaN12", "-Infinity", "7" * 1001)]
     cases = [array(pickle.dumps(np.array([*odd, *odd], dtype=object), protocol)) for protocol in range(2, 6)]
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -135,6 +135,9 @@ def fixed_format(store):
         # What `numpy.random.choice` gives, one by one.
         objects["numpy_texts"] = [np.str_("a"), None, np.str_("Grüße"), "a", np.str_("")]
         objects["numpy_numbers"] = [np.int64(-3), None, np.float32(0.1), 2, np.float64("nan")]
+        moment = datetime.datetime(1969, 12, 31, 23, 59, 59, 5)
+        objects["times"] = [datetime.datetime(9999, 12, 31), None, moment, datetime.datetime(1, 1, 1, 12), moment]
+        objects["decimals"] = [decimal.Decimal(text) for text in ("-1.50", "NaN", "1E+40", "0", "-1.50")]
         objects["numpy_flags"] = [np.bool_(True), None, False, np.bool_(False), np.bool_(True)]
     put("objects", pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in objects.items()}))
     put("no_rows", pd.DataFrame({"a": np.array([], "i8"), "b": np.array([], "f4")}))
@@ -204,6 +207,8 @@ def object_cells(values):
         frozenset([float]): lambda value: number(value, np.dtype("f8")),
         frozenset([int, float]): lambda value: number(float(value), np.dtype("f8")),
         frozenset([datetime.date]): lambda value: instant(value, "s"),
+        frozenset([datetime.datetime]): lambda value: value.isoformat(timespec="microseconds"),
+        frozenset([decimal.Decimal]): str,
     }.get(frozenset(kinds), lambda value: json.dumps(value, ensure_ascii=False))
     return [None if pd.isna(value) else shown(value) for value in values]
 

@@ -358,7 +358,10 @@ fn pickles_that_lie_harm_nobody_else() {
     let texts = mounted.text("frame/columns/caller.txt");
     assert_eq!(texts, "\nb\n\n".repeat(1000));
     let findings = metadata["findings"].to_string();
-    assert!(findings.contains("block4_values: 1000 values are no texts, numbers or dates, and missing"), "{findings}");
+    assert!(
+        findings.contains("block4_values: 1000 values are no texts, numbers, dates or times, and missing"),
+        "{findings}"
+    );
     // One text of 1 MB is the value of all rows: it is measured once.
     let began = std::time::Instant::now();
     let mut file = fs::File::open(mounted.join("frame/columns/shared.txt")).unwrap();

@@ -21,6 +21,8 @@ use super::{Error, shapes};
 const BEFORE: usize = 64 << 10;
 /// Tokens between two questions whether to go on.
 const PATIENCE: usize = 1 << 16;
+/// Bytes of a decimal number.
+const LONGEST_DECIMAL: usize = 1000;
 
 /// What a value of the array is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,37 +42,54 @@ pub enum Kind {
     Text,
     /// A `datetime.date`.
     Date,
+    /// A `datetime.datetime` without a zone.
+    Time,
+    /// A `decimal.Decimal` that is a number.
+    Decimal,
     /// Anything else.
     Other,
 }
 
 impl Kind {
     /// All kinds, in order.
-    pub const ALL: [Kind; 8] =
-        [Kind::None, Kind::Nan, Kind::Bool, Kind::Integer, Kind::Float, Kind::Text, Kind::Date, Kind::Other];
+    pub const ALL: [Kind; 10] = [
+        Kind::None,
+        Kind::Nan,
+        Kind::Bool,
+        Kind::Integer,
+        Kind::Float,
+        Kind::Text,
+        Kind::Date,
+        Kind::Time,
+        Kind::Decimal,
+        Kind::Other,
+    ];
 }
 
 /// What a slot can be besides a value of some [`Kind`]. In the array they are of the kind `Other`.
 mod tag {
-    pub const BYTES: u8 = 8;
+    pub const BYTES: u8 = 10;
     /// A tuple of nothing but bytes.
-    pub const BYTES_TUPLE: u8 = 9;
+    pub const BYTES_TUPLE: u8 = 11;
     /// The class `datetime.date`.
-    pub const DATE: u8 = 10;
+    pub const DATE: u8 = 12;
     /// The function that returns `NaT`.
-    pub const NAT: u8 = 11;
+    pub const NAT: u8 = 13;
     /// The list of the array.
-    pub const LIST: u8 = 12;
+    pub const LIST: u8 = 14;
     /// The array's state: the tuple that ends with the list.
-    pub const STATE: u8 = 13;
+    pub const STATE: u8 = 15;
     /// The function that returns a scalar of NumPy, and what it takes: a data type, the bytes.
-    pub const SCALAR: u8 = 14;
-    pub const SCALAR_ARGUMENTS: u8 = 15;
+    pub const SCALAR: u8 = 16;
+    pub const SCALAR_ARGUMENTS: u8 = 17;
     /// The class of data types, what it takes (a code first), one of it, and the state of one (the byte order second).
-    pub const TYPES: u8 = 16;
-    pub const TYPE_ARGUMENTS: u8 = 17;
-    pub const TYPE: u8 = 18;
-    pub const TYPE_STATE: u8 = 19;
+    pub const TYPES: u8 = 18;
+    pub const TYPE_ARGUMENTS: u8 = 19;
+    pub const TYPE: u8 = 20;
+    pub const TYPE_STATE: u8 = 21;
+    /// The classes `datetime.datetime` and `decimal.Decimal`.
+    pub const TIME: u8 = 22;
+    pub const DECIMAL: u8 = 23;
 }
 
 /// How a value is stored: as Python does, or as the little-endian bytes of a scalar of NumPy.
@@ -209,7 +228,7 @@ impl ObjectArray {
     /// Bytes of a text as stored, without looking at them; 0 for what is no text. Decoded it has at most three times as
     /// many. One long text may be the value of many rows.
     pub fn text_length(&self, row: usize, column: usize, pickle: &[u8]) -> usize {
-        let place = self.place(row, column).filter(|place| place.kind == Kind::Text);
+        let place = self.place(row, column).filter(|place| matches!(place.kind, Kind::Text | Kind::Decimal));
         match place.map(|place| Tokens::new(pickle, place.at).next()) {
             Some(Ok(Token::Text(_, bytes) | Token::Bytes(bytes))) => bytes.len(),
             _ => 0,
@@ -252,6 +271,10 @@ pub enum Cell<'a> {
     Text(Cow<'a, str>),
     /// Days since 1970.
     Date(i32),
+    /// Microseconds since 1970.
+    Time(i64),
+    /// The digits of a decimal number, as Python wrote them.
+    Decimal(Cow<'a, str>),
     /// Anything else: the name of its class, as far as it is known.
     Other(Cow<'a, str>),
 }
@@ -273,6 +296,8 @@ impl<'a> Cell<'a> {
             (Kind::Float | Kind::Nan, Token::Float(value)) => Cell::Float(value),
             (Kind::Text, Token::Text(encoding, bytes)) => Cell::Text(tokens::text(encoding, bytes)?),
             (Kind::Date, token) => Cell::Date(date(token)?),
+            (Kind::Time, token) => Cell::Time(time(token)?),
+            (Kind::Decimal, Token::Text(encoding, bytes)) => Cell::Decimal(tokens::text(encoding, bytes)?),
             (Kind::Other, token) => Cell::Other(match token {
                 Token::Text(encoding, bytes) => tokens::text(encoding, bytes)?,
                 Token::Global(_, name) | Token::Instance(_, name) => String::from_utf8_lossy(name),
@@ -301,6 +326,32 @@ fn content(token: Token<'_>) -> Option<&[u8]> {
 fn date(token: Token<'_>) -> Option<i32> {
     let [high, low, month, day] = *content(token)? else { return None };
     shapes::days(u16::from_be_bytes([high, low]).into(), month.into(), day.into())?.try_into().ok()
+}
+
+/// Microseconds since 1970 of a `datetime.datetime`: the bytes of a date, whose month has a bit for the second of two
+/// equal hours of the clock; hour, minute, second, and three bytes of microseconds, the most significant one first.
+fn time(token: Token<'_>) -> Option<i64> {
+    let [high, low, month, day, hour, minute, second, rest @ ..] = content(token)? else { return None };
+    let [first, middle, last] = *rest else { return None };
+    let days = shapes::days(u16::from_be_bytes([*high, *low]).into(), (*month & 0x7f).into(), (*day).into())?;
+    let micros = u32::from_be_bytes([0, first, middle, last]);
+    let seconds = (i64::from(*hour) * 60 + i64::from(*minute)) * 60 + i64::from(*second);
+    let is_time = *hour < 24 && *minute < 60 && *second < 60 && micros < 1_000_000;
+    is_time.then_some((days * 86_400 + seconds) * 1_000_000 + i64::from(micros))
+}
+
+/// What a `decimal.Decimal` of this text is; `None` where it is none, or one of more digits than anybody means.
+fn decimal(bytes: &[u8]) -> Option<Kind> {
+    let number = bytes.strip_prefix(b"-").unwrap_or(bytes);
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'E' | b'+' | b'-');
+    // A long one may be called for again and again.
+    match number {
+        _ if number.len() > LONGEST_DECIMAL => None,
+        b"Infinity" => Some(Kind::Decimal),
+        [b'N', b'a', b'N', ..] | [b's', b'N', b'a', b'N', ..] => Some(Kind::None),
+        [b'0'..=b'9', ..] if number.iter().all(is_digit) => Some(Kind::Decimal),
+        _ => None,
+    }
 }
 
 /// Scans a pickled NumPy array of objects, of protocol 2 to 5, in one pass.
@@ -431,6 +482,8 @@ fn known((value, origin): (Value<'_>, usize)) -> Slot {
 fn class(module: &[u8], name: &[u8], at: usize) -> Slot {
     match (module, name) {
         (b"datetime", b"date") => Slot::new(tag::DATE, at),
+        (b"datetime", b"datetime") => Slot::new(tag::TIME, at),
+        (b"decimal" | b"_decimal" | b"_pydecimal", b"Decimal") => Slot::new(tag::DECIMAL, at),
         (b"pandas" | b"pandas._libs.missing", b"NA") => Slot::kind(Kind::None, at),
         (b"pandas._libs.tslibs.nattype", b"_nat_unpickle" | b"__nat_unpickle") => Slot::new(tag::NAT, at),
         (b"numpy._core.multiarray" | b"numpy.core.multiarray", b"scalar") => Slot::new(tag::SCALAR, at),
@@ -542,13 +595,25 @@ impl Values for Slots<'_> {
 
     #[inline]
     fn call(&mut self, function: Slot, arguments: Slot, at: usize) -> Result<Slot, Error> {
-        let days = || Tokens::new(self.bytes, arguments.at()).next().ok().and_then(date);
+        let argument = || Tokens::new(self.bytes, arguments.at()).next().ok();
+        let digits = || match argument()? {
+            Token::Text(_, bytes) => decimal(bytes),
+            _ => None,
+        };
         Ok(match (function.tag(), arguments.tag()) {
             (tag::SCALAR, tag::SCALAR_ARGUMENTS) => {
                 self.scalar(arguments).unwrap_or(Slot::kind(Kind::Other, function.at()))
             }
             (tag::TYPES, tag::TYPE_ARGUMENTS) => Slot::new(tag::TYPE, arguments.at()),
-            (tag::DATE, tag::BYTES_TUPLE) if days().is_some() => Slot::kind(Kind::Date, arguments.at()),
+            (tag::DATE, tag::BYTES_TUPLE) if argument().and_then(date).is_some() => {
+                Slot::kind(Kind::Date, arguments.at())
+            }
+            (tag::TIME, tag::BYTES_TUPLE) if argument().and_then(time).is_some() => {
+                Slot::kind(Kind::Time, arguments.at())
+            }
+            (tag::DECIMAL, tag::BYTES_TUPLE) => {
+                digits().map_or(Slot::kind(Kind::Other, function.at()), |kind| Slot::kind(kind, arguments.at()))
+            }
             (tag::NAT, _) => Slot::kind(Kind::None, at),
             _ => Slot::kind(Kind::Other, function.at()),
         })

@@ -50,6 +50,8 @@ fn cell_json(cell: Cell<'_>) -> Json {
         Cell::Float(value) => json!({"f": hex(&value.to_be_bytes())}),
         Cell::Text(text) => text.into(),
         Cell::Date(days) => json!({"date": days}),
+        Cell::Time(micros) => json!({"time": micros.to_string()}),
+        Cell::Decimal(digits) => json!({"decimal": digits}),
         Cell::Other(name) => json!({"x": name}),
     }
 }
@@ -252,7 +254,7 @@ fn a_long_array_is_read_in_one_pass() {
     }
     assert_eq!(scanned.counts(0)[Kind::Text as usize], 100_000);
     assert!(scanned.place(100_000, 0).is_none() && scanned.place(0, 1).is_none());
-    assert_eq!(scanned.counts(1), [0; 8]);
+    assert_eq!(scanned.counts(1), [0; Kind::ALL.len()]);
     // A value and a memo entry take 8 bytes each.
     let asked = std::cell::Cell::new(0);
     let ask = |answer| {
@@ -301,7 +303,7 @@ fn memory_of_a_hostile_array_is_bounded() {
 
 #[test]
 fn values_of_other_kinds_are_named_and_passed_over() {
-    let list = b"(](K\x01e}(K\x01]K\x02u\x8f(K\x01\x90(K\x01\x91cdecimal\nDecimal\n\x8c\x012\x85R\
+    let list = b"(](K\x01e}(K\x01]K\x02u\x8f(K\x01\x90(K\x01\x91cfractions\nFraction\n\x8c\x012\x85R\
         cm\nC\n)\x81}bcm\nC\n)}\x92h\x00h\x03h\x0ah\x0e\x8a\x11\x00\x00\x00\
         \x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\
         cdatetime\ndate\nC\x04\x07\xe4\x02\x1e\x85Rcdatetime\ndate\nC\x04\x07\xe4\x02\x1d\x85Re";
@@ -309,7 +311,7 @@ fn values_of_other_kinds_are_named_and_passed_over() {
     let scanned = scan(&bytes).unwrap();
     let cells: Vec<_> = (0..scanned.rows()).map(|row| cell_json(scanned.cell(row, 0, &bytes).unwrap())).collect();
     let other = |name: &str| json!({"x": name});
-    let first = [other("list"), other("dict"), other("set"), other("set"), other("Decimal"), other("C"), other("C")];
+    let first = [other("list"), other("dict"), other("set"), other("set"), other("Fraction"), other("C"), other("C")];
     assert_eq!(cells[..7], first);
     // What stands before the list may be meant again: texts are interned. 2020-02-30 is no day.
     assert_eq!(cells[7..10], [json!("numpy._core.multiarray"), json!("numpy"), json!("dtype")]);
@@ -356,6 +358,44 @@ fn scalars_of_numpy_are_read_from_their_bytes() {
     // One type of the other byte order may be the type of any scalar behind it.
     let swapped = [scalar("i4", b'>', b"C\x04\0\0\0\x01"), values[0].clone()];
     assert_eq!(cells(&swapped), [other.clone(), other]);
+}
+
+#[test]
+fn times_and_decimals_are_held_against_their_rules() {
+    let cell = |class: &str, argument: &[u8]| {
+        let call = [b"c", class.as_bytes(), b"\n", argument, b"\x85Ra"].concat();
+        let bytes = array(b"K\x01\x85", &call);
+        let scanned = scan(&bytes).unwrap();
+        cell_json(scanned.cell(0, 0, &bytes).unwrap())
+    };
+    let time = |content: &[u8]| cell("datetime\ndatetime", &[&[b'C', content.len() as u8], content].concat());
+    let other = |name: &str| json!({"x": name});
+    // 1970-01-02T03:04:05.000006, also the second one of that night.
+    let known = json!({"time": "97445000006"});
+    assert_eq!(time(b"\x07\xb2\x01\x02\x03\x04\x05\0\0\x06"), known);
+    assert_eq!(time(b"\x07\xb2\x81\x02\x03\x04\x05\0\0\x06"), known);
+    for content in [
+        b"\x07\xb2\x01\x02\x18\0\0\0\0\0",
+        b"\x07\xb2\x01\x02\0\x3c\0\0\0\0",
+        b"\x07\xb2\x01\x02\0\0\x3c\0\0\0",
+        b"\x07\xb2\x01\x02\0\0\0\x0f\x42\x40",
+        b"\x07\xb2\x0d\x02\0\0\0\0\0\0",
+        b"\x07\xb2\x01\0\0\0\0\0\0\0",
+    ] {
+        assert_eq!(time(content), other("datetime"), "{content:x?}");
+    }
+    assert_eq!(time(b"\x07\xb2\x01\x02\0\0\0\0\0"), other("datetime"));
+    let decimal = |digits: &str| {
+        let length = u32::try_from(digits.len()).unwrap().to_le_bytes();
+        cell("decimal\nDecimal", &[b"X", &length[..], digits.as_bytes()].concat())
+    };
+    for digits in ["0", "-12.340E-7", "Infinity", &"7".repeat(1000)] {
+        assert_eq!(decimal(digits), json!({"decimal": digits}));
+    }
+    assert_eq!([decimal("NaN"), decimal("-sNaN12")], [Json::Null, Json::Null]);
+    for digits in ["", "-", "--1", "1,5", "x", "\u{0664}", &"7".repeat(1001)] {
+        assert_eq!(decimal(digits), other("Decimal"));
+    }
 }
 
 #[test]

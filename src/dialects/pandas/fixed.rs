@@ -22,7 +22,6 @@ use crate::dialects::{Dialect, Site, datasets, times};
 use crate::source::Interrupt;
 use crate::store::decode::{FillTest, widen};
 use crate::store::{self, DatasetRows, FieldRows, Part, Rows, Tally};
-use crate::table::calendar::{DAY, SECOND};
 use crate::table::{Categories, CategoryRows, Column, DecodedRows, Finding, Table, Times};
 
 /// Most labels of an axis of columns.
@@ -352,10 +351,10 @@ impl<'a> Fixed<'a> {
                 }
                 if column.others() > 0 {
                     let count = column.others();
-                    self.report(format!("{name}: {count} values are no texts, numbers or dates, and missing"));
+                    self.report(format!("{name}: {count} values are no texts, numbers, dates or times, and missing"));
                 }
-                let times = times::since(self.site.file, i128::from(DAY) * SECOND, 0, &column);
-                let times = times.filter(|_| shown == Shown::Dates).map(|times| times.map(|times| times.in_zone(None)));
+                let times = shown.step().and_then(|step| times::since(self.site.file, step, 0, &column));
+                let times = times.map(|times| times.map(|times| times.in_zone(None)));
                 return Made { rows: Ok(Arc::new(column)), times, units: None, tally };
             }
             Err(reason) => return Made::failed(reason.as_str()),

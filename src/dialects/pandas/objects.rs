@@ -13,7 +13,7 @@ use crate::source::Interrupt;
 use crate::store::{
     self, ARRAY_BYTES, Cache, Error, Fitter, Fitting, Hints, Reservation, RowRange, Rows, Shared, numbered,
 };
-use crate::table::calendar;
+use crate::table::calendar::{self, DAY, SECOND};
 
 /// Whether a dataset holds one pickle.
 pub(super) fn is_pickle(dataset: &Dataset) -> bool {
@@ -100,6 +100,10 @@ pub(super) enum Shown {
     Floats,
     /// Days since 1970.
     Dates,
+    /// Microseconds since 1970.
+    Times,
+    /// The digits of decimal numbers.
+    Decimals,
     /// JSON of each.
     Mixed,
 }
@@ -108,32 +112,41 @@ impl Shown {
     /// By how many there are of each kind.
     fn of(counts: [usize; Kind::ALL.len()]) -> Self {
         let has = |kind: Kind| counts[kind as usize] > 0;
-        let present: Vec<Kind> = [Kind::Bool, Kind::Integer, Kind::Float, Kind::Text, Kind::Date]
-            .into_iter()
-            .filter(|kind| has(*kind))
-            .collect();
+        let is_missing = |kind: &Kind| matches!(kind, Kind::None | Kind::Nan | Kind::Other);
+        let present: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| has(*kind) && !is_missing(kind)).collect();
         match present.as_slice() {
             [] | [Kind::Text] => Self::Texts,
             [Kind::Bool] => Self::Booleans,
             [Kind::Integer] => Self::Integers,
             [Kind::Float] | [Kind::Integer, Kind::Float] => Self::Floats,
             [Kind::Date] => Self::Dates,
+            [Kind::Time] => Self::Times,
+            [Kind::Decimal] => Self::Decimals,
             _ => Self::Mixed,
+        }
+    }
+
+    /// Attoseconds that an integer stands for, of those that are times.
+    pub fn step(self) -> Option<i128> {
+        match self {
+            Self::Dates => Some(i128::from(DAY) * SECOND),
+            Self::Times => Some(SECOND / 1_000_000),
+            _ => None,
         }
     }
 
     fn data_type(self) -> DataType {
         match self {
-            Self::Texts | Self::Mixed => DataType::LargeUtf8,
+            Self::Texts | Self::Decimals | Self::Mixed => DataType::LargeUtf8,
             Self::Booleans => DataType::Boolean,
-            Self::Integers => DataType::Int64,
+            Self::Integers | Self::Times => DataType::Int64,
             Self::Floats => DataType::Float64,
             Self::Dates => DataType::Int32,
         }
     }
 }
 
-/// A column of a pickled array. `None`, NaN and what is neither text, number nor date are missing.
+/// A column of a pickled array. `None`, NaN and what is neither text, number, date nor time are missing.
 #[derive(Debug)]
 pub(super) struct Objects {
     block: Arc<Block>,
@@ -186,6 +199,14 @@ impl Objects {
                 Cell::Date(days) => Some(days),
                 _ => None,
             }),
+            Shown::Times => made!(Int64Builder::with_capacity(count), |cell| match cell {
+                Cell::Time(micros) => Some(micros),
+                _ => None,
+            }),
+            Shown::Decimals => made!(LargeStringBuilder::new(), |cell| match cell {
+                Cell::Decimal(digits) => Some(digits),
+                _ => None,
+            }),
             Shown::Texts => made!(LargeStringBuilder::new(), |cell| match cell {
                 Cell::Text(text) => Some(text),
                 _ => None,
@@ -207,10 +228,16 @@ impl Objects {
             Cell::Bool(value) => value.to_string(),
             Cell::Integer(value) => value.to_string(),
             Cell::Float(value) => serde_json::to_string(value).ok()?,
-            Cell::Text(text) => serde_json::to_string(text).ok()?,
+            Cell::Text(text) | Cell::Decimal(text) => serde_json::to_string(text).ok()?,
             Cell::Date(days) => {
                 let (year, month, day) = calendar::date(i64::from(*days));
                 format!("\"{year:04}-{month:02}-{day:02}\"")
+            }
+            Cell::Time(micros) => {
+                let (year, month, day) = calendar::date(micros.div_euclid(DAY * 1_000_000));
+                let (seconds, micros) = (micros.div_euclid(1_000_000).rem_euclid(DAY), micros.rem_euclid(1_000_000));
+                let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+                format!("\"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}\"")
             }
         })
     }
