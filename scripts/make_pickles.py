@@ -17,7 +17,8 @@ a call a record of itself: nothing of a file is executed. Each case is one of
 
 A VALUE is null, a bool, a text, {"i": decimal}, {"f": 8 bytes in hex}, {"b": hex}, {"l": list}, {"t": tuple},
 {"d": [[key, value], ...]}, {"s": [module, name]}, {"c": [function, arguments]} or {"o": [object, state]}; in an array
-also {"date": days since 1970}, {"time": microseconds since 1970}, {"decimal": digits} and {"x": name of the class}.
+also {"date": days since 1970}, {"time": microseconds since 1970}, {"nanoseconds": those since 1970},
+{"decimal": digits} and {"x": name of the class}.
 """
 
 import argparse
@@ -142,6 +143,11 @@ def cell(value):
             if len(digits) > 1000:
                 return {"x": "Decimal"}
             return None if Decimal(digits).is_nan() else {"decimal": digits}
+        case Inert(
+            function=Inert(module="pandas._libs.tslibs.timestamps", name="_unpickle_timestamp"),
+            arguments=(int(count), _, None, 7 | 8 | 9 | 10 as unit),
+        ) if unit == 10 or abs(count * 1000 ** (9 - unit)) < 1 << 63:
+            return {"nanoseconds": str(count)} if unit == 10 else {"time": str(count * 1000 ** (9 - unit))}
         case Inert(function=Inert(name="_nat_unpickle" | "__nat_unpickle")) | Inert(module=_, name="NA"):
             return None
         case Inert(
@@ -212,6 +218,8 @@ def of_pandas():
     instants = [datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)]
     instants += [datetime.datetime(1969, 12, 31, 1, 2, 3, 4, fold=1), datetime.datetime(2020, 2, 29)]
     odd += [*instants, datetime.datetime(2020, 2, 29, tzinfo=datetime.timezone.utc)]
+    odd += [pd.Timestamp("1969-12-31 23:59:59.5").as_unit(unit) for unit in ("s", "ms", "us", "ns")]
+    odd += [pd.Timestamp("2020-07-01", tz="Europe/Paris"), pd.Timestamp.max.as_unit("ns")]
     odd += [Decimal(text) for text in ("-1.50", "1E+40", "0E-7", "NaN", "-sNaN12", "-Infinity", "7" * 1001)]
     cases = [array(pickle.dumps(np.array([*odd, *odd], dtype=object), protocol)) for protocol in range(2, 6)]
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():

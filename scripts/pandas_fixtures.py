@@ -137,6 +137,9 @@ def fixed_format(store):
         objects["numpy_numbers"] = [np.int64(-3), None, np.float32(0.1), 2, np.float64("nan")]
         moment = datetime.datetime(1969, 12, 31, 23, 59, 59, 5)
         objects["times"] = [datetime.datetime(9999, 12, 31), None, moment, datetime.datetime(1, 1, 1, 12), moment]
+        stamps = [pd.Timestamp("2020-01-01 00:00:00.000000007"), pd.NaT, pd.Timestamp(0), pd.Timestamp(-1), None]
+        objects["stamps"] = [None if pd.isna(stamp) else stamp.as_unit("ns") for stamp in stamps]
+        objects["moments"] = [moment, "a", pd.Timestamp(-1).as_unit("ns"), None, day]
         objects["decimals"] = [decimal.Decimal(text) for text in ("-1.50", "NaN", "1E+40", "0", "-1.50")]
         objects["numpy_flags"] = [np.bool_(True), None, False, np.bool_(False), np.bool_(True)]
     put("objects", pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in objects.items()}))
@@ -207,9 +210,8 @@ def object_cells(values):
         frozenset([float]): lambda value: number(value, np.dtype("f8")),
         frozenset([int, float]): lambda value: number(float(value), np.dtype("f8")),
         frozenset([datetime.date]): lambda value: instant(value, "s"),
-        frozenset([datetime.datetime]): lambda value: value.isoformat(timespec="microseconds"),
         frozenset([decimal.Decimal]): str,
-    }.get(frozenset(kinds), lambda value: json.dumps(value, ensure_ascii=False))
+    }.get(frozenset(kinds), lambda value: json.dumps(value, ensure_ascii=False, default=str))
     return [None if pd.isna(value) else shown(value) for value in values]
 
 

@@ -42,8 +42,10 @@ pub enum Kind {
     Text,
     /// A `datetime.date`.
     Date,
-    /// A `datetime.datetime` without a zone.
+    /// A `datetime.datetime` without a zone, or a `Timestamp` of pandas without one, of microseconds or longer units.
     Time,
+    /// A `Timestamp` of pandas without a zone, of nanoseconds.
+    Nanoseconds,
     /// A `decimal.Decimal` that is a number.
     Decimal,
     /// Anything else.
@@ -52,7 +54,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in order.
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 11] = [
         Kind::None,
         Kind::Nan,
         Kind::Bool,
@@ -61,6 +63,7 @@ impl Kind {
         Kind::Text,
         Kind::Date,
         Kind::Time,
+        Kind::Nanoseconds,
         Kind::Decimal,
         Kind::Other,
     ];
@@ -68,31 +71,35 @@ impl Kind {
 
 /// What a slot can be besides a value of some [`Kind`]. In the array they are of the kind `Other`.
 mod tag {
-    pub const BYTES: u8 = 10;
+    pub const BYTES: u8 = 11;
     /// A tuple of nothing but bytes.
-    pub const BYTES_TUPLE: u8 = 11;
+    pub const BYTES_TUPLE: u8 = 12;
     /// The class `datetime.date`.
-    pub const DATE: u8 = 12;
+    pub const DATE: u8 = 13;
     /// The function that returns `NaT`.
-    pub const NAT: u8 = 13;
+    pub const NAT: u8 = 14;
     /// The list of the array.
-    pub const LIST: u8 = 14;
+    pub const LIST: u8 = 15;
     /// The array's state: the tuple that ends with the list.
-    pub const STATE: u8 = 15;
+    pub const STATE: u8 = 16;
     /// The function that returns a scalar of NumPy, and what it takes: a data type, the bytes.
-    pub const SCALAR: u8 = 16;
-    pub const SCALAR_ARGUMENTS: u8 = 17;
+    pub const SCALAR: u8 = 17;
+    pub const SCALAR_ARGUMENTS: u8 = 18;
     /// The class of data types, what it takes (a code first), one of it, and the state of one (the byte order second).
-    pub const TYPES: u8 = 18;
-    pub const TYPE_ARGUMENTS: u8 = 19;
-    pub const TYPE: u8 = 20;
-    pub const TYPE_STATE: u8 = 21;
+    pub const TYPES: u8 = 19;
+    pub const TYPE_ARGUMENTS: u8 = 20;
+    pub const TYPE: u8 = 21;
+    pub const TYPE_STATE: u8 = 22;
     /// The classes `datetime.datetime` and `decimal.Decimal`.
-    pub const TIME: u8 = 22;
-    pub const DECIMAL: u8 = 23;
+    pub const TIME: u8 = 23;
+    pub const DECIMAL: u8 = 24;
+    /// What returns a `Timestamp` of pandas, and what it takes: a number, a frequency, no zone, and since 2.0 a unit.
+    pub const TIMESTAMP: u8 = 25;
+    pub const TIMESTAMP_ARGUMENTS: u8 = 26;
 }
 
-/// How a value is stored: as Python does, or as the little-endian bytes of a scalar of NumPy.
+/// How a value is stored: as Python does, as the little-endian bytes of a scalar of NumPy, or as a count of a unit of
+/// time since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 enum Form {
@@ -103,10 +110,48 @@ enum Form {
     Float,
     /// UTF-32.
     Text,
+    Seconds,
+    Milliseconds,
+    Microseconds,
+    Nanoseconds,
 }
 
 impl Form {
-    const ALL: [Form; 6] = [Form::Python, Form::Bool, Form::Signed, Form::Unsigned, Form::Float, Form::Text];
+    const ALL: [Form; 10] = [
+        Form::Python,
+        Form::Bool,
+        Form::Signed,
+        Form::Unsigned,
+        Form::Float,
+        Form::Text,
+        Form::Seconds,
+        Form::Milliseconds,
+        Form::Microseconds,
+        Form::Nanoseconds,
+    ];
+
+    /// By NumPy's number of a unit.
+    fn of_unit(unit: i128) -> Option<Self> {
+        Some(match unit {
+            7 => Form::Seconds,
+            8 => Form::Milliseconds,
+            9 => Form::Microseconds,
+            10 => Form::Nanoseconds,
+            _ => return None,
+        })
+    }
+
+    /// Reads a count of this unit.
+    fn timestamp(self, count: i128) -> Option<Cell<'static>> {
+        let micros = |each: i128| Some(Cell::Time(i64::try_from(count.checked_mul(each)?).ok()?));
+        match self {
+            Form::Seconds => micros(1_000_000),
+            Form::Milliseconds => micros(1000),
+            Form::Microseconds => micros(1),
+            Form::Nanoseconds => Some(Cell::Nanoseconds(count.try_into().ok()?)),
+            _ => None,
+        }
+    }
 
     /// By the code of a data type: `f8`.
     fn of(code: &[u8]) -> Option<Self> {
@@ -128,7 +173,6 @@ impl Form {
             matches!(bytes.len(), 1 | 2 | 4 | 8).then_some(u64::from_le_bytes(number))
         };
         Some(match self {
-            Form::Python => return None,
             Form::Bool => Cell::Bool(*bytes.first().filter(|_| bytes.len() == 1)? != 0),
             Form::Unsigned => Cell::Integer(number()?.into()),
             Form::Signed => {
@@ -148,6 +192,7 @@ impl Form {
                 text.truncate(text.trim_end_matches('\0').len());
                 Cell::Text(text.into())
             }
+            _ => return None,
         })
     }
 }
@@ -273,6 +318,8 @@ pub enum Cell<'a> {
     Date(i32),
     /// Microseconds since 1970.
     Time(i64),
+    /// Nanoseconds since 1970.
+    Nanoseconds(i64),
     /// The digits of a decimal number, as Python wrote them.
     Decimal(Cow<'a, str>),
     /// Anything else: the name of its class, as far as it is known.
@@ -288,7 +335,10 @@ impl<'a> Cell<'a> {
         }
         let token = Tokens::new(pickle, at).next().ok()?;
         if form != Form::Python {
-            return form.scalar(content(token)?);
+            return match token {
+                Token::Integer(count) => form.timestamp(count?),
+                _ => form.scalar(content(token)?),
+            };
         }
         Some(match (kind, token) {
             (Kind::Bool, Token::Bool(value)) => Cell::Bool(value),
@@ -484,6 +534,7 @@ fn class(module: &[u8], name: &[u8], at: usize) -> Slot {
         (b"datetime", b"date") => Slot::new(tag::DATE, at),
         (b"datetime", b"datetime") => Slot::new(tag::TIME, at),
         (b"decimal" | b"_decimal" | b"_pydecimal", b"Decimal") => Slot::new(tag::DECIMAL, at),
+        (_, b"_unpickle_timestamp" | b"Timestamp") if module.starts_with(b"pandas.") => Slot::new(tag::TIMESTAMP, at),
         (b"pandas" | b"pandas._libs.missing", b"NA") => Slot::kind(Kind::None, at),
         (b"pandas._libs.tslibs.nattype", b"_nat_unpickle" | b"__nat_unpickle") => Slot::new(tag::NAT, at),
         (b"numpy._core.multiarray" | b"numpy.core.multiarray", b"scalar") => Slot::new(tag::SCALAR, at),
@@ -514,6 +565,23 @@ impl Slots<'_> {
     /// The bytes of such a slot.
     fn content(&self, slot: Slot) -> Option<&[u8]> {
         Tokens::new(self.bytes, slot.at()).next().ok().and_then(content)
+    }
+
+    /// The number of such a slot.
+    fn integer(&self, slot: Slot) -> Option<i128> {
+        match Tokens::new(self.bytes, slot.at()).next() {
+            Ok(Token::Integer(value)) if slot == Slot::kind(Kind::Integer, slot.at()) => value,
+            _ => None,
+        }
+    }
+
+    /// In which form a `Timestamp` is whose unit may be told.
+    fn timestamp(&self, units: &[Slot]) -> Option<Form> {
+        match units {
+            [] => Some(Form::Nanoseconds),
+            [unit] => Form::of_unit(self.integer(*unit)?),
+            _ => None,
+        }
     }
 
     /// What the function for scalars of NumPy returns.
@@ -575,8 +643,16 @@ impl Values for Slots<'_> {
                 let form = self.text(code).and_then(Form::of);
                 form.map_or(Slot::kind(Kind::Other, at), |form| Slot::formed(tag::SCALAR_ARGUMENTS, form, bytes.at()))
             }
-            (Container::Tuple, [code, _, _]) if is_text(code) => Slot::new(tag::TYPE_ARGUMENTS, code.at()),
             (Container::Tuple, [_, order, _, _, _, ..]) if is_text(order) => Slot::new(tag::TYPE_STATE, order.at()),
+            (Container::Tuple, [count, _, zone, units @ ..])
+                if count.tag() == Kind::Integer as u8 && zone.tag() == Kind::None as u8 =>
+            {
+                let form = self.timestamp(units);
+                form.map_or(Slot::kind(Kind::Other, at), |form| {
+                    Slot::formed(tag::TIMESTAMP_ARGUMENTS, form, count.at())
+                })
+            }
+            (Container::Tuple, [code, _, _]) if is_text(code) => Slot::new(tag::TYPE_ARGUMENTS, code.at()),
             _ => Slot::kind(Kind::Other, at),
         })
     }
@@ -610,6 +686,15 @@ impl Values for Slots<'_> {
             }
             (tag::TIME, tag::BYTES_TUPLE) if argument().and_then(time).is_some() => {
                 Slot::kind(Kind::Time, arguments.at())
+            }
+            (tag::TIMESTAMP, tag::TIMESTAMP_ARGUMENTS) => {
+                let count = self.integer(Slot::kind(Kind::Integer, arguments.at()));
+                let kind = match count.and_then(|count| arguments.form().timestamp(count)) {
+                    Some(Cell::Time(_)) => Kind::Time,
+                    Some(_) => Kind::Nanoseconds,
+                    None => return Ok(Slot::kind(Kind::Other, function.at())),
+                };
+                Slot::formed(kind as u8, arguments.form(), arguments.at())
             }
             (tag::DECIMAL, tag::BYTES_TUPLE) => {
                 digits().map_or(Slot::kind(Kind::Other, function.at()), |kind| Slot::kind(kind, arguments.at()))

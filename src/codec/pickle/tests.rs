@@ -51,6 +51,7 @@ fn cell_json(cell: Cell<'_>) -> Json {
         Cell::Text(text) => text.into(),
         Cell::Date(days) => json!({"date": days}),
         Cell::Time(micros) => json!({"time": micros.to_string()}),
+        Cell::Nanoseconds(nanos) => json!({"nanoseconds": nanos.to_string()}),
         Cell::Decimal(digits) => json!({"decimal": digits}),
         Cell::Other(name) => json!({"x": name}),
     }

@@ -7,7 +7,7 @@ use arrow_array::builder::{BooleanBuilder, Float64Builder, Int32Builder, Int64Bu
 use arrow_schema::DataType;
 
 use crate::catalogue::{Class, DESCRIPTOR_SIZE, Dataset};
-use crate::codec::pickle::{self, Cell, Kind, ObjectArray};
+use crate::codec::pickle::{self, Cell, Kind, Label, ObjectArray};
 use crate::dialects::attributes::text;
 use crate::source::Interrupt;
 use crate::store::{
@@ -102,6 +102,8 @@ pub(super) enum Shown {
     Dates,
     /// Microseconds since 1970.
     Times,
+    /// Nanoseconds since 1970.
+    Nanoseconds,
     /// The digits of decimal numbers.
     Decimals,
     /// JSON of each.
@@ -121,6 +123,7 @@ impl Shown {
             [Kind::Float] | [Kind::Integer, Kind::Float] => Self::Floats,
             [Kind::Date] => Self::Dates,
             [Kind::Time] => Self::Times,
+            [Kind::Nanoseconds] => Self::Nanoseconds,
             [Kind::Decimal] => Self::Decimals,
             _ => Self::Mixed,
         }
@@ -131,6 +134,7 @@ impl Shown {
         match self {
             Self::Dates => Some(i128::from(DAY) * SECOND),
             Self::Times => Some(SECOND / 1_000_000),
+            Self::Nanoseconds => Some(SECOND / 1_000_000_000),
             _ => None,
         }
     }
@@ -139,7 +143,7 @@ impl Shown {
         match self {
             Self::Texts | Self::Decimals | Self::Mixed => DataType::LargeUtf8,
             Self::Booleans => DataType::Boolean,
-            Self::Integers | Self::Times => DataType::Int64,
+            Self::Integers | Self::Times | Self::Nanoseconds => DataType::Int64,
             Self::Floats => DataType::Float64,
             Self::Dates => DataType::Int32,
         }
@@ -203,6 +207,10 @@ impl Objects {
                 Cell::Time(micros) => Some(micros),
                 _ => None,
             }),
+            Shown::Nanoseconds => made!(Int64Builder::with_capacity(count), |cell| match cell {
+                Cell::Nanoseconds(nanos) => Some(nanos),
+                _ => None,
+            }),
             Shown::Decimals => made!(LargeStringBuilder::new(), |cell| match cell {
                 Cell::Decimal(digits) => Some(digits),
                 _ => None,
@@ -222,6 +230,8 @@ impl Objects {
 
     /// The text of a value among others.
     fn json(cell: &Cell<'_>) -> Option<String> {
+        let instant =
+            |value: &i64, per_second| format!("\"{}\"", Label::Timestamp { value: *value, per_second, zone: None });
         Some(match cell {
             Cell::None | Cell::Other(_) => return None,
             Cell::Float(value) if value.is_nan() => return None,
@@ -233,12 +243,8 @@ impl Objects {
                 let (year, month, day) = calendar::date(i64::from(*days));
                 format!("\"{year:04}-{month:02}-{day:02}\"")
             }
-            Cell::Time(micros) => {
-                let (year, month, day) = calendar::date(micros.div_euclid(DAY * 1_000_000));
-                let (seconds, micros) = (micros.div_euclid(1_000_000).rem_euclid(DAY), micros.rem_euclid(1_000_000));
-                let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-                format!("\"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}\"")
-            }
+            Cell::Time(micros) => instant(micros, 1_000_000),
+            Cell::Nanoseconds(nanos) => instant(nanos, 1_000_000_000),
         })
     }
 }
