@@ -1,5 +1,8 @@
 //! LEGEND HDF5 beyond the values of good files: what contradicts itself is found, and harms nothing beside it.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
 use serde_json::Value;
 
 use crate::data;
@@ -48,6 +51,25 @@ fn lists_and_waveforms_that_are_damaged_are_missing_and_counted() {
     for column in ["falls", "beyond", "packed", "sizes"] {
         assert!(found.lines().any(|line| line.contains(&format!("/table/{column}"))), "{column}: {found}");
     }
+}
+
+/// As with a chunk that is damaged: what lies beside it can be read.
+#[test]
+fn arrays_of_waveforms_end_where_one_is_damaged() {
+    let mounted = Mounted::new(&[&data("hostile/bad_lh5.h5")], &["--direct-io"]);
+    let file = File::open(mounted.join("table/columns/packed.raw")).unwrap();
+    assert_eq!(file.metadata().unwrap().len(), 3 * 3 * 4);
+    let mut samples = [0; 12];
+    file.read_exact_at(&mut samples, 0).unwrap();
+    assert_eq!(samples, [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]);
+    file.read_exact_at(&mut samples[..2], 5).unwrap();
+    assert_eq!(samples[..2], [0, 0]);
+    assert!(file.read_at(&mut samples, 8).is_err());
+    let errors = mounted.text(".hepfs/errors");
+    assert!(errors.contains("the waveform of row 1 is damaged"), "{errors}");
+    // Of several lengths there is no array.
+    let names = mounted.names("table/columns");
+    assert!(names.contains(&"packed.npy".to_owned()) && !names.contains(&"sizes.npy".to_owned()), "{names:?}");
 }
 
 /// Of a waveform of 60 rows of 64 samples nothing is read for another field of its table.

@@ -241,8 +241,8 @@ impl Rows for SelectedRows {
     }
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
-        // What was kept of values tells no lengths; it is kept of values of one width alone.
-        if self.rows.stored_width().is_some() {
+        // What was kept of values tells no lengths; it is kept of numbers and labels alone.
+        if self.rows.stored_width().is_some() && !self.rows.data_type().is_nested() {
             return Ok(None);
         }
         self.gather(&range, true, &|rows| self.rows.outline(rows, interrupt), interrupt)

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt8Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, Int32Array, LargeListArray, NullArray};
-use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer, ToByteSlice};
 use arrow_schema::{DataType, Field};
 use arrow_select::concat::concat;
 
+use crate::catalogue::{ByteOrder, Class, Datatype};
 use crate::codec::waveform::Coding;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
@@ -22,6 +23,9 @@ const WORTH_A_CORE: usize = 64 << 10;
 
 /// Rows whose sizes are read at once.
 const AT_ONCE: u64 = 16 << 10;
+
+/// Most bytes of a decoded waveform that lies in an array of all: a request that has a part of it decodes it whole.
+const WIDEST: u64 = 1 << 20;
 
 /// How many samples each waveform has.
 #[derive(Clone, Debug)]
@@ -41,6 +45,8 @@ pub struct EncodedRows {
     bytes: Arc<dyn Rows>,
     samples: Samples,
     data_type: DataType,
+    /// What a row is in an array of all; `None` where their lengths differ.
+    decoded: Option<Datatype>,
     path: String,
     tally: Arc<Tally>,
 }
@@ -62,6 +68,10 @@ impl EncodedRows {
         }
         let rows = offsets.len().saturating_sub(1);
         let item = Arc::new(Field::new_list_field(DataType::Int32, true));
+        let decoded = match samples {
+            Samples::All(samples) => Some(array_of(samples.into())).filter(|row| (1..=WIDEST).contains(&row.size)),
+            Samples::Each(_) => None,
+        };
         let data_type = match &samples {
             Samples::All(samples) if u64::from(*samples) <= MOST_SAMPLES => {
                 DataType::FixedSizeList(item, *samples as i32)
@@ -72,7 +82,7 @@ impl EncodedRows {
             }
             Samples::Each(_) => DataType::LargeList(item),
         };
-        Ok(Self { coding, offsets, bytes, samples, data_type, path, tally })
+        Ok(Self { coding, offsets, bytes, samples, data_type, decoded, path, tally })
     }
 
     fn failed(&self, reason: impl ToString) -> Error {
@@ -200,6 +210,13 @@ struct Waveforms {
     waveforms: Vec<Option<Waveform>>,
 }
 
+/// The type of a row of so many decoded samples.
+fn array_of(samples: u64) -> Datatype {
+    let class = Class::Integer { signed: true, order: ByteOrder::Little, precision: 32, offset: 0 };
+    let base = Box::new(Datatype { size: 4, class });
+    Datatype { size: 4 * samples, class: Class::Array { dims: vec![samples], base } }
+}
+
 fn count(range: &RowRange) -> usize {
     usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
 }
@@ -281,15 +298,36 @@ impl Rows for EncodedRows {
         self.encoded(range, bytes, interrupt, &|span, size| span.saturating_add(4 * size).saturating_add(24))
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        None
+    fn stored_type(&self) -> Option<&Datatype> {
+        self.decoded.as_ref()
     }
 
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(self.failed("waveforms are stored encoded"))
+    fn stored_width(&self) -> Option<u64> {
+        self.decoded.as_ref().map(|row| row.size)
+    }
+
+    /// Bytes of decoded samples: an encoding is to them what a filter is to a chunk.
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        let width = self.stored_width().ok_or_else(|| self.failed("waveforms of several lengths"))?;
+        let end = offset.checked_add(length as u64).filter(|end| end.div_ceil(width) <= self.len());
+        let end = end.ok_or_else(|| self.failed(format!("{length} bytes from byte {offset} on")))?;
+        let range = offset / width..end.div_ceil(width);
+        let waveforms = self.waveforms(&range, interrupt)?;
+        if let Some(damaged) = waveforms.waveforms.iter().position(Option::is_none) {
+            return Err(self.failed(format!("the waveform of row {} is damaged", range.start + damaged as u64)));
+        }
+        let bytes = (range.end - range.start) * width;
+        try_memory(bytes)?;
+        let mut samples = vec![0; bytes as usize / 4];
+        self.decode(&waveforms.bytes, &waveforms.waveforms, &mut samples);
+        // These rows begin at or before `offset`, and end at or behind `end`.
+        let skipped = (offset - range.start * width) as usize;
+        out.extend_from_slice(&samples.to_byte_slice()[skipped..skipped + length]);
+        Ok(())
     }
 
     fn natural_rows(&self) -> Option<u64> {
-        self.offsets.natural_rows()
+        // Of all that are decoded to the same length, each is read by itself.
+        if self.decoded.is_some() { Some(1) } else { self.offsets.natural_rows() }
     }
 }
