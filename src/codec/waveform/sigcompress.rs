@@ -20,27 +20,39 @@ pub(super) fn decode(bytes: &[u8], shift: i32, out: &mut [i32]) -> Option<()> {
     if usize::from(words.next()?) != out.len() {
         return None;
     }
-    let shifted = |sample: i16| i32::from(sample).wrapping_sub(shift);
     let mut rest = out;
     while !rest.is_empty() {
         let section = words.section(rest.len())?;
         let (samples, behind) = rest.split_at_mut(section.count);
         rest = behind;
         let least = section.least;
+        // Sums wrap as words do.
+        let shown = |sample: u16| i32::from(sample as i16).wrapping_sub(shift);
         match section.first {
             Some(first) => {
                 let (out, others) = samples.split_first_mut()?;
-                *out = shifted(first);
+                *out = shown(first);
                 let mut last = first;
-                unpack(section.width, section.packed, others, |value| {
-                    last = last.wrapping_add((value as i16).wrapping_add(least));
-                    shifted(last)
+                unpack(section.width, section.packed, others, |values| {
+                    let sums = sums(values.map(|value| value.wrapping_add(least)));
+                    let samples = sums.map(|sum| sum.wrapping_add(last));
+                    last = samples[7];
+                    samples.map(shown)
                 });
             }
-            None => unpack(section.width, section.packed, samples, |value| shifted((value as i16).wrapping_add(least))),
+            None => unpack(section.width, section.packed, samples, |values| {
+                values.map(|value| shown(value.wrapping_add(least)))
+            }),
         }
     }
     Some(())
+}
+
+/// The sum of each number and those before it, in as few steps as a vector of them takes.
+fn sums(numbers: [u16; 8]) -> [u16; 8] {
+    [1, 2, 4].iter().fold(numbers, |sums, &step| {
+        std::array::from_fn(|at| if at < step { sums[at] } else { sums[at].wrapping_add(sums[at - step]) })
+    })
 }
 
 /// Samples that are packed in the same width.
@@ -48,8 +60,8 @@ struct Section<'a> {
     count: usize,
     width: u16,
     /// Of differences, the sample before them.
-    first: Option<i16>,
-    least: i16,
+    first: Option<u16>,
+    least: u16,
     packed: &'a [u8],
 }
 
@@ -77,8 +89,8 @@ impl<'a> Words<'a> {
         if !(1..=16).contains(&width) {
             return None;
         }
-        let first = if is_difference { Some(self.next()? as i16) } else { None };
-        let least = self.next()? as i16;
+        let first = if is_difference { Some(self.next()?) } else { None };
+        let least = self.next()?;
         let values = count - usize::from(is_difference);
         let (packed, rest) = self.bytes.split_at_checked((values * usize::from(width)).div_ceil(16) * 2)?;
         self.bytes = rest;
@@ -86,13 +98,14 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Fills `out` with what `sample` makes of numbers of `width` bits, 1 to 16, the highest bit first.
-fn unpack(width: u16, packed: &[u8], out: &mut [i32], sample: impl FnMut(u16) -> i32) {
+/// Fills `out` with what `samples` makes of numbers of `width` bits, 1 to 16, the highest bit first: eight at a time,
+/// those past the end being any.
+fn unpack(width: u16, packed: &[u8], out: &mut [i32], samples: impl FnMut([u16; 8]) -> [i32; 8]) {
     // Where the width is known, so are all shifts.
     macro_rules! of_width {
         ($($width:literal)*) => {
             match width {
-                $($width => unpack_known::<$width>(packed, out, sample),)*
+                $($width => unpack_known::<$width>(packed, out, samples),)*
                 _ => {}
             }
         };
@@ -100,25 +113,37 @@ fn unpack(width: u16, packed: &[u8], out: &mut [i32], sample: impl FnMut(u16) ->
     of_width!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
 }
 
-fn unpack_known<const WIDTH: usize>(packed: &[u8], out: &mut [i32], mut sample: impl FnMut(u16) -> i32) {
+fn unpack_known<const WIDTH: usize>(packed: &[u8], out: &mut [i32], mut samples: impl FnMut([u16; 8]) -> [i32; 8]) {
     let mask = u16::MAX >> (16 - WIDTH);
-    // Eight numbers take as many bytes as one has bits. Each lies in the four bytes from its first one on.
-    let eights = (out.len() / 8).min(packed.len().saturating_sub(3) / WIDTH);
-    let (whole, out) = out.split_at_mut(8 * eights);
-    for (eight, window) in whole.chunks_exact_mut(8).zip(packed.windows(WIDTH + 3).step_by(WIDTH)) {
-        for (at, out) in eight.iter_mut().enumerate() {
-            let (byte, bit) = (at * WIDTH / 8, at * WIDTH % 8);
-            let word = u32::from_be_bytes([window[byte], window[byte + 1], window[byte + 2], window[byte + 3]]);
-            *out = sample((word >> (32 - WIDTH - bit)) as u16 & mask);
-        }
+    // Eight numbers take as many bytes as one has bits.
+    let (eights, last) = out.as_chunks_mut::<8>();
+    let mut packed = packed;
+    for eight in eights {
+        *eight = samples(match (packed.first_chunk(), packed.first_chunk::<18>()) {
+            (Some(word), _) if WIDTH <= 8 => {
+                let bits = u64::from_be_bytes(*word);
+                std::array::from_fn(|at| (bits >> (64 - (at + 1) * WIDTH)) as u16 & mask)
+            }
+            // Each number lies in the four bytes from its first one on.
+            (_, Some(window)) => std::array::from_fn(|at| {
+                let (byte, bit) = (at * WIDTH / 8, at * WIDTH % 8);
+                let word = u32::from_be_bytes([window[byte], window[byte + 1], window[byte + 2], window[byte + 3]]);
+                (word >> (32 - WIDTH - bit)) as u16 & mask
+            }),
+            _ => last_of::<WIDTH>(packed),
+        });
+        packed = packed.get(WIDTH..).unwrap_or_default();
     }
-    let packed = packed.get(eights * WIDTH..).unwrap_or_default();
-    for (out, packed) in out.chunks_mut(8).zip(packed.chunks(WIDTH)) {
-        let mut bits = [0; 16];
-        bits[..packed.len()].copy_from_slice(packed);
-        let bits = u128::from_be_bytes(bits);
-        for (at, out) in out.iter_mut().enumerate() {
-            *out = sample((bits >> (128 - (at + 1) * WIDTH)) as u16 & mask);
-        }
+    if !last.is_empty() {
+        last.copy_from_slice(&samples(last_of::<WIDTH>(packed))[..last.len()]);
     }
+}
+
+/// The first eight numbers, those past the end being zero.
+fn last_of<const WIDTH: usize>(packed: &[u8]) -> [u16; 8] {
+    let mut bits = [0; 16];
+    let length = packed.len().min(WIDTH);
+    bits[..length].copy_from_slice(&packed[..length]);
+    let bits = u128::from_be_bytes(bits);
+    std::array::from_fn(|at| (bits >> (128 - (at + 1) * WIDTH)) as u16 & (u16::MAX >> (16 - WIDTH)))
 }
