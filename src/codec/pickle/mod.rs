@@ -8,12 +8,14 @@
 //! for a value: its kind, and where it stands in the pickle. Both run the same [`machine`].
 
 mod array;
+mod cell;
 mod machine;
 mod shapes;
 mod tokens;
 mod tree;
 
-pub use array::{Cell, Kind, ObjectArray, object_array};
+pub use array::{ObjectArray, object_array};
+pub use cell::{Cell, Kind};
 pub use shapes::{Label, json, label, zone};
 pub use tree::{Tree, Value, attribute};
 

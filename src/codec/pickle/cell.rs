@@ -1,0 +1,267 @@
+//! A value of an array of objects: its kind, how it is stored, and reading it from its place in the pickle.
+
+use std::borrow::Cow;
+
+use half::f16;
+
+use super::shapes;
+use super::tokens::{self, Container, Encoding, Token, Tokens};
+
+/// Bytes of a decimal number.
+const LONGEST_DECIMAL: usize = 1000;
+
+/// What a value of the array is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// `None`, or `NA` and `NaT` of pandas.
+    None,
+    /// A float that is no number: missing as well.
+    Nan,
+    /// `True` or `False`.
+    Bool,
+    /// An integer of up to 128 bits.
+    Integer,
+    /// A float.
+    Float,
+    /// A text.
+    Text,
+    /// A `datetime.date`.
+    Date,
+    /// A `datetime.datetime` without a zone, or a `Timestamp` of pandas without one, of microseconds or longer units.
+    Time,
+    /// A `Timestamp` of pandas without a zone, of nanoseconds.
+    Nanoseconds,
+    /// A `decimal.Decimal` that is a number.
+    Decimal,
+    /// Anything else.
+    Other,
+}
+
+impl Kind {
+    /// All kinds, in order.
+    pub const ALL: [Kind; 11] = [
+        Kind::None,
+        Kind::Nan,
+        Kind::Bool,
+        Kind::Integer,
+        Kind::Float,
+        Kind::Text,
+        Kind::Date,
+        Kind::Time,
+        Kind::Nanoseconds,
+        Kind::Decimal,
+        Kind::Other,
+    ];
+}
+
+/// How a value is stored: as Python does, as the little-endian bytes of a scalar of NumPy, or as a count of a unit of
+/// time since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub(super) enum Form {
+    Python,
+    Bool,
+    Signed,
+    Unsigned,
+    Float,
+    /// UTF-32.
+    Text,
+    Seconds,
+    Milliseconds,
+    Microseconds,
+    Nanoseconds,
+}
+
+impl Form {
+    pub const ALL: [Form; 10] = [
+        Form::Python,
+        Form::Bool,
+        Form::Signed,
+        Form::Unsigned,
+        Form::Float,
+        Form::Text,
+        Form::Seconds,
+        Form::Milliseconds,
+        Form::Microseconds,
+        Form::Nanoseconds,
+    ];
+
+    /// By NumPy's number of a unit.
+    pub fn of_unit(unit: i128) -> Option<Self> {
+        Some(match unit {
+            7 => Form::Seconds,
+            8 => Form::Milliseconds,
+            9 => Form::Microseconds,
+            10 => Form::Nanoseconds,
+            _ => return None,
+        })
+    }
+
+    /// Reads a count of this unit.
+    pub fn timestamp(self, count: i128) -> Option<Cell<'static>> {
+        let micros = |each: i128| Some(Cell::Time(i64::try_from(count.checked_mul(each)?).ok()?));
+        match self {
+            Form::Seconds => micros(1_000_000),
+            Form::Milliseconds => micros(1000),
+            Form::Microseconds => micros(1),
+            Form::Nanoseconds => Some(Cell::Nanoseconds(count.try_into().ok()?)),
+            _ => None,
+        }
+    }
+
+    /// By the code of a data type: `f8`.
+    pub fn of(code: &[u8]) -> Option<Self> {
+        Some(match code.first()? {
+            b'b' => Form::Bool,
+            b'i' => Form::Signed,
+            b'u' => Form::Unsigned,
+            b'f' => Form::Float,
+            b'U' => Form::Text,
+            _ => return None,
+        })
+    }
+
+    /// Reads a scalar of NumPy; `None` where it has not the bytes of one.
+    pub fn scalar(self, bytes: &[u8]) -> Option<Cell<'static>> {
+        let number = || {
+            let mut number = [0; 8];
+            number.get_mut(..bytes.len())?.copy_from_slice(bytes);
+            matches!(bytes.len(), 1 | 2 | 4 | 8).then_some(u64::from_le_bytes(number))
+        };
+        Some(match self {
+            Form::Bool => Cell::Bool(*bytes.first().filter(|_| bytes.len() == 1)? != 0),
+            Form::Unsigned => Cell::Integer(number()?.into()),
+            Form::Signed => {
+                let number = number()?.cast_signed();
+                let unused = 64 - 8 * bytes.len() as u32;
+                Cell::Integer((number << unused >> unused).into())
+            }
+            Form::Float => Cell::Float(match *bytes {
+                [a, b] => f16::from_le_bytes([a, b]).into(),
+                [a, b, c, d] => f32::from_le_bytes([a, b, c, d]).into(),
+                _ => f64::from_le_bytes(bytes.try_into().ok()?),
+            }),
+            Form::Text => {
+                let (units, []) = bytes.as_chunks() else { return None };
+                let character = |unit: &[u8; 4]| char::from_u32(u32::from_le_bytes(*unit)).unwrap_or('\u{fffd}');
+                let mut text: String = units.iter().map(character).collect();
+                text.truncate(text.trim_end_matches('\0').len());
+                Cell::Text(text.into())
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// A place in the pickle: what is the same place is the same value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    pub(super) kind: Kind,
+    pub(super) form: Form,
+    /// Where the value's token begins.
+    pub(super) at: usize,
+}
+
+/// A value of the array.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// Missing, NaN excepted.
+    None,
+    /// `True` or `False`.
+    Bool(bool),
+    /// An integer.
+    Integer(i128),
+    /// A float, NaN included.
+    Float(f64),
+    /// A text; what was no valid Unicode is U+FFFD.
+    Text(Cow<'a, str>),
+    /// Days since 1970.
+    Date(i32),
+    /// Microseconds since 1970.
+    Time(i64),
+    /// Nanoseconds since 1970.
+    Nanoseconds(i64),
+    /// The digits of a decimal number, as Python wrote them.
+    Decimal(Cow<'a, str>),
+    /// Anything else: the name of its class, as far as it is known.
+    Other(Cow<'a, str>),
+}
+
+impl<'a> Cell<'a> {
+    /// Reads a value. `None`: these are other bytes, or too few.
+    pub(super) fn read(Place { kind, form, at }: Place, pickle: &'a [u8]) -> Option<Self> {
+        // A missing value may be that of a class.
+        if kind == Kind::None {
+            return Some(Cell::None);
+        }
+        let token = Tokens::new(pickle, at).next().ok()?;
+        if form != Form::Python {
+            return match token {
+                Token::Integer(count) => form.timestamp(count?),
+                _ => form.scalar(content(token)?),
+            };
+        }
+        Some(match (kind, token) {
+            (Kind::Bool, Token::Bool(value)) => Cell::Bool(value),
+            (Kind::Integer, Token::Integer(value)) => Cell::Integer(value?),
+            (Kind::Float | Kind::Nan, Token::Float(value)) => Cell::Float(value),
+            (Kind::Text, Token::Text(encoding, bytes)) => Cell::Text(tokens::text(encoding, bytes)?),
+            (Kind::Date, token) => Cell::Date(date(token)?),
+            (Kind::Time, token) => Cell::Time(time(token)?),
+            (Kind::Decimal, Token::Text(encoding, bytes)) => Cell::Decimal(tokens::text(encoding, bytes)?),
+            (Kind::Other, token) => Cell::Other(match token {
+                Token::Text(encoding, bytes) => tokens::text(encoding, bytes)?,
+                Token::Global(_, name) | Token::Instance(_, name) => String::from_utf8_lossy(name),
+                Token::Bytes(_) => "bytes".into(),
+                Token::Integer(_) => "int".into(),
+                Token::Make(Container::List, _) => "list".into(),
+                Token::Make(Container::Dict, _) => "dict".into(),
+                Token::Make(Container::Set, _) => "set".into(),
+                Token::Make(Container::Tuple, _) => "tuple".into(),
+                _ => "object".into(),
+            }),
+            _ => return None,
+        })
+    }
+}
+
+/// Bytes, which Python 2 had in a string.
+pub(super) fn content(token: Token<'_>) -> Option<&[u8]> {
+    match token {
+        Token::Bytes(bytes) | Token::Text(Encoding::Python2, bytes) => Some(bytes),
+        _ => None,
+    }
+}
+
+/// Days since 1970 of a `datetime.date`: the year in two bytes, the most significant one first, month and day.
+pub(super) fn date(token: Token<'_>) -> Option<i32> {
+    let [high, low, month, day] = *content(token)? else { return None };
+    shapes::days(u16::from_be_bytes([high, low]).into(), month.into(), day.into())?.try_into().ok()
+}
+
+/// Microseconds since 1970 of a `datetime.datetime`: the bytes of a date, whose month has a bit for the second of two
+/// equal hours of the clock; hour, minute, second, and three bytes of microseconds, the most significant one first.
+pub(super) fn time(token: Token<'_>) -> Option<i64> {
+    let [high, low, month, day, hour, minute, second, rest @ ..] = content(token)? else { return None };
+    let [first, middle, last] = *rest else { return None };
+    let days = shapes::days(u16::from_be_bytes([*high, *low]).into(), (*month & 0x7f).into(), (*day).into())?;
+    let micros = u32::from_be_bytes([0, first, middle, last]);
+    let seconds = (i64::from(*hour) * 60 + i64::from(*minute)) * 60 + i64::from(*second);
+    let is_time = *hour < 24 && *minute < 60 && *second < 60 && micros < 1_000_000;
+    is_time.then_some((days * 86_400 + seconds) * 1_000_000 + i64::from(micros))
+}
+
+/// What a `decimal.Decimal` of this text is; `None` where it is none, or one of more digits than anybody means.
+pub(super) fn decimal(bytes: &[u8]) -> Option<Kind> {
+    let number = bytes.strip_prefix(b"-").unwrap_or(bytes);
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'E' | b'+' | b'-');
+    // A long one may be called for again and again.
+    match number {
+        _ if number.len() > LONGEST_DECIMAL => None,
+        b"Infinity" => Some(Kind::Decimal),
+        [b'N', b'a', b'N', ..] | [b's', b'N', b'a', b'N', ..] => Some(Kind::None),
+        [b'0'..=b'9', ..] if number.iter().all(is_digit) => Some(Kind::Decimal),
+        _ => None,
+    }
+}
