@@ -99,13 +99,13 @@ pub trait Rows: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// The type of the elements whose bytes [`Rows::append_stored`] gives. `None` where rows are not the elements of
-    /// one dataset.
+    /// The type of the elements whose bytes [`Rows::append_stored`] gives. `None` where rows are neither the elements
+    /// of one dataset nor decoded to elements of one width.
     fn stored_type(&self) -> Option<&Datatype> {
         None
     }
 
-    /// Bytes of one row as stored in the file, where every row has the same width; the width of
+    /// Bytes of one row as stored, after filters and encodings, where every row has the same width; the width of
     /// [`Rows::append_stored`].
     fn stored_width(&self) -> Option<u64>;
 

@@ -24,7 +24,7 @@ const WORTH_A_CORE: usize = 64 << 10;
 /// Rows whose sizes are read at once.
 const AT_ONCE: u64 = 16 << 10;
 
-/// Most bytes of a decoded waveform that lies in an array of all: a request that has a part of it decodes it whole.
+/// Most bytes of a decoded row in `.npy` and `.raw`: a request for a part of a row decodes it whole.
 const WIDEST: u64 = 1 << 20;
 
 /// How many samples each waveform has.
@@ -45,7 +45,7 @@ pub struct EncodedRows {
     bytes: Arc<dyn Rows>,
     samples: Samples,
     data_type: DataType,
-    /// What a row is in an array of all; `None` where their lengths differ.
+    /// The type of a row of `.npy`; `None` where rows differ in length or are longer than [`WIDEST`].
     decoded: Option<Datatype>,
     path: String,
     tally: Arc<Tally>,
@@ -210,7 +210,7 @@ struct Waveforms {
     waveforms: Vec<Option<Waveform>>,
 }
 
-/// The type of a row of so many decoded samples.
+/// Makes the type of a row of `samples` decoded samples.
 fn array_of(samples: u64) -> Datatype {
     let class = Class::Integer { signed: true, order: ByteOrder::Little, precision: 32, offset: 0 };
     let base = Box::new(Datatype { size: 4, class });
@@ -306,7 +306,7 @@ impl Rows for EncodedRows {
         self.decoded.as_ref().map(|row| row.size)
     }
 
-    /// Bytes of decoded samples: an encoding is to them what a filter is to a chunk.
+    /// Appends decoded samples: the encoding counts as a filter.
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         let width = self.stored_width().ok_or_else(|| self.failed("waveforms of several lengths"))?;
         let end = offset.checked_add(length as u64).filter(|end| end.div_ceil(width) <= self.len());
@@ -327,7 +327,10 @@ impl Rows for EncodedRows {
     }
 
     fn natural_rows(&self) -> Option<u64> {
-        // Of all that are decoded to the same length, each is read by itself.
-        if self.decoded.is_some() { Some(1) } else { self.offsets.natural_rows() }
+        // Each row is decoded by itself: the chunks of the offsets say nothing of that work.
+        match &self.decoded {
+            Some(row) => Some((4 * WORTH_A_CORE as u64 / row.size).max(1)),
+            None => self.offsets.natural_rows(),
+        }
     }
 }
