@@ -48,7 +48,7 @@ pub(super) fn decode(bytes: &[u8], shift: i32, out: &mut [i32]) -> Option<()> {
     Some(())
 }
 
-/// The sum of each number and those before it, in as few steps as a vector of them takes.
+/// Sums each number and those before it, in three steps of a vector.
 fn sums(numbers: [u16; 8]) -> [u16; 8] {
     [1, 2, 4].iter().fold(numbers, |sums, &step| {
         std::array::from_fn(|at| if at < step { sums[at] } else { sums[at].wrapping_add(sums[at - step]) })
@@ -98,8 +98,8 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Fills `out` with what `samples` makes of numbers of `width` bits, 1 to 16, the highest bit first: eight at a time,
-/// those past the end being any.
+/// Unpacks numbers of `width` bits, 1 to 16, the highest bit first, and fills `out` with what `samples` makes of eight
+/// at a time. Numbers past the end are of any value.
 fn unpack(width: u16, packed: &[u8], out: &mut [i32], samples: impl FnMut([u16; 8]) -> [i32; 8]) {
     // Where the width is known, so are all shifts.
     macro_rules! of_width {
@@ -124,7 +124,7 @@ fn unpack_known<const WIDTH: usize>(packed: &[u8], out: &mut [i32], mut samples:
                 let bits = u64::from_be_bytes(*word);
                 std::array::from_fn(|at| (bits >> (64 - (at + 1) * WIDTH)) as u16 & mask)
             }
-            // Each number lies in the four bytes from its first one on.
+            // Each number lies in the four bytes from its first one on, the last one below byte 18.
             (_, Some(window)) => std::array::from_fn(|at| {
                 let (byte, bit) = (at * WIDTH / 8, at * WIDTH % 8);
                 let word = u32::from_be_bytes([window[byte], window[byte + 1], window[byte + 2], window[byte + 3]]);
@@ -139,7 +139,7 @@ fn unpack_known<const WIDTH: usize>(packed: &[u8], out: &mut [i32], mut samples:
     }
 }
 
-/// The first eight numbers, those past the end being zero.
+/// Unpacks eight numbers, zeros past the end.
 fn last_of<const WIDTH: usize>(packed: &[u8]) -> [u16; 8] {
     let mut bits = [0; 16];
     let length = packed.len().min(WIDTH);
