@@ -63,7 +63,7 @@ def write(file):
     empty = file.create_group("empty")
     for name in ("a", "b"):
         empty.create_dataset(name, (0,), "f8", maxshape=(None,), chunks=(4,))
-    empty["events"] = np.arange(5)
+    empty["events"] = np.arange(1)
     # The axes of a plot whose data is elsewhere.
     plot = file.create_group("plot")
     plot.attrs["NX_class"], plot.attrs["signal"], plot.attrs["axes"] = "NXdata", "data", ["x", "y"]
@@ -74,6 +74,19 @@ def write(file):
         "corners": {name: np.arange(3.0) for name in ("dimension", "lower", "upper", "width")},
         "files": {name: np.array([b"p.txt", b"q.txt"]) for name in ("inputs", "outputs")},
         "characters": {"state": np.array(list("STRING"), "S1"), "value": np.array(list("coords"), "S1")},
+        "types": {"int32": np.arange(5), "float64": np.arange(5.0), "Dataset 3": np.arange(5)},
+        "tagged": {f"tag{number}": np.array([b"p", b"q", b"r", b"s"]) for number in range(3)},
+        "sets": {"nodes": np.arange(6), "sides": np.arange(6), "first": [1], "last": [6]},
+        "limits": {"low_x": np.arange(5.0), "low_y": np.arange(5.0), "low_z": np.arange(8.0)},
+        "system": {"matrix": np.zeros((5, 7)), "known": np.arange(5.0)},
+        "relations": {
+            **{name: np.eye(5) for name in ("delay", "strength", "weight")},
+            **{name: np.arange(5.0) for name in ("rate", "size", "threshold")},
+        },
+        "planes": {"Normal": np.arange(4.0), "offset": np.arange(4.0), "radius": np.arange(4.0)},
+        "split": {"train": np.arange(6), "test": np.arange(6)},
+        "mesher_options": {"depth": np.arange(6), "ratio": np.arange(6.0)},
+        "replicates of two": {f"bs{number}": np.arange(2.0) for number in range(4)},
         "columns": {"first": np.zeros((2, 1)), **{name: np.zeros((2, 1)) for name in ("second", "third", "fourth")}},
     }.items():
         for name, data in members.items():
@@ -98,6 +111,19 @@ def write(file):
     chain = file.create_group("chain")
     chain["trajectory"], chain["plaquette"], chain["accepted"] = np.arange(6), np.zeros((6, 2)), np.ones((6, 2))
     chain["step"], chain["delta"] = np.arange(9), np.arange(9.0)
+    # No line, but one axis that is longer than all others. Tracks of points are so too, where nobody else is as wide.
+    hits = file.create_group("hits")
+    hits["position"], hits["adc"] = np.arange(18.0).reshape(6, 3), np.arange(12).reshape(6, 2)
+    hits["none"] = np.zeros((0, 4))
+    for name in ("image", "mask"):
+        file[f"stack/{name}"] = np.zeros((6, 3, 2))
+    file["stack/dark"] = np.zeros((9, 3, 2))
+    for number in range(2):
+        file[f"chains/chain_{number}"] = np.zeros((6, 3))
+    # Two vectors in space label no axis of the positions.
+    atoms = file.create_group("atoms")
+    atoms["number"], atoms["energy"] = np.arange(5), np.arange(5.0)
+    atoms["position"], atoms["cell"], atoms["pbc"] = np.arange(15.0).reshape(5, 3), np.ones(3), np.ones(3, "i1")
     # Texts label no axis: sites are rows, though the profile lies along them.
     sites = file.create_group("sites")
     sites["hour"] = np.array([b"00:00", b"01:00", b"02:00", b"03:00", b"04:00", b"05:00"])
@@ -107,7 +133,7 @@ def write(file):
     few["a"], few["b"] = np.arange(3), np.arange(3)
     # Extents whose products and sizes overflow.
     huge = file.create_group("huge")
-    for name, shape in (("a", (1 << 62,)), ("b", (1 << 62,)), ("c", (1 << 62, 2)), ("d", (1 << 61, 1))):
+    for name, shape in (("a", (1 << 62,)), ("b", (1 << 62,)), ("c", (1 << 62, 2)), ("short", (1 << 61, 1))):
         huge.create_dataset(name, shape, "u1", chunks=(1,) * len(shape), maxshape=(None, *shape[1:]))
     wide = file.create_group("wide")
     for name, shape in (("a", (9,)), ("b", (9, 1 << 58)), ("c", (9, 1 << 30, 1 << 28)), ("d", (9,))):

@@ -60,7 +60,7 @@ fn names_that_the_table_needs_are_escaped_and_no_others() {
 fn metadata_says_what_was_guessed_and_left_out() {
     let mounted = shapes(&[]);
     let events = metadata(&mounted, "events");
-    assert_eq!([&events["recognised_by"], &events["dialect"], &events["revision"]], ["shape", "shape", "rule 5"]);
+    assert_eq!([&events["recognised_by"], &events["dialect"], &events["revision"]], ["shape", "shape", "rule 6"]);
     let left_out: Vec<String> =
         events["left_out"].as_array().unwrap().iter().map(|one| one["name"].to_string()).collect();
     assert_eq!(left_out, [r#""images""#, r#""label""#, r#""one""#, r#""scalar""#, r#""time""#]);
@@ -95,11 +95,23 @@ fn members_of_one_length_that_are_not_of_one_thing_are_no_table() {
         ("vectors", "4 datasets of one kind have 3 rows"),
         ("axes", "5 single values: a record"),
         ("edges/indexes", "a group called indexes serves"),
+        ("types", "names of 3 datasets of 5 rows say nothing"),
+        ("tagged", "items of a list"),
+        ("sets", "6 integers beside 2 of one element: sets"),
+        ("limits", "2 datasets have 5 rows, and low_z, which is named alike, 8: items of a list"),
+        ("system", "as long along another axis: matrices"),
+        ("relations", "as long along another axis: matrices"),
+        ("planes", "3 datasets of 4 floats, by their names vectors in space"),
+        ("split", "train and test are parts of one thing"),
+        ("mesher_options", "mesher_options are settings"),
+        ("replicates of two", "4 datasets of one kind have 2 rows"),
     ] {
         let said = &metadata(&mounted, group)["no_table"];
         assert!(said.as_str().is_some_and(|said| said.contains(reason)), "{group}: {said}");
     }
-    assert!(!mounted.names("columns").contains(&"table.csv".to_owned()));
+    for group in ["columns", "stack", "chains"] {
+        assert!(!mounted.names(group).contains(&"table.csv".to_owned()), "{group}");
+    }
     assert!(mounted.text("replicates/table.csv").starts_with("bs10,bs11,bs8,bs9\n0.0,0.0,0.0,0.0\n2.0,3.0,0.0,1.0\n"));
 }
 
@@ -115,6 +127,22 @@ fn the_row_set_of_most_members_is_the_table() {
     let mounted = shapes(&[]);
     let csv = mounted.text("chain/table.csv");
     assert!(csv.starts_with("accepted,plaquette,trajectory\n\"[1.0,1.0]\",\"[0.0,0.0]\",0\n"), "{csv}");
+}
+
+/// Rows are along the axis that is longer than all others, and that alone.
+#[test]
+fn arrays_without_a_line_are_a_table() {
+    let mounted = shapes(&[]);
+    let csv = mounted.text("hits/table.csv");
+    assert!(csv.starts_with("adc,position\n\"[0,1]\",\"[0.0,1.0,2.0]\"\n\"[2,3]\","), "{csv}");
+    assert_eq!(metadata(&mounted, "hits")["left_out"][0]["reason"], "0 rows, the table has 6");
+}
+
+#[test]
+fn vectors_label_no_axis_of_a_grid() {
+    let mounted = shapes(&[]);
+    let csv = mounted.text("atoms/table.csv");
+    assert!(csv.starts_with("energy,number,position\n0.0,0,\"[0.0,1.0,2.0]\"\n"), "{csv}");
 }
 
 #[test]
@@ -208,7 +236,7 @@ fn info_says_which_groups_nearly_were_tables() {
         String::from_utf8(output.stdout).unwrap()
     };
     let all = info(&["info", "FILE"]);
-    assert!(all.contains("table /events: 5 rows, 4 columns (by shape, rule 5)"), "{all}");
+    assert!(all.contains("table /events: 5 rows, 4 columns (by shape, rule 6)"), "{all}");
     assert!(all.contains("table /data/tables/ALL: 15 rows, 3 columns (by shape, groups beside each other)"), "{all}");
     assert!(all.contains("one (array integer [1]) no column: one value beside longer ones"), "{all}");
     assert!(!all.contains("nearly a table"), "{all}");

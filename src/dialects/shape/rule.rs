@@ -13,14 +13,22 @@ use crate::catalogue::{Attribute, Class, Dataset, Group, Link, Object, Target, a
 use crate::dialects::attributes::text;
 
 /// Counts up when the rule says otherwise of some group.
-pub(super) const VERSION: u32 = 5;
+pub(super) const VERSION: u32 = 6;
 
-/// Tables of no more rows than this need [`SOME_COLUMNS`], or texts or compounds as well, or three of texts.
+/// Tables of no more rows than this need [`SOME_COLUMNS`], or texts or compounds as well, or three of texts. Columns
+/// whose names differ in numbers alone count as one.
 const FEW_ROWS: u64 = 3;
 const SOME_COLUMNS: usize = 4;
 
-/// Columns of three floats are vectors in space, unless there are as many as this.
+/// Columns of three floats are vectors in space, unless there are as many as this. Those of four are where one is
+/// called by one of [`IN_SPACE`].
 const SOME_VECTORS: usize = 6;
+const HOMOGENEOUS: u64 = 4;
+const IN_SPACE: [&str; 8] = ["normal", "center", "centre", "axis", "origin", "direction", "vector", "position"];
+
+/// Parts of names, and names that may end in a number, that say nothing of what is in a dataset.
+const NO_NAMES: [&str; 2] = ["dataset", "dset"];
+const TYPES: [&str; 7] = ["int", "uint", "float", "double", "bool", "string", "complex"];
 
 /// More single values for each column than this are a record, beside two or three rows as many as there are columns.
 const MOST_VALUES: usize = 4;
@@ -41,11 +49,14 @@ const MOST_NESTED: u64 = 1_024;
 /// Names of groups that serve what lies beside them.
 const SERVANTS: [&str; 3] = ["__categories", "@library", "indexes"];
 
+/// How names of groups of settings end.
+const SETTINGS: &str = "options";
+
 /// How names of pointers into compressed rows or columns end: what is beside them is as long as it is by chance.
 const POINTERS: &str = "indptr";
 
 /// Names of members that are parts of one thing.
-const PARTS: [[&str; 2]; 6] = [
+const PARTS: [[&str; 2]; 10] = [
     ["eigenvalues", "eigenvectors"],
     ["ir", "jc"],
     ["cumulative_length", "flattened_data"],
@@ -53,6 +64,10 @@ const PARTS: [[&str; 2]; 6] = [
     ["values", "offsets"],
     // A positioner of NeXus: where it was, and where it should have been.
     ["value", "value_set"],
+    ["weight", "bias"],
+    ["weights", "biases"],
+    ["train", "test"],
+    ["train", "val"],
 ];
 
 /// Names of members with a number for each axis of something, and most axes.
@@ -81,10 +96,12 @@ pub(super) struct Shapes<'a> {
     members: Vec<(&'a BString, &'a Arc<Dataset>)>,
     /// By the length of the first axis.
     counts: HashMap<u64, Count<'a>>,
-    /// Members of one element are set aside.
-    has_aside: bool,
+    /// Some member is longer than one: those of one element, or of none, are set aside.
+    has_longer: bool,
     /// Scalars, and whatever else has one element.
     values: usize,
+    /// Integers of one element.
+    sizes: usize,
     /// A member that the lines label along two axes.
     grid: Option<&'a BString>,
     /// Members with one number for each axis, by how many: an origin, a spacing.
@@ -94,17 +111,29 @@ pub(super) struct Shapes<'a> {
 /// Members of one length.
 #[derive(Clone, Copy, Debug)]
 struct Count<'a> {
+    rows: u64,
     /// Of rank 1, or with one element in a row.
     lines: usize,
     /// Of rank 2, or of a higher one with few elements in a row.
     wide: usize,
     /// Lines of numbers.
     numbers: usize,
-    /// Columns with a letter in their name.
+    /// Columns with a letter in their name, and with a name that says nothing.
     named: usize,
+    nameless: usize,
+    /// One is named as vectors in space are.
+    in_space: bool,
     /// A column, and whether the names of all others are as its own but for their numbers.
     name: Option<&'a BString>,
     alike: bool,
+    /// So, or but for one letter.
+    akin: bool,
+    /// The most elements of a column along an axis but the first.
+    inner: u64,
+    /// A member of another length has the inner extents of a column, or a line is as long as one of them.
+    shared: bool,
+    /// As long along a second axis, and no more.
+    squares: usize,
     integers: usize,
     floats: usize,
     /// Of any rank.
@@ -121,12 +150,19 @@ struct Count<'a> {
 
 impl Count<'_> {
     const NONE: Self = Self {
+        rows: 0,
         lines: 0,
         wide: 0,
         numbers: 0,
         named: 0,
+        nameless: 0,
+        in_space: false,
         name: None,
         alike: true,
+        akin: true,
+        inner: 0,
+        shared: false,
+        squares: 0,
         integers: 0,
         floats: 0,
         texts: 0,
@@ -142,7 +178,13 @@ impl Count<'_> {
 
     /// Whether there are columns to speak of.
     fn is_pair(&self) -> bool {
-        self.columns() >= 2 && self.lines >= 1
+        self.columns() >= 2 && (self.lines >= 1 || self.is_of_arrays())
+    }
+
+    /// Whether the first axis alone is that of rows, where no line says so: it is longer than all others, which no
+    /// other member has.
+    fn is_of_arrays(&self) -> bool {
+        self.rows > FEW_ROWS && self.inner < self.rows && !self.shared && !self.alike && self.integers < self.columns()
     }
 }
 
@@ -150,11 +192,11 @@ impl<'a> Shapes<'a> {
     pub fn of(group: &'a Group) -> Self {
         let mut members: Vec<_> = group.links.iter().filter_map(|link| member(link).ok()).collect();
         let has_longer = members.iter().any(|(_, dataset)| dataset.shape[0] > 1);
-        let is_aside = |dataset: &Dataset| has_longer && is_value(dataset);
-        let has_aside = members.iter().any(|(_, dataset)| is_aside(dataset));
+        let is_one = |(_, dataset): &&(_, &Arc<Dataset>)| is_value(dataset) && is_integer(dataset);
+        let sizes = members.iter().filter(is_one).count();
         let values = group.links.iter().filter_map(|link| link.target.object());
         let values = values.filter(|object| matches!(object, Object::Dataset(dataset) if is_value(dataset))).count();
-        members.retain(|(_, dataset)| !is_aside(dataset));
+        members.retain(|(_, dataset)| !has_longer || !is_value(dataset) && dataset.shape[0] > 0);
         let is_number = |dataset: &Dataset| is_line(dataset) && !is_text(dataset);
         let of_axes = AXES.map(|axes| {
             let is_of = |(_, dataset): &&(_, &Arc<Dataset>)| is_number(dataset) && dataset.shape[0] == axes as u64;
@@ -165,9 +207,16 @@ impl<'a> Shapes<'a> {
         let of_numbers: HashSet<u64> = numbers.map(|(_, dataset)| dataset.shape[0]).collect();
         let names = members.iter().filter(|(_, dataset)| is_line(dataset) && is_text(dataset) && !is_compound(dataset));
         let of_names: HashSet<u64> = names.map(|(_, dataset)| dataset.shape[0]).collect();
+        // The length of all members with the same inner extents; `None` where they have several.
+        let mut of_inner = HashMap::<&[u64], Option<u64>>::new();
+        for (_, dataset) in &members {
+            let (rows, inner) = (dataset.shape[0], &dataset.shape[1..]);
+            of_inner.entry(inner).and_modify(|own| *own = own.filter(|own| *own == rows)).or_insert(Some(rows));
+        }
         let mut counts = HashMap::<u64, Count<'a>>::new();
         for (name, dataset) in &members {
-            let count = counts.entry(dataset.shape[0]).or_insert(Count::NONE);
+            let (rows, inner) = (dataset.shape[0], &dataset.shape[1..]);
+            let count = counts.entry(rows).or_insert(Count { rows, ..Count::NONE });
             count.all += 1;
             if is_line(dataset) {
                 count.lines += 1;
@@ -179,9 +228,17 @@ impl<'a> Shapes<'a> {
                 continue;
             }
             count.named += usize::from(name.iter().any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()));
-            count.integers += usize::from(matches!(dataset.datatype.class, Class::Integer { .. }));
+            count.inner = count.inner.max(inner.iter().copied().max().unwrap_or(0));
+            let is_labelled = |extent: &u64| *extent > FEW_ROWS && of_numbers.contains(extent);
+            count.shared |= of_inner[inner].is_none() || inner.iter().any(is_labelled);
+            count.squares += usize::from(inner == [rows]);
+            count.integers += usize::from(is_integer(dataset));
             count.floats += usize::from(matches!(dataset.datatype.class, Class::Float { .. }));
-            count.alike &= stem(count.name.get_or_insert(name)).eq(stem(name));
+            count.nameless += usize::from(says_nothing(name));
+            count.in_space |= IN_SPACE.iter().any(|part| has_part(name, part));
+            let first = *count.name.get_or_insert(name);
+            count.alike &= is_alike(first, name);
+            count.akin &= is_akin(first, name);
             count.texts += usize::from(is_text(dataset));
             count.characters += usize::from(is_character(dataset));
             count.grows &=
@@ -193,7 +250,13 @@ impl<'a> Shapes<'a> {
             if counts.get(rows).is_some_and(|count| count.lines > dataset.shape.len()) {
                 return false;
             }
-            let extents = || std::iter::once(rows).chain(inner).filter(|extent| **extent > 1);
+            // Two lines of two or three numbers are vectors.
+            let is_vector = |extent: &u64| {
+                AXES.contains(&usize::try_from(*extent).unwrap_or(0))
+                    && extent != rows
+                    && counts.get(extent).is_some_and(|count| count.lines >= 2)
+            };
+            let extents = || std::iter::once(rows).chain(inner).filter(|extent| **extent > 1 && !is_vector(extent));
             // Texts and compounds say what rows are, or elements of a row, as the sites beside a time line do. Where
             // no numbers do so, they are the names of a matrix's rows and columns.
             if of_numbers.is_empty() {
@@ -203,7 +266,7 @@ impl<'a> Shapes<'a> {
             }
         };
         let grid = members.iter().find(is_grid).map(|(name, _)| *name);
-        Self { members, counts, has_aside, values, grid, of_axes }
+        Self { members, counts, has_longer, values, sizes, grid, of_axes }
     }
 
     /// The row set that most members are of, else the one with the most lines.
@@ -230,6 +293,18 @@ impl<'a> Shapes<'a> {
         if let Some(reason) = self.refused(rows, count, is_loose) {
             return Found::Nearly(reason);
         }
+        let is_other = |(name, dataset): &&(&BString, &Arc<Dataset>)| {
+            count.akin
+                && dataset.shape[0] != rows
+                && is_line(dataset)
+                && count.name.is_some_and(|own| is_akin(own, name))
+        };
+        if let Some((other, dataset)) = self.members.iter().find(is_other) {
+            let length = dataset.shape[0];
+            return Found::Nearly(format!(
+                "{columns} datasets have {rows} rows, and {other}, which is named alike, {length}: items of a list"
+            ));
+        }
         if !is_loose && !self.is_most(&count) {
             let others = self.members.len() - count.all;
             return Found::Nearly(format!("{columns} datasets have {rows} rows, and {others} others have not"));
@@ -246,6 +321,9 @@ impl<'a> Shapes<'a> {
         if let Some(name) = self.grid {
             return Some(format!("{name} has two axes as long as other datasets: a grid"));
         }
+        if count.squares >= count.lines.max(2) || columns == 2 && rows > FEW_ROWS && count.inner >= rows {
+            return Some(format!("of {columns} datasets of {rows} rows some are as long along another axis: matrices"));
+        }
         if rows == 0 && self.counts.len() > 1 {
             return Some(format!("{columns} datasets have no rows, others have"));
         }
@@ -253,9 +331,18 @@ impl<'a> Shapes<'a> {
         if self.values > columns.saturating_mul(if is_few { 1 } else { MOST_VALUES }) {
             return Some(format!("{columns} datasets have {rows} rows beside {} single values: a record", self.values));
         }
-        let is_series = count.alike && count.integers == columns && columns >= SOME_COLUMNS;
+        let is_series = count.alike && (count.integers == columns && columns >= SOME_COLUMNS || count.texts == columns);
         if count.named == 0 || is_series {
             return Some(format!("{columns} datasets of {rows} rows are numbered: items of a list"));
+        }
+        if 2 * count.nameless >= columns {
+            return Some(format!("names of {columns} datasets of {rows} rows say nothing of what they are"));
+        }
+        if count.integers == columns && self.sizes >= 2 {
+            let sizes = self.sizes;
+            return Some(format!(
+                "{columns} datasets of {rows} integers beside {sizes} of one element: sets of indices"
+            ));
         }
         if count.compounds == columns && (rows <= FEW_ROWS || !self.is_of_like_fields(rows)) {
             return Some(format!("{columns} datasets of {rows} compounds: tables beside each other"));
@@ -270,10 +357,15 @@ impl<'a> Shapes<'a> {
         if rows < 2 && !count.grows {
             return Some(format!("{columns} datasets have {rows} rows, and not all of them can grow"));
         }
-        if !is_loose
-            && rows <= FEW_ROWS
-            && columns < if rows == 3 && count.floats == columns { SOME_VECTORS } else { SOME_COLUMNS }
-            && (count.texts == 0 || columns == 2 && count.texts == 2)
+        if rows == HOMOGENEOUS && count.floats == columns && columns < SOME_VECTORS && count.in_space {
+            return Some(format!("{columns} datasets of {rows} floats, by their names vectors in space"));
+        }
+        if is_loose || rows > FEW_ROWS {
+            return None;
+        }
+        let kinds = self.columns(rows).map(|(name, _)| stem(name).collect()).collect::<HashSet<Vec<u8>>>().len();
+        if kinds < if rows == 3 && count.floats == columns { SOME_VECTORS } else { SOME_COLUMNS }
+            && (count.texts == 0 || count.texts == columns && kinds <= 2)
         {
             return Some(format!(
                 "{columns} datasets of one kind have {rows} rows; up to {FEW_ROWS} rows take more of them"
@@ -317,7 +409,7 @@ impl<'a> Shapes<'a> {
         match member(link) {
             Err(reason) => Some(reason.into()),
             Ok((name, dataset)) if is_size(name, dataset) => Some("a number for each axis".into()),
-            Ok((_, dataset)) if self.has_aside && is_value(dataset) => Some("one value beside longer ones".into()),
+            Ok((_, dataset)) if self.has_longer && is_value(dataset) => Some("one value beside longer ones".into()),
             Ok((_, dataset)) => no_column(dataset, rows),
         }
     }
@@ -355,6 +447,29 @@ fn is_size(name: &BString, dataset: &Dataset) -> bool {
         && !is_text(dataset)
 }
 
+/// Whether names differ in nothing but their numbers.
+fn is_alike(one: &[u8], other: &[u8]) -> bool {
+    stem(one).eq(stem(other))
+}
+
+/// Whether names differ in nothing but their numbers, or one letter.
+fn is_akin(one: &[u8], other: &[u8]) -> bool {
+    let differ = || one.iter().zip(other).filter(|(one, other)| one != other).count();
+    is_alike(one, other) || one.len() == other.len() && differ() == 1
+}
+
+/// Whether a name says nothing of what is in a dataset.
+fn says_nothing(name: &[u8]) -> bool {
+    let word = name.trim_end_with(|end| end.is_ascii_digit());
+    TYPES.iter().any(|datatype| word.eq_ignore_ascii_case(datatype.as_bytes()))
+        || NO_NAMES.iter().any(|part| has_part(name, part))
+}
+
+/// Whether part of a name is a word, in capitals or not.
+fn has_part(name: &[u8], part: &str) -> bool {
+    name.windows(part.len()).any(|own| own.eq_ignore_ascii_case(part.as_bytes()))
+}
+
 /// A name with one zero for each number in it.
 fn stem(name: &[u8]) -> impl Iterator<Item = u8> {
     let is_digit = |at: usize| name.get(at).is_some_and(u8::is_ascii_digit);
@@ -382,6 +497,10 @@ fn member(link: &Link) -> Result<(&BString, &Arc<Dataset>), &'static str> {
     }
 }
 
+fn is_integer(dataset: &Dataset) -> bool {
+    matches!(dataset.datatype.class, Class::Integer { .. })
+}
+
 /// Whether elements are texts or compounds.
 fn is_text(dataset: &Dataset) -> bool {
     matches!(dataset.datatype.class, Class::FixedString { .. } | Class::VariableString { .. }) || is_compound(dataset)
@@ -407,6 +526,10 @@ pub(super) fn marked(path: &str, group: &Group, root: &[Attribute]) -> Option<St
     }
     if SERVANTS.contains(&name) {
         return Some(format!("a group called {name} serves what is beside it"));
+    }
+    let end = name.len().checked_sub(SETTINGS.len()).and_then(|at| name.get(at..));
+    if end.is_some_and(|end| end.eq_ignore_ascii_case(SETTINGS)) {
+        return Some(format!("{name} are settings"));
     }
     if let Some(name) = OF_KERAS.iter().find(|name| attribute(root, name).is_some()) {
         return Some(format!("the root group has the attribute {name}"));
