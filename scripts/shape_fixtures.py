@@ -76,17 +76,8 @@ def write(file):
         "characters": {"state": np.array(list("STRING"), "S1"), "value": np.array(list("coords"), "S1")},
         "types": {"int32": np.arange(5), "float64": np.arange(5.0), "Dataset 3": np.arange(5)},
         "tagged": {f"tag{number}": np.array([b"p", b"q", b"r", b"s"]) for number in range(3)},
-        "sets": {"nodes": np.arange(6), "sides": np.arange(6), "first": [1], "last": [6]},
-        "limits": {"low_x": np.arange(5.0), "low_y": np.arange(5.0), "low_z": np.arange(8.0)},
-        "system": {"matrix": np.zeros((5, 7)), "known": np.arange(5.0)},
-        "relations": {
-            **{name: np.eye(5) for name in ("delay", "strength", "weight")},
-            **{name: np.arange(5.0) for name in ("rate", "size", "threshold")},
-        },
-        "planes": {"Normal": np.arange(4.0), "offset": np.arange(4.0), "radius": np.arange(4.0)},
-        "split": {"train": np.arange(6), "test": np.arange(6)},
-        "mesher_options": {"depth": np.arange(6), "ratio": np.arange(6.0)},
-        "replicates of two": {f"bs{number}": np.arange(2.0) for number in range(4)},
+        "coefficients": {f"camera{number}": np.arange(4.0) for number in range(4)},
+        "mostly": {"a": np.arange(5), "b": np.arange(5.0), "other": np.arange(7.0)},
         "columns": {"first": np.zeros((2, 1)), **{name: np.zeros((2, 1)) for name in ("second", "third", "fourth")}},
     }.items():
         for name, data in members.items():
@@ -107,33 +98,37 @@ def write(file):
         axes[name] = 1
     for name in ("insertion", "removal"):
         file[f"edges/indexes/{name}"] = np.arange(6)
-    # Most members have six rows, and more lines have nine.
+    # Most members have 20 rows, and more lines have nine.
     chain = file.create_group("chain")
-    chain["trajectory"], chain["plaquette"], chain["accepted"] = np.arange(6), np.zeros((6, 2)), np.ones((6, 2))
+    chain["trajectory"], chain["plaquette"], chain["accepted"] = np.arange(20), np.zeros((20, 2)), np.ones((20, 2))
     chain["step"], chain["delta"] = np.arange(9), np.arange(9.0)
-    # No line, but one axis that is longer than all others. Tracks of points are so too, where nobody else is as wide.
+    # No line, but one axis that is longer than all others: these are rows, if arrays are of several kinds, or small.
     hits = file.create_group("hits")
     hits["position"], hits["adc"] = np.arange(18.0).reshape(6, 3), np.arange(12).reshape(6, 2)
     hits["none"] = np.zeros((0, 4))
-    for name in ("image", "mask"):
-        file[f"stack/{name}"] = np.zeros((6, 3, 2))
-    file["stack/dark"] = np.zeros((9, 3, 2))
+    for name in ("mean", "error"):
+        file[f"fields/{name}"] = np.zeros((40, 19))
     for number in range(2):
         file[f"chains/chain_{number}"] = np.zeros((6, 3))
+    # Images, and what they show.
+    letters = file.create_group("letters")
+    letters["shows"] = np.array(list("eafg"), "S1")
+    letters["image"] = np.arange(4 * 1600, dtype="u2").reshape(4, 40, 40)
     # Two vectors in space label no axis of the positions.
     atoms = file.create_group("atoms")
-    atoms["number"], atoms["energy"] = np.arange(5), np.arange(5.0)
-    atoms["position"], atoms["cell"], atoms["pbc"] = np.arange(15.0).reshape(5, 3), np.ones(3), np.ones(3, "i1")
+    atoms["number"], atoms["energy"] = np.arange(20), np.arange(20.0)
+    atoms["position"], atoms["cell"], atoms["pbc"] = np.arange(60.0).reshape(20, 3), np.ones(3), np.ones(3, "i1")
     # Texts label no axis: sites are rows, though the profile lies along them.
     sites = file.create_group("sites")
     sites["hour"] = np.array([b"00:00", b"01:00", b"02:00", b"03:00", b"04:00", b"05:00"])
     sites["profile"], sites["cost"], sites["mean"] = np.zeros((6, 4)), np.arange(4.0), np.arange(4.0) * 2
     sites["name"] = np.array([b"a", b"b", b"c", b"d"])
+    sites["open"], sites["state"] = np.ones(4, "?"), np.zeros(4, "i1")
     few = file.create_group("few")
     few["a"], few["b"] = np.arange(3), np.arange(3)
     # Extents whose products and sizes overflow.
     huge = file.create_group("huge")
-    for name, shape in (("a", (1 << 62,)), ("b", (1 << 62,)), ("c", (1 << 62, 2)), ("short", (1 << 61, 1))):
+    for name, shape in (("a", (1 << 62,)), ("b", (1 << 62,)), ("c", (1 << 62, 2)), ("d", (1 << 61, 1))):
         huge.create_dataset(name, shape, "u1", chunks=(1,) * len(shape), maxshape=(None, *shape[1:]))
     wide = file.create_group("wide")
     for name, shape in (("a", (9,)), ("b", (9, 1 << 58)), ("c", (9, 1 << 30, 1 << 28)), ("d", (9,))):

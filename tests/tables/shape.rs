@@ -97,19 +97,13 @@ fn members_of_one_length_that_are_not_of_one_thing_are_no_table() {
         ("edges/indexes", "a group called indexes serves"),
         ("types", "names of 3 datasets of 5 rows say nothing"),
         ("tagged", "items of a list"),
-        ("sets", "6 integers beside 2 of one element: sets"),
-        ("limits", "2 datasets have 5 rows, and low_z, which is named alike, 8: items of a list"),
-        ("system", "as long along another axis: matrices"),
-        ("relations", "as long along another axis: matrices"),
-        ("planes", "3 datasets of 4 floats, by their names vectors in space"),
-        ("split", "train and test are parts of one thing"),
-        ("mesher_options", "mesher_options are settings"),
-        ("replicates of two", "4 datasets of one kind have 2 rows"),
+        ("coefficients", "items of a list"),
+        ("mostly", "2 datasets have 5 rows, and 1 others have not"),
     ] {
         let said = &metadata(&mounted, group)["no_table"];
         assert!(said.as_str().is_some_and(|said| said.contains(reason)), "{group}: {said}");
     }
-    for group in ["columns", "stack", "chains"] {
+    for group in ["columns", "fields", "chains"] {
         assert!(!mounted.names(group).contains(&"table.csv".to_owned()), "{group}");
     }
     assert!(mounted.text("replicates/table.csv").starts_with("bs10,bs11,bs8,bs9\n0.0,0.0,0.0,0.0\n2.0,3.0,0.0,1.0\n"));
@@ -129,13 +123,22 @@ fn the_row_set_of_most_members_is_the_table() {
     assert!(csv.starts_with("accepted,plaquette,trajectory\n\"[1.0,1.0]\",\"[0.0,0.0]\",0\n"), "{csv}");
 }
 
-/// Rows are along the axis that is longer than all others, and that alone.
+/// Rows are along the axis that is longer than all others.
 #[test]
 fn arrays_without_a_line_are_a_table() {
     let mounted = shapes(&[]);
     let csv = mounted.text("hits/table.csv");
     assert!(csv.starts_with("adc,position\n\"[0,1]\",\"[0.0,1.0,2.0]\"\n\"[2,3]\","), "{csv}");
     assert_eq!(metadata(&mounted, "hits")["left_out"][0]["reason"], "0 rows, the table has 6");
+}
+
+#[test]
+fn images_are_columns() {
+    let mounted = shapes(&[]);
+    assert_eq!(mounted.text("letters/where/shows:eq:f/columns/shows.txt"), "f\n");
+    let row = mounted.text("letters/where/shows:eq:f/table.ndjson");
+    assert!(row.starts_with("{\"image\":[[3200,3201,"), "{row}");
+    assert!(row.ends_with(",4798,4799]],\"shows\":\"f\"}\n"), "{row}");
 }
 
 #[test]
@@ -148,7 +151,10 @@ fn vectors_label_no_axis_of_a_grid() {
 #[test]
 fn texts_label_no_axis_of_a_grid() {
     let mounted = shapes(&[]);
-    assert_eq!(mounted.text("sites/table.csv"), "cost,mean,name\n0.0,0.0,a\n1.0,2.0,b\n2.0,4.0,c\n3.0,6.0,d\n");
+    assert_eq!(
+        mounted.text("sites/table.csv"),
+        "cost,mean,name,open,state\n0.0,0.0,a,true,0\n1.0,2.0,b,true,0\n2.0,4.0,c,true,0\n3.0,6.0,d,true,0\n"
+    );
 }
 
 /// An array of one element a row is a column of elements, not of lists; its own files keep its shape.

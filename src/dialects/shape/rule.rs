@@ -15,16 +15,18 @@ use crate::dialects::attributes::text;
 /// Counts up when the rule says otherwise of some group.
 pub(super) const VERSION: u32 = 6;
 
-/// Tables of no more rows than this need [`SOME_COLUMNS`], or texts or compounds as well, or three of texts. Columns
-/// whose names differ in numbers alone count as one.
+/// Tables of no more rows than this need [`SOME_COLUMNS`], or texts or compounds as well, or three of texts.
 const FEW_ROWS: u64 = 3;
 const SOME_COLUMNS: usize = 4;
 
-/// Columns of three floats are vectors in space, unless there are as many as this. Those of four are where one is
-/// called by one of [`IN_SPACE`].
+/// Tables of no more rows than this are more than two thirds of the members, others more than half.
+const SHORT: u64 = 16;
+
+/// Columns of three floats are vectors in space, unless there are as many as this.
 const SOME_VECTORS: usize = 6;
-const HOMOGENEOUS: u64 = 4;
-const IN_SPACE: [&str; 8] = ["normal", "center", "centre", "axis", "origin", "direction", "vector", "position"];
+
+/// Arrays of more elements in a row, all alike and without a line beside them, are fields on a grid.
+const MOST_ALIKE: u64 = 16;
 
 /// Parts of names, and names that may end in a number, that say nothing of what is in a dataset.
 const NO_NAMES: [&str; 2] = ["dataset", "dset"];
@@ -42,21 +44,18 @@ const AXES: [usize; 2] = [2, 3];
 /// Most row sets shown beside the first.
 const MOST_SETS: usize = 64;
 
-/// Most elements in a row of a column: of rank 2, and of rank 3 or more, where they may be images.
+/// Most elements in a row of a column; of rank 3 or more, where they may be images, beside two columns without them.
 const MOST_WIDE: u64 = 1 << 20;
 const MOST_NESTED: u64 = 1_024;
 
 /// Names of groups that serve what lies beside them.
 const SERVANTS: [&str; 3] = ["__categories", "@library", "indexes"];
 
-/// How names of groups of settings end.
-const SETTINGS: &str = "options";
-
 /// How names of pointers into compressed rows or columns end: what is beside them is as long as it is by chance.
 const POINTERS: &str = "indptr";
 
 /// Names of members that are parts of one thing.
-const PARTS: [[&str; 2]; 10] = [
+const PARTS: [[&str; 2]; 6] = [
     ["eigenvalues", "eigenvectors"],
     ["ir", "jc"],
     ["cumulative_length", "flattened_data"],
@@ -64,10 +63,6 @@ const PARTS: [[&str; 2]; 10] = [
     ["values", "offsets"],
     // A positioner of NeXus: where it was, and where it should have been.
     ["value", "value_set"],
-    ["weight", "bias"],
-    ["weights", "biases"],
-    ["train", "test"],
-    ["train", "val"],
 ];
 
 /// Names of members with a number for each axis of something, and most axes.
@@ -100,8 +95,8 @@ pub(super) struct Shapes<'a> {
     has_longer: bool,
     /// Scalars, and whatever else has one element.
     values: usize,
-    /// Integers of one element.
-    sizes: usize,
+    /// The lengths of which images are columns: there are not two others.
+    of_images: HashSet<u64>,
     /// A member that the lines label along two axes.
     grid: Option<&'a BString>,
     /// Members with one number for each axis, by how many: an origin, a spacing.
@@ -114,26 +109,23 @@ struct Count<'a> {
     rows: u64,
     /// Of rank 1, or with one element in a row.
     lines: usize,
-    /// Of rank 2, or of a higher one with few elements in a row.
+    /// Of a higher rank, with no more than so many elements in a row.
     wide: usize,
     /// Lines of numbers.
     numbers: usize,
     /// Columns with a letter in their name, and with a name that says nothing.
     named: usize,
     nameless: usize,
-    /// One is named as vectors in space are.
-    in_space: bool,
     /// A column, and whether the names of all others are as its own but for their numbers.
     name: Option<&'a BString>,
     alike: bool,
-    /// So, or but for one letter.
-    akin: bool,
+    /// The inner extents of a column, and whether all others have the same.
+    inner: &'a [u64],
+    uniform: bool,
     /// The most elements of a column along an axis but the first.
-    inner: u64,
-    /// A member of another length has the inner extents of a column, or a line is as long as one of them.
-    shared: bool,
-    /// As long along a second axis, and no more.
-    squares: usize,
+    longest: u64,
+    /// A line of numbers is as long as a column is along another axis.
+    labelled: bool,
     integers: usize,
     floats: usize,
     /// Of any rank.
@@ -156,13 +148,12 @@ impl Count<'_> {
         numbers: 0,
         named: 0,
         nameless: 0,
-        in_space: false,
         name: None,
         alike: true,
-        akin: true,
-        inner: 0,
-        shared: false,
-        squares: 0,
+        inner: &[],
+        uniform: true,
+        longest: 0,
+        labelled: false,
         integers: 0,
         floats: 0,
         texts: 0,
@@ -181,10 +172,11 @@ impl Count<'_> {
         self.columns() >= 2 && (self.lines >= 1 || self.is_of_arrays())
     }
 
-    /// Whether the first axis alone is that of rows, where no line says so: it is longer than all others, which no
-    /// other member has.
+    /// Whether the first axis is that of rows, where no line says so: it is longer than all others, which no line of
+    /// numbers labels, and the columns are of several kinds.
     fn is_of_arrays(&self) -> bool {
-        self.rows > FEW_ROWS && self.inner < self.rows && !self.shared && !self.alike && self.integers < self.columns()
+        let is_field = self.uniform && self.inner.iter().product::<u64>() > MOST_ALIKE;
+        self.rows > FEW_ROWS && self.longest < self.rows && !self.labelled && !self.alike && !is_field
     }
 }
 
@@ -192,8 +184,6 @@ impl<'a> Shapes<'a> {
     pub fn of(group: &'a Group) -> Self {
         let mut members: Vec<_> = group.links.iter().filter_map(|link| member(link).ok()).collect();
         let has_longer = members.iter().any(|(_, dataset)| dataset.shape[0] > 1);
-        let is_one = |(_, dataset): &&(_, &Arc<Dataset>)| is_value(dataset) && is_integer(dataset);
-        let sizes = members.iter().filter(is_one).count();
         let values = group.links.iter().filter_map(|link| link.target.object());
         let values = values.filter(|object| matches!(object, Object::Dataset(dataset) if is_value(dataset))).count();
         members.retain(|(_, dataset)| !has_longer || !is_value(dataset) && dataset.shape[0] > 0);
@@ -207,12 +197,12 @@ impl<'a> Shapes<'a> {
         let of_numbers: HashSet<u64> = numbers.map(|(_, dataset)| dataset.shape[0]).collect();
         let names = members.iter().filter(|(_, dataset)| is_line(dataset) && is_text(dataset) && !is_compound(dataset));
         let of_names: HashSet<u64> = names.map(|(_, dataset)| dataset.shape[0]).collect();
-        // The length of all members with the same inner extents; `None` where they have several.
-        let mut of_inner = HashMap::<&[u64], Option<u64>>::new();
+        let mut others = HashMap::<u64, usize>::new();
         for (_, dataset) in &members {
-            let (rows, inner) = (dataset.shape[0], &dataset.shape[1..]);
-            of_inner.entry(inner).and_modify(|own| *own = own.filter(|own| *own == rows)).or_insert(Some(rows));
+            *others.entry(dataset.shape[0]).or_default() += usize::from(!is_deep(dataset, false));
         }
+        let of_images: HashSet<u64> =
+            others.into_iter().filter(|(_, count)| *count < 2).map(|(rows, _)| rows).collect();
         let mut counts = HashMap::<u64, Count<'a>>::new();
         for (name, dataset) in &members {
             let (rows, inner) = (dataset.shape[0], &dataset.shape[1..]);
@@ -222,23 +212,22 @@ impl<'a> Shapes<'a> {
                 count.lines += 1;
                 count.numbers += usize::from(!is_text(dataset));
                 count.compounds += usize::from(is_compound(dataset));
-            } else if dataset.shape.len() == 2 || !is_deep(dataset) {
+            } else if !is_deep(dataset, of_images.contains(&rows)) {
                 count.wide += 1;
             } else {
                 continue;
             }
             count.named += usize::from(name.iter().any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()));
-            count.inner = count.inner.max(inner.iter().copied().max().unwrap_or(0));
-            let is_labelled = |extent: &u64| *extent > FEW_ROWS && of_numbers.contains(extent);
-            count.shared |= of_inner[inner].is_none() || inner.iter().any(is_labelled);
-            count.squares += usize::from(inner == [rows]);
-            count.integers += usize::from(is_integer(dataset));
+            if count.name.is_none() {
+                count.inner = inner;
+            }
+            count.uniform &= count.inner == inner;
+            count.longest = inner.iter().copied().fold(count.longest, u64::max);
+            count.labelled |= inner.iter().any(|extent| *extent > FEW_ROWS && of_numbers.contains(extent));
+            count.integers += usize::from(matches!(dataset.datatype.class, Class::Integer { .. }));
             count.floats += usize::from(matches!(dataset.datatype.class, Class::Float { .. }));
             count.nameless += usize::from(says_nothing(name));
-            count.in_space |= IN_SPACE.iter().any(|part| has_part(name, part));
-            let first = *count.name.get_or_insert(name);
-            count.alike &= is_alike(first, name);
-            count.akin &= is_akin(first, name);
+            count.alike &= stem(count.name.get_or_insert(name)).eq(stem(name));
             count.texts += usize::from(is_text(dataset));
             count.characters += usize::from(is_character(dataset));
             count.grows &=
@@ -266,7 +255,7 @@ impl<'a> Shapes<'a> {
             }
         };
         let grid = members.iter().find(is_grid).map(|(name, _)| *name);
-        Self { members, counts, has_longer, values, sizes, grid, of_axes }
+        Self { members, counts, has_longer, values, of_images, grid, of_axes }
     }
 
     /// The row set that most members are of, else the one with the most lines.
@@ -276,9 +265,10 @@ impl<'a> Shapes<'a> {
         self.counts.iter().map(|(rows, count)| (*rows, *count)).max_by_key(order)
     }
 
-    /// Whether more than half of the members are of a row set.
+    /// Whether most of the members are of a row set.
     fn is_most(&self, count: &Count<'_>) -> bool {
-        2 * count.all > self.members.len()
+        let all = self.members.len();
+        if count.rows > SHORT { 2 * count.all > all } else { 3 * count.all > 2 * all }
     }
 
     /// Whether there are columns of one length to speak of.
@@ -292,18 +282,6 @@ impl<'a> Shapes<'a> {
         let columns = count.columns();
         if let Some(reason) = self.refused(rows, count, is_loose) {
             return Found::Nearly(reason);
-        }
-        let is_other = |(name, dataset): &&(&BString, &Arc<Dataset>)| {
-            count.akin
-                && dataset.shape[0] != rows
-                && is_line(dataset)
-                && count.name.is_some_and(|own| is_akin(own, name))
-        };
-        if let Some((other, dataset)) = self.members.iter().find(is_other) {
-            let length = dataset.shape[0];
-            return Found::Nearly(format!(
-                "{columns} datasets have {rows} rows, and {other}, which is named alike, {length}: items of a list"
-            ));
         }
         if !is_loose && !self.is_most(&count) {
             let others = self.members.len() - count.all;
@@ -321,9 +299,6 @@ impl<'a> Shapes<'a> {
         if let Some(name) = self.grid {
             return Some(format!("{name} has two axes as long as other datasets: a grid"));
         }
-        if count.squares >= count.lines.max(2) || columns == 2 && rows > FEW_ROWS && count.inner >= rows {
-            return Some(format!("of {columns} datasets of {rows} rows some are as long along another axis: matrices"));
-        }
         if rows == 0 && self.counts.len() > 1 {
             return Some(format!("{columns} datasets have no rows, others have"));
         }
@@ -331,18 +306,13 @@ impl<'a> Shapes<'a> {
         if self.values > columns.saturating_mul(if is_few { 1 } else { MOST_VALUES }) {
             return Some(format!("{columns} datasets have {rows} rows beside {} single values: a record", self.values));
         }
-        let is_series = count.alike && (count.integers == columns && columns >= SOME_COLUMNS || count.texts == columns);
+        let is_numbers = count.integers == columns && columns >= SOME_COLUMNS;
+        let is_series = count.alike && (is_numbers || count.texts == columns || columns as u64 >= rows);
         if count.named == 0 || is_series {
             return Some(format!("{columns} datasets of {rows} rows are numbered: items of a list"));
         }
         if 2 * count.nameless >= columns {
             return Some(format!("names of {columns} datasets of {rows} rows say nothing of what they are"));
-        }
-        if count.integers == columns && self.sizes >= 2 {
-            let sizes = self.sizes;
-            return Some(format!(
-                "{columns} datasets of {rows} integers beside {sizes} of one element: sets of indices"
-            ));
         }
         if count.compounds == columns && (rows <= FEW_ROWS || !self.is_of_like_fields(rows)) {
             return Some(format!("{columns} datasets of {rows} compounds: tables beside each other"));
@@ -357,15 +327,10 @@ impl<'a> Shapes<'a> {
         if rows < 2 && !count.grows {
             return Some(format!("{columns} datasets have {rows} rows, and not all of them can grow"));
         }
-        if rows == HOMOGENEOUS && count.floats == columns && columns < SOME_VECTORS && count.in_space {
-            return Some(format!("{columns} datasets of {rows} floats, by their names vectors in space"));
-        }
-        if is_loose || rows > FEW_ROWS {
-            return None;
-        }
-        let kinds = self.columns(rows).map(|(name, _)| stem(name).collect()).collect::<HashSet<Vec<u8>>>().len();
-        if kinds < if rows == 3 && count.floats == columns { SOME_VECTORS } else { SOME_COLUMNS }
-            && (count.texts == 0 || count.texts == columns && kinds <= 2)
+        if !is_loose
+            && rows <= FEW_ROWS
+            && columns < if rows == 3 && count.floats == columns { SOME_VECTORS } else { SOME_COLUMNS }
+            && (count.texts == 0 || columns == 2 && count.texts == 2)
         {
             return Some(format!(
                 "{columns} datasets of one kind have {rows} rows; up to {FEW_ROWS} rows take more of them"
@@ -398,7 +363,8 @@ impl<'a> Shapes<'a> {
 
     /// The columns of the row set of a length.
     pub fn columns(&self, rows: u64) -> impl Iterator<Item = (&'a BString, &'a Arc<Dataset>)> {
-        self.members.iter().filter(move |(_, dataset)| no_column(dataset, rows).is_none()).copied()
+        let with_images = self.of_images.contains(&rows);
+        self.members.iter().filter(move |(_, dataset)| no_column(dataset, rows, with_images).is_none()).copied()
     }
 
     /// Why the dataset behind a link is no column of the group's table; `None` of one that is, and of anything else.
@@ -410,24 +376,25 @@ impl<'a> Shapes<'a> {
             Err(reason) => Some(reason.into()),
             Ok((name, dataset)) if is_size(name, dataset) => Some("a number for each axis".into()),
             Ok((_, dataset)) if self.has_longer && is_value(dataset) => Some("one value beside longer ones".into()),
-            Ok((_, dataset)) => no_column(dataset, rows),
+            Ok((_, dataset)) => no_column(dataset, rows, self.of_images.contains(&rows)),
         }
     }
 }
 
 /// Why a member is no column of the row set of a length.
-fn no_column(dataset: &Dataset, rows: u64) -> Option<Cow<'static, str>> {
+fn no_column(dataset: &Dataset, rows: u64, with_images: bool) -> Option<Cow<'static, str>> {
     let own = dataset.shape[0];
     if own != rows {
         return Some(format!("{own} rows, the table has {rows}").into());
     }
     let (rank, inner) = (dataset.shape.len(), elements_of_row(dataset));
-    is_deep(dataset).then(|| format!("rank {rank} with {inner} elements in a row").into())
+    is_deep(dataset, with_images).then(|| format!("rank {rank} with {inner} elements in a row").into())
 }
 
 /// Whether a row has more elements than one of a column.
-fn is_deep(dataset: &Dataset) -> bool {
-    elements_of_row(dataset) > if dataset.shape.len() > 2 { MOST_NESTED } else { MOST_WIDE }
+fn is_deep(dataset: &Dataset, with_images: bool) -> bool {
+    let is_narrow = dataset.shape.len() > 2 && !with_images;
+    elements_of_row(dataset) > if is_narrow { MOST_NESTED } else { MOST_WIDE }
 }
 
 /// Whether there is one element.
@@ -447,27 +414,11 @@ fn is_size(name: &BString, dataset: &Dataset) -> bool {
         && !is_text(dataset)
 }
 
-/// Whether names differ in nothing but their numbers.
-fn is_alike(one: &[u8], other: &[u8]) -> bool {
-    stem(one).eq(stem(other))
-}
-
-/// Whether names differ in nothing but their numbers, or one letter.
-fn is_akin(one: &[u8], other: &[u8]) -> bool {
-    let differ = || one.iter().zip(other).filter(|(one, other)| one != other).count();
-    is_alike(one, other) || one.len() == other.len() && differ() == 1
-}
-
 /// Whether a name says nothing of what is in a dataset.
 fn says_nothing(name: &[u8]) -> bool {
     let word = name.trim_end_with(|end| end.is_ascii_digit());
     TYPES.iter().any(|datatype| word.eq_ignore_ascii_case(datatype.as_bytes()))
-        || NO_NAMES.iter().any(|part| has_part(name, part))
-}
-
-/// Whether part of a name is a word, in capitals or not.
-fn has_part(name: &[u8], part: &str) -> bool {
-    name.windows(part.len()).any(|own| own.eq_ignore_ascii_case(part.as_bytes()))
+        || NO_NAMES.iter().any(|part| name.windows(part.len()).any(|own| own.eq_ignore_ascii_case(part.as_bytes())))
 }
 
 /// A name with one zero for each number in it.
@@ -497,10 +448,6 @@ fn member(link: &Link) -> Result<(&BString, &Arc<Dataset>), &'static str> {
     }
 }
 
-fn is_integer(dataset: &Dataset) -> bool {
-    matches!(dataset.datatype.class, Class::Integer { .. })
-}
-
 /// Whether elements are texts or compounds.
 fn is_text(dataset: &Dataset) -> bool {
     matches!(dataset.datatype.class, Class::FixedString { .. } | Class::VariableString { .. }) || is_compound(dataset)
@@ -526,10 +473,6 @@ pub(super) fn marked(path: &str, group: &Group, root: &[Attribute]) -> Option<St
     }
     if SERVANTS.contains(&name) {
         return Some(format!("a group called {name} serves what is beside it"));
-    }
-    let end = name.len().checked_sub(SETTINGS.len()).and_then(|at| name.get(at..));
-    if end.is_some_and(|end| end.eq_ignore_ascii_case(SETTINGS)) {
-        return Some(format!("{name} are settings"));
     }
     if let Some(name) = OF_KERAS.iter().find(|name| attribute(root, name).is_some()) {
         return Some(format!("the root group has the attribute {name}"));
