@@ -14,7 +14,7 @@ const METADATA_CACHE: usize = 512 << 10;
 
 /// The same while the links of a group of more than [`MANY_LINKS`] are gone through: no object header is read then.
 const LINKS_CACHE: usize = 32 << 20;
-const MANY_LINKS: u64 = 1 << 17;
+const MANY_LINKS: u64 = 1 << 14;
 
 /// Initialises libhdf5, which may load plugins from that folder only. Returns the list that says how it opens files.
 pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id, Reason> {
