@@ -94,8 +94,9 @@ impl Cells<'_> {
                 self.told(cells, extremes(cells.as_chunks().0.iter().map(key), fill), one)
             }
             0..8 => {
-                let fill = fill.map(|fill| head(fill, &(0..width)));
-                self.told(cells, extremes(starts().map(|start| head(cells, &(start..start + width))), fill), one)
+                let key = |cells: &[u8], start: usize| (head(cells, &(start..start + width)) >> 64) as u64;
+                let fill = fill.map(|fill| key(fill, 0));
+                self.told(cells, extremes(starts().map(|start| key(cells, start)), fill), one)
             }
             16 => {
                 let key = |cell: &[u8; 16]| u128::from_be_bytes(*cell);
