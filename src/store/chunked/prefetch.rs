@@ -60,9 +60,9 @@ impl Chunks {
         let store = self.file.store();
         let threads = store.threads().count() as u64;
         // Enough to keep all threads busy while the reader is at what they made before, and never so much that it
-        // evicts itself.
+        // evicts itself, or what is made for the readers of two or three other columns.
         let stretches = STRETCH.saturating_mul(threads + 1);
-        let bytes = stretches.max(size.saturating_mul(threads).saturating_mul(2)).min(store.budget().limit() / 4);
+        let bytes = stretches.max(size.saturating_mul(threads).saturating_mul(2)).min(store.budget().limit() / 8);
         let window = if threads == 0 { 0 } else { bytes / size };
         let end = offset + length;
         let last = self.grid.chunk_at(end - 1);
