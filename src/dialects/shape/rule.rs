@@ -109,7 +109,7 @@ struct Count<'a> {
     rows: u64,
     /// Of rank 1, or with one element in a row.
     lines: usize,
-    /// Of a higher rank, with no more than so many elements in a row.
+    /// Of a higher rank, and not [deep](is_deep).
     wide: usize,
     /// Lines of numbers.
     numbers: usize,
@@ -391,7 +391,7 @@ fn no_column(dataset: &Dataset, rows: u64, with_images: bool) -> Option<Cow<'sta
     is_deep(dataset, with_images).then(|| format!("rank {rank} with {inner} elements in a row").into())
 }
 
-/// Whether a row has more elements than one of a column.
+/// Whether a row has more elements than one of a column. `with_images`: images are columns.
 fn is_deep(dataset: &Dataset, with_images: bool) -> bool {
     let is_narrow = dataset.shape.len() > 2 && !with_images;
     elements_of_row(dataset) > if is_narrow { MOST_NESTED } else { MOST_WIDE }
