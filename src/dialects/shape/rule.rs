@@ -39,7 +39,7 @@ const MOST_VALUES: usize = 4;
 const MOST_COLUMNS: usize = 16_384;
 
 /// Dimensions of space: as many columns may be its axes.
-const AXES: [usize; 2] = [2, 3];
+const AXES: [u64; 2] = [2, 3];
 
 /// Most row sets shown beside the first.
 const MOST_SETS: usize = 64;
@@ -95,8 +95,6 @@ pub(super) struct Shapes<'a> {
     has_longer: bool,
     /// Scalars, and whatever else has one element.
     values: usize,
-    /// The lengths of which images are columns: there are not two others.
-    of_images: HashSet<u64>,
     /// A member that the lines label along two axes.
     grid: Option<&'a BString>,
     /// Members with one number for each axis, by how many: an origin, a spacing.
@@ -107,6 +105,10 @@ pub(super) struct Shapes<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Count<'a> {
     rows: u64,
+    /// Of any rank.
+    all: usize,
+    /// Neither images nor wider than columns are.
+    narrow: usize,
     /// Of rank 1, or with one element in a row.
     lines: usize,
     /// Of a higher rank, and not [deep](is_deep).
@@ -120,7 +122,7 @@ struct Count<'a> {
     name: Option<&'a BString>,
     alike: bool,
     /// The inner extents of a column, and whether all others have the same.
-    inner: &'a [u64],
+    inner: Option<&'a [u64]>,
     uniform: bool,
     /// The most elements of a column along an axis but the first.
     longest: u64,
@@ -128,8 +130,6 @@ struct Count<'a> {
     labelled: bool,
     integers: usize,
     floats: usize,
-    /// Of any rank.
-    all: usize,
     /// Columns of texts or compounds.
     texts: usize,
     /// Lines of compounds.
@@ -143,6 +143,8 @@ struct Count<'a> {
 impl Count<'_> {
     const NONE: Self = Self {
         rows: 0,
+        all: 0,
+        narrow: 0,
         lines: 0,
         wide: 0,
         numbers: 0,
@@ -150,7 +152,7 @@ impl Count<'_> {
         nameless: 0,
         name: None,
         alike: true,
-        inner: &[],
+        inner: None,
         uniform: true,
         longest: 0,
         labelled: false,
@@ -159,12 +161,16 @@ impl Count<'_> {
         texts: 0,
         compounds: 0,
         characters: 0,
-        all: 0,
         grows: true,
     };
 
     fn columns(&self) -> usize {
         self.lines + self.wide
+    }
+
+    /// Whether images are columns: there are not two others.
+    fn has_images(&self) -> bool {
+        self.narrow < 2
     }
 
     /// Whether there are columns to speak of.
@@ -175,7 +181,9 @@ impl Count<'_> {
     /// Whether the first axis is that of rows, where no line says so: it is longer than all others, which no line of
     /// numbers labels, and the columns are of several kinds.
     fn is_of_arrays(&self) -> bool {
-        let is_field = self.uniform && self.inner.iter().product::<u64>() > MOST_ALIKE;
+        // Columns are not so wide that their product overflows.
+        let elements = self.inner.unwrap_or_default().iter().product::<u64>();
+        let is_field = self.uniform && elements > MOST_ALIKE;
         self.rows > FEW_ROWS && self.longest < self.rows && !self.labelled && !self.alike && !is_field
     }
 }
@@ -189,7 +197,7 @@ impl<'a> Shapes<'a> {
         members.retain(|(_, dataset)| !has_longer || !is_value(dataset) && dataset.shape[0] > 0);
         let is_number = |dataset: &Dataset| is_line(dataset) && !is_text(dataset);
         let of_axes = AXES.map(|axes| {
-            let is_of = |(_, dataset): &&(_, &Arc<Dataset>)| is_number(dataset) && dataset.shape[0] == axes as u64;
+            let is_of = |(_, dataset): &&(_, &Arc<Dataset>)| is_number(dataset) && dataset.shape[0] == axes;
             members.iter().find(is_of).map(|(name, _)| *name)
         });
         members.retain(|(name, dataset)| !is_size(name, dataset));
@@ -197,31 +205,27 @@ impl<'a> Shapes<'a> {
         let of_numbers: HashSet<u64> = numbers.map(|(_, dataset)| dataset.shape[0]).collect();
         let names = members.iter().filter(|(_, dataset)| is_line(dataset) && is_text(dataset) && !is_compound(dataset));
         let of_names: HashSet<u64> = names.map(|(_, dataset)| dataset.shape[0]).collect();
-        let mut others = HashMap::<u64, usize>::new();
-        for (_, dataset) in &members {
-            *others.entry(dataset.shape[0]).or_default() += usize::from(!is_deep(dataset, false));
-        }
-        let of_images: HashSet<u64> =
-            others.into_iter().filter(|(_, count)| *count < 2).map(|(rows, _)| rows).collect();
         let mut counts = HashMap::<u64, Count<'a>>::new();
-        for (name, dataset) in &members {
-            let (rows, inner) = (dataset.shape[0], &dataset.shape[1..]);
+        for (_, dataset) in &members {
+            let rows = dataset.shape[0];
             let count = counts.entry(rows).or_insert(Count { rows, ..Count::NONE });
             count.all += 1;
+            count.narrow += usize::from(!is_deep(dataset, false));
+        }
+        for (name, dataset) in &members {
+            let (rows, inner) = (dataset.shape[0], &dataset.shape[1..]);
+            let Some(count) = counts.get_mut(&rows) else { continue };
             if is_line(dataset) {
                 count.lines += 1;
                 count.numbers += usize::from(!is_text(dataset));
                 count.compounds += usize::from(is_compound(dataset));
-            } else if !is_deep(dataset, of_images.contains(&rows)) {
+            } else if !is_deep(dataset, count.has_images()) {
                 count.wide += 1;
             } else {
                 continue;
             }
             count.named += usize::from(name.iter().any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()));
-            if count.name.is_none() {
-                count.inner = inner;
-            }
-            count.uniform &= count.inner == inner;
+            count.uniform &= *count.inner.get_or_insert(inner) == inner;
             count.longest = inner.iter().copied().fold(count.longest, u64::max);
             count.labelled |= inner.iter().any(|extent| *extent > FEW_ROWS && of_numbers.contains(extent));
             count.integers += usize::from(matches!(dataset.datatype.class, Class::Integer { .. }));
@@ -240,11 +244,8 @@ impl<'a> Shapes<'a> {
                 return false;
             }
             // Two lines of two or three numbers are vectors.
-            let is_vector = |extent: &u64| {
-                AXES.contains(&usize::try_from(*extent).unwrap_or(0))
-                    && extent != rows
-                    && counts.get(extent).is_some_and(|count| count.lines >= 2)
-            };
+            let has_lines = |extent: &u64| counts.get(extent).is_some_and(|count| count.lines >= 2);
+            let is_vector = |extent: &u64| AXES.contains(extent) && extent != rows && has_lines(extent);
             let extents = || std::iter::once(rows).chain(inner).filter(|extent| **extent > 1 && !is_vector(extent));
             // Texts and compounds say what rows are, or elements of a row, as the sites beside a time line do. Where
             // no numbers do so, they are the names of a matrix's rows and columns.
@@ -255,14 +256,13 @@ impl<'a> Shapes<'a> {
             }
         };
         let grid = members.iter().find(is_grid).map(|(name, _)| *name);
-        Self { members, counts, has_longer, values, of_images, grid, of_axes }
+        Self { members, counts, has_longer, values, grid, of_axes }
     }
 
     /// The row set that most members are of, else the one with the most lines.
-    fn first(&self) -> Option<(u64, Count<'a>)> {
-        let order =
-            |(rows, count): &(u64, Count<'_>)| (count.is_pair() && self.is_most(count), count.lines, count.wide, *rows);
-        self.counts.iter().map(|(rows, count)| (*rows, *count)).max_by_key(order)
+    fn first(&self) -> Option<&Count<'a>> {
+        let order = |count: &&Count<'_>| (count.is_pair() && self.is_most(count), count.lines, count.wide, count.rows);
+        self.counts.values().max_by_key(order)
     }
 
     /// Whether most of the members are of a row set.
@@ -273,17 +273,17 @@ impl<'a> Shapes<'a> {
 
     /// Whether there are columns of one length to speak of.
     pub fn is_pair(&self) -> bool {
-        self.first().is_some_and(|(_, count)| count.is_pair())
+        self.first().is_some_and(Count::is_pair)
     }
 
     /// The table that the group is. `is_loose`: also where most members are no columns, or rows are few.
     pub fn table(&self, is_loose: bool) -> Found {
-        let Some((rows, count)) = self.first().filter(|(_, count)| count.is_pair()) else { return Found::Nothing };
-        let columns = count.columns();
-        if let Some(reason) = self.refused(rows, count, is_loose) {
+        let Some(count) = self.first().filter(|count| count.is_pair()) else { return Found::Nothing };
+        let (rows, columns) = (count.rows, count.columns());
+        if let Some(reason) = self.refused(count, is_loose) {
             return Found::Nearly(reason);
         }
-        if !is_loose && !self.is_most(&count) {
+        if !is_loose && !self.is_most(count) {
             let others = self.members.len() - count.all;
             return Found::Nearly(format!("{columns} datasets have {rows} rows, and {others} others have not"));
         }
@@ -291,8 +291,8 @@ impl<'a> Shapes<'a> {
     }
 
     /// Why the members of a length are no table.
-    fn refused(&self, rows: u64, count: Count<'_>, is_loose: bool) -> Option<String> {
-        let columns = count.columns();
+    fn refused(&self, count: &Count<'_>, is_loose: bool) -> Option<String> {
+        let (rows, columns) = (count.rows, count.columns());
         if columns > MOST_COLUMNS {
             return Some(format!("{columns} datasets have {rows} rows; a table has at most {MOST_COLUMNS} columns"));
         }
@@ -320,7 +320,8 @@ impl<'a> Shapes<'a> {
         if count.characters == columns {
             return Some(format!("{columns} datasets of {rows} single characters: texts"));
         }
-        let of_axes = AXES.iter().zip(self.of_axes).find(|(axes, _)| **axes == columns && count.numbers == columns);
+        let of_axes =
+            AXES.iter().zip(self.of_axes).find(|(axes, _)| **axes == columns as u64 && count.numbers == columns);
         if let Some((_, Some(name))) = of_axes.filter(|_| rows != columns as u64) {
             return Some(format!("{name} has a number for each of {columns} datasets of {rows} rows: axes"));
         }
@@ -351,19 +352,22 @@ impl<'a> Shapes<'a> {
 
     /// Lengths of the row sets that are shown beside that of the group, ascending.
     pub fn others(&self, own: u64, is_loose: bool) -> Vec<u64> {
-        let is_set = |(rows, count): &(&u64, &Count<'_>)| {
-            **rows != own && count.is_pair() && self.refused(**rows, **count, is_loose).is_none()
-        };
-        let mut sets: Vec<(&u64, &Count<'_>)> = self.counts.iter().filter(is_set).collect();
-        sets.sort_by_key(|(rows, count)| std::cmp::Reverse((count.columns(), **rows)));
-        let mut rows: Vec<u64> = sets.into_iter().take(MOST_SETS).map(|(rows, _)| *rows).collect();
+        let is_set =
+            |count: &&Count<'_>| count.rows != own && count.is_pair() && self.refused(count, is_loose).is_none();
+        let mut sets: Vec<&Count<'_>> = self.counts.values().filter(is_set).collect();
+        sets.sort_by_key(|count| std::cmp::Reverse((count.columns(), count.rows)));
+        let mut rows: Vec<u64> = sets.into_iter().take(MOST_SETS).map(|count| count.rows).collect();
         rows.sort_unstable();
         rows
     }
 
+    fn has_images(&self, rows: u64) -> bool {
+        self.counts.get(&rows).is_some_and(Count::has_images)
+    }
+
     /// The columns of the row set of a length.
     pub fn columns(&self, rows: u64) -> impl Iterator<Item = (&'a BString, &'a Arc<Dataset>)> {
-        let with_images = self.of_images.contains(&rows);
+        let with_images = self.has_images(rows);
         self.members.iter().filter(move |(_, dataset)| no_column(dataset, rows, with_images).is_none()).copied()
     }
 
@@ -376,7 +380,7 @@ impl<'a> Shapes<'a> {
             Err(reason) => Some(reason.into()),
             Ok((name, dataset)) if is_size(name, dataset) => Some("a number for each axis".into()),
             Ok((_, dataset)) if self.has_longer && is_value(dataset) => Some("one value beside longer ones".into()),
-            Ok((_, dataset)) => no_column(dataset, rows, self.of_images.contains(&rows)),
+            Ok((_, dataset)) => no_column(dataset, rows, self.has_images(rows)),
         }
     }
 }
