@@ -60,7 +60,7 @@ impl Chunks {
         let store = self.file.store();
         let threads = store.threads().count() as u64;
         // Enough to keep all threads busy while the reader is at what they made before, and never so much that it
-        // evicts itself, or what is made for the readers of two or three other columns.
+        // evicts itself, or what is made for the reader of another column. More readers still push out each other's.
         let stretches = STRETCH.saturating_mul(threads + 1);
         let bytes = stretches.max(size.saturating_mul(threads).saturating_mul(2)).min(store.budget().limit() / 8);
         let window = if threads == 0 { 0 } else { bytes / size };
