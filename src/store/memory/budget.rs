@@ -467,6 +467,16 @@ mod tests {
     }
 
     #[test]
+    fn a_buffer_serves_one_of_a_lease() {
+        let budget = Budget::new(100_000);
+        let others = budget.reserve(84_000, &Interrupt::new()).unwrap();
+        drop(budget.try_lease([8192]).unwrap());
+        assert!(budget.try_lease([8192, 8192]).is_none());
+        drop(others);
+        assert!(budget.try_lease([8192, 8192]).is_some());
+    }
+
+    #[test]
     fn what_shares_a_page_is_idle_where_there_is_room_for_the_lease_as_well() {
         let (chunk, scratch) = (1 << 20, 320 << 10);
         for (limit, held) in [(8 << 20, (2 << 20) + 6 * scratch), (2 << 20, chunk + scratch)] {

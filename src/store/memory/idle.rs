@@ -62,11 +62,19 @@ impl Idle {
         buffer
     }
 
-    /// Bytes that would have to be allocated for buffers of these sizes.
+    /// Bytes that would have to be allocated for buffers of these sizes, taken one after the other.
     pub fn missing(&self, sizes: &[usize]) -> u64 {
-        // One that serves two of the sizes is counted for both: that is too little by one buffer, while one lease
-        // lasts.
-        let fresh = sizes.iter().filter(|size| self.by_length.range(**size..=longest(**size)).next().is_none());
-        fresh.map(|size| rounded(*size) as u64).fold(0, u64::saturating_add)
+        let mut taken: Vec<usize> = Vec::with_capacity(sizes.len());
+        let mut missing = 0_u64;
+        for size in sizes {
+            let left = |(length, buffers): &(&usize, &Vec<Pages>)| {
+                buffers.len() > taken.iter().filter(|taken| **taken == **length).count()
+            };
+            match self.by_length.range(*size..=longest(*size)).find(left) {
+                Some((length, _)) => taken.push(*length),
+                None => missing = missing.saturating_add(rounded(*size) as u64),
+            }
+        }
+        missing
     }
 }
