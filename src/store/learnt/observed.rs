@@ -13,6 +13,9 @@ use crate::source::Interrupt;
 use crate::store::statistics::Summary;
 use crate::store::{Cuts, Error, Fitting, Hints, Lent, Place, RowRange, Rows, Shared, Span, for_each_stored};
 
+/// Bytes copied at a time to learn from them: few enough to be in the processor's cache, and in memory used before.
+const COPIED: usize = 64 << 10;
+
 /// The rows of a column, whose values a [`Learner`] sees as they pass: as arrays, as keys, and as bytes that were
 /// decoded. Bytes copied out of the file as they are teach nothing: looking at them would be most of the work.
 #[derive(Debug)]
@@ -27,8 +30,14 @@ impl Observed {
         Self { rows, learner }
     }
 
-    /// Learns from `length` bytes as stored from byte `offset` on, of which `part` gives some.
-    fn observe_stored(&self, offset: u64, length: usize, interrupt: &Interrupt, part: impl Fn(Range<usize>) -> Buffer) {
+    /// Learns from `length` bytes as stored from byte `offset` on, of which `part` gives some, about `most` at a time.
+    fn observe_stored(
+        &self,
+        (offset, length): (u64, usize),
+        most: usize,
+        interrupt: &Interrupt,
+        part: impl Fn(Range<usize>) -> Buffer,
+    ) {
         let Some(width) = self.rows.stored_width().filter(|width| *width > 0 && self.rows.is_decoded()) else { return };
         if length == 0 {
             return;
@@ -38,9 +47,16 @@ impl Observed {
         if first < last {
             // Not beyond `length`: the rows lie within these bytes.
             let place = |row: usize| (first * width - offset) as usize + row * width as usize;
+            let at_once = (most / width as usize).max(1);
             self.learner.observe_by(first, (last - first) as usize, &|rows| {
-                let values = self.rows.stored_values(part(place(rows.start)..place(rows.end)))?;
-                self.rows.summary_of(values.as_ref(), interrupt)
+                let summary = |start: usize| {
+                    let end = rows.end.min(start.saturating_add(at_once));
+                    let values = self.rows.stored_values(part(place(start)..place(end)))?;
+                    self.rows.summary_of(values.as_ref(), interrupt)
+                };
+                rows.clone()
+                    .step_by(at_once)
+                    .try_fold(Summary::default(), |all, start| Some(all.merge(summary(start)?)))
             });
         }
         // Requests need not end where rows do. The second request that has a part of a row reads that row once more,
@@ -62,7 +78,7 @@ impl Observed {
     /// Learns from what was lent.
     fn observe_lent(&self, lent: &Lent, offset: u64, interrupt: &Interrupt) {
         let part = |range| lent.part(range).map_or_else(Buffer::default, Buffer::from);
-        self.observe_stored(offset, lent.len(), interrupt, part);
+        self.observe_stored((offset, lent.len()), usize::MAX, interrupt, part);
     }
 }
 
@@ -116,7 +132,8 @@ impl Rows for Observed {
         let start = out.len();
         self.rows.append_stored(offset, length, out, interrupt)?;
         if let Some(bytes) = out.get(start..).filter(|bytes| bytes.len() == length) {
-            self.observe_stored(offset, length, interrupt, |range| bytes.get(range).unwrap_or_default().into());
+            let copy = |range| Buffer::from(bytes.get(range).unwrap_or_default());
+            self.observe_stored((offset, length), COPIED, interrupt, copy);
         }
         Ok(())
     }
