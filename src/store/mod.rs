@@ -39,10 +39,11 @@ pub(crate) mod rows;
 mod span;
 pub mod statistics;
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chunked::{ChunkKey, HeldMap, HeldMappings, Threads};
+use chunked::{ChunkKey, HeldMap, HeldMappings, Readers, Threads};
 use file::Saver;
 use heap::Collections;
 use learnt::Decisions;
@@ -130,6 +131,7 @@ pub struct Store {
     maps: Cache<(u64, ObjectId), HeldMap>,
     mappings: Cache<(u64, ObjectId), HeldMappings>,
     collections: Collections,
+    readers: Readers,
     threads: Threads,
     kept: Kept,
     saver: Saver,
@@ -147,6 +149,7 @@ impl Store {
             maps: Cache::new(&budget),
             mappings: Cache::new(&budget),
             collections: Collections::new(&budget),
+            readers: Readers::default(),
             threads: Threads::new(options.threads),
             kept: options.kept_folder.clone().map_or_else(Kept::none, |folder| Kept::new(folder, options.kept_size)),
             saver: Saver::default(),
@@ -231,6 +234,30 @@ impl Store {
 
     fn collections(&self) -> &Collections {
         &self.collections
+    }
+
+    /// Notes a request for `bytes` of a dataset of `chunks` chunks, whose last chunk is `last`. Returns whether it is
+    /// one of a sequential reader.
+    pub(crate) fn note_reader(&self, streams: &Streams, bytes: Range<u64>, last: u64, chunks: u64) -> bool {
+        let length = bytes.end.saturating_sub(bytes.start);
+        let is_sequential = streams.note(bytes, last);
+        if is_sequential && last.saturating_add(1) >= chunks {
+            self.readers.leave(streams);
+        } else if is_sequential {
+            self.readers.note(streams, length);
+        }
+        is_sequential
+    }
+
+    /// The part of the budget, in bytes, of each sequential reader.
+    fn part_of_reader(&self) -> u64 {
+        self.readers.share(self.budget.limit())
+    }
+
+    /// Bytes that may be decoded ahead of a sequential reader: a quarter of its part. As much again lies where it is,
+    /// beyond that up to the end of a stretch, and behind it for late requests.
+    pub(crate) fn ahead_of_reader(&self) -> u64 {
+        self.part_of_reader() / 4
     }
 
     fn threads(&self) -> &Threads {

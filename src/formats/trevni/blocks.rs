@@ -441,10 +441,15 @@ impl File {
             return;
         }
         let size = places.size(wanted.start).max(1).saturating_mul(GROWTH);
-        let bytes = AHEAD.saturating_mul(threads + 1).min(store.budget().limit() / 4);
         let last = wanted.end.saturating_sub(1) as u64;
-        let bytes_of = range.start.saturating_mul(8)..range.end.saturating_mul(8);
-        let next = streams.note(bytes_of, last, (bytes / size).max(1), 1);
+        let bytes = range.start.saturating_mul(8)..range.end.saturating_mul(8);
+        let end = bytes.end;
+        let next = if store.note_reader(streams, bytes, last, places.blocks.len() as u64) {
+            let ahead = AHEAD.saturating_mul(threads + 1).min(store.ahead_of_reader());
+            streams.schedule(end, last, (ahead / size).max(1), 1)
+        } else {
+            0..0
+        };
         let end = usize::try_from(next.end).unwrap_or(usize::MAX).min(places.blocks.len());
         let next = usize::try_from(next.start).unwrap_or(usize::MAX).min(end)..end;
         let all: Vec<usize> = wanted.skip(1).chain(next).filter(|block| !self.blocks.is_known(&(at, *block))).collect();

@@ -4,6 +4,7 @@ mod beginning;
 mod fill;
 mod grid;
 mod prefetch;
+mod readers;
 mod stored;
 mod streams;
 mod threads;
@@ -17,12 +18,13 @@ use crate::catalogue::{ChunkMap, Datatype, ObjectId};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::memory::{Block, WORTH_A_SPAN};
-use crate::store::{Error, File, Lent, Span};
+use crate::store::{Cache, Error, File, Lent, Span};
 
 pub(super) use fill::Fill;
 pub(super) use grid::Grid;
 use grid::{Run, Within};
 use prefetch::Prefetch;
+pub(crate) use readers::Readers;
 pub(super) use stored::{ChunkReader, HeldMap, HeldMappings, StoredChunk};
 pub(crate) use streams::Streams;
 pub(super) use threads::Threads;
@@ -208,8 +210,7 @@ impl Chunks {
         let held = self.map(interrupt)?;
         match self.locate(index, held.as_deref().map(|held| &held.map)) {
             StoredChunk::Filtered(..) => {
-                let stretch =
-                    self.stretch().and_then(|chunks| chunks.checked_mul(size)).map_or(size, |bytes| bytes.max(1));
+                let stretch = self.affordable_stretch().and_then(|chunks| chunks.checked_mul(size)).unwrap_or(size);
                 let count = left_of(stretch);
                 if stretch < WORTH_A_SPAN as u64 && count < length {
                     return Ok(Span::Made(length));
@@ -266,34 +267,38 @@ impl Chunks {
     /// Gives back the chunks behind a sequential reader whose request ended at byte `end` and who will not come back:
     /// their buffers serve the next ones, which is much cheaper than touching fresh memory.
     pub fn release_behind(&self, end: u64) {
-        self.release(end, 0);
+        self.release(end, None);
     }
 
     /// As [`Chunks::release_behind`], for a reader who may come back: it leaves a part of the budget.
     pub fn release_far_behind(&self, end: u64) {
-        self.release(end, self.file.store().budget().limit() / KEPT_PART);
+        self.release(end, Some(KEPT_PART));
     }
 
     /// The same of a reader of one field of each element, who may come back for the others.
     pub fn release_behind_fields(&self, end: u64) {
-        self.release(end, self.file.store().budget().limit() / KEPT_PART_OF_FIELDS);
+        self.release(end, Some(KEPT_PART_OF_FIELDS));
     }
 
-    fn release(&self, end: u64, distance: u64) {
+    fn release(&self, end: u64, kept_part: Option<u64>) {
         // Who reads one version next reads another.
         if self.taken.is_some() {
             return;
         }
         let store = self.file.store();
+        let distance = kept_part.map_or(0, |kept| store.part_of_reader() / kept);
+        let left = self.streams.left_behind(end, distance, store.ahead_of_reader());
         // A chunk whose reader came before its stretch was decoded lies by itself.
-        let chunks = self.stretch().unwrap_or(1);
-        for left in self.streams.left_behind(end, chunks.saturating_mul(self.grid.chunk_bytes()), distance) {
-            store.stretches().remove(&self.key(left));
-            let first = left.saturating_mul(chunks);
-            for index in first..first.saturating_add(chunks) {
-                store.chunks().remove(&self.key(index));
+        let size = self.grid.chunk_bytes();
+        let caches = [(store.chunks(), Some(1)), (store.stretches(), self.stretch())];
+        let each = |bytes: Range<u64>, one: &dyn Fn(&Cache<ChunkKey, Block>, &ChunkKey)| {
+            for (cache, chunks) in &caches {
+                let Some(length) = chunks.map(|chunks| chunks.saturating_mul(size).max(1)) else { continue };
+                (bytes.start / length..bytes.end / length).for_each(|number| one(cache, &self.key(number)));
             }
-        }
+        };
+        each(left.passed, &Cache::demote);
+        each(left.released, &Cache::remove);
     }
 
     /// The end of the run of bytes from `offset` on that lie in chunks which were never written; `offset` where there

@@ -38,9 +38,15 @@ impl Chunks {
         (self.grid.is_line() && chunks >= 2 && size <= store.max_chunk() && self.taken.is_none()).then_some(chunks)
     }
 
+    /// Chunks of a stretch that is to be made, where a reader's part of the budget has room for it.
+    pub fn affordable_stretch(&self) -> Option<u64> {
+        let most = self.file.store().ahead_of_reader();
+        self.stretch().filter(|chunks| chunks.saturating_mul(self.grid.chunk_bytes()) <= most)
+    }
+
     /// The stretch that all of the bytes `offset..offset + length` lie in, and where they begin in it.
     pub fn stretch_with(&self, offset: u64, length: u64) -> Option<(u64, u64)> {
-        let bytes = self.stretch()?.checked_mul(self.grid.chunk_bytes())?;
+        let bytes = self.affordable_stretch()?.checked_mul(self.grid.chunk_bytes())?;
         let within = offset % bytes;
         (bytes - within >= length).then_some((offset / bytes, within))
     }
@@ -57,20 +63,21 @@ impl Chunks {
             return Ok(Prefetch::default());
         };
         let size = self.grid.chunk_bytes().max(1);
-        let store = self.file.store();
+        let (store, end) = (self.file.store(), offset + length);
         let threads = store.threads().count() as u64;
-        // Enough to keep all threads busy while the reader is at what they made before, and never so much that it
-        // evicts itself, or what is made for the reader of another column. More readers still push out each other's.
-        let stretches = STRETCH.saturating_mul(threads + 1);
-        let bytes = stretches.max(size.saturating_mul(threads).saturating_mul(2)).min(store.budget().limit() / 8);
-        let window = if threads == 0 { 0 } else { bytes / size };
-        let end = offset + length;
         let last = self.grid.chunk_at(end - 1);
-        let stretch = self.stretch().unwrap_or(1);
-        let next = self.streams.note(offset..end, last, window, stretch);
-        let sequential = self.streams.is_sequential(end);
+        let sequential = store.note_reader(&self.streams, offset..end, last, self.grid.chunks());
+        let share = store.ahead_of_reader();
+        // Enough to keep all threads busy while the reader is at what they made before.
+        let wanted = STRETCH.saturating_mul(threads + 1).max(size.saturating_mul(threads).saturating_mul(2));
+        // What the request itself needs is short-lived. What it does not need must not push out what other readers will.
+        let [window, ahead] = [share.max(store.budget().limit() / 8), share]
+            .map(|most| if threads == 0 { 0 } else { wanted.min(most) / size });
+        let stretch = self.affordable_stretch();
+        let grain = stretch.unwrap_or(1);
+        let next = if sequential { self.streams.schedule(end, last, ahead, grain) } else { 0..0 };
         if window == 0 {
-            return Ok(Prefetch { sequential, ..Prefetch::default() });
+            return Ok(Prefetch { sequential, stretch, ..Prefetch::default() });
         }
         let mut chunks = Vec::new();
         if (length > size || !self.grid.is_line()) && self.grid.chunk_at(offset) != last {
@@ -83,23 +90,24 @@ impl Chunks {
         }
         chunks.extend(next.start..next.end.min(self.grid.chunks()));
         chunks.retain(|index| map.get(*index).is_some());
-        Ok(Prefetch { chunks, at: 0, next: 0, window: window.saturating_add(stretch) as usize, sequential })
+        Ok(Prefetch { chunks, at: 0, next: 0, window: window.saturating_add(grain) as usize, sequential, stretch })
     }
 
     /// Decodes chunks that a reader will want, while memory allows.
     fn decode_ahead(&self, chunks: &[u64]) {
         let interrupt = Interrupt::new();
         let Ok(Some(map)) = self.map(&interrupt) else { return };
-        let stretch = self.stretch().unwrap_or(1);
-        if self.is_stretch(chunks)
-            && let Some(first) = chunks.first()
-            && !self.streams.is_left_behind(first / stretch)
-            && self.decode_stretch(first / stretch, &map.map, &interrupt).is_ok()
+        let late =
+            |last: u64| self.streams.is_left_behind(last.saturating_add(1).saturating_mul(self.grid.chunk_bytes()));
+        if let Some(count) = self.stretch().filter(|_| self.is_stretch(chunks))
+            && let [first, .., last] = chunks
+            && !late(*last)
+            && self.decode_stretch(first / count, &map.map, &interrupt).is_ok()
         {
             self.file.store().counters().read_ahead.add(chunks.len() as u64);
             return;
         }
-        for index in chunks.iter().filter(|index| !self.streams.is_left_behind(*index / stretch)) {
+        for index in chunks.iter().filter(|index| !late(**index)) {
             if self.decode_one_ahead(*index, &map.map, &interrupt).is_err() {
                 return;
             }
@@ -142,6 +150,7 @@ impl Chunks {
         let stretches = self.file.store().stretches();
         let key = self.key(stretch);
         if prefetch.sequential
+            && prefetch.stretch.is_some()
             && !stretches.is_known(&key)
             && let Some(map) = map
         {
@@ -202,6 +211,8 @@ pub(super) struct Prefetch {
     window: usize,
     /// Whether the request is one of a sequential reader.
     pub sequential: bool,
+    /// Chunks of a stretch, where the reader's share has room for one.
+    stretch: Option<u64>,
 }
 
 impl Prefetch {
@@ -215,12 +226,12 @@ impl Prefetch {
         let portion = (PORTION / chunks.grid.chunk_bytes().max(1)).max(1) as usize;
         while self.next < end {
             let rest = &self.chunks[self.next..end];
-            let stretch = chunks.stretch().unwrap_or(1) as usize;
+            let stretch = self.stretch.unwrap_or(1) as usize;
             // The dataset may end within a stretch.
             let left = rest.first().map_or(0, |first| chunks.grid.chunks().saturating_sub(*first));
             let whole = rest.get(..stretch.min(usize::try_from(left).unwrap_or(usize::MAX)));
             let some = match whole {
-                Some(whole) if chunks.is_stretch(whole) => whole.to_vec(),
+                Some(whole) if self.stretch.is_some() && chunks.is_stretch(whole) => whole.to_vec(),
                 _ => rest[..rest.len().min(portion)].to_vec(),
             };
             let stop = self.next + some.len();

@@ -20,9 +20,6 @@ const NEAR: u64 = 4 << 20;
 /// ahead; three hardly do.
 const SEQUENTIAL: u32 = 3;
 
-/// Chunks given back at once.
-const MOST_RELEASED: u64 = 64;
-
 /// The readers of a dataset.
 #[derive(Debug, Default)]
 pub(crate) struct Streams(Mutex<Vec<Stream>>);
@@ -36,20 +33,32 @@ struct Stream {
     first: u64,
     /// One past the last chunk scheduled.
     scheduled: u64,
-    /// One past the last chunk given back.
+    /// One past the last byte that may be evicted first.
+    passed: u64,
+    /// One past the last byte that may be given back.
     released: u64,
 }
 
+/// Bytes that a sequential reader has left behind since the last call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LeftBehind {
+    /// Those that late requests alone may come back to: the first to evict.
+    pub passed: Range<u64>,
+    /// Those that no request comes back to.
+    pub released: Range<u64>,
+}
+
 impl Streams {
-    /// Notes a request for `bytes`, whose last chunk is `last`. Returns the chunks to decode next, about `window` after
-    /// `last`, up to a multiple of `grain`; none unless the reader is sequential. A reader of one row group looks like
-    /// a full scan, so this never runs further ahead than the reader has read.
-    pub fn note(&self, bytes: Range<u64>, last: u64, window: u64, grain: u64) -> Range<u64> {
+    /// Notes a request for `bytes`, whose last chunk is `last`. Returns whether it is one of a sequential reader.
+    pub fn note(&self, bytes: Range<u64>, last: u64) -> bool {
         let mut streams = self.0.lock();
         let near = |stream: &Stream| bytes.start.abs_diff(stream.end) <= NEAR;
         let mut stream = match streams.iter().position(near) {
             Some(i) => streams.remove(i),
-            None => Stream { end: bytes.start, requests: 0, first: last, scheduled: 0, released: 0 },
+            None => {
+                let start = bytes.start;
+                Stream { end: start, requests: 0, first: last, scheduled: 0, passed: start, released: start }
+            }
         };
         // Going back over the same bytes, or hopping about near the end, is not going forward.
         if bytes.end > stream.end {
@@ -61,47 +70,61 @@ impl Streams {
             };
             stream.end = bytes.end;
         }
-        let mut next = 0..0;
-        if stream.requests >= SEQUENTIAL {
-            let first = stream.scheduled.max(last.saturating_add(1));
-            let asked = last.saturating_sub(stream.first).saturating_add(1);
-            let end = last.saturating_add(1).saturating_add(window.min(asked));
-            let end = end.checked_next_multiple_of(grain.max(1)).unwrap_or(end);
-            if first < end {
-                next = first..end;
-                stream.scheduled = end;
-            }
-        }
         streams.insert(0, stream);
         streams.truncate(STREAMS);
-        next
+        stream.requests >= SEQUENTIAL
     }
 
-    /// Whether a request that ended at `end`, and was noted, is one of a sequential reader.
-    pub fn is_sequential(&self, end: u64) -> bool {
-        let near = |stream: &Stream| stream.requests >= SEQUENTIAL && end.abs_diff(stream.end) <= NEAR;
-        self.0.lock().iter().any(near)
-    }
-
-    /// Returns the chunks, of `chunk_bytes` bytes each, that a sequential reader has left behind by `distance` since
-    /// the last call; its request ended at `end`. Late requests reach back no farther than [`NEAR`].
-    pub fn left_behind(&self, end: u64, chunk_bytes: u64, distance: u64) -> Range<u64> {
+    /// Returns the chunks to decode next for a sequential reader whose request ended at `end`, in the chunk `last`, and
+    /// was noted: about `window` of them, up to a multiple of `grain`. A reader of one row group looks like a full scan,
+    /// so this never runs further ahead than the reader has read.
+    pub fn schedule(&self, end: u64, last: u64, window: u64, grain: u64) -> Range<u64> {
         let mut streams = self.0.lock();
-        let near = |stream: &&mut Stream| stream.requests >= SEQUENTIAL && end.abs_diff(stream.end) <= NEAR;
-        let Some(stream) = streams.iter_mut().find(near) else { return 0..0 };
-        let passed = stream.end.saturating_sub(distance.max(NEAR)) / chunk_bytes.max(1);
-        // A stream that began in the middle has left nothing behind before that.
-        let first = stream.released.max(passed.saturating_sub(MOST_RELEASED));
-        stream.released = stream.released.max(passed);
-        first..passed
+        let Some(stream) = streams.iter_mut().find(|stream| stream.is_sequential_at(end)) else { return 0..0 };
+        let first = stream.scheduled.max(last.saturating_add(1));
+        let asked = last.saturating_sub(stream.first).saturating_add(1);
+        let ahead = last.saturating_add(1).saturating_add(window.min(asked));
+        let ahead = ahead.checked_next_multiple_of(grain.max(1)).unwrap_or(ahead);
+        if first >= ahead {
+            return 0..0;
+        }
+        stream.scheduled = ahead;
+        first..ahead
     }
 
-    /// Whether a chunk, counted as in [`Streams::left_behind`], was given back by its reader and no other sequential
-    /// reader wants it: the prefetch came too late for it.
-    pub fn is_left_behind(&self, chunk: u64) -> bool {
+    /// Returns what a sequential reader, whose request ended at byte `end`, has left behind by `distance`: the first to
+    /// evict after another `late` bytes, if those are fewer than late requests reach back, and given back after
+    /// [`NEAR`], which they never pass.
+    pub(super) fn left_behind(&self, end: u64, distance: u64, late: u64) -> LeftBehind {
+        let mut streams = self.0.lock();
+        let Some(stream) = streams.iter_mut().find(|stream| stream.is_sequential_at(end)) else {
+            return LeftBehind { passed: 0..0, released: 0..0 };
+        };
+        let end = stream.end;
+        let since = |before: &mut u64, distance: u64| {
+            let first = *before;
+            *before = first.max(end.saturating_sub(distance));
+            first..*before
+        };
+        LeftBehind {
+            passed: since(&mut stream.passed, distance.max(late.min(NEAR))),
+            released: since(&mut stream.released, distance.max(NEAR)),
+        }
+    }
+
+    /// Whether the bytes before `end` were given back by their reader and no other sequential reader wants them: the
+    /// prefetch came too late for them.
+    pub(super) fn is_left_behind(&self, end: u64) -> bool {
         let streams = self.0.lock();
         let mut sequential = streams.iter().filter(|stream| stream.requests >= SEQUENTIAL).peekable();
-        sequential.peek().is_some() && sequential.all(|stream| chunk < stream.released)
+        sequential.peek().is_some() && sequential.all(|stream| end <= stream.released)
+    }
+}
+
+impl Stream {
+    /// Whether this is a sequential reader that a request which ended at `end` may be one of.
+    fn is_sequential_at(&self, end: u64) -> bool {
+        self.requests >= SEQUENTIAL && end.abs_diff(self.end) <= NEAR
     }
 }
 
@@ -114,7 +137,8 @@ mod tests {
     /// Chunks of 1 MiB, requests of 128 KiB.
     fn note(streams: &Streams, start: u64) -> Range<u64> {
         let end = start + 128 * KIB;
-        streams.note(start..end, (end - 1) >> 20, 4, 1)
+        let last = (end - 1) >> 20;
+        if streams.note(start..end, last) { streams.schedule(end, last, 4, 1) } else { 0..0 }
     }
 
     #[test]
@@ -129,23 +153,36 @@ mod tests {
     }
 
     #[test]
-    fn a_sequential_reader_leaves_each_chunk_behind_once() {
+    fn a_sequential_reader_leaves_each_byte_behind_once() {
         let streams = Streams::default();
-        let mut left = Vec::new();
+        let (mut passed, mut released) = (0, 0);
         for i in 0..(12 * 8) {
             note(&streams, i * 128 * KIB);
-            left.extend(streams.left_behind((i + 1) * 128 * KIB, 1 << 20, 0));
+            let left = streams.left_behind((i + 1) * 128 * KIB, 0, 256 * KIB);
+            if i < 2 {
+                assert_eq!(left, LeftBehind { passed: 0..0, released: 0..0 });
+                continue;
+            }
+            assert_eq!((left.passed.start, left.released.start), (passed, released));
+            (passed, released) = (left.passed.end, left.released.end);
         }
         // 12 MiB are read, of which the last 4 may still be asked for.
-        assert_eq!(left, [0, 1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(streams.left_behind(1 << 40, 1 << 20, 0), 0..0);
-        assert!(streams.is_left_behind(7) && !streams.is_left_behind(8));
-        // Another reader of the same chunks wants them.
+        assert_eq!((passed, released), ((12 << 20) - 256 * KIB, 8 << 20));
+        assert_eq!(streams.left_behind(1 << 40, 0, 0), LeftBehind { passed: 0..0, released: 0..0 });
+        assert!(streams.is_left_behind(8 << 20) && !streams.is_left_behind((8 << 20) + 1));
+        // Another reader left nothing behind before it began.
         let at = 64 << 20;
         for i in 0..3 {
             note(&streams, at + i * 128 * KIB);
         }
-        assert!(!streams.is_left_behind(7));
+        let left = LeftBehind { passed: at..at + 384 * KIB, released: at..at };
+        assert_eq!(streams.left_behind(at + 384 * KIB, 0, 0), left);
+        assert!(streams.is_left_behind(8 << 20));
+        // One more wants the same bytes.
+        for i in 0..3 {
+            note(&streams, i * 128 * KIB);
+        }
+        assert!(!streams.is_left_behind(8 << 20));
     }
 
     #[test]
@@ -154,8 +191,8 @@ mod tests {
         for i in 0..(12 * 8) {
             note(&streams, i * 128 * KIB);
         }
-        assert_eq!(streams.left_behind(12 << 20, 1 << 20, 10 << 20), 0..2);
-        assert!(!streams.is_left_behind(2));
+        let behind = 0..2 << 20;
+        assert_eq!(streams.left_behind(12 << 20, 10 << 20, 0), LeftBehind { passed: behind.clone(), released: behind });
     }
 
     #[test]

@@ -326,7 +326,10 @@ impl Dataset {
             Route::Mapped(mapped) => return mapped.lend(offset, length, interrupt),
             Route::Chunks(chunks) if chunks.grid.is_line() => {
                 let lent = chunks.lend(offset, length, interrupt);
-                chunks.release_behind(end);
+                // Nothing was passed otherwise: it is read next.
+                if let Ok(Some(_)) = &lent {
+                    chunks.release_behind(end);
+                }
                 lent
             }
             _ => return Ok(None),
@@ -347,7 +350,10 @@ impl Dataset {
             Route::Mapped(mapped) => return mapped.span(offset, length, interrupt),
             Route::Chunks(chunks) if chunks.grid.is_line() => {
                 let span = chunks.span(offset, length, interrupt)?;
-                chunks.release_behind(offset.saturating_add(span.len() as u64));
+                // As in `lend`.
+                if let Span::Lent(lent) = &span {
+                    chunks.release_behind(offset.saturating_add(lent.len() as u64));
+                }
                 span
             }
             _ => return Ok(Span::Made(length)),

@@ -150,6 +150,15 @@ where
         let _old = self.inner.entries.lock().values.push(key, (value, now));
     }
 
+    /// Makes the entry of `key` the first to evict, until it is used again.
+    pub fn demote(&self, key: &K) {
+        let mut entries = self.inner.entries.lock();
+        if let Some((_, used)) = entries.values.peek_mut(key) {
+            *used = 0;
+            entries.values.demote(key);
+        }
+    }
+
     /// Drops the entry of `key`.
     pub fn remove(&self, key: &K) {
         // Dropped outside the lock: it gives its memory back.
