@@ -240,13 +240,13 @@ impl Store {
     /// one of a sequential reader.
     pub(crate) fn note_reader(&self, streams: &Streams, bytes: Range<u64>, last: u64, chunks: u64) -> bool {
         let length = bytes.end.saturating_sub(bytes.start);
-        let is_sequential = streams.note(bytes, last);
-        if is_sequential && last.saturating_add(1) >= chunks {
-            self.readers.leave(streams);
-        } else if is_sequential {
-            self.readers.note(streams, length);
+        let Some(start) = streams.note(bytes, last) else { return false };
+        if last.saturating_add(1) >= chunks {
+            self.readers.leave(streams, start);
+        } else {
+            self.readers.note(streams, start, length);
         }
-        is_sequential
+        true
     }
 
     /// The part of the budget, in bytes, of each sequential reader.

@@ -13,38 +13,42 @@ pub(crate) struct Readers(Mutex<Lately>);
 struct Lately {
     /// Bytes asked for by all of them.
     asked: u64,
-    /// What had been asked for when each dataset was read last, the latest first.
-    datasets: LruCache<Dataset, u64>,
+    /// What had been asked for when each read last, the latest first.
+    readers: LruCache<Reader, u64>,
 }
 
-/// A dataset, by the address of its streams. One that takes the place of another is taken for it, which is harmless.
+/// A reader of a dataset, by the address of the dataset's streams and where its own began. One that takes the place of
+/// another is taken for it, which is harmless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Dataset(usize);
+struct Reader {
+    streams: usize,
+    start: u64,
+}
 
-impl Dataset {
-    fn of(streams: &Streams) -> Self {
-        Self(std::ptr::from_ref(streams).addr())
+impl Reader {
+    fn of(streams: &Streams, start: u64) -> Self {
+        Self { streams: std::ptr::from_ref(streams).addr(), start }
     }
 }
 
 impl Default for Readers {
     fn default() -> Self {
-        Self(Mutex::new(Lately { asked: 0, datasets: LruCache::unbounded() }))
+        Self(Mutex::new(Lately { asked: 0, readers: LruCache::unbounded() }))
     }
 }
 
 impl Readers {
-    /// Notes that a sequential reader of a dataset asked for `bytes` bytes.
-    pub fn note(&self, streams: &Streams, bytes: u64) {
+    /// Notes that the sequential reader of a dataset who began at byte `start` asked for `bytes` bytes.
+    pub fn note(&self, streams: &Streams, start: u64, bytes: u64) {
         let mut lately = self.0.lock();
         lately.asked = lately.asked.saturating_add(bytes);
         let asked = lately.asked;
-        lately.datasets.put(Dataset::of(streams), asked);
+        lately.readers.put(Reader::of(streams, start), asked);
     }
 
-    /// Notes that a sequential reader of a dataset came to its end.
-    pub fn leave(&self, streams: &Streams) {
-        self.0.lock().datasets.pop(&Dataset::of(streams));
+    /// Notes that the sequential reader of a dataset who began at byte `start` came to the dataset's end.
+    pub fn leave(&self, streams: &Streams, start: u64) {
+        self.0.lock().readers.pop(&Reader::of(streams, start));
     }
 
     /// Bytes of `memory` for each reader. Those who asked for nothing while all asked for that much have no part: it
@@ -52,10 +56,10 @@ impl Readers {
     pub fn share(&self, memory: u64) -> u64 {
         let mut lately = self.0.lock();
         let since = lately.asked.saturating_sub(memory);
-        while lately.datasets.peek_lru().is_some_and(|(_, asked)| *asked < since) {
-            lately.datasets.pop_lru();
+        while lately.readers.peek_lru().is_some_and(|(_, asked)| *asked < since) {
+            lately.readers.pop_lru();
         }
-        memory / (lately.datasets.len() as u64).max(1)
+        memory / (lately.readers.len() as u64).max(1)
     }
 }
 
@@ -65,18 +69,19 @@ mod tests {
 
     #[test]
     fn readers_share_until_they_leave_or_are_left_behind() {
-        let (readers, datasets) = (Readers::default(), [Streams::default(), Streams::default(), Streams::default()]);
+        let (readers, datasets) = (Readers::default(), [Streams::default(), Streams::default()]);
         assert_eq!(readers.share(120), 120);
-        for streams in &datasets {
-            readers.note(streams, 10);
-            readers.note(streams, 10);
+        let all = [(&datasets[0], 0), (&datasets[1], 0), (&datasets[1], 1 << 20)];
+        for (streams, start) in all {
+            readers.note(streams, start, 10);
+            readers.note(streams, start, 10);
         }
         assert_eq!(readers.share(120), 40);
-        readers.leave(&datasets[1]);
+        readers.leave(&datasets[1], 0);
         assert_eq!(readers.share(120), 60);
-        readers.note(&datasets[2], 80);
+        readers.note(&datasets[1], 1 << 20, 80);
         assert_eq!(readers.share(120), 60);
-        readers.note(&datasets[2], 1);
+        readers.note(&datasets[1], 1 << 20, 1);
         assert_eq!(readers.share(120), 120);
     }
 }

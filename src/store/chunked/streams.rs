@@ -26,6 +26,8 @@ pub(crate) struct Streams(Mutex<Vec<Stream>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Stream {
+    /// The byte that it began at, which tells it from others.
+    start: u64,
     /// One past the last byte asked for.
     end: u64,
     requests: u32,
@@ -49,15 +51,16 @@ pub(super) struct LeftBehind {
 }
 
 impl Streams {
-    /// Notes a request for `bytes`, whose last chunk is `last`. Returns whether it is one of a sequential reader.
-    pub fn note(&self, bytes: Range<u64>, last: u64) -> bool {
+    /// Notes a request for `bytes`, whose last chunk is `last`. Returns the byte that its reader began at, if that is a
+    /// sequential one.
+    pub fn note(&self, bytes: Range<u64>, last: u64) -> Option<u64> {
         let mut streams = self.0.lock();
         let near = |stream: &Stream| bytes.start.abs_diff(stream.end) <= NEAR;
         let mut stream = match streams.iter().position(near) {
             Some(i) => streams.remove(i),
             None => {
                 let start = bytes.start;
-                Stream { end: start, requests: 0, first: last, scheduled: 0, passed: start, released: start }
+                Stream { start, end: start, requests: 0, first: last, scheduled: 0, passed: start, released: start }
             }
         };
         // Going back over the same bytes, or hopping about near the end, is not going forward.
@@ -72,7 +75,7 @@ impl Streams {
         }
         streams.insert(0, stream);
         streams.truncate(STREAMS);
-        stream.requests >= SEQUENTIAL
+        (stream.requests >= SEQUENTIAL).then_some(stream.start)
     }
 
     /// Returns the chunks to decode next for a sequential reader whose request ended at `end`, in the chunk `last`, and
@@ -138,7 +141,7 @@ mod tests {
     fn note(streams: &Streams, start: u64) -> Range<u64> {
         let end = start + 128 * KIB;
         let last = (end - 1) >> 20;
-        if streams.note(start..end, last) { streams.schedule(end, last, 4, 1) } else { 0..0 }
+        if streams.note(start..end, last).is_some() { streams.schedule(end, last, 4, 1) } else { 0..0 }
     }
 
     #[test]
