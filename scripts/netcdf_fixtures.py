@@ -131,6 +131,22 @@ def cube(group):
     put(more, "only", "f8", "profile", np.arange(6))
 
 
+def scalars(path):
+    """Scalars of which some stand for other numbers, a plain one first."""
+    with netCDF4.Dataset(path, "w") as file:
+        for name, dtype, value, attributes in (
+            ("crs", "i4", 0, {}),
+            ("packed", "i2", 7, {"scale_factor": 0.5}),
+            ("unsigned", "i1", -1, {"_Unsigned": "true"}),
+            ("lost", "f4", -1.0, {"missing_value": np.float32(-1)}),
+            ("plain", "i8", 3, {"long_name": "a count"}),
+            ("is_on", "i1", 1, {"dtype": "bool"}),
+        ):
+            made = put(file, name, dtype, ())
+            made.setncatts(attributes)
+            made[...] = value
+
+
 def by_xarray(path):
     """What xarray writes by itself."""
     count = 6
@@ -523,6 +539,7 @@ def describe(path):
 
 
 FILES = {
+    "netcdf_scalars": scalars,
     "netcdf": whole,
     "netcdf_random": lambda path: random_file(path, range(1, 9)),
 }
@@ -535,6 +552,9 @@ def main():
         path = DATA / f"{name}.h5"
         path.unlink(missing_ok=True)
         FILES[name](path)
+        if name == "netcdf_scalars":
+            # The test says what xarray reads of them.
+            continue
         expected = json.dumps(describe(path), separators=(",", ":"))
         path.with_suffix(".expected.json").write_text(expected + "\n")
 

@@ -129,3 +129,24 @@ fn a_stated_fill_value_means_missing_anywhere() {
     let mounted = Mounted::new(&[&data("hostile/bad_netcdf.h5")], &[]);
     assert_eq!(mounted.text("stated/table.csv"), "a,other\n0,0\n,1\n2,2\n");
 }
+
+/// What one scalar is says nothing of its neighbours. Values are those of xarray; NaN is one that is missing.
+#[test]
+fn each_scalar_is_read_by_its_own_attributes() {
+    let mounted = Mounted::new(&[&data("netcdf_scalars.h5")], &[]);
+    let values = json(&mounted, "metadata.json");
+    let value = |name: &str| {
+        let members = values["members"].as_array().unwrap();
+        members.iter().find(|member| member["name"] == name).unwrap()["value"].clone()
+    };
+    for (name, text, shown) in [
+        ("crs", "0\n", Value::from(0)),
+        ("packed", "3.5\n", Value::from(3.5)),
+        ("unsigned", "255\n", Value::from(255)),
+        ("lost", "\n", Value::Null),
+        ("plain", "3\n", Value::from(3)),
+        ("is_on", "true\n", Value::from(true)),
+    ] {
+        assert_eq!((mounted.text(format!("{name}.txt")), value(name)), (text.to_owned(), shown), "{name}");
+    }
+}

@@ -148,9 +148,9 @@ impl Dialect for Netcdf {
     }
 }
 
-/// Whether a scalar may stand for another number.
+/// Whether a scalar may stand for another number, or for a word.
 fn is_packed_scalar(dataset: &Dataset) -> bool {
-    const PACKING: [&str; 4] = ["scale_factor", "add_offset", "_Unsigned", "missing_value"];
+    const PACKING: [&str; 6] = ["scale_factor", "add_offset", "_Unsigned", "missing_value", "flag_values", "dtype"];
     dataset.shape.is_empty() && PACKING.iter().any(|name| attribute(&dataset.attributes, name).is_some())
 }
 
