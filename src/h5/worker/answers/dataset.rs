@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use bstr::BString;
 
+use super::attribute::OF_ONE;
 use super::grid::Grid;
 use super::listed::Listed;
 use crate::catalogue::{
-    Attribute, Chunk, Dataset, Description, Elements, Fill, Filter, Layout, ObjectId, PACKED_CHUNK, VirtualSource,
+    Attribute, Chunk, Class, Dataset, Description, Elements, Fill, Filter, Layout, ObjectId, PACKED_CHUNK,
+    VirtualSource,
 };
 use crate::h5::library::{Id, Reason, check, ffi, text};
 use crate::h5::protocol::{Answer, PAGE, Refusal, printable};
@@ -23,6 +25,9 @@ const MAX_MAPPINGS: usize = 65_536;
 
 /// Numbers of client data asked for: libhdf5 takes it for a forgotten initialisation if there is room for more.
 const MAX_PARAMETERS: usize = 256;
+
+/// Attributes that are read of a dataset of compounds for each of its fields: pandas has up to six of a column.
+const OF_A_FIELD: usize = 8;
 
 /// Entries of a chunk index beyond twice the positions that there are.
 const SPARE_ENTRIES: u64 = 64;
@@ -45,6 +50,9 @@ impl Session {
         };
         let (described, plan) = describe(&datatype, address_size)?;
         let extent = Extent::of(&space)?;
+        // Tables of compounds say of each field what it is.
+        let fields = if let Class::Compound { fields } = &described.class { fields.len() } else { 0 };
+        let most = most.max(fields.saturating_mul(OF_A_FIELD).min(OF_ONE));
         let attributes: Vec<Attribute> = self.attributes(dataset, id.file, most)?;
         let mut layout = layout(dataset, &dcpl, &extent, user_block)?;
         self.recognise_own(&mut layout, id.file);
