@@ -93,13 +93,23 @@ impl<'b> Indexed<'b> {
                 },
                 // As deep as columns are.
                 (Some("DINDEX"), Some(_)) => self.below(&path, *id, &fields, (&mut *found, &mut *findings)),
-                (Some("INDEX" | "DINDEX"), None) => {
+                // Who shows a field otherwise than as a column of its own has no use for its index.
+                (Some("INDEX" | "DINDEX"), None) if !self.has_field(&fields) => {
                     let rule = &rules::INDEX_NAME;
                     findings.push(Finding::new(path, rule, "the table has no such column"));
                 }
                 _ => {}
             }
         }
+    }
+
+    /// Whether the dataset has a field of this name, which is below others.
+    fn has_field(&self, names: &[BString]) -> bool {
+        let field = |datatype: Option<&'b Datatype>, name: &BString| match &datatype?.class {
+            Class::Compound { fields } => fields.iter().find(|field| field.name == *name).map(|field| &field.datatype),
+            _ => None,
+        };
+        names.iter().fold(Some(&self.dataset.datatype), field).is_some()
     }
 
     fn one(&self, path: String, id: ObjectId, group: &Group, covered: &Covered<'b>) -> SearchIndex {
