@@ -109,10 +109,12 @@ impl Header {
             return Err(Stop::Bad(format!("{count} columns in {} bytes", reader.left())));
         }
         let metadata = Metadata::read(reader)?;
+        // Looked up once: there may be many pairs, and many columns.
+        let of_file = [CODEC, CHECKSUM].map(|key| metadata.get(key));
         let mut columns = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for at in 0..count as usize {
-            let column = column(Metadata::read(reader)?, &metadata, &columns, &places)
+            let column = column(Metadata::read(reader)?, of_file, &columns, &places)
                 .map_err(|reason| Stop::Bad(format!("column {at}: {reason}")))?;
             if places.insert(column.name.clone(), at).is_some() {
                 return Err(Stop::Bad(format!("two columns have the name {:?}", column.name)));
@@ -128,16 +130,14 @@ impl Header {
 
 fn column(
     metadata: Metadata,
-    of_file: &Metadata,
+    [codec, checksum]: [Option<&[u8]>; 2],
     before: &[Column],
     places: &HashMap<String, usize>,
 ) -> Result<Column, String> {
     let text = |key: &str| metadata.get(key).map(|value| String::from_utf8_lossy(value).into_owned());
     let name = text(NAME).ok_or_else(|| format!("it has no {NAME}"))?;
     let kind = text(TYPE).ok_or_else(|| format!("{name:?} has no {TYPE}"))?;
-    let own = |key: &str| metadata.get(key).or_else(|| of_file.get(key));
-    let (codec, checksum) = (own(CODEC), own(CHECKSUM));
-    let packing = Packing::of(codec, checksum);
+    let packing = Packing::of(metadata.get(CODEC).or(codec), metadata.get(CHECKSUM).or(checksum));
     let form = Kind::of(&kind).ok_or_else(|| format!("the type {kind:?} is not known"));
     let form = form.and_then(|kind| Ok((kind, packing?)));
     let parent = match text(PARENT) {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::{ChunkReader, Chunks, StoredChunk};
 use crate::catalogue::ChunkMap;
 use crate::source::{Interrupt, Interrupted};
+use crate::store::Store;
 use crate::store::memory::Block;
-use crate::store::{Error, Store};
 
 /// Decoding is handed to a thread in portions of about this many bytes: below it, handing over costs more than it
 /// gains.
@@ -18,6 +18,9 @@ const PORTION: u64 = 256 << 10;
 
 /// Bytes of a stretch: several times the longest request, so that few requests meet two.
 const STRETCH: u64 = 4 << 20;
+
+/// Chunks of a request that are looked at before it is answered.
+const MOST_AHEAD: usize = 65_536;
 
 /// Why a chunk was not decoded ahead: its reader will find out.
 struct Skipped;
@@ -52,15 +55,10 @@ impl Chunks {
     }
 
     /// What decoding ahead is worth while for a request.
-    pub(super) fn plan_prefetch(
-        self: &Arc<Self>,
-        map: Option<&ChunkMap>,
-        offset: u64,
-        length: u64,
-    ) -> Result<Prefetch, Error> {
-        let ChunkReader::Own { pipeline, .. } = &self.reader else { return Ok(Prefetch::default()) };
+    pub(super) fn plan_prefetch(self: &Arc<Self>, map: Option<&ChunkMap>, offset: u64, length: u64) -> Prefetch {
+        let ChunkReader::Own { pipeline, .. } = &self.reader else { return Prefetch::default() };
         let Some(map) = map.filter(|map| !map.is_empty() && !pipeline.is_identity(0)) else {
-            return Ok(Prefetch::default());
+            return Prefetch::default();
         };
         let size = self.grid.chunk_bytes().max(1);
         let (store, end) = (self.file.store(), offset + length);
@@ -77,20 +75,22 @@ impl Chunks {
         let grain = stretch.unwrap_or(1);
         let next = if sequential { self.streams.schedule(end, last, ahead, grain) } else { 0..0 };
         if window == 0 {
-            return Ok(Prefetch { sequential, stretch, ..Prefetch::default() });
+            return Prefetch { sequential, stretch, ..Prefetch::default() };
         }
         let mut chunks = Vec::new();
         if (length > size || !self.grid.is_line()) && self.grid.chunk_at(offset) != last {
             // Its own chunks first: those of a long request, and of any in an array whose rows many chunks share.
-            // (Counted twice where several boxes meet them.)
-            self.grid.visit(offset, length, |index, _| {
+            // (Counted twice where several boxes meet them.) What lies behind very many is decoded as it comes.
+            let mut met = 0;
+            let _ = self.grid.visit(offset, length, |index, _| {
                 chunks.push(index);
-                Ok::<_, Error>(())
-            })?;
+                met += 1;
+                if met < MOST_AHEAD { Ok(()) } else { Err(()) }
+            });
         }
         chunks.extend(next.start..next.end.min(self.grid.chunks()));
         chunks.retain(|index| map.get(*index).is_some());
-        Ok(Prefetch { chunks, at: 0, next: 0, window: window.saturating_add(grain) as usize, sequential, stretch })
+        Prefetch { chunks, at: 0, next: 0, window: window.saturating_add(grain) as usize, sequential, stretch }
     }
 
     /// Decodes chunks that a reader will want, while memory allows.

@@ -213,7 +213,9 @@ impl FieldRows {
             let batch = self.dataset.read_elements(elements, interrupt)?;
             let mut part = Vec::new();
             append(&batch.bytes, offset, stride, self.part.datatype.size as usize, &mut part);
-            taken = taken.saturating_add(weigher.weight_of_all(&part, self.part.datatype.size, u64::MAX, &batch.heap));
+            // As in `DatasetRows::array`.
+            let most = self.dataset.file().store().max_value().saturating_sub(taken);
+            taken = taken.saturating_add(weigher.weight_of_all(&part, self.part.datatype.size, most, &batch.heap));
             self.admit(range, taken)?;
             let mut odd = Oddities::new();
             let count = (rows.end - rows.start) as usize;

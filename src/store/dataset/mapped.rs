@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::Dataset;
 use super::access::Access;
-use crate::catalogue::{self, Layout, MappedSource, Mapping, Mappings, Object};
+use crate::catalogue::{self, Layout, MappedSource, Mapping, Mappings, Object, PACKED_CHUNK};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::chunked::{ChunkReader, Chunks, Fill, Grid, HeldMappings, Taken};
@@ -199,6 +199,11 @@ impl Virtual {
         };
         let grid = Grid::new(&description.shape, chunk, description.datatype.size).map_err(Unmapped::Reason)?;
         let map = chunks.map(interrupt)?.ok_or_else(|| refuse("chunks of the source are not read here"))?;
+        // As of any chunk map: the chunks themselves must find room beside it.
+        let taken = held.mappings.runs().iter().map(|run| run.len).fold(0, u64::saturating_add);
+        if taken > file.store().budget().limit() / 2 / PACKED_CHUNK {
+            return Err(refuse("it has more chunks than can be listed"));
+        }
         for run in held.mappings.runs() {
             interrupt.check()?;
             let fits = |first: u64, all: u64| first.checked_add(run.len).is_some_and(|end| end <= all);

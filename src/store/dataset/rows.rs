@@ -249,7 +249,9 @@ impl Rows for DatasetRows {
             let elements = range.start.saturating_mul(self.per_row)..range.end.saturating_mul(self.per_row);
             let batch = self.dataset.read_elements(elements, interrupt)?;
             let weigher = Weigher::new(datatype, self.dataset.file().source().identity().size);
-            self.admit(&range, weigher.weight_of_all(&batch.bytes, datatype.size, u64::MAX, &batch.heap))?;
+            // What is refused need not be counted further: parts that are shared could be met without end.
+            let most = self.dataset.file().store().max_value();
+            self.admit(&range, weigher.weight_of_all(&batch.bytes, datatype.size, most, &batch.heap))?;
             let bytes = Buffer::from_vec(batch.bytes);
             let array = decode(datatype, bytes.clone(), count, &batch.heap, &mut oddities)
                 .map_err(|error| self.decode_error(&range, error))?;

@@ -163,6 +163,8 @@ impl Pattern {
             Pattern::AnyOf(patterns) => patterns.iter().fold(BooleanBuffer::new_set(count), |valid, pattern| {
                 &valid & &pattern.valid(array, datatype, bytes, parts)
             }),
+            // No elements, or no arrays that Arrow has: there is nothing to compare.
+            Pattern::Float(fill) if fill.data_type() != array.data_type() => BooleanBuffer::new_set(count),
             Pattern::Float(fill) => match array.data_type() {
                 DataType::Float16 => float_valid::<Float16Type>(array, fill, |v| v.is_nan()),
                 DataType::Float32 => float_valid::<Float32Type>(array, fill, |v| v.is_nan()),
