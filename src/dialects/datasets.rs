@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
+use bstr::BString;
 
 use super::attributes::said;
+use super::compound;
 use crate::catalogue::{Attribute, Class, Dataset, Datatype, Fill, Group, Object, attribute};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
@@ -115,11 +117,16 @@ pub fn is_zero(fill: &Fill) -> bool {
 }
 
 /// The rows of a table of these columns: as many as the first one has that labels rows, else the commonest number.
-/// Columns of another number stand beside the table and break `rule`; with `all`, those without rows do, too.
+/// Columns of another number stand beside the table and break `rule`; with `all`, those without rows do, too. Columns of
+/// one name are told apart.
 pub fn of_one_length(columns: &mut [Column], rule: &'static Rule, all: bool, findings: &mut Vec<Finding>) -> u64 {
     let length = |column: &Column| column.rows.as_ref().ok().map(|rows| rows.len());
     let label = columns.iter().find(|column| column.is_label).and_then(length);
     let rows = label.or_else(|| commonest(columns.iter().filter_map(length))).unwrap_or(0);
+    let names: Vec<BString> = columns.iter().map(|column| column.name.clone()).collect();
+    for (column, name) in columns.iter_mut().zip(compound::distinct(&names)) {
+        column.name = name;
+    }
     for column in columns {
         let found = match &column.rows {
             Ok(own) if own.len() != rows => format!("{} rows, the table has {rows}", own.len()),

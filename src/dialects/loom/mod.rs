@@ -10,6 +10,7 @@
 
 mod rules;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bstr::BString;
@@ -63,9 +64,10 @@ impl Dialect for Loom {
         let found = columns(site.file, site.path, group, interrupt).unwrap_or_default();
         let rows = found.first().and_then(|(_, dataset)| dataset.shape.first()).copied().unwrap_or(0);
         let mut findings = Vec::new();
+        let shown: HashSet<&BString> = found.iter().map(|(name, _)| *name).collect();
         for link in &group.links {
             if let Some(Object::Dataset(dataset)) = link.target.object()
-                && !found.iter().any(|(name, _)| **name == link.name)
+                && !shown.contains(&link.name)
             {
                 let found = format!("extents {:?}, of {rows} rows: shown by itself", dataset.shape);
                 findings.push(Finding::new(join(site.path, &link.name), &rules::LENGTH, found));

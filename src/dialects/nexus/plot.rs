@@ -1,6 +1,6 @@
 //! `NXdata`: what is plotted, against what. In three generations of the standard.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bstr::BString;
@@ -20,7 +20,9 @@ pub(super) fn columns(group: &Group) -> Option<Vec<Named<'_>>> {
         _ => None,
     });
     let datasets: Vec<(&BString, &Arc<Dataset>)> = datasets.collect();
-    let of = |name: &[u8]| datasets.iter().find(|(known, _)| known.as_slice() == name).copied();
+    let by_name: HashMap<&[u8], (&BString, &Arc<Dataset>)> =
+        datasets.iter().map(|named| (named.0.as_slice(), *named)).collect();
+    let of = |name: &[u8]| by_name.get(name).copied();
     let signal = match text(&group.attributes, "signal") {
         Some(signal) => of(signal.as_bytes())?,
         None => *datasets.iter().find(|(_, dataset)| says_one(&dataset.attributes, "signal"))?,
