@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes `tests/data/pandasN.h5` and `pandasN_encodings.h5` with pandas N, and what `read_hdf` gives of them.
+"""Writes `pandasN.h5` and two more files of pandas N into `tests/data`, and what `read_hdf` gives of them.
 
     python3 -m venv FOLDER && FOLDER/bin/pip install pandas==3.1.1 tables==3.11.1     # and again with pandas==2.3.3
     FOLDER/bin/python3 scripts/pandas_fixtures.py
@@ -193,6 +193,47 @@ def encodings(path):
     return found
 
 
+def labels(path):
+    """A file of frames whose labels are no texts, or count time; what is expected of it."""
+    days = pd.to_datetime(["2020-01-01 00:00", "2021-06-30 12:00", None])
+    zoned, deltas = days.tz_localize("Europe/Berlin"), pd.to_timedelta([1, 90, None], unit="s")
+    wide = {f"t{at}": pd.Categorical(["a", "b", None]) if at % 10 == 9 else zoned for at in range(60)}
+    kinds = {"day": days, "zoned": zoned, "delta": deltas, "number": [3, 1, None]}
+    of_kinds = pd.DataFrame({name: pd.Categorical(values) for name, values in kinds.items()})
+    pairs = [[days[0], days[1]], ["AAPL", "MSFT"]]
+    dated = pd.MultiIndex.from_product(pairs, names=["date", "ticker"])
+    counted = pd.MultiIndex.from_product([deltas[:2], days[:2]], names=[0, "at"])
+    four = {"a": [1, 2, 3, 4]}
+    frames = {
+        "dated": pd.DataFrame(four, index=dated),
+        "counted": pd.DataFrame(four, index=counted),
+        "numbered": pd.Series([1.5, 2.5], index=pd.Index([7, 8], name=3), name=0),
+        "half": pd.Series([1.5], name=0.5),
+        "by_day": pd.DataFrame([[1, 2]], columns=[datetime.date(2020, 1, 1), datetime.date(1969, 12, 31)]),
+        "mixed": pd.DataFrame([[1, 2.5, 3]], columns=["a", 1, "1 2"]),
+    }
+    frames["empty_texts"] = pd.DataFrame({"x": [1, 2, 3]}, index=["nan", "", "Q"])
+    found = {}
+    with pd.HDFStore(path, "w", complevel=1, complib="zlib") as store:
+        store.put("/wide", pd.DataFrame(wide), format="table", data_columns=True, index=False)
+        store.put("/of_kinds", of_kinds, format="table")
+        blank = pd.DataFrame({"t": ["a", "", None, "nan"]})
+        store.put("/blank", blank, format="table", nan_rep="")
+        for key, frame in frames.items():
+            store.put(f"/fixed/{key}", frame, format="fixed")
+            if key in ("dated", "empty_texts"):
+                store.put(f"/rows/{key}", frame, format="table")
+        for key in [key for key in store.keys() if "/meta/" not in key]:
+            frame = store[key]
+            if isinstance(frame, pd.DataFrame):
+                for name, values in frame.items():
+                    # Times in place of their codes.
+                    if isinstance(values.dtype, pd.CategoricalDtype) and values.cat.categories.dtype.kind in "mM":
+                        frame[name] = values.astype(values.cat.categories.dtype)
+            found[key] = describe(frame)
+    return found
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # What is expected
 
@@ -269,6 +310,10 @@ def main():
     save(path, found)
     path = path.with_name(f"pandas{MAJOR}_encodings.h5")
     save(path, encodings(path))
+    # Of pandas 2 each pickle takes a chunk of 1 MiB.
+    if MAJOR > 2:
+        path = path.with_name(f"pandas{MAJOR}_labels.h5")
+        save(path, labels(path))
 
 
 def save(path, found):

@@ -26,8 +26,9 @@ pub use finding::{Finding, Rule, Severity, rule_of};
 pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
 pub use rows::{
     BitRows, CastRows, CategoryRows, ChainRows, CompoundRows, DecodedRows, EdgeRows, Edges, EncodedRows, EndRows,
-    EvenRows, HeldRows, Json, JsonRows, Linear, ListRows, MaskedRows, PackedRows, Packing, PaddedRows, PartRows,
-    PresentRows, RunRows, Samples, StringRows, TextEncoding, TimeRows, TypedRows, UnitCount, Variant, common_type,
+    EvenRows, HeldRows, Json, JsonRows, LabelRows, Linear, ListRows, MaskedRows, PackedRows, Packing, PaddedRows,
+    PartRows, PresentRows, RunRows, Samples, StringRows, TextEncoding, TimeRows, TypedRows, UnitCount, Variant,
+    common_type,
 };
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, Reason, SearchIndex};
 pub use similar::did_you_mean;

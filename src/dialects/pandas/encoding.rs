@@ -16,7 +16,12 @@ impl Encoding {
     /// Of a name, as Python takes it: without case, and with any punctuation. What Python decodes otherwise than the
     /// WHATWG Encoding Standard is unknown.
     pub fn of(name: Option<&str>) -> Self {
-        let letters: String = name.unwrap_or("utf-8").chars().filter(char::is_ascii_alphanumeric).collect();
+        let letters: String = name
+            .filter(|name| !name.is_empty())
+            .unwrap_or("utf-8")
+            .chars()
+            .filter(char::is_ascii_alphanumeric)
+            .collect();
         let letters = letters.to_ascii_lowercase();
         let part = |number: &str| match number {
             "" | "1" => ("windows-1252".into(), Variant::Iso8859),

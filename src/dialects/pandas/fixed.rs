@@ -1,6 +1,6 @@
 //! Makes the table of a frame or a series in the format `fixed`: axes of labels, and blocks of columns of one type.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
@@ -8,6 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
 use arrow_schema::DataType;
 use bstr::BString;
+use serde_json::Value as Json;
 
 use super::encoding::Encoding;
 use super::objects::{Block, Objects, Shown, is_pickle};
@@ -15,14 +16,14 @@ use super::stored::Stored;
 use super::values::{self, Content};
 use super::{Pandas, rules};
 use crate::catalogue::{Class, ColumnId, Dataset, Datatype, Group, Object, attribute, join};
-use crate::codec::pickle::{Label, label};
+use crate::codec::pickle::Label;
 use crate::dialects::attributes::{boolean, integer, text};
 use crate::dialects::compound::{System, distinct, part_of, read_as};
 use crate::dialects::{Dialect, Site, datasets, times};
 use crate::source::Interrupt;
 use crate::store::decode::{FillTest, widen};
 use crate::store::{self, DatasetRows, FieldRows, Part, Rows, Tally};
-use crate::table::{Categories, CategoryRows, Column, DecodedRows, Finding, Table, Times};
+use crate::table::{Categories, CategoryRows, Column, DecodedRows, Finding, LabelRows, Table, Times, calendar};
 
 /// Most labels of an axis of columns.
 const MOST_COLUMNS: u64 = 100_000;
@@ -141,7 +142,7 @@ impl<'a> Fixed<'a> {
                 self.report(format!("there is no {key}: a write that failed leaves such a group behind"));
                 return Vec::new();
             };
-            let name = Self::name_of(dataset).unwrap_or_else(|| "index".into());
+            let name = Stored::label(&dataset.attributes, "name").unwrap_or_else(|| "index".into());
             let made = self.values(key, dataset, true);
             let made = self.categorical(key, dataset, made);
             return vec![self.column(name, key, (dataset, 0), made, true)];
@@ -152,23 +153,13 @@ impl<'a> Fixed<'a> {
                 self.report(format!("there is no {codes} or {values}"));
                 continue;
             };
-            let name = Self::name_of(of_values).unwrap_or_else(|| format!("level_{at}"));
+            let name = Stored::label(&of_values.attributes, "name").unwrap_or_else(|| format!("level_{at}"));
             let made = self.values(&codes, of_codes, true);
             let labels = self.values(&values, of_values, true);
             let made = self.labelled(&values, of_values, made, labels, false);
             columns.push(self.column(name, &codes, (of_codes, 0), made, true));
         }
         columns
-    }
-
-    /// The name that an axis has.
-    fn name_of(dataset: &Arc<Dataset>) -> Option<String> {
-        match Stored::of(&dataset.attributes, "name")? {
-            Stored::Text(text) => Some(text),
-            Stored::Tree(tree) => {
-                label(tree.root()).filter(|label| *label != Label::None).map(|label| label.to_string())
-            }
-        }
     }
 
     /// Codes of an axis of categories, by their labels.
@@ -186,13 +177,16 @@ impl<'a> Fixed<'a> {
 
     fn labelled(&mut self, name: &str, dataset: &Arc<Dataset>, codes: Made, labels: Made, ordered: bool) -> Made {
         let path = self.path(name);
-        let rows = match (codes.rows, labels.rows) {
+        let Made { rows: labels, times, units, .. } = labels;
+        let rows = match (codes.rows, labels) {
             (Ok(read), Ok(labels)) if read.data_type().is_integer() => {
                 let datatype = dataset.datatype.clone();
-                let set =
-                    Categories { path: path.clone(), labels: Ok(labels.clone()), datatype, ordered: Some(ordered) };
-                self.categories.push(set);
-                let rows = CategoryRows::new(path, read, labels, codes.tally.clone()).ordered(ordered);
+                let rows = CategoryRows::new(path.clone(), read, labels.clone(), codes.tally.clone()).ordered(ordered);
+                if times.is_some() || units.is_some() {
+                    let rows: Arc<dyn Rows> = Arc::new(LabelRows::new(rows));
+                    return Made { rows: Ok(rows), times, units, tally: codes.tally };
+                }
+                self.categories.push(Categories { path, labels: Ok(labels), datatype, ordered: Some(ordered) });
                 Ok(Arc::new(rows) as Arc<dyn Rows>)
             }
             (Ok(_), Ok(_)) => Err(format!("codes of {name} are no integers")),
@@ -207,13 +201,7 @@ impl<'a> Fixed<'a> {
             self.report("there are no values: a write that failed leaves such a group behind".into());
             return Vec::new();
         };
-        let named = match Stored::of(&self.group.attributes, "name") {
-            Some(Stored::Text(text)) => Some(text),
-            Some(Stored::Tree(tree)) => {
-                label(tree.root()).filter(|label| *label != Label::None).map(|label| label.to_string())
-            }
-            None => None,
-        };
+        let named = Stored::label(&self.group.attributes, "name");
         let made = self.values("values", dataset, false);
         vec![self.column(named.unwrap_or_else(|| "values".into()), "values", (dataset, 0), made, false)]
     }
@@ -221,7 +209,7 @@ impl<'a> Fixed<'a> {
     /// The columns of all blocks, in the order of the frame.
     fn blocks(&mut self) -> Vec<Column> {
         let count = integer(&self.group.attributes, "nblocks").and_then(|count| u64::try_from(count).ok());
-        let mut columns: HashMap<String, Vec<Column>> = HashMap::new();
+        let mut columns: HashMap<String, VecDeque<Column>> = HashMap::new();
         let (mut met, mut present, mut absent) = (Vec::new(), 0, None);
         let count = count.unwrap_or(0);
         // Each block that is there has a link, so a count of more is no work.
@@ -247,7 +235,7 @@ impl<'a> Fixed<'a> {
                 let made = self.made(&values, dataset, &mut source, at, false);
                 met.push(name.clone());
                 let column = self.column(name.clone(), &values, (dataset, at), made, false);
-                columns.entry(name).or_default().push(column);
+                columns.entry(name).or_default().push_back(column);
             }
         }
         if present < count {
@@ -260,10 +248,7 @@ impl<'a> Fixed<'a> {
             Vec::new()
         });
         // Nothing is lost that the axis does not name.
-        let mut next = |name: &String| {
-            let columns = columns.get_mut(name)?;
-            (!columns.is_empty()).then(|| columns.remove(0))
-        };
+        let mut next = |name: &String| columns.get_mut(name)?.pop_front();
         order.iter().chain(&met).filter_map(&mut next).collect()
     }
 
@@ -292,15 +277,25 @@ impl<'a> Fixed<'a> {
     /// The labels of a dataset.
     fn read(&mut self, name: &str) -> Result<Vec<Own>, String> {
         let dataset = self.dataset(name).ok_or("there is none")?;
-        let made = self.values(name, dataset, true);
+        let mut source = self.source(name, dataset);
+        let is_mixed = matches!(&source, Ok(Source::Objects(columns))
+            if columns.iter().flatten().any(|column| column.shown() == Shown::Mixed));
+        let findings = self.findings.len();
+        let made = self.made(name, dataset, &mut source, 0, true);
         let rows = made.rows?;
         if rows.len() > MOST_COLUMNS {
             return Err(format!("{} labels, more than the {MOST_COLUMNS} that are read", rows.len()));
         }
         let array = rows.array(0..rows.len(), self.interrupt).map_err(|error| error.to_string())?;
+        if is_mixed {
+            // Names are no JSON.
+            self.findings.truncate(findings);
+            return Ok(array.as_string::<i64>().iter().map(Own::of_json).collect());
+        }
         let kind = text(&dataset.attributes, "kind").unwrap_or_default();
         let unit = values::unit(&kind, "datetime64").and_then(|unit| values::per_second(&unit));
-        Own::all(&array, unit, text(&dataset.attributes, "tz").as_deref())
+        let labels = Own::all(&array, unit, text(&dataset.attributes, "tz").as_deref())?;
+        Ok(if kind == "date" { labels.into_iter().map(Own::of_day).collect() } else { labels })
     }
 
     /// The labels of an axis, or the only column of values.
@@ -436,6 +431,33 @@ impl Own {
             Self::Instant(value, per_second, zone) => {
                 Label::Timestamp { value: *value, per_second: *per_second, zone: zone.clone() }
             }
+        }
+    }
+
+    /// The label that a value among others is shown as, which is JSON.
+    fn of_json(json: Option<&str>) -> Self {
+        match json.map(serde_json::from_str) {
+            Some(Ok(Json::String(text))) => Self::Text(text),
+            Some(Ok(Json::Bool(value))) => Self::Bool(value),
+            Some(Ok(Json::Number(number))) => match (number.as_i128(), number.as_f64()) {
+                (Some(integer), _) => Self::Integer(integer),
+                (None, value) => Self::Float(value.unwrap_or(f64::NAN)),
+            },
+            _ => Self::Float(f64::NAN),
+        }
+    }
+
+    /// The day that an integer stands for, as text.
+    fn of_day(self) -> Self {
+        match self {
+            Self::Integer(day) => match i64::try_from(day) {
+                Ok(day) => {
+                    let (year, month, day) = calendar::date(day.saturating_sub(values::FIRST_OF_1970));
+                    Self::Text(format!("{year:04}-{month:02}-{day:02}"))
+                }
+                Err(_) => self,
+            },
+            other => other,
         }
     }
 

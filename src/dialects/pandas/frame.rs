@@ -16,7 +16,7 @@ use crate::dialects::compound::{self, Covered, Indexed, System};
 use crate::dialects::{Dialect, Of, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{self, Part, Rows, Tally};
-use crate::table::{Categories, CategoryRows, Column, DecodedRows, Finding, Rule, SearchIndex, Table};
+use crate::table::{Categories, CategoryRows, Column, DecodedRows, Finding, LabelRows, Rule, SearchIndex, Table};
 
 /// The table of a group in the format `table`.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
@@ -44,6 +44,14 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
 
 /// The field that a column shows as a whole, and what it holds.
 type Whole<'a> = Option<(&'a Field, Content)>;
+
+/// The categories of a field, and what they hold.
+struct Labels {
+    path: String,
+    labels: Arc<dyn Rows>,
+    datatype: Datatype,
+    content: Content,
+}
 
 /// A frame while its columns are made.
 struct Frame<'a> {
@@ -84,7 +92,10 @@ impl<'a> Frame<'a> {
             let content = Content::of(&field, planned.datatype, &plan, attributes, planned.is_label);
             columns.push(self.column(planned, name, &content));
             let is_whole = std::ptr::eq(planned.datatype, &planned.field.datatype);
-            contents.push(is_whole.then_some((planned.field, content)));
+            // An index of codes is none of the instants that they stand for.
+            let is_counted = columns.last().is_some_and(|column| column.times.is_some() || column.units.is_some());
+            let is_indexed = !(is_counted && matches!(content, Content::Codes { .. }));
+            contents.push((is_whole && is_indexed).then_some((planned.field, content)));
         }
         (columns, contents)
     }
@@ -127,21 +138,32 @@ impl<'a> Frame<'a> {
     fn column(&mut self, planned: &Planned<'_>, name: BString, content: &Content) -> Column {
         let tally = Arc::<Tally>::default();
         let mut rows = self.rows(planned, content, &tally);
-        let mut categories = None;
+        let (mut categories, mut of_labels) = (None, None);
         if let (Content::Codes { ordered }, Ok(codes)) = (content, &rows) {
             let field = planned.field.name.as_slice();
             match self.labels(field) {
-                Some((path, labels, datatype)) => {
+                Some(Labels { path, labels, datatype, content }) => {
                     let labelled = CategoryRows::new(path.clone(), codes.clone(), labels.clone(), tally.clone());
-                    rows = Ok(Arc::new(labelled.ordered(*ordered)));
-                    self.categories.push(Categories { path, labels: Ok(labels), datatype, ordered: Some(*ordered) });
-                    categories = Some(self.categories.len() - 1);
+                    if content.are_counted() {
+                        rows = Ok(Arc::new(LabelRows::new(labelled)));
+                        of_labels = Some(content);
+                    } else {
+                        rows = Ok(Arc::new(labelled.ordered(*ordered)));
+                        self.categories.push(Categories {
+                            path,
+                            labels: Ok(labels),
+                            datatype,
+                            ordered: Some(*ordered),
+                        });
+                        categories = Some(self.categories.len() - 1);
+                    }
                 }
                 None => {
                     self.report(&rules::CATEGORIES, format!("{}: there are none, codes are shown", BStr::new(field)))
                 }
             }
         }
+        let content = of_labels.as_ref().unwrap_or(content);
         let times = rows.as_ref().ok().and_then(|rows| content.times(self.site.file, rows.as_ref()));
         Column {
             is_label: planned.is_label,
@@ -177,7 +199,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The categories of a field: the values of a series of their own, `meta/FIELD/meta`.
-    fn labels(&self, field: &[u8]) -> Option<(String, Arc<dyn Rows>, Datatype)> {
+    fn labels(&self, field: &[u8]) -> Option<Labels> {
         let below = |group: &Group, name: &[u8]| match group.link(name)?.target.object()? {
             Object::Group { id, .. } => self.site.file.group(*id, self.interrupt).ok(),
             _ => None,
@@ -196,7 +218,7 @@ impl<'a> Frame<'a> {
         let plan = Plan::new(&path, attributes, fields, &mut frame.findings);
         let values = plan.columns.iter().find(|column| !column.is_label)?;
         let content = Content::of(&values.field.name.to_string(), values.datatype, &plan, attributes, false);
-        let rows = frame.rows(values, &content, &Arc::default()).ok()?;
-        Some((path, rows, values.datatype.clone()))
+        let labels = frame.rows(values, &content, &Arc::default()).ok()?;
+        Some(Labels { path, labels, datatype: values.datatype.clone(), content })
     }
 }

@@ -1,6 +1,6 @@
 //! Which part of which field each column of a frame is, in the order of the frame.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::rules;
 use super::stored::Stored;
@@ -10,6 +10,9 @@ use crate::table::Finding;
 
 /// Most columns of a field whose labels cannot be read; one of more is a column of arrays.
 const MOST_UNNAMED: u64 = 10_000;
+
+/// Bytes of all labels of a list that is read.
+const MOST_NAMES: usize = 64 << 20;
 
 /// A column of a frame: a field, or an element of one.
 #[derive(Clone, Debug)]
@@ -48,9 +51,15 @@ impl Name {
         Some(Self { is_text: matches!(label, Label::Text(_)), shown: label.to_string() })
     }
 
-    /// All labels of a list.
+    /// All labels of a list. A pickle may name one long text very often.
     fn all(list: Value<'_>) -> Option<Vec<Self>> {
-        list.items()?.map(Self::of).collect()
+        let mut left = MOST_NAMES;
+        let bounded = |name: Self| {
+            left = left.checked_sub(name.shown.len())?;
+            Some(name)
+        };
+        let mut bounded = bounded;
+        list.items()?.map(|label| bounded(Self::of(label)?)).collect()
     }
 }
 
@@ -100,8 +109,10 @@ impl<'a> Planner<'a, '_> {
     fn values(&mut self) -> Vec<(Name, Planned<'a>)> {
         let names = Stored::tree(self.group, "values_cols");
         let names = names.as_ref().and_then(|names| {
-            let names = names.root().items()?.map(|name| Some(name.text()?.to_owned()));
-            names.collect::<Option<Vec<String>>>()
+            let mut met = HashSet::new();
+            let names = names.root().items()?.map(|name| name.text());
+            let names = names.filter(|name| name.is_none_or(|name| met.insert(name)));
+            names.collect::<Option<Vec<&str>>>()
         });
         let fields: Vec<&'a Field> = match names {
             Some(names) => {

@@ -1,8 +1,8 @@
 //! Attributes as PyTables stores them: text, numbers, and anything else as a pickle.
 
-use crate::catalogue::{Attribute, attribute};
-use crate::codec::pickle::Tree;
-use crate::dialects::attributes::{pickled, text};
+use crate::catalogue::{Attribute, Class, attribute};
+use crate::codec::pickle::{Label, Tree, label};
+use crate::dialects::attributes::{integer, number, pickled, text};
 
 /// An attribute of pandas.
 pub(super) enum Stored {
@@ -12,10 +12,29 @@ pub(super) enum Stored {
 }
 
 impl Stored {
-    /// An attribute that is text or a pickle; `None` where there is none, or it is neither.
+    /// An attribute that is text or a pickle; `None` where there is none, or it is neither. PyTables stores an empty
+    /// text as an attribute without an element.
     pub fn of(attributes: &[Attribute], name: &str) -> Option<Self> {
-        let tree = pickled(attribute(attributes, name)?);
-        tree.map(Self::Tree).or_else(|| text(attributes, name).map(Self::Text))
+        let found = attribute(attributes, name)?;
+        if found.null && matches!(found.datatype.class, Class::FixedString { .. }) {
+            return Some(Self::Text(String::new()));
+        }
+        pickled(found).map(Self::Tree).or_else(|| text(attributes, name).map(Self::Text))
+    }
+
+    /// A name as Python's `str` shows it, whatever it is; `None` where there is none, or it is `None`.
+    pub fn label(attributes: &[Attribute], name: &str) -> Option<String> {
+        match Self::of(attributes, name) {
+            Some(Self::Text(text)) => Some(text),
+            Some(Self::Tree(tree)) => {
+                label(tree.root()).filter(|label| *label != Label::None).map(|label| label.to_string())
+            }
+            None => {
+                let stored = attribute(attributes, name)?;
+                let integer = integer(attributes, name).map(Label::Integer);
+                Some(integer.or_else(|| number(stored).map(Label::Float))?.to_string())
+            }
+        }
     }
 
     /// The pickled value.

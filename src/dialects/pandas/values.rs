@@ -10,7 +10,7 @@ use crate::table::Times;
 use crate::table::calendar::{DAY, SECOND};
 
 /// The first day of 1970, as Python counts days.
-const FIRST_OF_1970: i64 = 719_163;
+pub(super) const FIRST_OF_1970: i64 = 719_163;
 
 /// What a column holds, by attributes of the group and of its table.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +78,11 @@ impl Content {
             Class::FixedString { .. } => Self::Text(nan()),
             _ => Self::Plain,
         }
+    }
+
+    /// Whether integers count something that is shown in its place, or with its unit.
+    pub fn are_counted(&self) -> bool {
+        matches!(self, Self::Instants { .. } | Self::Durations(_) | Self::Days)
     }
 
     /// How integers stand for instants.

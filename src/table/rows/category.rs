@@ -78,6 +78,79 @@ impl CategoryRows {
     }
 }
 
+/// Codes shown as the values of their labels, for labels that are read as something else than what is stored, such as
+/// instants. Bytes as stored stay those of the codes.
+#[derive(Debug)]
+pub struct LabelRows {
+    categories: CategoryRows,
+    data_type: DataType,
+}
+
+impl LabelRows {
+    /// What is missing in `categories` is missing.
+    pub fn new(categories: CategoryRows) -> Self {
+        let data_type = categories.labels.data_type().clone();
+        Self { categories, data_type }
+    }
+}
+
+impl Rows for LabelRows {
+    fn len(&self) -> u64 {
+        self.categories.len()
+    }
+
+    fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.categories.examine(interrupt)
+    }
+
+    fn nullable(&self) -> bool {
+        true
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let array = self.categories.array(range, interrupt)?;
+        let labelled = array.as_dictionary::<Int64Type>();
+        arrow_select::take::take(labelled.values(), labelled.keys(), None)
+            .map_err(|error| Error::Unsupported { path: self.categories.path.clone(), reason: error.to_string() })
+    }
+
+    fn stored_type(&self) -> Option<&Datatype> {
+        self.categories.stored_type()
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        self.categories.stored_width()
+    }
+
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.categories.append_stored(offset, length, out, interrupt)
+    }
+
+    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        self.categories.stored_span(offset, length, interrupt)
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.categories.alike_until(row, interrupt)
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.categories.natural_rows()
+    }
+
+    fn stride(&self) -> Option<u64> {
+        self.categories.stride()
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.categories.cuts()
+    }
+}
+
 impl Rows for CategoryRows {
     fn len(&self) -> u64 {
         self.codes.len()

@@ -13,7 +13,7 @@ mod padded;
 mod part;
 mod runs;
 
-pub use category::CategoryRows;
+pub use category::{CategoryRows, LabelRows};
 pub use chain::ChainRows;
 pub use charset::{DecodedRows, TextEncoding, Variant};
 pub use compound::CompoundRows;
