@@ -1535,6 +1535,59 @@ def gigabyte_elements(file):
     column(table, "n", [1, 2, 3], "i4")
 
 
+def shared_lists(path):
+    """Lists of lists of six levels, of 500 items each, where all items of a level are one object: whoever follows each
+    descriptor meets more than can be counted."""
+    depth, count = 6, 500
+    datatype = h5py.h5t.py_create(np.dtype("<i4"))
+    for _ in range(depth):
+        datatype = h5py.h5t.vlen_create(datatype)
+    options = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    options.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    options.set_layout(h5py.h5d.CONTIGUOUS)
+    with h5py.File(path, "w", libver="earliest") as file:
+        file["good"] = np.arange(3)
+        place = h5py.h5d.create(file.id, b"d", datatype, h5py.h5s.create_simple((1,)), options).get_offset()
+    data = bytearray(path.read_bytes())
+    data += bytes(-len(data) % 8)
+    address = len(data)
+    objects = [struct.pack("<IQI", count, address, level + 1) * count for level in range(1, depth)]
+    objects.append(struct.pack("<i", 7) * count)
+    body = b"".join(
+        struct.pack("<HHIQ", at, 1, 0, len(one)) + one + bytes(-len(one) % 8) for at, one in enumerate(objects, 1)
+    )
+    data += b"GCOL\1\0\0\0" + struct.pack("<Q", 16 + len(body)) + body
+    struct.pack_into("<IQI", data, place, count, address, 1)
+    path.write_bytes(data)
+
+
+shared_lists.takes_path = True
+
+
+def rows_without_elements(file):
+    """Tables of which a column has rows of no element, or of more than Arrow's arrays have, with a missing value."""
+    for name, width in (("none", 0), ("many", 2**31 + 5)):
+        table = file.create_group(name)
+        table.attrs["datatype"] = "table{x,y}"
+        x = table.create_dataset("x", (3, width), "f8", chunks=(1, 1024), maxshape=(None, None))
+        x.attrs["datatype"], x.attrs["_FillValue"] = "array_of_equalsized_arrays<1,1>{real}", 1.5
+        table["y"] = np.arange(3.0)
+        table["y"].attrs["datatype"] = "array<1>{real}"
+
+
+def one_name_twice(file):
+    """Columns that call themselves alike: by an alias, as fields, as a record and its component."""
+    table = file.create_group("vaex")
+    table.attrs["type"] = "table"
+    columns = table.create_group("columns")
+    for at, name in enumerate("ab"):
+        columns[f"{name}/data"] = np.arange(3) + 10 * at
+        columns[name].attrs["alias"] = "x"
+    file.attrs["openPMD"], file.attrs["particlesPath"] = "1.1.0", "particles/"
+    species = file.create_group("data/0/particles/e")
+    species["position/x"], species["position_x"] = np.arange(3), np.arange(3) + 10
+
+
 RECIPES = [
     not_hdf5,
     empty,
@@ -1587,6 +1640,9 @@ RECIPES = [
     bad_versions,
     amplified,
     gigabyte_elements,
+    shared_lists,
+    rows_without_elements,
+    one_name_twice,
 ]
 NO_HDF5 = RECIPES[:8]
 

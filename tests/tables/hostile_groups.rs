@@ -69,3 +69,38 @@ fn arrays_in_other_files_are_not_shown_and_the_reason_is() {
         }
     }
 }
+
+/// What is refused is not followed to its end; what stands beside it is read.
+#[test]
+fn lists_that_share_their_items_are_refused() {
+    let mounted = Mounted::new(&[&hostile("shared_lists.h5")], &["--max-chunk", "16M"]);
+    for name in ["d.csv", "d.ndjson", "d.parquet"] {
+        assert_eq!(fs::read(mounted.join(name)).unwrap_err().raw_os_error(), Some(libc::EIO), "{name}");
+    }
+    assert!(mounted.text(".hepfs/errors").contains("--max-chunk"));
+    assert_eq!(mounted.text("good.txt"), "0\n1\n2\n");
+}
+
+/// A query asks for none of the rows first.
+#[test]
+fn rows_without_elements_are_asked_for() {
+    for table in ["none", "many"] {
+        let source = format!("{}:{table}", hostile("rows_without_elements.h5").display());
+        let query = std::process::Command::new(env!("CARGO_BIN_EXE_hepfs"))
+            .args(["query", &source, "y > 0 order by y limit 0"])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&query.stderr);
+        assert!(query.status.code().is_some_and(|code| code < 100), "{table}: {said}");
+        assert!(!said.contains("panicked"), "{table}: {said}");
+    }
+}
+
+#[test]
+fn columns_of_one_name_are_told_apart() {
+    let mounted = Mounted::new(&[&hostile("one_name_twice.h5")], &[]);
+    assert_eq!(mounted.text("vaex/table.csv"), "x,x.1\n0,10\n1,11\n2,12\n");
+    assert_eq!(mounted.text("vaex/columns/x.1.txt"), "10\n11\n12\n");
+    let species = "data/0/particles/e/table.csv";
+    assert_eq!(mounted.text(species), "position_x,position_x.1\n0,10\n1,11\n2,12\n");
+}
