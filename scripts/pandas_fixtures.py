@@ -212,6 +212,12 @@ def labels(path):
         "by_day": pd.DataFrame([[1, 2]], columns=[datetime.date(2020, 1, 1), datetime.date(1969, 12, 31)]),
         "mixed": pd.DataFrame([[1, 2.5, 3]], columns=["a", 1, "1 2"]),
     }
+    kinds = {"i": "i4", "f": "f4", "g": "f8", "b": "bool", "u": "u2", "t": "M8[s]", "d": "m8[ms]"}
+    some = pd.DataFrame({name: np.array([1]).astype(kind) for name, kind in kinds.items()} | {"s": ["x"], "z": zoned[:1]})
+    some = some.set_index(pd.Index(days[:1], name="at"))
+    for name, index in (("dated", None), ("numbered", "i"), ("named", "s"), ("zoned", "z"), ("levels", ["i", "s"])):
+        frames[f"no_rows_{name}"] = (some if index is None else some.set_index(index)).iloc[:0]
+    frames["no_rows_series"] = some["f"].iloc[:0]
     frames["empty_texts"] = pd.DataFrame({"x": [1, 2, 3]}, index=["nan", "", "Q"])
     found = {}
     with pd.HDFStore(path, "w", complevel=1, complib="zlib") as store:

@@ -305,6 +305,25 @@ fn frames_that_lie_are_found() {
     assert!(!std::path::Path::new("/tmp/hepfs-was-here").exists());
 }
 
+/// As pandas reads them: what is stored in their place has other types.
+#[test]
+fn frames_without_rows_have_the_types_of_their_columns() {
+    let mounted = Mounted::new(&[&data("pandas3_labels.h5")], &[]);
+    let types = |frame: &str| {
+        let metadata = json(&mounted, &format!("fixed/no_rows_{frame}/metadata.json"));
+        assert_eq!((&metadata["rows"], &metadata["findings"]), (&0.into(), &serde_json::json!([])), "{frame}");
+        let of_column = |column: &Value| format!("{} {}", column["name"], column["type"]).replace('"', "");
+        metadata["columns"].as_array().unwrap().iter().map(of_column).collect::<Vec<_>>()
+    };
+    let of_values = ["f float32", "g float64", "b boolean", "u uint16", "t timestamp[s]", "d int64"];
+    let (text, zoned) = ("s utf8", "z timestamp[µs, Europe/Berlin]");
+    let all = |labels: &[&'static str], rest: &[&'static str]| [labels, &of_values, rest].concat();
+    assert_eq!(types("dated"), all(&["at timestamp[µs]", "i int32"], &[text, zoned]));
+    assert_eq!(types("named"), all(&[text, "i int32"], &[zoned]));
+    assert_eq!(types("zoned"), all(&[zoned, "i int32"], &[text]));
+    assert_eq!(types("series"), ["at timestamp[µs]", "f float32"]);
+}
+
 /// What is no plain value is named; nothing of it is made.
 #[test]
 fn pickled_attributes_are_decoded() {

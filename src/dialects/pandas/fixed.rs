@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{ArrayRef, new_empty_array};
 use arrow_schema::DataType;
 use bstr::BString;
 use serde_json::Value as Json;
@@ -21,9 +21,11 @@ use crate::dialects::attributes::{boolean, integer, text};
 use crate::dialects::compound::{System, distinct, part_of, read_as};
 use crate::dialects::{Dialect, Site, datasets, times};
 use crate::source::Interrupt;
-use crate::store::decode::{FillTest, widen};
-use crate::store::{self, DatasetRows, FieldRows, Part, Rows, Tally};
-use crate::table::{Categories, CategoryRows, Column, DecodedRows, Finding, LabelRows, Table, Times, calendar};
+use crate::store::decode::{FillTest, arrow_type, widen};
+use crate::store::{self, DatasetRows, FieldRows, Hints, Part, Rows, Tally};
+use crate::table::{
+    Categories, CategoryRows, Column, DecodedRows, Finding, HeldRows, LabelRows, Table, Times, calendar,
+};
 
 /// Most labels of an axis of columns.
 const MOST_COLUMNS: u64 = 100_000;
@@ -354,7 +356,10 @@ impl<'a> Fixed<'a> {
             }
             Err(reason) => return Made::failed(reason.as_str()),
         };
-        let datatype = self.read_as(dataset);
+        // What stands for an array without elements says which type they would have.
+        let of_none = text(&dataset.attributes, "value_type").filter(|_| is_empty(dataset));
+        let of_none = of_none.and_then(|name| values::stored_as(&name));
+        let datatype = of_none.clone().unwrap_or_else(|| self.read_as(dataset));
         let kind = text(&dataset.attributes, if is_axis { "kind" } else { "value_type" }).unwrap_or_default();
         let zone = Stored::of(&dataset.attributes, "tz").map(|zone| match zone {
             Stored::Text(text) => text,
@@ -365,8 +370,11 @@ impl<'a> Fixed<'a> {
         let stated = datasets::stated_fill_of(&datatype, &dataset.attributes);
         let missing = FillTest::any_of(&datatype, &[content.missing(&datatype), stated]);
         let rows: Arc<dyn Rows> = match dataset.shape.as_slice() {
+            _ if of_none.is_some() => {
+                Arc::new(HeldRows::new(new_empty_array(&arrow_type(&datatype)), true, Hints::default()))
+            }
             // A placeholder for nothing, or a block of columns without rows, which lies on its side.
-            shape if shape.contains(&0) || attribute(&dataset.attributes, "shape").is_some() => {
+            shape if shape.contains(&0) || is_empty(dataset) => {
                 Arc::new(DatasetRows::new(opened, 0, missing, tally.clone()))
             }
             [_] if at == 0 => Arc::new(DatasetRows::new(opened, u64::MAX, missing, tally.clone())),
@@ -405,10 +413,15 @@ impl<'a> Fixed<'a> {
             in_table: true,
             times: made.times.map(Box::new),
             units: made.units,
-            dataset: (rank == 1 && !is_pickle(dataset)).then(|| dataset.clone()),
+            dataset: (rank == 1 && !is_pickle(dataset) && !is_empty(dataset)).then(|| dataset.clone()),
             ..Column::new(name.into(), self.path(of), ColumnId { object: dataset.id, field }, made.rows, made.tally)
         }
     }
+}
+
+/// Whether a dataset stands for an array without elements, which PyTables does not store.
+fn is_empty(dataset: &Dataset) -> bool {
+    attribute(&dataset.attributes, "shape").is_some()
 }
 
 /// A label that was read.

@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::stored::{Stored, is_set};
-use crate::catalogue::{Attribute, Class, Datatype, Elements, Fill};
+use crate::catalogue::{Attribute, ByteOrder, Charset, Class, Datatype, Elements, Fill, FloatFormat, Padding};
 use crate::codec::pickle;
 use crate::dialects::times;
 use crate::store::{File, Rows};
@@ -128,6 +128,30 @@ pub(super) fn zone_of(value: pickle::Value<'_>) -> String {
 pub(super) fn unit(kind: &str, name: &str) -> Option<String> {
     let unit = kind.strip_prefix(name)?;
     Some(unit.strip_prefix('[').and_then(|unit| unit.strip_suffix(']')).unwrap_or("ns").to_owned())
+}
+
+/// The type that elements of a type of NumPy are stored as, by its name; `None` of others than numbers, booleans and bytes.
+pub(super) fn stored_as(name: &str) -> Option<Datatype> {
+    let name = name.strip_prefix(['|', '<', '=']).unwrap_or(name);
+    let (kind, length) = name.split_at(name.find(|letter: char| letter.is_ascii_digit()).unwrap_or(name.len()));
+    let order = ByteOrder::Little;
+    if kind == "S" {
+        let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Ascii };
+        return Some(Datatype { size: length.parse().ok()?, class });
+    }
+    let precision = if kind == "bool" { 8 } else { length.parse::<u32>().ok().filter(|bits| *bits <= 64)? };
+    let format = match precision {
+        16 => FloatFormat::Half,
+        32 => FloatFormat::Single,
+        _ => FloatFormat::Double,
+    };
+    let class = match (kind, precision) {
+        ("bool", _) => Class::Flag,
+        ("int" | "uint", 8 | 16 | 32 | 64) => Class::Integer { signed: kind == "int", order, precision, offset: 0 },
+        ("float", 16 | 32 | 64) => Class::Float { order, format },
+        _ => return None,
+    };
+    Some(Datatype { size: u64::from(precision / 8), class })
 }
 
 pub(super) fn per_second(unit: &str) -> Option<i128> {
