@@ -21,6 +21,8 @@ pub(super) struct Listing {
     pub next: Option<u64>,
     /// Why the list ends early.
     pub failure: Option<Reason>,
+    /// Bytes of attributes that may still be read of members.
+    pub values_left: usize,
 }
 
 /// A link as the library lists it.

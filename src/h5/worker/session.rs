@@ -44,6 +44,8 @@ pub(super) struct Session {
     pub shared: SharedMemory,
     /// The links of the group listed last.
     pub listing: Option<Listing>,
+    /// Bytes of attributes that may still be read of members, while one is described.
+    pub values_left: Option<usize>,
     /// The chunks of the dataset asked for last.
     pub chunk_map: Option<(ObjectId, Vec<Chunk>)>,
     /// How far the mappings of the virtual dataset asked for last were told.
@@ -87,6 +89,7 @@ impl Session {
             new_files: Vec::new(),
             shared,
             listing: None,
+            values_left: None,
             chunk_map: None,
             mapping_walk: None,
             opened: None,

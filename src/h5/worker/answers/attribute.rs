@@ -20,6 +20,12 @@ const MAX_VALUE: usize = 1 << 20;
 /// All values of one object together; what lies behind is not read.
 const MAX_VALUES: usize = 6 << 20;
 
+/// All values of all members of a listed group together. Many names may lead to one object.
+pub(super) const OF_ALL_MEMBERS: usize = 64 << 20;
+
+/// A value as short as this is read all the same.
+const SHORT: usize = 1 << 10;
+
 /// Memory that libhdf5 may take for a value of variable length: it is read as a whole before it can be measured.
 const MAX_MEMORY: usize = 64 << 20;
 
@@ -44,7 +50,8 @@ impl Session {
             wanted.append(&mut names);
             names = wanted;
         }
-        let (mut left, began, count) = (MAX_VALUES, Instant::now(), names.len());
+        let all = self.values_left.map_or(MAX_VALUES, |left| left.min(MAX_VALUES));
+        let (mut left, began, count) = (all, Instant::now(), names.len());
         let mut attributes = Vec::with_capacity(names.len());
         for name in names {
             if began.elapsed() >= LONGEST {
@@ -52,7 +59,7 @@ impl Session {
                 failure = Some(Reason::new(format!("after {read} of {count} attributes the rest takes too long")));
                 break;
             }
-            let attribute = match self.attribute(object, file, &name, left) {
+            let attribute = match self.attribute(object, file, &name, left.max(SHORT)) {
                 Ok(attribute) => attribute,
                 Err(reason) => unreadable(name, reason),
             };
@@ -64,6 +71,9 @@ impl Session {
             };
             left = left.saturating_sub(size + 32 * attribute.references.len());
             attributes.push(attribute);
+        }
+        if let Some(of_members) = &mut self.values_left {
+            *of_members = of_members.saturating_sub(all - left);
         }
         if let Some(reason) = failure {
             // No attribute has an empty name: this one stands for those that could not be listed.

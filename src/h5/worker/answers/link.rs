@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use bstr::BString;
 
-use super::attribute::{OF_A_MEMBER, OF_ONE};
+use super::attribute::{OF_A_MEMBER, OF_ALL_MEMBERS, OF_ONE};
 use crate::catalogue::{Link, ObjectId, Target};
 use crate::h5::library::ffi::{self, Herr, Hid, LinkInfo, Token};
 use crate::h5::library::{Id, Reason, c_string, check};
@@ -51,14 +51,18 @@ impl Session {
             next: None,
         };
         let links = listing.links.iter().skip(usize::try_from(start).unwrap_or(usize::MAX));
+        let mut values_left = listing.values_left;
         for (next, found) in (start..).zip(links) {
             if next >= end || page.links.len() >= PAGE || (page.count > 0 && began.elapsed() >= page_time) {
                 page.next = Some(next);
                 break;
             }
+            self.values_left = Some(values_left);
             let target = self.target(&group, id, found);
+            values_left = self.values_left.take().unwrap_or(0);
             page.push(&Link { name: found.name.clone(), target });
         }
+        listing.values_left = values_left;
         if page.next.is_none() {
             if let Some(Reason(text)) = &listing.failure {
                 // No link has an empty name: this one stands for those that could not be listed.
@@ -180,12 +184,19 @@ fn begin(group: &Id, id: ObjectId) -> Listing {
         let both = ffi::CREATION_ORDER_TRACKED | ffi::CREATION_ORDER_INDEXED;
         status.is_ok() && flags & both == both
     };
-    Listing { id, creation_order, links: Vec::new(), next: Some(0), failure: None }
+    Listing { id, creation_order, links: Vec::new(), next: Some(0), failure: None, values_left: OF_ALL_MEMBERS }
 }
 
 /// The links of a group by name, as far as they can be listed; an error where that would be none at all.
 pub(super) fn found(group: &Id, id: ObjectId) -> Result<Vec<Found>, Reason> {
-    let mut listing = Listing { id, creation_order: false, links: Vec::new(), next: Some(0), failure: None };
+    let mut listing = Listing {
+        id,
+        creation_order: false,
+        links: Vec::new(),
+        next: Some(0),
+        failure: None,
+        values_left: OF_ALL_MEMBERS,
+    };
     go_on(&mut listing, group, None)?;
     Ok(listing.links)
 }
