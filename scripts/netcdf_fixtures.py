@@ -132,8 +132,16 @@ def cube(group):
 
 
 def scalars(path):
-    """Scalars of which some stand for other numbers, a plain one first."""
+    """Scalars of which some stand for other numbers, a plain one first; texts and characters of which one is missing."""
     with netCDF4.Dataset(path, "w") as file:
+        file.createDimension("t", 3)
+        for name, dtype, values, attributes in (
+            ("word", str, ["a", "miss", ""], {"missing_value": "miss"}),
+            ("letter", "S1", [b"a", b"N", b"c"], {"_FillValue": b"N"}),
+        ):
+            made = file.createVariable(name, dtype, ("t",), fill_value=attributes.pop("_FillValue", None))
+            made.setncatts(attributes)
+            made[:] = np.array(values, object if dtype is str else "S1")
         for name, dtype, value, attributes in (
             ("crs", "i4", 0, {}),
             ("packed", "i2", 7, {"scale_factor": 0.5}),

@@ -150,3 +150,13 @@ fn each_scalar_is_read_by_its_own_attributes() {
         assert_eq!((mounted.text(format!("{name}.txt")), value(name)), (text.to_owned(), shown), "{name}");
     }
 }
+
+/// As xarray has it: the second one of each is missing.
+#[test]
+fn texts_and_characters_are_missing_where_attributes_say_so() {
+    let mounted = Mounted::new(&[&data("netcdf_scalars.h5")], &[]);
+    assert_eq!(
+        mounted.text("table.ndjson"),
+        "{\"word\":\"a\",\"letter\":\"a\"}\n{\"word\":null,\"letter\":null}\n{\"word\":\"\",\"letter\":\"c\"}\n"
+    );
+}

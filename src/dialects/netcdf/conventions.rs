@@ -14,7 +14,7 @@ use arrow_schema::DataType;
 use bstr::BString;
 
 use super::rules;
-use crate::catalogue::{Attribute, ByteOrder, Class, Dataset, Datatype, Elements, Fill, Member, attribute};
+use crate::catalogue::{Attribute, ByteOrder, Class, Dataset, Datatype, Descriptor, Elements, Fill, Member, attribute};
 use crate::dialects::attributes::text;
 use crate::dialects::times;
 use crate::store::decode::{Memory, Oddities, arrow_type, decode, widen};
@@ -91,7 +91,15 @@ impl Reading {
             reading.dataset = Arc::new(stored.described(|dataset| dataset.datatype = datatype));
         }
         match (&stored.datatype.class, is_number(&reading.dataset.datatype)) {
-            (Class::FixedString { .. }, _) if stored.datatype.size == 1 => reading.find_encoding(stored),
+            (Class::FixedString { .. }, _) if stored.datatype.size == 1 => {
+                reading.find_encoding(stored);
+                // More of them are texts, which are missing nowhere.
+                reading.missing = stated(stored).filter(|_| stored.shape.len() == 1).into_iter().collect();
+            }
+            (Class::VariableString { .. }, _) => {
+                let names = ["_FillValue", "missing_value"].into_iter();
+                reading.missing = names.filter_map(|name| text(&stored.attributes, name)).map(stored_text).collect();
+            }
             (_, true) => reading.numbers(stored, wants_times),
             (Class::Integer { order, .. }, _) if matches!(reading.dataset.datatype.class, Class::Enum { .. }) => {
                 let missing = reading.missing_values(stored, &stored.datatype).as_ref().and_then(integers_of);
@@ -372,6 +380,14 @@ fn default_fill(stored: &Dataset) -> Fill {
         _ => false,
     });
     if is_default { Fill::Explicit(Elements { bytes: fill.bytes.clone(), heap: Vec::new() }) } else { Fill::Default }
+}
+
+/// A text as it is stored with variable length.
+fn stored_text(text: String) -> Fill {
+    let heap = text.into_bytes();
+    // No attribute is as long as 2^32 bytes.
+    let descriptor = Descriptor { length: heap.len() as u32, position: 0, index: 0 };
+    Fill::Explicit(Elements { bytes: descriptor.to_bytes().to_vec(), heap })
 }
 
 /// An integer as it is stored.
