@@ -144,6 +144,13 @@ impl Rows for MaskedRows {
         self.values.is_decoded()
     }
 
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let values = self.values.alike_until(row, interrupt)?;
+        // Behind the end of the mask all are missing.
+        let mask = if row < self.mask.len() { self.mask.alike_until(row, interrupt)? } else { u64::MAX };
+        Ok(values.min(mask).max(row))
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         self.values.natural_rows()
     }
