@@ -81,7 +81,13 @@ pub struct Group {
 impl Group {
     /// The link with this name.
     pub fn link(&self, name: &[u8]) -> Option<&Link> {
-        self.links.iter().find(|link| link.name == name)
+        let by_name = |link: &Link| link.name.as_slice().cmp(name);
+        let sorted = (!self.creation_order).then(|| self.links.binary_search_by(by_name).ok()).flatten();
+        match sorted {
+            Some(at) => self.links.get(at),
+            // The link that stands for others comes last.
+            None => self.links.iter().find(|link| link.name == name),
+        }
     }
 }
 
