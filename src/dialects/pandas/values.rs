@@ -80,7 +80,7 @@ impl Content {
         }
     }
 
-    /// Whether integers count something that is shown in its place, or with its unit.
+    /// Whether integers are shown as instants, or with a unit.
     pub fn are_counted(&self) -> bool {
         matches!(self, Self::Instants { .. } | Self::Durations(_) | Self::Days)
     }
@@ -130,14 +130,16 @@ pub(super) fn unit(kind: &str, name: &str) -> Option<String> {
     Some(unit.strip_prefix('[').and_then(|unit| unit.strip_suffix(']')).unwrap_or("ns").to_owned())
 }
 
-/// The type that elements of a type of NumPy are stored as, by its name; `None` of others than numbers, booleans and bytes.
+/// The datatype of an array without elements, by the name that NumPy has for it. `None`: neither numbers, booleans nor
+/// bytes.
 pub(super) fn stored_as(name: &str) -> Option<Datatype> {
     let name = name.strip_prefix(['|', '<', '=']).unwrap_or(name);
     let (kind, length) = name.split_at(name.find(|letter: char| letter.is_ascii_digit()).unwrap_or(name.len()));
     let order = ByteOrder::Little;
     if kind == "S" {
+        // Whatever length is stated, no element has it.
         let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Ascii };
-        return Some(Datatype { size: length.parse().ok()?, class });
+        return Some(Datatype { size: 1, class });
     }
     let precision = if kind == "bool" { 8 } else { length.parse::<u32>().ok().filter(|bits| *bits <= 64)? };
     let format = match precision {
@@ -162,4 +164,18 @@ pub(super) fn per_second(unit: &str) -> Option<i128> {
         "ns" => 1_000_000_000,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file states any length: nothing of it is allocated.
+    #[test]
+    fn types_of_arrays_without_elements() {
+        let of = |name: &str| stored_as(name).map(|datatype| datatype.size);
+        assert_eq!(of("|S9223372036854775807"), Some(1));
+        assert_eq!(["bool", "int8", "uint16", "float32", "int64"].map(of), [1, 1, 2, 4, 8].map(Some));
+        assert_eq!(["object", "int7", "int99999999999", "float8", "M8[ns]", ""].map(of), [None; 6]);
+    }
 }
