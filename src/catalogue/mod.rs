@@ -85,7 +85,7 @@ impl Group {
         let sorted = (!self.creation_order).then(|| self.links.binary_search_by(by_name).ok()).flatten();
         match sorted {
             Some(at) => self.links.get(at),
-            // The link that stands for others comes last.
+            // Links that could not be listed break the order: one with an empty name stands for them.
             None => self.links.iter().find(|link| link.name == name),
         }
     }

@@ -117,8 +117,8 @@ pub fn is_zero(fill: &Fill) -> bool {
 }
 
 /// The rows of a table of these columns: as many as the first one has that labels rows, else the commonest number.
-/// Columns of another number stand beside the table and break `rule`; with `all`, those without rows do, too. Columns of
-/// one name are told apart.
+/// Columns of another number stand beside the table and break `rule`; with `all`, those without rows do, too. Of
+/// several columns of one name the second is `NAME.1`.
 pub fn of_one_length(columns: &mut [Column], rule: &'static Rule, all: bool, findings: &mut Vec<Finding>) -> u64 {
     let length = |column: &Column| column.rows.as_ref().ok().map(|rows| rows.len());
     let label = columns.iter().find(|column| column.is_label).and_then(length);

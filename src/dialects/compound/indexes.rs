@@ -93,7 +93,7 @@ impl<'b> Indexed<'b> {
                 },
                 // As deep as columns are.
                 (Some("DINDEX"), Some(_)) => self.below(&path, *id, &fields, (&mut *found, &mut *findings)),
-                // Who shows a field otherwise than as a column of its own has no use for its index.
+                // A dialect need not show every indexed field as a column.
                 (Some("INDEX" | "DINDEX"), None) if !self.has_field(&fields) => {
                     let rule = &rules::INDEX_NAME;
                     findings.push(Finding::new(path, rule, "the table has no such column"));

@@ -93,7 +93,7 @@ impl Reading {
         match (&stored.datatype.class, is_number(&reading.dataset.datatype)) {
             (Class::FixedString { .. }, _) if stored.datatype.size == 1 => {
                 reading.find_encoding(stored);
-                // More of them are texts, which are missing nowhere.
+                // Characters along a second axis are texts, of which none is missing.
                 reading.missing = stated(stored).filter(|_| stored.shape.len() == 1).into_iter().collect();
             }
             (Class::VariableString { .. }, _) => {

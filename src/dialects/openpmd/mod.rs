@@ -23,7 +23,7 @@ use crate::table::{Column, EvenRows, Finding, PackedRows, Rule, Table};
 /// The group of what iterations have: fixed by the standard.
 const BASE: &str = "/data/";
 
-/// Columns of a species from which on no further record is looked into.
+/// Columns of a species after which no further record is opened.
 const MOST_COLUMNS: usize = 10_000;
 
 /// A member of a species that is no record.

@@ -290,7 +290,7 @@ impl<'a> Fixed<'a> {
         }
         let array = rows.array(0..rows.len(), self.interrupt).map_err(|error| error.to_string())?;
         if is_mixed {
-            // Names are no JSON.
+            // Names of columns are texts, not JSON.
             self.findings.truncate(findings);
             return Ok(array.as_string::<i64>().iter().map(Own::of_json).collect());
         }
@@ -356,7 +356,7 @@ impl<'a> Fixed<'a> {
             }
             Err(reason) => return Made::failed(reason.as_str()),
         };
-        // What stands for an array without elements says which type they would have.
+        // The placeholder of an empty array names the type of its elements.
         let of_none = text(&dataset.attributes, "value_type").filter(|_| is_empty(dataset));
         let of_none = of_none.and_then(|name| values::stored_as(&name));
         let datatype = of_none.clone().unwrap_or_else(|| self.read_as(dataset));
@@ -419,7 +419,7 @@ impl<'a> Fixed<'a> {
     }
 }
 
-/// Whether a dataset stands for an array without elements, which PyTables does not store.
+/// Whether a dataset is the placeholder of an empty array, which PyTables does not store.
 fn is_empty(dataset: &Dataset) -> bool {
     attribute(&dataset.attributes, "shape").is_some()
 }
@@ -447,7 +447,7 @@ impl Own {
         }
     }
 
-    /// The label that a value among others is shown as, which is JSON.
+    /// Reads the label of a value that is shown as JSON.
     fn of_json(json: Option<&str>) -> Self {
         match json.map(serde_json::from_str) {
             Some(Ok(Json::String(text))) => Self::Text(text),

@@ -92,7 +92,7 @@ impl<'a> Frame<'a> {
             let content = Content::of(&field, planned.datatype, &plan, attributes, planned.is_label);
             columns.push(self.column(planned, name, &content));
             let is_whole = std::ptr::eq(planned.datatype, &planned.field.datatype);
-            // An index of codes is none of the instants that they stand for.
+            // The search index is of codes, not of the instants that they stand for.
             let is_counted = columns.last().is_some_and(|column| column.times.is_some() || column.units.is_some());
             let is_indexed = !(is_counted && matches!(content, Content::Codes { .. }));
             contents.push((is_whole && is_indexed).then_some((planned.field, content)));

@@ -54,11 +54,10 @@ impl Name {
     /// All labels of a list. A pickle may name one long text very often.
     fn all(list: Value<'_>) -> Option<Vec<Self>> {
         let mut left = MOST_NAMES;
-        let bounded = |name: Self| {
+        let mut bounded = |name: Self| {
             left = left.checked_sub(name.shown.len())?;
             Some(name)
         };
-        let mut bounded = bounded;
         list.items()?.map(|label| bounded(Self::of(label)?)).collect()
     }
 }

@@ -19,7 +19,7 @@ const PORTION: u64 = 256 << 10;
 /// Bytes of a stretch: several times the longest request, so that few requests meet two.
 const STRETCH: u64 = 4 << 20;
 
-/// Chunks of a request that are looked at before it is answered.
+/// Chunks of one request that are decoded ahead at most.
 const MOST_AHEAD: usize = 65_536;
 
 /// Why a chunk was not decoded ahead: its reader will find out.
@@ -68,7 +68,7 @@ impl Chunks {
         let share = store.ahead_of_reader();
         // Enough to keep all threads busy while the reader is at what they made before.
         let wanted = STRETCH.saturating_mul(threads + 1).max(size.saturating_mul(threads).saturating_mul(2));
-        // What the request itself needs is short-lived. What it does not need must not push out what other readers will.
+        // What the request needs is short-lived. What it does not need must not push out what other readers need next.
         let [window, ahead] = [share.max(store.budget().limit() / 8), share]
             .map(|most| if threads == 0 { 0 } else { wanted.min(most) / size });
         let stretch = self.affordable_stretch();
@@ -80,7 +80,7 @@ impl Chunks {
         let mut chunks = Vec::new();
         if (length > size || !self.grid.is_line()) && self.grid.chunk_at(offset) != last {
             // Its own chunks first: those of a long request, and of any in an array whose rows many chunks share.
-            // (Counted twice where several boxes meet them.) What lies behind very many is decoded as it comes.
+            // (Counted twice where several boxes meet them.) Chunks past the limit are decoded when they are reached.
             let mut met = 0;
             let _ = self.grid.visit(offset, length, |index, _| {
                 chunks.push(index);

@@ -78,8 +78,8 @@ impl CategoryRows {
     }
 }
 
-/// Codes shown as the values of their labels, for labels that are read as something else than what is stored, such as
-/// instants. Bytes as stored stay those of the codes.
+/// Codes shown as their labels, without a dictionary: labels that count time are shown by the column's unit. Bytes as
+/// stored are those of the codes.
 #[derive(Debug)]
 pub struct LabelRows {
     categories: CategoryRows,

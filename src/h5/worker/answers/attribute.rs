@@ -23,7 +23,7 @@ const MAX_VALUES: usize = 6 << 20;
 /// All values of all members of a listed group together. Many names may lead to one object.
 pub(super) const OF_ALL_MEMBERS: usize = 64 << 20;
 
-/// A value as short as this is read all the same.
+/// Values of up to this many bytes are read all the same.
 const SHORT: usize = 1 << 10;
 
 /// Memory that libhdf5 may take for a value of variable length: it is read as a whole before it can be measured.

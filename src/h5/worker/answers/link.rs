@@ -184,19 +184,17 @@ fn begin(group: &Id, id: ObjectId) -> Listing {
         let both = ffi::CREATION_ORDER_TRACKED | ffi::CREATION_ORDER_INDEXED;
         status.is_ok() && flags & both == both
     };
+    empty(id, creation_order)
+}
+
+/// A listing before its first link.
+fn empty(id: ObjectId, creation_order: bool) -> Listing {
     Listing { id, creation_order, links: Vec::new(), next: Some(0), failure: None, values_left: OF_ALL_MEMBERS }
 }
 
 /// The links of a group by name, as far as they can be listed; an error where that would be none at all.
 pub(super) fn found(group: &Id, id: ObjectId) -> Result<Vec<Found>, Reason> {
-    let mut listing = Listing {
-        id,
-        creation_order: false,
-        links: Vec::new(),
-        next: Some(0),
-        failure: None,
-        values_left: OF_ALL_MEMBERS,
-    };
+    let mut listing = empty(id, false);
     go_on(&mut listing, group, None)?;
     Ok(listing.links)
 }
