@@ -79,8 +79,8 @@ impl Streams {
     }
 
     /// Returns the chunks to decode next for a sequential reader whose request ended at byte `end`, in the chunk
-    /// `last`: about `window` of them, up to a multiple of `grain`. The request must have been noted. A reader of one row group
-    /// looks like a full scan, so this never runs further ahead than the reader has read.
+    /// `last`: about `window` of them, up to a multiple of `grain`. The request must have been noted. A reader of one
+    /// row group looks like a full scan, so this never runs further ahead than the reader has read.
     pub fn schedule(&self, end: u64, last: u64, window: u64, grain: u64) -> Range<u64> {
         let mut streams = self.0.lock();
         let Some(stream) = streams.iter_mut().find(|stream| stream.is_sequential_at(end)) else { return 0..0 };
