@@ -220,7 +220,7 @@ impl FieldRows {
             let mut odd = Oddities::new();
             let count = (rows.end - rows.start) as usize;
             arrays.push(self.decoded(rows.start, part.into(), count, &batch.heap, &mut odd)?);
-            oddities.extend(odd.into_iter().map(|(oddity, row)| (oddity, row + rows.start - range.start)));
+            oddities.extend(odd.iter().map(|(oddity, row)| (oddity, row + rows.start - range.start)));
             Ok(())
         })?;
         let arrays: Vec<&dyn arrow_array::Array> = arrays.iter().map(AsRef::as_ref).collect();

@@ -27,12 +27,11 @@ impl PlainElements<'_> {
     /// The array of `count` elements.
     pub fn array(&self, bytes: Buffer, count: usize, oddities: &mut Oddities) -> Result<ArrayRef, DecodeError> {
         let none = Memory(&[]);
-        let before = oddities.len();
         let array = decode(self.datatype, bytes.clone(), count, &none, oddities)?;
         let array = self.missing.apply(array, self.datatype, &bytes, &none);
         // The code of a missing value needs no name.
-        if self.missing.finds_rows() && oddities.len() > before {
-            oddities.retain(|(what, row)| *what != Oddity::UnnamedCode || array.is_valid(*row as usize));
+        if self.missing.finds_rows() {
+            oddities.retain(Oddity::UnnamedCode, |row| array.is_valid(row as usize));
         }
         Ok(array)
     }

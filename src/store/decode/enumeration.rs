@@ -1,14 +1,15 @@
 //! Enumerations: names for numbers, and the boolean among them.
 
 use std::collections::HashMap;
+use std::fmt::{Display, Write};
 use std::sync::Arc;
 
+use arrow_array::builder::LargeStringBuilder;
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, LargeStringArray};
+use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
-use arrow_schema::DataType;
 
-use super::{Oddities, Oddity, number, widen};
+use super::{DecodeError, Oddities, Oddity, number, widen};
 use crate::catalogue::{Class, Datatype, Member};
 
 /// Whether codes of this base type can be read: an integer of at most 8 bytes in a known byte order.
@@ -33,8 +34,19 @@ pub(super) fn flags(bytes: &[u8]) -> ArrayRef {
     Arc::new(BooleanArray::new(BooleanBuffer::collect_bool(bytes.len(), |i| bytes[i] != 0), None))
 }
 
+/// Bytes that names made for codes without one take at most, in one array.
+const MOST_UNNAMED: usize = 64 << 20;
+
 /// Codes as a dictionary of member names; a code without a name is an oddity and stands as its number.
-pub(super) fn labels(bytes: &Buffer, base: &Datatype, members: &[Member], oddities: &mut Oddities) -> ArrayRef {
+///
+/// # Errors
+/// [`DecodeError`] of more codes without a name than are shown at once.
+pub(super) fn labels(
+    bytes: &Buffer,
+    base: &Datatype,
+    members: &[Member],
+    oddities: &mut Oddities,
+) -> Result<ArrayRef, DecodeError> {
     let mut names = Names::new(members);
     let codes = integers(bytes.clone(), base);
     let is_signed = codes.as_ref().is_some_and(|codes| codes.data_type().is_signed_integer());
@@ -42,59 +54,78 @@ pub(super) fn labels(bytes: &Buffer, base: &Datatype, members: &[Member], odditi
         true => widen::signed(&codes).map(|codes| names.keys(codes.values(), oddities)),
         false => widen::unsigned(&codes).map(|codes| names.keys(codes.values(), oddities)),
     });
-    let labels = Arc::new(LargeStringArray::from(names.labels));
-    // Every key was made from an index of `labels` just above.
-    match DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys.unwrap_or_default()), labels) {
-        Ok(array) => Arc::new(array),
-        Err(_) => arrow_array::new_null_array(
-            &DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::LargeUtf8)),
-            bytes.len() / (base.size.max(1) as usize),
-        ),
-    }
+    let keys = Int32Array::from(keys.unwrap_or_else(|| Err(DecodeError::new(0, "codes that are no integers")))?);
+    DictionaryArray::<Int32Type>::try_new(keys, Arc::new(names.labels.finish()))
+        .map(|array| Arc::new(array) as ArrayRef)
+        .map_err(|error| DecodeError::new(0, error.to_string()))
 }
 
 /// The names of codes, and those made for codes without one.
 struct Names {
-    labels: Vec<String>,
+    labels: LargeStringBuilder,
     /// How many labels are of members.
     named: i32,
     key_of: HashMap<i128, i32>,
-    /// The last code met of each lowest byte, and its key: few codes are hashed.
-    recent: [Option<(i128, i32)>; 256],
+    /// The last code met of each lowest byte, and its key where it has a name: few codes are hashed.
+    recent: [Option<(i128, Option<i32>)>; 256],
 }
 
 impl Names {
     fn new(members: &[Member]) -> Self {
-        let labels: Vec<String> = members.iter().map(|member| member.name.to_string()).collect();
-        let named = labels.len() as i32;
-        let mut names = Self { labels, named, key_of: HashMap::with_capacity(members.len()), recent: [None; 256] };
+        let mut labels = LargeStringBuilder::new();
+        let mut key_of = HashMap::with_capacity(members.len());
         for (member, key) in members.iter().zip(0..) {
-            names.key_of.entry(member.value).or_insert(key);
+            labels.append_value(member.name.to_string());
+            key_of.entry(member.value).or_insert(key);
         }
-        names
+        Self { labels, named: members.len() as i32, key_of, recent: [None; 256] }
     }
 
-    fn keys<T: Copy + Into<i128>>(&mut self, codes: &[T], oddities: &mut Oddities) -> Vec<i32> {
-        let one = |(row, code): (usize, &T)| {
-            let code = (*code).into();
-            let recent = &mut self.recent[usize::from(code as u8)];
-            let key = match recent {
-                Some((seen, key)) if *seen == code => *key,
-                _ => {
-                    let key = *self.key_of.entry(code).or_insert_with(|| {
-                        self.labels.push(code.to_string());
-                        self.labels.len() as i32 - 1
-                    });
-                    *recent = Some((code, key));
-                    key
-                }
-            };
-            if key >= self.named {
-                oddities.push((Oddity::UnnamedCode, row as u64));
+    /// The key of a code that has a name.
+    fn key(&mut self, code: i128) -> Option<i32> {
+        let recent = &mut self.recent[usize::from(code as u8)];
+        match recent {
+            Some((seen, key)) if *seen == code => *key,
+            _ => {
+                let key = self.key_of.get(&code).copied();
+                *recent = Some((code, key));
+                key
             }
-            key
+        }
+    }
+
+    fn keys<T: Copy + Ord + Display + Into<i128>>(
+        &mut self,
+        codes: &[T],
+        oddities: &mut Oddities,
+    ) -> Result<Vec<i32>, DecodeError> {
+        const UNNAMED: i32 = -1;
+        let mut unnamed = Vec::new();
+        let one = |(row, code): (usize, &T)| {
+            self.key((*code).into()).unwrap_or_else(|| {
+                oddities.add(Oddity::UnnamedCode, row as u64);
+                unnamed.push(*code);
+                UNNAMED
+            })
         };
-        codes.iter().enumerate().map(one).collect()
+        let mut keys: Vec<i32> = codes.iter().enumerate().map(one).collect();
+        // All codes may be without names, and each another one: sorted, they take few bytes more than they have.
+        unnamed.sort_unstable();
+        unnamed.dedup();
+        let most = self.labels.values_slice().len() + MOST_UNNAMED;
+        for code in &unnamed {
+            // Writing to memory cannot fail.
+            let _ = write!(self.labels, "{code}");
+            self.labels.append_value("");
+            if self.labels.values_slice().len() > most {
+                let reason = format!("{} codes without a name, more than are shown at once", unnamed.len());
+                return Err(DecodeError::new(0, reason));
+            }
+        }
+        for (key, code) in keys.iter_mut().zip(codes).filter(|(key, _)| **key == UNNAMED) {
+            *key = self.named + unnamed.partition_point(|other| other < code) as i32;
+        }
+        Ok(keys)
     }
 }
 

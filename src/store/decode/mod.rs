@@ -8,6 +8,7 @@ mod enumeration;
 mod missing;
 mod nested;
 mod number;
+mod oddity;
 pub mod outline;
 mod references;
 mod regions;
@@ -27,6 +28,7 @@ use crate::store::{Cursor, Heap, Unresolved};
 
 pub(super) use enumeration::integers as codes;
 pub use missing::FillTest;
+pub use oddity::{Oddities, Oddity};
 pub use tally::{Count, Tally};
 use text::hexadecimal;
 pub use weight::{Weigher, fixed_width};
@@ -94,30 +96,6 @@ impl Resolve for Memory<'_> {
             .ok_or_else(|| Unresolved::Invalid(format!("bytes {}..{end} lie outside the heap", descriptor.position)))
     }
 }
-
-/// A stored value that breaks a rule but does not stop its neighbours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Oddity {
-    /// A boolean that is neither 0 nor 1: shown as missing.
-    InvalidBoolean,
-    /// An enumeration code without a member: shown as its number.
-    UnnamedCode,
-    /// A category code past the last category: shown as missing.
-    CategoryOutOfRange,
-    /// A list whose offsets go back or past its values: shown as missing.
-    InvalidOffsets,
-    /// A list that is null and has elements, which are not shown.
-    NullNotEmpty,
-    /// Text that is not UTF-8: what is none is shown as U+FFFD.
-    InvalidText,
-    /// A count of time units that leads beyond what 64 bits of the unit shown hold: shown as missing.
-    TimeOutOfRange,
-    /// An encoded waveform that is damaged, or has another length than it should: shown as missing.
-    Undecodable,
-}
-
-/// The oddities of some rows: what and in which row, counted from the first row decoded.
-pub type Oddities = Vec<(Oddity, u64)>;
 
 /// An element that cannot be decoded at all.
 #[derive(Debug, thiserror::Error)]
@@ -280,7 +258,7 @@ fn decode_elements(
             Ok(number::split_seconds(bytes, *order, *is_integer))
         }
         Class::Enum { base, members } if enumeration::is_readable(base) => {
-            Ok(enumeration::labels(&bytes, base, members, oddities))
+            enumeration::labels(&bytes, base, members, oddities)
         }
         Class::Compound { fields } => nested::compound(&bytes, width, count, fields, parts, oddities),
         Class::Array { dims, base } if nested::array_type(dims, base).is_some() => {
@@ -390,7 +368,7 @@ mod tests {
     fn strings_of_no_bytes_are_an_error() {
         let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 };
         let none = Datatype { size: 0, class };
-        assert!(decode(&none, Buffer::default(), 190, &Memory(&[]), &mut Vec::new()).is_err());
+        assert!(decode(&none, Buffer::default(), 190, &Memory(&[]), &mut Oddities::new()).is_err());
     }
 
     #[test]
@@ -407,7 +385,9 @@ mod tests {
     #[test]
     fn a_size_that_is_not_that_of_the_class_is_an_error() {
         let class = Class::Float { order: ByteOrder::Little, format: FloatFormat::Single };
-        assert!(decode(&Datatype { size: 1, class }, Buffer::from([1_u8]), 1, &Memory(&[]), &mut Vec::new()).is_err());
+        assert!(
+            decode(&Datatype { size: 1, class }, Buffer::from([1_u8]), 1, &Memory(&[]), &mut Oddities::new()).is_err()
+        );
     }
 
     #[test]
@@ -423,12 +403,28 @@ mod tests {
         let members = vec![Member { name: "off".into(), value: -1 }, Member { name: "on".into(), value: 300 }];
         let base = Box::new(integer(2, true, ByteOrder::Big));
         let datatype = Datatype { size: 2, class: Class::Enum { base, members } };
-        let (array, oddities) = run(&datatype, &[0x01, 0x2c, 0xff, 0xff, 0x00, 0x07], 3, &[]);
+        let codes = [300i16, -1, 7, 263, -9, 7, 300].map(i16::to_be_bytes).concat();
+        let (array, oddities) = run(&datatype, &codes, 7, &[]);
         let array = array.as_dictionary::<Int32Type>();
         let labels = array.values().as_string::<i64>();
         let shown: Vec<_> = array.keys().iter().map(|key| labels.value(key.unwrap() as usize)).collect();
-        assert_eq!(shown, ["on", "off", "7"]);
-        assert_eq!(oddities, [(Oddity::UnnamedCode, 2)]);
+        assert_eq!(shown, ["on", "off", "7", "263", "-9", "7", "on"]);
+        assert_eq!(labels.len(), 5);
+        assert!(oddities.iter().eq([2, 3, 4, 5].map(|row| (Oddity::UnnamedCode, row))));
+    }
+
+    #[test]
+    fn a_row_is_odd_once_however_many_of_its_items_are() {
+        let members = vec![Member { name: "FALSE".into(), value: 0 }, Member { name: "TRUE".into(), value: 1 }];
+        let base = Box::new(integer(1, true, ByteOrder::Little));
+        let flag = Datatype { size: 1, class: Class::Enum { base, members } };
+        let datatype = Datatype { size: 100, class: Class::Array { dims: vec![100], base: Box::new(flag) } };
+        let (array, oddities) = run(&datatype, &[[7u8; 100], [1; 100], [9; 100]].concat(), 3, &[]);
+        assert_eq!(array.as_fixed_size_list().values().null_count(), 200);
+        assert!(oddities.iter().eq([(Oddity::InvalidBoolean, 0), (Oddity::InvalidBoolean, 2)]));
+        let tally = Tally::default();
+        tally.add(10..13, &oddities);
+        assert_eq!(tally.counts(), [(Oddity::InvalidBoolean, Count { rows: 2, first: 10 })]);
     }
 
     #[test]
@@ -438,7 +434,7 @@ mod tests {
         let datatype = Datatype { size: 1, class: Class::Enum { base, members } };
         let (array, oddities) = run(&datatype, &[1, 2, 0], 3, &[]);
         assert_eq!(array.as_boolean().iter().collect::<Vec<_>>(), [Some(true), None, Some(false)]);
-        assert_eq!(oddities, [(Oddity::InvalidBoolean, 1)]);
+        assert!(oddities.iter().eq([(Oddity::InvalidBoolean, 1)]));
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub(super) fn arrays(
     let mut inner = Oddities::new();
     let mut array = decode(base, bytes, total, parts, &mut inner)
         .map_err(|error| DecodeError { row: error.row / per_row as u64, ..error })?;
-    oddities.extend(inner.into_iter().map(|(oddity, at)| (oddity, at / per_row as u64)));
+    oddities.extend(inner.iter().map(|(oddity, at)| (oddity, at / per_row as u64)));
     for extent in dims.iter().rev() {
         let extent = i32::try_from(*extent).map_err(|_| DecodeError::new(0, "array extent past 2^31"))?;
         let field = Arc::new(ArrowField::new_list_field(array.data_type().clone(), true));
@@ -118,7 +118,7 @@ pub(super) fn sequences(
     let row_of = |element: u64| offsets.partition_point(|offset| *offset as u64 <= element).saturating_sub(1) as u64;
     let array = decode(base, values.into(), length, parts, &mut inner)
         .map_err(|error| DecodeError { row: row_of(error.row), ..error })?;
-    oddities.extend(inner.into_iter().map(|(oddity, element)| (oddity, row_of(element))));
+    oddities.extend(inner.iter().map(|(oddity, element)| (oddity, row_of(element))));
     let field = Arc::new(ArrowField::new_list_field(array.data_type().clone(), true));
     LargeListArray::try_new(field, OffsetBuffer::new(offsets.into()), array, None)
         .map(|array| Arc::new(array) as ArrayRef)

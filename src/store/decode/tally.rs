@@ -43,12 +43,12 @@ impl Tally {
         if seen.counted.len() >= MOST_STRETCHES && !seen.touches(&rows) {
             return;
         }
-        for (oddity, at) in oddities {
-            let row = rows.start.saturating_add(*at);
+        for (oddity, at) in oddities.iter() {
+            let row = rows.start.saturating_add(at);
             if seen.is_counted(row) {
                 continue;
             }
-            let count = seen.counts.entry(*oddity).or_insert(Count { rows: 0, first: row });
+            let count = seen.counts.entry(oddity).or_insert(Count { rows: 0, first: row });
             count.rows += 1;
             count.first = count.first.min(row);
         }

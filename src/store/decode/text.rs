@@ -66,7 +66,7 @@ pub(super) fn variable(
 fn shown<'a>(bytes: &'a [u8], row: usize, oddities: &mut Oddities) -> Cow<'a, str> {
     let text = String::from_utf8_lossy(bytes);
     if matches!(text, Cow::Owned(_)) {
-        oddities.push((Oddity::InvalidText, row as u64));
+        oddities.add(Oddity::InvalidText, row as u64);
     }
     text
 }

@@ -150,7 +150,7 @@ impl Rows for DecodedRows {
         for (row, cell) in cells.iter().enumerate() {
             let text = cell.map(|cell| self.encoding.decode(Padding::NullPadded.strip(cell)));
             if matches!(text, Some((_, true))) {
-                odd.push((Oddity::InvalidText, row as u64));
+                odd.add(Oddity::InvalidText, row as u64);
             }
             let text = text.map(|(text, _)| text);
             texts.append_option(text.filter(|text| self.missing.as_deref() != Some(text)));

@@ -116,11 +116,11 @@ impl Level {
             let (start, end) = (pair[0], pair[1]);
             let sound = start <= end && end <= values && offsets.is_valid(row) && offsets.is_valid(row + 1);
             if !sound {
-                odd.push((Oddity::InvalidOffsets, row as u64));
+                odd.add(Oddity::InvalidOffsets, row as u64);
             }
             let shown = sound && present(row);
             if sound && !shown && start < end {
-                odd.push((Oddity::NullNotEmpty, row as u64));
+                odd.add(Oddity::NullNotEmpty, row as u64);
             }
             spans.push(if shown { (start, end) } else { (start.min(values), start.min(values)) });
             valid.push(shown);

@@ -92,7 +92,7 @@ impl StringRows {
             } else {
                 let text = String::from_utf8_lossy(text);
                 if matches!(text, Cow::Owned(_)) {
-                    odd.push((Oddity::InvalidText, row as u64));
+                    odd.add(Oddity::InvalidText, row as u64);
                 }
                 builder.append_value(text);
             }

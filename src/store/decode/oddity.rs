@@ -1,0 +1,104 @@
+//! What is odd in some rows, at a bit for each row and kind: a file can make every value odd.
+
+use std::collections::BTreeMap;
+
+/// A stored value that breaks a rule but does not stop its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Oddity {
+    /// A boolean that is neither 0 nor 1: shown as missing.
+    InvalidBoolean,
+    /// An enumeration code without a member: shown as its number.
+    UnnamedCode,
+    /// A category code past the last category: shown as missing.
+    CategoryOutOfRange,
+    /// A list whose offsets go back or past its values: shown as missing.
+    InvalidOffsets,
+    /// A list that is null and has elements, which are not shown.
+    NullNotEmpty,
+    /// Text that is not UTF-8: what is none is shown as U+FFFD.
+    InvalidText,
+    /// A count of time units that leads beyond what 64 bits of the unit shown hold: shown as missing.
+    TimeOutOfRange,
+    /// An encoded waveform that is damaged, or has another length than it should: shown as missing.
+    Undecodable,
+}
+
+/// The oddities of some rows: which, and in which row, counted from the first row decoded. A row is odd in one way
+/// once, however many of its items are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Oddities {
+    /// A bit for each row, as far as the last odd one.
+    rows: BTreeMap<Oddity, Vec<u64>>,
+}
+
+impl Oddities {
+    /// None.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Adds an oddity of a row, of which there must be fewer than memory has bits.
+    pub fn add(&mut self, oddity: Oddity, row: u64) {
+        let words = self.rows.entry(oddity).or_default();
+        let at = (row / 64) as usize;
+        if words.len() <= at {
+            words.resize(at + 1, 0);
+        }
+        words[at] |= 1 << (row % 64);
+    }
+
+    /// Each with its rows, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Oddity, u64)> {
+        self.rows.iter().flat_map(|(oddity, words)| {
+            let rows = words.iter().zip(0..).filter(|(word, _)| **word != 0).flat_map(|(word, at)| {
+                (0..64u64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 64 + bit)
+            });
+            rows.map(|row| (*oddity, row))
+        })
+    }
+
+    /// Keeps an oddity of those rows alone that are still odd.
+    pub fn retain(&mut self, oddity: Oddity, is_odd: impl Fn(u64) -> bool) {
+        if let Some(words) = self.rows.remove(&oddity) {
+            let before = Self { rows: BTreeMap::from([(oddity, words)]) };
+            self.extend(before.iter().filter(|(_, row)| is_odd(*row)));
+        }
+    }
+}
+
+impl Extend<(Oddity, u64)> for Oddities {
+    fn extend<I: IntoIterator<Item = (Oddity, u64)>>(&mut self, odd: I) {
+        odd.into_iter().for_each(|(oddity, row)| self.add(oddity, row));
+    }
+}
+
+impl FromIterator<(Oddity, u64)> for Oddities {
+    fn from_iter<I: IntoIterator<Item = (Oddity, u64)>>(odd: I) -> Self {
+        let mut all = Self::new();
+        all.extend(odd);
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_odd_once_and_in_order() {
+        let odd = [(Oddity::InvalidText, 200), (Oddity::InvalidBoolean, 64), (Oddity::InvalidText, 3)];
+        let mut all: Oddities = odd.into_iter().chain(odd).collect();
+        let told = [(Oddity::InvalidBoolean, 64), (Oddity::InvalidText, 3), (Oddity::InvalidText, 200)];
+        assert!(all.iter().eq(told));
+        all.retain(Oddity::InvalidText, |row| row == 200);
+        assert!(all.iter().eq([told[0], told[2]]));
+        all.retain(Oddity::InvalidText, |_| false);
+        all.retain(Oddity::InvalidBoolean, |_| false);
+        assert!(all.is_empty());
+    }
+}
