@@ -4,8 +4,6 @@
 pub mod catalogue;
 #[path = "../../src/codec/mod.rs"]
 pub mod codec;
-#[path = "../../src/store/heap/layout.rs"]
-pub mod heap;
 #[path = "../../src/h5/worker/answers/listed.rs"]
 mod listed;
 #[path = "../../src/store/decode/regions.rs"]
@@ -40,7 +38,7 @@ pub fn elements(datatype: &Datatype, count: usize, bytes: &[u8]) {
     let Ok(array) = decode::decode(datatype, Buffer::from(elements), count, &heap, &mut oddities) else { return };
     assert_eq!((array.len(), array.data_type()), (count, &decode::arrow_type(datatype)));
     array.to_data().validate_full().expect("an array that is sound");
-    assert!(oddities.iter().all(|(_, row)| *row < count.max(1) as u64 * LARGEST));
+    assert!(oddities.iter().all(|(_, row)| row < count.max(1) as u64 * LARGEST));
 }
 
 /// References of a width, with the collection that they lead into behind them, as text.

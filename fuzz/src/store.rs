@@ -11,8 +11,6 @@ pub mod statistics;
 pub mod heap {
     //! Where the sources look for each other.
 
-    pub use crate::heap::*;
-
     pub const REGION: u8 = 3;
     pub const ATTRIBUTE: u8 = 4;
 }
@@ -22,7 +20,7 @@ use std::path::Path;
 
 pub use cuts::Blocked;
 
-use crate::heap::Sizes;
+use crate::codec::structure::heap::Sizes;
 
 /// Rows of a column.
 type RowRange = Range<u64>;

@@ -5,8 +5,8 @@
 //! compressor is a size unknown, and there it is bounded. So a bomb meets the end of a buffer, never an allocation.
 //!
 //! A [`Packer`] applies filters to chunks that are written. Beside the filters, [`pickle`] reads what Python has
-//! pickled, [`waveform`] decodes encoded rows of samples, and [`trevni`] reads the headers and blocks of a format of
-//! column files.
+//! pickled, [`waveform`] decodes encoded rows of samples, [`trevni`] reads the headers and blocks of a format of
+//! column files, and [`structure`] reads parts of the HDF5 file format itself.
 
 mod bits;
 mod bitshuffle;
@@ -20,6 +20,7 @@ pub mod pickle;
 mod prefix;
 mod shuffle;
 mod space;
+pub mod structure;
 pub mod trevni;
 pub mod waveform;
 

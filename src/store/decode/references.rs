@@ -23,7 +23,8 @@ use arrow_array::builder::LargeStringBuilder;
 
 use super::{hexadecimal, regions};
 use crate::catalogue::ReferenceKind;
-use crate::store::heap::{ATTRIBUTE, REGION, little_endian};
+use crate::codec::structure::little_endian;
+use crate::store::heap::{ATTRIBUTE, REGION};
 use crate::store::{Cursor, Error, Heap, Unresolved};
 
 /// First byte of a standard reference to an object.

@@ -13,13 +13,10 @@
 
 use std::fmt::Write;
 
-use crate::store::heap::little_endian;
+use crate::codec::structure::Rest;
 
 /// Blocks or points that are written out; `…` stands for the rest.
 const SHOWN: u64 = 64;
-
-/// `H5S_MAX_RANK`.
-const MAX_RANK: usize = 32;
 
 /// Flag of blocks that repeat at regular distances.
 const REGULAR: u8 = 1;
@@ -59,40 +56,6 @@ pub(super) fn text(bytes: &[u8]) -> Option<String> {
         }
         3 => Some("[...]".into()),
         _ => None,
-    }
-}
-
-/// What is left to read.
-struct Rest<'a>(&'a [u8]);
-
-impl Rest<'_> {
-    fn number(&mut self, width: usize) -> Option<u64> {
-        let (number, rest) = self.0.split_at_checked(width)?;
-        self.0 = rest;
-        Some(little_endian(number))
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        let (byte, rest) = self.0.split_first()?;
-        self.0 = rest;
-        Some(*byte)
-    }
-
-    fn skip(&mut self, bytes: usize) -> Option<()> {
-        self.0 = self.0.get(bytes..)?;
-        Some(())
-    }
-
-    fn width(&mut self) -> Option<usize> {
-        Some(usize::from(self.byte()?)).filter(|width| matches!(width, 2 | 4 | 8))
-    }
-
-    fn rank(&mut self) -> Option<usize> {
-        usize::try_from(self.number(4)?).ok().filter(|rank| (1..=MAX_RANK).contains(rank))
-    }
-
-    fn numbers(&mut self, width: usize, count: usize) -> Option<Vec<u64>> {
-        (0..count).map(|_| self.number(width)).collect()
     }
 }
 

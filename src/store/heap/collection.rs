@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Unresolved;
-use super::layout::{Objects, Sizes};
+use crate::codec::structure::heap::{Objects, Sizes};
 use crate::source::Interrupt;
 use crate::store::{Buffer, Error, File, Reservation};
 

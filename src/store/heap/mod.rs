@@ -13,18 +13,17 @@
 
 mod collection;
 mod collections;
-mod layout;
 mod relocate;
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::codec::structure::little_endian;
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::{Error, File};
 use collection::Collection;
 pub(super) use collections::Collections;
-pub(super) use layout::little_endian;
 pub(super) use relocate::{ATTRIBUTE, Move, REGION, relocate};
 
 /// Marks the index of a descriptor whose address is a position in memory.

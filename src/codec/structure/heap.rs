@@ -7,14 +7,19 @@
 //! index 0 | …                                                free space to the end
 //! ```
 
+use super::little_endian;
+
 /// Everything in a collection begins at a multiple of this.
 const ALIGNMENT: usize = 8;
 
 /// Where an object's data lie in the collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
+    /// Its number in the collection.
     pub index: u16,
+    /// First byte of its data in the collection.
     pub start: usize,
+    /// Bytes of its data.
     pub length: usize,
 }
 
@@ -136,16 +141,6 @@ impl Sizes {
         let index = header.first_chunk().map_or(0, |index| u16::from_le_bytes(*index));
         (index, little_endian(header.get(8..8 + self.length).unwrap_or_default()))
     }
-}
-
-/// An unsigned number of up to 8 bytes; wider ones do not occur.
-#[inline]
-pub fn little_endian(bytes: &[u8]) -> u64 {
-    // Nearly all files have numbers of 8 bytes.
-    if let Ok(bytes) = bytes.try_into() {
-        return u64::from_le_bytes(bytes);
-    }
-    bytes.iter().take(8).rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]
