@@ -379,7 +379,8 @@ def box(start, block):
     return start, (1,) * len(start), (1,) * len(start), block
 
 
-with create("store_virtual.h5", libver="v110") as f:
+def virtuals(f, rng):
+    """Virtual datasets of all kinds: `v_` that are ranges of others, `w_` that libhdf5 alone reads."""
     f.create_dataset("raw", data=line.astype("<i8"), chunks=(20,), shuffle=True, compression="gzip")
     f.create_dataset("whole", data=line.astype("<i8"))
     holes = f.create_dataset("holes", shape=(100,), dtype="<i8", chunks=(16,), compression="gzip", fillvalue=-9)
@@ -407,7 +408,8 @@ with create("store_virtual.h5", libver="v110") as f:
     line_of("v_everything", [(None, "whole", (500,), None)])
     line_of("v_soft", [(box((5,), (10,)), "soft", (10,), None)], 20)
     line_of("v_blocks", [(((0,), (3,), (20,), (20,)), "raw", (500,), ((40,), (6,), (10,), (10,)))], 60)
-    line_of("v_own_name", [(box((0,), (500,)), "raw", (500,), None, "store_virtual.h5")])
+    own = os.path.basename(f.filename)
+    line_of("v_own_name", [(box((0,), (500,)), "raw", (500,), None, own)])
     virtual(f, "v_rows", (30, 3), "<i8", [(box((5, 0), (20, 3)), "rows", (50, 3), box((7, 0), (20, 3)))], fill=1)
     virtual(f, "v_square", (2, 250), "<i8", [(box((1, 0), (1, 250)), "raw", (500,), box((9,), (250,)))], fill=1)
     virtual(f, "v_flat", (60,), "<i8", [(box((0,), (60,)), "rows", (50, 3), box((1, 0), (20, 3)))])
@@ -415,7 +417,7 @@ with create("store_virtual.h5", libver="v110") as f:
     line_of("w_overlap", [*chunks(range(3)), (box((10,), (20,)), "raw", (500,), box((400,), (20,)))], 60)
     line_of("w_converted", [(box((0,), (100,)), "narrow", (100,), None)], 100)
     line_of("w_strided", [(((1,), (50,), (2,), (1,)), "raw", (500,), box((0,), (50,)))], 101, fill=3)
-    line_of("w_own_name", [(((0,), (50,), (2,), (1,)), "raw", (500,), box((0,), (50,)), "store_virtual.h5")], 100)
+    line_of("w_own_name", [(((0,), (50,), (2,), (1,)), "raw", (500,), box((0,), (50,)), own)], 100)
     line_of("w_missing", [(box((0,), (10,)), "nothing", (10,), None)], 20, fill=8)
     line_of("w_shrunk", [(box((0,), (100,)), "shrunk", (100,), box((0,), (100,)))], 100, fill=8)
     line_of("w_nested", [(box((0,), (100,)), "v_chunks", (500,), box((0,), (100,)))], 100)
@@ -423,7 +425,18 @@ with create("store_virtual.h5", libver="v110") as f:
     endless = (h5s.UNLIMITED,)
     line_of("w_numbered", [(((0,), endless, (10,), (10,)), "grown/%b", (10,), None)], 20, maximum=endless)
     shrunk.resize((60,))
-record(os.path.join(folder, "store_virtual.h5"))
+
+
+# Mappings, selections, headers and fill values are stored otherwise by each version of the library.
+for name, seed, options in [
+    ("store_virtual.h5", rng, {"libver": "v110"}),
+    ("store_virtual_earliest.h5", 8, {"libver": "earliest"}),
+    ("store_virtual_v112.h5", 12, {"libver": "v112", "track_order": True}),
+    ("store_virtual_latest.h5", 20, {"libver": "latest", "userblock_size": 512}),
+]:
+    with create(name, **options) as f:
+        virtuals(f, np.random.default_rng(seed))
+    record(os.path.join(folder, name))
 
 # As Versioned HDF5 stores columns: each version of one is virtual, over the chunks of all versions in `raw_data`.
 with create("store_versioned.h5") as f:

@@ -1,9 +1,41 @@
 //! Structures of the HDF5 file format that are read without libhdf5, as pure functions over their bytes.
 
+pub mod header;
 pub mod heap;
+pub mod mapped;
+
+/// Bytes that an address and a length take in a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Widths {
+    /// Of an address.
+    pub address: usize,
+    /// Of a length.
+    pub length: usize,
+}
+
+/// Which elements of a dataset are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// All.
+    All,
+    /// A box of them.
+    Box(Area),
+}
+
+/// A box of elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// Its first element.
+    pub start: Vec<u64>,
+    /// Its extent.
+    pub count: Vec<u64>,
+}
 
 /// `H5S_MAX_RANK`.
 const MAX_RANK: usize = 32;
+
+/// Flag of blocks that repeat at regular distances.
+const REGULAR: u8 = 1;
 
 /// What is left to read.
 #[derive(Clone, Debug)]
@@ -30,6 +62,17 @@ impl<'a> Rest<'a> {
     /// Passes over bytes.
     pub fn skip(&mut self, bytes: usize) -> Option<()> {
         self.take(bytes).map(drop)
+    }
+
+    /// The head of a selection of blocks, up to its rank: whether they are regular, and how wide its numbers are.
+    pub fn hyperslab(&mut self) -> Option<(bool, usize)> {
+        let (flags, width) = match self.number(4)? {
+            1 => self.skip(8).map(|()| (0, 4))?,
+            2 => (self.byte()?, self.skip(4).map(|()| 8)?),
+            3 => (self.byte()?, self.width()?),
+            _ => return None,
+        };
+        (flags <= REGULAR).then_some((flags == REGULAR, width))
     }
 
     /// How wide the numbers of a selection are.

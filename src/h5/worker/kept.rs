@@ -8,6 +8,7 @@ use bstr::BString;
 
 use super::values::{Extent, Plan};
 use crate::catalogue::{MappedSource, ObjectId};
+use crate::codec::structure::mapped::MappingList;
 use crate::h5::library::ffi::Token;
 use crate::h5::library::{Id, Reason};
 
@@ -41,12 +42,20 @@ pub(super) struct MappingWalk {
     pub id: ObjectId,
     /// Whether mappings are told in chunks of their source.
     pub by_chunk: bool,
-    /// Its creation list, a copy that holds all mappings.
-    pub dcpl: Id,
+    pub mappings: Mapped,
     pub shape: Vec<u64>,
     pub count: usize,
     pub next: usize,
     pub sources: Sources,
+}
+
+/// Where the mappings of a virtual dataset are looked at.
+#[derive(Debug)]
+pub(super) enum Mapped {
+    /// As the file has them.
+    Stored(MappingList),
+    /// In a copy of its creation list, which holds all of them.
+    Listed(Id),
 }
 
 /// The datasets that its mappings met so far.

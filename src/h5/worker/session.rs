@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, c_ulong};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use super::kept::{Listing, MappingWalk, Opened, Paths};
 use super::shared::SharedMemory;
 use super::start::start_library;
 use crate::catalogue::{Chunk, FileInfo, ObjectId};
+use crate::codec::structure::Widths;
+use crate::codec::structure::mapped::VirtualDataset;
 use crate::h5::library::{Id, Reason, c_string, check, ffi};
 use crate::h5::protocol::{Answer, Hello, Refusal, Sandbox};
 
@@ -260,6 +263,25 @@ impl Session {
         // SAFETY: the file is open.
         Id::own(unsafe { ffi::H5Oopen_by_token(file.id.raw(), token) })
     }
+
+    /// The virtual dataset at an address as the source has it; `None` of any other, and where libhdf5 must be asked.
+    pub fn stored_virtual(&mut self, id: ObjectId) -> Option<VirtualDataset> {
+        let source = self.setup.source.file();
+        // What a writer changes is not looked at twice, and other files are open in libhdf5 alone.
+        let file = self.file(id.file).ok().filter(|file| id.file == 0 && !file.swmr)?;
+        let widths = Widths { address: file.address_size.into(), length: file.length_size.into() };
+        let user_block = file.user_block;
+        let read = |address: u64, length: usize| {
+            let at = address.checked_add(user_block)?;
+            // No buffer is longer than the file.
+            let length = (driver::disk::length(&source).ok()?.checked_sub(at)?).min(length as u64) as usize;
+            let mut bytes = vec![0; length];
+            source.read_exact_at(&mut bytes, at).ok()?;
+            Some(bytes)
+        };
+        VirtualDataset::read(id.address, widths, &read)
+    }
+
     /// Opens a dataset.
     pub fn open_dataset(&mut self, id: ObjectId) -> Result<Id, Reason> {
         let object = self.open_object(id)?;

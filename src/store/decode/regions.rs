@@ -18,9 +18,6 @@ use crate::codec::structure::Rest;
 /// Blocks or points that are written out; `…` stands for the rest.
 const SHOWN: u64 = 64;
 
-/// Flag of blocks that repeat at regular distances.
-const REGULAR: u8 = 1;
-
 /// `[a:b,c:d]` for a block, half-open; several joined by `;`; points as `[(1,2);(3,4)]`; `[...]` for everything, `[]`
 /// for nothing. `None` where the bytes are no selection.
 pub(super) fn text(bytes: &[u8]) -> Option<String> {
@@ -38,21 +35,13 @@ pub(super) fn text(bytes: &[u8]) -> Option<String> {
             points(&mut rest, width, rank, count)
         }
         2 => {
-            let (flags, width) = match rest.number(4)? {
-                1 => rest.skip(8).map(|()| (0, 4))?,
-                2 => (rest.byte()?, rest.skip(4).map(|()| 8)?),
-                3 => (rest.byte()?, rest.width()?),
-                _ => return None,
-            };
+            let (is_regular, width) = rest.hyperslab()?;
             let rank = rest.rank()?;
-            match flags {
-                REGULAR => regular(&mut rest, width, rank),
-                0 => {
-                    let count = rest.number(width)?;
-                    blocks(&mut rest, width, rank, count)
-                }
-                _ => None,
+            if is_regular {
+                return regular(&mut rest, width, rank);
             }
+            let count = rest.number(width)?;
+            blocks(&mut rest, width, rank, count)
         }
         3 => Some("[...]".into()),
         _ => None,

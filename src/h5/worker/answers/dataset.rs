@@ -8,11 +8,13 @@ use bstr::BString;
 use super::attribute::OF_ONE;
 use super::grid::Grid;
 use super::listed::Listed;
+use super::mapping::names;
 use crate::catalogue::{
     Attribute, Chunk, Class, Dataset, Description, Elements, Fill, Filter, Layout, ObjectId, PACKED_CHUNK,
     VirtualSource,
 };
-use crate::h5::library::{Id, Reason, check, ffi, text};
+use crate::codec::structure::mapped::{MappingList, StoredFill};
+use crate::h5::library::{Id, Reason, check, ffi};
 use crate::h5::protocol::{Answer, PAGE, Refusal, printable};
 use crate::h5::worker::session::Session;
 use crate::h5::worker::values::{Aligned, Extent, Heap, Plan, describe, reclaim};
@@ -41,24 +43,30 @@ impl Session {
         let file = self.file(id.file)?;
         let (address_size, user_block, file_number) = (file.address_size, file.user_block, file.file_number);
         // SAFETY: an open dataset.
-        let (datatype, space, dcpl) = unsafe {
-            (
-                Id::own(ffi::H5Dget_type(dataset.raw()))?,
-                Id::own(ffi::H5Dget_space(dataset.raw()))?,
-                Id::own(ffi::H5Dget_create_plist(dataset.raw()))?,
-            )
-        };
+        let (datatype, space) =
+            unsafe { (Id::own(ffi::H5Dget_type(dataset.raw()))?, Id::own(ffi::H5Dget_space(dataset.raw()))?) };
         let (described, plan) = describe(&datatype, address_size)?;
         let extent = Extent::of(&space)?;
         // Tables of compounds say of each field what it is.
         let fields = if let Class::Compound { fields } = &described.class { fields.len() } else { 0 };
         let most = most.max(fields.saturating_mul(OF_A_FIELD).min(OF_ONE));
         let attributes: Vec<Attribute> = self.attributes(dataset, id.file, most)?;
-        let mut layout = layout(dataset, &dcpl, &extent, user_block)?;
+        let stored =
+            self.stored_virtual(id).and_then(|stored| Some((plan.fill_as_stored(stored.fill)?, stored.mappings)));
+        let (fill, filters, mut layout) = match stored {
+            // A copy of its creation list would be one of all its mappings.
+            Some((fill, mappings)) => (fill, Vec::new(), Layout::Virtual { sources: stored_sources(&mappings)? }),
+            None => {
+                // SAFETY: an open dataset.
+                let dcpl = Id::own(unsafe { ffi::H5Dget_create_plist(dataset.raw()) })?;
+                let fill = fill(&dcpl, &datatype, &plan, Heap::new(MAX_FILL, address_size, file_number));
+                (fill, filters(&dcpl)?, layout(dataset, &dcpl, &extent, user_block)?)
+            }
+        };
         self.recognise_own(&mut layout, id.file);
         let description = Description {
-            fill: fill(&dcpl, &datatype, &plan, Heap::new(MAX_FILL, address_size, file_number)),
-            filters: filters(&dcpl)?,
+            fill,
+            filters,
             datatype: described,
             shape: extent.shape,
             max_shape: extent.max_shape,
@@ -154,6 +162,20 @@ unsafe extern "C" fn collect(offset: *const u64, mask: c_uint, address: u64, siz
     }
     // One more than allowed says that there are too many.
     c_int::from(walk.entries.len() as u64 >= walk.most)
+}
+
+impl Plan {
+    /// A fill value of the file as it is told; `None` where libhdf5 has to convert it, or says why it is wrong.
+    fn fill_as_stored(&self, fill: StoredFill) -> Option<Fill> {
+        match fill {
+            StoredFill::Undefined => Some(Fill::Undefined),
+            StoredFill::Default => Some(Fill::Default),
+            StoredFill::Value(bytes) => {
+                let is_told = self.is_copy() && bytes.len() == self.disk;
+                (is_told && self.disk <= MAX_FILL).then(|| Fill::Explicit(Elements { bytes, heap: Vec::new() }))
+            }
+        }
+    }
 }
 
 fn fill(dcpl: &Id, datatype: &Id, plan: &Plan, heap: Heap) -> Fill {
@@ -308,19 +330,27 @@ fn external_files(dcpl: &Id) -> Result<Vec<BString>, Reason> {
 
 fn virtual_sources(dcpl: &Id) -> Result<Vec<VirtualSource>, Reason> {
     let mut count = 0;
-    // SAFETY: an open property list (so below).
+    // SAFETY: an open property list.
     check(unsafe { ffi::H5Pget_virtual_count(dcpl.raw(), &mut count) })?;
+    distinct((0..count).map(|index| {
+        let (file, dataset) = names(dcpl, index)?;
+        Ok(VirtualSource { file, dataset })
+    }))
+}
+
+fn stored_sources(mappings: &MappingList) -> Result<Vec<VirtualSource>, Reason> {
+    let stored = (0..mappings.len()).filter_map(|index| mappings.get(index));
+    distinct(stored.map(|mapping| Ok(VirtualSource { file: mapping.file.into(), dataset: mapping.dataset.into() })))
+}
+
+/// The sources of mappings, of which equal neighbours count once.
+fn distinct(all: impl Iterator<Item = Result<VirtualSource, Reason>>) -> Result<Vec<VirtualSource>, Reason> {
     let mut sources: Vec<VirtualSource> = Vec::new();
-    for index in 0..count {
-        let source = VirtualSource {
-            // SAFETY: `text` gives a buffer with its size.
-            file: text(|buffer, size| unsafe { ffi::H5Pget_virtual_filename(dcpl.raw(), index, buffer, size) })?,
-            // SAFETY: as above.
-            dataset: text(|buffer, size| unsafe { ffi::H5Pget_virtual_dsetname(dcpl.raw(), index, buffer, size) })?,
-        };
+    for source in all {
+        let source = source?;
         if sources.last() != Some(&source) {
             if sources.len() >= MAX_MAPPINGS {
-                return Err(Reason::new(format!("a virtual dataset of {count} mappings")));
+                return Err(Reason::new(format!("a virtual dataset of more than {MAX_MAPPINGS} sources")));
             }
             sources.push(source);
         }

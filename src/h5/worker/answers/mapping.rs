@@ -9,15 +9,17 @@ use bstr::BString;
 
 use super::dataset::layout;
 use crate::catalogue::{Layout, MappedSource, Mapping, ObjectId, product};
+use crate::codec::structure::mapped::VirtualDataset;
+use crate::codec::structure::{Area, Selection};
 use crate::h5::library::{Id, Reason, check, ffi, text};
 use crate::h5::protocol::{Answer, MAX_SOURCE_PATHS, MAX_SOURCES, PAGE, Refusal};
 use crate::h5::worker::address::address_of;
-use crate::h5::worker::kept::{MappingWalk, Source, Sources};
+use crate::h5::worker::kept::{Mapped, MappingWalk, Source, Sources};
 use crate::h5::worker::session::Session;
 use crate::h5::worker::values::Extent;
 
-/// Mappings that are looked at: each takes ten microseconds. (And libhdf5 some 10 KiB of memory: what a worker may have
-/// bounds them earlier.)
+/// Mappings that are looked at. (Where libhdf5 has to be asked, each takes ten microseconds and some 10 KiB of memory:
+/// what a worker may have bounds them earlier.)
 const MAX_MAPPINGS: usize = 1 << 20;
 
 /// A mapping's encoding is at most this long: three numbers of 10 bytes and one of 5.
@@ -56,6 +58,21 @@ impl Session {
     }
 
     fn begin_walk(&mut self, id: ObjectId, by_chunk: bool) -> Result<MappingWalk, Reason> {
+        let (mappings, shape, count) = match self.stored_virtual(id) {
+            Some(VirtualDataset { mappings, shape, .. }) => {
+                let count = mappings.len();
+                (Mapped::Stored(mappings), shape, count)
+            }
+            None => self.listed_mappings(id)?,
+        };
+        if count > MAX_MAPPINGS {
+            return Err(Reason::new(format!("{count} mappings, more than {MAX_MAPPINGS}")));
+        }
+        Ok(MappingWalk { id, by_chunk, mappings, shape, count, next: 0, sources: Sources::default() })
+    }
+
+    /// The mappings of a virtual dataset as libhdf5 has them, its shape, and how many they are.
+    fn listed_mappings(&mut self, id: ObjectId) -> Result<(Mapped, Vec<u64>, usize), Reason> {
         let dataset = self.open_dataset(id)?;
         // SAFETY: an open dataset.
         let (space, dcpl) =
@@ -63,31 +80,39 @@ impl Session {
         let mut count = 0;
         // SAFETY: an open property list; a place for the answer.
         check(unsafe { ffi::H5Pget_virtual_count(dcpl.raw(), &mut count) })?;
-        if count > MAX_MAPPINGS {
-            return Err(Reason::new(format!("{count} mappings, more than {MAX_MAPPINGS}")));
-        }
-        let shape = Extent::of(&space)?.shape;
-        Ok(MappingWalk { id, by_chunk, dcpl, shape, count, next: 0, sources: Sources::default() })
+        Ok((Mapped::Listed(dcpl), Extent::of(&space)?.shape, count))
     }
 
     fn next_mapping(&mut self, walk: &mut MappingWalk) -> Result<Mapping, Refusal> {
-        let (index, dcpl) = (walk.next, walk.dcpl.raw());
+        let index = walk.next;
         walk.next += 1;
-        // SAFETY: an open property list (so below); `text` gives a buffer with its size.
-        let file = text(|buffer, size| unsafe { ffi::H5Pget_virtual_filename(dcpl, index, buffer, size) })?;
-        // SAFETY: as above.
-        let path = text(|buffer, size| unsafe { ffi::H5Pget_virtual_dsetname(dcpl, index, buffer, size) })?;
+        let not_there = || Reason::new(format!("mapping {index} is not there"));
+        let (file, path) = match &walk.mappings {
+            Mapped::Stored(list) => {
+                let stored = list.get(index).ok_or_else(not_there)?;
+                (stored.file.into(), stored.dataset.into())
+            }
+            Mapped::Listed(dcpl) => names(dcpl, index)?,
+        };
         if !self.is_own(walk.id.file, &file) {
             return Err(Reason::new(format!("mapping {index} leads to another file")).into());
         }
         let source = self.mapped_source(walk, path)?;
-        // SAFETY: as above.
-        let (to, from) = unsafe {
-            (Id::own(ffi::H5Pget_virtual_vspace(dcpl, index))?, Id::own(ffi::H5Pget_virtual_srcspace(dcpl, index))?)
-        };
         let known = walk.sources.met.get(source as usize).ok_or_else(|| Reason::new("a source is not known"))?;
+        let boxes = match &walk.mappings {
+            Mapped::Stored(list) => {
+                let stored = list.get(index).ok_or_else(not_there)?;
+                stored.to.within(&walk.shape).zip(stored.from.within(&known.shape))
+            }
+            Mapped::Listed(dcpl) => {
+                // SAFETY: an open property list (so below).
+                let to = Id::own(unsafe { ffi::H5Pget_virtual_vspace(dcpl.raw(), index) })?;
+                // SAFETY: as above.
+                let from = Id::own(unsafe { ffi::H5Pget_virtual_srcspace(dcpl.raw(), index) })?;
+                selected(&to, &walk.shape)?.zip(selected(&from, &known.shape)?)
+            }
+        };
         let refused = |what: &str| Reason::new(format!("mapping {index} is not of {what}"));
-        let boxes = selected(&to, &walk.shape)?.zip(selected(&from, &known.shape)?);
         let (to, from) = boxes.ok_or_else(|| refused("one box of elements to another"))?;
         if let Some((start, extent)) = from.start.iter().zip(&known.shape).find(|(start, extent)| start >= extent) {
             let what = format!("mapping {index} leads to element {start} of a source with {extent}");
@@ -138,11 +163,30 @@ impl Session {
     }
 }
 
+/// The file and the dataset that a mapping in a creation list leads to.
+pub(super) fn names(dcpl: &Id, index: usize) -> Result<(BString, BString), Reason> {
+    // SAFETY: an open property list (so below); `text` gives a buffer with its size.
+    let file = text(|buffer, size| unsafe { ffi::H5Pget_virtual_filename(dcpl.raw(), index, buffer, size) })?;
+    // SAFETY: as above.
+    let dataset = text(|buffer, size| unsafe { ffi::H5Pget_virtual_dsetname(dcpl.raw(), index, buffer, size) })?;
+    Ok((file, dataset))
+}
+
+impl Selection {
+    /// The box that it is in a dataset of `shape`; `None` where it has another rank.
+    fn within(self, shape: &[u64]) -> Option<Area> {
+        match self {
+            Self::All => Some(Area { start: vec![0; shape.len()], count: shape.to_vec() }),
+            Self::Box(area) => (area.start.len() == shape.len()).then_some(area),
+        }
+    }
+}
+
 /// What is selected in a dataset of `shape`, where that is one box.
 fn selected(space: &Id, shape: &[u64]) -> Result<Option<Area>, Reason> {
     // SAFETY: an open dataspace (so below).
     match unsafe { ffi::H5Sget_select_type(space.raw()) } {
-        ffi::SELECTION_ALL => Ok(Some(Area { start: vec![0; shape.len()], count: shape.to_vec() })),
+        ffi::SELECTION_ALL => Ok(Selection::All.within(shape)),
         ffi::SELECTION_HYPERSLABS => {
             // SAFETY: as above.
             let (rank, regular) = unsafe {
@@ -205,13 +249,6 @@ fn chunks(shape: &[u64], source: &Source, to: &Area, from: &Area) -> Option<(u64
     }
     let len = to.count.first()?.div_ceil(*height);
     (len == 1 || are_rows).then_some((at, len, first / height))
-}
-
-/// A box of elements.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Area {
-    start: Vec<u64>,
-    count: Vec<u64>,
 }
 
 /// First element and number of elements of a box in an array of `shape`, where they follow each other in row-major
