@@ -18,7 +18,7 @@ use crate::catalogue::{self, Datatype, Elements};
 use crate::source::Interrupt;
 use crate::store::chunked::{ChunkReader, Chunks, Fill};
 use crate::store::decode::outline::{has_outline, outline};
-use crate::store::heap::{ElementBatch, Heap, IN_MEMORY, Move, length_of, relocate};
+use crate::store::heap::{ElementBatch, Heap, IN_MEMORY, Move, Piece, Pieces, leads_on, length_of, relocate};
 use crate::store::{Error, File, Lent, Span};
 
 use access::Access;
@@ -473,7 +473,7 @@ impl Dataset {
         let heap = match self.route(interrupt)? {
             Route::Chunks(chunks) if self.through_worker() && self.description.datatype.has_descriptors() => {
                 let memory = self.gather_variable(chunks, offset, &mut bytes, interrupt)?;
-                self.heap(memory.into(), interrupt)
+                self.heap(memory, interrupt)
             }
             _ => {
                 self.read_bytes(offset, &mut bytes, interrupt)?;
@@ -486,10 +486,10 @@ impl Dataset {
     /// What descriptors lead to as they are stored, and those of the fill value: wherever no worker reads elements.
     fn heap_as_stored(&self, interrupt: &Interrupt) -> Heap {
         let memory = self.fill.as_ref().as_ref().map(|fill| fill.heap.clone());
-        self.heap(memory.unwrap_or_default(), interrupt)
+        self.heap(memory.unwrap_or_default().into(), interrupt)
     }
 
-    fn heap(&self, memory: Arc<[u8]>, interrupt: &Interrupt) -> Heap {
+    fn heap(&self, memory: Pieces, interrupt: &Interrupt) -> Heap {
         Heap::new(self.file.clone(), self.description.id.file, memory, interrupt.clone())
     }
 
@@ -500,23 +500,30 @@ impl Dataset {
         offset: u64,
         out: &mut [u8],
         interrupt: &Interrupt,
-    ) -> Result<Vec<u8>, Error> {
+    ) -> Result<Pieces, Error> {
         let unsupported = |reason: &str| Error::Unsupported { path: self.path.clone(), reason: reason.into() };
         let outside = || unsupported("a run lies outside the bytes asked for");
-        let mut memory = Vec::new();
+        let (mut memory, datatype) = (Pieces::default(), &self.description.datatype);
         chunks.grid.visit(offset, out.len() as u64, |index, runs| {
             interrupt.check()?;
             let block = chunks.worker_block(index, interrupt)?;
-            let heap = block.heap.as_ref().map(|(heap, _)| heap.clone()).unwrap_or_default();
-            let mut elements = Elements { bytes: Vec::new(), heap };
+            let mut elements = Elements { bytes: Vec::new(), heap: Vec::new() };
             let runs: Vec<_> = runs.collect();
             for run in &runs {
                 let part = block.bytes.get(run.chunk as usize..(run.chunk + run.length) as usize);
                 elements.bytes.extend_from_slice(part.ok_or_else(outside)?);
             }
             let address_size = self.file.info().address_size;
-            let to = Move { base: memory.len() as u64, index: IN_MEMORY, address_size };
-            relocate(&self.description.datatype, &mut elements, to).map_err(|reason| unsupported(&reason))?;
+            let to = Move { base: memory.end(), index: IN_MEMORY, address_size };
+            let mut held = None;
+            if let Some((heap, _)) = block.heap.as_ref().filter(|_| leads_on(datatype)) {
+                let store = self.file.store();
+                let all = to.base.saturating_add(heap.len() as u64);
+                store.admit(&self.path, all, || "what some elements lead to".into())?;
+                held = Some(store.budget().charge(heap.len() as u64));
+                elements.heap.clone_from(heap);
+            }
+            relocate(datatype, &mut elements, to).map_err(|reason| unsupported(&reason))?;
             let mut rest = &elements.bytes[..];
             for run in &runs {
                 let target = out.get_mut(run.out as usize..(run.out + run.length) as usize).ok_or_else(outside)?;
@@ -524,7 +531,10 @@ impl Dataset {
                 target.copy_from_slice(part);
                 rest = tail;
             }
-            memory.extend(elements.heap);
+            memory.push(match held {
+                Some(held) => Piece::Moved(Arc::new((elements.heap, held))),
+                None => Piece::Chunk(block),
+            });
             Ok::<_, Error>(())
         })?;
         self.file.check()?;

@@ -13,6 +13,7 @@
 
 mod collection;
 mod collections;
+mod pieces;
 mod relocate;
 
 use std::ops::Range;
@@ -24,7 +25,8 @@ use crate::source::{Interrupt, Interrupted};
 use crate::store::{Error, File};
 use collection::Collection;
 pub(super) use collections::Collections;
-pub(super) use relocate::{ATTRIBUTE, Move, REGION, relocate};
+pub(super) use pieces::{Piece, Pieces};
+pub(super) use relocate::{ATTRIBUTE, Move, REGION, leads_on, relocate};
 
 /// Marks the index of a descriptor whose address is a position in memory.
 pub(super) const IN_MEMORY: u32 = 1 << 31;
@@ -44,7 +46,7 @@ pub struct Heap {
     pub(super) file: Arc<File>,
     /// Number of the file that the elements are in: `file`, or one it leads to.
     pub(super) file_number: u32,
-    memory: Arc<[u8]>,
+    memory: Arc<Pieces>,
     pub(super) interrupt: Interrupt,
 }
 
@@ -88,7 +90,7 @@ pub struct Resolved(Backing);
 #[derive(Clone, Debug)]
 enum Backing {
     Empty,
-    Memory(Arc<[u8]>, Range<usize>),
+    Memory(Piece, Range<usize>),
     Collection(Arc<Collection>, Range<usize>),
 }
 
@@ -147,15 +149,15 @@ pub(super) fn length_of(descriptor: &[u8], address_size: usize, through_worker: 
     }
 }
 
-enum Target {
+enum Target<'a> {
     Empty,
-    Memory(Range<usize>),
+    Memory(&'a Piece, Range<usize>),
     Object { address: u64, index: u32, bytes: u64 },
 }
 
 impl Heap {
-    pub(super) fn new(file: Arc<File>, file_number: u32, memory: Arc<[u8]>, interrupt: Interrupt) -> Self {
-        Self { file, file_number, memory, interrupt }
+    pub(super) fn new(file: Arc<File>, file_number: u32, memory: Pieces, interrupt: Interrupt) -> Self {
+        Self { file, file_number, memory: Arc::new(memory), interrupt }
     }
 
     /// Bytes of a descriptor in the elements: length, address, index.
@@ -171,7 +173,7 @@ impl Heap {
     pub fn resolve(&self, descriptor: &[u8], base_size: u64) -> Result<Resolved, Unresolved> {
         match self.target(descriptor, base_size)? {
             Target::Empty => Ok(Resolved(Backing::Empty)),
-            Target::Memory(range) => Ok(Resolved(Backing::Memory(self.memory.clone(), range))),
+            Target::Memory(piece, range) => Ok(Resolved(Backing::Memory(piece.clone(), range))),
             Target::Object { address, index, bytes } => {
                 let collection = Collection::get(&self.file, address, &self.interrupt)?;
                 let range = collection.object(index, Some(bytes)).map_err(Unresolved::Invalid)?;
@@ -185,7 +187,7 @@ impl Heap {
         Cursor { heap: self, address_size: usize::from(self.file.info().address_size), collection: None }
     }
 
-    fn target(&self, descriptor: &[u8], base_size: u64) -> Result<Target, Unresolved> {
+    fn target(&self, descriptor: &[u8], base_size: u64) -> Result<Target<'_>, Unresolved> {
         let invalid = |reason: &str| Unresolved::Invalid(reason.into());
         let Parsed { length, address, index } = parse(descriptor, usize::from(self.file.info().address_size))
             .ok_or_else(|| invalid("the descriptor is cut short"))?;
@@ -196,13 +198,11 @@ impl Heap {
         if index & IN_MEMORY == 0 {
             return Ok(Target::Object { address, index, bytes });
         }
-        let start = usize::try_from(address).ok();
-        let end = address.checked_add(bytes).and_then(|end| usize::try_from(end).ok());
-        match start.zip(end) {
-            Some((start, end)) if end <= self.memory.len() => Ok(Target::Memory(start..end)),
-            _ => Err(Unresolved::Invalid(format!(
+        match self.memory.find(address, bytes) {
+            Some((piece, range)) => Ok(Target::Memory(piece, range)),
+            None => Err(Unresolved::Invalid(format!(
                 "{bytes} bytes at position {address} of a heap of {}",
-                self.memory.len()
+                self.memory.end()
             ))),
         }
     }
@@ -247,7 +247,7 @@ impl Cursor<'_> {
     fn far(&mut self, descriptor: &[u8], base_size: u64) -> Result<(&[u8], Range<usize>), Unresolved> {
         let (address, index, bytes) = match self.heap.target(descriptor, base_size)? {
             Target::Empty => return Ok((&[], 0..0)),
-            Target::Memory(range) => return Ok((&self.heap.memory, range)),
+            Target::Memory(piece, range) => return Ok((piece, range)),
             Target::Object { address, index, bytes } => (address, index, bytes),
         };
         let collection = self.collection(address)?;

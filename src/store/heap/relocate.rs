@@ -19,7 +19,17 @@ pub(in crate::store) struct Move {
     pub address_size: u8,
 }
 
-/// Moves every position and sets every index, in elements and heap. Descriptors nested in sequences are changed as
+/// Whether what descriptors of this type lead to has descriptors again.
+pub(in crate::store) fn leads_on(datatype: &Datatype) -> bool {
+    match &datatype.class {
+        Class::Sequence { base } => base.has_descriptors(),
+        Class::Array { base, .. } => leads_on(base),
+        Class::Compound { fields } => fields.iter().any(|field| leads_on(&field.datatype)),
+        _ => false,
+    }
+}
+
+/// Moves every position and sets every index, in elements, and in the heap where these [lead on](leads_on). Descriptors nested in sequences are changed as
 /// well.
 ///
 /// # Errors
