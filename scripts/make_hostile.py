@@ -1588,6 +1588,55 @@ def one_name_twice(file):
     species["position/x"], species["position_x"] = np.arange(3), np.arange(3) + 10
 
 
+def computed_rows(file):
+    """2^40 rows of which nothing is stored: constants, bins, rows of a sparse matrix, encoded lists, lists of nothing."""
+    rows = 1 << 40
+
+    def unwritten(group, name, kind, **attributes):
+        dataset = group.create_dataset(name, (rows,), kind, chunks=(1 << 16,))
+        dataset.attrs.update(attributes)
+
+    file.attrs.update({"openPMD": "1.1.0", "basePath": "/data/%T/", "particlesPath": "particles/"})
+    species = file.create_group("data/0/particles/e")
+    for name in "ab":
+        species.create_group(name).attrs.update({"value": 1.5, "unitSI": 1.0, "shape": np.array([rows], "u8")})
+    histogram = file.create_group("histogram")
+    histogram.attrs["datatype"] = "struct{binning,isdensity,weights}"
+    axis = histogram.create_group("binning/axis_0")
+    histogram["binning"].attrs["datatype"] = "struct{axis_0}"
+    axis.attrs["datatype"] = "struct{binedges,closedleft}"
+    axis["binedges/first"], axis["binedges/last"], axis["binedges/step"] = 0.0, float(rows), 1.0
+    axis["binedges"].attrs["datatype"] = "struct{first,last,step}"
+    axis["closedleft"], histogram["isdensity"] = True, False
+    unwritten(histogram, "weights", "f8", datatype="array<1>{real}")
+    sparse = file.create_group("X")
+    sparse.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [2, 5]})
+    unwritten(sparse, "data", "f8")
+    unwritten(sparse, "indices", "i4")
+    sparse["indptr"] = np.array([0, 5, rows])
+    table = file.create_group("encoded")
+    table.attrs["datatype"] = "table{v}"
+    waveforms = table.create_group("v")
+    waveforms.attrs["datatype"] = "array_of_encoded_equalsized_arrays<1,1>{real}"
+    waveforms.attrs["codec"], waveforms["decoded_size"] = "uleb128_zigzag_diff", 0
+    lists = waveforms.create_group("encoded_data")
+    lists.attrs["datatype"] = "array<1>{array<1>{real}}"
+    unwritten(lists, "cumulative_length", "u8", datatype="array<1>{real}")
+    lists["flattened_data"] = np.zeros(3, "u1")
+    cells = file.create_group("cells")
+    cells.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
+    frame = cells.create_group("obs")
+    frame.attrs.update({"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "i"})
+    frame.attrs["column-order"] = np.array([], "S1")
+    unwritten(frame, "i", "i8")
+    lists = cells.create_group("obsm/lists")
+    lists.attrs.update({"encoding-type": "awkward-array", "encoding-version": "0.1.0", "length": np.uint64(rows)})
+    lists.attrs["form"] = '{"class":"RegularArray","size":0,"content":{"class":"EmptyArray"}}'
+
+
+computed_rows.libver = "latest"
+
+
 RECIPES = [
     not_hdf5,
     empty,
@@ -1643,6 +1692,7 @@ RECIPES = [
     shared_lists,
     rows_without_elements,
     one_name_twice,
+    computed_rows,
 ]
 NO_HDF5 = RECIPES[:8]
 

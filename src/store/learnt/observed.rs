@@ -261,6 +261,10 @@ impl Rows for Observed {
         self.rows.alike_until(row, interrupt)
     }
 
+    fn is_computed(&self, interrupt: &Interrupt) -> bool {
+        self.rows.is_computed(interrupt)
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         self.rows.natural_rows()
     }

@@ -291,6 +291,12 @@ pub trait Rows: Debug + Send + Sync {
         Ok(row)
     }
 
+    /// Whether rows are computed, from what is verified as a whole before any is: none can fail or be odd by itself.
+    fn is_computed(&self, interrupt: &Interrupt) -> bool {
+        let _ = interrupt;
+        false
+    }
+
     /// Rows in a chunk: the natural grain of reading. `None` where rows lie in one run.
     fn natural_rows(&self) -> Option<u64>;
 

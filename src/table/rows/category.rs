@@ -138,6 +138,10 @@ impl Rows for LabelRows {
         self.categories.alike_until(row, interrupt)
     }
 
+    fn is_computed(&self, interrupt: &Interrupt) -> bool {
+        self.categories.is_computed(interrupt)
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         self.categories.natural_rows()
     }
@@ -316,6 +320,13 @@ impl Rows for CategoryRows {
         self.codes.alike_until(row, interrupt)
     }
 
+    fn is_computed(&self, interrupt: &Interrupt) -> bool {
+        let last = i128::from(self.labels.len());
+        let has_label = |code| matches!(code, Some(Scalar::Int(code)) if (0..last).contains(&i128::from(code)));
+        let codes = || self.codes.summary(0..self.codes.len(), interrupt).ok().flatten();
+        self.codes.is_computed(interrupt) && codes().is_some_and(|codes| has_label(codes.min) && has_label(codes.max))
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         self.codes.natural_rows()
     }
@@ -326,5 +337,29 @@ impl Rows for CategoryRows {
 
     fn cuts(&self) -> Option<&Cuts> {
         self.codes.cuts()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Array, LargeStringArray, UInt64Array};
+
+    use super::*;
+    use crate::table::rows::{EvenRows, HeldRows, RunRows};
+
+    #[test]
+    fn numbers_of_runs_are_computed_where_each_has_a_label() {
+        let none = Interrupt::new();
+        let held = |array: Arc<dyn Array>| Arc::new(HeldRows::new(array, false, Hints::default())) as Arc<dyn Rows>;
+        let pointers = held(Arc::new(UInt64Array::from(vec![0, 5, 5, 9])));
+        let runs: Arc<dyn Rows> = Arc::new(RunRows::new("/p".into(), pointers, 9, false, &none).unwrap());
+        let shown = |labels: &[&str], codes| {
+            let labels = held(Arc::new(LargeStringArray::from(labels.to_vec())));
+            CategoryRows::new("/c".into(), codes, labels, Arc::default())
+        };
+        assert!(shown(&["a", "b", "c"], runs.clone()).is_computed(&none));
+        assert!(!shown(&["a", "b"], runs.clone()).is_computed(&none));
+        let even = Arc::new(EvenRows::whole(0, 1, 3).unwrap());
+        assert!(!shown(&["a", "b", "c"], even).is_computed(&none), "whose bounds are not told");
     }
 }

@@ -179,6 +179,10 @@ impl Rows for RunRows {
         Err(self.failed("numbers of runs are not stored".into()))
     }
 
+    fn is_computed(&self, _: &Interrupt) -> bool {
+        true
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         None
     }

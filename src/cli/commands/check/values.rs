@@ -63,8 +63,17 @@ pub(super) struct Read {
 struct Subject<'a> {
     path: &'a str,
     rows: &'a Arc<dyn Rows>,
+    /// How many of them are read: of those that are computed the first ones tell of all.
+    len: u64,
     /// What is held against the values beside that.
     test: Option<Test<'a>>,
+}
+
+impl<'a> Subject<'a> {
+    fn new(path: &'a str, rows: &'a Arc<dyn Rows>, test: Option<Test<'a>>, interrupt: &Interrupt) -> Self {
+        let len = if test.is_none() && rows.is_computed(interrupt) { rows.len().min(STRETCH) } else { rows.len() };
+        Self { path, rows, len, test }
+    }
 }
 
 /// Rows of a column to read.
@@ -81,9 +90,9 @@ struct Task<'a> {
 /// # Errors
 /// Where a thread cannot be started.
 pub(super) fn read(tables: &[&Table], cache_size: u64, interrupt: &Interrupt) -> Result<Option<Read>, Error> {
-    let walk = Walk::new(tables, (cache_size / STRETCHES).max(LEAST_STRETCH));
+    let walk = Walk::new(tables, (cache_size / STRETCHES).max(LEAST_STRETCH), interrupt);
     let subjects: Vec<_> = walk.tables.iter().map(|columns| columns.all.clone()).collect();
-    let lengths = subjects.iter().flatten().flatten().map(|subject| subject.rows.len());
+    let lengths = subjects.iter().flatten().flatten().map(|subject| subject.len);
     let all = lengths.fold(0, u64::saturating_add);
     let done = Arc::new(AtomicU64::new(0));
     let of_bar = done.clone();
@@ -137,7 +146,7 @@ struct Columns<'a> {
 
 /// Rows of the longest column that is still read.
 fn longest(all: &[Option<Arc<Subject<'_>>>]) -> u64 {
-    all.iter().flatten().map(|subject| subject.rows.len()).max().unwrap_or(0)
+    all.iter().flatten().map(|subject| subject.len).max().unwrap_or(0)
 }
 
 /// What there is to read: columns of a table in turn, so that a chunk with fields of many is there for all of them.
@@ -152,7 +161,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// What two tables show of the same object is read once; rows of fields in stretches of `whole_rows` bytes.
-    fn new(tables: &[&'a Table], whole_rows: u64) -> Self {
+    fn new(tables: &[&'a Table], whole_rows: u64, interrupt: &Interrupt) -> Self {
         let mut known = HashSet::new();
         let columns_of = |table: &&'a Table| {
             let is_new =
@@ -161,12 +170,12 @@ impl<'a> Walk<'a> {
             let columns = columns.filter_map(|column| {
                 let range = column.expected.as_ref().and_then(|expected| expected.range.as_ref());
                 let test = range.map(|(rule, bounds)| Test::within(rule, bounds));
-                Some(Subject { path: &column.path, rows: column.rows.as_ref().ok()?, test })
+                Some(Subject::new(&column.path, column.rows.as_ref().ok()?, test, interrupt))
             });
             let labels = table.categories.iter().filter_map(|set| {
                 let rows = set.labels.as_ref().ok()?;
                 let test = table.labels_differ.and_then(|rule| Test::distinct(rule, rows.as_ref()));
-                Some(Subject { path: &set.path, rows, test })
+                Some(Subject::new(&set.path, rows, test, interrupt))
             });
             let all: Vec<_> = columns.chain(labels).map(|subject| Some(Arc::new(subject))).collect();
             let stride = all.iter().flatten().filter_map(|subject| subject.rows.stride()).max().unwrap_or(1).max(1);
@@ -195,7 +204,7 @@ impl<'a> Walk<'a> {
                 let alike =
                     |subject: &Subject<'_>| subject.rows.alike_until(self.start, interrupt).unwrap_or(0).max(end);
                 // What ends here is read to its end, and says nothing of where others go on.
-                let on = columns.all.iter().flatten().filter(|subject| subject.rows.len() > end);
+                let on = columns.all.iter().flatten().filter(|subject| subject.len > end);
                 self.next = on.map(|subject| alike(subject)).min().unwrap_or(end);
             }
             if self.start >= columns.longest {
@@ -205,8 +214,8 @@ impl<'a> Walk<'a> {
             let at = self.column;
             self.column += 1;
             let subject = columns.all.get(at).cloned().flatten();
-            if let Some(subject) = subject.filter(|subject| subject.rows.len() > self.start) {
-                let len = subject.rows.len();
+            if let Some(subject) = subject.filter(|subject| subject.len > self.start) {
+                let len = subject.len;
                 let range = self.start..len.min(self.start.saturating_add(columns.step));
                 let passed = len.min(self.next) - self.start;
                 return Some((Task { column: (self.table, at), subject, range }, passed));

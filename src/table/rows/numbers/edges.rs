@@ -103,6 +103,10 @@ impl Rows for EdgeRows {
         Err(Error::Unsupported { path: "edges".into(), reason: "edges of weights are not stored".into() })
     }
 
+    fn is_computed(&self, _: &Interrupt) -> bool {
+        true
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         None
     }

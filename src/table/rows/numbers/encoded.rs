@@ -326,6 +326,14 @@ impl Rows for EncodedRows {
         Ok(())
     }
 
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let end = self.offsets.alike_until(row, interrupt)?.saturating_sub(1).max(row);
+        match &self.samples {
+            Samples::Each(sizes) if end > row => Ok(end.min(sizes.alike_until(row, interrupt)?)),
+            _ => Ok(end),
+        }
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         // Each row is decoded by itself: the chunks of the offsets say nothing of that work.
         match &self.decoded {

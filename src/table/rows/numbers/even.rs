@@ -99,6 +99,19 @@ impl Rows for EvenRows {
         Err(Error::Unsupported { path: "rate".into(), reason: "moments with a rate are not stored".into() })
     }
 
+    fn alike_until(&self, row: u64, _: &Interrupt) -> Result<u64, Error> {
+        let is_one = match self.spacing {
+            Spacing::Rate { rate, .. } => rate.is_infinite(),
+            Spacing::Step { step, .. } => step == 0.0,
+            Spacing::Whole { step, .. } => step == 0,
+        };
+        Ok(if is_one { self.len } else { row })
+    }
+
+    fn is_computed(&self, _: &Interrupt) -> bool {
+        true
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         None
     }
