@@ -111,12 +111,17 @@ impl Sizes {
             let length = length.ok_or_else(|| format!("object {index} is longer than the collection"))?;
             let place = u32::try_from(at / ALIGNMENT);
             places.push(place.map_err(|_| format!("object {index} begins behind 2^32 × {ALIGNMENT} bytes"))?);
-            sorted &= last <= index;
+            sorted &= last < index;
             last = index;
             at = start + length.next_multiple_of(ALIGNMENT);
         }
         if !sorted {
-            places.sort_by_cached_key(|place| self.object(collection, position(*place)).map(|object| object.index));
+            let index = |place: &u32| self.object(collection, position(*place)).map(|object| object.index);
+            places.sort_by_cached_key(index);
+            // Of several with one index libhdf5 takes the last.
+            places.reverse();
+            places.dedup_by_key(|place| index(place));
+            places.reverse();
         }
         places.shrink_to_fit();
         Ok(Objects { sizes: self, places })
@@ -182,6 +187,15 @@ mod tests {
         assert_eq!(objects.find(&bytes, 7), Some(Object { index: 7, start: 32, length: 5 }));
         assert_eq!(objects.find(&bytes, 3), Some(Object { index: 3, start: 56, length: 8 }));
         assert_eq!(objects.find(&bytes, 1), None);
+    }
+
+    #[test]
+    fn of_objects_with_one_index_the_last_is_found() {
+        let mut bytes = sample();
+        bytes[40] = 1;
+        let objects = Sizes::new(8).objects(&bytes).unwrap();
+        assert_eq!(objects.find(&bytes, 1), Some(Object { index: 1, start: 56, length: 8 }));
+        assert_eq!(objects.find(&bytes, 2), None);
     }
 
     #[test]
